@@ -1,0 +1,370 @@
+//! Integer expressions in normal form.
+//!
+//! `constant + Σ coefficient · monomial`, monomials sorted, no zero coefficient; a monomial is a sorted product of
+//! atoms; an atom is a name, a floor division by a positive literal, a minimum or a maximum. Ceiling division and
+//! modulo are spelled with floor division: `ceil_div(a, k) = -floor_div(-a, k)` and `mod(a, k) = a - k * floor_div(a, k)`.
+//! Guarantees: equal polynomials are equal values; no operation overflows silently or grows without bound.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use certen_syntax::Name;
+
+/// Why an expression cannot be built or evaluated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IxError {
+    /// A value or coefficient does not fit in 64 bits.
+    Overflow,
+    /// The normal form would have too many terms or levels.
+    TooComplex,
+    /// A divisor is not positive.
+    Divisor,
+    /// A name has no value.
+    Unbound(Name),
+}
+
+impl fmt::Display for IxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            IxError::Overflow => write!(f, "the value does not fit in 64 bits"),
+            IxError::TooComplex => write!(f, "the expression has more than {MAX_TERMS} terms or {MAX_DEPTH} levels"),
+            IxError::Divisor => write!(f, "the divisor is not positive"),
+            IxError::Unbound(name) => write!(f, "`{name}` has no value"),
+        }
+    }
+}
+
+impl std::error::Error for IxError {}
+
+const MAX_TERMS: usize = 256;
+const MAX_DEPTH: usize = 16;
+
+/// An integer expression over named sizes and indices, in normal form.
+///
+/// ```
+/// use certen_index::Ix;
+/// let n = Ix::var("n");
+/// let spelled = n.add(&Ix::from(1))?.mul(&Ix::from(2))?;
+/// assert_eq!(spelled.to_string(), "2*n + 2");
+/// assert_eq!(spelled, Ix::from(2).add(&n)?.add(&n)?);
+/// # Ok::<(), certen_index::IxError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ix {
+    constant: i64,
+    terms: Vec<(Mono, i64)>,
+}
+
+/// A sorted product of at least one atom.
+pub(crate) type Mono = Vec<Atom>;
+
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Atom {
+    Var(Name),
+    /// `floor_div(e, k)` with k > 1; e has no constant factor of k to pull out.
+    FloorDiv(Box<Ix>, i64),
+    /// At least two different, sorted.
+    Min(Vec<Ix>),
+    Max(Vec<Ix>),
+}
+
+impl From<i64> for Ix {
+    fn from(constant: i64) -> Ix {
+        Ix { constant, terms: Vec::new() }
+    }
+}
+
+impl Ix {
+    /// A named size or index.
+    pub fn var(name: impl Into<Name>) -> Ix {
+        Ix::atom(Atom::Var(name.into()))
+    }
+
+    fn atom(atom: Atom) -> Ix {
+        Ix { constant: 0, terms: vec![(vec![atom], 1)] }
+    }
+
+    /// The number, if the expression is one.
+    pub fn as_constant(&self) -> Option<i64> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// The name, if the expression is one.
+    pub fn as_var(&self) -> Option<Name> {
+        match (self.constant, self.terms.as_slice()) {
+            (0, [(mono, 1)]) => match mono.as_slice() {
+                [Atom::Var(name)] => Some(*name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub(crate) fn monomial(mono: &Mono, coefficient: i64) -> Ix {
+        Ix { constant: 0, terms: vec![(mono.clone(), coefficient)] }
+    }
+
+    pub(crate) fn constant_part(&self) -> i64 {
+        self.constant
+    }
+
+    pub(crate) fn terms(&self) -> &[(Mono, i64)] {
+        &self.terms
+    }
+
+    /// Merges sorted terms, dropping what cancels.
+    fn from_terms(constant: i64, mut terms: Vec<(Mono, i64)>) -> Result<Ix, IxError> {
+        terms.sort();
+        let mut merged: Vec<(Mono, i64)> = Vec::with_capacity(terms.len());
+        for (mono, coefficient) in terms {
+            match merged.last_mut() {
+                Some((last, sum)) if *last == mono => {
+                    *sum = sum.checked_add(coefficient).ok_or(IxError::Overflow)?;
+                }
+                _ => merged.push((mono, coefficient)),
+            }
+        }
+        merged.retain(|&(_, coefficient)| coefficient != 0);
+        if merged.len() > MAX_TERMS { Err(IxError::TooComplex) } else { Ok(Ix { constant, terms: merged }) }
+    }
+
+    /// `self + other`
+    pub fn add(&self, other: &Ix) -> Result<Ix, IxError> {
+        let constant = self.constant.checked_add(other.constant).ok_or(IxError::Overflow)?;
+        Ix::from_terms(constant, self.terms.iter().chain(&other.terms).cloned().collect())
+    }
+
+    /// `self - other`
+    pub fn sub(&self, other: &Ix) -> Result<Ix, IxError> {
+        self.add(&other.scale(-1)?)
+    }
+
+    /// `factor * self`
+    pub fn scale(&self, factor: i64) -> Result<Ix, IxError> {
+        let times = |value: i64| value.checked_mul(factor).ok_or(IxError::Overflow);
+        let terms = self.terms.iter().map(|(mono, c)| Ok((mono.clone(), times(*c)?))).collect::<Result<_, _>>()?;
+        Ix::from_terms(times(self.constant)?, terms)
+    }
+
+    /// `self * other`, multiplied out.
+    pub fn mul(&self, other: &Ix) -> Result<Ix, IxError> {
+        if self.terms.len().saturating_mul(other.terms.len()) > MAX_TERMS {
+            return Err(IxError::TooComplex);
+        }
+        let mut product = self.scale(other.constant)?;
+        for (mono, coefficient) in &other.terms {
+            let mut terms = Vec::with_capacity(self.terms.len() + 1);
+            for (left, c) in &self.terms {
+                let mut both = [left.as_slice(), mono].concat();
+                if both.len() > MAX_TERMS {
+                    return Err(IxError::TooComplex);
+                }
+                both.sort();
+                terms.push((both, c.checked_mul(*coefficient).ok_or(IxError::Overflow)?));
+            }
+            if self.constant != 0 {
+                terms.push((mono.clone(), self.constant.checked_mul(*coefficient).ok_or(IxError::Overflow)?));
+            }
+            product = product.add(&Ix::from_terms(0, terms)?)?;
+        }
+        Ok(product)
+    }
+
+    /// The quotient by a positive literal, rounded towards minus infinity.
+    pub fn floor_div(&self, divisor: i64) -> Result<Ix, IxError> {
+        if divisor < 1 {
+            return Err(IxError::Divisor);
+        }
+        let whole = |c: i64| c % divisor == 0;
+        let outside = self.terms.iter().filter(|(_, c)| whole(*c)).map(|(m, c)| (m.clone(), c / divisor)).collect();
+        let outside = Ix::from_terms(self.constant.div_euclid(divisor), outside)?;
+        let inside = self.terms.iter().filter(|(_, c)| !whole(*c)).cloned().collect();
+        let inside = Ix::from_terms(self.constant.rem_euclid(divisor), inside)?;
+        if inside.terms.is_empty() {
+            return Ok(outside);
+        }
+        outside.add(&Ix::checked_atom(Atom::FloorDiv(Box::new(inside), divisor))?)
+    }
+
+    /// The quotient by a positive literal, rounded towards plus infinity.
+    pub fn ceil_div(&self, divisor: i64) -> Result<Ix, IxError> {
+        self.scale(-1)?.floor_div(divisor)?.scale(-1)
+    }
+
+    /// The remainder of [`Ix::floor_div`], in `0..divisor`.
+    pub fn modulo(&self, divisor: i64) -> Result<Ix, IxError> {
+        self.sub(&self.floor_div(divisor)?.scale(divisor)?)
+    }
+
+    /// The smaller of two.
+    pub fn min_with(&self, other: &Ix) -> Result<Ix, IxError> {
+        match (self.as_constant(), other.as_constant()) {
+            (Some(a), Some(b)) => Ok(Ix::from(a.min(b))),
+            _ if self == other => Ok(self.clone()),
+            _ => Ix::checked_atom(Atom::Min(sorted_pair(self, other))),
+        }
+    }
+
+    /// The larger of two.
+    pub fn max_with(&self, other: &Ix) -> Result<Ix, IxError> {
+        match (self.as_constant(), other.as_constant()) {
+            (Some(a), Some(b)) => Ok(Ix::from(a.max(b))),
+            _ if self == other => Ok(self.clone()),
+            _ => Ix::checked_atom(Atom::Max(sorted_pair(self, other))),
+        }
+    }
+
+    fn checked_atom(atom: Atom) -> Result<Ix, IxError> {
+        let ix = Ix::atom(atom);
+        if ix.depth() > MAX_DEPTH { Err(IxError::TooComplex) } else { Ok(ix) }
+    }
+
+    fn depth(&self) -> usize {
+        let of_atom = |atom: &Atom| match atom {
+            Atom::Var(_) => 0,
+            Atom::FloorDiv(e, _) => e.depth() + 1,
+            Atom::Min(es) | Atom::Max(es) => es.iter().map(Ix::depth).max().unwrap_or(0) + 1,
+        };
+        self.terms.iter().flat_map(|(mono, _)| mono).map(of_atom).max().unwrap_or(0)
+    }
+
+    /// Every name that occurs, added to a set.
+    pub fn collect_names(&self, names: &mut BTreeSet<Name>) {
+        for atom in self.terms.iter().flat_map(|(mono, _)| mono) {
+            match atom {
+                Atom::Var(name) => {
+                    names.insert(*name);
+                }
+                Atom::FloorDiv(e, _) => e.collect_names(names),
+                Atom::Min(es) | Atom::Max(es) => es.iter().for_each(|e| e.collect_names(names)),
+            }
+        }
+    }
+
+    /// Whether a name occurs.
+    pub fn mentions(&self, name: Name) -> bool {
+        self.terms.iter().flat_map(|(mono, _)| mono).any(|atom| match atom {
+            Atom::Var(n) => *n == name,
+            Atom::FloorDiv(e, _) => e.mentions(name),
+            Atom::Min(es) | Atom::Max(es) => es.iter().any(|e| e.mentions(name)),
+        })
+    }
+
+    /// The value where names have these values.
+    pub fn eval(&self, value: &impl Fn(Name) -> Option<i64>) -> Result<i64, IxError> {
+        let mut sum = self.constant;
+        for (mono, coefficient) in &self.terms {
+            let mut product = *coefficient;
+            for atom in mono {
+                product = product.checked_mul(atom.eval(value)?).ok_or(IxError::Overflow)?;
+            }
+            sum = sum.checked_add(product).ok_or(IxError::Overflow)?;
+        }
+        Ok(sum)
+    }
+
+    /// The expression with names replaced by expressions; a name without a replacement stays.
+    pub fn substitute(&self, replacement: &impl Fn(Name) -> Option<Ix>) -> Result<Ix, IxError> {
+        let mut sum = Ix::from(self.constant);
+        for (mono, coefficient) in &self.terms {
+            let mut product = Ix::from(*coefficient);
+            for atom in mono {
+                product = product.mul(&atom.substitute(replacement)?)?;
+            }
+            sum = sum.add(&product)?;
+        }
+        Ok(sum)
+    }
+}
+
+fn sorted_pair(a: &Ix, b: &Ix) -> Vec<Ix> {
+    if a <= b { vec![a.clone(), b.clone()] } else { vec![b.clone(), a.clone()] }
+}
+
+impl Atom {
+    fn eval(&self, value: &impl Fn(Name) -> Option<i64>) -> Result<i64, IxError> {
+        match self {
+            Atom::Var(name) => value(*name).ok_or(IxError::Unbound(*name)),
+            Atom::FloorDiv(e, divisor) => Ok(e.eval(value)?.div_euclid(*divisor)),
+            Atom::Min(es) => extreme(es, value, i64::min),
+            Atom::Max(es) => extreme(es, value, i64::max),
+        }
+    }
+
+    fn substitute(&self, replacement: &impl Fn(Name) -> Option<Ix>) -> Result<Ix, IxError> {
+        match self {
+            Atom::Var(name) => Ok(replacement(*name).unwrap_or_else(|| Ix::var(*name))),
+            Atom::FloorDiv(e, divisor) => e.substitute(replacement)?.floor_div(*divisor),
+            Atom::Min(es) => fold(es, replacement, Ix::min_with),
+            Atom::Max(es) => fold(es, replacement, Ix::max_with),
+        }
+    }
+}
+
+fn extreme(
+    es: &[Ix],
+    value: &impl Fn(Name) -> Option<i64>,
+    choose: impl Fn(i64, i64) -> i64,
+) -> Result<i64, IxError> {
+    let mut values = es.iter().map(|e| e.eval(value));
+    let first = values.next().unwrap_or(Err(IxError::TooComplex))?;
+    values.try_fold(first, |best, next| Ok(choose(best, next?)))
+}
+
+fn fold(
+    es: &[Ix],
+    replacement: &impl Fn(Name) -> Option<Ix>,
+    combine: impl Fn(&Ix, &Ix) -> Result<Ix, IxError>,
+) -> Result<Ix, IxError> {
+    let mut replaced = es.iter().map(|e| e.substitute(replacement));
+    let first = replaced.next().unwrap_or(Err(IxError::TooComplex))?;
+    replaced.try_fold(first, |all, next| combine(&all, &next?))
+}
+
+impl fmt::Display for Ix {
+    /// Positive terms first, so that `5 - n` is not printed as `-n + 5`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut pieces: Vec<(bool, String)> = Vec::new();
+        for (mono, coefficient) in &self.terms {
+            let factors: Vec<String> = mono.iter().map(Atom::to_string).collect();
+            let product = factors.join("*");
+            let text = match coefficient.unsigned_abs() {
+                1 => product,
+                size => format!("{size}*{product}"),
+            };
+            pieces.push((*coefficient < 0, text));
+        }
+        if self.constant != 0 || pieces.is_empty() {
+            pieces.push((self.constant < 0, self.constant.unsigned_abs().to_string()));
+        }
+        pieces.sort_by_key(|(negative, _)| *negative);
+        for (at, (negative, text)) in pieces.iter().enumerate() {
+            let sign = match (at, negative) {
+                (0, false) => "",
+                (0, true) => "-",
+                (_, false) => " + ",
+                (_, true) => " - ",
+            };
+            write!(f, "{sign}{text}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Ix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Atom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |es: &[Ix]| es.iter().map(Ix::to_string).collect::<Vec<_>>().join(", ");
+        match self {
+            Atom::Var(name) => write!(f, "{name}"),
+            Atom::FloorDiv(e, divisor) => write!(f, "floor_div({e}, {divisor})"),
+            Atom::Min(es) => write!(f, "min({})", list(es)),
+            Atom::Max(es) => write!(f, "max({})", list(es)),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Integers: symbolic sizes and index expressions, and what is known about them.
+//!
+//! An [`Ix`] is an integer expression in normal form over named sizes and indices, so that two expressions that are
+//! equal as polynomials are equal as values, however they were spelled. A [`Cond`] is a condition over them.
+//! [`Facts`] collects what holds in a scope and answers questions about all integers that satisfy it: yes, no with a
+//! counterexample, or cannot tell.
+
+mod cond;
+mod facts;
+mod ix;
+mod parse;
+
+#[cfg(test)]
+mod tests;
+
+pub use cond::Cond;
+pub use facts::{Counterexample, Facts, Verdict};
+pub use ix::{Ix, IxError};
+pub use parse::{parse_cond, parse_ix, parse_primary};

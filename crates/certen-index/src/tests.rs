@@ -1,0 +1,157 @@
+//! The normal form and the thin prover against brute force.
+
+use std::collections::BTreeMap;
+
+use certen_syntax::{Cursor, Diagnostic, Diagnostics, Name, Sources, lex};
+use proptest::prelude::*;
+
+use crate::{Cond, Facts, Ix, IxError, Verdict, parse_cond, parse_ix};
+
+fn parsed<T>(text: &str, parse: impl Fn(&mut Cursor<'_>) -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
+    let mut sources = Sources::new();
+    let file = sources.add("t", text);
+    let tokens = lex(sources.get(file).unwrap(), file, &mut Diagnostics::new());
+    let mut cursor = Cursor::new(&tokens);
+    let value = parse(&mut cursor)?;
+    assert!(cursor.at_end(), "{text} was not read whole");
+    Ok(value)
+}
+
+fn ix(text: &str) -> Ix {
+    parsed(text, parse_ix).unwrap()
+}
+
+fn cond(text: &str) -> Cond {
+    parsed(text, parse_cond).unwrap()
+}
+
+#[test]
+fn spelling_does_not_matter() {
+    for (a, b) in [
+        ("n + n", "2*n"),
+        ("(m + 1)*(n + 1)", "m*n + n + m + 1"),
+        ("floor_div(4*n + 7, 4)", "n + 1 + floor_div(3, 4)"),
+        ("ceil_div(n + 8, 4)", "2 + ceil_div(n, 4)"),
+        ("mod(n, 4) + 4*floor_div(n, 4)", "n"),
+        ("min(m, n)", "min(n, m)"),
+    ] {
+        assert_eq!(ix(a), ix(b), "{a} and {b}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let large = Ix::from(i64::MAX);
+    assert_eq!(large.add(&Ix::from(1)), Err(IxError::Overflow));
+    assert_eq!(Ix::var("n").floor_div(0), Err(IxError::Divisor));
+    let deep = format!("{}n{}", "floor_div(n + ".repeat(40), ", 3)".repeat(40));
+    assert!(parsed(&deep, parse_ix).is_err());
+    let parentheses = format!("{}n{}", "(".repeat(100_000), ")".repeat(100_000));
+    assert!(parsed(&parentheses, parse_ix).is_err());
+    assert!(parsed(&parentheses, parse_cond).is_err());
+}
+
+#[test]
+fn equalities_and_bounds_are_used() {
+    let mut facts = Facts::new();
+    for fact in ["m >= 1", "n >= 1", "k >= 1", "m == n", "k <= m + 2", "2*j >= 7", "j <= 5"] {
+        facts.assume(cond(fact));
+    }
+    for yes in ["m == n", "n + 2 >= k", "m*n >= 1", "j >= 4", "k >= 1 && 2*m == m + n", "k <= 0 || m >= 1"] {
+        assert_eq!(facts.prove(&cond(yes)), Verdict::Yes, "{yes}");
+    }
+    for no in ["m == k", "n + 1 >= k", "j == 4", "m >= 2"] {
+        assert!(matches!(facts.prove(&cond(no)), Verdict::No(_)), "{no}");
+    }
+    assert_eq!(facts.satisfiable(), Verdict::Yes);
+    facts.assume(cond("k >= n + 3"));
+    assert!(matches!(facts.satisfiable(), Verdict::No(_)));
+}
+
+#[test]
+fn a_counterexample_far_from_zero_is_found() {
+    let mut facts = Facts::new();
+    facts.assume(cond("n >= 1"));
+    let Verdict::No(counterexample) = facts.prove(&cond("n <= 1000")) else { panic!() };
+    assert_eq!(counterexample.to_string(), "n = 1001");
+}
+
+#[test]
+fn many_names_are_no_burden() {
+    let mut facts = Facts::new();
+    for at in 0..20_000 {
+        facts.assume(cond(&format!("n{at} >= 1")));
+        facts.assume(cond(&format!("n{at} == n{}", at + 1)));
+    }
+    assert_eq!(facts.prove(&cond("n0 == n1")), Verdict::Yes);
+    assert_ne!(facts.prove(&cond("n0 >= 2")), Verdict::Yes);
+    facts.satisfiable();
+}
+
+fn arbitrary_ix() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![(-5i64..6).prop_map(|v| v.to_string()), "[mn]".prop_map(|n| n)];
+    leaf.prop_recursive(4, 16, 2, |inner| {
+        (inner.clone(), inner, 0..7, 1i64..5).prop_map(|(a, b, which, k)| match which {
+            0 => format!("({a} + {b})"),
+            1 => format!("({a} - {b})"),
+            2 => format!("({a} * {b})"),
+            3 => format!("floor_div({a}, {k})"),
+            4 => format!("min({a}, {b})"),
+            5 => format!("max({a}, {b})"),
+            _ => format!("mod({a}, {k})"),
+        })
+    })
+}
+
+fn arbitrary_cond() -> impl Strategy<Value = String> {
+    let leaf = (arbitrary_ix(), arbitrary_ix(), prop_oneof![Just("<"), Just(">="), Just("=="), Just("!=")])
+        .prop_map(|(a, b, op)| format!("{a} {op} {b}"));
+    leaf.prop_recursive(2, 6, 2, |inner| {
+        (inner.clone(), inner, 0..3).prop_map(|(a, b, which)| match which {
+            0 => format!("({a} && {b})"),
+            1 => format!("({a} || {b})"),
+            _ => format!("!({a})"),
+        })
+    })
+}
+
+fn at(m: i64, n: i64) -> BTreeMap<Name, i64> {
+    BTreeMap::from([(Name::new("m"), m), (Name::new("n"), n)])
+}
+
+proptest! {
+    #[test]
+    fn printing_and_reading_are_inverse(text in arbitrary_ix(), condition in arbitrary_cond()) {
+        if let Ok(expression) = parsed(&text, parse_ix) {
+            prop_assert_eq!(ix(&expression.to_string()), expression);
+        }
+        if let Ok(condition) = parsed(&condition, parse_cond) {
+            prop_assert_eq!(cond(&condition.to_string()), condition);
+        }
+    }
+
+    #[test]
+    fn answers_agree_with_brute_force(fact in arbitrary_cond(), goal in arbitrary_cond()) {
+        let (Ok(fact), Ok(goal)) = (parsed(&fact, parse_cond), parsed(&goal, parse_cond)) else { return Ok(()) };
+        let mut facts = Facts::new();
+        facts.assume(fact.clone());
+        let holds = |c: &Cond, point: &BTreeMap<Name, i64>| c.eval(&|n| point.get(&n).copied()).unwrap();
+        let points = (-9..10).flat_map(|m| (-9..10).map(move |n| at(m, n)));
+        match facts.prove(&goal) {
+            Verdict::Yes => for point in points {
+                prop_assert!(!holds(&fact, &point) || holds(&goal, &point), "{:?}", point);
+            },
+            Verdict::No(point) => {
+                let mut full = at(0, 0);
+                full.extend(point.0);
+                prop_assert!(holds(&fact, &full) && !holds(&goal, &full), "{:?}", full);
+            }
+            Verdict::Unknown => {}
+        }
+        if let Verdict::No(_) = facts.satisfiable() {
+            for point in (-9..10).flat_map(|m| (-9..10).map(move |n| at(m, n))) {
+                prop_assert!(!holds(&fact, &point), "{:?}", point);
+            }
+        }
+    }
+}

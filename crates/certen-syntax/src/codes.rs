@@ -1,0 +1,421 @@
+//! The error index: one entry per code, from which `certen explain-error` and `docs/ERRORS.md` are made.
+//!
+//! An entry that a program can cause carries a wrong program and a right one. The tests compile both: the wrong one
+//! gives this code, the right one gives no error.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A pair of programs that shows a mistake and its repair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Example {
+    /// The dialect's file ending, such as `teil`.
+    pub dialect: &'static str,
+    /// A program that gives the code.
+    pub wrong: &'static str,
+    /// The program repaired.
+    pub right: &'static str,
+}
+
+macro_rules! codes {
+    ($($code:ident $title:literal { $text:literal $(dialect: $dialect:literal wrong: $wrong:literal right: $right:literal)? })*) => {
+        /// The kind of a mistake. Codes are never reused for another mistake.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub enum Code {
+            $(#[doc = $title] $code,)*
+        }
+
+        impl Code {
+            /// Every code, in order.
+            pub const ALL: &'static [Code] = &[$(Code::$code),*];
+
+            /// What it is, in a few words.
+            pub fn title(self) -> &'static str {
+                match self { $(Code::$code => $title),* }
+            }
+
+            /// What it means and what to do.
+            pub fn text(self) -> &'static str {
+                match self { $(Code::$code => $text),* }
+            }
+
+            /// A wrong and a right program, where a program can cause it.
+            pub fn example(self) -> Option<Example> {
+                match self {
+                    $(Code::$code => {
+                        let example: Option<Example> = None;
+                        $(let example = example.or(Some(Example { dialect: $dialect, wrong: $wrong, right: $right }));)?
+                        example
+                    })*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+E0101 "a character without meaning" {
+"Programs are written with letters, digits, `_` and a fixed set of punctuation. Anything else, such as a quotation
+mark or a letter with an accent, is an error. Comments (`//` to the end of the line) may hold any text."
+dialect: "teil"
+wrong: "alloc A : [4]
+alloc B : [4]
+A = “B”
+"
+right: "alloc A : [4]
+alloc B : [4]
+A = B // “B” may stand in a comment
+" }
+
+E0102 "a number that is too large" {
+"Sizes, positions and indices are 64-bit integers, the largest is 9223372036854775807. Numbers with a point or an
+exponent are f64."
+dialect: "teil"
+wrong: "alloc A : [99999999999999999999]
+"
+right: "alloc A : [999]
+" }
+
+E0103 "a syntax error" {
+"The text is not what the grammar wants at this place. The message names what was expected and what was found. After
+a syntax error, reading goes on at the next line that begins a statement, so that one mistake gives one message. The
+grammar is in docs/LANGUAGE.md."
+dialect: "teil"
+wrong: "alloc A : [4]
+alloc B : [4]
+A = add B
+"
+right: "alloc A : [4]
+alloc B : [4]
+A = add B B
+" }
+
+E0104 "a file that cannot be read as a program" {
+"The file is missing, is not UTF-8 text, is larger than 4 GiB, or its ending names no dialect. TeIL programs end in
+`.teil`." }
+
+E0105 "a declaration after a statement" {
+"A TeIL program is a sequence of allocations followed by a sequence of statements (TeIL, Fig. 5). Move the `alloc` or
+`where` above the first statement."
+dialect: "teil"
+wrong: "alloc A : [4]
+alloc B : [4]
+A = B
+alloc C : [4]
+"
+right: "alloc A : [4]
+alloc B : [4]
+alloc C : [4]
+A = B
+" }
+
+E0201 "a name that is not declared" {
+"Every tensor is declared with `alloc x : [..]` before it is used (rule T-Var) or assigned (rule OK-Stmt)."
+dialect: "teil"
+wrong: "alloc A : [4]
+A = B
+"
+right: "alloc A : [4]
+alloc B : [4]
+A = B
+" }
+
+E0202 "a name that is declared twice" {
+"All names in the allocations of a program are unique (TeIL, Sec. 3.2 and rule OK-Prog)."
+dialect: "teil"
+wrong: "alloc A : [4]
+alloc A : [5]
+"
+right: "alloc A : [4]
+alloc B : [5]
+" }
+
+E0203 "a size that can be less than one" {
+"In TeIL natural numbers start from one: dimensions cannot be empty (TeIL, Sec. 3.1). A size that is written as a
+difference, such as `n - 1`, needs a `where` clause that keeps it positive."
+dialect: "teil"
+wrong: "alloc A : [n - 1]
+"
+right: "alloc A : [n - 1]
+where n >= 2
+" }
+
+E0204 "a position that the tensor does not have" {
+"Dimensions are counted from 1. `red+`, `transp`, `diag`, `contr` and `proj` take positions from 1 to the rank of their
+argument; `expa` also takes the position after the last one."
+dialect: "teil"
+wrong: "alloc A : [4, 5]
+alloc B : [4]
+B = red+ 3 A
+"
+right: "alloc A : [4, 5]
+alloc B : [4]
+B = red+ 2 A
+" }
+
+E0205 "two positions that are equal" {
+"`transp`, `diag` and `contr` take two different dimensions, in either order."
+dialect: "teil"
+wrong: "alloc A : [4, 4]
+alloc B : [4]
+B = diag 2 2 A
+"
+right: "alloc A : [4, 4]
+alloc B : [4]
+B = diag 1 2 A
+" }
+
+E0206 "operands of different shapes" {
+"`add` and `mul` work entry by entry on tensors of the same shape (rules T-Add and T-Mul). The only exception is a
+scalar on the left of `mul` (rule T-SMul). Nothing else is broadcast: use `expa` to repeat a tensor along a new
+dimension. Sizes with different names are different, unless a `where` clause says that they are equal."
+dialect: "teil"
+wrong: "alloc A : [m, n]
+alloc B : [n]
+alloc C : [m, n]
+C = add A B
+"
+right: "alloc A : [m, n]
+alloc B : [n]
+alloc C : [m, n]
+C = add A (expa 1 m B)
+" }
+
+E0207 "an access that can be out of bounds" {
+"The slice that `proj i m` takes must exist: 1 <= m <= n, for every n that the `where` clauses allow (rule T-Proj). The
+message shows a size for which it does not."
+dialect: "teil"
+wrong: "alloc A : [k, 5]
+alloc B : [5]
+B = proj 1 2 A
+"
+right: "alloc A : [k, 5]
+alloc B : [5]
+where k >= 2
+B = proj 1 2 A
+" }
+
+E0208 "a diagonal of dimensions of different size" {
+"`diag` and `contr` run along two dimensions at once, so both must have the same size, for all sizes (rule T-Diag). This
+is what keeps a contraction from reading past the end of the shorter one."
+dialect: "teil"
+wrong: "alloc A : [m, h]
+alloc B : [n, h]
+alloc C : [m, n]
+C = contr 1 3 (prod A B)
+"
+right: "alloc A : [h, m]
+alloc B : [h, n]
+alloc C : [m, n]
+C = contr 1 3 (prod A B)
+" }
+
+E0209 "an assignment of another shape" {
+"The right-hand side of an assignment has exactly the declared shape of the left-hand side (rule OK-Stmt)."
+dialect: "teil"
+wrong: "alloc A : [m, n]
+alloc B : [n, m]
+B = A
+"
+right: "alloc A : [m, n]
+alloc B : [n, m]
+B = transp 1 2 A
+" }
+
+E0210 "sizes that cannot exist" {
+"No sizes satisfy the `where` clauses (sizes are at least 1). A program about nothing would be accepted whatever it
+does, so this is an error rather than a proof of everything."
+dialect: "teil"
+wrong: "alloc A : [k]
+where k >= 2, k <= 1
+"
+right: "alloc A : [k]
+where k >= 2, k <= 10
+" }
+
+E0211 "a name for two things" {
+"A name is either a tensor or a size, not both."
+dialect: "teil"
+wrong: "alloc n : [n]
+"
+right: "alloc v : [n]
+" }
+
+E0212 "an output that depends on uninitialised values" {
+"When a file marks inputs or outputs, an unmarked tensor has no value before it is assigned. Here such a value reaches
+an output. Mark the tensor as `alloc input`, or assign it first."
+dialect: "teil"
+wrong: "alloc input A : [4]
+alloc B : [4]
+alloc output C : [4]
+C = add A B
+"
+right: "alloc input A : [4]
+alloc input B : [4]
+alloc output C : [4]
+C = add A B
+" }
+
+E0213 "a tensor of too many dimensions" {
+"Tensors and intermediate results have at most 64 dimensions." }
+
+E0214 "reductions nested too deeply" {
+"At most 100 reductions may stand inside each other: every one becomes a loop. Give the inner part a name with an
+assignment of its own." }
+
+E0215 "a tensor too large to exist" {
+"The number of bytes of a declared tensor does not fit in 63 bits. (Intermediate results of an expression may be of any
+size: they are not stored.)"
+dialect: "teil"
+wrong: "alloc A : [4000000000, 4000000000]
+"
+right: "alloc A : [4000, 4000]
+" }
+
+E0216 "an expression over sizes that is not understood" {
+"Sizes are built from whole numbers and names with `+`, `-` and multiplication, and their values have 64 bits."
+dialect: "teil"
+wrong: "alloc A : [4000000000 * 4000000000]
+"
+right: "alloc A : [4000 * n]
+" }
+
+W0301 "a program that does nothing" {
+"The program has no statement. It is well-formed (rule OK-Empty), but probably not what was meant."
+dialect: "teil"
+wrong: "alloc A : [4]
+"
+right: "alloc A : [4]
+alloc B : [4]
+B = A
+" }
+
+W0302 "a statement without effect" {
+"The value that this statement assigns reaches no output: it is overwritten first, or never used. It is checked like
+any other, and left out of the compiled code."
+dialect: "teil"
+wrong: "alloc input A : [4]
+alloc T : [4]
+alloc output B : [4]
+T = add A A
+B = A
+"
+right: "alloc input A : [4]
+alloc T : [4]
+alloc output B : [4]
+T = add A A
+B = T
+" }
+
+E0401 "an input that is missing" {
+"Every input of the program needs an array: `--in NAME=FILE.npy`, `NAME=FILE.npz:KEY`, `NAME=random:SEED`, `NAME=iota` or
+`NAME=3.5`." }
+
+E0402 "a name that the program does not have" {
+"`--in`, `--out` and `--dim` name inputs, outputs and sizes of the program. The message lists those it has." }
+
+E0403 "an array of the wrong shape" {
+"The array's rank or one of its sizes is not what the program declares, or two arrays disagree about a size. The message
+shows both and where each size came from." }
+
+E0404 "an array of the wrong element type" {
+"Arrays are not converted silently: an integer array is not read as floats, and f32 not as f64. Convert it, or choose
+the program's element type with `--elem`." }
+
+E0405 "a file that is not an array" {
+"The file is not a whole `.npy` or `.npz` file of an element type that exists here: f32, f64, i32, i64, u8, bool. Both
+byte orders and both memory orders are read." }
+
+E0406 "a size that is not known" {
+"No array and no `--dim` tells this size. Give it with `--dim n=100`." }
+
+E0407 "an option that is not understood" {
+"The message shows the form that the option takes." }
+
+E0408 "more memory than there is" {
+"The arrays of this run need more memory than the machine has free, so nothing was started." }
+
+E0409 "sizes that the program excludes" {
+"The sizes of the arrays do not satisfy the program's `where` clauses, so what was proved does not hold for them." }
+
+E0501 "an evaluation that takes too long" {
+"The reference evaluator counts its steps and stops at a limit, so that it never hangs. Use smaller sizes, a larger
+`--fuel`, or the native back end." }
+
+E0502 "an exact number that became too large" {
+"Exact rationals grow without bound, for example under repeated squaring. Evaluation stops when one of them needs more
+than a million bits." }
+
+E0503 "a value that does not exist" {
+"The result depends on a division by zero or on an uninitialised value, which has no meaning in this domain. Use
+`--domain undefined` to see which elements are affected." }
+
+E0504 "an operation that this domain does not have" {
+"Exact rationals have no exp, log, sin, cos or square root of a number that is not a square." }
+
+E0601 "no C compiler" {
+"Native code needs a C compiler: `cc`, `gcc` or `clang` on the PATH, or the one that the environment variable CC names.
+Without one, the reference evaluator runs instead (`--backend interp`), which is exact but slow." }
+
+E0602 "the C compiler failed" {
+"The C compiler did not accept or could not finish the generated code. Unless the disk is full or memory ran out, this
+is a bug in Certen: please report it with the emitted C (`certen emit`)." }
+
+E0603 "a file could not be read or written" {
+"The operating system refused, for the reason in the message. Nothing is left half-written." }
+
+E0604 "memory ran out" {
+"The compiled code could not allocate its temporary buffers. Nothing was computed." }
+
+E0701 "ill-formed Core" {
+"The text is not a well-formed Core program: a name out of scope, ranks or element types that do not fit, or a range that
+leaves its tensor." }
+
+E0702 "ill-formed loops" {
+"The text is not a well-formed loop program: a name out of scope, a buffer used with the wrong rank or element type, an
+access that is not shown to be in bounds." }
+
+E0703 "a construct that cannot be compiled yet" {
+"The reference evaluator understands this construct of Core, but lowering to loops does not yet. Use
+`--backend interp`." }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+impl FromStr for Code {
+    type Err = ();
+
+    /// Reads `E0101`, in either case.
+    fn from_str(text: &str) -> Result<Code, ()> {
+        let text = text.to_ascii_uppercase();
+        Code::ALL.iter().copied().find(|code| code.to_string() == text).ok_or(())
+    }
+}
+
+impl Code {
+    /// The code's page of the error index, as Markdown.
+    ///
+    /// ```
+    /// assert!(certen_syntax::Code::E0208.page().starts_with("## E0208: a diagonal"));
+    /// ```
+    pub fn page(self) -> String {
+        let mut page = format!("## {self}: {}\n\n{}\n", self.title(), self.text());
+        if let Some(Example { dialect, wrong, right }) = self.example() {
+            page += &format!("\nWrong:\n\n```{dialect}\n{wrong}```\n\nRight:\n\n```{dialect}\n{right}```\n");
+        }
+        page
+    }
+}
+
+/// The whole error index, as Markdown.
+pub fn error_index() -> String {
+    let pages: Vec<String> = Code::ALL.iter().map(|code| code.page()).collect();
+    let intro = "# Error index\n\n\
+        Every message of Certen carries one of these codes; `certen explain-error E0208` prints its page. This file is\n\
+        generated from `crates/certen-syntax/src/codes.rs` by `cargo xtask bless`.\n\n";
+    intro.to_owned() + &pages.join("\n")
+}

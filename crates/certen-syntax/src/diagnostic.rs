@@ -1,0 +1,165 @@
+//! Diagnostics as values: what is wrong, where, by which rule, and what to do about it.
+
+use crate::{Code, Span};
+
+/// How bad it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Severity {
+    /// The program is refused.
+    Error,
+    /// The program is accepted, but probably not what was meant.
+    Warning,
+}
+
+/// A rule of one of the papers, by the paper's own name for it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Rule {
+    /// As the paper names it: `T-Diag`.
+    pub name: &'static str,
+    /// Where it stands: `TeIL, Fig. 8`.
+    pub paper: &'static str,
+}
+
+/// A remark at a place in the text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Label {
+    /// The place.
+    pub span: Span,
+    /// The remark; may be empty for the place alone.
+    pub text: String,
+}
+
+/// One error or warning.
+///
+/// Built step by step:
+///
+/// ```
+/// use certen_syntax::{Code, Diagnostic, Span};
+/// let d = Diagnostic::error(Code::E0201, Span::default(), "`A` is not declared")
+///     .label("used here")
+///     .help("declare it with `alloc A : [..]`");
+/// assert_eq!(d.code.to_string(), "E0201");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// The kind of mistake, with a page in the error index.
+    pub code: Code,
+    /// Error or warning.
+    pub severity: Severity,
+    /// The violated rule, if a paper states one.
+    pub rule: Option<Rule>,
+    /// One sentence in the user's terms.
+    pub message: String,
+    /// The place the message speaks of; none where no text is to blame (a missing file, a full disk).
+    pub primary: Option<Label>,
+    /// Other places that matter: where a size was declared, the other operand.
+    pub secondary: Vec<Label>,
+    /// More facts: both shapes, a counterexample.
+    pub notes: Vec<String>,
+    /// What to do, only where it is sure.
+    pub help: Vec<String>,
+}
+
+impl Diagnostic {
+    /// An error at a place, or at none.
+    pub fn error(code: Code, span: impl Into<Option<Span>>, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            code,
+            severity: Severity::Error,
+            rule: None,
+            message: message.into(),
+            primary: span.into().map(|span| Label { span, text: String::new() }),
+            secondary: Vec::new(),
+            notes: Vec::new(),
+            help: Vec::new(),
+        }
+    }
+
+    /// A warning at a place, or at none.
+    pub fn warning(code: Code, span: impl Into<Option<Span>>, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, span, message) }
+    }
+
+    /// The rule that is violated.
+    pub fn rule(mut self, rule: Rule) -> Self {
+        self.rule = Some(rule);
+        self
+    }
+
+    /// The remark at the primary place.
+    pub fn label(mut self, text: impl Into<String>) -> Self {
+        if let Some(primary) = &mut self.primary {
+            primary.text = text.into();
+        }
+        self
+    }
+
+    /// A remark at another place.
+    pub fn also(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.secondary.push(Label { span, text: text.into() });
+        self
+    }
+
+    /// A further fact.
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// What to do.
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.help.push(text.into());
+        self
+    }
+
+    /// Whether the program is refused because of this.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+/// What a pass found, in the order it was found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    /// Nothing found.
+    pub fn new() -> Diagnostics {
+        Diagnostics::default()
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.list.push(diagnostic);
+    }
+
+    /// Whether there is an error among them.
+    pub fn has_errors(&self) -> bool {
+        self.list.iter().any(Diagnostic::is_error)
+    }
+
+    /// All, errors and warnings, in the order of the text.
+    pub fn into_sorted(mut self) -> Vec<Diagnostic> {
+        self.list.sort_by_key(|d| d.primary.as_ref().map(|p| (p.span.file, p.span.start)));
+        self.list
+    }
+
+    /// All, as found.
+    pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.list.iter()
+    }
+}
+
+impl Extend<Diagnostic> for Diagnostics {
+    fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, more: I) {
+        self.list.extend(more);
+    }
+}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(one: Diagnostic) -> Diagnostics {
+        Diagnostics { list: vec![one] }
+    }
+}
