@@ -28,7 +28,8 @@ impl fmt::Display for Counterexample {
 pub enum Verdict {
     /// It does.
     Yes,
-    /// It does not: here.
+    /// It does not: here. Names that have nothing to do with the goal are left out; facts about those alone are taken
+    /// to be satisfiable ([`Facts::satisfiable`] asks).
     No(Counterexample),
     /// Cannot tell.
     Unknown,

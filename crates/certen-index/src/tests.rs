@@ -142,9 +142,13 @@ proptest! {
                 prop_assert!(!holds(&fact, &point) || holds(&goal, &point), "{:?}", point);
             },
             Verdict::No(point) => {
-                let mut full = at(0, 0);
-                full.extend(point.0);
-                prop_assert!(holds(&fact, &full) && !holds(&goal, &full), "{:?}", full);
+                let extended = |mut other: BTreeMap<Name, i64>| {
+                    other.extend(point.0.clone());
+                    other
+                };
+                prop_assert!(points.clone().map(extended).all(|full| !holds(&goal, &full)), "{:?}", point);
+                let satisfiable = points.clone().any(|other| holds(&fact, &other));
+                prop_assert!(!satisfiable || points.map(extended).any(|full| holds(&fact, &full)), "{:?}", point);
             }
             Verdict::Unknown => {}
         }
