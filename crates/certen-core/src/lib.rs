@@ -1,0 +1,20 @@
+//! Meaning: the small calculus that every front door elaborates into, and what its programs mean.
+//!
+//! A [`Program`] is a flat list of bindings of [`Term`]s: ATL's calculus with explicit ranges, typed as it is built.
+//! The [`Evaluator`] is the meaning of the language: it follows the papers' equations, element by element, over any
+//! scalar [`Domain`] (the machine's numbers, exact rationals, a prime field, values or undefined). Everything else in
+//! the project is compared with it.
+
+pub mod domain;
+mod ops;
+mod program;
+mod tensor;
+mod term;
+mod types;
+
+pub use domain::{Domain, Fault};
+pub use ops::{Binary, Literal, ReduceOp, Unary};
+pub use program::{Binding, Parameter, Program, ScopeError};
+pub use tensor::Tensor;
+pub use term::{Carried, Range, Term, TermId, Terms, TypeError};
+pub use types::{ElemType, TensorType};

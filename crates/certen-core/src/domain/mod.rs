@@ -1,0 +1,66 @@
+//! Scalar domains: what the elements of tensors are while a program is evaluated.
+//!
+//! A program has one meaning per domain. [`Machine`] is the one that native code has; the others decide questions about
+//! it: [`Rational`] gives exact answers, [`Field`] tells two programs apart with overwhelming probability when they are
+//! different polynomials, [`Partial`] makes uninitialised values visible.
+
+
+use std::fmt;
+
+
+use crate::{Binary, ElemType, Literal, Unary};
+
+/// Why an operation has no value in a domain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// It depends on a division by zero or on uninitialised memory.
+    Undefined,
+    /// An exact number needs too many bits.
+    TooLarge,
+    /// The domain does not have this operation.
+    Unsupported(&'static str),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Undefined => write!(f, "the value is undefined"),
+            Fault::TooLarge => write!(f, "an exact number became too large"),
+            Fault::Unsupported(operation) => write!(f, "this domain has no {operation}"),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// The elements of tensors, and what Core's scalar operations do to them.
+///
+/// Operations are told the element type of their operands. Terms are well-typed, so an operation is only asked for with
+/// types that it takes.
+pub trait Domain {
+    /// An element.
+    type Value: Clone + fmt::Debug + PartialEq;
+
+    /// A constant.
+    fn literal(&self, literal: Literal, elem: ElemType) -> Result<Self::Value, Fault>;
+
+    /// An index used as data.
+    fn index(&self, index: i64, elem: ElemType) -> Result<Self::Value, Fault>;
+
+    /// The content of memory that nothing was written to.
+    fn undefined(&self, _elem: ElemType) -> Result<Self::Value, Fault> {
+        Err(Fault::Undefined)
+    }
+
+    /// An operation on one element of type `elem`.
+    fn unary(&self, op: Unary, elem: ElemType, a: &Self::Value) -> Result<Self::Value, Fault>;
+
+    /// An operation on two elements of type `elem`.
+    fn binary(&self, op: Binary, elem: ElemType, a: &Self::Value, b: &Self::Value) -> Result<Self::Value, Fault>;
+
+    /// `a` where the condition holds, else `b`.
+    fn choose(&self, cond: &Self::Value, a: &Self::Value, b: &Self::Value) -> Result<Self::Value, Fault>;
+
+    /// An element of type `from` as one of type `to`.
+    fn cast(&self, from: ElemType, to: ElemType, a: &Self::Value) -> Result<Self::Value, Fault>;
+}

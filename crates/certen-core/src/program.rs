@@ -1,0 +1,267 @@
+//! Programs of Core: inputs, a flat list of bindings, outputs.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use certen_index::{Cond, Ix, IxError};
+use certen_syntax::Name;
+
+use crate::{Carried, Range, ReduceOp, TensorType, Term, TermId, Terms};
+
+/// A named tensor of a program's interface.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: Name,
+    /// Its type.
+    pub ty: TensorType,
+}
+
+/// A name for a term; the term's type is that of [`Terms::ty`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Binding {
+    /// Its name, unique in the program.
+    pub name: Name,
+    /// What it stands for; it refers to inputs and earlier bindings only.
+    pub term: TermId,
+}
+
+/// A program of Core.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What it is called; a C function will have this name.
+    pub name: Name,
+    /// The symbolic sizes, in the order of the C function's parameters.
+    pub sizes: Vec<Name>,
+    /// What holds of the sizes. [`Terms::facts`] holds the same for proving.
+    pub facts: Vec<Cond>,
+    /// The tensors that the caller gives.
+    pub inputs: Vec<Parameter>,
+    /// The computation, in order.
+    pub bindings: Vec<Binding>,
+    /// What the caller gets: a name of its own, and the binding or input that it shows.
+    pub outputs: Vec<(Name, Name)>,
+    /// The terms of all bindings.
+    pub terms: Terms,
+}
+
+/// Why a program is not well-formed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScopeError(pub String);
+
+impl fmt::Display for ScopeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ScopeError {}
+
+impl Program {
+    /// The type of an input or binding.
+    pub fn type_of(&self, name: Name) -> Option<&TensorType> {
+        let input = || self.inputs.iter().find(|p| p.name == name).map(|p| &p.ty);
+        let binding = || self.bindings.iter().rev().find(|b| b.name == name).map(|b| self.terms.ty(b.term));
+        input().or_else(binding)
+    }
+
+    /// The types of all inputs and bindings.
+    pub fn types(&self) -> HashMap<Name, TensorType> {
+        let inputs = self.inputs.iter().map(|p| (p.name, p.ty.clone()));
+        inputs.chain(self.bindings.iter().map(|b| (b.name, self.terms.ty(b.term).clone()))).collect()
+    }
+
+    /// Checks what the types of terms cannot: names are unique, bound before they are used, never shadowed, and mean
+    /// the tensor that their type says. Shapes do not depend on indices.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn check(&self) -> Result<(), ScopeError> {
+        let mut scope = Scope { program: self, indices: HashSet::new(), tensors: HashMap::new() };
+        for &size in &self.sizes {
+            scope.bind_index(size)?;
+        }
+        for input in &self.inputs {
+            scope.bind_tensor(input.name, input.ty.clone())?;
+        }
+        for fact in &self.facts {
+            scope.cond(fact)?;
+        }
+        for binding in &self.bindings {
+            scope.term(binding.term)?;
+            scope.bind_tensor(binding.name, self.terms.ty(binding.term).clone())?;
+        }
+        for (_, shown) in &self.outputs {
+            if !scope.tensors.contains_key(shown) {
+                return Err(ScopeError(format!("the output {shown} is not bound")));
+            }
+        }
+        let names: HashSet<Name> = self.outputs.iter().map(|(name, _)| *name).collect();
+        if names.len() < self.outputs.len() {
+            return Err(ScopeError("two outputs have the same name".into()));
+        }
+        Ok(())
+    }
+
+    /// How many multiplications an evaluation makes, as a polynomial in the sizes; factors of products count one each.
+    /// A guarded or conditional part counts as if it were always computed.
+    ///
+    /// # Errors
+    /// If the polynomial is too large.
+    pub fn multiplications(&self) -> Result<Ix, IxError> {
+        let mut counts: Vec<Ix> = Vec::with_capacity(self.terms.len());
+        for (_, term) in self.terms.iter() {
+            let of = |id: &TermId| counts[id.index()].clone();
+            let parts = || term.parts().iter().try_fold(Ix::from(0), |sum, part| sum.add(&of(part)));
+            counts.push(match term {
+                Term::Gen(_, range, body) => range.extent()?.mul(&of(body))?,
+                Term::Reduce(op, _, range, _, body) => {
+                    let own = Ix::from(i64::from(*op == ReduceOp::Prod));
+                    range.extent()?.mul(&of(body).add(&own)?)?
+                }
+                Term::Binary(crate::Binary::Mul, ..) => parts()?.add(&Ix::from(1))?,
+                Term::Iterate(times, states, _) => {
+                    let sum = |pick: fn(&Carried) -> TermId| {
+                        states.iter().try_fold(Ix::from(0), |sum, s| sum.add(&of(&pick(s))))
+                    };
+                    sum(|s| s.init)?.add(&times.mul(&sum(|s| s.next)?)?)?
+                }
+                _ => parts()?,
+            });
+        }
+        self.bindings.iter().try_fold(Ix::from(0), |sum, b| sum.add(&counts[b.term.index()]))
+    }
+}
+
+struct Scope<'a> {
+    program: &'a Program,
+    indices: HashSet<Name>,
+    tensors: HashMap<Name, TensorType>,
+}
+
+enum Visit<'a> {
+    Term(TermId),
+    BindIndex(Name),
+    UnbindIndex(Name),
+    BindTensor(Name, &'a TensorType),
+    UnbindTensor(Name),
+}
+
+impl<'a> Scope<'a> {
+    fn free(&self, name: Name) -> Result<(), ScopeError> {
+        if self.indices.contains(&name) || self.tensors.contains_key(&name) {
+            return Err(ScopeError(format!("{name} is bound twice")));
+        }
+        Ok(())
+    }
+
+    fn bind_index(&mut self, name: Name) -> Result<(), ScopeError> {
+        self.free(name)?;
+        self.indices.insert(name);
+        Ok(())
+    }
+
+    fn bind_tensor(&mut self, name: Name, ty: TensorType) -> Result<(), ScopeError> {
+        self.free(name)?;
+        ty.shape.iter().try_for_each(|size| self.ix(size))?;
+        self.tensors.insert(name, ty);
+        Ok(())
+    }
+
+    fn known<'n>(&self, names: impl IntoIterator<Item = &'n Name>) -> Result<(), ScopeError> {
+        match names.into_iter().find(|name| !self.indices.contains(name)) {
+            Some(name) => Err(ScopeError(format!("the size or index {name} is not bound"))),
+            None => Ok(()),
+        }
+    }
+
+    fn ix(&self, ix: &Ix) -> Result<(), ScopeError> {
+        let mut names = Default::default();
+        ix.collect_names(&mut names);
+        self.known(&names)
+    }
+
+    fn cond(&self, cond: &Cond) -> Result<(), ScopeError> {
+        let mut names = Default::default();
+        cond.collect_names(&mut names);
+        self.known(&names)
+    }
+
+    fn range(&self, range: &Range) -> Result<(), ScopeError> {
+        self.ix(&range.lo)?;
+        self.ix(&range.hi)
+    }
+
+    /// Visits a term and its parts, each under the names that are bound around it.
+    fn term(&mut self, root: TermId) -> Result<(), ScopeError> {
+        let terms: &'a Terms = &self.program.terms;
+        let mut todo = vec![Visit::Term(root)];
+        while let Some(visit) = todo.pop() {
+            let id = match visit {
+                Visit::Term(id) => id,
+                Visit::BindIndex(name) => {
+                    self.bind_index(name)?;
+                    continue;
+                }
+                Visit::UnbindIndex(name) => {
+                    self.indices.remove(&name);
+                    continue;
+                }
+                Visit::BindTensor(name, ty) => {
+                    self.bind_tensor(name, ty.clone())?;
+                    continue;
+                }
+                Visit::UnbindTensor(name) => {
+                    self.tensors.remove(&name);
+                    continue;
+                }
+            };
+            let term = terms.get(id);
+            // The last pushed is visited first.
+            match term {
+                Term::Ref(name, ty) => match self.tensors.get(name) {
+                    Some(bound) if bound == ty => {}
+                    Some(bound) => return Err(ScopeError(format!("{name} is {bound}, not {ty}"))),
+                    None => return Err(ScopeError(format!("the tensor {name} is not bound"))),
+                },
+                Term::Gen(name, range, body) => {
+                    self.range(range)?;
+                    todo.extend([Visit::UnbindIndex(*name), Visit::Term(*body), Visit::BindIndex(*name)]);
+                }
+                Term::Reduce(_, name, range, cond, body) => {
+                    self.range(range)?;
+                    self.bind_index(*name)?;
+                    self.cond(cond)?;
+                    todo.extend([Visit::UnbindIndex(*name), Visit::Term(*body)]);
+                }
+                Term::Let(name, value, body) => todo.extend([
+                    Visit::UnbindTensor(*name),
+                    Visit::Term(*body),
+                    Visit::BindTensor(*name, terms.ty(*value)),
+                    Visit::Term(*value),
+                ]),
+                Term::Iterate(times, states, _) => {
+                    self.ix(times)?;
+                    todo.extend(states.iter().map(|s| Visit::UnbindTensor(s.name)));
+                    todo.extend(states.iter().map(|s| Visit::Term(s.next)));
+                    todo.extend(states.iter().map(|s| Visit::BindTensor(s.name, terms.ty(s.init))));
+                    todo.extend(states.iter().map(|s| Visit::Term(s.init)));
+                }
+                other => {
+                    match other {
+                        Term::Guard(cond, _) | Term::If(cond, _, _) => self.cond(cond)?,
+                        Term::Select(_, indices) => indices.iter().try_for_each(|ix| self.ix(ix))?,
+                        Term::Index(ix, _)
+                        | Term::PadLeft(ix, _)
+                        | Term::PadRight(ix, _)
+                        | Term::TruncLeft(ix, _)
+                        | Term::TruncRight(ix, _) => self.ix(ix)?,
+                        _ => {}
+                    }
+                    todo.extend(other.parts().into_iter().map(Visit::Term));
+                }
+            }
+        }
+        Ok(())
+    }
+}

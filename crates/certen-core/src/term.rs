@@ -1,0 +1,354 @@
+//! Terms of Core: ATL's calculus with explicit ranges, hash-consed and typed as they are built.
+//!
+//! Terms live in an arena, [`Terms`]; a [`TermId`] is a place in it. Guarantees: a term's parts stand before it, so a
+//! loop over the arena visits parts first and nothing recurses or drops deeply; equal terms are the same place; every
+//! term has a [`TensorType`], and an ill-typed one cannot be built. What a loop over the arena cannot see, that names are
+//! in scope, [`Program::check`](crate::Program::check) checks.
+
+use std::fmt;
+
+use certen_index::{Cond, Facts, Ix, IxError, Verdict};
+use certen_syntax::Name;
+use indexmap::IndexSet;
+
+use crate::{Binary, ElemType, Literal, ReduceOp, TensorType, Unary};
+
+/// A term's place in its [`Terms`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct TermId(u32);
+
+impl TermId {
+    /// The place as a number: parts have smaller ones.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The half-open range of an index; empty if `hi <= lo`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Range {
+    /// First value.
+    pub lo: Ix,
+    /// One past the last value.
+    pub hi: Ix,
+}
+
+impl Range {
+    /// `0..hi`
+    pub fn to(hi: Ix) -> Range {
+        Range { lo: Ix::from(0), hi }
+    }
+
+    /// How many values there are.
+    pub fn extent(&self) -> Result<Ix, IxError> {
+        let difference = self.hi.sub(&self.lo)?;
+        match difference.as_constant() {
+            Some(value) => Ok(Ix::from(value.max(0))),
+            None => Ok(difference),
+        }
+    }
+}
+
+/// One state of an iteration: its name in the bodies, its first value, and its next value.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Carried {
+    /// What the bodies call it.
+    pub name: Name,
+    /// The value before the first step.
+    pub init: TermId,
+    /// The value after a step, from the values of all states before it.
+    pub next: TermId,
+}
+
+/// A term of Core.
+///
+/// Index-level parts ([`Ix`], [`Cond`]) know only sizes and indices; data never becomes an index.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Term {
+    /// A tensor by name: an input, an earlier binding, a `let` or an iteration's state.
+    Ref(Name, TensorType),
+    /// The tensor of the body's values for each index in a range; size 0 if the range is empty.
+    Gen(Name, Range, TermId),
+    /// The body's values over a range combined; indices where the condition is false are skipped.
+    Reduce(ReduceOp, Name, Range, Cond, TermId),
+    /// The body where the condition holds, else zero, as padding.
+    Guard(Cond, TermId),
+    /// One of two, lazily, by a condition on indices.
+    If(Cond, TermId, TermId),
+    /// A tensor named for use in the body.
+    Let(Name, TermId, TermId),
+    /// States carried through a number of steps; the value is that of the state at a position.
+    Iterate(Ix, Box<[Carried]>, usize),
+    /// An element, or a slice if there are fewer indices than dimensions.
+    Select(TermId, Box<[Ix]>),
+    /// The two outermost dimensions as one.
+    Flatten(TermId),
+    /// The outermost dimension in blocks; the last block is padded with zeros.
+    Split(i64, TermId),
+    /// The two outermost dimensions exchanged.
+    Transpose(TermId),
+    /// One after the other along the outermost dimension.
+    Concat(TermId, TermId),
+    /// Zeros before the outermost dimension.
+    PadLeft(Ix, TermId),
+    /// Zeros behind the outermost dimension.
+    PadRight(Ix, TermId),
+    /// The outermost dimension without its first elements.
+    TruncLeft(Ix, TermId),
+    /// The outermost dimension without its last elements.
+    TruncRight(Ix, TermId),
+    /// A constant.
+    Literal(Literal, ElemType),
+    /// An index used as data.
+    Index(Ix, ElemType),
+    /// The content of memory that nothing was written to.
+    Undefined(ElemType),
+    /// An operation on one scalar.
+    Unary(Unary, TermId),
+    /// An operation on two scalars.
+    Binary(Binary, TermId, TermId),
+    /// One of two scalars by a truth value; both are computed.
+    Choose(TermId, TermId, TermId),
+    /// A scalar converted to another element type.
+    Cast(ElemType, TermId),
+}
+
+impl Term {
+    /// The terms that this one is made of, in order.
+    pub fn parts(&self) -> Vec<TermId> {
+        match self {
+            Term::Ref(..) | Term::Literal(..) | Term::Index(..) | Term::Undefined(_) => Vec::new(),
+            Term::Gen(_, _, a)
+            | Term::Reduce(_, _, _, _, a)
+            | Term::Guard(_, a)
+            | Term::Select(a, _)
+            | Term::Flatten(a)
+            | Term::Split(_, a)
+            | Term::Transpose(a)
+            | Term::PadLeft(_, a)
+            | Term::PadRight(_, a)
+            | Term::TruncLeft(_, a)
+            | Term::TruncRight(_, a)
+            | Term::Unary(_, a)
+            | Term::Cast(_, a) => vec![*a],
+            Term::If(_, a, b) | Term::Let(_, a, b) | Term::Concat(a, b) | Term::Binary(_, a, b) => vec![*a, *b],
+            Term::Choose(a, b, c) => vec![*a, *b, *c],
+            Term::Iterate(_, states, _) => states.iter().flat_map(|s| [s.init, s.next]).collect(),
+        }
+    }
+}
+
+/// Why a term cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TypeError(pub String);
+
+impl fmt::Display for TypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TypeError {}
+
+impl From<IxError> for TypeError {
+    fn from(error: IxError) -> TypeError {
+        TypeError(error.to_string())
+    }
+}
+
+/// An arena of terms.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    nodes: IndexSet<Term>,
+    types: Vec<TensorType>,
+    facts: Facts,
+}
+
+impl Terms {
+    /// No terms. The facts, what is known about sizes, decide which shapes are equal.
+    pub fn new(facts: Facts) -> Terms {
+        Terms { facts, ..Terms::default() }
+    }
+
+    /// What is known about sizes.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// A term.
+    pub fn get(&self, id: TermId) -> &Term {
+        &self.nodes[id.index()]
+    }
+
+    /// A term's type.
+    pub fn ty(&self, id: TermId) -> &TensorType {
+        &self.types[id.index()]
+    }
+
+    /// Every term, parts first.
+    pub fn iter(&self) -> impl Iterator<Item = (TermId, &Term)> {
+        self.nodes.iter().enumerate().map(|(at, term)| (TermId(at as u32), term))
+    }
+
+    /// How many terms there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Adds a term, or finds the equal one that is there.
+    ///
+    /// # Errors
+    /// If the term is ill-typed: nothing is added.
+    ///
+    /// # Panics
+    /// If a part is not of this arena.
+    pub fn add(&mut self, term: Term) -> Result<TermId, TypeError> {
+        if let Some(at) = self.nodes.get_index_of(&term) {
+            return Ok(TermId(at as u32));
+        }
+        let ty = self.type_of(&term)?;
+        let at = u32::try_from(self.nodes.len()).map_err(|_| TypeError("more than 2^32 terms".into()))?;
+        self.nodes.insert(term);
+        self.types.push(ty);
+        Ok(TermId(at))
+    }
+
+    /// Adds a reference to a tensor.
+    pub fn reference(&mut self, name: Name, ty: TensorType) -> Result<TermId, TypeError> {
+        self.add(Term::Ref(name, ty))
+    }
+
+    /// Adds an element of a named tensor.
+    pub fn element(
+        &mut self,
+        name: Name,
+        ty: TensorType,
+        indices: impl Into<Box<[Ix]>>,
+    ) -> Result<TermId, TypeError> {
+        let tensor = self.reference(name, ty)?;
+        let indices = indices.into();
+        if indices.is_empty() { Ok(tensor) } else { self.add(Term::Select(tensor, indices)) }
+    }
+
+    fn type_of(&self, term: &Term) -> Result<TensorType, TypeError> {
+        let wrong = |text: String| Err(TypeError(text));
+        let outermost = |id: TermId, what: &str, least: usize| {
+            let ty = self.ty(id);
+            if ty.rank() < least {
+                return Err(TypeError(format!("{what} needs at least {least} dimensions, not {ty}")));
+            }
+            Ok(ty)
+        };
+        // The type with its first `old` sizes replaced.
+        let resized = |ty: &TensorType, old: usize, new: &[Ix]| {
+            TensorType { elem: ty.elem, shape: new.iter().chain(&ty.shape[old..]).cloned().collect() }
+        };
+        let scalar = |id: TermId| match self.ty(id) {
+            ty if ty.is_scalar() => Ok(ty.elem),
+            ty => Err(TypeError(format!("a scalar operation on a tensor {ty}"))),
+        };
+        Ok(match term {
+            Term::Ref(_, ty) => ty.clone(),
+            Term::Gen(name, range, body) => {
+                let inner = self.ty(*body);
+                if inner.shape.iter().any(|size| size.mentions(*name)) {
+                    return wrong(format!("the shape {inner} depends on the index {name}"));
+                }
+                resized(inner, 0, &[range.extent()?])
+            }
+            Term::Reduce(op, _, _, _, body) => {
+                let ty = self.ty(*body);
+                if op.combine().result(ty.elem) != Some(ty.elem) {
+                    return wrong(format!("{} of elements of type {}", op.name(), ty.elem));
+                }
+                ty.clone()
+            }
+            Term::Guard(_, body) => self.ty(*body).clone(),
+            Term::If(_, a, b) => self.same(*a, *b, "the branches of `if`")?,
+            Term::Let(_, _, body) => self.ty(*body).clone(),
+            Term::Iterate(_, states, at) => {
+                for state in states {
+                    self.same(state.init, state.next, "a state before and after a step")?;
+                }
+                let Some(state) = states.get(*at) else { return wrong("no such state".into()) };
+                self.ty(state.init).clone()
+            }
+            Term::Select(tensor, indices) => resized(outermost(*tensor, "selection", indices.len())?, indices.len(), &[]),
+            Term::Flatten(a) => {
+                let ty = outermost(*a, "flatten", 2)?;
+                resized(ty, 2, &[ty.shape[0].mul(&ty.shape[1])?])
+            }
+            Term::Split(k, a) => {
+                let ty = outermost(*a, "split", 1)?;
+                resized(ty, 1, &[ty.shape[0].ceil_div(*k)?, Ix::from(*k)])
+            }
+            Term::Transpose(a) => {
+                let ty = outermost(*a, "transpose", 2)?;
+                resized(ty, 2, &[ty.shape[1].clone(), ty.shape[0].clone()])
+            }
+            Term::Concat(a, b) => {
+                let (left, right) = (outermost(*a, "concat", 1)?, outermost(*b, "concat", 1)?);
+                if left.elem != right.elem || !self.equal_shapes(&left.shape[1..], &right.shape[1..]) {
+                    return wrong(format!("concat of {left} and {right}"));
+                }
+                resized(left, 1, &[left.shape[0].add(&right.shape[0])?])
+            }
+            Term::PadLeft(k, a) | Term::PadRight(k, a) => {
+                let ty = outermost(*a, "pad", 1)?;
+                resized(ty, 1, &[ty.shape[0].add(k)?])
+            }
+            Term::TruncLeft(k, a) | Term::TruncRight(k, a) => {
+                let ty = outermost(*a, "trunc", 1)?;
+                resized(ty, 1, &[ty.shape[0].sub(k)?])
+            }
+            Term::Literal(literal, elem) if literal.fits(*elem) => TensorType::scalar(*elem),
+            Term::Literal(literal, elem) => return wrong(format!("{literal:?} is no {elem}")),
+            Term::Index(_, elem) if elem.has_arithmetic() => TensorType::scalar(*elem),
+            Term::Index(_, elem) => return wrong(format!("an index is no {elem}")),
+            Term::Undefined(elem) => TensorType::scalar(*elem),
+            Term::Unary(op, a) => {
+                let elem = scalar(*a)?;
+                match op.result(elem) {
+                    Some(result) => TensorType::scalar(result),
+                    None => return wrong(format!("{} of {elem}", op.name())),
+                }
+            }
+            Term::Binary(op, a, b) => {
+                let (left, right) = (scalar(*a)?, scalar(*b)?);
+                match op.result(left) {
+                    Some(result) if left == right => TensorType::scalar(result),
+                    _ => return wrong(format!("{} of {left} and {right}", op.name())),
+                }
+            }
+            Term::Choose(cond, a, b) => {
+                let (cond, left, right) = (scalar(*cond)?, scalar(*a)?, scalar(*b)?);
+                if cond != ElemType::Bool || left != right {
+                    return wrong(format!("a choice by {cond} between {left} and {right}"));
+                }
+                TensorType::scalar(left)
+            }
+            Term::Cast(elem, a) => {
+                scalar(*a)?;
+                TensorType::scalar(*elem)
+            }
+        })
+    }
+
+    fn same(&self, a: TermId, b: TermId, what: &str) -> Result<TensorType, TypeError> {
+        let (left, right) = (self.ty(a), self.ty(b));
+        if left.elem != right.elem || !self.equal_shapes(&left.shape, &right.shape) {
+            return Err(TypeError(format!("{what} have different types: {left} and {right}")));
+        }
+        Ok(left.clone())
+    }
+
+    fn equal_shapes(&self, a: &[Ix], b: &[Ix]) -> bool {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.facts.prove_equal(a, b) == Verdict::Yes)
+    }
+}
+
