@@ -1,0 +1,671 @@
+//! The reference evaluator: what a program means.
+//!
+//! The meaning of a term is a function from indices to values, as in TeIL's Fig. 6 and ATL's denotational semantics; the
+//! arm of [`Run::eval`] for a construct is its equation, read from left to right. Nothing that is immediately reduced
+//! or selected from is ever stored. [`Evaluator::run`] computes whole tensors, binding by binding (TeIL, Fig. 9: each
+//! statement reads the old memory and makes a new one); [`Evaluator::element`] computes a single element and remembers
+//! every element of a binding that it needed on the way.
+//!
+//! The equations call each other; here they leave frames on a stack of our own, so that no program overflows the
+//! machine's. Needs: a program that [`Program::check`] accepts. Guarantees: every access is inside its tensor or an
+//! error, every evaluation ends within its fuel.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use certen_index::{Cond, Ix, IxError};
+use certen_syntax::{Code, Name};
+
+use crate::tensor::index_of;
+use crate::{Binary, Domain, ElemType, Fault, Literal, Program, ReduceOp, Tensor, Term, TermId, Unary};
+
+/// Steps after which an evaluation is given up, unless told otherwise: about a minute.
+pub const DEFAULT_FUEL: u64 = 2_000_000_000;
+
+/// Why an evaluation has no result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum EvalError {
+    /// The domain has no value for an operation.
+    Fault(Fault),
+    /// The fuel is used up.
+    Fuel,
+    /// There is no memory for a tensor.
+    Memory,
+    /// An index outside its tensor. Accepted programs have none.
+    OutOfBounds(String),
+    /// A minimum or maximum over nothing.
+    EmptyReduction,
+    /// An index expression has no value.
+    Index(IxError),
+    /// The sizes or inputs are not those of the program.
+    Call(String),
+}
+
+impl EvalError {
+    /// The error's code in the index.
+    pub fn code(&self) -> Code {
+        match self {
+            EvalError::Fault(Fault::Undefined) => Code::E0503,
+            EvalError::Fault(Fault::TooLarge) => Code::E0502,
+            EvalError::Fault(Fault::Unsupported(_)) => Code::E0504,
+            EvalError::Fuel => Code::E0501,
+            EvalError::Memory => Code::E0408,
+            EvalError::Call(_) => Code::E0403,
+            EvalError::OutOfBounds(_) | EvalError::EmptyReduction | EvalError::Index(_) => Code::E0701,
+        }
+    }
+}
+
+impl fmt::Display for EvalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EvalError::Fault(fault) => write!(f, "{fault}"),
+            EvalError::Fuel => write!(f, "the evaluation was stopped: it takes too many steps"),
+            EvalError::Memory => write!(f, "there is not enough memory for the tensors of this evaluation"),
+            EvalError::OutOfBounds(access) => write!(f, "the access {access} is out of bounds"),
+            EvalError::EmptyReduction => write!(f, "a minimum or maximum over an empty range"),
+            EvalError::Index(error) => write!(f, "an index has no value: {error}"),
+            EvalError::Call(text) => write!(f, "{text}"),
+        }
+    }
+}
+
+impl std::error::Error for EvalError {}
+
+impl From<Fault> for EvalError {
+    fn from(fault: Fault) -> EvalError {
+        EvalError::Fault(fault)
+    }
+}
+
+impl From<IxError> for EvalError {
+    fn from(error: IxError) -> EvalError {
+        EvalError::Index(error)
+    }
+}
+
+/// An evaluation of a program on given sizes and inputs.
+///
+/// ```
+/// use certen_core::{Evaluator, Tensor, domain::{Machine, Scalar}, parse_program};
+/// # let mut sources = certen_syntax::Sources::new();
+/// let text = "core dot\nsize n\ninput a : f64[n]\ninput b : f64[n]\ns = sum k in 0..n. a[k] * b[k]\noutput s\n";
+/// # let file = sources.add("dot.core", text);
+/// let program = parse_program(&sources, file).map_err(|_| "malformed").unwrap();
+/// let vector = |values: [f64; 3]| Tensor::new(vec![3], values.map(Scalar::F64).to_vec()).unwrap();
+/// let inputs = [("a".into(), vector([1.0, 2.0, 3.0])), ("b".into(), vector([4.0, 5.0, 6.0]))];
+/// let outputs = Evaluator::new(&program, &Machine, [("n".into(), 3)], inputs)?.run()?;
+/// assert_eq!(outputs[0].1.data(), [Scalar::F64(32.0)]);
+/// # Ok::<(), certen_core::EvalError>(())
+/// ```
+pub struct Evaluator<'a, D: Domain> {
+    program: &'a Program,
+    domain: &'a D,
+    sizes: HashMap<Name, i64>,
+    memory: HashMap<Name, Stored<D::Value>>,
+    fuel: u64,
+}
+
+/// A top-level tensor: known whole, or element by element as they are asked for.
+enum Stored<V> {
+    Whole(Tensor<V>),
+    OnDemand { term: TermId, known: HashMap<Vec<i64>, V> },
+}
+
+impl<'a, D: Domain> Evaluator<'a, D> {
+    /// Prepares an evaluation.
+    ///
+    /// # Errors
+    /// If a size or input is missing, or an input's shape is not what the program says.
+    pub fn new(
+        program: &'a Program,
+        domain: &'a D,
+        sizes: impl IntoIterator<Item = (Name, i64)>,
+        inputs: impl IntoIterator<Item = (Name, Tensor<D::Value>)>,
+    ) -> Result<Evaluator<'a, D>, EvalError> {
+        let sizes: HashMap<Name, i64> = sizes.into_iter().collect();
+        let mut given: HashMap<Name, Tensor<D::Value>> = inputs.into_iter().collect();
+        let value = |name| sizes.get(&name).copied();
+        for fact in &program.facts {
+            if !fact.eval(&value)? {
+                return Err(EvalError::Call(format!("the sizes do not satisfy {fact}")));
+            }
+        }
+        let mut memory = HashMap::new();
+        for input in &program.inputs {
+            let Some(tensor) = given.remove(&input.name) else {
+                return Err(EvalError::Call(format!("the input {} is missing", input.name)));
+            };
+            let shape = concrete_shape(&input.ty.shape, &value)?;
+            if tensor.shape() != shape {
+                let text = format!("{} has shape {:?}, but {} is {:?}", input.name, tensor.shape(), input.ty, shape);
+                return Err(EvalError::Call(text));
+            }
+            memory.insert(input.name, Stored::Whole(tensor));
+        }
+        Ok(Evaluator { program, domain, sizes, memory, fuel: DEFAULT_FUEL })
+    }
+
+    /// Sets how many steps the evaluation may take.
+    pub fn with_fuel(mut self, fuel: u64) -> Self {
+        self.fuel = fuel;
+        self
+    }
+
+    /// Computes all outputs, in the program's order.
+    ///
+    /// # Errors
+    /// See [`EvalError`].
+    pub fn run(mut self) -> Result<Vec<(Name, Tensor<D::Value>)>, EvalError> {
+        let last_use = self.last_uses();
+        for (at, binding) in self.program.bindings.iter().enumerate() {
+            let shape = concrete_shape(&self.program.terms.ty(binding.term).shape, &|name| {
+                self.sizes.get(&name).copied()
+            })?;
+            let mut run = Run::new(&mut self);
+            let mut index = Vec::new();
+            let tensor = Tensor::from_fn(shape.clone(), |position| {
+                index_of(&shape, position, &mut index);
+                run.element(binding.term, index.clone())
+            })
+            .ok_or(EvalError::Memory)??;
+            self.memory.insert(binding.name, Stored::Whole(tensor));
+            for name in last_use.get(&at).into_iter().flatten() {
+                self.memory.remove(name);
+            }
+        }
+        let shown = |(name, source): &(Name, Name)| match self.memory.get(source) {
+            Some(Stored::Whole(tensor)) => Ok((*name, tensor.clone())),
+            _ => Err(EvalError::Call(format!("the output {source} was not computed"))),
+        };
+        self.program.outputs.iter().map(shown).collect()
+    }
+
+    /// Computes one element of an output, binding or input.
+    ///
+    /// # Errors
+    /// See [`EvalError`].
+    pub fn element(&mut self, name: Name, index: &[i64]) -> Result<D::Value, EvalError> {
+        let source = self.program.outputs.iter().find(|(output, _)| *output == name).map_or(name, |(_, source)| *source);
+        for binding in &self.program.bindings {
+            let missing = || Stored::OnDemand { term: binding.term, known: HashMap::new() };
+            self.memory.entry(binding.name).or_insert_with(missing);
+        }
+        let Some(ty) = self.program.type_of(source) else {
+            return Err(EvalError::Call(format!("there is no tensor {name}")));
+        };
+        let shape = concrete_shape(&ty.shape, &|name| self.sizes.get(&name).copied())?;
+        let inside = |(&i, &size): (&i64, &usize)| usize::try_from(i).is_ok_and(|i| i < size);
+        if index.len() != shape.len() || !index.iter().zip(&shape).all(inside) {
+            return Err(EvalError::OutOfBounds(format!("{name}{index:?}, but its shape is {shape:?}")));
+        }
+        let mut run = Run::new(self);
+        run.read(source, index.to_vec())?;
+        run.finish()
+    }
+
+    /// For each binding, the tensors that nothing needs behind it.
+    fn last_uses(&self) -> HashMap<usize, Vec<Name>> {
+        let mut needed: HashMap<Name, usize> = HashMap::new();
+        let mut user = vec![0; self.program.terms.len()];
+        for (at, binding) in self.program.bindings.iter().enumerate() {
+            user[binding.term.index()] = at;
+        }
+        // Parts stand before the terms they are in, so walking backwards tells each term its last binding.
+        let terms: Vec<(TermId, &Term)> = self.program.terms.iter().collect();
+        for (id, term) in terms.into_iter().rev() {
+            let last = user[id.index()];
+            for part in term.parts() {
+                user[part.index()] = user[part.index()].max(last);
+            }
+            if let Term::Ref(name, _) = term {
+                let at = needed.entry(*name).or_default();
+                *at = last.max(*at);
+            }
+        }
+        for (at, binding) in self.program.bindings.iter().enumerate() {
+            needed.entry(binding.name).or_insert(at);
+        }
+        for (_, source) in &self.program.outputs {
+            needed.remove(source);
+        }
+        let mut last_use: HashMap<usize, Vec<Name>> = HashMap::new();
+        needed.into_iter().for_each(|(name, at)| last_use.entry(at).or_default().push(name));
+        last_use
+    }
+}
+
+fn concrete_shape(shape: &[Ix], value: &impl Fn(Name) -> Option<i64>) -> Result<Vec<usize>, EvalError> {
+    shape.iter().map(|size| Ok(usize::try_from(size.eval(value)?).unwrap_or(0))).collect()
+}
+
+/// What is bound around the term that is being evaluated, innermost last.
+enum Bound<V> {
+    Index(Name, i64),
+    /// A `let`: its elements are computed when they are asked for. Names are never shadowed, so that its term means the
+    /// same under the bindings further in.
+    Let(Name, TermId, HashMap<Vec<i64>, V>),
+    /// The state of an iteration at the beginning of a step.
+    State(Name, Tensor<V>, i64),
+}
+
+/// What is still to be done; the last frame first.
+enum Frame<V> {
+    /// Compute the element of a term at an index.
+    Eval(TermId, Vec<i64>),
+    Unary(Unary, ElemType),
+    Binary(Binary, ElemType),
+    Choose,
+    Cast(ElemType, ElemType),
+    Reduce(Box<Reducing<V>>),
+    Iterate(Box<Iterating<V>>),
+    RememberBinding(Name, Vec<i64>),
+    RememberLet(usize, Vec<i64>),
+    /// Forget bindings down to this many.
+    Leave(usize),
+}
+
+/// A reduction in progress; its index is bound at `bound`.
+struct Reducing<V> {
+    op: ReduceOp,
+    elem: ElemType,
+    body: TermId,
+    cond: Cond,
+    index: Vec<i64>,
+    bound: usize,
+    next: i64,
+    hi: i64,
+    sum: Option<V>,
+    /// Whether the body's value at the index before `next` is on the value stack.
+    pending: bool,
+}
+
+/// An iteration in progress: whole states, element by element.
+struct Iterating<V> {
+    term: TermId,
+    index: Vec<i64>,
+    key: (TermId, Vec<i64>),
+    /// How many steps are done; -1 while the first values are computed.
+    step: i64,
+    times: i64,
+    /// Where the states are bound.
+    bound: usize,
+    shapes: Vec<Vec<usize>>,
+    done: Vec<Tensor<V>>,
+    current: Vec<V>,
+    /// Whether the next element of `current` is on the value stack.
+    pending: bool,
+}
+
+/// One demand for an element.
+struct Run<'e, 'a, D: Domain> {
+    evaluator: &'e mut Evaluator<'a, D>,
+    frames: Vec<Frame<D::Value>>,
+    values: Vec<D::Value>,
+    scope: Vec<Bound<D::Value>>,
+    /// Results of iterations, by the term and everything bound around it.
+    iterated: HashMap<(TermId, Vec<i64>), Tensor<D::Value>>,
+}
+
+impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
+    fn new(evaluator: &'e mut Evaluator<'a, D>) -> Self {
+        Run { evaluator, frames: Vec::new(), values: Vec::new(), scope: Vec::new(), iterated: HashMap::new() }
+    }
+
+    fn element(&mut self, term: TermId, index: Vec<i64>) -> Result<D::Value, EvalError> {
+        self.frames.push(Frame::Eval(term, index));
+        self.finish()
+    }
+
+    /// Works until nothing is left to do; the value that remains is the result.
+    fn finish(&mut self) -> Result<D::Value, EvalError> {
+        while let Some(frame) = self.frames.pop() {
+            self.evaluator.fuel = self.evaluator.fuel.checked_sub(1).ok_or(EvalError::Fuel)?;
+            match frame {
+                Frame::Eval(term, index) => self.eval(term, index)?,
+                Frame::Unary(op, elem) => {
+                    let a = self.pop()?;
+                    self.values.push(self.evaluator.domain.unary(op, elem, &a)?);
+                }
+                Frame::Binary(op, elem) => {
+                    let (b, a) = (self.pop()?, self.pop()?);
+                    self.values.push(self.evaluator.domain.binary(op, elem, &a, &b)?);
+                }
+                Frame::Choose => {
+                    let (b, a, cond) = (self.pop()?, self.pop()?, self.pop()?);
+                    self.values.push(self.evaluator.domain.choose(&cond, &a, &b)?);
+                }
+                Frame::Cast(from, to) => {
+                    let a = self.pop()?;
+                    self.values.push(self.evaluator.domain.cast(from, to, &a)?);
+                }
+                Frame::Reduce(reducing) => self.reduce(reducing)?,
+                Frame::Iterate(iterating) => self.iterate(iterating)?,
+                Frame::RememberBinding(name, index) => {
+                    let value = self.top()?;
+                    if let Some(Stored::OnDemand { known, .. }) = self.evaluator.memory.get_mut(&name) {
+                        known.insert(index, value);
+                    }
+                }
+                Frame::RememberLet(at, index) => {
+                    let value = self.top()?;
+                    if let Some(Bound::Let(_, _, known)) = self.scope.get_mut(at) {
+                        known.insert(index, value);
+                    }
+                }
+                Frame::Leave(depth) => self.scope.truncate(depth),
+            }
+        }
+        self.pop()
+    }
+
+    fn pop(&mut self) -> Result<D::Value, EvalError> {
+        self.values.pop().ok_or(EvalError::Fault(Fault::Undefined))
+    }
+
+    fn top(&self) -> Result<D::Value, EvalError> {
+        self.values.last().cloned().ok_or(EvalError::Fault(Fault::Undefined))
+    }
+
+    fn lookup(&self, name: Name) -> Option<i64> {
+        let bound = self.scope.iter().rev().find_map(|bound| match bound {
+            Bound::Index(n, value) if *n == name => Some(*value),
+            _ => None,
+        });
+        bound.or_else(|| self.evaluator.sizes.get(&name).copied())
+    }
+
+    fn ix(&self, ix: &Ix) -> Result<i64, EvalError> {
+        Ok(ix.eval(&|name| self.lookup(name))?)
+    }
+
+    fn holds(&self, cond: &Cond) -> Result<bool, EvalError> {
+        Ok(cond.eval(&|name| self.lookup(name))?)
+    }
+
+    /// The outermost size of a term, as a number.
+    fn outer_size(&self, term: TermId) -> Result<i64, EvalError> {
+        let size = self.evaluator.program.terms.ty(term).shape.first().cloned().unwrap_or(Ix::from(0));
+        Ok(self.ix(&size)?.max(0))
+    }
+
+    fn zero(&mut self, elem: ElemType) -> Result<(), EvalError> {
+        self.values.push(self.evaluator.domain.literal(Literal::whole(0, elem), elem)?);
+        Ok(())
+    }
+
+    /// The equations: `[[term]] index` for each construct.
+    fn eval(&mut self, id: TermId, mut index: Vec<i64>) -> Result<(), EvalError> {
+        let program = self.evaluator.program;
+        let terms = &program.terms;
+        let elem = terms.ty(id).elem;
+        match terms.get(id) {
+            Term::Ref(name, _) => self.read(*name, index)?,
+            // [[gen i in lo..hi. e]] (j :: js) = [[e]] js  with i = lo + j
+            Term::Gen(name, range, body) => {
+                let lo = self.ix(&range.lo)?;
+                let first = take_first(&mut index)?;
+                self.frames.push(Frame::Leave(self.scope.len()));
+                self.scope.push(Bound::Index(*name, lo.checked_add(first).ok_or(IxError::Overflow)?));
+                self.frames.push(Frame::Eval(*body, index));
+            }
+            // [[sum i in lo..hi where p. e]] js = Σ [[e]] js  over the i in lo..hi for which p holds
+            Term::Reduce(op, name, range, cond, body) => {
+                let (next, hi) = (self.ix(&range.lo)?, self.ix(&range.hi)?);
+                let identity = op.identity(elem).map(|one| self.evaluator.domain.literal(one, elem)).transpose()?;
+                let bound = self.scope.len();
+                self.scope.push(Bound::Index(*name, next));
+                self.frames.push(Frame::Reduce(Box::new(Reducing {
+                    op: *op,
+                    elem,
+                    body: *body,
+                    cond: cond.clone(),
+                    index,
+                    bound,
+                    next,
+                    hi,
+                    sum: identity,
+                    pending: false,
+                })));
+            }
+            // [[guard(p, e)]] js = [[e]] js if p, else 0: it selects, it does not multiply
+            Term::Guard(cond, body) if self.holds(cond)? => self.frames.push(Frame::Eval(*body, index)),
+            Term::Guard(..) => self.zero(elem)?,
+            Term::If(cond, then, otherwise) => {
+                let chosen = if self.holds(cond)? { then } else { otherwise };
+                self.frames.push(Frame::Eval(*chosen, index));
+            }
+            Term::Let(name, value, body) => {
+                self.frames.push(Frame::Leave(self.scope.len()));
+                self.scope.push(Bound::Let(*name, *value, HashMap::new()));
+                self.frames.push(Frame::Eval(*body, index));
+            }
+            Term::Iterate(times, states, at) => {
+                let key = (id, self.surroundings());
+                if let Some(tensor) = self.iterated.get(&key) {
+                    let value = tensor.get(&index).cloned();
+                    self.values.push(value.ok_or_else(|| EvalError::OutOfBounds(format!("iterate{index:?}")))?);
+                    return Ok(());
+                }
+                let shape = |term| concrete_shape(&terms.ty(term).shape, &|name| self.lookup(name));
+                let shapes = states.iter().map(|s| shape(s.init)).collect::<Result<_, _>>()?;
+                debug_assert!(*at < states.len());
+                self.frames.push(Frame::Iterate(Box::new(Iterating {
+                    term: id,
+                    index,
+                    key,
+                    step: -1,
+                    times: self.ix(times)?.max(0),
+                    bound: self.scope.len(),
+                    shapes,
+                    done: Vec::new(),
+                    current: Vec::new(),
+                    pending: false,
+                })));
+            }
+            // [[e[i]]] js = [[e]] (i :: js), if i is inside
+            Term::Select(tensor, indices) => {
+                let mut full = Vec::with_capacity(indices.len() + index.len());
+                for (ix, size) in indices.iter().zip(terms.ty(*tensor).shape.iter()) {
+                    let (i, n) = (self.ix(ix)?, self.ix(size)?);
+                    if i < 0 || i >= n {
+                        let access = format!("{} = {i} of a dimension of size {n}", ix);
+                        return Err(EvalError::OutOfBounds(access));
+                    }
+                    full.push(i);
+                }
+                full.append(&mut index);
+                self.frames.push(Frame::Eval(*tensor, full));
+            }
+            // [[flatten e]] (i :: js) = [[e]] (i / n :: i mod n :: js), n the second size of e
+            Term::Flatten(a) => {
+                let inner = self.ix(&terms.ty(*a).shape[1].clone())?;
+                let i = take_first(&mut index)?;
+                if inner <= 0 {
+                    return Err(EvalError::OutOfBounds(format!("flatten[{i}]")));
+                }
+                index.splice(0..0, [i / inner, i % inner]);
+                self.frames.push(Frame::Eval(*a, index));
+            }
+            // [[split k e]] (i :: j :: js) = [[e]] (i·k + j :: js), or padding behind the end
+            Term::Split(k, a) => {
+                let (i, j) = (take_first(&mut index)?, take_first(&mut index)?);
+                let at = i.checked_mul(*k).and_then(|at| at.checked_add(j)).ok_or(IxError::Overflow)?;
+                if at < self.outer_size(*a)? { self.shifted(*a, at, index) } else { self.zero(elem)? }
+            }
+            Term::Transpose(a) => {
+                if index.len() < 2 {
+                    return Err(EvalError::OutOfBounds("transpose".into()));
+                }
+                index.swap(0, 1);
+                self.frames.push(Frame::Eval(*a, index));
+            }
+            Term::Concat(a, b) => {
+                let (i, left) = (take_first(&mut index)?, self.outer_size(*a)?);
+                if i < left { self.shifted(*a, i, index) } else { self.shifted(*b, i - left, index) }
+            }
+            Term::PadLeft(k, a) => {
+                let (i, k) = (take_first(&mut index)?, self.ix(k)?);
+                if i < k { self.zero(elem)? } else { self.shifted(*a, i - k, index) }
+            }
+            Term::PadRight(_, a) => {
+                let i = take_first(&mut index)?;
+                if i < self.outer_size(*a)? { self.shifted(*a, i, index) } else { self.zero(elem)? }
+            }
+            Term::TruncLeft(k, a) => {
+                let i = take_first(&mut index)?.checked_add(self.ix(k)?).ok_or(IxError::Overflow)?;
+                self.shifted(*a, i, index);
+            }
+            Term::TruncRight(_, a) => self.frames.push(Frame::Eval(*a, index)),
+            Term::Literal(literal, elem) => self.values.push(self.evaluator.domain.literal(*literal, *elem)?),
+            Term::Index(ix, elem) => self.values.push(self.evaluator.domain.index(self.ix(ix)?, *elem)?),
+            Term::Undefined(elem) => self.values.push(self.evaluator.domain.undefined(*elem)?),
+            Term::Unary(op, a) => {
+                self.frames.push(Frame::Unary(*op, elem));
+                self.frames.push(Frame::Eval(*a, index));
+            }
+            // [[e0 + e1]] [] = [[e0]] [] + [[e1]] []
+            Term::Binary(op, a, b) => {
+                self.frames.push(Frame::Binary(*op, terms.ty(*a).elem));
+                self.frames.push(Frame::Eval(*b, Vec::new()));
+                self.frames.push(Frame::Eval(*a, index));
+            }
+            Term::Choose(cond, a, b) => {
+                self.frames.push(Frame::Choose);
+                self.frames.extend([*b, *a, *cond].map(|part| Frame::Eval(part, Vec::new())));
+            }
+            Term::Cast(to, a) => {
+                self.frames.push(Frame::Cast(terms.ty(*a).elem, *to));
+                self.frames.push(Frame::Eval(*a, index));
+            }
+        }
+        Ok(())
+    }
+
+    fn shifted(&mut self, term: TermId, first: i64, mut rest: Vec<i64>) {
+        rest.insert(0, first);
+        self.frames.push(Frame::Eval(term, rest));
+    }
+
+    /// `[[x]] js = μ x js` (TeIL, Fig. 6), where μ holds what is bound, innermost first.
+    fn read(&mut self, name: Name, index: Vec<i64>) -> Result<(), EvalError> {
+        let outside = |index: &[i64]| EvalError::OutOfBounds(format!("{name}{index:?}"));
+        for (at, bound) in self.scope.iter().enumerate().rev() {
+            match bound {
+                Bound::State(n, tensor, _) if *n == name => {
+                    self.values.push(tensor.get(&index).cloned().ok_or_else(|| outside(&index))?);
+                    return Ok(());
+                }
+                Bound::Let(n, term, known) if *n == name => {
+                    match known.get(&index) {
+                        Some(value) => self.values.push(value.clone()),
+                        None => {
+                            self.frames.push(Frame::RememberLet(at, index.clone()));
+                            self.frames.push(Frame::Eval(*term, index));
+                        }
+                    }
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+        match self.evaluator.memory.get(&name) {
+            Some(Stored::Whole(tensor)) => {
+                self.values.push(tensor.get(&index).cloned().ok_or_else(|| outside(&index))?);
+            }
+            Some(Stored::OnDemand { term, known }) => match known.get(&index) {
+                Some(value) => self.values.push(value.clone()),
+                None => {
+                    self.frames.push(Frame::RememberBinding(name, index.clone()));
+                    self.frames.push(Frame::Eval(*term, index));
+                }
+            },
+            None => return Err(outside(&index)),
+        }
+        Ok(())
+    }
+
+    fn reduce(&mut self, mut r: Box<Reducing<D::Value>>) -> Result<(), EvalError> {
+        if r.pending {
+            let value = self.pop()?;
+            r.sum = Some(match r.sum {
+                Some(sum) => self.evaluator.domain.binary(r.op.combine(), r.elem, &sum, &value)?,
+                None => value,
+            });
+        }
+        while r.next < r.hi {
+            self.scope[r.bound] = match self.scope[r.bound] {
+                Bound::Index(name, _) => Bound::Index(name, r.next),
+                _ => return Err(EvalError::EmptyReduction),
+            };
+            r.next += 1;
+            if self.holds(&r.cond)? {
+                r.pending = true;
+                let body = Frame::Eval(r.body, r.index.clone());
+                self.frames.push(Frame::Reduce(r));
+                self.frames.push(body);
+                return Ok(());
+            }
+            self.evaluator.fuel = self.evaluator.fuel.checked_sub(1).ok_or(EvalError::Fuel)?;
+        }
+        self.scope.truncate(r.bound);
+        self.values.push(r.sum.ok_or(EvalError::EmptyReduction)?);
+        Ok(())
+    }
+
+    /// Everything bound around a term, as a key: the values of indices and the steps of iterations.
+    fn surroundings(&self) -> Vec<i64> {
+        let stamp = |bound: &Bound<D::Value>| match bound {
+            Bound::Index(_, value) => Some(*value),
+            Bound::State(_, _, step) => Some(*step),
+            Bound::Let(..) => None,
+        };
+        self.scope.iter().filter_map(stamp).collect()
+    }
+
+    fn iterate(&mut self, mut it: Box<Iterating<D::Value>>) -> Result<(), EvalError> {
+        let Term::Iterate(_, states, at) = self.evaluator.program.terms.get(it.term) else { return Ok(()) };
+        if std::mem::take(&mut it.pending) {
+            let value = self.pop()?;
+            it.current.push(value);
+        }
+        loop {
+            // Complete states and steps until an element is missing.
+            if it.done.len() == states.len() {
+                it.step += 1;
+                self.scope.truncate(it.bound);
+                if it.step == it.times {
+                    let result = it.done.swap_remove(*at);
+                    let value = result.get(&it.index).cloned();
+                    self.iterated.insert(it.key, result);
+                    self.values.push(value.ok_or_else(|| EvalError::OutOfBounds(format!("iterate{:?}", it.index)))?);
+                    return Ok(());
+                }
+                let now = states.iter().zip(it.done.drain(..));
+                self.scope.extend(now.map(|(state, tensor)| Bound::State(state.name, tensor, it.step)));
+            }
+            let shape = &it.shapes[it.done.len()];
+            let count = shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size)).ok_or(EvalError::Memory)?;
+            if it.current.len() < count {
+                let mut index = Vec::new();
+                index_of(shape, it.current.len(), &mut index);
+                let state = &states[it.done.len()];
+                let term = if it.step < 0 { state.init } else { state.next };
+                it.pending = true;
+                self.frames.push(Frame::Iterate(it));
+                self.frames.push(Frame::Eval(term, index));
+                return Ok(());
+            }
+            let data = std::mem::take(&mut it.current);
+            it.done.push(Tensor::new(shape.clone(), data).ok_or(EvalError::Memory)?);
+            self.evaluator.fuel = self.evaluator.fuel.checked_sub(1).ok_or(EvalError::Fuel)?;
+        }
+    }
+}
+
+fn take_first(index: &mut Vec<i64>) -> Result<i64, EvalError> {
+    if index.is_empty() {
+        return Err(EvalError::OutOfBounds("a tensor where an element is needed".into()));
+    }
+    Ok(index.remove(0))
+}

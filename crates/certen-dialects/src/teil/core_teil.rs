@@ -1,0 +1,107 @@
+//! Translation between TeIL and Core-TeIL (TeIL, Sec. 4.1): any operation is the one on the first dimensions, with
+//! transpositions of neighbours before and behind it.
+//!
+//! Needs: a typed program, so that positions exist. Guarantees: the same meaning (tested in `certen-testgen`); the
+//! result is in the other language.
+
+use certen_core::ReduceOp;
+use certen_syntax::Span;
+
+use super::ast::{Expr, ExprId, Mode, Program, Stmt};
+
+impl Program {
+    /// The program in full TeIL: every Core-TeIL program is one already.
+    pub fn to_teil(&self) -> Program {
+        Program { mode: Mode::Full, ..self.clone() }
+    }
+
+    /// The program in Core-TeIL. Positions must exist, as they do in a typed program.
+    pub fn to_core_teil(&self) -> Program {
+        let mut core = Program { mode: Mode::Core, allocs: self.allocs.clone(), wheres: self.wheres.clone(), ..Program::default() };
+        let mut translated: Vec<ExprId> = Vec::with_capacity(self.exprs.len());
+        for (expr, &span) in self.exprs.iter().zip(&self.spans) {
+            let mut build = Build { core: &mut core, span };
+            let id = build.expr(expr, &translated);
+            translated.push(id);
+        }
+        let stmts = self.stmts.iter().map(|stmt| Stmt { value: translated[stmt.value.index()], ..stmt.clone() });
+        core.stmts = stmts.collect();
+        core
+    }
+}
+
+struct Build<'a> {
+    core: &'a mut Program,
+    span: Span,
+}
+
+impl Build<'_> {
+    fn add(&mut self, expr: Expr) -> ExprId {
+        self.core.add(expr, self.span)
+    }
+
+    /// An operation applied to an expression, in parentheses as an operand has to be.
+    fn apply(&mut self, make: impl FnOnce(ExprId) -> Expr, e: ExprId) -> ExprId {
+        let operand = match self.core.expr(e) {
+            Expr::Var(_) | Expr::Paren(_) => e,
+            _ => self.add(Expr::Paren(e)),
+        };
+        self.add(make(operand))
+    }
+
+    /// The dimension at `from` moved to `to`, the others keeping their order: transpositions of neighbours.
+    fn moved(&mut self, mut e: ExprId, from: i64, to: i64) -> ExprId {
+        let steps: Vec<i64> = if from > to { (to..from).rev().collect() } else { (from..to).collect() };
+        for i in steps {
+            e = self.apply(|e| Expr::Transp(i, i + 1, e), e);
+        }
+        e
+    }
+
+    fn expr(&mut self, expr: &Expr, translated: &[ExprId]) -> ExprId {
+        let part = |id: &ExprId| translated[id.index()];
+        match expr {
+            Expr::Var(name) => self.add(Expr::Var(*name)),
+            Expr::Paren(e) => self.add(Expr::Paren(part(e))),
+            Expr::Add(a, b) => self.add(Expr::Add(part(a), part(b))),
+            Expr::Mul(a, b) => self.add(Expr::Mul(part(a), part(b))),
+            Expr::Prod(a, b) => self.add(Expr::Prod(part(a), part(b))),
+            Expr::Red(op, i, e) => self.red(*op, *i, part(e)),
+            Expr::Transp(i0, i1, e) => {
+                let (low, high) = (*i0.min(i1), *i0.max(i1));
+                let down = self.moved(part(e), high, low);
+                // The dimension that was at `low` is now behind it.
+                self.moved(down, low + 1, high)
+            }
+            Expr::Diag(i0, i1, e) => self.diag(*i0, *i1, part(e)),
+            Expr::Contr(i0, i1, e) => {
+                let diagonal = self.diag(*i0, *i1, part(e));
+                self.red(ReduceOp::Sum, *i0.min(i1), diagonal)
+            }
+            Expr::Expa(i, n, e) => {
+                let n = n.clone();
+                let first = self.apply(|e| Expr::Expa(1, n, e), part(e));
+                self.moved(first, 1, *i)
+            }
+            Expr::Proj(i, m, e) => {
+                let m = m.clone();
+                let first = self.moved(part(e), *i, 1);
+                self.apply(|e| Expr::Proj(1, m, e), first)
+            }
+        }
+    }
+
+    fn red(&mut self, op: ReduceOp, i: i64, e: ExprId) -> ExprId {
+        let first = self.moved(e, i, 1);
+        self.apply(|e| Expr::Red(op, 1, e), first)
+    }
+
+    /// Both dimensions to the front, the earlier one first; the diagonal back to where the earlier one was.
+    fn diag(&mut self, i0: i64, i1: i64, e: ExprId) -> ExprId {
+        let (low, high) = (i0.min(i1), i0.max(i1));
+        let second = self.moved(e, high, 1);
+        let both = self.moved(second, low + 1, 1);
+        let diagonal = self.apply(|e| Expr::Diag(1, 2, e), both);
+        self.moved(diagonal, 1, low)
+    }
+}

@@ -1,0 +1,177 @@
+//! Elaboration of TeIL into Core: Fig. 6 with symbols for indices, Fig. 9 with a new name for each assignment.
+//!
+//! `x = e` becomes a generation over the indices of x whose body is `[[e]]` at those indices: index-free operations
+//! disappear, and no outer product is ever formed. An assignment that overwrites x binds a new name, so that a statement
+//! reads the old memory and makes a new one. Statements that reach no output are left out. Needs: a typed program.
+//! Guarantees: the same values as [`semantics`](super::semantics) (tested in `certen-testgen`).
+
+use std::collections::{HashMap, HashSet};
+
+use certen_core::{Binary, Binding, ElemType, Parameter, Program, Range, ReduceOp, TensorType, Term, TermId, Terms, TypeError};
+use certen_index::{Cond, Ix};
+use certen_syntax::{Code, Diagnostic, Name};
+
+use super::ast::ExprId;
+use super::fig6::{Equation, equation, reduced};
+use super::flow::Origin;
+use super::typing::Typed;
+
+/// Elaborates a program over elements of a type; `name` is what the result is called.
+///
+/// # Errors
+/// Only if the element type has no arithmetic; a typed program elaborates.
+pub fn elaborate(typed: &Typed, name: Name, elem: ElemType) -> Result<Program, Box<Diagnostic>> {
+    let mut elaborator = Elaborator::new(typed, elem);
+    elaborator.program(name).map_err(|error| {
+        let text = format!("the program has no meaning over {elem}: {error}");
+        Box::new(Diagnostic::error(Code::E0701, None, text))
+    })
+}
+
+struct Elaborator<'a> {
+    typed: &'a Typed,
+    elem: ElemType,
+    terms: Terms,
+    /// Names that are in use.
+    taken: HashSet<Name>,
+    /// How many versions of a name there are.
+    versions: HashMap<Name, u64>,
+    /// What the value of each statement is called.
+    bound: HashMap<usize, Name>,
+    free_indices: Vec<Name>,
+    sum_indices: Vec<Name>,
+}
+
+enum Task {
+    Eval(ExprId, Vec<Ix>, usize),
+    Combine(Binary),
+    Reduce(ReduceOp, Name, Ix),
+}
+
+impl<'a> Elaborator<'a> {
+    fn new(typed: &'a Typed, elem: ElemType) -> Self {
+        let taken = typed.sizes.iter().copied().chain(typed.program.allocs.iter().map(|alloc| alloc.name)).collect();
+        Elaborator {
+            typed,
+            elem,
+            terms: Terms::new(typed.facts.clone()),
+            taken,
+            versions: HashMap::new(),
+            bound: HashMap::new(),
+            free_indices: Vec::new(),
+            sum_indices: Vec::new(),
+        }
+    }
+
+    fn program(&mut self, name: Name) -> Result<Program, TypeError> {
+        let typed = self.typed;
+        let inputs: Vec<Parameter> =
+            typed.inputs().iter().map(|&name| Parameter { name, ty: self.declared(name) }).collect();
+        let mut bindings = Vec::new();
+        for at in (0..typed.program.stmts.len()).filter(|&at| typed.flow.live[at]) {
+            let term = self.stmt(at)?;
+            let name = self.version(typed.program.stmts[at].target);
+            self.bound.insert(at, name);
+            bindings.push(Binding { name, term });
+        }
+        let shown = |name: &Name| (*name, typed.flow.last.get(name).map_or(*name, |at| self.bound[at]));
+        Ok(Program {
+            name,
+            sizes: typed.sizes.clone(),
+            facts: typed.facts.conjuncts().to_vec(),
+            inputs,
+            bindings,
+            outputs: typed.outputs().iter().map(shown).collect(),
+            terms: std::mem::take(&mut self.terms),
+        })
+    }
+
+    fn declared(&self, name: Name) -> TensorType {
+        let shape: Vec<Ix> = self.typed.declared(name).into_iter().flatten().map(|(size, _)| size.clone()).collect();
+        TensorType::new(self.elem, shape)
+    }
+
+    /// A name for the next value of a tensor: its own if nothing has it yet.
+    fn version(&mut self, name: Name) -> Name {
+        let is_input = self.typed.inputs().contains(&name);
+        let count = self.versions.entry(name).or_insert(u64::from(is_input));
+        *count += 1;
+        if *count == 1 {
+            return name;
+        }
+        loop {
+            let fresh = Name::new(&format!("{name}_{}", *count - 1));
+            if self.taken.insert(fresh) {
+                return fresh;
+            }
+            *count += 1;
+        }
+    }
+
+    /// St-Stmt (Fig. 9): `∀ k̄ ≤ ī. let r_k̄ = [[e]] Γ μ k̄`.
+    fn stmt(&mut self, at: usize) -> Result<TermId, TypeError> {
+        let stmt = &self.typed.program.stmts[at];
+        let shape = self.declared(stmt.target).shape;
+        let names: Vec<Name> = (0..shape.len()).map(|n| self.index_name("i", n)).collect();
+        let mut term = self.expr(stmt.value, names.iter().map(|name| Ix::var(*name)).collect())?;
+        for (name, size) in names.iter().zip(shape.iter()).rev() {
+            term = self.terms.add(Term::Gen(*name, Range::to(size.clone()), term))?;
+        }
+        Ok(term)
+    }
+
+    /// The name of the nth index of a kind; it is not the name of a tensor or size.
+    fn index_name(&mut self, base: &str, n: usize) -> Name {
+        let names = if base == "i" { &mut self.free_indices } else { &mut self.sum_indices };
+        while names.len() <= n {
+            let name = Name::fresh(&format!("{base}{}", names.len() + 1), |name| self.taken.contains(&name));
+            self.taken.insert(name);
+            names.push(name);
+        }
+        names[n]
+    }
+
+    fn expr(&mut self, id: ExprId, index: Vec<Ix>) -> Result<TermId, TypeError> {
+        let mut tasks = vec![Task::Eval(id, index, 0)];
+        let mut values: Vec<TermId> = Vec::new();
+        let missing = || TypeError("an operand is missing".into());
+        while let Some(task) = tasks.pop() {
+            match task {
+                Task::Eval(id, index, depth) => {
+                    // Slices count from 1.
+                    let literal = |m: &Ix| m.sub(&Ix::from(1)).unwrap_or_else(|_| m.clone());
+                    match equation(self.typed, id, index, literal) {
+                        Equation::Read(name, index) => {
+                            let source = match self.typed.flow.reads[id.index()] {
+                                Some(Origin::Stmt(at)) => self.bound[&at],
+                                _ => name,
+                            };
+                            values.push(self.terms.element(source, self.declared(name), index)?);
+                        }
+                        Equation::Same((part, index)) => tasks.push(Task::Eval(part, index, depth)),
+                        Equation::Combine(op, (e0, left), (e1, right)) => {
+                            tasks.push(Task::Combine(op));
+                            tasks.push(Task::Eval(e1, right, depth));
+                            tasks.push(Task::Eval(e0, left, depth));
+                        }
+                        Equation::Reduce { op, size, part, before, after, diagonal } => {
+                            let name = self.index_name("k", depth);
+                            tasks.push(Task::Reduce(op, name, size));
+                            let index = reduced(&before, Ix::var(name), &after, diagonal);
+                            tasks.push(Task::Eval(part, index, depth + 1));
+                        }
+                    }
+                }
+                Task::Combine(op) => {
+                    let (right, left) = (values.pop().ok_or_else(missing)?, values.pop().ok_or_else(missing)?);
+                    values.push(self.terms.add(Term::Binary(op, left, right))?);
+                }
+                Task::Reduce(op, name, size) => {
+                    let body = values.pop().ok_or_else(missing)?;
+                    values.push(self.terms.add(Term::Reduce(op, name, Range::to(size), Cond::always(), body))?);
+                }
+            }
+        }
+        values.pop().ok_or_else(missing)
+    }
+}

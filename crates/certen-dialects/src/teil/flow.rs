@@ -1,0 +1,102 @@
+//! Data flow: which assignment each name reads, and which statements matter.
+//!
+//! TeIL leaves markers for inputs and outputs to its users (Sec. 3.1). Here: with no marker in a program, the inputs
+//! are the names that are read before they are assigned and the outputs are all assigned names; with any marker,
+//! unmarked names are internal, and an uninitialised one that reaches an output is an error.
+
+use std::collections::{HashMap, HashSet};
+
+use certen_syntax::{Code, Diagnostic, Diagnostics, Name};
+
+use super::ast::{Expr, Program};
+
+/// Where a name's value comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Origin {
+    /// Memory as it was before the first statement.
+    Initial,
+    /// The assignment of this statement.
+    Stmt(usize),
+}
+
+/// What data flow found out.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flow {
+    pub inputs: Vec<Name>,
+    pub outputs: Vec<Name>,
+    /// For each expression that is a name, what it reads.
+    pub reads: Vec<Option<Origin>>,
+    /// For each statement, whether its value reaches an output.
+    pub live: Vec<bool>,
+    /// What each assigned name holds at the end.
+    pub last: HashMap<Name, usize>,
+}
+
+/// Analyses a program whose names are all allocated. With an error there is no flow.
+pub(super) fn analyse(program: &Program, diagnostics: &mut Diagnostics) -> Option<Flow> {
+    let mut flow = Flow { reads: vec![None; program.exprs.len()], ..Flow::default() };
+    let mut read_first = HashSet::new();
+    for (at, stmt) in program.stmts.iter().enumerate() {
+        for id in program.exprs_of(at) {
+            let Expr::Var(name) = program.expr(id) else { continue };
+            let origin = flow.last.get(name).map_or(Origin::Initial, |&from| Origin::Stmt(from));
+            if origin == Origin::Initial {
+                read_first.insert(*name);
+            }
+            flow.reads[id.index()] = Some(origin);
+        }
+        flow.last.insert(stmt.target, at);
+    }
+    let marked = program.allocs.iter().any(|alloc| alloc.marker.is_some());
+    for alloc in &program.allocs {
+        if if marked { alloc.marker.input } else { read_first.contains(&alloc.name) } {
+            flow.inputs.push(alloc.name);
+        }
+        if if marked { alloc.marker.output } else { flow.last.contains_key(&alloc.name) } {
+            flow.outputs.push(alloc.name);
+        }
+    }
+    let initialised: HashSet<Name> = flow.inputs.iter().copied().collect();
+    let mut broken = false;
+
+    let mut waiting = Vec::new();
+    for alloc in program.allocs.iter().filter(|alloc| flow.outputs.contains(&alloc.name)) {
+        match flow.last.get(&alloc.name) {
+            Some(&at) => waiting.push(at),
+            None if initialised.contains(&alloc.name) => {}
+            None => {
+                let text = format!("the output `{}` is never assigned", alloc.name);
+                diagnostics.push(Diagnostic::error(Code::E0212, alloc.name_span, text));
+                broken = true;
+            }
+        }
+    }
+    flow.live = vec![false; program.stmts.len()];
+    let mut blamed = HashSet::new();
+    while let Some(at) = waiting.pop() {
+        if std::mem::replace(&mut flow.live[at], true) {
+            continue;
+        }
+        for id in program.exprs_of(at) {
+            match (program.expr(id), flow.reads[id.index()]) {
+                (_, Some(Origin::Stmt(from))) => waiting.push(from),
+                (Expr::Var(name), Some(Origin::Initial)) if !initialised.contains(name) && blamed.insert(*name) => {
+                    let text = format!("an output depends on `{name}`, which has no value here");
+                    let error = Diagnostic::error(Code::E0212, program.span(id), text).label("read before it is assigned");
+                    let error = match program.allocs.iter().find(|alloc| alloc.name == *name) {
+                        Some(alloc) => error.also(alloc.name_span, "not marked as an input"),
+                        None => error,
+                    };
+                    diagnostics.push(error.help(format!("mark it with `alloc input {name}`, or assign it first")));
+                    broken = true;
+                }
+                _ => {}
+            }
+        }
+    }
+    for (stmt, _) in program.stmts.iter().zip(&flow.live).filter(|(_, live)| !**live) {
+        let text = format!("this value of `{}` reaches no output", stmt.target);
+        diagnostics.push(Diagnostic::warning(Code::W0302, stmt.target_span, text));
+    }
+    (!broken).then_some(flow)
+}

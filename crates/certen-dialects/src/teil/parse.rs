@@ -1,0 +1,290 @@
+//! The text of TeIL and Core-TeIL (Fig. 5 and 12).
+//!
+//! ```text
+//! program  := ["mode" "core"] (alloc | where)* stmt*
+//! alloc    := "alloc" ["input"] ["output"] NAME ":" "[" [size ("," size)*] "]"
+//! where    := "where" cond ("," cond)*
+//! stmt     := NAME "=" expr
+//! expr     := NAME | "(" expr ")" | ("add" | "mul" | "prod") expr expr
+//!           | red INT expr | ("transp" | "diag" | "contr") INT INT expr
+//!           | ("expa" | "proj") INT arg expr
+//! red      := "red+" | "red*" | "redmin" | "redmax"
+//! arg      := INT | NAME | "(" size ")"
+//! ```
+//!
+//! `size` and `cond` are those of `certen_index`. In Core-TeIL the positions are left out, `transp` takes one, and there
+//! is no `contr`. Reading an expression keeps the operations that wait for operands on a stack of our own, so that depth
+//! costs memory, not stack. After an error, reading goes on at the next line that begins an allocation or a statement.
+//! Guarantees: never fails, whatever the text; without errors the program is exactly the text's.
+
+use certen_core::ReduceOp;
+use certen_index::{Ix, parse_cond, parse_ix, parse_primary};
+use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Sources, Span, TokenKind, lex};
+
+use super::ast::{Alloc, Expr, ExprId, Marker, Mode, Program, Stmt, Where};
+
+/// Words that cannot name a tensor or a size.
+const RESERVED: [&str; 13] = [
+    "alloc", "where", "add", "mul", "prod", "red", "redmin", "redmax", "transp", "diag", "contr", "expa", "proj",
+];
+
+/// Reads a program. What could not be read is left out, with an error.
+pub fn parse(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Program {
+    let Some(source) = sources.get(file) else { return Program::default() };
+    let tokens = lex(source, file, diagnostics);
+    let mut parser = Parser { cursor: Cursor::new(&tokens), program: Program::default() };
+    if parser.cursor.peek().word() == Some("mode") && !parser.cursor.peek_at(1).is("=") {
+        parser.cursor.next();
+        match parser.cursor.expect_word("core") {
+            Ok(_) => parser.program.mode = Mode::Core,
+            Err(error) => diagnostics.push(error),
+        }
+    }
+    while !parser.cursor.at_end() {
+        if let Err(error) = parser.item() {
+            diagnostics.push(*error);
+            parser.recover();
+        }
+    }
+    parser.program
+}
+
+type Parsed<T> = Result<T, Box<Diagnostic>>;
+
+struct Parser<'a> {
+    cursor: Cursor<'a>,
+    program: Program,
+}
+
+/// An operation that waits for operands.
+enum Waiting {
+    Paren,
+    Binary(fn(ExprId, ExprId) -> Expr, Option<ExprId>),
+    Red(ReduceOp, i64),
+    Pair(fn(i64, i64, ExprId) -> Expr, i64, i64),
+    Sized(fn(i64, Ix, ExprId) -> Expr, i64, Ix),
+}
+
+impl Parser<'_> {
+    fn item(&mut self) -> Parsed<()> {
+        let first = self.cursor.peek();
+        match first.word() {
+            Some(word @ ("alloc" | "where")) => {
+                if let Some(stmt) = self.program.stmts.first() {
+                    let error = Diagnostic::error(Code::E0105, first.span, format!("`{word}` after a statement"));
+                    return Err(Box::new(error.also(stmt.target_span, "the first statement")));
+                }
+                if word == "alloc" { self.alloc() } else { self.where_clause() }
+            }
+            Some(_) => self.stmt(),
+            None => Err(Box::new(self.cursor.expected("`alloc` or a statement `x = …`"))),
+        }
+    }
+
+    /// Skips to the next line that begins an allocation or a statement.
+    fn recover(&mut self) {
+        loop {
+            self.cursor.next();
+            let token = self.cursor.peek();
+            let begins = match token.word() {
+                Some("alloc" | "where") => true,
+                Some(_) => token.first_on_line && self.cursor.peek_at(1).is("="),
+                None => false,
+            };
+            if begins || self.cursor.at_end() {
+                return;
+            }
+        }
+    }
+
+    fn name(&mut self, what: &str) -> Parsed<(Name, Span)> {
+        let (name, span) = self.cursor.expect_name(what)?;
+        if RESERVED.contains(&name.as_str()) {
+            let error = Diagnostic::error(Code::E0103, span, format!("`{name}` is a word of the language"));
+            return Err(Box::new(error.label(format!("expected {what}"))));
+        }
+        Ok((name, span))
+    }
+
+    fn alloc(&mut self) -> Parsed<()> {
+        self.cursor.next();
+        let mut marker = Marker::default();
+        // `alloc input : [3]` declares a tensor called input.
+        while !self.cursor.peek_at(1).is(":") {
+            match self.cursor.peek().word() {
+                Some("input") if !marker.input => marker.input = true,
+                Some("output") if !marker.output => marker.output = true,
+                _ => break,
+            }
+            self.cursor.next();
+        }
+        let (name, name_span) = self.name("the name of a tensor")?;
+        self.cursor.expect(":")?;
+        self.cursor.expect("[")?;
+        let mut shape = Vec::new();
+        if !self.cursor.peek().is("]") {
+            loop {
+                shape.push(self.spanned(parse_ix)?);
+                if !self.cursor.eat(",") {
+                    break;
+                }
+            }
+        }
+        self.cursor.expect("]")?;
+        self.program.allocs.push(Alloc { marker, name, name_span, shape });
+        Ok(())
+    }
+
+    fn where_clause(&mut self) -> Parsed<()> {
+        self.cursor.next();
+        loop {
+            let (cond, span) = self.spanned(parse_cond)?;
+            self.program.wheres.push(Where { cond, span });
+            if !self.cursor.eat(",") {
+                return Ok(());
+            }
+        }
+    }
+
+    fn spanned<T>(&mut self, read: impl Fn(&mut Cursor<'_>) -> Result<T, Diagnostic>) -> Parsed<(T, Span)> {
+        let from = self.cursor.peek().span;
+        let before = self.cursor;
+        let value = read(&mut self.cursor)?;
+        let last = before.peek_at(self.cursor.taken() - before.taken() - 1).span;
+        Ok((value, from.to(last)))
+    }
+
+    fn stmt(&mut self) -> Parsed<()> {
+        let (target, target_span) = self.name("`alloc` or a statement `x = …`")?;
+        self.cursor.expect("=")?;
+        let kept = self.program.exprs.len();
+        match self.expr() {
+            Ok(value) => {
+                self.program.stmts.push(Stmt { target, target_span, value });
+                Ok(())
+            }
+            Err(error) => {
+                self.program.exprs.truncate(kept);
+                self.program.spans.truncate(kept);
+                Err(error)
+            }
+        }
+    }
+
+    fn expr(&mut self) -> Parsed<ExprId> {
+        let mut stack: Vec<(Waiting, Span)> = Vec::new();
+        loop {
+            let token = self.cursor.peek();
+            if token.is("(") {
+                self.cursor.next();
+                stack.push((Waiting::Paren, token.span));
+                continue;
+            }
+            if let Some(waiting) = self.operation()? {
+                stack.push((waiting, token.span));
+                continue;
+            }
+            let (name, span) = match token.kind {
+                // The next line begins the next statement: an operand is missing before it.
+                TokenKind::Name(_) if token.first_on_line && self.cursor.peek_at(1).is("=") => {
+                    return Err(Box::new(self.missing_operand(&stack)));
+                }
+                TokenKind::Name(_) => self.name("an expression")?,
+                TokenKind::Int(_) | TokenKind::Float(_) => return Err(Box::new(self.number_as_operand(&stack))),
+                _ => return Err(Box::new(self.missing_operand(&stack))),
+            };
+            let mut done = self.program.add(Expr::Var(name), span);
+            // Give the finished expression to what waits for it, as far as that is finished by it.
+            loop {
+                let end = self.program.span(done);
+                let Some((waiting, start)) = stack.pop() else { return Ok(done) };
+                let span = start.to(end);
+                done = match waiting {
+                    Waiting::Paren => {
+                        let close = self.cursor.expect(")").map_err(|e| e.also(start, "to close this"))?.span;
+                        self.program.add(Expr::Paren(done), start.to(close))
+                    }
+                    Waiting::Binary(make, None) => {
+                        stack.push((Waiting::Binary(make, Some(done)), start));
+                        break;
+                    }
+                    Waiting::Binary(make, Some(left)) => self.program.add(make(left, done), span),
+                    Waiting::Red(op, at) => self.program.add(Expr::Red(op, at, done), span),
+                    Waiting::Pair(make, i0, i1) => self.program.add(make(i0, i1, done), span),
+                    Waiting::Sized(make, at, size) => self.program.add(make(at, size, done), span),
+                };
+            }
+        }
+    }
+
+    /// Takes an operation's word and numbers, if one stands here.
+    fn operation(&mut self) -> Parsed<Option<Waiting>> {
+        let token = self.cursor.peek();
+        let Some(word) = token.word().filter(|word| RESERVED.contains(word)) else { return Ok(None) };
+        let core = self.program.mode == Mode::Core;
+        if matches!(word, "alloc" | "where") {
+            return Err(Box::new(self.cursor.expected("an expression")));
+        }
+        self.cursor.next();
+        let first = |parser: &mut Self| if core { Ok(1) } else { parser.position(word) };
+        Ok(Some(match word {
+            "add" => Waiting::Binary(Expr::Add, None),
+            "mul" => Waiting::Binary(Expr::Mul, None),
+            "prod" => Waiting::Binary(Expr::Prod, None),
+            "red" => {
+                let sign = self.cursor.peek();
+                let op = match sign.kind {
+                    TokenKind::Punct("+") if token.span.touches(sign.span) => ReduceOp::Sum,
+                    TokenKind::Punct("*") if token.span.touches(sign.span) => ReduceOp::Prod,
+                    _ => return Err(Box::new(self.cursor.expected("`+` or `*`, as in `red+`"))),
+                };
+                self.cursor.next();
+                Waiting::Red(op, first(self)?)
+            }
+            "redmin" => Waiting::Red(ReduceOp::Min, first(self)?),
+            "redmax" => Waiting::Red(ReduceOp::Max, first(self)?),
+            "transp" if core => {
+                let at = self.position(word)?;
+                let next = at.checked_add(1).ok_or_else(|| {
+                    Diagnostic::error(Code::E0204, token.span, "this position is larger than any rank")
+                })?;
+                Waiting::Pair(Expr::Transp, at, next)
+            }
+            "transp" => Waiting::Pair(Expr::Transp, self.position(word)?, self.position(word)?),
+            "diag" if core => Waiting::Pair(Expr::Diag, 1, 2),
+            "diag" => Waiting::Pair(Expr::Diag, self.position(word)?, self.position(word)?),
+            "contr" if core => {
+                let error = Diagnostic::error(Code::E0103, token.span, "Core-TeIL has no `contr`");
+                return Err(Box::new(error.help("write `red+ (diag e)`, which contracts the first two dimensions")));
+            }
+            "contr" => Waiting::Pair(Expr::Contr, self.position(word)?, self.position(word)?),
+            "expa" => Waiting::Sized(Expr::Expa, first(self)?, parse_primary(&mut self.cursor)?),
+            _ => Waiting::Sized(Expr::Proj, first(self)?, parse_primary(&mut self.cursor)?),
+        }))
+    }
+
+    fn position(&mut self, word: &str) -> Parsed<i64> {
+        let (value, _) = self.cursor.expect_int(&format!("the position of a dimension, a number, for `{word}`"))?;
+        Ok(value)
+    }
+
+    fn missing_operand(&self, stack: &[(Waiting, Span)]) -> Diagnostic {
+        let error = self.cursor.expected("an expression");
+        match stack.last() {
+            Some((Waiting::Binary(_, Some(_)), span)) => error.also(*span, "this takes two operands"),
+            Some((Waiting::Paren, span)) => error.also(*span, "opened here"),
+            Some((_, span)) => error.also(*span, "the operand of this"),
+            None => error,
+        }
+    }
+
+    fn number_as_operand(&self, stack: &[(Waiting, Span)]) -> Diagnostic {
+        let error = self.missing_operand(stack);
+        match (self.program.mode, stack.last()) {
+            (Mode::Core, Some((Waiting::Red(..) | Waiting::Pair(..) | Waiting::Sized(..), _))) => {
+                error.note("in Core-TeIL operations work on the first dimension and take no position")
+            }
+            _ => error.note("TeIL has no number literals: pass a constant as an input of type []"),
+        }
+    }
+}

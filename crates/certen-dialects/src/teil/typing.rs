@@ -1,0 +1,771 @@
+//! Typing of TeIL and Core-TeIL programs (TeIL, Fig. 8 and 12).
+//!
+//! One function per rule, named after it; one [`Premise`] for everything a rule can fail on. Expressions are visited
+//! in the order of the arena, parts first, so that a program is typed in one pass without recursion (Lemma 4.1: typing
+//! is syntax-directed, computable and unique). An expression whose part is ill-typed has no type and gives no second
+//! error. Guarantees: in a program without errors every expression has a type, and no evaluation of it leaves a
+//! tensor's domain (Lemma 4.3, Thm. 4.6; tested in `certen-testgen`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use certen_core::ReduceOp;
+use certen_index::{Cond, Facts, Ix, Verdict};
+use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Rule, Span};
+
+use super::ast::{Expr, ExprId, Mode, Program};
+use super::flow::{self, Flow};
+
+/// The largest number of dimensions of any expression.
+pub const MAX_RANK: usize = 64;
+
+/// The largest number of reductions inside each other.
+pub const MAX_NESTING: usize = 100;
+
+/// What a rule demands, one for each way it can fail.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub enum Premise {
+    /// Nat: a size is at least one.
+    NatSize,
+    /// OK-Prog: names of allocations are unique.
+    UniqueName,
+    /// T-Var: the name is allocated.
+    VarDeclared,
+    /// T-Add: both operands have the same shape.
+    AddShapes,
+    /// T-Mul: both operands have the same shape.
+    MulShapes,
+    /// T-SMul: the scalar stands on the left.
+    SMulScalarLeft,
+    /// T-Red: the position exists.
+    RedPosition,
+    /// T-Transp: both positions exist.
+    TranspPosition,
+    /// T-Transp: the positions differ.
+    TranspDistinct,
+    /// T-Diag: both positions exist.
+    DiagPosition,
+    /// T-Diag: the positions differ.
+    DiagDistinct,
+    /// T-Diag: both dimensions have the same size.
+    DiagSizes,
+    /// T-Expa: the position exists, or is the next one.
+    ExpaPosition,
+    /// T-Expa: the new size is a natural number.
+    ExpaSize,
+    /// T-Proj: the position exists.
+    ProjPosition,
+    /// T-Proj: the index is a natural number.
+    ProjIndex,
+    /// T-Proj: m <= n.
+    ProjBound,
+    /// OK-Stmt: the target is allocated.
+    TargetDeclared,
+    /// OK-Stmt: both sides have the same shape.
+    TargetShape,
+}
+
+impl Premise {
+    /// Every premise.
+    pub const ALL: [Premise; 19] = [
+        Premise::NatSize,
+        Premise::UniqueName,
+        Premise::VarDeclared,
+        Premise::AddShapes,
+        Premise::MulShapes,
+        Premise::SMulScalarLeft,
+        Premise::RedPosition,
+        Premise::TranspPosition,
+        Premise::TranspDistinct,
+        Premise::DiagPosition,
+        Premise::DiagDistinct,
+        Premise::DiagSizes,
+        Premise::ExpaPosition,
+        Premise::ExpaSize,
+        Premise::ProjPosition,
+        Premise::ProjIndex,
+        Premise::ProjBound,
+        Premise::TargetDeclared,
+        Premise::TargetShape,
+    ];
+
+    /// The code of its error.
+    pub fn code(self) -> Code {
+        match self {
+            Premise::NatSize | Premise::ExpaSize => Code::E0203,
+            Premise::UniqueName => Code::E0202,
+            Premise::VarDeclared | Premise::TargetDeclared => Code::E0201,
+            Premise::AddShapes | Premise::MulShapes | Premise::SMulScalarLeft => Code::E0206,
+            Premise::RedPosition
+            | Premise::TranspPosition
+            | Premise::DiagPosition
+            | Premise::ExpaPosition
+            | Premise::ProjPosition => Code::E0204,
+            Premise::TranspDistinct | Premise::DiagDistinct => Code::E0205,
+            Premise::DiagSizes => Code::E0208,
+            Premise::ProjIndex | Premise::ProjBound => Code::E0207,
+            Premise::TargetShape => Code::E0209,
+        }
+    }
+
+    /// The rule it is a premise of.
+    pub fn rule(self, mode: Mode) -> Rule {
+        let fig8 = |name| Rule { name, paper: "TeIL, Fig. 8" };
+        let either = |full, core| match mode {
+            Mode::Full => fig8(full),
+            Mode::Core => Rule { name: core, paper: "TeIL, Fig. 12" },
+        };
+        match self {
+            Premise::NatSize => Rule { name: "Nat", paper: "TeIL, Sec. 3.1" },
+            Premise::UniqueName => Rule { name: "OK-Prog", paper: "TeIL, Fig. 8 and Sec. 3.2" },
+            Premise::VarDeclared => fig8("T-Var"),
+            Premise::AddShapes => fig8("T-Add"),
+            Premise::MulShapes => fig8("T-Mul"),
+            Premise::SMulScalarLeft => fig8("T-SMul"),
+            Premise::RedPosition => either("T-Red+", "T-Red+^core"),
+            Premise::TranspPosition | Premise::TranspDistinct => either("T-Transp", "T-Transp^core"),
+            Premise::DiagPosition | Premise::DiagDistinct | Premise::DiagSizes => either("T-Diag", "T-Diag^core"),
+            Premise::ExpaPosition | Premise::ExpaSize => either("T-Expa", "T-Expa^core"),
+            Premise::ProjPosition | Premise::ProjIndex | Premise::ProjBound => either("T-Proj", "T-Proj^core"),
+            Premise::TargetDeclared | Premise::TargetShape => fig8("OK-Stmt"),
+        }
+    }
+}
+
+/// The rule by which an expression has its type; reductions other than the sum have rules by analogy (Sec. 3.3).
+pub(super) fn rule_of(expr: &Expr, scalar_left: bool, mode: Mode) -> &'static str {
+    match expr {
+        Expr::Var(_) => "T-Var",
+        Expr::Paren(_) => "T-Paren",
+        Expr::Add(..) => "T-Add",
+        Expr::Mul(..) if scalar_left => "T-SMul",
+        Expr::Mul(..) => "T-Mul",
+        Expr::Prod(..) => "T-Prod",
+        Expr::Red(op, ..) => red_rule(*op, mode),
+        Expr::Transp(..) => Premise::TranspPosition.rule(mode).name,
+        Expr::Diag(..) => Premise::DiagPosition.rule(mode).name,
+        Expr::Contr(..) => "Eq. 6",
+        Expr::Expa(..) => Premise::ExpaPosition.rule(mode).name,
+        Expr::Proj(..) => Premise::ProjPosition.rule(mode).name,
+    }
+}
+
+fn red_rule(op: ReduceOp, mode: Mode) -> &'static str {
+    match (op, mode) {
+        (ReduceOp::Prod, Mode::Full) => "T-Red*",
+        (ReduceOp::Min, Mode::Full) => "T-Redmin",
+        (ReduceOp::Max, Mode::Full) => "T-Redmax",
+        (_, Mode::Full) => "T-Red+",
+        (ReduceOp::Prod, Mode::Core) => "T-Red*^core",
+        (ReduceOp::Min, Mode::Core) => "T-Redmin^core",
+        (ReduceOp::Max, Mode::Core) => "T-Redmax^core",
+        (_, Mode::Core) => "T-Red+^core",
+    }
+}
+
+/// A dimension: its size, and where that size was declared.
+#[derive(Clone, Debug)]
+pub struct Dim {
+    /// The size.
+    pub size: Arc<Ix>,
+    /// The place in an `alloc` or `expa`.
+    pub origin: Span,
+}
+
+type Shape = Arc<[Dim]>;
+
+/// A program that is well-typed, with what typing found out.
+#[derive(Clone, Debug)]
+pub struct Typed {
+    /// The program.
+    pub program: Program,
+    /// The symbolic sizes, in order of first appearance.
+    pub sizes: Vec<Name>,
+    /// What holds of the sizes: at least one each, and the `where` clauses.
+    pub facts: Facts,
+    pub(super) types: Vec<Shape>,
+    pub(super) allocs: HashMap<Name, usize>,
+    pub(super) flow: Flow,
+}
+
+impl Typed {
+    /// The type of an expression.
+    pub fn shape(&self, id: ExprId) -> &[Dim] {
+        &self.types[id.index()]
+    }
+
+    /// The declared sizes of a tensor.
+    pub fn declared(&self, name: Name) -> Option<&[(Ix, Span)]> {
+        self.allocs.get(&name).map(|&at| self.program.allocs[at].shape.as_slice())
+    }
+
+    /// The tensors that the caller gives, in order of allocation.
+    pub fn inputs(&self) -> &[Name] {
+        &self.flow.inputs
+    }
+
+    /// The tensors that the caller gets, in order of allocation.
+    pub fn outputs(&self) -> &[Name] {
+        &self.flow.outputs
+    }
+
+    /// The typing derivation of a statement, one line per expression, for people; at most `limit` lines.
+    pub fn derivation(&self, stmt: usize, limit: usize) -> String {
+        let target = &self.program.stmts[stmt];
+        let shape = |dims: &[Dim]| show(dims.iter().map(|dim| &*dim.size));
+        let mut lines = vec![(0, target.target.to_string(), shape(self.shape(target.value)), "OK-Stmt")];
+        let mut todo = vec![(1usize, target.value)];
+        while let Some((depth, id)) = todo.pop() {
+            if lines.len() == limit {
+                lines.push((0, "…".into(), String::new(), ""));
+                break;
+            }
+            let expr = self.program.expr(id);
+            if let Expr::Paren(inner) = expr {
+                todo.push((depth, *inner));
+                continue;
+            }
+            let scalar_left = matches!(expr, Expr::Mul(a, _) if self.shape(*a).is_empty());
+            let rule = rule_of(expr, scalar_left, self.program.mode);
+            lines.push((depth.min(30), self.program.head(expr), shape(self.shape(id)), rule));
+            let parts: Vec<ExprId> = expr.parts().collect();
+            todo.extend(parts.into_iter().rev().map(|part| (depth + 1, part)));
+        }
+        let left = |(depth, head, ..): &(usize, String, String, &str)| "    ".repeat(*depth).len() + head.len();
+        let (wide, shapes) =
+            (lines.iter().map(left).max().unwrap_or(0), lines.iter().map(|l| l.2.len()).max().unwrap_or(0));
+        let line = |(depth, head, shape, rule): (usize, String, String, &str)| {
+            let head = format!("{}{head}", "    ".repeat(depth));
+            format!("{head:wide$}  {shape:shapes$}  {rule}").trim_end().to_owned() + "\n"
+        };
+        lines.into_iter().map(line).collect()
+    }
+}
+
+/// Sizes as a user would write them.
+fn show<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
+    let sizes: Vec<String> = sizes.into_iter().map(Ix::to_string).collect();
+    format!("[{}]", sizes.join(", "))
+}
+
+/// Types a program. Errors and warnings go to `diagnostics`; with an error there is no typed program.
+pub fn check(program: Program, diagnostics: &mut Diagnostics) -> Option<Typed> {
+    let mut checker = Checker {
+        program: &program,
+        facts: Facts::new(),
+        sizes: Vec::new(),
+        size_spans: HashMap::new(),
+        allocs: HashMap::new(),
+        context: HashMap::new(),
+        types: Vec::with_capacity(program.exprs.len()),
+        nesting: Vec::with_capacity(program.exprs.len()),
+        diagnostics,
+    };
+    checker.allocations();
+    checker.expressions();
+    for at in 0..program.stmts.len() {
+        checker.ok_stmt(at);
+    }
+    let Checker { facts, sizes, allocs, types, .. } = checker;
+    if program.stmts.is_empty() && !diagnostics.has_errors() {
+        let span = program.allocs.first().map(|alloc| alloc.name_span);
+        diagnostics.push(Diagnostic::warning(Code::W0301, span, "the program has no statements"));
+    }
+    if diagnostics.has_errors() {
+        return None;
+    }
+    let flow = flow::analyse(&program, diagnostics)?;
+    let types = types.into_iter().collect::<Option<Vec<Shape>>>()?;
+    Some(Typed { program, sizes, facts, types, allocs, flow })
+}
+
+struct Checker<'a> {
+    program: &'a Program,
+    facts: Facts,
+    sizes: Vec<Name>,
+    size_spans: HashMap<Name, Span>,
+    allocs: HashMap<Name, usize>,
+    /// Γ: the shape of each allocated tensor.
+    context: HashMap<Name, Shape>,
+    types: Vec<Option<Shape>>,
+    /// How many reductions stand inside each other, at most.
+    nesting: Vec<usize>,
+    diagnostics: &'a mut Diagnostics,
+}
+
+/// A failed rule: the error to report, or nothing if a part has failed before.
+type Judgement<T> = Result<T, Option<Box<Diagnostic>>>;
+
+impl Checker<'_> {
+    /// Γ_allocs (Sec. 3.4), and what is known of the sizes.
+    fn allocations(&mut self) {
+        let program = self.program;
+        for alloc in &program.allocs {
+            for (size, span) in &alloc.shape {
+                let mut names = Default::default();
+                size.collect_names(&mut names);
+                for name in names {
+                    if self.size_spans.insert(name, *span).is_none() {
+                        self.sizes.push(name);
+                        self.facts.assume(Cond::Ge(Ix::var(name).sub(&Ix::from(1)).unwrap_or(Ix::from(0))));
+                    }
+                }
+            }
+        }
+        // Where a size is declared is where it first stands.
+        for alloc in program.allocs.iter().rev() {
+            for (size, span) in alloc.shape.iter().rev() {
+                let mut names = Default::default();
+                size.collect_names(&mut names);
+                names.into_iter().for_each(|name| {
+                    self.size_spans.insert(name, *span);
+                });
+            }
+        }
+        for clause in &program.wheres {
+            let mut names = Default::default();
+            clause.cond.collect_names(&mut names);
+            if let Some(unknown) = names.iter().find(|name| !self.size_spans.contains_key(name)) {
+                self.diagnostics.push(unknown_size(*unknown, clause.span));
+            } else {
+                self.facts.assume(clause.cond.clone());
+            }
+        }
+        if let (Verdict::No(_), Some(clause)) = (self.facts.satisfiable(), program.wheres.first()) {
+            let last = program.wheres.last().map_or(clause.span, |last| last.span);
+            let error = Diagnostic::error(Code::E0210, clause.span.to(last), "no sizes satisfy these conditions");
+            self.diagnostics.push(error.note("sizes are at least 1"));
+        }
+        for (at, alloc) in program.allocs.iter().enumerate() {
+            self.allocation(at);
+            let dims = alloc.shape.iter().map(|(size, span)| Dim { size: Arc::new(size.clone()), origin: *span });
+            self.context.entry(alloc.name).or_insert_with(|| dims.collect());
+        }
+    }
+
+    /// One allocation: a fresh name, sizes from Nat, of a number of bytes that can exist.
+    fn allocation(&mut self, at: usize) {
+        let alloc = &self.program.allocs[at];
+        if let Some(&first) = self.allocs.get(&alloc.name) {
+            let error = self.violation(Premise::UniqueName, alloc.name_span, format!("`{}` is allocated twice", alloc.name));
+            let first = self.program.allocs[first].name_span;
+            self.diagnostics.push(error.label("allocated again").also(first, "first allocated here"));
+            return;
+        }
+        self.allocs.insert(alloc.name, at);
+        if let Some(&span) = self.size_spans.get(&alloc.name) {
+            let text = format!("`{}` is the name of a tensor and of a size", alloc.name);
+            self.diagnostics.push(Diagnostic::error(Code::E0211, alloc.name_span, text).also(span, "used as a size here"));
+        }
+        for (size, span) in &alloc.shape {
+            if let Err(Some(error)) = self.natural(Premise::NatSize, size, *span, "a size") {
+                self.diagnostics.push(*error);
+            }
+        }
+        if alloc.shape.len() > MAX_RANK {
+            self.diagnostics.push(rank_error(alloc.name_span, alloc.shape.len()));
+        }
+        // Eight bytes an element; sizes that are not known count as the least they can be.
+        let bytes = alloc.shape.iter().try_fold(8i64, |bytes, (size, _)| {
+            bytes.checked_mul(size.as_constant().map_or(1, |size| size.max(1)))
+        });
+        if bytes.is_none() {
+            let text = format!("`{}` has more bytes than 63 bits can count", alloc.name);
+            self.diagnostics.push(Diagnostic::error(Code::E0215, alloc.name_span, text));
+        }
+    }
+
+    fn expressions(&mut self) {
+        for (at, expr) in self.program.exprs.iter().enumerate() {
+            let id = ExprId(at as u32);
+            let inside = expr.parts().map(|part| self.nesting[part.index()]).max().unwrap_or(0);
+            let own = usize::from(matches!(expr, Expr::Red(..) | Expr::Contr(..)));
+            self.nesting.push(inside + own);
+            let judged = self.judge(id, expr).and_then(|shape| {
+                let span = self.program.span(id);
+                if shape.len() > MAX_RANK {
+                    return Err(Some(Box::new(rank_error(span, shape.len()))));
+                }
+                if own == 1 && inside == MAX_NESTING {
+                    let text = format!("more than {MAX_NESTING} reductions stand inside each other");
+                    return Err(Some(Box::new(Diagnostic::error(Code::E0214, span, text))));
+                }
+                Ok(shape)
+            });
+            self.types.push(match judged {
+                Ok(shape) => Some(shape),
+                Err(error) => {
+                    self.diagnostics.extend(error.map(|error| *error));
+                    None
+                }
+            });
+        }
+    }
+
+    /// `Γ ⊢ e : ī`, by the one rule that fits.
+    fn judge(&self, id: ExprId, expr: &Expr) -> Judgement<Shape> {
+        match expr {
+            Expr::Var(name) => self.t_var(id, *name),
+            Expr::Paren(e) => self.shape(*e),
+            Expr::Add(e0, e1) => self.t_add(id, *e0, *e1),
+            Expr::Mul(e0, e1) => self.t_mul(id, *e0, *e1),
+            Expr::Prod(e0, e1) => self.t_prod(*e0, *e1),
+            Expr::Red(_, i, e) => self.t_red(id, *i, *e),
+            Expr::Transp(i0, i1, e) => self.t_transp(id, *i0, *i1, *e),
+            Expr::Diag(i0, i1, e) => self.t_diag(id, *i0, *i1, *e),
+            Expr::Contr(i0, i1, e) => self.t_contr(id, *i0, *i1, *e),
+            Expr::Expa(i, n, e) => self.t_expa(id, *i, n, *e),
+            Expr::Proj(i, m, e) => self.t_proj(id, *i, m, *e),
+        }
+    }
+
+    /// T-Var: Γ(x) = ī.
+    fn t_var(&self, id: ExprId, name: Name) -> Judgement<Shape> {
+        match self.context.get(&name) {
+            Some(shape) => Ok(shape.clone()),
+            None => self.fail(Premise::VarDeclared, id, format!("`{name}` is not allocated"), |error| {
+                let error = error.label("not allocated");
+                match self.nearest(name) {
+                    Some(near) => error.help(format!("there is a tensor called `{near}`")),
+                    None => error.help(format!("declare it with `alloc {name} : [..]`")),
+                }
+            }),
+        }
+    }
+
+    /// T-Add: both operands have the same shape.
+    fn t_add(&self, id: ExprId, e0: ExprId, e1: ExprId) -> Judgement<Shape> {
+        let (left, right) = (self.shape(e0)?, self.shape(e1)?);
+        self.same_shape(Premise::AddShapes, id, (e0, &left), (e1, &right), "`add`")?;
+        Ok(left)
+    }
+
+    /// T-SMul: a scalar on the left; T-Mul: both operands have the same shape.
+    fn t_mul(&self, id: ExprId, e0: ExprId, e1: ExprId) -> Judgement<Shape> {
+        let (left, right) = (self.shape(e0)?, self.shape(e1)?);
+        if left.is_empty() {
+            return Ok(right);
+        }
+        if right.is_empty() {
+            let text = "in `mul`, the scalar stands on the left".to_owned();
+            return self.fail(Premise::SMulScalarLeft, id, text, |error| {
+                let both = error.also(self.program.span(e0), self.named(&left)).also(self.program.span(e1), "[]");
+                both.help("exchange the operands")
+            });
+        }
+        self.same_shape(Premise::MulShapes, id, (e0, &left), (e1, &right), "`mul`")?;
+        Ok(left)
+    }
+
+    /// T-Prod: the shapes one after the other.
+    fn t_prod(&self, e0: ExprId, e1: ExprId) -> Judgement<Shape> {
+        let (left, right) = (self.shape(e0)?, self.shape(e1)?);
+        Ok(left.iter().chain(right.iter()).cloned().collect())
+    }
+
+    /// T-Red: the dimension at `i` disappears.
+    fn t_red(&self, id: ExprId, i: i64, e: ExprId) -> Judgement<Shape> {
+        let shape = self.shape(e)?;
+        let i = self.position(Premise::RedPosition, id, i, e, &shape)?;
+        Ok(without(&shape, i))
+    }
+
+    /// T-Transp: the dimensions at `i0` and `i1` are exchanged.
+    fn t_transp(&self, id: ExprId, i0: i64, i1: i64, e: ExprId) -> Judgement<Shape> {
+        let shape = self.shape(e)?;
+        let (i0, i1) = self.pair(Premise::TranspPosition, Premise::TranspDistinct, id, i0, i1, e, &shape)?;
+        let mut dims = shape.to_vec();
+        dims.swap(i0, i1);
+        Ok(dims.into())
+    }
+
+    /// T-Diag: the dimensions at `i0` and `i1` have equal size; the later one disappears.
+    fn t_diag(&self, id: ExprId, i0: i64, i1: i64, e: ExprId) -> Judgement<Shape> {
+        let shape = self.shape(e)?;
+        let (i0, i1) = self.pair(Premise::DiagPosition, Premise::DiagDistinct, id, i0, i1, e, &shape)?;
+        let (n0, n1) = (&shape[i0], &shape[i1]);
+        let verdict = self.equal(&n0.size, &n1.size);
+        if verdict == Verdict::Yes {
+            return Ok(without(&shape, i1));
+        }
+        let text = format!("the diagonal of dimensions of different size: {} and {}", n0.size, n1.size);
+        self.fail(Premise::DiagSizes, id, text, |error| {
+            let error = error.label(format!("dimensions {} and {} of {}", i0 + 1, i1 + 1, self.named(&shape)));
+            self.explain_sizes(error, n0, n1, &verdict)
+        })
+    }
+
+    /// Eq. 6: contr i0 i1 e := red+ i0 (diag i0 i1 e); the pair may come in either order.
+    fn t_contr(&self, id: ExprId, i0: i64, i1: i64, e: ExprId) -> Judgement<Shape> {
+        let diagonal = self.t_diag(id, i0, i1, e)?;
+        Ok(without(&diagonal, i0.min(i1) as usize - 1))
+    }
+
+    /// T-Expa: a new dimension of size `n` at `i`.
+    fn t_expa(&self, id: ExprId, i: i64, n: &Ix, e: ExprId) -> Judgement<Shape> {
+        let shape = self.shape(e)?;
+        let at = usize::try_from(i).ok().filter(|i| (1..=shape.len() + 1).contains(i));
+        let Some(at) = at else {
+            let text = format!("`expa` at position {i} of {}", self.named(&shape));
+            return self.fail(Premise::ExpaPosition, id, text, |error| {
+                error.note(format!("the new dimension can stand at 1 to {}", shape.len() + 1))
+            });
+        };
+        self.sizes_declared(n, id)?;
+        self.natural(Premise::ExpaSize, n, self.program.span(id), "the new size")?;
+        let mut dims = shape.to_vec();
+        dims.insert(at - 1, Dim { size: Arc::new(n.clone()), origin: self.program.span(id) });
+        Ok(dims.into())
+    }
+
+    /// T-Proj: m <= n; the dimension at `i` disappears.
+    fn t_proj(&self, id: ExprId, i: i64, m: &Ix, e: ExprId) -> Judgement<Shape> {
+        let shape = self.shape(e)?;
+        let i = self.position(Premise::ProjPosition, id, i, e, &shape)?;
+        self.sizes_declared(m, id)?;
+        self.natural(Premise::ProjIndex, m, self.program.span(id), "the index of a slice")?;
+        let n = &shape[i];
+        let verdict = Cond::le(m, &n.size).map_or(Verdict::Unknown, |goal| self.facts.prove(&goal));
+        if verdict == Verdict::Yes {
+            return Ok(without(&shape, i));
+        }
+        let text = format!("slice {m} of a dimension of size {}", n.size);
+        self.fail(Premise::ProjBound, id, text, |error| {
+            let error = error.label(format!("dimension {} of {}", i + 1, self.named(&shape)));
+            let error = error.also(n.origin, format!("the size {} comes from here", n.size));
+            let error = with_counterexample(error, &verdict);
+            // A condition helps only if some size satisfies it.
+            if n.size.as_constant().is_some() && m.as_constant().is_some() {
+                return error.help(format!("slices are counted from 1 to {}", n.size));
+            }
+            match Cond::le(m, &n.size) {
+                Ok(missing) => error.help(format!("`where {missing}` would make it safe")),
+                Err(_) => error,
+            }
+        })
+    }
+
+    /// OK-Stmt: Γ(x) = ī and Γ ⊢ e : ī.
+    fn ok_stmt(&mut self, at: usize) {
+        let stmt = &self.program.stmts[at];
+        let error = match (self.context.get(&stmt.target), &self.types[stmt.value.index()]) {
+            (None, _) => {
+                let text = format!("`{}` is not allocated", stmt.target);
+                let error = self.violation(Premise::TargetDeclared, stmt.target_span, text).label("not allocated");
+                match self.nearest(stmt.target) {
+                    Some(near) => error.help(format!("there is a tensor called `{near}`")),
+                    None => error.help(format!("declare it with `alloc {} : [..]`", stmt.target)),
+                }
+            }
+            (Some(_), None) => return,
+            (Some(declared), Some(value)) => {
+                let Some((at, verdict)) = self.mismatch(declared, value) else { return };
+                let text = format!(
+                    "`{}` has shape {}, but the right-hand side has shape {}",
+                    stmt.target,
+                    self.named(declared),
+                    self.named(value)
+                );
+                let error = self.violation(Premise::TargetShape, self.program.span(stmt.value), text);
+                let error = error.label(self.named(value)).also(stmt.target_span, self.named(declared));
+                let error = match (at.and_then(|at| declared.get(at)), at.and_then(|at| value.get(at))) {
+                    (Some(n0), Some(n1)) => self.explain_sizes(error, n0, n1, &verdict),
+                    _ => error,
+                };
+                match self.transposition(declared, value) {
+                    Some((i0, i1)) => {
+                        error.help(format!("`transp {i0} {i1}` of the right-hand side has the declared shape"))
+                    }
+                    None => error,
+                }
+            }
+        };
+        self.diagnostics.push(error);
+    }
+
+    /// The two positions whose exchange makes one shape the other, if there is just one such pair.
+    fn transposition(&self, declared: &Shape, value: &Shape) -> Option<(usize, usize)> {
+        if declared.len() != value.len() || declared.len() > 8 || self.program.mode == Mode::Core {
+            return None;
+        }
+        let differ: Vec<usize> = (0..value.len()).filter(|&at| *declared[at].size != *value[at].size).collect();
+        match differ.as_slice() {
+            &[i0, i1] if *declared[i0].size == *value[i1].size && *declared[i1].size == *value[i0].size => {
+                Some((i0 + 1, i1 + 1))
+            }
+            _ => None,
+        }
+    }
+
+    // What the rules share.
+
+    fn shape(&self, id: ExprId) -> Judgement<Shape> {
+        self.types[id.index()].clone().ok_or(None)
+    }
+
+    fn violation(&self, premise: Premise, span: Span, text: String) -> Diagnostic {
+        Diagnostic::error(premise.code(), span, text).rule(premise.rule(self.program.mode))
+    }
+
+    fn fail<T>(
+        &self,
+        premise: Premise,
+        id: ExprId,
+        text: String,
+        detail: impl FnOnce(Diagnostic) -> Diagnostic,
+    ) -> Judgement<T> {
+        let mut error = detail(self.violation(premise, self.program.span(id), text));
+        if let (Premise::RedPosition, Expr::Red(op, ..)) = (premise, self.program.expr(id)) {
+            error.rule = error.rule.map(|rule| Rule { name: red_rule(*op, self.program.mode), ..rule });
+        }
+        Err(Some(Box::new(error)))
+    }
+
+    /// A shape as a user would write it.
+    fn named(&self, shape: &Shape) -> String {
+        show(shape.iter().map(|dim| &*dim.size))
+    }
+
+    fn equal(&self, a: &Arc<Ix>, b: &Arc<Ix>) -> Verdict {
+        if Arc::ptr_eq(a, b) { Verdict::Yes } else { self.facts.prove_equal(a, b) }
+    }
+
+    /// The first dimension in which two shapes are not shown to be equal; none in particular if their ranks differ.
+    fn mismatch(&self, a: &Shape, b: &Shape) -> Option<(Option<usize>, Verdict)> {
+        if Arc::ptr_eq(a, b) {
+            return None;
+        }
+        if a.len() != b.len() {
+            return Some((None, Verdict::Unknown));
+        }
+        let pairs = a.iter().zip(b.iter()).enumerate();
+        pairs.map(|(at, (x, y))| (Some(at), self.equal(&x.size, &y.size))).find(|(_, verdict)| *verdict != Verdict::Yes)
+    }
+
+    fn same_shape(
+        &self,
+        premise: Premise,
+        id: ExprId,
+        (e0, left): (ExprId, &Shape),
+        (e1, right): (ExprId, &Shape),
+        what: &str,
+    ) -> Judgement<()> {
+        let Some((at, verdict)) = self.mismatch(left, right) else { return Ok(()) };
+        let text = format!("{what} of different shapes: {} and {}", self.named(left), self.named(right));
+        self.fail(premise, id, text, |error| {
+            let error = error.also(self.program.span(e0), self.named(left)).also(self.program.span(e1), self.named(right));
+            match at {
+                Some(at) => self.explain_sizes(error, &left[at], &right[at], &verdict),
+                None => error.note(format!("one has {} dimensions, the other {}", left.len(), right.len())),
+            }
+        })
+    }
+
+    /// Where two sizes come from, and integers for which they differ.
+    fn explain_sizes(&self, error: Diagnostic, n0: &Dim, n1: &Dim, verdict: &Verdict) -> Diagnostic {
+        let error = error.also(n0.origin, format!("the size {} comes from here", n0.size));
+        let error = if n1.origin == n0.origin {
+            error
+        } else {
+            error.also(n1.origin, format!("the size {} comes from here", n1.size))
+        };
+        with_counterexample(error, verdict)
+    }
+
+    fn position(&self, premise: Premise, id: ExprId, i: i64, e: ExprId, shape: &Shape) -> Judgement<usize> {
+        match usize::try_from(i).ok().filter(|i| (1..=shape.len()).contains(i)) {
+            Some(i) => Ok(i - 1),
+            None => {
+                self.fail(premise, id, format!("there is no dimension {i}"), |error| {
+                    let error = error.also(self.program.span(e), format!("this has shape {}", self.named(shape)));
+                    match shape.len() {
+                        0 => error.note("a scalar has no dimensions"),
+                        rank => error.note(format!("dimensions are counted from 1 to {rank}")),
+                    }
+                })
+            }
+        }
+    }
+
+    /// Two different positions, the smaller one first.
+    #[expect(clippy::too_many_arguments, reason = "two premises and two positions of one expression")]
+    fn pair(
+        &self,
+        exists: Premise,
+        distinct: Premise,
+        id: ExprId,
+        i0: i64,
+        i1: i64,
+        e: ExprId,
+        shape: &Shape,
+    ) -> Judgement<(usize, usize)> {
+        let first = self.position(exists, id, i0, e, shape)?;
+        let second = self.position(exists, id, i1, e, shape)?;
+        if first == second {
+            let text = format!("both positions are {i0}");
+            return self.fail(distinct, id, text, |error| error.note("they must be different"));
+        }
+        Ok((first.min(second), first.max(second)))
+    }
+
+    /// Nat: at least one.
+    fn natural(&self, premise: Premise, size: &Ix, span: Span, what: &str) -> Judgement<()> {
+        let verdict = Cond::le(&Ix::from(1), size).map_or(Verdict::Unknown, |goal| self.facts.prove(&goal));
+        if verdict == Verdict::Yes {
+            return Ok(());
+        }
+        let text = match size.as_constant() {
+            Some(value) => format!("{what} is {value}, but natural numbers start from 1"),
+            None => format!("{what}, {size}, can be less than 1"),
+        };
+        let error = with_counterexample(self.violation(premise, span, text), &verdict);
+        let help = match size.as_constant() {
+            Some(_) => None,
+            None => Cond::le(&Ix::from(1), size).ok().map(|missing| format!("`where {missing}` would make it safe")),
+        };
+        Err(Some(Box::new(help.into_iter().fold(error, Diagnostic::help))))
+    }
+
+    fn sizes_declared(&self, ix: &Ix, id: ExprId) -> Judgement<()> {
+        let mut names = Default::default();
+        ix.collect_names(&mut names);
+        match names.into_iter().find(|name| !self.size_spans.contains_key(name)) {
+            Some(unknown) => Err(Some(Box::new(unknown_size(unknown, self.program.span(id))))),
+            None => Ok(()),
+        }
+    }
+
+    /// An allocated name that differs in one letter or in case.
+    fn nearest(&self, name: Name) -> Option<Name> {
+        let close = |candidate: &&Name| {
+            let (a, b) = (name.as_str(), candidate.as_str());
+            let differing = a.bytes().zip(b.bytes()).filter(|(x, y)| x != y).count();
+            a.eq_ignore_ascii_case(b) || (a.len() == b.len() && a.len() > 2 && differing == 1)
+        };
+        if self.context.len() > 1000 {
+            return None;
+        }
+        self.context.keys().filter(close).min().copied()
+    }
+}
+
+fn without(shape: &Shape, at: usize) -> Shape {
+    shape.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, dim)| dim.clone()).collect()
+}
+
+fn rank_error(span: Span, rank: usize) -> Diagnostic {
+    Diagnostic::error(Code::E0213, span, format!("{rank} dimensions are more than {MAX_RANK}"))
+}
+
+fn unknown_size(name: Name, span: Span) -> Diagnostic {
+    let error = Diagnostic::error(Code::E0201, span, format!("the size `{name}` is not declared"));
+    error.note("a size is declared by standing in the shape of an allocation")
+}
+
+fn with_counterexample(error: Diagnostic, verdict: &Verdict) -> Diagnostic {
+    match verdict {
+        Verdict::No(counterexample) if !counterexample.0.is_empty() => error.note(format!("for example {counterexample}")),
+        Verdict::Unknown => error.note("this could not be proved for all sizes"),
+        _ => error,
+    }
+}
