@@ -6,15 +6,21 @@
 //! the project is compared with it.
 
 pub mod domain;
+mod eval;
 mod ops;
+mod parse;
+mod print;
 mod program;
 mod tensor;
 mod term;
 mod types;
 
 pub use domain::{Domain, Fault};
+pub use eval::{DEFAULT_FUEL, EvalError, Evaluator};
 pub use ops::{Binary, Literal, ReduceOp, Unary};
+pub use parse::{TermParser, parse_program};
+pub use print::print_term;
 pub use program::{Binding, Parameter, Program, ScopeError};
 pub use tensor::Tensor;
-pub use term::{Carried, Range, Term, TermId, Terms, TypeError};
+pub use term::{Carried, MAX_RANK, Range, Term, TermId, Terms, TypeError};
 pub use types::{ElemType, TensorType};

@@ -6,7 +6,7 @@ use std::fmt;
 use certen_index::{Cond, Ix, IxError};
 use certen_syntax::Name;
 
-use crate::{Carried, Range, ReduceOp, TensorType, Term, TermId, Terms};
+use crate::{Binary, Carried, Range, ReduceOp, TensorType, Term, TermId, Terms};
 
 /// A named tensor of a program's interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -109,24 +109,35 @@ impl Program {
     /// # Errors
     /// If the polynomial is too large.
     pub fn multiplications(&self) -> Result<Ix, IxError> {
+        self.count(|term| {
+            matches!(term, Term::Binary(Binary::Mul, ..) | Term::Reduce(ReduceOp::Prod, ..))
+        })
+    }
+
+    /// How many scalar operations an evaluation makes, counted as [`Program::multiplications`] counts.
+    ///
+    /// # Errors
+    /// If the polynomial is too large.
+    pub fn operations(&self) -> Result<Ix, IxError> {
+        self.count(|term| matches!(term, Term::Unary(..) | Term::Binary(..) | Term::Choose(..) | Term::Reduce(..)))
+    }
+
+    /// How often the terms that are `counted` are evaluated; a reduction once for each of its elements.
+    fn count(&self, counted: impl Fn(&Term) -> bool) -> Result<Ix, IxError> {
         let mut counts: Vec<Ix> = Vec::with_capacity(self.terms.len());
         for (_, term) in self.terms.iter() {
+            let own = Ix::from(i64::from(counted(term)));
             let of = |id: &TermId| counts[id.index()].clone();
-            let parts = || term.parts().iter().try_fold(Ix::from(0), |sum, part| sum.add(&of(part)));
             counts.push(match term {
                 Term::Gen(_, range, body) => range.extent()?.mul(&of(body))?,
-                Term::Reduce(op, _, range, _, body) => {
-                    let own = Ix::from(i64::from(*op == ReduceOp::Prod));
-                    range.extent()?.mul(&of(body).add(&own)?)?
-                }
-                Term::Binary(crate::Binary::Mul, ..) => parts()?.add(&Ix::from(1))?,
+                Term::Reduce(_, _, range, _, body) => range.extent()?.mul(&of(body).add(&own)?)?,
                 Term::Iterate(times, states, _) => {
                     let sum = |pick: fn(&Carried) -> TermId| {
                         states.iter().try_fold(Ix::from(0), |sum, s| sum.add(&of(&pick(s))))
                     };
                     sum(|s| s.init)?.add(&times.mul(&sum(|s| s.next)?)?)?
                 }
-                _ => parts()?,
+                _ => term.parts().iter().try_fold(own, |sum, part| sum.add(&of(part)))?,
             });
         }
         self.bindings.iter().try_fold(Ix::from(0), |sum, b| sum.add(&counts[b.term.index()]))

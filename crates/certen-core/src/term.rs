@@ -24,6 +24,9 @@ impl TermId {
     }
 }
 
+/// The largest number of dimensions of a tensor: deeper generations are nobody's, and each term stores its shape.
+pub const MAX_RANK: usize = 64;
+
 /// The half-open range of an index; empty if `hi <= lo`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Range {
@@ -212,6 +215,9 @@ impl Terms {
             return Ok(TermId(at as u32));
         }
         let ty = self.type_of(&term)?;
+        if ty.rank() > MAX_RANK {
+            return Err(TypeError(format!("a tensor of {} dimensions; there can be {MAX_RANK}", ty.rank())));
+        }
         let at = u32::try_from(self.nodes.len()).map_err(|_| TypeError("more than 2^32 terms".into()))?;
         self.nodes.insert(term);
         self.types.push(ty);

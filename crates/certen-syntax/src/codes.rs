@@ -380,6 +380,31 @@ E0703 "a construct that cannot be compiled yet" {
 `--backend interp`." }
 }
 
+/// Who has to change something, and the exit status that says so.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Blame {
+    /// The program is wrong.
+    Program = 1,
+    /// The call or the arrays are wrong.
+    Call = 2,
+    /// The environment failed: disk, compiler, memory.
+    Environment = 3,
+}
+
+impl Code {
+    /// Who has to change something.
+    pub fn blame(self) -> Blame {
+        let name = self.to_string();
+        match self {
+            Code::E0408 => Blame::Environment,
+            Code::E0104 => Blame::Call,
+            _ if name.starts_with("E04") || name.starts_with("E05") => Blame::Call,
+            _ if name.starts_with("E06") => Blame::Environment,
+            _ => Blame::Program,
+        }
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)

@@ -13,7 +13,7 @@ mod name;
 mod render;
 mod source;
 
-pub use codes::{Code, Example, error_index};
+pub use codes::{Blame, Code, Example, error_index};
 pub use cursor::Cursor;
 pub use diagnostic::{Diagnostic, Diagnostics, Label, Rule, Severity};
 pub use lexer::{Token, TokenKind, lex};

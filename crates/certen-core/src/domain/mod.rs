@@ -4,9 +4,17 @@
 //! it: [`Rational`] gives exact answers, [`Field`] tells two programs apart with overwhelming probability when they are
 //! different polynomials, [`Partial`] makes uninitialised values visible.
 
+mod field;
+mod machine;
+mod partial;
+mod rational;
 
 use std::fmt;
 
+pub use field::{Element, Field, MODULUS};
+pub use machine::{Machine, Scalar};
+pub use partial::Partial;
+pub use rational::{Exact, Rational};
 
 use crate::{Binary, ElemType, Literal, Unary};
 
@@ -32,6 +40,9 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+/// An operand of the wrong type: cannot happen in a well-typed term.
+const MISMATCH: Fault = Fault::Unsupported("such operation on these element types");
 
 /// The elements of tensors, and what Core's scalar operations do to them.
 ///

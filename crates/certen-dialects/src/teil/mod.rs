@@ -22,4 +22,4 @@ mod typing;
 pub use ast::{Alloc, Expr, ExprId, Marker, Mode, Program, Stmt, Where};
 pub use elaborate::elaborate;
 pub use parse::parse;
-pub use typing::{Dim, MAX_NESTING, MAX_RANK, Premise, Typed, check};
+pub use typing::{Dim, MAX_NESTING, Premise, Typed, check};

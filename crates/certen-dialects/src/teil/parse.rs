@@ -24,8 +24,9 @@ use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Sources
 use super::ast::{Alloc, Expr, ExprId, Marker, Mode, Program, Stmt, Where};
 
 /// Words that cannot name a tensor or a size.
-const RESERVED: [&str; 13] = [
-    "alloc", "where", "add", "mul", "prod", "red", "redmin", "redmax", "transp", "diag", "contr", "expa", "proj",
+const RESERVED: [&str; 15] = [
+    "alloc", "where", "add", "mul", "prod", "red", "redmin", "redmax", "transp", "diag", "contr", "expa", "proj", "true",
+    "false",
 ];
 
 /// Reads a program. What could not be read is left out, with an error.

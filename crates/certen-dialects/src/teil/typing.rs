@@ -9,15 +9,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use certen_core::ReduceOp;
+use certen_core::{MAX_RANK, ReduceOp};
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Rule, Span};
 
 use super::ast::{Expr, ExprId, Mode, Program};
 use super::flow::{self, Flow};
-
-/// The largest number of dimensions of any expression.
-pub const MAX_RANK: usize = 64;
 
 /// The largest number of reductions inside each other.
 pub const MAX_NESTING: usize = 100;

@@ -1,0 +1,101 @@
+//! `certen emit`: a program as text of another kind.
+
+use std::path::PathBuf;
+
+use certen::road::dialects::teil::Typed;
+use certen::road::runtime::write_text;
+use certen::road::syntax::{Code, Diagnostic};
+use certen::{Module, Tongue};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use crate::report::{Report, list};
+use crate::{Common, Outcome, refused, shown};
+
+#[derive(Args)]
+pub struct EmitArgs {
+    /// The program
+    file: PathBuf,
+    /// What to emit
+    #[arg(long, value_enum, default_value_t = Form::C)]
+    to: Form,
+    /// Write files into this directory: NAME.c and NAME.h, or NAME with the form's ending
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Form {
+    /// C11
+    C,
+    /// The header of the C code
+    Header,
+    /// Loops
+    Loops,
+    /// Core
+    Core,
+    /// Full TeIL
+    Teil,
+    /// Core-TeIL: operations on the first dimensions only
+    CoreTeil,
+    /// TeIL with only names as operands
+    ThreeAddress,
+}
+
+pub fn emit(args: &EmitArgs) -> Outcome {
+    let report = Report::new(args.common.json);
+    let module = Module::from_file(&args.file, &args.common.options()).map_err(|f| refused(&report, &f))?;
+    report.warnings(module.sources(), module.warnings());
+    let name = module.core().name;
+    let refuse = |failure| refused(&report, &failure);
+    let files: Vec<(String, String)> = match args.to {
+        Form::C => {
+            let c = module.c().map_err(refuse)?;
+            let mut files = vec![(format!("{name}.c"), c.source)];
+            if args.out.is_some() {
+                files.push((format!("{name}.h"), c.header));
+            }
+            files
+        }
+        Form::Header => vec![(format!("{name}.h"), module.c().map_err(refuse)?.header)],
+        Form::Loops => vec![(format!("{name}.loops"), module.loops().map_err(refuse)?.to_string())],
+        Form::Core => vec![(format!("{name}.core"), module.core().to_string())],
+        Form::Teil | Form::CoreTeil | Form::ThreeAddress => {
+            let Tongue::Teil(typed) = module.tongue() else {
+                let error = Diagnostic::error(Code::E0407, None, "only TeIL programs have this form");
+                return Err(report.error(error));
+            };
+            vec![(format!("{name}.teil"), teil_form(typed, args.to))]
+        }
+    };
+    match &args.out {
+        Some(directory) => {
+            for (file, text) in &files {
+                let path = directory.join(file);
+                write_text(&path, text)
+                    .map_err(|error| report.error(Diagnostic::error(error.code(), None, error.to_string())))?;
+                if !args.common.json {
+                    report.text(&format!("{}\n", shown(&path)));
+                }
+            }
+        }
+        None if args.common.json => {}
+        None => files.iter().for_each(|(_, text)| report.text(text)),
+    }
+    if args.common.json {
+        let files: serde_json::Map<_, _> = files.into_iter().map(|(file, text)| (file, text.into())).collect();
+        let warnings = list(module.sources(), module.warnings());
+        report.json(&json!({"ok": true, "diagnostics": warnings, "files": files}));
+    }
+    Ok(())
+}
+
+fn teil_form(typed: &Typed, form: Form) -> String {
+    match form {
+        Form::CoreTeil => typed.program.to_core_teil().to_string(),
+        Form::ThreeAddress => typed.three_address().to_string(),
+        _ => typed.program.to_teil().to_string(),
+    }
+}

@@ -1,0 +1,96 @@
+//! `certen explain`: a program at every stage of the road.
+
+use std::path::PathBuf;
+
+use certen::road::index::Ix;
+use certen::{Failure, Module, Name, Tongue};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use crate::report::{Report, list};
+use crate::{Common, Outcome, refused};
+
+#[derive(Args)]
+pub struct ExplainArgs {
+    /// The program
+    file: PathBuf,
+    /// Show only these stages
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Stage>,
+    /// A size at which to count multiplications: `n=100`
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = crate::run::dim)]
+    dims: Vec<(Name, i64)>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Stage {
+    /// The typing derivation of each statement
+    Typed,
+    /// The program in Core
+    Core,
+    /// The loops
+    Loops,
+    /// The C code
+    C,
+    /// How many multiplications it makes
+    Count,
+}
+
+/// How many lines a statement's derivation may have.
+const DERIVATION_LINES: usize = 200;
+
+pub fn explain(args: &ExplainArgs) -> Outcome {
+    let report = Report::new(args.common.json);
+    let module = Module::from_file(&args.file, &args.common.options()).map_err(|f| refused(&report, &f))?;
+    report.warnings(module.sources(), module.warnings());
+    let wanted = |stage| args.only.is_empty() || args.only.contains(&stage);
+    let mut sections: Vec<(&str, String)> = Vec::new();
+    if wanted(Stage::Typed)
+        && let Tongue::Teil(typed) = module.tongue()
+    {
+        let derivations = (0..typed.program.stmts.len()).map(|stmt| typed.derivation(stmt, DERIVATION_LINES));
+        sections.push(("typed", derivations.collect::<Vec<_>>().join("\n")));
+    }
+    if wanted(Stage::Core) {
+        sections.push(("core", module.core().to_string()));
+    }
+    // A construct that cannot be lowered yet is a remark here, not a failure: the other stages are worth seeing.
+    let or_remark = |result: Result<String, Failure>| result.unwrap_or_else(|failure| format!("{failure}\n"));
+    if wanted(Stage::Loops) {
+        sections.push(("loops", or_remark(module.loops().map(|loops| loops.to_string()))));
+    }
+    if wanted(Stage::C) {
+        sections.push(("c", or_remark(module.c().map(|c| c.source))));
+    }
+    if wanted(Stage::Count) {
+        sections.push(("multiplications", count(&module, &args.dims)));
+    }
+    if args.common.json {
+        let stages: serde_json::Map<_, _> = sections.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
+        let warnings = list(module.sources(), module.warnings());
+        report.json(&json!({"ok": true, "diagnostics": warnings, "stages": stages}));
+    } else {
+        let texts: Vec<String> = sections.iter().map(|(name, text)| format!("== {name} ==\n{text}")).collect();
+        report.text(&texts.join("\n"));
+    }
+    Ok(())
+}
+
+/// The number of multiplications as a formula, and as a number where the sizes are known.
+fn count(module: &Module, dims: &[(Name, i64)]) -> String {
+    let value = |name: Name| dims.iter().find(|(n, _)| *n == name).map(|(_, size)| *size);
+    let number = |formula: &Ix| match formula.as_constant() {
+        Some(_) => String::new(),
+        None => formula.eval(&value).map_or_else(|_| String::new(), |number| format!(" = {number}")),
+    };
+    match module.core().multiplications() {
+        Ok(formula) => {
+            let how = "counted in the Core program above: one for each `*` and each factor of a product, times the \
+                       ranges around it";
+            format!("{formula}{}\n({how})\n", number(&formula))
+        }
+        Err(error) => format!("cannot be counted: {error}\n"),
+    }
+}

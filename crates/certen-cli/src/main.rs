@@ -1,0 +1,122 @@
+//! The command line. Exit status: 0 ok, 1 the program is wrong, 2 the call or the arrays are wrong, 3 the environment
+//! failed. With `--json`, what a program would read goes to standard output; messages for people go to standard error.
+
+mod check;
+mod emit;
+mod explain;
+mod report;
+mod run;
+mod show;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use certen::road::syntax::{Blame, Code, Diagnostic};
+use certen::{ElemType, Failure, Options};
+use clap::{Args, Parser, Subcommand};
+
+use report::Report;
+
+/// A tensor language whose accepted programs cannot go out of bounds.
+#[derive(Parser)]
+#[command(name = "certen", version, propagate_version = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Check programs: names, shapes, bounds for all sizes
+    Check(check::CheckArgs),
+    /// Run a program on arrays, natively or by the reference evaluator
+    Run(Box<run::RunArgs>),
+    /// Print a program as C, loops, Core, or another form of TeIL
+    Emit(emit::EmitArgs),
+    /// Show a program at every stage of the road
+    Explain(explain::ExplainArgs),
+    /// Print the page of an error code
+    ExplainError(ExplainErrorArgs),
+}
+
+/// Options of every command that reads a program.
+#[derive(Args)]
+struct Common {
+    /// Element type of dialects that do not name one: f64, f32, i64, i32
+    #[arg(long, value_name = "TYPE", default_value = "f64", value_parser = elem_type)]
+    elem: ElemType,
+    /// Print JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+impl Common {
+    fn options(&self) -> Options {
+        Options { elem: self.elem }
+    }
+}
+
+fn elem_type(text: &str) -> Result<ElemType, String> {
+    let elem: Option<ElemType> = text.parse().ok().filter(|elem: &ElemType| elem.has_arithmetic());
+    elem.ok_or_else(|| "it is one of f64, f32, i64, i32".into())
+}
+
+#[derive(Args)]
+struct ExplainErrorArgs {
+    /// A code such as E0208; without one, all are listed
+    code: Option<String>,
+    /// Print JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Check(args) => check::check(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Emit(args) => emit::emit(&args),
+        Command::Explain(args) => explain::explain(&args),
+        Command::ExplainError(args) => explain_error(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(blame) => ExitCode::from(blame as u8),
+    }
+}
+
+/// What a command comes to: nothing, or who has to change something. What went wrong has been reported.
+type Outcome = Result<(), Blame>;
+
+fn explain_error(args: &ExplainErrorArgs) -> Outcome {
+    let report = Report::new(args.json);
+    let entry = |code: &Code| serde_json::json!({"code": code.to_string(), "title": code.title(), "page": code.page()});
+    let Some(text) = &args.code else {
+        if args.json {
+            report.json(&Code::ALL.iter().map(entry).collect());
+        } else {
+            let lines: Vec<String> = Code::ALL.iter().map(|code| format!("{code}  {}\n", code.title())).collect();
+            report.text(&lines.concat());
+        }
+        return Ok(());
+    };
+    match text.parse::<Code>() {
+        Ok(code) if args.json => report.json(&entry(&code)),
+        Ok(code) => report.text(&code.page()),
+        Err(()) => {
+            let error = Diagnostic::error(Code::E0407, None, format!("there is no code `{text}`"));
+            return Err(report.error(error.help("`certen explain-error` lists all codes")));
+        }
+    }
+    Ok(())
+}
+
+/// Reports why a program was refused.
+fn refused(report: &Report, failure: &Failure) -> Blame {
+    report.failure(failure);
+    failure.blame()
+}
+
+/// What messages call a file.
+fn shown(path: &PathBuf) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,72 @@
+//! Where everything that the commands say goes: text or JSON, standard output or standard error, with colours on a
+//! terminal only. Output that nobody reads any more (a closed pipe) ends the output, not the program.
+
+use std::io::{IsTerminal, Write};
+
+use certen::Failure;
+use certen::road::syntax::{Blame, Diagnostic, Sources, render_all, to_json};
+use serde_json::{Value, json};
+
+/// How a command speaks.
+pub struct Report {
+    json: bool,
+    colour: bool,
+}
+
+impl Report {
+    /// In JSON, or in text.
+    pub fn new(json: bool) -> Report {
+        let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        Report { json, colour }
+    }
+
+    /// Text on standard output.
+    pub fn text(&self, text: &str) {
+        let mut out = std::io::stdout().lock();
+        // A closed pipe is not our error.
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+
+    /// A JSON value on standard output, on one line.
+    pub fn json(&self, value: &Value) {
+        self.text(&format!("{value}\n"));
+    }
+
+    /// Diagnostics that do not end the command: text on standard error. In JSON they are part of the command's value.
+    pub fn warnings(&self, sources: &Sources, diagnostics: &[Diagnostic]) {
+        if !self.json && !diagnostics.is_empty() {
+            self.complain(&render_all(sources, diagnostics, self.colour));
+        }
+    }
+
+    /// Why a command failed.
+    pub fn failure(&self, failure: &Failure) {
+        self.refuse(failure.sources(), failure.diagnostics());
+    }
+
+    /// A failure that has no source text.
+    pub fn error(&self, diagnostic: Diagnostic) -> Blame {
+        let blame = diagnostic.code.blame();
+        self.refuse(&Sources::new(), &[diagnostic]);
+        blame
+    }
+
+    fn refuse(&self, sources: &Sources, diagnostics: &[Diagnostic]) {
+        if self.json {
+            self.json(&json!({"ok": false, "diagnostics": list(sources, diagnostics)}));
+        } else {
+            self.complain(&render_all(sources, diagnostics, self.colour));
+        }
+    }
+
+    /// Text on standard error.
+    pub fn complain(&self, text: &str) {
+        let mut err = std::io::stderr().lock();
+        let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+    }
+}
+
+/// Diagnostics as JSON.
+pub fn list(sources: &Sources, diagnostics: &[Diagnostic]) -> Vec<Value> {
+    diagnostics.iter().map(|diagnostic| to_json(sources, diagnostic)).collect()
+}

@@ -1,0 +1,557 @@
+//! Functions and statements in C.
+//!
+//! Memory is taken by `malloc` and given back on every path: what is taken is noted in an array, and a failure jumps to the
+//! end, where everything in it is freed. (Pointers that live up to there by themselves would cost a C compiler time in
+//! the square of their number.) A program of many nests is printed with a function per nest, because C compilers take more
+//! than twice as long for a function of twice the length.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use certen_core::{ElemType, Parameter, ReduceOp, TensorType, Term, TermId};
+use certen_loops::{LoopProgram, MAX_NESTING, Stmt, Target};
+use certen_syntax::{Code, Diagnostic, Name};
+
+use crate::helpers::{Helper, c_type};
+use crate::names::CNames;
+
+/// A program with more nests than this gets a function for each.
+const MAX_NESTS_IN_FUNCTION: usize = 50;
+
+/// More scalars than this are not kept on the stack.
+const MAX_STACK_SCALARS: usize = 4096;
+
+/// The C of a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CCode {
+    /// A translation unit that needs nothing but the standard library.
+    ///
+    /// It defines the program's function, and, unless `CERTEN_NO_TRAMPOLINE` is defined, `certen_abi` and `certen_call`.
+    pub source: String,
+    /// A header that declares the program's function, for C and C++.
+    pub header: String,
+}
+
+/// Prints a program as C.
+///
+/// # Errors
+/// For a program that [`verify`](certen_loops::verify) does not accept, and for constants that do not fit in 64 bits.
+pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
+    let mut names = CNames::new();
+    names.add(declared_names(program));
+    names.fresh("status");
+    names.fresh("memory");
+    let mut emitter = Emitter {
+        program,
+        names,
+        helpers: BTreeSet::new(),
+        uses_math: false,
+        locals: HashSet::new(),
+        read: read_names(program),
+        types: HashMap::new(),
+        function: Function::default(),
+        indent: 1,
+        scalars: 0,
+        heap: HashMap::new(),
+    };
+    for parameter in program.inputs.iter().chain(&program.outputs) {
+        emitter.types.insert(parameter.name, &parameter.ty);
+    }
+    emitter.program()
+}
+
+/// What is printed of one C function.
+#[derive(Default)]
+struct Function {
+    body: String,
+    /// Sizes and buffers that occur.
+    used: HashSet<Name>,
+    /// Buffers that are written.
+    written: HashSet<Name>,
+    /// How many places for pointers to memory it has, and which of them are not in use.
+    places: usize,
+    empty: Vec<usize>,
+    /// Whether it can run out of memory.
+    fails: bool,
+}
+
+pub(crate) struct Emitter<'a> {
+    pub(crate) program: &'a LoopProgram,
+    pub(crate) names: CNames,
+    helpers: BTreeSet<Helper>,
+    pub(crate) uses_math: bool,
+    /// Local scalars in scope; other names without dimensions are buffers.
+    locals: HashSet<Name>,
+    /// Names that some value reads.
+    read: HashSet<Name>,
+    /// Types of the buffers in scope.
+    types: HashMap<Name, &'a TensorType>,
+    function: Function,
+    indent: usize,
+    /// How many scalars are on the stack.
+    scalars: usize,
+    /// The places of the buffers that were taken from the heap.
+    heap: HashMap<Name, usize>,
+}
+
+type Emitted<T> = Result<T, Diagnostic>;
+
+impl<'a> Emitter<'a> {
+    // Names and text
+
+    /// The C name of a name, which is used here.
+    pub(crate) fn name(&mut self, name: Name) -> String {
+        self.mark(name);
+        self.names.get(name).to_owned()
+    }
+
+    pub(crate) fn mark(&mut self, name: Name) {
+        self.function.used.insert(name);
+    }
+
+    pub(crate) fn is_local(&self, name: Name) -> bool {
+        self.locals.contains(&name)
+    }
+
+    /// The name of a helper, which is used here.
+    pub(crate) fn helper(&mut self, helper: Helper) -> String {
+        self.helpers.insert(helper);
+        helper.name()
+    }
+
+    /// A line of the function.
+    pub(crate) fn line(&mut self, text: &str) {
+        for _ in 0..self.indent {
+            self.function.body.push_str("    ");
+        }
+        self.function.body.push_str(text);
+        self.function.body.push('\n');
+    }
+
+    // The file
+
+    fn program(mut self) -> Emitted<CCode> {
+        let program = self.program;
+        let mut nests = String::new();
+        if splits(program) {
+            self.split_body(&mut nests)?;
+        } else {
+            self.block(&program.body, 0)?;
+        }
+        let main = std::mem::take(&mut self.function);
+        let name = self.names.get(program.name).to_owned();
+        let sizes: Vec<String> =
+            program.sizes.iter().map(|size| format!("int64_t {}", self.names.get(*size))).collect();
+        let pointers = |restrict: &str| -> Vec<String> {
+            let pointer = |kind: &str, parameter: &Parameter| {
+                format!("{kind}{} *{restrict}{}", c_type(parameter.ty.elem), self.names.get(parameter.name))
+            };
+            let inputs = program.inputs.iter().map(|parameter| pointer("const ", parameter));
+            inputs.chain(program.outputs.iter().map(|parameter| pointer("", parameter))).collect()
+        };
+        let parameters = |restrict: &str| [sizes.clone(), pointers(restrict)].concat();
+        let all = program.sizes.iter().chain(program.inputs.iter().chain(&program.outputs).map(|p| &p.name));
+        let unused = all.filter(|name| !main.used.contains(name)).map(|name| self.names.get(*name).to_owned()).collect();
+        let function = finished(&format!("int32_t {name}"), &parameters("restrict "), main, unused, true);
+
+        let about = self.about();
+        let mut source = format!("{about}\n#include <stdint.h>\n");
+        if self.helpers.contains(&Helper::Alloc) {
+            source += "#include <stdlib.h>\n";
+        }
+        if self.uses_math {
+            source += "#include <math.h>\n";
+        }
+        source += "\n#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n#endif\n\n";
+        if !nests.is_empty() {
+            source += "#if defined(__GNUC__)\n#define CERTEN_NEST static __attribute__((noinline))\n#else\n\
+                       #define CERTEN_NEST static\n#endif\n\n";
+        }
+        for helper in &self.helpers {
+            source += &helper.text();
+            source.push('\n');
+        }
+        source += &nests;
+        source += &function;
+        source += &self.trampoline(&name);
+
+        let guard = format!("{}_H", name.to_ascii_uppercase());
+        let declaration = signature(&format!("int32_t {name}"), &parameters(""));
+        let header = format!(
+            "{about}\n#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {{\n\
+             #endif\n\n{declaration};\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
+        );
+        Ok(CCode { source, header })
+    }
+
+    /// The signature as the user knows it.
+    fn about(&self) -> String {
+        let program = self.program;
+        let list = |parameters: &[Parameter]| {
+            let each = parameters.iter().map(|p| format!("{}: {}", p.name, p.ty));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        let mut lines = vec![format!("{}({}) -> ({})", program.name, list(&program.inputs), list(&program.outputs))];
+        if !program.facts.is_empty() {
+            let facts: Vec<String> = program.facts.iter().map(ToString::to_string).collect();
+            lines.push(format!("where {}", facts.join(", ")));
+        }
+        lines.extend([
+            String::new(),
+            "Arrays are dense, row by row. Outputs overlap no other array.".into(),
+            "Returns 0, or 1 if memory ran out.".into(),
+        ]);
+        let lines: Vec<String> = lines.iter().map(|line| format!(" * {line}").trim_end().replace("*/", "* /")).collect();
+        format!("/*\n{}\n */", lines.join("\n"))
+    }
+
+    /// The same signature for every program, for the runtime.
+    fn trampoline(&self, name: &str) -> String {
+        let program = self.program;
+        let sizes = (0..program.sizes.len()).map(|at| format!("sizes[{at}]"));
+        let buffers = (0..program.inputs.len() + program.outputs.len()).map(|at| format!("buffers[{at}]"));
+        let arguments: Vec<String> = sizes.chain(buffers).collect();
+        let mut unused = String::new();
+        if program.sizes.is_empty() {
+            unused += "    (void)sizes;\n";
+        }
+        if program.inputs.is_empty() && program.outputs.is_empty() {
+            unused += "    (void)buffers;\n";
+        }
+        let call = wrapped(&format!("    return {name}("), &arguments, ");", 8);
+        format!(
+            "\n#ifndef CERTEN_NO_TRAMPOLINE\nconst int32_t certen_abi = 1;\n\n/* Sizes in order; inputs, then outputs. */\n\
+             int32_t certen_call(const int64_t *sizes, void *const *buffers) {{\n{unused}{call}\n}}\n#endif\n"
+        )
+    }
+
+    /// The body with every nest in a function of its own.
+    fn split_body(&mut self, nests: &mut String) -> Emitted<()> {
+        let program = self.program;
+        // Where a buffer is declared decides the order of parameters.
+        let mut order: HashMap<Name, usize> = HashMap::new();
+        let parameters = program.inputs.iter().chain(&program.outputs).map(|p| p.name);
+        for name in program.sizes.iter().copied().chain(parameters) {
+            order.insert(name, order.len());
+        }
+        let mut rest = program.body.as_slice();
+        while let [first, others @ ..] = rest {
+            let Stmt::Nest(buffer) = first else {
+                if let Stmt::Alloc(name, _) = first {
+                    order.insert(*name, order.len());
+                }
+                self.stmt(first, 0)?;
+                rest = others;
+                continue;
+            };
+            let length = others.iter().position(divides).unwrap_or(others.len()) + 1;
+            let (nest, others) = rest.split_at(length);
+            rest = others;
+            let outer = std::mem::take(&mut self.function);
+            let locals = self.locals.clone();
+            self.block(nest, 0)?;
+            self.locals = locals;
+            let function = std::mem::replace(&mut self.function, outer);
+            let mut used: Vec<Name> = function.used.iter().copied().filter(|name| order.contains_key(name)).collect();
+            used.sort_by_key(|name| order.get(name));
+            let (mut declared, mut given) = (Vec::new(), Vec::new());
+            for name in used {
+                let c = self.name(name);
+                declared.push(match self.types.get(&name) {
+                    Some(ty) => {
+                        let kind = if function.written.contains(&name) { "" } else { "const " };
+                        format!("{kind}{} *restrict {c}", c_type(ty.elem))
+                    }
+                    None => format!("int64_t {c}"),
+                });
+                given.push(c);
+            }
+            let fails = function.fails;
+            let c = self.names.numbered("nest");
+            let kind = if fails { "int32_t" } else { "void" };
+            *nests += &finished(&format!("CERTEN_NEST {kind} {c}"), &declared, function, Vec::new(), fails);
+            nests.push('\n');
+            self.nest_comment(*buffer);
+            let indent = "    ".repeat(self.indent);
+            let call = wrapped(&format!("{c}("), &given, ")", 4 * self.indent + 4);
+            if fails {
+                self.function.fails = true;
+                self.function.body += &format!("{indent}if ({call} != 0) goto done;\n");
+            } else {
+                self.function.body += &format!("{indent}{call};\n");
+            }
+        }
+        Ok(())
+    }
+
+    fn nest_comment(&mut self, buffer: Name) {
+        let text = match self.types.get(&buffer) {
+            Some(ty) => format!("{buffer}: {ty}"),
+            None => buffer.to_string(),
+        };
+        self.line(&format!("/* {} */", text.replace("*/", "* /")));
+    }
+
+    // Statements
+
+    fn block(&mut self, block: &'a [Stmt], depth: usize) -> Emitted<()> {
+        if depth > MAX_NESTING {
+            let message = format!("more than {MAX_NESTING} blocks inside each other");
+            return Err(Diagnostic::error(Code::E0702, None, message));
+        }
+        block.iter().try_for_each(|stmt| self.stmt(stmt, depth))?;
+        if depth > 0 {
+            for stmt in block {
+                match stmt {
+                    Stmt::Local { name, .. } => {
+                        self.locals.remove(name);
+                    }
+                    Stmt::Alloc(name, _) => {
+                        self.types.remove(name);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn inner(&mut self, block: &'a [Stmt], depth: usize) -> Emitted<()> {
+        self.indent += 1;
+        self.block(block, depth + 1)?;
+        self.indent -= 1;
+        Ok(())
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt, depth: usize) -> Emitted<()> {
+        match stmt {
+            Stmt::Nest(name) => self.nest_comment(*name),
+            Stmt::Alloc(name, ty) => self.alloc(*name, ty)?,
+            Stmt::Free(name) => {
+                if let Some(place) = self.heap.remove(name) {
+                    let c = self.name(*name);
+                    self.line(&format!("free({c});"));
+                    self.line(&format!("memory[{place}] = NULL;"));
+                    self.function.empty.push(place);
+                }
+            }
+            Stmt::For { index, range, body } => {
+                let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
+                let i = self.names.get(*index).to_owned();
+                self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i}++) {{"));
+                self.inner(body, depth)?;
+                self.line("}");
+            }
+            Stmt::If { cond, then, otherwise } => {
+                let cond = self.cond(cond)?;
+                self.line(&format!("if ({cond}) {{"));
+                self.inner(then, depth)?;
+                if !otherwise.is_empty() {
+                    self.line("} else {");
+                    self.inner(otherwise, depth)?;
+                }
+                self.line("}");
+            }
+            Stmt::Local { name, elem, init } => {
+                // A local that is assigned later begins as zero, which compilers remove: they cannot always see that it is
+                // assigned on every path.
+                let value = match init {
+                    Some(value) => self.value(*value)?,
+                    None => zero(*elem).into(),
+                };
+                self.locals.insert(*name);
+                let c = self.name(*name);
+                self.line(&format!("{} {c} = {value};", c_type(*elem)));
+                if !self.read.contains(name) {
+                    self.line(&format!("(void){c};"));
+                }
+            }
+            Stmt::Assign { target, op, value } => self.assign(target, *op, *value)?,
+        }
+        Ok(())
+    }
+
+    /// A buffer without dimensions lives on the stack, others are taken from the heap.
+    fn alloc(&mut self, name: Name, ty: &'a TensorType) -> Emitted<()> {
+        self.types.insert(name, ty);
+        let (c, elem) = (self.name(name), c_type(ty.elem));
+        if ty.is_scalar() && self.scalars < MAX_STACK_SCALARS {
+            self.scalars += 1;
+            self.line(&format!("{elem} {c}[1];"));
+            return Ok(());
+        }
+        let sizes = ty.shape.iter().map(|size| Ok(self.ix(size)?.text())).collect::<Emitted<Vec<String>>>()?;
+        let place = self.function.empty.pop().unwrap_or(self.function.places);
+        self.function.places = self.function.places.max(place + 1);
+        self.function.fails = true;
+        self.heap.insert(name, place);
+        let alloc = self.helper(Helper::Alloc);
+        let (rank, sizes) = if sizes.is_empty() { (1, "1".into()) } else { (sizes.len(), sizes.join(", ")) };
+        let call = format!("{alloc}({rank}, (const int64_t[]){{{sizes}}}, sizeof({elem}))");
+        self.line(&format!("{elem} *restrict {c} = memory[{place}] = {call};"));
+        self.line(&format!("if ({c} == NULL) goto done;"));
+        Ok(())
+    }
+
+    fn assign(&mut self, target: &Target, op: Option<ReduceOp>, value: TermId) -> Emitted<()> {
+        let elem = self.program.terms.ty(value).elem;
+        let value = self.value(value)?;
+        let place = match target {
+            Target::Local(name) => self.name(*name),
+            Target::Element(name, indices) => {
+                let unknown = || Diagnostic::error(Code::E0702, None, format!("{name} is no buffer in scope"));
+                let ty = *self.types.get(name).ok_or_else(unknown)?;
+                self.function.written.insert(*name);
+                self.access(*name, ty, indices)?
+            }
+        };
+        let combined = |emitter: &mut Self, helper: Helper| {
+            format!("{place} = {}({place}, {value});", emitter.helper(helper))
+        };
+        let text = match op {
+            None => format!("{place} = {value};"),
+            Some(ReduceOp::Sum) if elem.is_int() => combined(self, Helper::Add(elem)),
+            Some(ReduceOp::Prod) if elem.is_int() => combined(self, Helper::Mul(elem)),
+            Some(ReduceOp::Sum) => format!("{place} += {value};"),
+            Some(ReduceOp::Prod) => format!("{place} *= {value};"),
+            Some(ReduceOp::Min) => combined(self, Helper::Min(elem)),
+            Some(ReduceOp::Max) => combined(self, Helper::Max(elem)),
+            Some(ReduceOp::All) => format!("{place} = {place} && ({value});"),
+            Some(ReduceOp::Any) => format!("{place} = {place} || ({value});"),
+        };
+        self.line(&text);
+        Ok(())
+    }
+}
+
+fn zero(elem: ElemType) -> &'static str {
+    match elem {
+        ElemType::F32 => "0.0f",
+        ElemType::F64 => "0.0",
+        _ => "0",
+    }
+}
+
+/// Whether a statement of the outermost block ends a nest.
+fn divides(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_))
+}
+
+/// Whether the nests become functions: there are many, and they share nothing but buffers.
+fn splits(program: &LoopProgram) -> bool {
+    if program.body.iter().filter(|stmt| matches!(stmt, Stmt::Nest(_))).count() <= MAX_NESTS_IN_FUNCTION {
+        return false;
+    }
+    // A local of the outermost block must not be read in another nest than its own.
+    let mut nest = 0;
+    let mut owner: HashMap<Name, usize> = HashMap::new();
+    let mut shared = false;
+    for stmt in &program.body {
+        if let Stmt::Local { name, .. } = stmt {
+            owner.insert(*name, nest);
+        }
+        nest += usize::from(divides(stmt));
+        walk(program, std::slice::from_ref(stmt), &mut |name| {
+            shared |= owner.get(&name).is_some_and(|&declared| declared != nest);
+        });
+    }
+    !shared
+}
+
+/// Every local and buffer that statements read or write.
+fn walk(program: &LoopProgram, block: &[Stmt], visit: &mut impl FnMut(Name)) {
+    let mut todo: Vec<&[Stmt]> = vec![block];
+    let value = |root: TermId, visit: &mut dyn FnMut(Name)| {
+        for id in certen_loops::parts_first(&program.terms, root) {
+            if let Term::Ref(name, _) = program.terms.get(id) {
+                visit(*name);
+            }
+        }
+    };
+    while let Some(block) = todo.pop() {
+        for stmt in block {
+            match stmt {
+                Stmt::For { body, .. } => todo.push(body),
+                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
+                Stmt::Local { init: Some(init), .. } => value(*init, visit),
+                Stmt::Assign { target, value: assigned, .. } => {
+                    visit(target.name());
+                    value(*assigned, visit);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Every name that a value reads; a combining assignment reads its target too, but C compilers do not count that.
+fn read_names(program: &LoopProgram) -> HashSet<Name> {
+    let mut names = HashSet::new();
+    for (_, term) in program.terms.iter() {
+        if let Term::Ref(name, _) = term {
+            names.insert(*name);
+        }
+    }
+    names
+}
+
+/// Every name that the program declares, its own first.
+fn declared_names(program: &LoopProgram) -> Vec<Name> {
+    let mut names = vec![program.name];
+    names.extend(&program.sizes);
+    names.extend(program.inputs.iter().chain(&program.outputs).map(|p| p.name));
+    let mut todo: Vec<&[Stmt]> = vec![&program.body];
+    while let Some(block) = todo.pop() {
+        for stmt in block {
+            match stmt {
+                Stmt::Alloc(name, _) | Stmt::Local { name, .. } => names.push(*name),
+                Stmt::For { index, body, .. } => {
+                    names.push(*index);
+                    todo.push(body);
+                }
+                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
+                _ => {}
+            }
+        }
+    }
+    names
+}
+
+/// `begin a, b, …end`, on one line if it fits, else an item per line.
+fn wrapped(begin: &str, items: &[String], end: &str, indent: usize) -> String {
+    let line = format!("{begin}{}{end}", items.join(", "));
+    if line.len() <= 118 {
+        return line;
+    }
+    let margin = " ".repeat(indent);
+    format!("{begin}\n{margin}{}{end}", items.join(&format!(",\n{margin}")))
+}
+
+fn signature(start: &str, parameters: &[String]) -> String {
+    let none = ["void".to_owned()];
+    wrapped(&format!("{start}("), if parameters.is_empty() { &none } else { parameters }, ")", 4)
+}
+
+/// A whole function. One that gives a status frees its memory on every path.
+fn finished(start: &str, parameters: &[String], function: Function, unused: Vec<String>, gives_status: bool) -> String {
+    let mut text = signature(start, parameters) + " {\n";
+    for name in unused {
+        text += &format!("    (void){name};\n");
+    }
+    if function.fails {
+        text += "    int32_t status = 1;\n";
+    }
+    if function.places > 0 {
+        text += &format!("    void *memory[{}] = {{NULL}};\n", function.places);
+    }
+    text += &function.body;
+    if function.fails {
+        text += "    status = 0;\ndone:\n";
+        if function.places > 0 {
+            text += &format!("    for (int at = 0; at < {}; at++) free(memory[at]);\n", function.places);
+        }
+        text += "    return status;\n";
+    } else if gives_status {
+        text += "    return 0;\n";
+    }
+    text + "}\n"
+}

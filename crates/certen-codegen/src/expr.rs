@@ -1,0 +1,227 @@
+//! Scalar terms as C expressions, with as few parentheses as C and its compilers' warnings allow.
+//!
+//! Terms are visited in arena order, parts first, so nothing recurses. A part that has become large or deep is put into a
+//! `const` temporary before the statement: the operations and their order stay the same, so the bits do, and neither a
+//! C compiler's stack nor our own time suffers from long sums or from parts that are used many times.
+
+use std::collections::HashMap;
+
+use certen_core::{Binary, ElemType, Literal, Term, TermId, Unary};
+use certen_loops::{as_element, parts_first};
+use certen_syntax::{Code, Diagnostic};
+
+use crate::emit::Emitter;
+use crate::helpers::{Helper, c_type};
+use crate::index::CIndex;
+
+/// Operations in one expression, and operations inside each other, beyond which it is put into a temporary.
+const MAX_OPERATIONS: usize = 200;
+const MAX_DEPTH: usize = 60;
+
+/// How tightly C holds an expression together, loosest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Level {
+    Conditional,
+    Or,
+    And,
+    Comparison,
+    Sum,
+    Product,
+    Prefix,
+    Primary,
+}
+
+/// A piece of C.
+#[derive(Clone)]
+struct Piece {
+    text: String,
+    level: Level,
+    operations: usize,
+    depth: usize,
+}
+
+impl Piece {
+    fn new(text: String, level: Level) -> Piece {
+        Piece { text, level, operations: 1, depth: 1 }
+    }
+
+    /// As an operand that must hold together at least this tightly.
+    fn at(&self, level: Level) -> String {
+        if self.level < level { format!("({})", self.text) } else { self.text.clone() }
+    }
+}
+
+impl Emitter<'_> {
+    /// The value of a term as a C expression that can be assigned; temporaries that it needs are written before.
+    pub(crate) fn value(&mut self, root: TermId) -> Result<String, Diagnostic> {
+        let terms = &self.program.terms;
+        let mut pieces: HashMap<TermId, Piece> = HashMap::new();
+        for id in parts_first(terms, root) {
+            let term = terms.get(id);
+            if matches!(term, Term::Ref(_, ty) if !ty.is_scalar()) {
+                continue;
+            }
+            let mut piece = self.piece(id, term, &pieces)?;
+            let parts: Vec<&Piece> = term.parts().iter().filter_map(|part| pieces.get(part)).collect();
+            piece.operations = 1 + parts.iter().map(|part| part.operations).sum::<usize>();
+            piece.depth = 1 + parts.iter().map(|part| part.depth).max().unwrap_or(0);
+            if piece.operations > MAX_OPERATIONS || piece.depth > MAX_DEPTH {
+                let name = self.names.numbered("t");
+                self.line(&format!("const {} {name} = {};", c_type(terms.ty(id).elem), piece.text));
+                piece = Piece::new(name, Level::Primary);
+            }
+            pieces.insert(id, piece);
+        }
+        pieces.remove(&root).map(|piece| piece.text).ok_or_else(unsupported)
+    }
+
+    fn piece(&mut self, id: TermId, term: &Term, pieces: &HashMap<TermId, Piece>) -> Result<Piece, Diagnostic> {
+        let terms = &self.program.terms;
+        let part = |id: &TermId| pieces.get(id).ok_or_else(unsupported);
+        Ok(match term {
+            Term::Ref(..) | Term::Select(..) => {
+                let (name, ty, indices) = as_element(terms, id).ok_or_else(unsupported)?;
+                let text = if self.is_local(name) { self.name(name) } else { self.access(name, ty, indices)? };
+                Piece::new(text, Level::Primary)
+            }
+            Term::Literal(literal, elem) => self.literal(*literal, *elem),
+            Term::Undefined(elem) => self.literal(Literal::whole(0, *elem), *elem),
+            Term::Index(ix, elem) => {
+                let index = self.ix(ix)?;
+                match (elem, &index) {
+                    (ElemType::I64, CIndex::Constant(value)) => self.literal(Literal::Int(*value), *elem),
+                    (ElemType::I64, CIndex::Product(_)) => Piece::new(index.text(), Level::Product),
+                    (ElemType::I64, CIndex::Sum(_)) => Piece::new(index.text(), Level::Sum),
+                    // A cast holds tighter than a product.
+                    (_, CIndex::Product(text)) if text.contains('*') => {
+                        Piece::new(format!("({})({text})", c_type(*elem)), Level::Prefix)
+                    }
+                    _ => Piece::new(format!("({}){}", c_type(*elem), index.factor()), Level::Prefix),
+                }
+            }
+            Term::Unary(op, a) => self.unary(*op, terms.ty(*a).elem, part(a)?),
+            Term::Binary(op, a, b) => self.binary(*op, terms.ty(*a).elem, part(a)?, part(b)?, a == b),
+            Term::Choose(cond, a, b) => {
+                let (cond, a, b) = (part(cond)?, part(a)?, part(b)?);
+                let text = format!("{} ? {} : {}", cond.at(Level::Or), a.at(Level::Or), b.at(Level::Or));
+                Piece::new(text, Level::Conditional)
+            }
+            Term::Cast(to, a) => self.cast(terms.ty(*a).elem, *to, part(a)?),
+            _ => return Err(unsupported()),
+        })
+    }
+
+    /// `helper(a)` or `helper(a, b)`
+    fn call(&mut self, helper: Helper, arguments: &[&Piece]) -> Piece {
+        let arguments: Vec<&str> = arguments.iter().map(|piece| piece.text.as_str()).collect();
+        Piece::new(format!("{}({})", self.helper(helper), arguments.join(", ")), Level::Primary)
+    }
+
+    /// A function of math.h.
+    fn math(&mut self, function: &str, elem: ElemType, arguments: &[&Piece]) -> Piece {
+        self.uses_math = true;
+        let suffix = if elem == ElemType::F32 { "f" } else { "" };
+        let arguments: Vec<&str> = arguments.iter().map(|piece| piece.text.as_str()).collect();
+        Piece::new(format!("{function}{suffix}({})", arguments.join(", ")), Level::Primary)
+    }
+
+    fn literal(&mut self, literal: Literal, elem: ElemType) -> Piece {
+        let text = match literal {
+            Literal::Bool(value) => u8::from(value).to_string(),
+            Literal::Int(i64::MIN) => "INT64_MIN".into(),
+            Literal::Int(value) if elem == ElemType::I32 && value == i64::from(i32::MIN) => "INT32_MIN".into(),
+            Literal::Int(value) if i32::try_from(value).is_err() => format!("INT64_C({value})"),
+            Literal::Int(value) => value.to_string(),
+            Literal::Float(value) if value.is_nan() => {
+                self.uses_math = true;
+                "NAN".into()
+            }
+            Literal::Float(value) if value.is_infinite() => {
+                self.uses_math = true;
+                if value > 0.0 { "INFINITY".into() } else { "-INFINITY".into() }
+            }
+            // The shortest digits that read back as the same number.
+            Literal::Float(value) if elem == ElemType::F32 => format!("{:?}f", value as f32),
+            Literal::Float(value) => format!("{value:?}"),
+        };
+        let level = if text.starts_with('-') { Level::Prefix } else { Level::Primary };
+        Piece::new(text, level)
+    }
+
+    fn unary(&mut self, op: Unary, elem: ElemType, a: &Piece) -> Piece {
+        let function = match op {
+            Unary::Neg if elem.is_int() => return self.call(Helper::Neg(elem), &[a]),
+            Unary::Neg => {
+                let operand = a.at(Level::Prefix);
+                // Not `--a`.
+                let operand = if operand.starts_with('-') { format!("({operand})") } else { operand };
+                return Piece::new(format!("-{operand}"), Level::Prefix);
+            }
+            Unary::Not => return Piece::new(format!("!{}", a.at(Level::Prefix)), Level::Prefix),
+            Unary::Abs if elem.is_int() => return self.call(Helper::Abs(elem), &[a]),
+            Unary::Abs => "fabs",
+            Unary::Floor => "floor",
+            Unary::Ceil => "ceil",
+            // To nearest, halves to even, in the rounding mode that programs start with.
+            Unary::Round => "rint",
+            Unary::Sqrt => "sqrt",
+            Unary::Exp => "exp",
+            Unary::Log => "log",
+            Unary::Sin => "sin",
+            Unary::Cos => "cos",
+            Unary::Tanh => "tanh",
+        };
+        self.math(function, elem, &[a])
+    }
+
+    fn binary(&mut self, op: Binary, elem: ElemType, a: &Piece, b: &Piece, same: bool) -> Piece {
+        let infix = |sign: &str, level: Level, left: Level, right: Level| {
+            Piece::new(format!("{} {sign} {}", a.at(left), b.at(right)), level)
+        };
+        let int = elem.is_int();
+        match op {
+            Binary::Add if int => self.call(Helper::Add(elem), &[a, b]),
+            Binary::Sub if int => self.call(Helper::Sub(elem), &[a, b]),
+            Binary::Mul if int => self.call(Helper::Mul(elem), &[a, b]),
+            Binary::Add => infix("+", Level::Sum, Level::Sum, Level::Product),
+            Binary::Sub => infix("-", Level::Sum, Level::Sum, Level::Product),
+            Binary::Mul => infix("*", Level::Product, Level::Product, Level::Prefix),
+            Binary::Div => infix("/", Level::Product, Level::Product, Level::Prefix),
+            Binary::ControlledDiv => self.call(Helper::ControlledDiv(elem), &[a, b]),
+            Binary::FloorDiv => self.call(Helper::FloorDiv(elem), &[a, b]),
+            Binary::Mod => self.call(Helper::Mod(elem), &[a, b]),
+            Binary::Min => self.call(Helper::Min(elem), &[a, b]),
+            Binary::Max => self.call(Helper::Max(elem), &[a, b]),
+            Binary::Pow => self.math("pow", elem, &[a, b]),
+            Binary::And => infix("&&", Level::And, Level::And, Level::Comparison),
+            // Compilers warn of `a && b || c`.
+            Binary::Or if a.level == Level::Or => infix("||", Level::Or, Level::Or, Level::Comparison),
+            Binary::Or => infix("||", Level::Or, Level::Comparison, Level::Comparison),
+            // Compilers warn of comparisons of something with itself; only NaNs make them interesting.
+            Binary::Eq | Binary::Le if same && !elem.is_float() => Piece::new("1".into(), Level::Primary),
+            Binary::Ne | Binary::Lt if same && !elem.is_float() => Piece::new("0".into(), Level::Primary),
+            Binary::Lt if !elem.has_arithmetic() => self.call(Helper::Less(elem), &[a, b]),
+            Binary::Le if !elem.has_arithmetic() => self.call(Helper::LessEqual(elem), &[a, b]),
+            Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne => {
+                // Compilers warn of `!a == b`.
+                let left = if a.text.starts_with('!') { Level::Primary } else { Level::Sum };
+                infix(op.name(), Level::Comparison, left, Level::Sum)
+            }
+        }
+    }
+
+    fn cast(&mut self, from: ElemType, to: ElemType, a: &Piece) -> Piece {
+        match to {
+            _ if from == to => a.clone(),
+            // Truth values are bytes already.
+            ElemType::U8 if from == ElemType::Bool => a.clone(),
+            ElemType::Bool => Piece::new(format!("{} != 0", a.at(Level::Sum)), Level::Comparison),
+            ElemType::I32 | ElemType::I64 | ElemType::U8 if from.is_float() => self.call(Helper::FromFloat(to), &[a]),
+            _ => Piece::new(format!("({}){}", c_type(to), a.at(Level::Prefix)), Level::Prefix),
+        }
+    }
+}
+
+fn unsupported() -> Diagnostic {
+    Diagnostic::error(Code::E0702, None, "a value is not made of scalar operations")
+}

@@ -1,0 +1,167 @@
+//! Helper functions of generated C: what C leaves undefined or open, decided as in the Machine domain.
+
+use certen_core::ElemType;
+
+/// The C type of an element.
+pub(crate) fn c_type(elem: ElemType) -> &'static str {
+    match elem {
+        ElemType::F32 => "float",
+        ElemType::F64 => "double",
+        ElemType::I32 => "int32_t",
+        ElemType::I64 => "int64_t",
+        ElemType::U8 | ElemType::Bool => "uint8_t",
+    }
+}
+
+/// A helper function. Printed in this order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Helper {
+    /// Memory for a buffer.
+    Alloc,
+    /// `a + b` that wraps.
+    Add(ElemType),
+    /// `a - b` that wraps.
+    Sub(ElemType),
+    /// `a * b` that wraps.
+    Mul(ElemType),
+    /// `-a` that wraps.
+    Neg(ElemType),
+    /// The absolute value, which wraps.
+    Abs(ElemType),
+    /// The quotient towards minus infinity, 0 for a zero divisor.
+    FloorDiv(ElemType),
+    /// Its remainder.
+    Mod(ElemType),
+    /// The smaller; a NaN is handed on.
+    Min(ElemType),
+    /// The larger; a NaN is handed on.
+    Max(ElemType),
+    /// 0 where the numerator is 0.
+    ControlledDiv(ElemType),
+    /// A float as an integer, saturating.
+    FromFloat(ElemType),
+    /// Comparisons of bytes: by a function, because compilers warn of `byte < 0`.
+    Less(ElemType),
+    /// As [`Helper::Less`].
+    LessEqual(ElemType),
+}
+
+impl Helper {
+    /// Its name in C.
+    pub(crate) fn name(self) -> String {
+        let (word, elem) = match self {
+            Helper::Alloc => return "certen_alloc".into(),
+            Helper::FromFloat(elem) => return format!("certen_{elem}_from_f64"),
+            Helper::Add(elem) => ("add", elem),
+            Helper::Sub(elem) => ("sub", elem),
+            Helper::Mul(elem) => ("mul", elem),
+            Helper::Neg(elem) => ("neg", elem),
+            Helper::Abs(elem) => ("abs", elem),
+            Helper::FloorDiv(elem) => ("floor_div", elem),
+            Helper::Mod(elem) => ("mod", elem),
+            Helper::Min(elem) => ("min", elem),
+            Helper::Max(elem) => ("max", elem),
+            Helper::ControlledDiv(elem) => ("controlled_div", elem),
+            Helper::Less(elem) => ("lt", elem),
+            Helper::LessEqual(elem) => ("le", elem),
+        };
+        format!("certen_{word}_{elem}")
+    }
+
+    /// Its definition in C.
+    pub(crate) fn text(self) -> String {
+        let name = self.name();
+        let binary = |elem: ElemType, comment: &str, body: &str| {
+            let ty = c_type(elem);
+            format!("/* {comment} */\nstatic inline {ty} {name}({ty} a, {ty} b) {{\n{body}}}\n")
+        };
+        // Unsigned arithmetic wraps; the conversion back keeps the bits.
+        let wrapping = |elem: ElemType, sign: &str, comment: &str| {
+            let ty = c_type(elem);
+            binary(elem, comment, &format!("    return ({ty})((u{ty})a {sign} (u{ty})b);\n"))
+        };
+        match self {
+            Helper::Alloc => format!(
+                "/* Memory for elements of the given sizes, or NULL if there is not enough. */\n\
+                 static void *{name}(int rank, const int64_t *sizes, size_t bytes) {{\n    \
+                     for (int at = 0; at < rank; at++) {{\n        \
+                         if (sizes[at] <= 0) return malloc(1);\n    \
+                     }}\n    \
+                     for (int at = 0; at < rank; at++) {{\n        \
+                         if ((uint64_t)sizes[at] > (uint64_t)PTRDIFF_MAX / bytes) return NULL;\n        \
+                         bytes *= (size_t)sizes[at];\n    \
+                     }}\n    \
+                     return malloc(bytes);\n\
+                 }}\n"
+            ),
+            Helper::Add(elem) => wrapping(elem, "+", "a + b, wrapping around"),
+            Helper::Sub(elem) => wrapping(elem, "-", "a - b, wrapping around"),
+            Helper::Mul(elem) => wrapping(elem, "*", "a * b, wrapping around"),
+            Helper::Neg(elem) | Helper::Abs(elem) => {
+                let ty = c_type(elem);
+                let (comment, kept) = match self {
+                    Helper::Neg(_) => ("-a, wrapping around", ""),
+                    _ => ("The absolute value of a, wrapping around", "a >= 0 ? a : "),
+                };
+                format!(
+                    "/* {comment} */\nstatic inline {ty} {name}({ty} a) {{\n    return {kept}({ty})(0 - (u{ty})a);\n}}\n"
+                )
+            }
+            Helper::FloorDiv(elem) => {
+                let ty = c_type(elem);
+                binary(
+                    elem,
+                    "a / b rounded towards minus infinity; 0 if b is 0",
+                    &format!(
+                        "    if (b == 0) return 0;\n    if (b == -1) return ({ty})(0 - (u{ty})a);\n    \
+                         {ty} quotient = a / b, remainder = a % b;\n    \
+                         return remainder != 0 && (remainder < 0) != (b < 0) ? quotient - 1 : quotient;\n"
+                    ),
+                )
+            }
+            Helper::Mod(elem) => {
+                let ty = c_type(elem);
+                binary(
+                    elem,
+                    "The remainder of the division of a by b that rounds towards minus infinity; 0 if b is 0",
+                    &format!(
+                        "    if (b == 0 || b == -1) return 0;\n    {ty} remainder = a % b;\n    \
+                         return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;\n"
+                    ),
+                )
+            }
+            Helper::Min(elem) | Helper::Max(elem) => {
+                let (comment, sign) = match self {
+                    Helper::Min(_) => ("The smaller of a and b", "<="),
+                    _ => ("The larger of a and b", ">="),
+                };
+                if elem.is_float() {
+                    let comment = format!("{comment}; NaN if one of them is");
+                    binary(elem, &comment, &format!("    return a != a || a {sign} b ? a : b;\n"))
+                } else {
+                    binary(elem, comment, &format!("    return a {sign} b ? a : b;\n"))
+                }
+            }
+            Helper::ControlledDiv(elem) => {
+                binary(elem, "a / b, or 0 where a is 0", "    return a == 0 ? 0 : a / b;\n")
+            }
+            Helper::FromFloat(elem) => {
+                let ty = c_type(elem);
+                let (low, least, high, most) = match elem {
+                    ElemType::I64 => ("< -9223372036854775808.0", "INT64_MIN", "9223372036854775808.0", "INT64_MAX"),
+                    ElemType::I32 => ("<= -2147483649.0", "INT32_MIN", "2147483648.0", "INT32_MAX"),
+                    _ => ("<= -1.0", "0", "256.0", "255"),
+                };
+                format!(
+                    "/* a without its fraction, or the nearest {elem}; 0 for NaN */\nstatic inline {ty} {name}(double a) {{\n    \
+                     if (a != a) return 0;\n    if (a {low}) return {least};\n    if (a >= {high}) return {most};\n    \
+                     return ({ty})a;\n}}\n"
+                )
+            }
+            Helper::Less(elem) | Helper::LessEqual(elem) => {
+                let sign = if matches!(self, Helper::Less(_)) { "<" } else { "<=" };
+                binary(elem, &format!("a {sign} b"), &format!("    return a {sign} b;\n"))
+            }
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! Emitted C: its text, that compilers do not complain, and that it computes what the interpreter does, bit for bit.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use certen_codegen::{CCode, emit_c};
+use certen_core::domain::{Machine, Scalar};
+use certen_core::{
+    Binary, ElemType, Literal, Parameter, Program, ReduceOp, Tensor, TensorType, Term, TermId, Terms, Unary,
+    parse_program,
+};
+use certen_index::{Facts, Ix};
+use certen_loops::{Interpreter, LoopProgram, Stmt, Target, lower, parse_loops, verify};
+use certen_syntax::{Name, Sources};
+
+fn core(text: &str) -> Program {
+    let mut sources = Sources::new();
+    let file = sources.add("t.core", text);
+    parse_program(&sources, file).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
+}
+
+fn loops(text: &str) -> LoopProgram {
+    let mut sources = Sources::new();
+    let file = sources.add("t.loops", text);
+    parse_loops(&sources, file).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
+}
+
+fn emitted(program: &LoopProgram) -> CCode {
+    let errors = verify(program);
+    assert!(errors.is_empty(), "{errors:?}\n{program}");
+    emit_c(program).unwrap()
+}
+
+/// Compiles without any warning.
+fn compile(dir: &Path, file: &str, source: &str, extra: &[&str]) -> std::path::PathBuf {
+    let path = dir.join(file).with_extension("c");
+    let out = dir.join(file);
+    std::fs::write(&path, source).unwrap();
+    let mut command = Command::new("cc");
+    command.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"]).args(extra);
+    let output = command.arg(&path).arg("-o").arg(&out).arg("-lm").output().unwrap();
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}\n{source}", &messages[..messages.len().min(3000)]);
+    out
+}
+
+const MATMUL: &str = "core matmul
+size l, m, n
+where l >= 1, m >= 1, n >= 1
+input A : f64[l, m]
+input B : f64[m, n]
+C = gen i1 in 0..l. gen i2 in 0..n. sum k1 in 0..m. A[i1, k1] * B[k1, i2]
+output C
+";
+
+#[test]
+fn matmul_reads_like_c() {
+    let code = emitted(&lower(&core(MATMUL)).unwrap());
+    assert_eq!(
+        code.source,
+        "\
+/*
+ * matmul(A: f64[l, m], B: f64[m, n]) -> (C: f64[l, n])
+ * where l >= 1, m >= 1, n >= 1
+ *
+ * Arrays are dense, row by row. Outputs overlap no other array.
+ * Returns 0, or 1 if memory ran out.
+ */
+#include <stdint.h>
+
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+int32_t matmul(
+    int64_t l,
+    int64_t m,
+    int64_t n,
+    const double *restrict A,
+    const double *restrict B,
+    double *restrict C) {
+    /* C: f64[l, n] */
+    for (int64_t i1 = 0; i1 < l; i1++) {
+        for (int64_t i2 = 0; i2 < n; i2++) {
+            double acc = 0.0;
+            for (int64_t k1 = 0; k1 < m; k1++) {
+                acc += A[i1*m + k1] * B[k1*n + i2];
+            }
+            C[i1*n + i2] = acc;
+        }
+    }
+    return 0;
+}
+
+#ifndef CERTEN_NO_TRAMPOLINE
+const int32_t certen_abi = 1;
+
+/* Sizes in order; inputs, then outputs. */
+int32_t certen_call(const int64_t *sizes, void *const *buffers) {
+    return matmul(sizes[0], sizes[1], sizes[2], buffers[0], buffers[1], buffers[2]);
+}
+#endif
+"
+    );
+    assert_eq!(
+        code.header,
+        "\
+/*
+ * matmul(A: f64[l, m], B: f64[m, n]) -> (C: f64[l, n])
+ * where l >= 1, m >= 1, n >= 1
+ *
+ * Arrays are dense, row by row. Outputs overlap no other array.
+ * Returns 0, or 1 if memory ran out.
+ */
+#ifndef MATMUL_H
+#define MATMUL_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+
+int32_t matmul(int64_t l, int64_t m, int64_t n, const double *A, const double *B, double *C);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+"
+    );
+}
+
+/// Inputs of a program at sizes 3, 4, 5, …: small numbers, zeros, negative ones, and for floats some that are not finite.
+fn inputs(program: &LoopProgram) -> (Vec<(Name, i64)>, Vec<(Name, Tensor<Scalar>)>) {
+    let sizes: Vec<(Name, i64)> = program.sizes.iter().copied().zip(3..).collect();
+    let size = |name| sizes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
+    let mut next = 3;
+    let mut tensors = Vec::new();
+    for input in &program.inputs {
+        let shape: Vec<usize> = input.ty.shape.iter().map(|ix| ix.eval(&size).unwrap() as usize).collect();
+        let value = |_| {
+            next = (next * 29 + 17) % 101;
+            Ok::<_, ()>(match input.ty.elem {
+                ElemType::F64 | ElemType::F32 if next % 31 == 0 => Scalar::from_f64(f64::NAN, input.ty.elem),
+                ElemType::F64 | ElemType::F32 if next % 37 == 0 => Scalar::from_f64(f64::NEG_INFINITY, input.ty.elem),
+                elem if elem.is_float() => Scalar::from_f64(f64::from(next - 50) / 8.0, elem),
+                elem => Scalar::from_i64(i64::from(next - 50), elem),
+            })
+        };
+        tensors.push((input.name, Tensor::from_fn(shape, value).unwrap().unwrap()));
+    }
+    (sizes, tensors)
+}
+
+fn c_literal(value: Scalar) -> String {
+    match value {
+        Scalar::F64(v) => format!("certen_f64(UINT64_C({}))", v.to_bits()),
+        Scalar::F32(v) => format!("certen_f32(UINT32_C({}))", v.to_bits()),
+        Scalar::I64(i64::MIN) => "INT64_MIN".into(),
+        Scalar::I64(v) => format!("INT64_C({v})"),
+        Scalar::I32(v) => format!("(int32_t)INT64_C({v})"),
+        Scalar::U8(v) => v.to_string(),
+        Scalar::Bool(v) => u8::from(v).to_string(),
+    }
+}
+
+fn c_elem(elem: ElemType) -> &'static str {
+    match elem {
+        ElemType::F64 => "double",
+        ElemType::F32 => "float",
+        ElemType::I64 => "int64_t",
+        ElemType::I32 => "int32_t",
+        _ => "uint8_t",
+    }
+}
+
+/// The bits of a value, all NaNs alike, as the C below prints them.
+fn bits(value: Scalar) -> u64 {
+    match value {
+        Scalar::F64(v) if v.is_nan() => 1,
+        Scalar::F32(v) if v.is_nan() => 1,
+        Scalar::F64(v) => v.to_bits(),
+        Scalar::F32(v) => u64::from(v.to_bits()),
+        Scalar::I64(v) => v as u64,
+        Scalar::I32(v) => u64::from(v as u32),
+        Scalar::U8(v) => u64::from(v),
+        Scalar::Bool(v) => u64::from(v),
+    }
+}
+
+const DRIVER: &str = "#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <inttypes.h>
+double certen_f64(uint64_t bits) { double v; memcpy(&v, &bits, 8); return v; }
+float certen_f32(uint32_t bits) { float v; memcpy(&v, &bits, 4); return v; }
+void certen_print(const void *data, int bytes, int is_float, long count) {
+    for (long at = 0; at < count; at++) {
+        uint64_t bits = 0;
+        memcpy(&bits, (const char *)data + at * bytes, (size_t)bytes);
+        if (is_float && bytes == 8) { double v; memcpy(&v, &bits, 8); if (v != v) bits = 1; }
+        if (is_float && bytes == 4) { float v; memcpy(&v, &bits, 4); if (v != v) bits = 1; }
+        printf(\"%\" PRIu64 \"\\n\", bits);
+    }
+}
+int32_t certen_call(const int64_t *sizes, void *const *buffers);
+";
+
+/// Compiles a program with a driver that holds its inputs, runs it, and compares every bit with the interpreter.
+fn same_bits(program: &LoopProgram) {
+    let code = emitted(program);
+    let (sizes, tensors) = inputs(program);
+    let outputs = Interpreter::new(program, &Machine, sizes.clone(), tensors.clone()).unwrap().run();
+    let outputs = outputs.unwrap_or_else(|error| panic!("{error}\n{program}"));
+    let mut driver = format!("{DRIVER}int main(void) {{\n");
+    let mut buffers = Vec::new();
+    for (at, (parameter, (_, tensor))) in program.inputs.iter().zip(&tensors).enumerate() {
+        let elem = c_elem(parameter.ty.elem);
+        writeln!(driver, "    static {elem} in{at}[{}];", tensor.data().len().max(1)).unwrap();
+        for (position, value) in tensor.data().iter().enumerate() {
+            writeln!(driver, "    in{at}[{position}] = {};", c_literal(*value)).unwrap();
+        }
+        buffers.push(format!("in{at}"));
+    }
+    for (at, (parameter, (_, tensor))) in program.outputs.iter().zip(&outputs).enumerate() {
+        let elem = c_elem(parameter.ty.elem);
+        writeln!(driver, "    static {elem} out{at}[{}];", tensor.data().len().max(1)).unwrap();
+        buffers.push(format!("out{at}"));
+    }
+    let values: Vec<String> = sizes.iter().map(|(_, v)| v.to_string()).chain(["0".into()]).collect();
+    writeln!(driver, "    int64_t sizes[] = {{{}}};", values.join(", ")).unwrap();
+    writeln!(driver, "    void *buffers[] = {{{}}};", buffers.join(", ")).unwrap();
+    driver += "    if (certen_call(sizes, buffers) != 0) return 1;\n";
+    for (at, (parameter, (_, tensor))) in program.outputs.iter().zip(&outputs).enumerate() {
+        let (bytes, float) = (parameter.ty.elem.bytes(), i32::from(parameter.ty.elem.is_float()));
+        writeln!(driver, "    certen_print(out{at}, {bytes}, {float}, {});", tensor.data().len()).unwrap();
+    }
+    driver += "    return 0;\n}\n";
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("driver.c"), driver).unwrap();
+    let driver = dir.path().join("driver.c");
+    let expected: Vec<u64> = outputs.iter().flat_map(|(_, t)| t.data().iter().copied().map(bits)).collect();
+    for (file, level) in [("o0", ["-O0", "-fsanitize=undefined,address"]), ("o2", ["-O2", "-fno-sanitize=all"])] {
+        let out = compile(dir.path(), file, &code.source, &[level[0], level[1], driver.to_str().unwrap()]);
+        let run = Command::new(out).output().unwrap();
+        assert!(run.status.success() && run.stderr.is_empty(), "{}", String::from_utf8_lossy(&run.stderr));
+        let printed: Vec<u64> = String::from_utf8(run.stdout).unwrap().lines().map(|l| l.parse().unwrap()).collect();
+        let differs = printed.iter().zip(&expected).position(|(a, b)| a != b);
+        assert!(printed == expected, "first at {differs:?} ({file})\n{program}\n{}", code.source);
+    }
+}
+
+/// All bindings in one program: one compilation.
+#[test]
+fn programs_compute_the_same_bits() {
+    let header = "core f\nsize m, n\nwhere m >= 2, n >= 3\ninput x : f64[m, n]\ninput y : f64[n]\ninput s : f64[]\n\
+                  input b : bool[n]\ninput k : i64[m]\ninput q : f32[2, n]\ninput c : f64[3, 5, 2]\ninput u : u8[n]\n\
+                  input w : i32[m]\n";
+    let terms = [
+        "gen i in 0..n. gen j in 0..m. x[j, i]",
+        "gen i in 1..n. y[i] - y[i - 1]",
+        "sum i in 0..m. sum j in 0..n. x[i, j]",
+        "sum i in 0..m. x[i]",
+        "gen i in 0..m. (sum j in 0..n. x[i, j] * y[j]) * (product j in 0..n. y[j])",
+        "gen i in 0..m. sum j in 0..n where j != i && (j >= 1 || i == 2). x[i, j]",
+        "all j in 0..n. b[j] || y[j] < 3.0",
+        "any j in 0..n. !b[j] && y[j] != y[0]",
+        "gen i in 0..m. minimum j in 0..n. x[i, j]",
+        "minimum i in 0..m. maximum j in 1..n. x[i, j] - s",
+        "maximum i in 0..m. k[i]",
+        "gen i in 0..m. gen j in 0..n. guard(j >= 1, x[i, j - 1]) + guard(j < n - 1, x[i, j + 1])",
+        "gen i in 0..n + 2. if i < n then y[i] else if i < n + 1 then s else 1.0",
+        "gen i in 0..n. (y[i] + s) * (y[i] - (s - y[0])) / -(-y[1])",
+        "gen i in 0..m. let a = gen j in 0..n. x[i, j] * 2.0 in sum j in 0..n. a[j] * a[j]",
+        "gen i in 0..m. let a = s * 2.0 in a + a * index.f64(3*i - floor_div(i - 3, 2))",
+        "gen i in 0..m. floor_div(k[i], -3) + mod(k[i], 4) * index.i64(i*i - 1)",
+        "gen i in 0..m. floor_div(w[i], cast.i32(k[0])) - abs(-w[i])",
+        "gen i in 0..m. gen j in 0..n. index.f64(min(2*i - 3, floor_div(j, 2)) - max(i, n)) * index.f64(i*j)",
+        "gen i in 0..n. cast.u8(y[i]) < u[i]",
+        "gen i in 0..n. cast.i32(q[1, i])",
+        "gen i in 0..n. sqrt(abs(q[1, i])) * f32(0.1) + floor(q[0, i])",
+        "gen i in 0..n. round(y[i]) + ceil(y[i])",
+        "gen i in 0..n. select(b[i], min(y[i], s), controlled_div(y[i], y[0]))",
+        "gen i in 0..3. gen j in 0..2. c[i, 4, j] + c[2, i + 1, 1 - j]",
+        "gen i in 0..2. gen j in 0..n. cast.f64(q[i, j]) * 1e-300",
+        "gen i in 0..n. cast.bool(u[i]) == b[i]",
+    ];
+    let mut text = header.to_owned();
+    for (at, term) in terms.iter().enumerate() {
+        writeln!(text, "t{at} = {term}").unwrap();
+    }
+    // Used later, not an output; an output under two names; outputs that show inputs or have their names.
+    text += "a1 = gen i in 0..n. t13[i] * 2.0\na2 = gen i in 0..n. a1[i] + a1[0]\na3 = s * 2.0\na4 = a3 + a2[1]\n";
+    for at in 0..terms.len() {
+        writeln!(text, "output t{at}").unwrap();
+    }
+    text += "output again = t1\noutput y = y\noutput a4\noutput s = t2\n";
+    same_bits(&lower(&core(&text)).unwrap());
+}
+
+#[test]
+fn many_nests_become_functions() {
+    let mut text = "core many\nsize n\nwhere n >= 1\ninput x : f64[n]\ninput y : f64[n]\ninput s : f64[]\n\
+                    x0 = gen i in 0..n. x[i]\ns0 = s\n"
+        .to_owned();
+    for at in 1..60 {
+        writeln!(text, "x{at} = gen i in 0..n. x{0}[i] + y[i] * s{0}", at - 1).unwrap();
+        writeln!(text, "s{at} = s{0} * 0.5 + sum i in 0..n. x{0}[i]", at - 1).unwrap();
+    }
+    text += "z = gen i in 0..n. let a = gen j in 0..n. x59[j] * 2.0 in a[i] + a[0]\noutput z\noutput s59\n";
+    let program = lower(&core(&text)).unwrap();
+    assert!(emitted(&program).source.contains("CERTEN_NEST void nest_7("));
+    same_bits(&program);
+}
+
+#[test]
+fn names_of_c_are_avoided() {
+    let text = "core exp\nsize double, int\nwhere double >= 1, int >= 1\ninput float : f64[double, int]\n\
+                input _x : f64[int]\ninput sin : f64[]\ninput status : f64[]\n\
+                malloc = gen for in 0..double. gen main in 0..int. exp(float[for, main] + _x[main]) * sin * status\n\
+                certen_call = gen for in 0..double. sum t_1 in 0..int. malloc[for, t_1]\n\
+                memory = gen for in 0..double + 1. guard(for >= 1, certen_call[for - 1])\noutput memory\n";
+    let text = text.replace("for", "while").replace(" exp(", " sqrt(");
+    same_bits(&lower(&core(&text)).unwrap());
+}
+
+#[test]
+fn empty_and_scalar_programs_are_legal_c() {
+    let dir = tempfile::tempdir().unwrap();
+    let nothing = loops("loops nothing\n");
+    compile(dir.path(), "nothing.o", &emitted(&nothing).source, &["-c"]);
+    let unused = loops("loops unused\nsize n\ninput x : f64[n]\noutput y : f64[]\nlocal a : f64 = 1.0\ny = 1.0\n");
+    compile(dir.path(), "unused.o", &emitted(&unused).source, &["-c"]);
+    let code = emitted(&unused);
+    std::fs::write(dir.path().join("unused.h"), &code.header).unwrap();
+    let user = "#include \"unused.h\"\nint main(void) { double x[2] = {0, 0}, y; return unused(2, x, &y); }\n";
+    std::fs::write(dir.path().join("unused.c"), &code.source).unwrap();
+    compile(dir.path(), "user", user, &[dir.path().join("unused.c").to_str().unwrap()]);
+}
+
+#[test]
+fn long_and_deep_expressions_compile() {
+    let header = "core f\ninput s : f64[]\ninput r : f64[2]\n";
+    let long: Vec<String> = (0..20_000).map(|at| format!("r[{}] * s", at % 2)).collect();
+    let deep = format!("{}s{}", "-(r[0] - ".repeat(20_000), ")".repeat(20_000));
+    same_bits(&lower(&core(&format!("{header}t = {}\nu = {deep}\noutput t\noutput u\n", long.join(" + ")))).unwrap());
+    // A hundred thousand are emitted, too.
+    let long: Vec<String> = (0..100_000).map(|at| format!("r[{}]", at % 2)).collect();
+    let program = lower(&core(&format!("{header}t = {}\noutput t\n", long.join(" - ")))).unwrap();
+    assert!(emit_c(&program).unwrap().source.lines().all(|line| line.len() < 5000));
+}
+
+/// A small generator: the same expressions on every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % bound
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+/// A random scalar term of an element type, over one input of each type.
+fn random_term(random: &mut Random, terms: &mut Terms, elem: ElemType, depth: u32) -> TermId {
+    let leaf = depth == 0 || random.below(8) == 0;
+    let floats = [0.0, -0.0, 1.0, -1.5, 0.1f32 as f64, 1e30, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 3e-40, -2147483648.5];
+    let ints = [0, 1, -1, 2, -3, 7, i64::from(i32::MIN), i64::from(i32::MAX), i64::MIN, i64::MAX];
+    let term = if leaf {
+        match random.below(3) {
+            0 => {
+                let literal = match elem {
+                    ElemType::F64 => Literal::Float(random.pick(&floats)),
+                    ElemType::F32 => Literal::Float(f64::from(random.pick(&floats) as f32)),
+                    ElemType::I64 => Literal::Int(random.pick(&ints)),
+                    ElemType::I32 => Literal::Int(i64::from(random.pick(&ints) as i32)),
+                    ElemType::U8 => Literal::Int(random.pick(&[0, 1, 255, 7])),
+                    ElemType::Bool => Literal::Bool(random.below(2) == 0),
+                };
+                Term::Literal(literal, elem)
+            }
+            1 if elem.has_arithmetic() => Term::Index(Ix::from(random.pick(&[-5, 0, 3])), elem),
+            _ => {
+                let input = terms.reference(Name::new(elem.name()), TensorType::new(elem, [Ix::from(4)])).unwrap();
+                Term::Select(input, [Ix::from(random.below(4) as i64)].into())
+            }
+        }
+    } else {
+        let mut part = |random: &mut Random, elem| random_term(random, terms, elem, depth - 1);
+        match (random.below(6), elem) {
+            (0, _) => {
+                let from = random.pick(&ElemType::ALL);
+                Term::Cast(elem, part(random, from))
+            }
+            (1, _) => {
+                let cond = part(random, ElemType::Bool);
+                Term::Choose(cond, part(random, elem), part(random, elem))
+            }
+            (_, ElemType::U8) => {
+                let a = part(random, ElemType::I64);
+                Term::Cast(elem, a)
+            }
+            (2, ElemType::Bool) => Term::Unary(Unary::Not, part(random, elem)),
+            (3 | 4, ElemType::Bool) => {
+                let of = random.pick(&ElemType::ALL);
+                let op = random.pick(&[Binary::Lt, Binary::Le, Binary::Eq, Binary::Ne]);
+                Term::Binary(op, part(random, of), part(random, of))
+            }
+            (_, ElemType::Bool) => {
+                let op = random.pick(&[Binary::And, Binary::Or]);
+                Term::Binary(op, part(random, elem), part(random, elem))
+            }
+            (2, _) => {
+                // Those that are the same on every machine.
+                let op = match elem.is_float() {
+                    true => random.pick(&[Unary::Neg, Unary::Neg, Unary::Abs, Unary::Floor, Unary::Ceil, Unary::Round, Unary::Sqrt]),
+                    false => random.pick(&[Unary::Neg, Unary::Abs]),
+                };
+                Term::Unary(op, part(random, elem))
+            }
+            _ => {
+                let op = match elem.is_float() {
+                    true => random.pick(&[
+                        Binary::Add, Binary::Sub, Binary::Sub, Binary::Mul, Binary::Div, Binary::ControlledDiv, Binary::Min,
+                        Binary::Max,
+                    ]),
+                    false => random.pick(&[
+                        Binary::Add, Binary::Sub, Binary::Mul, Binary::FloorDiv, Binary::Mod, Binary::Min, Binary::Max,
+                    ]),
+                };
+                Term::Binary(op, part(random, elem), part(random, elem))
+            }
+        }
+    };
+    terms.add(term).unwrap()
+}
+
+/// Precedence, conversions, corner cases: thousands of random expressions, compiled once.
+#[test]
+fn random_expressions_have_the_same_bits() {
+    let mut random = Random(42);
+    let mut terms = Terms::new(Facts::new());
+    let mut body = Vec::new();
+    let parameter = |prefix: &str, elem: ElemType, count: i64| Parameter {
+        name: Name::new(&format!("{prefix}{elem}")),
+        ty: TensorType::new(elem, [Ix::from(count)]),
+    };
+    const COUNT: i64 = 150;
+    for elem in ElemType::ALL {
+        for at in 0..COUNT {
+            let value = random_term(&mut random, &mut terms, elem, 1 + (at % 6) as u32);
+            let target = Target::Element(Name::new(&format!("out_{elem}")), [Ix::from(at)].into());
+            let op = match (at % 5, elem) {
+                (0, ElemType::Bool) => Some(random.pick(&[ReduceOp::All, ReduceOp::Any])),
+                (0, ElemType::U8) => None,
+                (0, _) => Some(random.pick(&[ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Min, ReduceOp::Max])),
+                _ => None,
+            };
+            if op.is_some() {
+                body.push(Stmt::Assign { target: target.clone(), op: None, value });
+            }
+            body.push(Stmt::Assign { target, op, value });
+        }
+    }
+    let program = LoopProgram {
+        name: Name::new("random"),
+        sizes: Vec::new(),
+        facts: Vec::new(),
+        inputs: ElemType::ALL.map(|elem| parameter("", elem, 4)).to_vec(),
+        outputs: ElemType::ALL.map(|elem| parameter("out_", elem, COUNT)).to_vec(),
+        body,
+        terms,
+    };
+    same_bits(&program);
+    let printed = program.to_string();
+    assert_eq!(loops(&printed).to_string(), printed);
+}

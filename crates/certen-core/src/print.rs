@@ -1,0 +1,253 @@
+//! Core as text: what a person would write, and what [`parse_program`](crate::parse_program) reads back as the same
+//! program. The grammar stands in `parse.rs`.
+//!
+//! Parentheses are written only where the grammar needs them, with one courtesy: a binder, `if` or `let` that is an
+//! operand gets them even where it stands last. Works with an explicit stack in time linear in the length of the text;
+//! a term that is used twice is written twice. NaNs are written alike, whatever their bits.
+
+use std::fmt;
+
+use certen_index::Ix;
+
+use crate::{Binary, Carried, ElemType, Literal, Program, Range, ReduceOp, Term, TermId, Terms, Unary};
+
+/// A term as text.
+pub fn print_term(terms: &Terms, term: TermId) -> String {
+    Shown { terms, term }.to_string()
+}
+
+/// How tightly a form holds its operands together, loosest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Level {
+    /// Binders, `if`, `let`: extend as far right as they can.
+    Open,
+    Or,
+    And,
+    Compare,
+    Sum,
+    Product,
+    Prefix,
+    /// Names, literals, calls, selections, parentheses.
+    Primary,
+}
+
+impl Level {
+    /// The next tighter one: what a right operand needs, since operators group to the left.
+    fn above(self) -> Level {
+        match self {
+            Level::Open => Level::Or,
+            Level::Or => Level::And,
+            Level::And => Level::Compare,
+            Level::Compare => Level::Sum,
+            Level::Sum => Level::Product,
+            Level::Product => Level::Prefix,
+            Level::Prefix | Level::Primary => Level::Primary,
+        }
+    }
+
+    /// The level of an operation that is written between its operands; others are written as calls.
+    pub(crate) fn of_infix(op: Binary) -> Option<Level> {
+        match op {
+            Binary::Or => Some(Level::Or),
+            Binary::And => Some(Level::And),
+            Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne => Some(Level::Compare),
+            Binary::Add | Binary::Sub => Some(Level::Sum),
+            Binary::Mul | Binary::Div => Some(Level::Product),
+            Binary::ControlledDiv | Binary::FloorDiv | Binary::Mod | Binary::Min | Binary::Max | Binary::Pow => None,
+        }
+    }
+
+    fn of_term(term: &Term) -> Level {
+        match term {
+            Term::Gen(..) | Term::Reduce(..) | Term::If(..) | Term::Let(..) => Level::Open,
+            Term::Binary(op, ..) => Level::of_infix(*op).unwrap_or(Level::Primary),
+            Term::Unary(Unary::Neg | Unary::Not, _) => Level::Prefix,
+            _ => Level::Primary,
+        }
+    }
+}
+
+/// Whether a word begins an expression by itself, so that a tensor of this name is written `@name`.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    matches!(word, "true" | "false" | "gen" | "if" | "let" | "iterate") || ReduceOp::from_name(word).is_some()
+}
+
+/// What is still to be written.
+enum Piece<'a> {
+    Text(&'a str),
+    /// In a place that wants a form at least this tight.
+    Term(TermId, Level),
+    Indices(&'a [Ix]),
+}
+
+struct Shown<'a> {
+    terms: &'a Terms,
+    term: TermId,
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut todo = vec![Piece::Term(self.term, Level::Open)];
+        while let Some(piece) = todo.pop() {
+            match piece {
+                Piece::Text(text) => f.write_str(text)?,
+                Piece::Term(id, wanted) => {
+                    let term = self.terms.get(id);
+                    if Level::of_term(term) < wanted {
+                        f.write_str("(")?;
+                        todo.push(Piece::Text(")"));
+                    }
+                    let first = todo.len();
+                    write_term(f, term, &mut todo)?;
+                    // The last pushed is written first.
+                    todo[first..].reverse();
+                }
+                Piece::Indices(indices) => write!(f, "[{}]", Listed(indices))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Separated by commas.
+struct Listed<'a, T>(&'a [T]);
+
+impl<T: fmt::Display> fmt::Display for Listed<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, item) in self.0.iter().enumerate() {
+            write!(f, "{}{item}", if at > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes how a term begins, and leaves the rest in order.
+fn write_term<'a>(f: &mut fmt::Formatter<'_>, term: &'a Term, rest: &mut Vec<Piece<'a>>) -> fmt::Result {
+    let open = |id: &TermId| Piece::Term(*id, Level::Open);
+    match term {
+        Term::Ref(name, _) if is_reserved(name.as_str()) => write!(f, "@{name}")?,
+        Term::Ref(name, _) => write!(f, "{name}")?,
+        Term::Gen(name, Range { lo, hi }, body) => {
+            write!(f, "gen {name} in {lo}..{hi}. ")?;
+            rest.push(open(body));
+        }
+        Term::Reduce(op, name, Range { lo, hi }, cond, body) => {
+            write!(f, "{} {name} in {lo}..{hi}", op.name())?;
+            if !cond.is_always() {
+                write!(f, " where {cond}")?;
+            }
+            rest.extend([Piece::Text(". "), open(body)]);
+        }
+        Term::If(cond, a, b) => {
+            write!(f, "if {cond} then ")?;
+            rest.extend([open(a), Piece::Text(" else "), open(b)]);
+        }
+        Term::Let(name, value, body) => {
+            write!(f, "let {name} = ")?;
+            rest.extend([open(value), Piece::Text(" in "), open(body)]);
+        }
+        Term::Iterate(times, states, at) => {
+            write!(f, "iterate {times} times (")?;
+            equations(rest, states, |state| state.init);
+            rest.push(Piece::Text(") then ("));
+            equations(rest, states, |state| state.next);
+            rest.push(Piece::Text(") give "));
+            rest.extend(states.get(*at).map(|state| Piece::Text(state.name.as_str())));
+        }
+        Term::Select(tensor, indices) => {
+            rest.extend([Piece::Term(*tensor, Level::Primary), Piece::Indices(indices)]);
+        }
+        Term::Literal(literal, elem) => write_literal(f, *literal, *elem)?,
+        Term::Index(ix, elem) => write!(f, "index.{elem}({ix})")?,
+        Term::Undefined(elem) => write!(f, "undefined.{elem}")?,
+        Term::Unary(op @ (Unary::Neg | Unary::Not), a) => {
+            f.write_str(op.name())?;
+            rest.push(Piece::Term(*a, Level::Prefix));
+        }
+        Term::Binary(op, a, b) if let Some(level) = Level::of_infix(*op) => {
+            // Comparisons could be read one after another, but nobody would.
+            let left = if level == Level::Compare { level.above() } else { level };
+            rest.extend([Piece::Term(*a, left), Piece::Text(" "), Piece::Text(op.name()), Piece::Text(" ")]);
+            rest.push(Piece::Term(*b, level.above()));
+        }
+        // The others are calls: what is not a term comes first, then the parts.
+        Term::Guard(cond, _) => write!(f, "guard({cond}, ")?,
+        Term::Flatten(_) => f.write_str("flatten(")?,
+        Term::Split(k, _) => write!(f, "split({k}, ")?,
+        Term::Transpose(_) => f.write_str("transpose(")?,
+        Term::Concat(..) => f.write_str("concat(")?,
+        Term::PadLeft(k, _) => write!(f, "pad_l({k}, ")?,
+        Term::PadRight(k, _) => write!(f, "pad_r({k}, ")?,
+        Term::TruncLeft(k, _) => write!(f, "trunc_l({k}, ")?,
+        Term::TruncRight(k, _) => write!(f, "trunc_r({k}, ")?,
+        Term::Unary(op, _) => write!(f, "{}(", op.name())?,
+        Term::Binary(op, ..) => write!(f, "{}(", op.name())?,
+        Term::Choose(..) => f.write_str("select(")?,
+        Term::Cast(elem, _) => write!(f, "cast.{elem}(")?,
+    }
+    if is_call(term) {
+        for (at, part) in term.parts().iter().enumerate() {
+            rest.extend([Piece::Text(if at > 0 { ", " } else { "" }), open(part)]);
+        }
+        rest.push(Piece::Text(")"));
+    }
+    Ok(())
+}
+
+/// Whether a term is written as a function of its parts.
+fn is_call(term: &Term) -> bool {
+    let is_leaf = matches!(term, Term::Ref(..) | Term::Literal(..) | Term::Index(..) | Term::Undefined(_));
+    !is_leaf && Level::of_term(term) == Level::Primary && !matches!(term, Term::Select(..) | Term::Iterate(..))
+}
+
+fn equations<'a>(rest: &mut Vec<Piece<'a>>, states: &'a [Carried], side: fn(&Carried) -> TermId) {
+    for (at, state) in states.iter().enumerate() {
+        rest.extend([Piece::Text(if at > 0 { ", " } else { "" }), Piece::Text(state.name.as_str())]);
+        rest.extend([Piece::Text(" = "), Piece::Term(side(state), Level::Open)]);
+    }
+}
+
+/// Bare where the bare number means this type and has no sign (a minus is an operation), else `type(number)`.
+fn write_literal(f: &mut fmt::Formatter<'_>, literal: Literal, elem: ElemType) -> fmt::Result {
+    match literal {
+        Literal::Bool(value) => write!(f, "{value}"),
+        Literal::Int(value) if elem == ElemType::I64 && value >= 0 => write!(f, "{value}"),
+        // Its digits alone would be read as a number that is too large.
+        Literal::Int(i64::MIN) => write!(f, "{elem}(min)"),
+        Literal::Int(value) => write!(f, "{elem}({value})"),
+        Literal::Float(value) if value.is_nan() => write!(f, "{elem}(nan)"),
+        Literal::Float(value) if value.is_infinite() => write!(f, "{elem}({value})"),
+        Literal::Float(value) if elem == ElemType::F64 && value.is_sign_positive() => write!(f, "{value:?}"),
+        Literal::Float(value) if elem == ElemType::F32 => {
+            // The shortest digits for an f32, unless reading them by way of an f64 gives its neighbour.
+            let shortest = format!("{:?}", value as f32);
+            match shortest.parse::<f64>() {
+                Ok(read) if f64::from(read as f32) == value => write!(f, "{elem}({shortest})"),
+                _ => write!(f, "{elem}({value:?})"),
+            }
+        }
+        Literal::Float(value) => write!(f, "{elem}({value:?})"),
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "core {}", self.name)?;
+        if !self.sizes.is_empty() {
+            writeln!(f, "size {}", Listed(&self.sizes))?;
+        }
+        if !self.facts.is_empty() {
+            writeln!(f, "where {}", Listed(&self.facts))?;
+        }
+        for input in &self.inputs {
+            writeln!(f, "input {} : {}", input.name, input.ty)?;
+        }
+        for binding in &self.bindings {
+            writeln!(f, "{} = {}", binding.name, Shown { terms: &self.terms, term: binding.term })?;
+        }
+        for (name, shown) in &self.outputs {
+            if name == shown { writeln!(f, "output {name}")? } else { writeln!(f, "output {name} = {shown}")? }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,432 @@
+//! The interpreter: runs a loop program over any scalar domain.
+//!
+//! Names are resolved to slots first, and the value of each statement becomes a list of steps in arena order, so that
+//! evaluation does not recurse over expressions (only over loops) and computes a shared part once. Every access is
+//! checked against the buffer's shape, memory that nothing was written to is known as such, and every step takes fuel: a
+//! program that [`verify`](crate::verify) refuses is run as safely as one that it accepts.
+
+use std::collections::HashMap;
+
+use certen_core::{
+    Binary, DEFAULT_FUEL, Domain, ElemType, EvalError, Fault, Range, ReduceOp, Tensor, TensorType, Term, TermId, Unary,
+};
+use certen_index::{Cond, Ix};
+use certen_syntax::Name;
+
+use crate::ir::{LoopProgram, MAX_NESTING, Stmt, Target, as_element, parts_first};
+
+/// A run of a loop program on given sizes and inputs.
+pub struct Interpreter<'a, D: Domain> {
+    program: &'a LoopProgram,
+    domain: &'a D,
+    sizes: HashMap<Name, i64>,
+    inputs: Vec<Tensor<D::Value>>,
+    fuel: u64,
+}
+
+impl<'a, D: Domain> Interpreter<'a, D> {
+    /// Prepares a run.
+    ///
+    /// # Errors
+    /// If a size or input is missing, or an input's shape is not what the program says, or the sizes violate its facts.
+    pub fn new(
+        program: &'a LoopProgram,
+        domain: &'a D,
+        sizes: impl IntoIterator<Item = (Name, i64)>,
+        inputs: impl IntoIterator<Item = (Name, Tensor<D::Value>)>,
+    ) -> Result<Interpreter<'a, D>, EvalError> {
+        let sizes: HashMap<Name, i64> = sizes.into_iter().collect();
+        let mut given: HashMap<Name, Tensor<D::Value>> = inputs.into_iter().collect();
+        for fact in &program.facts {
+            if !fact.eval(&|name| sizes.get(&name).copied())? {
+                return Err(EvalError::Call(format!("the sizes do not satisfy {fact}")));
+            }
+        }
+        let mut inputs = Vec::with_capacity(program.inputs.len());
+        for input in &program.inputs {
+            let Some(tensor) = given.remove(&input.name) else {
+                return Err(EvalError::Call(format!("the input {} is missing", input.name)));
+            };
+            let shape = shape_at(&input.ty, &sizes)?;
+            if tensor.shape() != shape {
+                let text = format!("{} has shape {:?}, but {} is {:?}", input.name, tensor.shape(), input.ty, shape);
+                return Err(EvalError::Call(text));
+            }
+            inputs.push(tensor);
+        }
+        Ok(Interpreter { program, domain, sizes, inputs, fuel: DEFAULT_FUEL })
+    }
+
+    /// Sets how many steps the run may take.
+    pub fn with_fuel(mut self, fuel: u64) -> Self {
+        self.fuel = fuel;
+        self
+    }
+
+    /// Runs the program and gives its outputs, in order. An element that was not written is the domain's undefined
+    /// value, if it has one.
+    ///
+    /// # Errors
+    /// See [`EvalError`].
+    pub fn run(self) -> Result<Vec<(Name, Tensor<D::Value>)>, EvalError> {
+        let mut resolver = Resolver { program: self.program, domain: self.domain, scope: HashMap::new(), slots: 0 };
+        let mut sizes = Vec::new();
+        for size in &self.program.sizes {
+            let Some(&value) = self.sizes.get(size) else {
+                return Err(EvalError::Call(format!("the size {size} is missing")));
+            };
+            sizes.push((resolver.declare(*size), value));
+        }
+        let mut buffers = Vec::new();
+        for (parameter, tensor) in self.program.inputs.iter().zip(self.inputs) {
+            buffers.push((resolver.declare(parameter.name), tensor.map(|value| Some(value.clone()))));
+        }
+        let mut outputs = Vec::new();
+        for parameter in &self.program.outputs {
+            let slot = resolver.declare(parameter.name);
+            buffers.push((slot, empty(shape_at(&parameter.ty, &self.sizes)?)?));
+            outputs.push((parameter, slot));
+        }
+        let code = resolver.block(&self.program.body, 0)?;
+        let slots = resolver.slots;
+        let mut machine = Run {
+            domain: self.domain,
+            indices: vec![0; slots],
+            locals: (0..slots).map(|_| None).collect(),
+            buffers: (0..slots).map(|_| None).collect(),
+            registers: Vec::new(),
+            fuel: self.fuel,
+        };
+        sizes.into_iter().for_each(|(slot, value)| machine.indices[slot] = value);
+        buffers.into_iter().for_each(|(slot, tensor)| machine.buffers[slot] = Some(tensor));
+        machine.block(&code)?;
+        let mut results = Vec::with_capacity(outputs.len());
+        for (parameter, slot) in outputs {
+            let Some(written) = machine.buffers[slot].take() else { return Err(gone(parameter.name)) };
+            let value = |at: usize| defined(self.domain, &written.data()[at], parameter.ty.elem);
+            let whole = Tensor::from_fn(written.shape().to_vec(), value).ok_or(EvalError::Memory)??;
+            results.push((parameter.name, whole));
+        }
+        Ok(results)
+    }
+}
+
+fn shape_at(ty: &TensorType, sizes: &HashMap<Name, i64>) -> Result<Vec<usize>, EvalError> {
+    let size = |ix: &Ix| Ok(usize::try_from(ix.eval(&|name| sizes.get(&name).copied())?).unwrap_or(0));
+    ty.shape.iter().map(size).collect()
+}
+
+/// A buffer that nothing was written to.
+fn empty<V>(shape: Vec<usize>) -> Result<Tensor<Option<V>>, EvalError> {
+    Tensor::from_fn(shape, |_| Ok(None)).ok_or(EvalError::Memory)?
+}
+
+fn defined<D: Domain>(domain: &D, value: &Option<D::Value>, elem: ElemType) -> Result<D::Value, EvalError> {
+    match value {
+        Some(value) => Ok(value.clone()),
+        None => Ok(domain.undefined(elem)?),
+    }
+}
+
+fn gone(name: Name) -> EvalError {
+    EvalError::OutOfBounds(format!("{name}, which does not exist here"))
+}
+
+/// Statements with their names resolved; a slot holds an index, a local or a buffer.
+enum Code<V> {
+    Alloc(usize, Vec<At>),
+    Free(usize),
+    For { slot: usize, lo: At, hi: At, body: Vec<Code<V>> },
+    If { cond: Cond, names: Names, then: Vec<Code<V>>, otherwise: Vec<Code<V>> },
+    Local(usize, Option<Vec<Step<V>>>),
+    Assign { place: Place, elem: ElemType, op: Option<ReduceOp>, value: Vec<Step<V>> },
+}
+
+/// Where names that occur in an index or condition are kept.
+type Names = Box<[(Name, usize)]>;
+
+/// An index expression; the frequent ones are found without looking at their structure.
+enum At {
+    Constant(i64),
+    Slot(usize),
+    Other(Ix, Names),
+}
+
+enum Place {
+    Local(usize),
+    Element(Name, usize, Vec<At>),
+}
+
+/// One operation; operands are the results of earlier steps.
+enum Step<V> {
+    Read(Place, ElemType),
+    Literal(Result<V, Fault>),
+    Index(At, ElemType),
+    Undefined(ElemType),
+    Unary(Unary, ElemType, usize),
+    Binary(Binary, ElemType, usize, usize),
+    Choose(usize, usize, usize),
+    Cast(ElemType, ElemType, usize),
+}
+
+struct Resolver<'a, D> {
+    program: &'a LoopProgram,
+    domain: &'a D,
+    scope: HashMap<Name, usize>,
+    slots: usize,
+}
+
+impl<D: Domain> Resolver<'_, D> {
+    fn declare(&mut self, name: Name) -> usize {
+        self.slots += 1;
+        self.scope.insert(name, self.slots - 1);
+        self.slots - 1
+    }
+
+    fn slot(&self, name: Name) -> Result<usize, EvalError> {
+        self.scope.get(&name).copied().ok_or_else(|| gone(name))
+    }
+
+    fn names(&self, names: impl IntoIterator<Item = Name>) -> Result<Names, EvalError> {
+        names.into_iter().map(|name| Ok((name, self.slot(name)?))).collect()
+    }
+
+    fn at(&self, ix: &Ix) -> Result<At, EvalError> {
+        if let Some(constant) = ix.as_constant() {
+            return Ok(At::Constant(constant));
+        }
+        if let Some(name) = ix.as_var() {
+            return Ok(At::Slot(self.slot(name)?));
+        }
+        let mut names = Default::default();
+        ix.collect_names(&mut names);
+        Ok(At::Other(ix.clone(), self.names(names)?))
+    }
+
+    fn indices(&self, indices: &[Ix]) -> Result<Vec<At>, EvalError> {
+        indices.iter().map(|ix| self.at(ix)).collect()
+    }
+
+    fn block(&mut self, block: &[Stmt], depth: usize) -> Result<Vec<Code<D::Value>>, EvalError> {
+        if depth > MAX_NESTING {
+            return Err(EvalError::Call(format!("more than {MAX_NESTING} blocks inside each other")));
+        }
+        let outer: Vec<(Name, Option<usize>)> = block
+            .iter()
+            .filter_map(|stmt| match stmt {
+                Stmt::Alloc(name, _) | Stmt::Local { name, .. } => Some((*name, self.scope.get(name).copied())),
+                _ => None,
+            })
+            .collect();
+        let mut code = Vec::with_capacity(block.len());
+        for stmt in block {
+            code.push(match stmt {
+                Stmt::Nest(_) => continue,
+                Stmt::Alloc(name, ty) => {
+                    let shape = self.indices(&ty.shape)?;
+                    Code::Alloc(self.declare(*name), shape)
+                }
+                Stmt::Free(name) => Code::Free(self.slot(*name)?),
+                Stmt::For { index, range: Range { lo, hi }, body } => {
+                    let (lo, hi) = (self.at(lo)?, self.at(hi)?);
+                    let hidden = self.scope.get(index).copied();
+                    let slot = self.declare(*index);
+                    let body = self.block(body, depth + 1)?;
+                    self.restore(*index, hidden);
+                    Code::For { slot, lo, hi, body }
+                }
+                Stmt::If { cond, then, otherwise } => {
+                    let mut names = Default::default();
+                    cond.collect_names(&mut names);
+                    let (then, otherwise) = (self.block(then, depth + 1)?, self.block(otherwise, depth + 1)?);
+                    Code::If { cond: cond.clone(), names: self.names(names)?, then, otherwise }
+                }
+                Stmt::Local { name, init, .. } => {
+                    let value = init.map(|value| self.value(value)).transpose()?;
+                    Code::Local(self.declare(*name), value)
+                }
+                Stmt::Assign { target, op, value } => {
+                    let place = match target {
+                        Target::Local(name) => Place::Local(self.slot(*name)?),
+                        Target::Element(name, indices) => {
+                            Place::Element(*name, self.slot(*name)?, self.indices(indices)?)
+                        }
+                    };
+                    Code::Assign { place, elem: self.program.terms.ty(*value).elem, op: *op, value: self.value(*value)? }
+                }
+            });
+        }
+        outer.into_iter().rev().for_each(|(name, hidden)| self.restore(name, hidden));
+        Ok(code)
+    }
+
+    fn restore(&mut self, name: Name, hidden: Option<usize>) {
+        match hidden {
+            Some(slot) => self.scope.insert(name, slot),
+            None => self.scope.remove(&name),
+        };
+    }
+
+    /// The steps of a value; the last one gives it.
+    fn value(&self, root: TermId) -> Result<Vec<Step<D::Value>>, EvalError> {
+        let terms = &self.program.terms;
+        let unsupported = || EvalError::Call("a value is not made of scalar operations".into());
+        let mut registers: HashMap<TermId, usize> = HashMap::new();
+        let mut steps = Vec::new();
+        for id in parts_first(terms, root) {
+            let register = |part: &TermId| registers.get(part).copied().ok_or_else(unsupported);
+            let elem = |part: &TermId| terms.ty(*part).elem;
+            let step = match terms.get(id) {
+                Term::Ref(_, ty) if !ty.is_scalar() && id != root => continue,
+                Term::Ref(..) | Term::Select(..) => {
+                    let (name, ty, indices) = as_element(terms, id).ok_or_else(unsupported)?;
+                    let place = Place::Element(name, self.slot(name)?, self.indices(indices)?);
+                    Step::Read(place, ty.elem)
+                }
+                Term::Literal(literal, elem) => Step::Literal(self.domain.literal(*literal, *elem)),
+                Term::Index(ix, elem) => Step::Index(self.at(ix)?, *elem),
+                Term::Undefined(elem) => Step::Undefined(*elem),
+                Term::Unary(op, a) => Step::Unary(*op, elem(a), register(a)?),
+                Term::Binary(op, a, b) => Step::Binary(*op, elem(a), register(a)?, register(b)?),
+                Term::Choose(c, a, b) => Step::Choose(register(c)?, register(a)?, register(b)?),
+                Term::Cast(to, a) => Step::Cast(elem(a), *to, register(a)?),
+                _ => return Err(unsupported()),
+            };
+            registers.insert(id, steps.len());
+            steps.push(step);
+        }
+        Ok(steps)
+    }
+}
+
+struct Run<'a, D: Domain> {
+    domain: &'a D,
+    indices: Vec<i64>,
+    locals: Vec<Option<D::Value>>,
+    buffers: Vec<Option<Tensor<Option<D::Value>>>>,
+    registers: Vec<D::Value>,
+    fuel: u64,
+}
+
+impl<D: Domain> Run<'_, D> {
+    fn spend(&mut self, steps: usize) -> Result<(), EvalError> {
+        self.fuel = self.fuel.checked_sub(steps as u64).ok_or(EvalError::Fuel)?;
+        Ok(())
+    }
+
+    fn at(&self, at: &At) -> Result<i64, EvalError> {
+        match at {
+            At::Constant(value) => Ok(*value),
+            At::Slot(slot) => Ok(self.indices[*slot]),
+            At::Other(ix, names) => Ok(ix.eval(&|name| self.named(names, name))?),
+        }
+    }
+
+    fn named(&self, names: &Names, name: Name) -> Option<i64> {
+        names.iter().find(|(known, _)| *known == name).map(|(_, slot)| self.indices[*slot])
+    }
+
+    fn block(&mut self, code: &[Code<D::Value>]) -> Result<(), EvalError> {
+        for stmt in code {
+            self.spend(1)?;
+            match stmt {
+                Code::Alloc(slot, shape) => {
+                    let size = |at| Ok(usize::try_from(self.at(at)?).unwrap_or(0));
+                    let buffer: Tensor<Option<D::Value>> =
+                        empty(shape.iter().map(size).collect::<Result<_, EvalError>>()?)?;
+                    self.spend(buffer.data().len())?;
+                    self.buffers[*slot] = Some(buffer);
+                }
+                Code::Free(slot) => self.buffers[*slot] = None,
+                Code::For { slot, lo, hi, body } => {
+                    for index in self.at(lo)?..self.at(hi)? {
+                        self.spend(1)?;
+                        self.indices[*slot] = index;
+                        self.block(body)?;
+                    }
+                }
+                Code::If { cond, names, then, otherwise } => {
+                    let holds = cond.eval(&|name| self.named(names, name))?;
+                    self.block(if holds { then } else { otherwise })?;
+                }
+                Code::Local(slot, init) => {
+                    self.locals[*slot] = init.as_ref().map(|value| self.value(value)).transpose()?;
+                }
+                Code::Assign { place, elem, op, value } => {
+                    let value = self.value(value)?;
+                    let value = match op {
+                        Some(op) => {
+                            let old = self.read(place, *elem)?;
+                            self.domain.binary(op.combine(), *elem, &old, &value)?
+                        }
+                        None => value,
+                    };
+                    self.write(place, value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The buffer's slot and the element's position in it.
+    fn find(&self, name: Name, slot: usize, indices: &[At]) -> Result<usize, EvalError> {
+        let indices = indices.iter().map(|at| self.at(at)).collect::<Result<Vec<i64>, _>>()?;
+        let buffer = self.buffers[slot].as_ref().ok_or_else(|| gone(name))?;
+        let outside = || EvalError::OutOfBounds(format!("{name}{indices:?}, but its shape is {:?}", buffer.shape()));
+        buffer.position(&indices).ok_or_else(outside)
+    }
+
+    fn read(&self, place: &Place, elem: ElemType) -> Result<D::Value, EvalError> {
+        let value = match place {
+            Place::Local(slot) => &self.locals[*slot],
+            // A name without dimensions is a local or a buffer.
+            Place::Element(_, slot, indices) if indices.is_empty() && self.buffers[*slot].is_none() => {
+                &self.locals[*slot]
+            }
+            Place::Element(name, slot, indices) => {
+                let at = self.find(*name, *slot, indices)?;
+                match &self.buffers[*slot] {
+                    Some(buffer) => &buffer.data()[at],
+                    None => return Err(gone(*name)),
+                }
+            }
+        };
+        defined(self.domain, value, elem)
+    }
+
+    fn write(&mut self, place: &Place, value: D::Value) -> Result<(), EvalError> {
+        match place {
+            Place::Local(slot) => self.locals[*slot] = Some(value),
+            Place::Element(name, slot, indices) => {
+                let at = self.find(*name, *slot, indices)?;
+                match &mut self.buffers[*slot] {
+                    Some(buffer) => buffer.data_mut()[at] = Some(value),
+                    None => return Err(gone(*name)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, steps: &[Step<D::Value>]) -> Result<D::Value, EvalError> {
+        self.spend(steps.len())?;
+        let mut registers = std::mem::take(&mut self.registers);
+        registers.clear();
+        for step in steps {
+            let value = match step {
+                Step::Read(place, elem) => self.read(place, *elem)?,
+                Step::Literal(literal) => literal.clone()?,
+                Step::Index(at, elem) => self.domain.index(self.at(at)?, *elem)?,
+                Step::Undefined(elem) => self.domain.undefined(*elem)?,
+                Step::Unary(op, elem, a) => self.domain.unary(*op, *elem, &registers[*a])?,
+                Step::Binary(op, elem, a, b) => self.domain.binary(*op, *elem, &registers[*a], &registers[*b])?,
+                Step::Choose(c, a, b) => self.domain.choose(&registers[*c], &registers[*a], &registers[*b])?,
+                Step::Cast(from, to, a) => self.domain.cast(*from, *to, &registers[*a])?,
+            };
+            registers.push(value);
+        }
+        let value = registers.pop();
+        self.registers = registers;
+        value.ok_or_else(|| EvalError::Call("a value has no steps".into()))
+    }
+}

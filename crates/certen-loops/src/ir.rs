@@ -1,0 +1,129 @@
+//! The Loop IR: buffers, loops, conditions and assignments of scalars.
+//!
+//! A [`LoopProgram`] has the interface of the Core program that it came from and a body of [`Stmt`]s. Values are
+//! *scalar* Core terms in the program's own arena ([`LoopProgram::terms`]), restricted to what a machine computes in one
+//! go: references to locals and to buffers without dimensions, elements of buffers, constants, indices, and scalar
+//! operations. Everything else of Core has become statements.
+//!
+//! The IR is plain data. [`verify`](crate::verify) says whether it is well-formed; every pass leaves it so.
+
+use std::collections::HashSet;
+
+use certen_core::{ElemType, Parameter, Range, ReduceOp, TensorType, Term, TermId, Terms};
+use certen_index::{Cond, Ix};
+use certen_syntax::Name;
+
+/// A program of loops.
+#[derive(Clone, Debug)]
+pub struct LoopProgram {
+    /// What it is called; a C function will have this name.
+    pub name: Name,
+    /// The symbolic sizes, in the order of the C function's parameters.
+    pub sizes: Vec<Name>,
+    /// What holds of the sizes.
+    pub facts: Vec<Cond>,
+    /// The buffers that the caller gives to be read.
+    pub inputs: Vec<Parameter>,
+    /// The buffers that the caller gives to be written. Their content is undefined at first.
+    pub outputs: Vec<Parameter>,
+    /// The computation, in order.
+    pub body: Vec<Stmt>,
+    /// The values of all statements.
+    pub terms: Terms,
+}
+
+/// A statement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stmt {
+    /// Here begins the computation of a named buffer. No effect; it divides the body into parts that a person knows.
+    Nest(Name),
+    /// A buffer from here to its [`Stmt::Free`] in the same block. Its content is undefined at first.
+    Alloc(Name, TensorType),
+    /// The end of a buffer.
+    Free(Name),
+    /// The body for every value of the index, in order.
+    For {
+        /// The index, in scope in the body.
+        index: Name,
+        /// Its values; none if the range is empty.
+        range: Range,
+        /// What is repeated.
+        body: Vec<Stmt>,
+    },
+    /// One of two blocks, by a condition on indices.
+    If {
+        /// The condition.
+        cond: Cond,
+        /// What is done where it holds.
+        then: Vec<Stmt>,
+        /// What is done where it does not; often nothing.
+        otherwise: Vec<Stmt>,
+    },
+    /// A scalar that can be assigned, from here to the end of the block.
+    Local {
+        /// Its name.
+        name: Name,
+        /// Its type.
+        elem: ElemType,
+        /// Its first value; without one it must be assigned before it is read.
+        init: Option<TermId>,
+    },
+    /// A scalar or element is replaced by a value, or combined with it: `=`, `+=`, ….
+    Assign {
+        /// What is written.
+        target: Target,
+        /// How the old value is combined with the new one; none replaces it.
+        op: Option<ReduceOp>,
+        /// The new value.
+        value: TermId,
+    },
+}
+
+/// What an assignment writes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Target {
+    /// A local scalar.
+    Local(Name),
+    /// An element of a buffer; the element of a buffer without dimensions has no indices.
+    Element(Name, Box<[Ix]>),
+}
+
+impl Target {
+    /// The local or buffer.
+    pub fn name(&self) -> Name {
+        match self {
+            Target::Local(name) | Target::Element(name, _) => *name,
+        }
+    }
+}
+
+/// Blocks deeper than this are refused by everything that reads loop programs, so that walking over a body may recurse.
+/// Front doors allow about 100 nested reductions and 64 dimensions.
+pub const MAX_NESTING: usize = 256;
+
+/// The parts of a term, and the term itself, each once and parts first. Does not recurse.
+///
+/// Arena order is already parts first, so it is enough to find what is reachable.
+pub fn parts_first(terms: &Terms, root: TermId) -> Vec<TermId> {
+    let mut seen = HashSet::from([root]);
+    let mut order = vec![root];
+    let mut at = 0;
+    while let Some(&id) = order.get(at) {
+        order.extend(terms.get(id).parts().into_iter().filter(|&part| seen.insert(part)));
+        at += 1;
+    }
+    order.sort_unstable();
+    order
+}
+
+/// Whether a term is an element of a buffer, and which: a selection from a reference with all indices.
+pub fn as_element(terms: &Terms, id: TermId) -> Option<(Name, &TensorType, &[Ix])> {
+    match terms.get(id) {
+        Term::Ref(name, ty) if ty.is_scalar() => Some((*name, ty, &[])),
+        Term::Select(tensor, indices) => match terms.get(*tensor) {
+            Term::Ref(name, ty) if ty.rank() == indices.len() => Some((*name, ty, indices)),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,272 @@
+//! Loop programs from text: the inverse of printing.
+//!
+//! ```text
+//! program   := "loops" NAME ("size" NAME ("," NAME)*)? ("where" cond ("," cond)*)?
+//!              ("input" NAME ":" type)* ("output" NAME ":" type)* statement*
+//! statement := "nest" NAME | "alloc" NAME ":" type | "free" NAME
+//!            | "for" NAME "in" ix ".." ix block
+//!            | "if" cond block ("else" block)?
+//!            | "local" NAME ":" ELEM ("=" expr)?
+//!            | NAME ("[" ix ("," ix)* "]")? sign expr
+//! block     := "{" statement* "}"
+//! sign      := "=" | "+=" | "*=" | "min" "=" | "max" "=" | "and" "=" | "or" "="
+//! type      := ELEM "[" (ix ("," ix)*)? "]"
+//! ```
+//!
+//! `ix` and `cond` are those of `certen-index`, `expr` is Core's. Syntax errors have code E0103, everything else E0702.
+//! Guarantees: what was read is well-typed in its scope; [`verify`](crate::verify) checks the rest.
+
+use std::collections::{HashMap, HashSet};
+
+use certen_core::{ElemType, Parameter, Range, ReduceOp, TensorType, TermId, TermParser, Terms};
+use certen_index::{Facts, Ix, parse_cond, parse_ix};
+use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Sources, Span, TokenKind, lex};
+
+use crate::ir::{LoopProgram, MAX_NESTING, Stmt, Target};
+
+/// Reads a loop program.
+///
+/// # Errors
+/// What the lexer found, and the first mistake after that.
+pub fn parse_loops(sources: &Sources, file: FileId) -> Result<LoopProgram, Diagnostics> {
+    let Some(source) = sources.get(file) else {
+        return Err(Diagnostic::error(Code::E0603, None, "there is no such source").into());
+    };
+    let mut diagnostics = Diagnostics::new();
+    let tokens = lex(source, file, &mut diagnostics);
+    match Parser::program(Cursor::new(&tokens)) {
+        Ok(program) if !diagnostics.has_errors() => Ok(program),
+        Ok(_) => Err(diagnostics),
+        Err(error) => {
+            diagnostics.push(error);
+            Err(diagnostics)
+        }
+    }
+}
+
+type Parsed<T> = Result<T, Diagnostic>;
+
+struct Parser<'a> {
+    cursor: Cursor<'a>,
+    terms: Terms,
+    indices: HashSet<Name>,
+    /// Buffers and locals.
+    tensors: HashMap<Name, TensorType>,
+    locals: HashSet<Name>,
+}
+
+fn ill_formed(span: Span, message: String) -> Diagnostic {
+    Diagnostic::error(Code::E0702, span, message)
+}
+
+impl Parser<'_> {
+    fn program(cursor: Cursor<'_>) -> Parsed<LoopProgram> {
+        let mut parser = Parser {
+            cursor,
+            terms: Terms::default(),
+            indices: HashSet::new(),
+            tensors: HashMap::new(),
+            locals: HashSet::new(),
+        };
+        parser.cursor.expect_word("loops")?;
+        let (name, _) = parser.cursor.expect_name("the program's name")?;
+        let (mut sizes, mut facts) = (Vec::new(), Vec::new());
+        if parser.begins("size") {
+            parser.separated(|parser| {
+                let (size, span) = parser.cursor.expect_name("a size")?;
+                parser.free(size, span)?;
+                parser.indices.insert(size);
+                Ok(sizes.push(size))
+            })?;
+        }
+        if parser.begins("where") {
+            parser.separated(|parser| Ok(facts.push(parse_cond(&mut parser.cursor)?)))?;
+        }
+        let mut known = Facts::new();
+        facts.iter().for_each(|fact| known.assume(fact.clone()));
+        parser.terms = Terms::new(known);
+        let (inputs, outputs) = (parser.parameters("input")?, parser.parameters("output")?);
+        let body = parser.block(0)?;
+        if !parser.cursor.at_end() {
+            return Err(parser.cursor.expected("a statement"));
+        }
+        Ok(LoopProgram { name, sizes, facts, inputs, outputs, body, terms: parser.terms })
+    }
+
+    fn parameters(&mut self, word: &str) -> Parsed<Vec<Parameter>> {
+        let mut parameters = Vec::new();
+        while self.begins(word) {
+            let (name, span) = self.cursor.expect_name("a name")?;
+            let ty = self.tensor_type()?;
+            self.declare(name, span, ty.clone())?;
+            parameters.push(Parameter { name, ty });
+        }
+        Ok(parameters)
+    }
+
+    /// Takes a word that begins a declaration or statement; the same word may be the target of an assignment.
+    fn begins(&mut self, word: &str) -> bool {
+        !self.is_assignment() && self.cursor.eat_word(word)
+    }
+
+    fn is_assignment(&self) -> bool {
+        let (next, after) = (self.cursor.peek_at(1), self.cursor.peek_at(2));
+        ["[", "=", "+=", "*="].iter().any(|punct| next.is(punct))
+            || (matches!(next.word(), Some("min" | "max" | "and" | "or")) && after.is("="))
+    }
+
+    fn separated(&mut self, mut one: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
+        one(self)?;
+        while self.cursor.eat(",") {
+            one(self)?;
+        }
+        Ok(())
+    }
+
+    /// `[` indices `]`
+    fn indices(&mut self) -> Parsed<Vec<Ix>> {
+        self.cursor.expect("[")?;
+        let mut indices = Vec::new();
+        if !self.cursor.peek().is("]") {
+            self.separated(|parser| Ok(indices.push(parse_ix(&mut parser.cursor)?)))?;
+        }
+        self.cursor.expect("]")?;
+        Ok(indices)
+    }
+
+    /// `:` and an element type.
+    fn elem_type(&mut self) -> Parsed<ElemType> {
+        self.cursor.expect(":")?;
+        let elem = self.cursor.peek().word().and_then(|word| word.parse().ok());
+        let elem = elem.ok_or_else(|| self.cursor.expected("an element type such as `f64`"))?;
+        self.cursor.next();
+        Ok(elem)
+    }
+
+    fn tensor_type(&mut self) -> Parsed<TensorType> {
+        let elem = self.elem_type()?;
+        Ok(TensorType::new(elem, self.indices()?))
+    }
+
+    fn free(&self, name: Name, span: Span) -> Parsed<()> {
+        match self.indices.contains(&name) || self.tensors.contains_key(&name) {
+            true => Err(ill_formed(span, format!("{name} is already in scope"))),
+            false => Ok(()),
+        }
+    }
+
+    fn declare(&mut self, name: Name, span: Span, ty: TensorType) -> Parsed<()> {
+        self.free(name, span)?;
+        self.tensors.insert(name, ty);
+        Ok(())
+    }
+
+    /// A Core expression in the scope that is open.
+    fn value(&mut self) -> Parsed<TermId> {
+        let (tensors, indices) = (&self.tensors, &self.indices);
+        let (tensor, index) = (|name| tensors.get(&name).cloned(), |name| indices.contains(&name));
+        let parsed = TermParser::new(&mut self.terms, &tensor, &index).parse(&mut self.cursor);
+        parsed.map_err(|error| match error.code {
+            Code::E0701 => Diagnostic { code: Code::E0702, ..error },
+            _ => error,
+        })
+    }
+
+    fn braces(&mut self, depth: usize) -> Parsed<Vec<Stmt>> {
+        let open = self.cursor.expect("{")?;
+        if depth >= MAX_NESTING {
+            return Err(ill_formed(open.span, format!("more than {MAX_NESTING} blocks inside each other")));
+        }
+        let block = self.block(depth + 1)?;
+        self.cursor.expect("}")?;
+        Ok(block)
+    }
+
+    /// Statements up to `}` or the end.
+    fn block(&mut self, depth: usize) -> Parsed<Vec<Stmt>> {
+        let (mut block, mut declared) = (Vec::new(), Vec::new());
+        while matches!(self.cursor.peek().kind, TokenKind::Name(_)) {
+            let stmt = self.statement(depth)?;
+            if let Stmt::Alloc(name, _) | Stmt::Local { name, .. } = &stmt {
+                declared.push(*name);
+            }
+            block.push(stmt);
+        }
+        for name in declared {
+            self.tensors.remove(&name);
+            self.locals.remove(&name);
+        }
+        Ok(block)
+    }
+
+    fn statement(&mut self, depth: usize) -> Parsed<Stmt> {
+        let name = |parser: &mut Self| parser.cursor.expect_name("a name");
+        if self.begins("nest") {
+            return Ok(Stmt::Nest(name(self)?.0));
+        }
+        if self.begins("free") {
+            return Ok(Stmt::Free(name(self)?.0));
+        }
+        if self.begins("alloc") {
+            let (name, span) = name(self)?;
+            let ty = self.tensor_type()?;
+            self.declare(name, span, ty.clone())?;
+            return Ok(Stmt::Alloc(name, ty));
+        }
+        if self.begins("local") {
+            let (name, span) = name(self)?;
+            let elem = self.elem_type()?;
+            let init = if self.cursor.eat("=") { Some(self.value()?) } else { None };
+            self.declare(name, span, TensorType::scalar(elem))?;
+            self.locals.insert(name);
+            return Ok(Stmt::Local { name, elem, init });
+        }
+        if self.begins("for") {
+            let (index, span) = name(self)?;
+            self.free(index, span)?;
+            self.cursor.expect_word("in")?;
+            let lo = parse_ix(&mut self.cursor)?;
+            self.cursor.expect("..")?;
+            let hi = parse_ix(&mut self.cursor)?;
+            self.indices.insert(index);
+            let body = self.braces(depth)?;
+            self.indices.remove(&index);
+            return Ok(Stmt::For { index, range: Range { lo, hi }, body });
+        }
+        if self.begins("if") {
+            let cond = parse_cond(&mut self.cursor)?;
+            let then = self.braces(depth)?;
+            let otherwise = if self.begins("else") { self.braces(depth)? } else { Vec::new() };
+            return Ok(Stmt::If { cond, then, otherwise });
+        }
+        self.assignment()
+    }
+
+    fn assignment(&mut self) -> Parsed<Stmt> {
+        let (name, span) = self.cursor.expect_name("a statement")?;
+        if !self.tensors.contains_key(&name) {
+            return Err(ill_formed(span, format!("{name} is no local or buffer in scope")));
+        }
+        let indices = if self.cursor.peek().is("[") { self.indices()? } else { Vec::new() };
+        let target = if self.locals.contains(&name) && indices.is_empty() {
+            Target::Local(name)
+        } else {
+            Target::Element(name, indices.into())
+        };
+        let op = match (self.cursor.peek().kind, self.cursor.peek().word()) {
+            (TokenKind::Punct("="), _) => None,
+            (TokenKind::Punct("+="), _) => Some(ReduceOp::Sum),
+            (TokenKind::Punct("*="), _) => Some(ReduceOp::Prod),
+            (_, Some("min")) => Some(ReduceOp::Min),
+            (_, Some("max")) => Some(ReduceOp::Max),
+            (_, Some("and")) => Some(ReduceOp::All),
+            (_, Some("or")) => Some(ReduceOp::Any),
+            _ => return Err(self.cursor.expected("`=`")),
+        };
+        let sign = self.cursor.next();
+        if sign.word().is_some() {
+            self.cursor.expect("=")?;
+        }
+        Ok(Stmt::Assign { target, op, value: self.value()? })
+    }
+}

@@ -1,0 +1,385 @@
+//! The verifier: what every loop program must satisfy before it is run or printed as C.
+//!
+//! - Names are in scope and hide nothing; buffers are used with their rank and element type; values are scalar terms.
+//! - Inputs are never written, every output is; a local is assigned before it is read, on every path; a buffer that is
+//!   allocated in a block is freed in it, once, and not used afterwards.
+//! - **Bounds**: every index of every access is shown to be inside its buffer, for all sizes, from the ranges of the
+//!   loops and the conditions around it and the facts about sizes.
+//!
+//! One walk over the body. Most accesses are a loop's own index into the size that the loop runs to, and are accepted
+//! by looking; for the others the facts of the scope are collected once, and what was shown is remembered.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId};
+use certen_index::{Cond, Facts, Ix, Verdict};
+use certen_syntax::{Code, Diagnostic, Name};
+
+use crate::ir::{LoopProgram, MAX_NESTING, Stmt, Target, as_element, parts_first};
+
+/// What is wrong with a program, in order; nothing if it is well-formed. Every error has code E0702.
+pub fn verify(program: &LoopProgram) -> Vec<Diagnostic> {
+    let mut facts = Facts::new();
+    program.facts.iter().for_each(|fact| facts.assume(fact.clone()));
+    let mut verifier = Verifier {
+        program,
+        things: HashMap::new(),
+        assigned: Assigned::default(),
+        written: HashSet::new(),
+        scopes: vec![Scope { assumed: Vec::new(), facts: Some(facts), shown: HashSet::new() }],
+        errors: Vec::new(),
+    };
+    verifier.interface();
+    verifier.block(&program.body, 0);
+    for output in &program.outputs {
+        if !verifier.written.contains(&output.name) {
+            verifier.error(format!("the output {} is never written", output.name));
+        }
+    }
+    verifier.errors
+}
+
+/// What a name stands for.
+#[derive(Clone)]
+enum Thing<'a> {
+    Size,
+    Index(&'a Range),
+    Local(ElemType),
+    Buffer { ty: &'a TensorType, kind: Kind },
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Input,
+    Output,
+    /// Allocated in a block at this depth.
+    Own(usize),
+    Freed,
+}
+
+/// What holds in a block.
+struct Scope {
+    /// Beyond what holds around it.
+    assumed: Vec<Cond>,
+    /// All that holds, once it was needed.
+    facts: Option<Facts>,
+    /// Indices and sizes that were shown to fit.
+    shown: HashSet<(Ix, Ix)>,
+}
+
+/// The locals that have a value here, with a log so that a branch can be undone.
+#[derive(Default)]
+struct Assigned {
+    now: HashSet<Name>,
+    log: Vec<Name>,
+}
+
+impl Assigned {
+    fn add(&mut self, name: Name) {
+        if self.now.insert(name) {
+            self.log.push(name);
+        }
+    }
+
+    /// Forgets what was added since the log had this length.
+    fn undo(&mut self, mark: usize) -> Vec<Name> {
+        let undone = self.log.split_off(mark);
+        undone.iter().for_each(|name| {
+            self.now.remove(name);
+        });
+        undone
+    }
+}
+
+struct Verifier<'a> {
+    program: &'a LoopProgram,
+    things: HashMap<Name, Thing<'a>>,
+    assigned: Assigned,
+    written: HashSet<Name>,
+    scopes: Vec<Scope>,
+    errors: Vec<Diagnostic>,
+}
+
+impl<'a> Verifier<'a> {
+    fn error(&mut self, message: String) {
+        self.errors.push(Diagnostic::error(Code::E0702, None, message));
+    }
+
+    fn interface(&mut self) {
+        let program = self.program;
+        for size in &program.sizes {
+            self.declare(*size, Thing::Size);
+        }
+        for fact in &program.facts {
+            self.cond(fact);
+        }
+        for (parameters, kind) in [(&program.inputs, Kind::Input), (&program.outputs, Kind::Output)] {
+            for parameter in parameters {
+                self.shape(&parameter.ty);
+                self.declare(parameter.name, Thing::Buffer { ty: &parameter.ty, kind });
+            }
+        }
+    }
+
+    /// Brings a name into scope; false if it would hide another one.
+    fn declare(&mut self, name: Name, thing: Thing<'a>) -> bool {
+        if self.things.contains_key(&name) {
+            self.error(format!("{name} is already in scope"));
+            return false;
+        }
+        self.things.insert(name, thing);
+        true
+    }
+
+    fn names(&mut self, names: BTreeSet<Name>) {
+        for name in names {
+            if !matches!(self.things.get(&name), Some(Thing::Size | Thing::Index(_))) {
+                self.error(format!("the size or index {name} is not in scope"));
+            }
+        }
+    }
+
+    fn ix(&mut self, ix: &Ix) {
+        if ix.as_constant().is_some() {
+            return;
+        }
+        let mut names = BTreeSet::new();
+        ix.collect_names(&mut names);
+        self.names(names);
+    }
+
+    fn cond(&mut self, cond: &Cond) {
+        let mut names = BTreeSet::new();
+        cond.collect_names(&mut names);
+        self.names(names);
+    }
+
+    fn shape(&mut self, ty: &TensorType) {
+        ty.shape.iter().for_each(|size| self.ix(size));
+    }
+
+    /// Statements of a block, under facts that hold in it, with an index that is declared in it.
+    fn inner(&mut self, assumed: Vec<Cond>, index: Option<(Name, &'a Range)>, body: &'a [Stmt], depth: usize) {
+        self.scopes.push(Scope { assumed, facts: None, shown: HashSet::new() });
+        let declared = index.filter(|(name, range)| self.declare(*name, Thing::Index(range)));
+        self.block(body, depth + 1);
+        if let Some((name, _)) = declared {
+            self.things.remove(&name);
+        }
+        self.scopes.pop();
+    }
+
+    fn block(&mut self, block: &'a [Stmt], depth: usize) {
+        if depth > MAX_NESTING {
+            return self.error(format!("more than {MAX_NESTING} blocks inside each other"));
+        }
+        let (mut declared, mark) = (Vec::new(), self.assigned.log.len());
+        for stmt in block {
+            match stmt {
+                Stmt::Nest(name) => {
+                    if !matches!(self.things.get(name), Some(Thing::Buffer { .. })) {
+                        self.error(format!("a nest for {name}, which is not a buffer in scope"));
+                    }
+                }
+                Stmt::Alloc(name, ty) => {
+                    self.shape(ty);
+                    if self.declare(*name, Thing::Buffer { ty, kind: Kind::Own(depth) }) {
+                        declared.push(*name);
+                    }
+                }
+                Stmt::Free(name) => match self.things.get_mut(name) {
+                    Some(Thing::Buffer { kind, .. }) if *kind == Kind::Own(depth) => *kind = Kind::Freed,
+                    Some(Thing::Buffer { kind: Kind::Freed, .. }) => self.error(format!("{name} is freed twice")),
+                    _ => self.error(format!("{name} is freed, but was not allocated in this block")),
+                },
+                Stmt::For { index, range, body } => {
+                    self.ix(&range.lo);
+                    self.ix(&range.hi);
+                    let mark = self.assigned.log.len();
+                    let i = Ix::var(*index);
+                    let bounds = [Cond::le(&range.lo, &i), Cond::lt(&i, &range.hi)];
+                    self.inner(bounds.into_iter().flatten().collect(), Some((*index, range)), body, depth);
+                    // What the body assigns has a value afterwards if the body runs at all.
+                    if self.assigned.log.len() > mark && !self.runs(range) {
+                        self.assigned.undo(mark);
+                    }
+                }
+                Stmt::If { cond, then, otherwise } => {
+                    self.cond(cond);
+                    let mark = self.assigned.log.len();
+                    self.inner(vec![cond.clone()], None, then, depth);
+                    let accepted = self.assigned.undo(mark);
+                    self.inner(cond.not().into_iter().collect(), None, otherwise, depth);
+                    let refused: HashSet<Name> = self.assigned.undo(mark).into_iter().collect();
+                    accepted.into_iter().filter(|name| refused.contains(name)).for_each(|name| self.assigned.add(name));
+                }
+                Stmt::Local { name, elem, init } => {
+                    if let Some(value) = init {
+                        self.value(*value, *elem, &format!("the local {name}"));
+                    }
+                    if self.declare(*name, Thing::Local(*elem)) {
+                        declared.push(*name);
+                        if init.is_some() {
+                            self.assigned.add(*name);
+                        }
+                    }
+                }
+                Stmt::Assign { target, op, value } => self.assignment(target, *op, *value),
+            }
+        }
+        for name in declared {
+            if let Some(Thing::Buffer { kind: Kind::Own(_), .. }) = self.things.remove(&name) {
+                self.error(format!("the buffer {name} is not freed in its block"));
+            }
+        }
+        // Locals of the block end with it.
+        for name in self.assigned.undo(mark) {
+            if self.things.contains_key(&name) {
+                self.assigned.add(name);
+            }
+        }
+    }
+
+    fn assignment(&mut self, target: &Target, op: Option<ReduceOp>, value: TermId) {
+        let elem = match (target, self.things.get(&target.name()).cloned()) {
+            (Target::Local(name), Some(Thing::Local(elem))) => {
+                if op.is_some() && !self.assigned.now.contains(name) {
+                    self.error(format!("{name} may be read before it is assigned"));
+                }
+                elem
+            }
+            (Target::Element(name, indices), Some(Thing::Buffer { ty, kind })) => {
+                match kind {
+                    Kind::Input => self.error(format!("the input {name} is written")),
+                    Kind::Freed => self.error(format!("{name} is used after it was freed")),
+                    Kind::Output | Kind::Own(_) => {}
+                }
+                self.written.insert(*name);
+                self.access(*name, ty, indices);
+                ty.elem
+            }
+            _ => return self.error(format!("{target} cannot be assigned: no such local or buffer in scope")),
+        };
+        if op.is_some_and(|op| op.combine().result(elem) != Some(elem)) {
+            self.error(format!("{target} of type {elem} cannot be combined in this way"));
+        }
+        self.value(value, elem, &target.to_string());
+        if let Target::Local(name) = target {
+            self.assigned.add(*name);
+        }
+    }
+
+    /// A value: in the scalar subset, of names in scope, of the wanted type.
+    fn value(&mut self, root: TermId, elem: ElemType, wanted_by: &str) {
+        let terms = &self.program.terms;
+        if *terms.ty(root) != TensorType::scalar(elem) {
+            self.error(format!("{wanted_by} has type {elem}, its value {}", terms.ty(root)));
+        }
+        for id in parts_first(terms, root) {
+            match terms.get(id) {
+                Term::Ref(_, ty) if !ty.is_scalar() && id != root => {}
+                Term::Ref(..) | Term::Select(..) => match as_element(terms, id) {
+                    Some((name, ty, indices)) => self.read(name, ty, indices),
+                    None => self.error(format!("the value of {wanted_by} is not a scalar")),
+                },
+                Term::Index(ix, _) => self.ix(ix),
+                Term::Literal(..)
+                | Term::Undefined(_)
+                | Term::Unary(..)
+                | Term::Binary(..)
+                | Term::Choose(..)
+                | Term::Cast(..) => {}
+                _ => self.error(format!("the value of {wanted_by} is not made of scalar operations")),
+            }
+        }
+    }
+
+    fn read(&mut self, name: Name, ty: &TensorType, indices: &[Ix]) {
+        match self.things.get(&name) {
+            Some(Thing::Local(elem)) => {
+                if *ty != TensorType::scalar(*elem) {
+                    self.error(format!("the local {name} is used as {ty}"));
+                }
+                if !self.assigned.now.contains(&name) {
+                    self.error(format!("{name} may be read before it is assigned"));
+                }
+            }
+            Some(Thing::Buffer { ty: declared, kind }) => {
+                let (declared, freed) = (*declared, *kind == Kind::Freed);
+                if freed {
+                    self.error(format!("{name} is used after it was freed"));
+                }
+                if declared != ty {
+                    self.error(format!("the buffer {name} is {declared}, but is used as {ty}"));
+                }
+                self.access(name, declared, indices);
+            }
+            _ => self.error(format!("{name} is read, but is no local or buffer in scope")),
+        }
+    }
+
+    /// An access of a buffer: one index per dimension, each in bounds.
+    fn access(&mut self, name: Name, ty: &TensorType, indices: &[Ix]) {
+        if indices.len() != ty.rank() {
+            return self.error(format!("{name} has {} dimensions, but {} indices are given", ty.rank(), indices.len()));
+        }
+        for (index, size) in indices.iter().zip(ty.shape.iter()) {
+            self.ix(index);
+            self.in_bounds(name, index, size);
+        }
+    }
+
+    fn in_bounds(&mut self, name: Name, index: &Ix, size: &Ix) {
+        // A loop's own index, into the size that the loop runs to.
+        if let Some(Thing::Index(range)) = index.as_var().and_then(|name| self.things.get(&name))
+            && range.hi == *size
+            && range.lo.as_constant().is_some_and(|lo| lo >= 0)
+        {
+            return;
+        }
+        let (Ok(low), Ok(high)) = (Cond::le(&Ix::from(0), index), Cond::lt(index, size)) else {
+            return self.error(format!("the index {index} of {name} is too complex"));
+        };
+        let goal = low.and(high);
+        if goal.is_always() {
+            return;
+        }
+        let pair = (index.clone(), size.clone());
+        if self.scopes.iter().any(|scope| scope.shown.contains(&pair)) {
+            return;
+        }
+        let verdict = self.facts().prove(&goal);
+        if verdict != Verdict::Yes {
+            let message = format!("the index {index} of {name} is not shown to be in 0..{size}");
+            let error = Diagnostic::error(Code::E0702, None, message);
+            self.errors.push(match verdict {
+                Verdict::No(example) => error.note(format!("it is not for {example}")),
+                _ => error,
+            });
+        }
+        // An access that fails is reported once per scope.
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.shown.insert(pair);
+        }
+    }
+
+    /// Whether a loop over a range runs at least once.
+    fn runs(&mut self, range: &Range) -> bool {
+        Cond::lt(&range.lo, &range.hi).is_ok_and(|goal| goal.is_always() || self.facts().prove(&goal) == Verdict::Yes)
+    }
+
+    /// All that holds in the innermost scope.
+    fn facts(&mut self) -> &Facts {
+        let last = self.scopes.len() - 1;
+        if self.scopes[last].facts.is_none() {
+            // The outermost scope always has its facts.
+            let known = self.scopes.iter().rposition(|scope| scope.facts.is_some()).unwrap_or(0);
+            let mut facts = self.scopes[known].facts.clone().unwrap_or_default();
+            for scope in &self.scopes[known + 1..] {
+                scope.assumed.iter().for_each(|fact| facts.assume(fact.clone()));
+            }
+            self.scopes[last].facts = Some(facts);
+        }
+        self.scopes[last].facts.get_or_insert_default()
+    }
+}

@@ -1,0 +1,276 @@
+//! Lowered programs verify, print and read back, and compute what the reference evaluator does.
+
+use certen_core::domain::{Field, Machine, Partial, Scalar};
+use certen_core::{Domain, ElemType, Evaluator, Literal, Program, Tensor, Unary, parse_program};
+use certen_loops::{Interpreter, LoopProgram, lower, parse_loops, verify};
+use certen_syntax::{Code, Diagnostics, Name, Sources};
+
+fn core(text: &str) -> Program {
+    let mut sources = Sources::new();
+    let file = sources.add("t.core", text);
+    parse_program(&sources, file).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
+}
+
+fn loops(text: &str) -> Result<LoopProgram, Diagnostics> {
+    let mut sources = Sources::new();
+    let file = sources.add("t.loops", text);
+    parse_loops(&sources, file)
+}
+
+/// Different numbers for every input and element, some negative, as many as the sizes 3, 4, 5, … of the program need.
+fn inputs<D: Domain>(domain: &D, program: &Program) -> (Vec<(Name, i64)>, Vec<(Name, Tensor<D::Value>)>) {
+    let sizes: Vec<(Name, i64)> = program.sizes.iter().copied().zip(3..).collect();
+    let size = |name| sizes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
+    let mut next = 0;
+    let mut tensors = Vec::new();
+    for input in &program.inputs {
+        let shape: Vec<usize> = input.ty.shape.iter().map(|ix| ix.eval(&size).unwrap() as usize).collect();
+        let value = |_| {
+            next = (next * 7 + 5) % 23;
+            let literal = match input.ty.elem {
+                ElemType::Bool => Literal::Bool(next % 3 != 0),
+                elem => Literal::whole(next, elem),
+            };
+            let value = domain.literal(literal, input.ty.elem)?;
+            if next % 4 == 0 && input.ty.elem.has_arithmetic() {
+                return domain.unary(Unary::Neg, input.ty.elem, &value);
+            }
+            Ok(value)
+        };
+        tensors.push((input.name, Tensor::from_fn(shape, value).unwrap().unwrap()));
+    }
+    (sizes, tensors)
+}
+
+fn agree<D: Domain>(domain: &D, program: &Program, lowered: &LoopProgram) {
+    let (sizes, tensors) = inputs(domain, program);
+    let expected = Evaluator::new(program, domain, sizes.clone(), tensors.clone()).unwrap().run().unwrap();
+    let actual = Interpreter::new(lowered, domain, sizes, tensors).unwrap().run();
+    let actual = actual.unwrap_or_else(|error| panic!("{error}\n{lowered}"));
+    let values = |outputs: Vec<(Name, Tensor<D::Value>)>| outputs.into_iter().map(|(_, t)| t).collect::<Vec<_>>();
+    assert_eq!(values(expected), values(actual), "{lowered}");
+}
+
+/// Lowers a program, and checks everything that holds of all lowered programs.
+fn check(text: &str) -> LoopProgram {
+    let program = core(text);
+    let lowered = lower(&program).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+    let errors = verify(&lowered);
+    assert!(errors.is_empty(), "{errors:?}\n{lowered}");
+    let printed = lowered.to_string();
+    let again = loops(&printed).unwrap_or_else(|errors| panic!("{errors:?}\n{printed}"));
+    assert_eq!(again.to_string(), printed);
+    assert!(verify(&again).is_empty());
+    agree(&Machine, &program, &lowered);
+    agree(&Machine, &program, &again);
+    agree(&Partial(Machine), &program, &lowered);
+    lowered
+}
+
+const MATMUL: &str = "core matmul
+size l, m, n
+where l >= 1, m >= 1, n >= 1
+input A : f64[l, m]
+input B : f64[m, n]
+C = gen i1 in 0..l. gen i2 in 0..n. sum k1 in 0..m. A[i1, k1] * B[k1, i2]
+output C
+";
+
+#[test]
+fn matmul_is_three_loops() {
+    let lowered = check(MATMUL);
+    assert_eq!(
+        lowered.to_string(),
+        "\
+loops matmul
+size l, m, n
+where l >= 1, m >= 1, n >= 1
+input A : f64[l, m]
+input B : f64[m, n]
+output C : f64[l, n]
+nest C
+for i1 in 0..l {
+    for i2 in 0..n {
+        local acc : f64 = 0.0
+        for k1 in 0..m {
+            acc += A[i1, k1] * B[k1, i2]
+        }
+        C[i1, i2] = acc
+    }
+}
+"
+    );
+    agree(&Field { seed: 7 }, &core(MATMUL), &lowered);
+}
+
+/// The body of a program with inputs x : f64[m, n], y : f64[n], s : f64[], b : bool[n], k : i64[m].
+fn with_inputs(body: &str) -> String {
+    let header = "core f\nsize m, n\nwhere m >= 2, n >= 3\ninput x : f64[m, n]\ninput y : f64[n]\ninput s : f64[]\n\
+                  input b : bool[n]\ninput k : i64[m]\n";
+    format!("{header}{body}")
+}
+
+#[test]
+fn programs_compute_what_they_mean() {
+    for body in [
+        // Transposition, slices, whole tensors, scalars.
+        "t = gen i in 0..n. gen j in 0..m. x[j, i]\noutput t\n",
+        "t = x\noutput t\n",
+        "t = x[1]\noutput t\n",
+        "t = gen i in 0..m. x[i]\noutput t\n",
+        "t = s * s + y[2]\noutput t\n",
+        "t = 3.5\noutput t\n",
+        "t = gen i in 0..5. gen j in 0..3. index.f64(2*i - floor_div(j, 2))\noutput t\n",
+        // Ranges that do not begin at zero.
+        "t = gen i in 1..n. y[i] - y[i - 1]\noutput t\n",
+        "t = gen i in 0..n - 2. (gen j in 1..n. y[j] * 2.0)[i + 1]\noutput t\n",
+        // Nested and tensor-valued reductions, conditions on reductions.
+        "t = sum i in 0..m. sum j in 0..n. x[i, j]\noutput t\n",
+        "t = sum i in 0..m. x[i]\noutput t\n",
+        "t = sum i in 0..m. (sum j in 0..n. x[i, j] * y[j]) * (product j in 0..n. y[j])\noutput t\n",
+        "t = gen i in 0..m. sum j in 0..n where j != i && j >= 1. x[i, j]\noutput t\n",
+        "t = sum j in 2..n. y[j - 2]\noutput t\n",
+        "t = gen i in 0..m. (sum j in 0..n. x[i, j]) * (sum j in 0..n. x[i, j])\noutput t\n",
+        "t = all j in 0..n. b[j] || y[j] < 3.0\nu = any j in 0..n. !b[j] && y[j] != y[0]\noutput t\noutput u\n",
+        // Minima and maxima, inside each other too.
+        "t = gen i in 0..m. minimum j in 0..n. x[i, j]\noutput t\n",
+        "t = maximum i in 0..m. x[i]\noutput t\n",
+        "t = minimum i in 0..m. maximum j in 1..n. x[i, j] - s\noutput t\n",
+        "t = maximum i in 4..5. s\noutput t\n",
+        // Guards and conditions, with accesses that are in bounds only under them.
+        "t = gen i in 0..m. gen j in 0..n. guard(j >= 1, x[i, j - 1]) + guard(j < n - 1, x[i, j + 1])\noutput t\n",
+        "t = gen i in 0..n + 2. if i < n then y[i] else if i < n + 1 then s else 1.0\noutput t\n",
+        "t = gen i in 0..m. guard(i >= 1, sum j in 0..n. guard(j >= 1, x[i - 1, j - 1]))\noutput t\n",
+        "t = guard(m == 3, x)\noutput t\n",
+        "t = if 1 < 2 then y else y\noutput t\n",
+        "t = guard(2 < 1, y)\noutput t\n",
+        // Lets: scalars, tensors, inside loops, of the same name twice.
+        "t = let a = gen i in 0..n. y[i] * 2.0 in gen i in 0..m. gen j in 0..n. a[j] + x[i, j]\noutput t\n",
+        "t = gen i in 0..m. let a = sum j in 0..n. x[i, j] in a * a\noutput t\n",
+        "t = gen i in 0..m. let a = gen j in 0..n. x[i, j] * 2.0 in sum j in 0..n. a[j] * a[j]\noutput t\n",
+        "t = gen i in 0..m. (let a = s * 2.0 in a + a) * (let a = s + 1.0 in a * a)\noutput t\n",
+        "t = let a = y in let b2 = a[1] in b2 * s\noutput t\n",
+        // Beta, also where the index that is substituted has the name of a binder further in.
+        "t = gen i in 0..n. (gen j in 0..n. sum k2 in 0..m. x[k2, j])[i]\noutput t\n",
+        "t = gen i in 0..m. sum j in 0..n. (gen a in 0..m. sum c in 0..n. x[a, c] * y[c])[i] * x[i, j]\noutput t\n",
+        "t = (gen i in 0..m. gen j in 0..n. x[i, j] + y[j])[1]\noutput t\n",
+        "t = (gen i in 0..m. x[i])[0][2]\noutput t\n",
+        // Element types and casts.
+        "t = gen i in 0..m. floor_div(k[i], -3) + mod(k[i], 4) * index.i64(i)\noutput t\n",
+        "t = gen i in 0..m. cast.f32(k[i]) / cast.f32(s)\nu = gen i in 0..m. cast.u8(k[i])\noutput t\noutput u\n",
+        "t = gen i in 0..n. select(b[i], sqrt(abs(y[i])), controlled_div(y[i], s))\noutput t\n",
+        // Outputs under two names, of inputs, used later, with the names of inputs.
+        "t = gen i in 0..n. y[i] * 2.0\nu = gen i in 0..n. t[i] + y[i]\noutput t\noutput again = t\noutput u\n",
+        "output z = y\noutput zz = s\n",
+        "t = gen i in 0..n. y[i] * 2.0\noutput y = t\noutput s = s\n",
+        "t = gen i in 0..n. y[i] * 2.0\nu = gen i in 0..n. t[i] * t[i]\nv = gen i in 0..n. u[i] + t[i]\noutput t = v\n",
+        // Names of the user that lowering would choose.
+        "acc = gen i in 0..n. sum acc_1 in 0..m. x[acc_1, i]\ni1 = acc\noutput i1\n",
+        "i = gen j in 0..n. y[j]\nt = gen i2 in 0..n. i[i2]\noutput t\noutput j = i\n",
+        // What nobody needs is left out.
+        "dead = gen i in 0..n. y[i]\nt = y\noutput t\n",
+    ] {
+        check(&with_inputs(body));
+    }
+}
+
+#[test]
+fn what_nobody_needs_is_not_computed_and_buffers_end_with_their_last_use() {
+    let lowered = check(&with_inputs(
+        "dead = gen i in 0..n. y[i]\na = gen i in 0..n. y[i] * 2.0\nc = gen i in 0..n. a[i] + a[0]\n\
+         d = gen i in 0..n. c[i] * 2.0\noutput d\n",
+    ));
+    let order: Vec<String> = lowered
+        .to_string()
+        .lines()
+        .filter(|line| ["alloc", "free", "nest"].iter().any(|word| line.starts_with(word)))
+        .map(String::from)
+        .collect();
+    assert_eq!(
+        order,
+        ["alloc a : f64[n]", "nest a", "alloc c : f64[n]", "nest c", "free a", "nest d", "free c"]
+    );
+}
+
+#[test]
+fn no_access_leaves_its_guard() {
+    let lowered = check(&with_inputs("t = gen j in 0..n. s * guard(j >= 1, y[j - 1])\noutput t\n"));
+    assert!(lowered.to_string().contains(
+        "    local value : f64
+    if j >= 1 {
+        value = y[j - 1]
+    } else {
+        value = 0.0
+    }
+    t[j] = s * value
+"
+    ));
+}
+
+#[test]
+fn what_is_not_lowered_is_said() {
+    for (body, wanted) in [
+        ("t = flatten(x)\noutput t\n", "flatten"),
+        ("t = gen i in 0..m. transpose(x)[0, i]\noutput t\n", "transpose"),
+        ("t = concat(y, y)\noutput t\n", "concat"),
+        ("t = pad_l(1, y)\noutput t\n", "padding"),
+        ("t = trunc_r(1, y)\noutput t\n", "truncation"),
+        ("t = split(2, y)\noutput t\n", "split"),
+        ("t = minimum i in 0..n where i >= 1. y[i]\noutput t\n", "condition"),
+        ("t = minimum i in 2..m. y[i]\noutput t\n", "non-empty"),
+        ("t = iterate 3 times (a = y) then (a = gen i in 0..n. a[i] * 2.0) give a\noutput t\n", "iterate"),
+    ] {
+        let error = lower(&core(&with_inputs(body))).unwrap_err();
+        assert_eq!(error.code, Code::E0703);
+        assert!(error.message.contains(wanted), "{error:?}");
+    }
+}
+
+#[test]
+fn long_sums_and_shared_terms_are_no_burden() {
+    let terms: Vec<String> = (0..100_000).map(|at| format!("y[{}]", at % 3)).collect();
+    let deep = format!("{}y[0]{}", "-(s + ".repeat(100_000), ")".repeat(100_000));
+    for value in [terms.join(" + "), deep] {
+        check(&with_inputs(&format!("t = {value}\noutput t\n")));
+    }
+    let doubled: String = (1..200).map(|at| format!("t{at} = t{0} + t{0}\n", at - 1)).collect();
+    check(&with_inputs(&format!("t0 = s\n{doubled}output t199\n")));
+    // Many reductions in one statement: fresh names are found quickly.
+    let sums: Vec<String> = (0..5_000).map(|at| format!("(sum j in 0..{}. y[0])", at % 100)).collect();
+    check(&with_inputs(&format!("t = {}\noutput t\n", sums.join(" + "))));
+}
+
+#[test]
+fn a_term_that_shares_its_parts_is_lowered_once() {
+    let mut program = core(&with_inputs("t = s + 1.0\noutput t\n"));
+    let mut shared = program.bindings[0].term;
+    for _ in 0..200 {
+        shared = program.terms.add(certen_core::Term::Binary(certen_core::Binary::Add, shared, shared)).unwrap();
+    }
+    program.bindings[0].term = shared;
+    let lowered = lower(&program).unwrap();
+    assert!(verify(&lowered).is_empty());
+    let (sizes, tensors) = inputs(&Machine, &program);
+    let outputs = Interpreter::new(&lowered, &Machine, sizes, tensors).unwrap().run().unwrap();
+    let Scalar::F64(value) = outputs[0].1.data()[0] else { panic!() };
+    assert!(value.is_finite());
+}
+
+#[test]
+fn deep_nests_are_lowered_or_refused() {
+    let nest = |depth: usize| {
+        let sums: String = (0..depth).map(|at| format!("sum a{at} in 0..2. ")).collect();
+        with_inputs(&format!("t = {sums}s\noutput t\n"))
+    };
+    let program = core(&nest(100));
+    let lowered = lower(&program).unwrap();
+    assert!(verify(&lowered).is_empty());
+    assert_eq!(loops(&lowered.to_string()).unwrap().to_string(), lowered.to_string());
+    assert_eq!(lower(&core(&nest(3000))).unwrap_err().code, Code::E0703);
+    // Fuel ends what would take 2^100 steps.
+    let (sizes, tensors) = inputs(&Machine, &program);
+    let run = Interpreter::new(&lowered, &Machine, sizes, tensors).unwrap().with_fuel(100_000).run();
+    assert_eq!(run.unwrap_err().code(), Code::E0501);
+    let minima: String = (0..60).map(|at| format!("minimum a{at} in 0..2. ")).collect();
+    assert_eq!(lower(&core(&with_inputs(&format!("t = {minima}s\noutput t\n")))).unwrap_err().code, Code::E0703);
+}

@@ -1,0 +1,138 @@
+//! What the verifier refuses, and why; what the parser refuses.
+
+use certen_core::domain::{Machine, Partial, Scalar};
+use certen_core::{EvalError, Tensor};
+use certen_loops::{Interpreter, LoopProgram, parse_loops, verify};
+use certen_syntax::{Code, Diagnostics, Sources};
+
+fn parse(text: &str) -> Result<LoopProgram, Diagnostics> {
+    let mut sources = Sources::new();
+    let file = sources.add("t.loops", text);
+    parse_loops(&sources, file)
+}
+
+const HEADER: &str = "loops f\nsize m, n\nwhere n >= 2\ninput x : f64[m, n]\ninput y : f64[n]\noutput z : f64[n]\n";
+
+fn program(body: &str) -> LoopProgram {
+    let text = format!("{HEADER}{body}");
+    parse(&text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
+}
+
+const FILL: &str = "for a in 0..n {\n    z[a] = 0.0\n}\n";
+
+#[test]
+fn well_formed_programs_are_accepted() {
+    for body in [
+        "for i in 0..n {\n z[i] = y[i]\n}\n",
+        "for i in 0..n - 1 {\n z[i] = y[i + 1]\n}\n",
+        "for i in 1..n {\n z[i - 1] = y[i]\n}\n",
+        "z[0] = y[1]\n",
+        "for i in 0..n {\n if i >= 1 {\n z[i] = y[i - 1]\n } else {\n z[i] = 0.0\n }\n}\n",
+        "for i in 0..m {\n if i < n {\n z[i] = y[i]\n }\n}\n",
+        "local a : f64\nfor k in 3..4 {\n a = 1.0\n}\nz[0] = a\n",
+        "local a : f64\nfor k in 0..n {\n a = y[k]\n}\nz[0] = a\n",
+        "local a : f64\nif m < n {\n a = 1.0\n} else {\n a = 2.0\n}\nz[0] = a\n",
+        "alloc t : f64[m]\nfor i in 0..m {\n t[i] = 1.0\n}\nfree t\nz[0] = 1.0\n",
+        "for i in 0..n {\n local a : f64 = 1.0\n z[i] = a\n}\nfor i in 0..n {\n local a : f64 = 2.0\n z[i] = a\n}\n",
+    ] {
+        let program = program(body);
+        let errors = verify(&program);
+        assert!(errors.is_empty(), "{errors:?}\n{body}");
+        let again = parse(&program.to_string()).unwrap();
+        assert_eq!(again.to_string(), program.to_string());
+    }
+}
+
+#[test]
+fn ill_formed_programs_are_refused() {
+    for (body, wanted) in [
+        ("for i in 0..n {\n z[i] = y[i + 1]\n}\n", "the index i + 1 of y is not shown to be in 0..n"),
+        ("for i in 0..n + 1 {\n z[i] = 0.0\n}\n", "the index i of z"),
+        ("for i in 0..n {\n z[i] = y[i - 1]\n}\n", "the index i - 1 of y"),
+        ("z[2] = 0.0\n", "the index 2 of z"),
+        ("for i in 0..n {\n z[i] = x[i, i]\n}\n", "the index i of x is not shown to be in 0..m"),
+        ("y[0] = 1.0\nz[0] = 1.0\n", "the input y is written"),
+        ("nest z\n", "the output z is never written"),
+        ("local a : f64\nz[0] = a\n", "a may be read before it is assigned"),
+        ("local a : f64\na += 1.0\nz[0] = a\n", "a may be read before it is assigned"),
+        ("local a : f64\nfor k in 0..m {\n a = 1.0\n}\nz[0] = a\n", "a may be read before"),
+        ("local a : f64\nif m < n {\n a = 1.0\n}\nz[0] = a\n", "a may be read before"),
+        ("alloc t : f64[3]\nz[0] = 1.0\n", "t is not freed"),
+        ("alloc t : f64[3]\nfree t\nfree t\nz[0] = 1.0\n", "t is freed twice"),
+        ("alloc t : f64[3]\nfree t\nz[0] = t[0]\n", "t is used after it was freed"),
+        ("alloc t : f64[3]\nfree t\nt[0] = 1.0\nz[0] = 1.0\n", "t is used after it was freed"),
+        ("free y\nz[0] = 1.0\n", "y is freed, but was not allocated"),
+        ("alloc t : f64[3]\nif m < n {\n free t\n}\nz[0] = 1.0\n", "t is freed, but was not allocated in this block"),
+        ("z[0, 1] = 1.0\n", "z has 1 dimensions, but 2 indices are given"),
+        ("z[0] = 1\n", "z[0] has type f64, its value i64"),
+        ("z[0] = sum k in 0..n. y[k]\n", "not made of scalar operations"),
+        ("z[0] and= 1.0\n", "cannot be combined"),
+        ("alloc t : f64[q]\nfree t\nz[0] = 1.0\n", "the size or index q is not in scope"),
+        ("nest q\nz[0] = 1.0\n", "a nest for q"),
+    ] {
+        let errors = verify(&program(body));
+        assert!(errors.iter().any(|e| e.message.contains(wanted)), "{errors:?}\n{body}");
+        assert!(errors.iter().all(|e| e.code == Code::E0702));
+    }
+}
+
+#[test]
+fn a_counterexample_is_given() {
+    let errors = verify(&program("for i in 0..n {\n z[i] = y[i + 1]\n}\n"));
+    assert_eq!(errors[0].notes, ["it is not for i = 1, n = 2"]);
+}
+
+#[test]
+fn texts_that_are_no_programs_are_refused() {
+    let deep = format!("{FILL}{}z[0] = 0.0\n{}", "if m < n {\n".repeat(5000), "}\n".repeat(5000));
+    for (body, code) in [
+        ("for i in 0..n {\n", Code::E0103),
+        ("}\n", Code::E0103),
+        ("for i 0..n {}\n", Code::E0103),
+        ("z[0] 1.0\n", Code::E0103),
+        ("z[0] min 1.0\n", Code::E0103),
+        ("local a = 3\n", Code::E0103),
+        ("q = 1.0\n", Code::E0702),
+        ("for n in 0..m {\n}\n", Code::E0702),
+        ("alloc z : f64[2]\n", Code::E0702),
+        ("z[0] = q[0]\n", Code::E0702),
+        (deep.as_str(), Code::E0702),
+    ] {
+        let errors = parse(&format!("{HEADER}{body}")).unwrap_err();
+        assert_eq!(errors.iter().next().unwrap().code, code, "{errors:?}");
+    }
+}
+
+#[test]
+fn words_of_the_language_can_be_names() {
+    let text = "loops loops\nsize size, min\nwhere size >= 1, min >= 1\ninput where : f64[size]\ninput input : f64[]\n\
+                output for : f64[size]\noutput if : f64[]\noutput free : f64[]\n\
+                for k in 0..size {\n    for[k] = where[k]\n}\nif = 1.0\nif min= 2.0\nfree = input\nfree max= 1.0\n";
+    let program = parse(text);
+    // Core's own words need an `@` inside expressions, which the printer writes.
+    let program = program.unwrap();
+    assert_eq!(parse(&program.to_string()).unwrap().to_string(), program.to_string());
+    assert!(verify(&program).is_empty());
+}
+
+fn run<D: certen_core::Domain>(domain: &D, body: &str, value: D::Value) -> Result<Vec<D::Value>, EvalError> {
+    let program = program(body);
+    let inputs = [
+        ("x".into(), Tensor::new(vec![2, 3], vec![value.clone(); 6]).unwrap()),
+        ("y".into(), Tensor::new(vec![3], vec![value; 3]).unwrap()),
+    ];
+    let outputs = Interpreter::new(&program, domain, [("m".into(), 2), ("n".into(), 3)], inputs)?.run()?;
+    Ok(outputs[0].1.data().to_vec())
+}
+
+#[test]
+fn the_interpreter_checks_by_itself() {
+    let one = Scalar::F64(1.0);
+    let outside = run(&Machine, "for i in 0..n {\n z[i] = y[i + 1]\n}\n", one).unwrap_err();
+    assert!(matches!(&outside, EvalError::OutOfBounds(text) if text == "y[3], but its shape is [3]"), "{outside}");
+    assert_eq!(run(&Machine, "z[0] = 1.0\n", one).unwrap_err().code(), Code::E0503);
+    assert_eq!(run(&Machine, "alloc t : f64[3]\nz[0] = t[1]\nfree t\n", one).unwrap_err().code(), Code::E0503);
+    assert_eq!(run(&Machine, "local a : f64\nz[0] = a\n", one).unwrap_err().code(), Code::E0503);
+    let partial = run(&Partial(Machine), "z[1] = 1.0\n", Some(one)).unwrap();
+    assert_eq!(partial, [None, Some(one), None]);
+}

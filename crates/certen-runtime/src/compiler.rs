@@ -1,0 +1,246 @@
+//! The C compiler: which one, with which flags, and what it said.
+//!
+//! Native code is made by the machine's own C compiler: the one that `$CC` names (with arguments, if it has any), else
+//! the first of `cc`, `gcc` and `clang` on the PATH. The flags are fixed but for the features of the processor, which
+//! are detected and named one by one: a bare "native" would mean something else on the next machine, and flags are part
+//! of a cache entry's key.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use crate::RuntimeError;
+
+/// How much of a compiler's messages is kept, in bytes.
+const MAX_STDERR: u64 = 4000;
+
+/// The flags on every machine. Floating-point operations are those of the C text, in its order: nothing is fused,
+/// reassociated or assumed finite. Only errno, which nobody reads, is given up.
+const FLAGS: [&str; 6] = ["-std=c11", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno"];
+
+/// A C compiler that was found and answered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Compiler {
+    /// As it is run: some compilers look at the name they are called by.
+    program: PathBuf,
+    /// Arguments that come with the program: `-m64` in `CC="gcc -m64"`.
+    arguments: Vec<OsString>,
+    real_path: PathBuf,
+    version: String,
+    flags: Vec<&'static str>,
+}
+
+impl Compiler {
+    /// The machine's C compiler. It is looked for once in the life of the process.
+    ///
+    /// # Errors
+    /// [`RuntimeError::NoCompiler`], with what was tried.
+    pub fn find() -> Result<&'static Compiler, RuntimeError> {
+        static FOUND: OnceLock<Result<Compiler, String>> = OnceLock::new();
+        let found = FOUND.get_or_init(|| match env::var_os("CC").filter(|value| !value.is_empty()) {
+            Some(value) => from_variable(&value),
+            None => ["cc", "gcc", "clang"]
+                .into_iter()
+                .find_map(|name| on_path(name).and_then(|path| Compiler::ask(path, Vec::new()).ok()))
+                .ok_or_else(|| "neither `cc` nor `gcc` nor `clang` is on the PATH".to_string()),
+        });
+        found.as_ref().map_err(|tried| RuntimeError::NoCompiler { tried: tried.clone() })
+    }
+
+    /// The C compiler at a path.
+    ///
+    /// # Errors
+    /// [`RuntimeError::NoCompiler`] if there is none.
+    pub fn at(path: impl Into<PathBuf>) -> Result<Compiler, RuntimeError> {
+        Compiler::ask(path.into(), Vec::new()).map_err(|tried| RuntimeError::NoCompiler { tried })
+    }
+
+    /// Asks a program for its version; that it answers is what makes it a compiler.
+    fn ask(program: PathBuf, arguments: Vec<OsString>) -> Result<Compiler, String> {
+        let cannot = |why: String| format!("`{}` cannot be run: {why}", program.display());
+        let real_path = fs::canonicalize(&program).map_err(|error| cannot(error.to_string()))?;
+        let asked = command(&program).args(&arguments).arg("--version").stderr(Stdio::null()).output();
+        let answer = asked.map_err(|error| cannot(error.to_string()))?;
+        if !answer.status.success() {
+            return Err(cannot(format!("asked for its version, it ended with {}", answer.status)));
+        }
+        let version = String::from_utf8_lossy(&answer.stdout).lines().next().unwrap_or_default().to_string();
+        Ok(Compiler { program, arguments, real_path, version, flags: flags() })
+    }
+
+    /// Where it is, links resolved.
+    pub fn real_path(&self) -> &Path {
+        &self.real_path
+    }
+
+    /// The first line that it says about its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The flags that it is called with, the processor's features among them.
+    pub fn flags(&self) -> &[&'static str] {
+        &self.flags
+    }
+
+    /// What comes before the flags on its command line.
+    pub(crate) fn arguments(&self) -> &[OsString] {
+        &self.arguments
+    }
+
+    /// Compiles `kernel.c`, a new file with this text, to `kernel.so`, both in a directory that is only ours. Returns
+    /// the path of the shared object.
+    pub(crate) fn compile(&self, c_text: &str, directory: &Path) -> Result<PathBuf, RuntimeError> {
+        let [source, object, messages] = ["kernel.c", "kernel.so", "messages"].map(|name| directory.join(name));
+        fs::write(&source, c_text).map_err(RuntimeError::io("write", &source))?;
+        // Messages go to a file, not to memory, because there may be any number of them.
+        let stderr = File::create(&messages).map_err(RuntimeError::io("write", &messages))?;
+        let status = command(&self.program)
+            .args(&self.arguments)
+            .args(&self.flags)
+            .arg("-o")
+            .args([&object, &source])
+            .arg("-lm")
+            .env("TMPDIR", directory)
+            .stdout(Stdio::null())
+            .stderr(stderr)
+            .status();
+        let status = status.map_err(|error| RuntimeError::NoCompiler {
+            tried: format!("`{}` cannot be run: {error}", self.program.display()),
+        })?;
+        if !status.success() {
+            let stderr = beginning(&messages).map_err(RuntimeError::io("read", &messages))?;
+            let compiler = self.program.clone();
+            return Err(RuntimeError::CompilerFailed { compiler, status: status.to_string(), stderr });
+        }
+        Ok(object)
+    }
+}
+
+/// A command that cannot wait for input, and speaks English.
+fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null()).env("LC_ALL", "C");
+    command
+}
+
+/// The compiler that the variable CC names: a program, and arguments separated by spaces.
+fn from_variable(value: &OsStr) -> Result<Compiler, String> {
+    // A path with spaces is taken as a whole if it exists.
+    let whole = Path::new(value);
+    let (name, arguments) = if whole.is_file() {
+        (whole.to_path_buf(), Vec::new())
+    } else {
+        let text = value.to_str().ok_or("the variable CC is not UTF-8 text")?;
+        let mut words = text.split_whitespace();
+        (words.next().unwrap_or_default().into(), words.map(OsString::from).collect())
+    };
+    let program = if name.components().count() > 1 { Some(name.clone()) } else { on_path(&name) };
+    let Some(program) = program else {
+        return Err(format!("the variable CC names `{}`, which is not on the PATH", name.display()));
+    };
+    Compiler::ask(program, arguments).map_err(|why| format!("the variable CC names `{}`; {why}", name.display()))
+}
+
+/// Looks for a program in the absolute directories of the PATH.
+fn on_path(name: impl AsRef<Path>) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    let candidates = env::split_paths(&path).filter(|directory| directory.is_absolute());
+    candidates.map(|directory| directory.join(name.as_ref())).find(|file| is_executable(file))
+}
+
+#[cfg(unix)]
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(file: &Path) -> bool {
+    file.is_file()
+}
+
+/// The fixed flags, and one for each feature of this processor that compiled code can profit from.
+fn flags() -> Vec<&'static str> {
+    let mut flags = FLAGS.to_vec();
+    #[cfg(target_arch = "x86_64")]
+    {
+        macro_rules! detect {
+            ($($feature:tt => $flag:literal),*) => {
+                $(if std::is_x86_feature_detected!($feature) { flags.push($flag); })*
+            };
+        }
+        detect! {
+            "sse3" => "-msse3", "ssse3" => "-mssse3", "sse4.1" => "-msse4.1", "sse4.2" => "-msse4.2",
+            "popcnt" => "-mpopcnt", "lzcnt" => "-mlzcnt", "bmi1" => "-mbmi", "bmi2" => "-mbmi2",
+            "avx" => "-mavx", "avx2" => "-mavx2", "fma" => "-mfma",
+            "avx512f" => "-mavx512f", "avx512cd" => "-mavx512cd", "avx512bw" => "-mavx512bw",
+            "avx512dq" => "-mavx512dq", "avx512vl" => "-mavx512vl"
+        }
+    }
+    flags
+}
+
+/// The beginning of a file of messages.
+fn beginning(messages: &Path) -> io::Result<String> {
+    let file = File::open(messages)?;
+    let length = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    file.take(MAX_STDERR).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(match length.saturating_sub(MAX_STDERR) {
+        0 => text.trim_end().to_string(),
+        more => format!("{}\n… and {more} bytes more", text.trim_end()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_has_a_compiler_that_says_who_it_is() -> Result<(), RuntimeError> {
+        let compiler = Compiler::find()?;
+        assert!(compiler.real_path().is_absolute());
+        assert!(!compiler.version().is_empty());
+        assert!(compiler.flags().iter().all(|flag| !flag.contains("native")));
+        assert_eq!(compiler, Compiler::find()?);
+        Ok(())
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_not_a_compiler() {
+        for path in ["/nonexistent/cc", "/dev/null", "/"] {
+            let error = Compiler::at(path).err();
+            assert!(error.is_some_and(|error| error.code() == certen_syntax::Code::E0601), "{path}");
+        }
+        let error = from_variable(OsStr::new("no-such-compiler -O2")).err();
+        assert_eq!(error.as_deref(), Some("the variable CC names `no-such-compiler`, which is not on the PATH"));
+        assert!(from_variable(OsStr::new("  ")).is_err());
+    }
+
+    #[test]
+    fn a_variable_may_hold_arguments() -> Result<(), String> {
+        let compiler = from_variable(OsStr::new("cc -g0 -DX=1"))?;
+        assert_eq!(compiler.arguments(), ["-g0", "-DX=1"]);
+        Ok(())
+    }
+
+    #[test]
+    fn failure_keeps_the_beginning_of_the_messages() -> Result<(), RuntimeError> {
+        let directory = tempfile::tempdir().map_err(RuntimeError::io("create", Path::new("a directory")))?;
+        let text = "int f(void) { return nothing; }\n".repeat(200);
+        match Compiler::find()?.compile(&text, directory.path()) {
+            Err(RuntimeError::CompilerFailed { stderr, .. }) => {
+                assert!(stderr.contains("kernel.c:1"), "{stderr}");
+                assert!(stderr.contains("bytes more") && (stderr.len() as u64) < MAX_STDERR + 100, "{stderr}");
+            }
+            other => panic!("{other:?}"),
+        }
+        Ok(())
+    }
+}

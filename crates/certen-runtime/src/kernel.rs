@@ -1,0 +1,251 @@
+//! Kernels: C text made callable.
+//!
+//! The C text defines, besides whatever it likes,
+//!
+//! ```c
+//! const int32_t certen_abi = 1;
+//! int32_t certen_call(const int64_t *sizes, void *const *buffers);
+//! ```
+//!
+//! `sizes` are the values of the signature's sizes, in order. `buffers` are the inputs, then the outputs: dense, in
+//! row-major order, aligned to 64 bytes, none of them overlapping an output, never null. It returns 0 if all is well, 1
+//! if it could not allocate memory; anything else is a bug.
+//!
+//! Needs: C text that keeps to its [`Signature`], see [`NativeKernel::build`]. Guarantees: nothing is called with
+//! arguments that the signature does not allow, so a kernel whose text was proved in bounds stays in bounds.
+
+use std::error::Error as _;
+use std::ffi::c_void;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use certen_core::TensorType;
+use certen_index::{Cond, Ix};
+use certen_syntax::Name;
+use libloading::Library;
+
+use crate::{Array, ArrayError, Cache, Compiler, RuntimeError};
+
+/// The number of the calling convention that this module describes; `certen_abi` in the C text.
+pub const ABI: i32 = 1;
+
+/// The C type of `certen_call`.
+type Entry = unsafe extern "C" fn(*const i64, *const *mut c_void) -> i32;
+
+/// What a kernel is called with: the names of its sizes, what holds of them, and the types of its tensors in terms of
+/// them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Signature {
+    /// The symbolic sizes, in the order of the call.
+    pub sizes: Vec<Name>,
+    /// The conditions on the sizes under which the kernel was shown to be in bounds.
+    pub facts: Vec<Cond>,
+    /// The tensors that are read.
+    pub inputs: Vec<TensorType>,
+    /// The tensors that are written.
+    pub outputs: Vec<TensorType>,
+}
+
+impl Signature {
+    /// New outputs for a call with these sizes, all zero.
+    ///
+    /// # Errors
+    /// If the sizes do not fit the signature, or there is no memory.
+    pub fn allocate_outputs(&self, sizes: &[i64]) -> Result<Vec<Array>, RuntimeError> {
+        self.check_sizes(sizes)?;
+        let allocate = |(at, ty): (usize, &TensorType)| {
+            let which = || format!("output {}", at + 1);
+            let shape = self.shape(ty, sizes, which)?;
+            Array::zeros(ty.elem, &shape).map_err(|error| RuntimeError::Array { which: which(), error })
+        };
+        self.outputs.iter().enumerate().map(allocate).collect()
+    }
+
+    /// The value of a size in a call.
+    fn value<'a>(&'a self, sizes: &'a [i64]) -> impl Fn(Name) -> Option<i64> + 'a {
+        |name| self.sizes.iter().position(|&size| size == name).and_then(|at| sizes.get(at).copied())
+    }
+
+    /// Whether there are as many sizes as names, and they satisfy the facts.
+    fn check_sizes(&self, sizes: &[i64]) -> Result<(), RuntimeError> {
+        count("sizes", self.sizes.len(), sizes.len())?;
+        for fact in &self.facts {
+            // A condition that cannot be evaluated, because it overflows, was not shown to hold either.
+            if !fact.eval(&self.value(sizes)).unwrap_or(false) {
+                let sizes = self.sizes.iter().copied().zip(sizes.iter().copied()).collect();
+                return Err(RuntimeError::ExcludedSizes { fact: fact.to_string(), sizes });
+            }
+        }
+        Ok(())
+    }
+
+    /// The shape that a type has for these sizes.
+    fn shape(&self, ty: &TensorType, sizes: &[i64], which: impl Fn() -> String) -> Result<Vec<usize>, RuntimeError> {
+        let value = self.value(sizes);
+        let size = |size: &Ix| {
+            let wrong =
+                |why: String| RuntimeError::WrongCall(format!("{}: the type {ty} has no shape: {why}", which()));
+            let found = size.eval(&value).map_err(|error| wrong(error.to_string()))?;
+            usize::try_from(found).map_err(|_| wrong(format!("{size} is {found}")))
+        };
+        ty.shape.iter().map(size).collect()
+    }
+
+    /// Whether an array has this type for these sizes.
+    fn check(
+        &self,
+        ty: &TensorType,
+        sizes: &[i64],
+        array: &Array,
+        which: impl Fn() -> String,
+    ) -> Result<(), RuntimeError> {
+        let wrong = |error| Err(RuntimeError::Array { which: which(), error });
+        if array.elem() != ty.elem {
+            return wrong(ArrayError::Element { expected: ty.elem, found: array.elem() });
+        }
+        let expected = self.shape(ty, sizes, &which)?;
+        if array.shape() != expected {
+            return wrong(ArrayError::Shape { expected, found: array.shape().to_vec() });
+        }
+        Ok(())
+    }
+}
+
+fn count(what: &str, expected: usize, found: usize) -> Result<(), RuntimeError> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(RuntimeError::WrongCall(format!("the kernel is called with {found} {what}, but has {expected}")))
+}
+
+/// A compiled and loaded kernel. It can be called from several threads at once.
+pub struct NativeKernel {
+    signature: Signature,
+    compile_time: Option<Duration>,
+    /// Points into `library`, which is unloaded with the kernel.
+    entry: Entry,
+    _library: Library,
+}
+
+impl NativeKernel {
+    /// Compiles C text with the machine's compiler, or finds it in the user's cache, and loads it.
+    ///
+    /// The text is trusted, as generated code has to be by whoever runs it: this function and [`NativeKernel::call`]
+    /// are safe only for a text that, called as this module describes with arrays that have the signature's types for
+    /// the given sizes, touches no memory but theirs and its own, writes only to outputs, keeps 0 and 1 in those of
+    /// type `bool`, and may be called from several threads at once. The back end generates such texts.
+    ///
+    /// # Errors
+    /// If there is no compiler, if it fails, or if the cache or the compiled code cannot be used.
+    pub fn build(c_text: &str, signature: Signature) -> Result<NativeKernel, RuntimeError> {
+        NativeKernel::build_with(Compiler::find()?, &Cache::default_location()?, c_text, signature)
+    }
+
+    /// As [`NativeKernel::build`], with a compiler and a cache of one's own.
+    ///
+    /// # Errors
+    /// As [`NativeKernel::build`].
+    pub fn build_with(
+        compiler: &Compiler,
+        cache: &Cache,
+        c_text: &str,
+        signature: Signature,
+    ) -> Result<NativeKernel, RuntimeError> {
+        let ((library, entry), compile_time) = cache.load_or_build(compiler, ABI, c_text, load)?;
+        Ok(NativeKernel { signature, compile_time, entry, _library: library })
+    }
+
+    /// How long the C compiler took; none if the cache had the kernel.
+    pub fn compile_time(&self) -> Option<Duration> {
+        self.compile_time
+    }
+
+    /// What it is called with.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// Runs the kernel. Everything is checked against the signature first: how many sizes and arrays there are, the
+    /// facts about the sizes, the element types and the shapes. Outputs need not be zero.
+    ///
+    /// # Errors
+    /// If an argument does not fit the signature (then nothing was run), or if the kernel ran out of memory (then what
+    /// the outputs hold is not specified).
+    pub fn call(&self, sizes: &[i64], inputs: &[&Array], outputs: &mut [Array]) -> Result<(), RuntimeError> {
+        let signature = &self.signature;
+        signature.check_sizes(sizes)?;
+        count("inputs", signature.inputs.len(), inputs.len())?;
+        count("outputs", signature.outputs.len(), outputs.len())?;
+        for (at, (ty, array)) in signature.inputs.iter().zip(inputs).enumerate() {
+            signature.check(ty, sizes, array, || format!("input {}", at + 1))?;
+        }
+        for (at, (ty, array)) in signature.outputs.iter().zip(outputs.iter()).enumerate() {
+            signature.check(ty, sizes, array, || format!("output {}", at + 1))?;
+        }
+
+        let inputs = inputs.iter().map(|array| array.as_ptr().cast_mut().cast());
+        let outputs_mut = outputs.iter_mut().map(|array| array.as_mut_ptr().cast());
+        let buffers: Vec<*mut c_void> = inputs.chain(outputs_mut).collect();
+        // SAFETY: the library is loaded, and the symbol has this type, by the contract of `build`. The pointers are
+        // valid for the arrays that the signature describes, checked above; inputs are only read; outputs are borrowed
+        // mutably, so they overlap neither each other nor inputs.
+        let status = unsafe { (self.entry)(sizes.as_ptr(), buffers.as_ptr()) };
+
+        for (at, array) in outputs.iter_mut().enumerate() {
+            if !array.has_valid_bools() {
+                array.bytes_mut().fill(0);
+                let why = format!("it left a truth value in output {} that is neither 0 nor 1", at + 1);
+                return Err(RuntimeError::BadKernel(why));
+            }
+        }
+        match status {
+            0 => Ok(()),
+            1 => Err(RuntimeError::KernelOutOfMemory),
+            other => Err(RuntimeError::BadKernel(format!("it returned the unknown status {other}"))),
+        }
+    }
+}
+
+impl fmt::Debug for NativeKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NativeKernel { signature, compile_time, .. } = self;
+        f.debug_struct("NativeKernel").field("signature", signature).field("compile_time", compile_time).finish()
+    }
+}
+
+/// Loads a shared object and finds its entry, if it is of this calling convention.
+fn load(path: &Path) -> Result<(Library, Entry), RuntimeError> {
+    // The loader's own words are the source of the error.
+    let bad = |error: libloading::Error| {
+        RuntimeError::BadKernel(error.source().map_or_else(|| error.to_string(), |source| source.to_string()))
+    };
+    let library = open(path).map_err(bad)?;
+    // SAFETY: by the contract of `build` the symbol is an `int32_t` constant.
+    let abi = unsafe { library.get::<*const i32>(b"certen_abi").map_err(bad)?.read() };
+    if abi != ABI {
+        let why = format!("it has the calling convention {abi}, this program has {ABI}");
+        return Err(RuntimeError::BadKernel(why));
+    }
+    // SAFETY: by the contract of `build` the symbol is a function of this type. The copy of the pointer is used only
+    // while the library is loaded: the kernel holds both.
+    let entry = unsafe { *library.get::<Entry>(b"certen_call").map_err(bad)? };
+    Ok((library, entry))
+}
+
+/// Maps a shared object, binding every symbol now: a missing one is an error here, not the end of the process later.
+#[cfg(unix)]
+fn open(path: &Path) -> Result<Library, libloading::Error> {
+    use libloading::os::unix::{Library as Unix, RTLD_LOCAL, RTLD_NOW};
+    // SAFETY: generated code has no constructors; the file is whole, which the cache has made sure of.
+    unsafe { Unix::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map(Library::from)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> Result<Library, libloading::Error> {
+    // SAFETY: as above.
+    unsafe { Library::new(path) }
+}
+
+#[cfg(test)]
+mod tests;

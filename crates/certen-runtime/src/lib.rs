@@ -1,0 +1,28 @@
+//! Running: the last room of the road, where programs meet the machine.
+//!
+//! An [`Array`] is a dense tensor in memory that native code can work on; [`read_npy`], [`read_npz`], [`write_npy`] and
+//! [`write_npz`] bring it from and to files. A [`NativeKernel`] is C text made callable: compiled by the [`Compiler`]
+//! that the machine has, kept in a [`Cache`] on disk, loaded, and called with its arguments checked against its
+//! [`Signature`]. [`available_bytes`] tells what fits in memory before anything is started.
+//!
+//! This is the only crate with `unsafe` code: the allocation behind arrays, and loading and calling kernels. Whatever
+//! the user's files, arrays and environment are, the answer is a value or a [`RuntimeError`]. What is trusted is the C
+//! text: see [`NativeKernel::build`].
+
+mod array;
+mod cache;
+mod compiler;
+mod error;
+mod files;
+mod kernel;
+mod memory;
+mod npy;
+
+pub use array::{Array, ArrayError, Element};
+pub use cache::Cache;
+pub use compiler::Compiler;
+pub use error::RuntimeError;
+pub use files::write_text;
+pub use kernel::{ABI, NativeKernel, Signature};
+pub use memory::available_bytes;
+pub use npy::{NpyError, read_npy, read_npz, write_npy, write_npz};

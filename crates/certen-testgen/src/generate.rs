@@ -1,0 +1,450 @@
+//! Well-typed programs from bytes.
+//!
+//! Expressions are made from the outside in: for a wanted shape, an operation that can have it, then parts of the shapes
+//! that the operation needs. Three measures keep a program small: fuel bounds the number of operations of a statement,
+//! [`STEPS`] the number of elements that its evaluation visits, and [`EXACT`](crate::EXACT) the magnitude of its values.
+
+use std::collections::HashSet;
+
+use arbitrary::{Result, Unstructured};
+use certen_core::ReduceOp;
+use certen_dialects::teil::Mode;
+
+use crate::EXACT;
+use crate::sample::{Declared, Expr, Sample, Size, Symbol, splitmix};
+
+/// How many elements the evaluation of one statement may visit.
+const STEPS: i64 = 4_000;
+
+/// The largest rank of an intermediate tensor.
+const MAX_RANK: usize = 6;
+
+/// The largest rank of an allocation.
+const MAX_DECLARED_RANK: usize = 4;
+
+/// How many tensors are allocated before expressions make do with what there is.
+const TENSORS: usize = 6;
+
+const LITERALS: [i64; 5] = [2, 3, 1, 5, 7];
+
+/// Names of tensors: plain ones, ones that later stages would like to use themselves, and words of other languages.
+pub(crate) const TENSOR_NAMES: [&str; 30] = [
+    "A", "B", "C", "x", "y", "u", "v", "A_1", "A_2", "t1", "t2", "i1", "k1", "acc", "sum", "gen", "let", "A_out", "input",
+    "output", "mode", "core", "int", "double", "restrict", "main", "buffers", "malloc", "in", "index",
+];
+
+/// Names of sizes, likewise.
+pub(crate) const SIZE_NAMES: [&str; 14] =
+    ["n", "m", "k", "l", "h", "i2", "k2", "B_1", "t3", "sizes", "size_t", "for", "then", "NULL"];
+
+impl Sample {
+    /// A well-typed program; never fails, whatever the bytes.
+    pub fn generate(bytes: &[u8]) -> Sample {
+        Sample::from_choices(&mut Unstructured::new(bytes))
+    }
+
+    /// As [`Sample::generate`], leaving the bytes that it does not need.
+    pub fn from_choices(choices: &mut Unstructured<'_>) -> Sample {
+        let mode = if chance(choices, 1, 3).unwrap_or(false) { Mode::Core } else { Mode::Full };
+        Sample::in_mode(mode, choices)
+    }
+
+    /// As [`Sample::from_choices`], in the given language.
+    pub fn in_mode(mode: Mode, choices: &mut Unstructured<'_>) -> Sample {
+        Generator::of_program(mode, choices).sample
+    }
+}
+
+impl<'a, 'b> Generator<'a, 'b> {
+    /// A generator that has just made a program.
+    pub(crate) fn of_program(mode: Mode, choices: &'a mut Unstructured<'b>) -> Self {
+        let sample = Sample {
+            mode,
+            symbols: Vec::new(),
+            tensors: Vec::new(),
+            wheres: Vec::new(),
+            wheres_at: 0,
+            stmts: Vec::new(),
+            seed: 0,
+        };
+        let mut generator = Generator { choices, sample, pool: Vec::new(), tensor_names: TENSOR_NAMES.to_vec() };
+        // Choices fail only where there is nothing to choose from, which does not happen.
+        generator.program().expect("something to choose from");
+        generator
+    }
+}
+
+/// True in `times` of `of` cases; false where the bytes have ended.
+pub(crate) fn chance(choices: &mut Unstructured<'_>, times: u8, of: u8) -> Result<bool> {
+    Ok(choices.int_in_range(0..=of - 1)? >= of - times)
+}
+
+/// A generator in the middle of a program. Mistakes use it to extend a program with more well-typed parts.
+pub(crate) struct Generator<'a, 'b> {
+    pub choices: &'a mut Unstructured<'b>,
+    pub sample: Sample,
+    /// The sizes that dimensions have.
+    pub pool: Vec<Size>,
+    pub tensor_names: Vec<&'static str>,
+}
+
+/// The operations with which an expression of a wanted shape can begin.
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Leaf,
+    Add,
+    Mul,
+    ScalarMul,
+    Prod,
+    Red(usize, Size),
+    Transp,
+    Diag(usize, usize),
+    Contr(usize, usize, Size),
+    Expa,
+    Proj(usize, Size),
+}
+
+impl Generator<'_, '_> {
+    fn program(&mut self) -> Result<()> {
+        self.sample.seed = splitmix(self.choices.arbitrary()?);
+        self.sizes()?;
+        for _ in 0..self.choices.int_in_range(1..=6)? {
+            self.stmt()?;
+        }
+        self.declare_symbols();
+        if chance(self.choices, 2, 5)? {
+            self.markers()?;
+        }
+        self.sample.wheres_at = self.choices.int_in_range(0..=self.sample.tensors.len())?;
+        Ok(())
+    }
+
+    /// Symbols with numbers and conditions that hold of them, and the pool of sizes; not all have the same number.
+    fn sizes(&mut self) -> Result<()> {
+        let mut names = SIZE_NAMES.to_vec();
+        for at in 0..self.choices.int_in_range(0..=3)? {
+            let name = names.remove(self.choices.choose_index(names.len())?);
+            self.symbol(at, name)?;
+            let factor = *self.choices.choose(&[1, 1, 1, 2])?;
+            let plus = *self.choices.choose(&[0, 0, 0, 1])?;
+            self.pool.push(Size::symbol(at, 0));
+            self.pool.push(Size { symbol: Some(at), factor, plus });
+        }
+        for _ in 0..self.choices.int_in_range(1..=3)? {
+            self.pool.push(Size::literal(*self.choices.choose(&LITERALS)?));
+        }
+        let first = self.sample.value(self.pool[0]);
+        if self.pool.iter().all(|size| self.sample.value(*size) == first) {
+            self.pool.push(Size::literal(first % 5 + 1));
+        }
+        Ok(())
+    }
+
+    fn symbol(&mut self, at: usize, name: &'static str) -> Result<()> {
+        let mut symbol = Symbol { name, value: *self.choices.choose(&[3, 2, 4, 5, 1])?, low: 1, equal: None, at_most: None };
+        let earlier = match at {
+            0 => None,
+            _ => Some(self.choices.choose_index(at)?),
+        };
+        let clause = match (self.choices.int_in_range(0..=7)?, earlier) {
+            (0 | 1, _) => None,
+            (2, _) => {
+                symbol.low = self.choices.int_in_range(1..=symbol.value)?;
+                Some(format!("{name} >= {}", symbol.low))
+            }
+            (3, _) => {
+                symbol.low = self.choices.int_in_range(1..=symbol.value)?;
+                Some(format!("{} < {name} < {}", symbol.low - 1, symbol.value + 3))
+            }
+            (4, _) => {
+                symbol.equal = Some(Size::literal(symbol.value));
+                Some(format!("{name} == {}", symbol.value))
+            }
+            (_, None) => None,
+            (kind, Some(other)) => {
+                let (above, value) = (self.sample.symbols[other].name, self.sample.symbols[other].value);
+                match kind {
+                    // By an equality the prover replaces the last name of the alphabet, and forgets its bounds.
+                    6 | 7 if name < above => None,
+                    5 => {
+                        symbol.value = self.choices.int_in_range(1..=value)?;
+                        symbol.at_most = Some(other);
+                        Some(format!("{above} >= {name}"))
+                    }
+                    6 => {
+                        symbol.value = value;
+                        symbol.equal = Some(Size::symbol(other, 0));
+                        Some(format!("{above} = {name}"))
+                    }
+                    _ => {
+                        symbol.value = value + 1;
+                        symbol.equal = Some(Size::symbol(other, 1));
+                        Some(format!("{name} == {above} + 1"))
+                    }
+                }
+            }
+        };
+        self.sample.wheres.extend(clause);
+        self.sample.symbols.push(symbol);
+        Ok(())
+    }
+
+    /// An assignment to a tensor, new or old. One whose values could become too large is replaced by a simpler one.
+    fn stmt(&mut self) -> Result<()> {
+        let old = !self.sample.tensors.is_empty() && chance(self.choices, 2, 5)?;
+        let target = if old || self.sample.tensors.len() >= TENSORS {
+            self.choices.choose_index(self.sample.tensors.len())?
+        } else {
+            let shape = self.shape()?;
+            self.declare(shape)?
+        };
+        let shape = self.sample.tensors[target].shape.clone();
+        let mut fuel = self.choices.int_in_range(1..=12)?;
+        loop {
+            let steps = STEPS / self.volume(&shape);
+            let value = self.expr(&shape, fuel, steps)?;
+            self.sample.stmts.push((target, value));
+            if self.sample.magnitude() <= EXACT || fuel == 0 {
+                return Ok(());
+            }
+            self.sample.stmts.pop();
+            fuel /= 2;
+        }
+    }
+
+    pub(crate) fn shape(&mut self) -> Result<Vec<Size>> {
+        let rank = *self.choices.choose(&[1, 2, 2, 3, 0, 4])?;
+        let mut shape = Vec::new();
+        for _ in 0..rank {
+            let size = self.some_size()?;
+            if self.volume(&shape) * self.sample.value(size) <= STEPS / 8 {
+                shape.push(size);
+            }
+        }
+        Ok(shape)
+    }
+
+    pub(crate) fn some_size(&mut self) -> Result<Size> {
+        self.choices.choose(&self.pool).copied()
+    }
+
+    fn volume(&self, shape: &[Size]) -> i64 {
+        shape.iter().map(|size| self.sample.value(*size)).product()
+    }
+
+    pub(crate) fn declare(&mut self, shape: Vec<Size>) -> Result<usize> {
+        let name = self.tensor_names.remove(self.choices.choose_index(self.tensor_names.len())?);
+        let shape = shape.into_iter().map(|size| self.alias(size)).collect::<Result<_>>()?;
+        self.sample.tensors.push(Declared { name, shape, input: false, output: false });
+        Ok(self.sample.tensors.len() - 1)
+    }
+
+    /// A size that is equal, perhaps by a `where` clause.
+    fn alias(&mut self, size: Size) -> Result<Size> {
+        let normal = self.sample.normal(size);
+        let mut equal = vec![size, normal];
+        for at in 0..self.sample.symbols.len() {
+            let symbol = self.sample.normal(Size::symbol(at, 0));
+            let apart = normal.plus - symbol.plus;
+            if (symbol.symbol, symbol.factor) == (normal.symbol, normal.factor) && apart.abs() <= 1 {
+                equal.push(Size::symbol(at, apart));
+            }
+        }
+        self.choices.choose(&equal).copied()
+    }
+
+    /// An expression of a shape that visits at most this many elements for each of its own.
+    pub(crate) fn expr(&mut self, shape: &[Size], fuel: u32, steps: i64) -> Result<Expr> {
+        let Some(fuel) = fuel.checked_sub(1) else { return self.leaf(shape) };
+        let operation = self.operation(shape, steps)?;
+        let (rank, core) = (shape.len(), self.sample.mode == Mode::Core);
+        let with = |at: usize, size: Size| [&shape[..at], &[size], &shape[at..]].concat();
+        Ok(match operation {
+            Operation::Leaf => self.leaf(shape)?,
+            Operation::Add => {
+                let (a, b) = self.both(shape, shape, fuel, steps)?;
+                Expr::Add(a, b)
+            }
+            Operation::Mul => {
+                let (a, b) = self.both(shape, shape, fuel, steps)?;
+                Expr::Mul(a, b)
+            }
+            Operation::ScalarMul => {
+                let (a, b) = self.both(&[], shape, fuel, steps)?;
+                Expr::Mul(a, b)
+            }
+            Operation::Prod => {
+                let (left, right) = shape.split_at(self.choices.int_in_range(0..=rank)?);
+                let (a, b) = self.both(left, right, fuel, steps)?;
+                Expr::Prod(a, b)
+            }
+            Operation::Red(at, size) => {
+                let op = *self.choices.choose(&[ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Min, ReduceOp::Max])?;
+                let part = self.operand(&with(at, size), fuel, steps / self.sample.value(size))?;
+                Expr::Red(op, at + 1, part)
+            }
+            Operation::Transp => {
+                let first = self.choices.int_in_range(0..=rank - 2)?;
+                let second = if core { first + 1 } else { self.choices.int_in_range(first + 1..=rank - 1)? };
+                let mut before = shape.to_vec();
+                before.swap(first, second);
+                let (i0, i1) = self.either_order(first, second)?;
+                Expr::Transp(i0, i1, self.operand(&before, fuel, steps)?)
+            }
+            Operation::Diag(first, second) => {
+                let copy = self.alias(shape[first])?;
+                let (i0, i1) = self.either_order(first, second)?;
+                Expr::Diag(i0, i1, self.operand(&with(second, copy), fuel, steps)?)
+            }
+            Operation::Contr(first, second, size) => {
+                let mut before = with(first, size);
+                before.insert(second, self.alias(size)?);
+                let (i0, i1) = self.either_order(first, second)?;
+                Expr::Contr(i0, i1, self.operand(&before, fuel, steps / self.sample.value(size))?)
+            }
+            Operation::Expa => {
+                let at = if core { 0 } else { self.choices.choose_index(rank)? };
+                let size = self.alias(shape[at])?;
+                let before = [&shape[..at], &shape[at + 1..]].concat();
+                Expr::Expa(at + 1, size, self.operand(&before, fuel, steps)?)
+            }
+            Operation::Proj(at, size) => {
+                let slice = self.slice(size)?;
+                Expr::Proj(at + 1, slice, self.operand(&with(at, size), fuel, steps)?)
+            }
+        })
+    }
+
+    /// An operation that an expression of this shape can begin with, and that keeps within the limits.
+    fn operation(&mut self, shape: &[Size], steps: i64) -> Result<Operation> {
+        let (rank, core) = (shape.len(), self.sample.mode == Mode::Core);
+        let mut possible = vec![Operation::Leaf, Operation::Add, Operation::Mul, Operation::ScalarMul];
+        if steps < 2 {
+            possible.truncate(1);
+        }
+        possible.push(Operation::Prod);
+        let size = self.some_size()?;
+        let n = self.sample.value(size);
+        let last = if core { 0 } else { rank };
+        let at = self.choices.int_in_range(0..=last)?;
+        let volume = self.volume(shape);
+        let fits = |more: usize, times: i64| rank + more <= MAX_RANK && volume * times <= STEPS;
+        if fits(1, n) {
+            possible.extend([Operation::Proj(at, size)]);
+            if n <= steps {
+                possible.extend([Operation::Red(at, size); 3]);
+            }
+        }
+        if !core && fits(2, n * n) && n <= steps {
+            let second = self.choices.int_in_range(at + 1..=rank + 1)?;
+            possible.extend([Operation::Contr(at, second, size); 2]);
+        }
+        if rank >= 1 {
+            possible.push(Operation::Expa);
+            let first = at.min(rank - 1);
+            if fits(1, self.sample.value(shape[first])) {
+                let second = if core { 1 } else { self.choices.int_in_range(first + 1..=rank)? };
+                possible.push(Operation::Diag(first, second));
+            }
+        }
+        if rank >= 2 {
+            possible.push(Operation::Transp);
+        }
+        self.choices.choose(&possible).copied()
+    }
+
+    fn both(&mut self, left: &[Size], right: &[Size], fuel: u32, steps: i64) -> Result<(Box<Expr>, Box<Expr>)> {
+        let first = self.choices.int_in_range(0..=fuel)?;
+        Ok((self.operand(left, first, steps / 2)?, self.operand(right, fuel - first, steps / 2)?))
+    }
+
+    /// An expression, in parentheses or not: the grammar does not need them.
+    fn operand(&mut self, shape: &[Size], fuel: u32, steps: i64) -> Result<Box<Expr>> {
+        let expr = self.expr(shape, fuel, steps)?;
+        let likely = u8::from(!matches!(expr, Expr::Var(_))) * 4 + 1;
+        Ok(Box::new(if chance(self.choices, likely, 8)? { Expr::Paren(Box::new(expr)) } else { expr }))
+    }
+
+    /// Two positions, from 1, in either order where the language lets one write them.
+    fn either_order(&mut self, first: usize, second: usize) -> Result<(usize, usize)> {
+        let exchanged = self.sample.mode == Mode::Full && chance(self.choices, 1, 3)?;
+        Ok(if exchanged { (second + 1, first + 1) } else { (first + 1, second + 1) })
+    }
+
+    /// The index of a slice that every dimension of this size has.
+    fn slice(&mut self, size: Size) -> Result<Size> {
+        let low = self.sample.low(size);
+        let mut possible = vec![Size::literal(self.choices.int_in_range(1..=low.max(1))?), self.alias(size)?];
+        if low >= 2 {
+            possible.push(Size { plus: size.plus - 1, ..size });
+        }
+        if let Size { symbol: Some(symbol), factor: 1, plus: 0 } = size {
+            let below = (0..self.sample.symbols.len()).filter(|at| self.sample.symbols[*at].at_most == Some(symbol));
+            possible.extend(below.map(|at| Size::symbol(at, 0)));
+        }
+        self.choices.choose(&possible).copied()
+    }
+
+    /// A tensor of the shape: an old one, a new one, or made from what there is.
+    fn leaf(&mut self, shape: &[Size]) -> Result<Expr> {
+        let tensors = &self.sample.tensors;
+        let fitting: Vec<usize> =
+            (0..tensors.len()).filter(|at| self.sample.same(&tensors[*at].shape, shape)).collect();
+        let room = tensors.len() < TENSORS && shape.len() <= MAX_DECLARED_RANK;
+        if !fitting.is_empty() && !(room && chance(self.choices, 1, 3)?) {
+            return self.choices.choose(&fitting).copied().map(Expr::Var);
+        }
+        if room {
+            return self.declare(shape.to_vec()).map(Expr::Var);
+        }
+        if shape.len() > MAX_DECLARED_RANK {
+            let (left, right) = shape.split_at(MAX_DECLARED_RANK / 2);
+            return Ok(Expr::Prod(Box::new(self.leaf(left)?), Box::new(self.leaf(right)?)));
+        }
+        // An element of some tensor, repeated.
+        let some = self.choices.choose_index(self.sample.tensors.len())?;
+        let mut expr = Expr::Var(some);
+        for size in self.sample.tensors[some].shape.clone() {
+            expr = Expr::Proj(1, self.slice(size)?, Box::new(expr));
+        }
+        for size in shape.iter().rev() {
+            expr = Expr::Expa(1, self.alias(*size)?, Box::new(Expr::Paren(Box::new(expr))));
+        }
+        Ok(expr)
+    }
+
+    /// Sizes are declared by standing in an allocation, so symbols that stand in none get one.
+    fn declare_symbols(&mut self) {
+        let declared: HashSet<usize> =
+            self.sample.tensors.iter().flat_map(|tensor| &tensor.shape).filter_map(|size| size.symbol).collect();
+        let shape: Vec<Size> =
+            (0..self.sample.symbols.len()).filter(|at| !declared.contains(at)).map(|at| Size::symbol(at, 0)).collect();
+        if !shape.is_empty() {
+            let name = self.tensor_names.remove(0);
+            self.sample.tensors.push(Declared { name, shape, input: false, output: false });
+        }
+    }
+
+    /// Marks an output or more, and as inputs what they need and perhaps others. Tensors that only dead statements read
+    /// may stay without a value.
+    fn markers(&mut self) -> Result<()> {
+        let last = self.sample.stmts.len() - 1;
+        let sure = self.sample.stmts[self.choices.int_in_range(0..=last)?].0;
+        let mut needed = HashSet::new();
+        for at in 0..self.sample.tensors.len() {
+            if at == sure || chance(self.choices, 1, 4)? {
+                self.sample.tensors[at].output = true;
+                needed.insert(at);
+            }
+        }
+        for (target, value) in self.sample.stmts.iter().rev() {
+            if needed.remove(target) {
+                needed.extend(value.reads());
+            }
+        }
+        for at in 0..self.sample.tensors.len() {
+            self.sample.tensors[at].input = needed.contains(&at) || chance(self.choices, 1, 5)?;
+        }
+        Ok(())
+    }
+}

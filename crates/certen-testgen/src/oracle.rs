@@ -1,0 +1,184 @@
+//! What a [`Sample`]'s types and values are, said a second time: for concrete sizes, on whole tensors.
+//!
+//! [`rule`] is Fig. 8 on numbers. [`run`] evaluates statement by statement and builds every intermediate tensor, outer
+//! products too. Selecting, repeating and exchanging dimensions is reading with other strides, so that nothing here
+//! looks like Fig. 6, which is about indices.
+
+use certen_core::{Binary, Domain, ElemType, Fault, ReduceOp, Tensor};
+
+use crate::sample::{Expr, Sample};
+
+/// The shape of an expression whose parts have these shapes; none if no rule of Fig. 8 fits.
+pub fn rule(sample: &Sample, expr: &Expr, parts: &[Vec<i64>]) -> Option<Vec<i64>> {
+    let exists = |i: usize| (1..=parts[0].len()).contains(&i).then_some(i - 1);
+    let pair = |i0: usize, i1: usize| {
+        let (i0, i1) = (exists(i0)?, exists(i1)?);
+        (i0 != i1).then_some((i0.min(i1), i0.max(i1)))
+    };
+    let mut shape = parts.first().cloned().unwrap_or_default();
+    match expr {
+        Expr::Var(tensor) => {
+            let declared = &sample.tensors.get(*tensor)?.shape;
+            shape = declared.iter().map(|size| sample.value(*size)).collect();
+        }
+        Expr::Paren(_) => {}
+        Expr::Add(..) => return (parts[0] == parts[1]).then_some(shape),
+        Expr::Mul(..) if parts[0].is_empty() => return Some(parts[1].clone()),
+        Expr::Mul(..) => return (parts[0] == parts[1]).then_some(shape),
+        Expr::Prod(..) => shape.extend(&parts[1]),
+        Expr::Red(_, i, _) => drop(shape.remove(exists(*i)?)),
+        Expr::Transp(i0, i1, _) => {
+            let (i0, i1) = pair(*i0, *i1)?;
+            shape.swap(i0, i1);
+        }
+        Expr::Diag(i0, i1, _) => {
+            let (i0, i1) = pair(*i0, *i1)?;
+            return (shape.remove(i1) == shape[i0]).then_some(shape);
+        }
+        Expr::Contr(i0, i1, _) => {
+            let (i0, i1) = pair(*i0, *i1)?;
+            return (shape.remove(i1) == shape.remove(i0)).then_some(shape);
+        }
+        Expr::Expa(i, n, _) => {
+            let at = (1..=shape.len() + 1).contains(i).then_some(i - 1)?;
+            shape.insert(at, Some(sample.value(*n)).filter(|n| *n >= 1)?);
+        }
+        Expr::Proj(i, m, _) => {
+            let size = shape.remove(exists(*i)?);
+            (1..=size).contains(&sample.value(*m)).then_some(())?;
+        }
+    }
+    Some(shape)
+}
+
+/// The shapes of an expression and everything in it, parts first; none if it has no type.
+pub fn shapes(sample: &Sample, expr: &Expr) -> Option<Vec<Vec<i64>>> {
+    let mut all = Vec::new();
+    let mut own = Vec::new();
+    for part in expr.parts() {
+        all.extend(shapes(sample, part)?);
+        own.push(all.last().cloned()?);
+    }
+    all.push(rule(sample, expr, &own)?);
+    Some(all)
+}
+
+/// Runs a program: the memory after its last statement, from the memory before the first one.
+///
+/// # Errors
+/// If the domain has no value for an operation.
+///
+/// # Panics
+/// If the program is not well-typed.
+pub fn run<D: Domain>(
+    sample: &Sample,
+    domain: &D,
+    mut memory: Vec<Tensor<D::Value>>,
+) -> Result<Vec<Tensor<D::Value>>, Fault> {
+    for (target, value) in &sample.stmts {
+        memory[*target] = eval(sample, domain, &memory, value)?;
+    }
+    Ok(memory)
+}
+
+fn eval<D: Domain>(
+    sample: &Sample,
+    domain: &D,
+    memory: &[Tensor<D::Value>],
+    expr: &Expr,
+) -> Result<Tensor<D::Value>, Fault> {
+    let parts = expr.parts().into_iter().map(|part| eval(sample, domain, memory, part)).collect::<Result<Vec<_>, _>>()?;
+    let apply = |op, a: &D::Value, b: &D::Value| domain.binary(op, ElemType::F64, a, b);
+    let each = |op| {
+        let pairs = parts[0].data().iter().zip(parts[1].data());
+        Ok(tensor(parts[0].shape().to_vec(), pairs.map(|(a, b)| apply(op, a, b)).collect::<Result<_, Fault>>()?))
+    };
+    // Every element of the left one times the whole right one.
+    let outer = || {
+        let (left, right) = (&parts[0], &parts[1]);
+        let all = left.data().iter().flat_map(|a| right.data().iter().map(move |b| apply(Binary::Mul, a, b)));
+        Ok(tensor([left.shape(), right.shape()].concat(), all.collect::<Result<_, Fault>>()?))
+    };
+    match expr {
+        Expr::Var(at) => Ok(memory[*at].clone()),
+        Expr::Paren(_) => Ok(parts[0].clone()),
+        Expr::Add(..) => each(Binary::Add),
+        Expr::Mul(..) if !parts[0].shape().is_empty() => each(Binary::Mul),
+        Expr::Mul(..) | Expr::Prod(..) => outer(),
+        Expr::Red(op, i, _) => reduce(domain, *op, &parts[0], i - 1),
+        Expr::Transp(i0, i1, _) => Ok(View::of(&parts[0]).swap(i0 - 1, i1 - 1).read()),
+        Expr::Diag(i0, i1, _) => Ok(View::of(&parts[0]).diagonal(i0.min(i1) - 1, i0.max(i1) - 1).read()),
+        Expr::Contr(i0, i1, _) => {
+            let first = i0.min(i1) - 1;
+            reduce(domain, ReduceOp::Sum, &View::of(&parts[0]).diagonal(first, i0.max(i1) - 1).read(), first)
+        }
+        Expr::Expa(i, n, _) => Ok(View::of(&parts[0]).repeat(i - 1, sample.value(*n) as usize).read()),
+        Expr::Proj(i, m, _) => Ok(View::of(&parts[0]).slice(i - 1, sample.value(*m) as usize - 1).read()),
+    }
+}
+
+/// Folds blocks of the data: outer × size × inner.
+fn reduce<D: Domain>(domain: &D, op: ReduceOp, of: &Tensor<D::Value>, at: usize) -> Result<Tensor<D::Value>, Fault> {
+    let (before, rest) = of.shape().split_at(at);
+    let (size, inner): (usize, usize) = (rest[0], rest[1..].iter().product());
+    let mut data = Vec::new();
+    for block in of.data().chunks(size * inner) {
+        for first in 0..inner {
+            let mut total = block[first].clone();
+            for row in 1..size {
+                total = domain.binary(op.combine(), ElemType::F64, &total, &block[row * inner + first])?;
+            }
+            data.push(total);
+        }
+    }
+    Ok(tensor([before, &rest[1..]].concat(), data))
+}
+
+fn tensor<V>(shape: Vec<usize>, data: Vec<V>) -> Tensor<V> {
+    Tensor::new(shape, data).expect("as many elements as the shape says")
+}
+
+/// A tensor read in another order: sizes, strides and a first element.
+struct View<'a, V> {
+    data: &'a [V],
+    first: usize,
+    dims: Vec<(usize, usize)>,
+}
+
+impl<'a, V: Clone> View<'a, V> {
+    fn of(tensor: &'a Tensor<V>) -> Self {
+        let stride = |at: usize| tensor.shape()[at + 1..].iter().product();
+        let dims = tensor.shape().iter().enumerate().map(|(at, size)| (*size, stride(at))).collect();
+        View { data: tensor.data(), first: 0, dims }
+    }
+
+    fn swap(mut self, i0: usize, i1: usize) -> Self {
+        self.dims.swap(i0, i1);
+        self
+    }
+
+    fn diagonal(mut self, i0: usize, i1: usize) -> Self {
+        let (_, stride) = self.dims.remove(i1);
+        self.dims[i0].1 += stride;
+        self
+    }
+
+    fn repeat(mut self, at: usize, size: usize) -> Self {
+        self.dims.insert(at, (size, 0));
+        self
+    }
+
+    fn slice(mut self, at: usize, index: usize) -> Self {
+        self.first += index * self.dims.remove(at).1;
+        self
+    }
+
+    fn read(self) -> Tensor<V> {
+        let mut places = vec![self.first];
+        for (size, stride) in &self.dims {
+            places = places.into_iter().flat_map(|place| (0..*size).map(move |i| place + i * stride)).collect();
+        }
+        let data = places.into_iter().map(|place| self.data[place].clone()).collect();
+        tensor(self.dims.iter().map(|(size, _)| *size).collect(), data)
+    }
+}

@@ -1,0 +1,292 @@
+//! Calls: which arrays a program is run on, and the sizes that follow from them.
+
+use std::collections::BTreeMap;
+
+use certen_core::{ElemType, Program, TensorType};
+use certen_index::Ix;
+use certen_runtime::{Array, ArrayError, RuntimeError, available_bytes};
+use certen_syntax::{Code, Diagnostic, Name};
+
+/// What an input holds.
+pub enum Input {
+    /// These elements.
+    Array(Array),
+    /// Numbers from a fixed generator with this seed, uniform in [0, 1).
+    Random(u64),
+    /// 0, 1, 2, … row by row.
+    Iota,
+    /// The same number everywhere.
+    Fill(f64),
+}
+
+impl From<Array> for Input {
+    fn from(array: Array) -> Input {
+        Input::Array(array)
+    }
+}
+
+/// Inputs and sizes for a run.
+#[derive(Default)]
+pub struct Call {
+    pub(crate) inputs: BTreeMap<Name, Input>,
+    pub(crate) dims: BTreeMap<Name, i64>,
+    pub(crate) allow_missing: bool,
+}
+
+impl Call {
+    /// Nothing given yet.
+    pub fn new() -> Call {
+        Call::default()
+    }
+
+    /// Gives an input.
+    pub fn input(mut self, name: impl Into<Name>, input: impl Into<Input>) -> Call {
+        self.inputs.insert(name.into(), input.into());
+        self
+    }
+
+    /// Gives a size.
+    pub fn dim(mut self, name: impl Into<Name>, size: i64) -> Call {
+        self.dims.insert(name.into(), size);
+        self
+    }
+
+    /// Lets inputs be missing: they are uninitialised, which only the domain of undefined values can bear.
+    pub fn allow_missing(mut self) -> Call {
+        self.allow_missing = true;
+        self
+    }
+}
+
+/// A call whose sizes are known and whose arrays fit.
+pub struct Bound<'a> {
+    /// The sizes, in the program's order.
+    pub sizes: Vec<i64>,
+    /// The inputs, in the program's order; none where one is missing and may be.
+    pub inputs: Vec<Option<Given<'a>>>,
+}
+
+/// An input: the caller's array, or one made for the call.
+pub enum Given<'a> {
+    /// The caller's, not copied.
+    Borrowed(&'a Array),
+    /// Made for the call.
+    Owned(Array),
+}
+
+impl Given<'_> {
+    /// The array.
+    pub fn array(&self) -> &Array {
+        match self {
+            Given::Borrowed(array) => array,
+            Given::Owned(array) => array,
+        }
+    }
+}
+
+/// A size's value and what told it.
+type Known = BTreeMap<Name, (i64, String)>;
+
+impl Call {
+    /// Finds the sizes of a call and checks everything against the program.
+    ///
+    /// # Errors
+    /// If an input is missing, unknown, or of the wrong shape or type; if a size is unknown, contradictory or excluded by
+    /// the program; if memory does not suffice.
+    pub(crate) fn bind<'a>(&'a self, program: &Program) -> Result<Bound<'a>, Box<Diagnostic>> {
+        self.known_names(program)?;
+        let known = self.sizes(program)?;
+        let value = |name: Name| known.get(&name).map(|(value, _)| *value);
+        for fact in &program.facts {
+            if !fact.eval(&value).unwrap_or(false) {
+                let mut names = Default::default();
+                fact.collect_names(&mut names);
+                let told = names.iter().filter_map(|name| known.get(name).map(|(v, by)| format!("{name} = {v} ({by})")));
+                let told: Vec<String> = told.collect();
+                let error = fail(Code::E0409, format!("the program holds only where {fact}"));
+                return Err(Box::new(error.note(format!("here {}", told.join(", ")))));
+            }
+        }
+        let shape = |name: Name, ty: &TensorType| concrete(name, ty, &value);
+        self.fits_in_memory(program, &shape)?;
+        let mut inputs = Vec::with_capacity(program.inputs.len());
+        for parameter in &program.inputs {
+            let expected = shape(parameter.name, &parameter.ty)?;
+            inputs.push(match self.inputs.get(&parameter.name) {
+                None => None,
+                Some(Input::Array(array)) => {
+                    check_array(parameter.name, array, &parameter.ty, &expected, &known)?;
+                    Some(Given::Borrowed(array))
+                }
+                Some(Input::Random(seed)) => {
+                    Some(made(parameter.name, Array::random(parameter.ty.elem, &expected, *seed))?)
+                }
+                Some(Input::Iota) => Some(made(parameter.name, Array::iota(parameter.ty.elem, &expected))?),
+                Some(Input::Fill(value)) => {
+                    let scalar = fill_value(parameter.name, *value, parameter.ty.elem)?;
+                    Some(made(parameter.name, Array::filled(&expected, scalar))?)
+                }
+            });
+        }
+        let sizes = program.sizes.iter().map(|name| value(*name).unwrap_or(0)).collect();
+        Ok(Bound { sizes, inputs })
+    }
+
+    /// Every name that is given is one of the program's, and every input that it needs is given.
+    fn known_names(&self, program: &Program) -> Result<(), Box<Diagnostic>> {
+        let list = |names: Vec<Name>| match names.as_slice() {
+            [] => "the program has none".to_owned(),
+            names => format!("it has {}", names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
+        };
+        let inputs: Vec<Name> = program.inputs.iter().map(|input| input.name).collect();
+        if let Some(unknown) = self.inputs.keys().find(|name| !inputs.contains(name)) {
+            let error = fail(Code::E0402, format!("the program has no input `{unknown}`"));
+            return Err(Box::new(error.note(list(inputs))));
+        }
+        if let Some(unknown) = self.dims.keys().find(|name| !program.sizes.contains(name)) {
+            let error = fail(Code::E0402, format!("the program has no size `{unknown}`"));
+            return Err(Box::new(error.note(list(program.sizes.clone()))));
+        }
+        let missing: Vec<String> = program
+            .inputs
+            .iter()
+            .filter(|input| !self.allow_missing && !self.inputs.contains_key(&input.name))
+            .map(|input| format!("`{}` : {}", input.name, input.ty))
+            .collect();
+        if !missing.is_empty() {
+            let error = fail(Code::E0401, format!("missing input: {}", missing.join(", ")));
+            return Err(Box::new(error.help("give it with `--in NAME=FILE.npy`, or `NAME=random:1`")));
+        }
+        Ok(())
+    }
+
+    /// The sizes, from `dim` and from the arrays: a dimension `n`, `n + 1` or `2*n` tells n.
+    fn sizes(&self, program: &Program) -> Result<Known, Box<Diagnostic>> {
+        let mut known: Known = self.dims.iter().map(|(name, value)| (*name, (*value, format!("--dim {name}")))).collect();
+        let mut waiting: Vec<(&Ix, i64, String)> = Vec::new();
+        for parameter in &program.inputs {
+            let Some(Input::Array(array)) = self.inputs.get(&parameter.name) else { continue };
+            if array.shape().len() != parameter.ty.rank() {
+                let text = format!(
+                    "`{}` has {} dimensions, {:?}, but the program declares {}",
+                    parameter.name,
+                    array.shape().len(),
+                    array.shape(),
+                    parameter.ty
+                );
+                return Err(Box::new(fail(Code::E0403, text)));
+            }
+            for (at, (size, &found)) in parameter.ty.shape.iter().zip(array.shape()).enumerate() {
+                let told = format!("dimension {} of `{}`", at + 1, parameter.name);
+                waiting.push((size, i64::try_from(found).unwrap_or(i64::MAX), told));
+            }
+        }
+        // Each round learns a size or ends; dimensions that mention a single unknown size tell it.
+        loop {
+            let before = known.len();
+            waiting.retain(|(size, found, told)| match solve(size, *found, &known) {
+                Some((name, value)) => {
+                    known.insert(name, (value, told.clone()));
+                    false
+                }
+                None => true,
+            });
+            if known.len() == before {
+                break;
+            }
+        }
+        if let Some(unknown) = program.sizes.iter().find(|name| !known.contains_key(name)) {
+            let error = fail(Code::E0406, format!("the size `{unknown}` is not known"));
+            return Err(Box::new(error.help(format!("give it with `--dim {unknown}=100`"))));
+        }
+        Ok(known)
+    }
+
+    /// Refuses a run whose arrays cannot all be in memory.
+    fn fits_in_memory(
+        &self,
+        program: &Program,
+        shape: &impl Fn(Name, &TensorType) -> Result<Vec<usize>, Box<Diagnostic>>,
+    ) -> Result<(), Box<Diagnostic>> {
+        let types = program.types();
+        let made = program.inputs.iter().filter(|p| !matches!(self.inputs.get(&p.name), Some(Input::Array(_))));
+        let made = made.map(|p| (p.name, &p.ty));
+        let outputs = program.outputs.iter().filter_map(|(name, source)| Some((*name, types.get(source)?)));
+        let mut total: u128 = 0;
+        for (name, ty) in made.chain(outputs) {
+            let count = shape(name, ty)?.iter().try_fold(1u128, |n, &size| n.checked_mul(size as u128));
+            total = total.saturating_add(count.unwrap_or(u128::MAX).saturating_mul(ty.elem.bytes() as u128));
+        }
+        let limit = available_bytes().map_or(i64::MAX as u128, u128::from);
+        if total > limit {
+            let text = format!("the arrays of this run need {} MiB, but {} MiB are free", total >> 20, limit >> 20);
+            return Err(Box::new(fail(Code::E0408, text)));
+        }
+        Ok(())
+    }
+}
+
+fn fail(code: Code, text: String) -> Diagnostic {
+    Diagnostic::error(code, None, text)
+}
+
+/// The value of the one size in `size` that is not known, if the dimension's value tells it.
+fn solve(size: &Ix, found: i64, known: &Known) -> Option<(Name, i64)> {
+    let mut names = Default::default();
+    size.collect_names(&mut names);
+    let mut unknown = names.into_iter().filter(|name| !known.contains_key(name));
+    let (Some(name), None) = (unknown.next(), unknown.next()) else { return None };
+    let at = |value: i64| size.eval(&|n| if n == name { Some(value) } else { known.get(&n).map(|(v, _)| *v) }).ok();
+    // Sizes are affine in a single name wherever this can succeed: try the value that two points predict.
+    let (zero, one) = (at(0)?, at(1)?);
+    let slope = one.checked_sub(zero).filter(|&slope| slope != 0)?;
+    let value = found.checked_sub(zero)?.checked_div(slope)?;
+    (at(value) == Some(found)).then_some((name, value))
+}
+
+fn concrete(name: Name, ty: &TensorType, value: &impl Fn(Name) -> Option<i64>) -> Result<Vec<usize>, Box<Diagnostic>> {
+    let sizes = ty.shape.iter().map(|size| {
+        let found = size.eval(value).map_err(|error| fail(Code::E0403, format!("{size}, a size of `{name}`: {error}")))?;
+        usize::try_from(found).map_err(|_| fail(Code::E0403, format!("{size}, a size of `{name}`, is {found}")))
+    });
+    sizes.collect::<Result<_, _>>().map_err(Box::new)
+}
+
+fn check_array(
+    name: Name,
+    array: &Array,
+    ty: &TensorType,
+    expected: &[usize],
+    known: &Known,
+) -> Result<(), Box<Diagnostic>> {
+    if array.elem() != ty.elem {
+        let error = fail(Code::E0404, format!("`{name}` has elements of type {}, but the program wants {}", array.elem(), ty.elem));
+        return Err(Box::new(error.help("convert the array, or choose the element type with `--elem`")));
+    }
+    if array.shape() != expected {
+        let text = format!("`{name}` has shape {:?}, but {ty} is {expected:?} here", array.shape());
+        let mut names = Default::default();
+        ty.shape.iter().for_each(|size| size.collect_names(&mut names));
+        let told: Vec<String> = names
+            .iter()
+            .filter_map(|name| known.get(name).map(|(value, by)| format!("{name} = {value} comes from {by}")))
+            .collect();
+        return Err(Box::new(told.into_iter().fold(fail(Code::E0403, text), Diagnostic::note)));
+    }
+    Ok(())
+}
+
+fn made<'a>(name: Name, array: Result<Array, ArrayError>) -> Result<Given<'a>, Box<Diagnostic>> {
+    array.map(Given::Owned).map_err(|error| {
+        let error = RuntimeError::Array { which: format!("`{name}`"), error };
+        Box::new(fail(error.code(), error.to_string()))
+    })
+}
+
+fn fill_value(name: Name, value: f64, elem: ElemType) -> Result<certen_core::domain::Scalar, Box<Diagnostic>> {
+    let scalar = certen_core::domain::Scalar::from_f64(value, elem);
+    if !elem.is_float() && scalar.to_f64() != value {
+        return Err(Box::new(fail(Code::E0404, format!("`{name}` has elements of type {elem}, and {value} is none"))));
+    }
+    Ok(scalar)
+}

@@ -1,0 +1,60 @@
+//! Certen: a tensor language whose accepted programs cannot go out of bounds, compiled to native code.
+//!
+//! A [`Module`] is a checked program; [`Module::run`] runs it, natively or by the reference evaluator.
+//!
+//! ```
+//! use certen::{Array, Call, Input, Module, Options};
+//!
+//! let module = Module::from_text("matmul.teil", "
+//!     alloc A : [l, m]
+//!     alloc B : [m, n]
+//!     alloc C : [l, n]
+//!     C = contr 2 3 (prod A B)
+//! ", &Options::default())?;
+//!
+//! let call = Call::new()
+//!     .input("A", Array::from_vec(&[2, 3], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?)
+//!     .input("B", Input::Iota)
+//!     .dim("n", 2);
+//! let outputs = module.run(&call)?;
+//! assert_eq!(outputs[0].array().and_then(|c| c.as_slice()), Some(&[16.0, 22.0, 34.0, 49.0][..]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A program that is wrong is refused, with located errors that name the violated rule:
+//!
+//! ```
+//! use certen::{Module, Options};
+//!
+//! let failure = Module::from_text("tvm.teil", "
+//!     alloc A : [m, h]
+//!     alloc B : [n, h]
+//!     alloc C : [m, n]
+//!     C = contr 1 3 (prod A B)
+//! ", &Options::default()).unwrap_err();
+//! assert_eq!(failure.diagnostics()[0].rule.unwrap().name, "T-Diag");
+//! ```
+
+mod call;
+mod failure;
+mod module;
+mod run;
+
+pub use call::{Bound, Call, Input};
+pub use certen_core::ElemType;
+pub use certen_runtime::Array;
+pub use certen_syntax::Name;
+pub use failure::Failure;
+pub use module::{Dialect, Module, Options, Tongue};
+pub use run::{Backend, DomainChoice, Output, RunOptions, Timing, Values};
+
+/// The rooms of the road, for those who want to look inside.
+pub mod road {
+    pub use certen_codegen as codegen;
+    pub use certen_core as core;
+    pub use certen_dialects as dialects;
+    pub use certen_index as index;
+    pub use certen_loops as loops;
+    pub use certen_runtime as runtime;
+    pub use certen_syntax as syntax;
+}

@@ -1,0 +1,218 @@
+//! A program on its way along the road: text, typed program, Core, loops, C.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use certen_codegen::CCode;
+use certen_core::{ElemType, Program};
+use certen_dialects::teil;
+use certen_loops::LoopProgram;
+use certen_runtime::{NativeKernel, RuntimeError, Signature};
+use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
+
+use crate::Failure;
+
+/// Which language a file is in, by its ending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dialect {
+    /// `.teil`: TeIL and Core-TeIL.
+    Teil,
+    /// `.core`: the textual form of Core.
+    Core,
+}
+
+impl Dialect {
+    /// The dialect of a file name.
+    pub fn of(name: &str) -> Option<Dialect> {
+        match Path::new(name).extension()?.to_str()? {
+            "teil" => Some(Dialect::Teil),
+            "core" => Some(Dialect::Core),
+            _ => None,
+        }
+    }
+}
+
+/// What can be chosen when a program is compiled.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The element type of dialects that do not name one.
+    pub elem: ElemType,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { elem: ElemType::F64 }
+    }
+}
+
+/// What a dialect knows of a program beyond its meaning.
+#[derive(Clone, Debug)]
+pub enum Tongue {
+    /// A typed TeIL program.
+    Teil(Box<teil::Typed>),
+    /// Nothing: the text was Core.
+    Core,
+}
+
+/// A checked program.
+pub struct Module {
+    sources: Arc<Sources>,
+    warnings: Vec<Diagnostic>,
+    tongue: Tongue,
+    core: Program,
+    native: OnceLock<NativeKernel>,
+}
+
+impl Module {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is not an accepted program.
+    pub fn from_file(path: impl AsRef<Path>, options: &Options) -> Result<Module, Failure> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let refuse = |text: String| {
+            Err(Failure::new(Arc::default(), vec![Diagnostic::error(Code::E0104, None, format!("{name}: {text}"))]))
+        };
+        match std::fs::metadata(path) {
+            Err(error) => return refuse(error.to_string()),
+            Ok(meta) if meta.is_dir() => return refuse("is a directory".into()),
+            Ok(meta) if meta.len() > Sources::MAX_BYTES as u64 => return refuse("is larger than 4 GiB".into()),
+            Ok(_) => {}
+        }
+        match std::fs::read(path).map(String::from_utf8) {
+            Ok(Ok(text)) => Module::from_text(&name, text, options),
+            Ok(Err(error)) => {
+                refuse(format!("is not UTF-8 text, at byte {}", error.utf8_error().valid_up_to()))
+            }
+            Err(error) => refuse(error.to_string()),
+        }
+    }
+
+    /// Checks a text; the dialect comes from the ending of `name`, which messages show.
+    ///
+    /// # Errors
+    /// If it is not an accepted program.
+    pub fn from_text(name: &str, text: impl Into<String>, options: &Options) -> Result<Module, Failure> {
+        let Some(dialect) = Dialect::of(name) else {
+            let error = Diagnostic::error(Code::E0104, None, format!("{name}: the file's ending names no dialect"));
+            return Err(Failure::new(Arc::default(), vec![error.help("TeIL programs end in `.teil`")]));
+        };
+        let mut sources = Sources::new();
+        let file = sources.add(name, text);
+        let mut diagnostics = Diagnostics::new();
+        let built = match dialect {
+            Dialect::Teil => {
+                let program = teil::parse(&sources, file, &mut diagnostics);
+                teil::check(program, &mut diagnostics).and_then(|typed| {
+                    match teil::elaborate(&typed, kernel_name(name), options.elem) {
+                        Ok(core) => Some((Tongue::Teil(Box::new(typed)), core)),
+                        Err(error) => {
+                            diagnostics.push(*error);
+                            None
+                        }
+                    }
+                })
+            }
+            Dialect::Core => match certen_core::parse_program(&sources, file) {
+                Ok(core) => Some((Tongue::Core, core)),
+                Err(errors) => {
+                    diagnostics.extend(errors.into_sorted());
+                    None
+                }
+            },
+        };
+        let sources = Arc::new(sources);
+        let diagnostics = diagnostics.into_sorted();
+        match built {
+            Some((tongue, core)) => {
+                Ok(Module { sources, warnings: diagnostics, tongue, core, native: OnceLock::new() })
+            }
+            None => Err(Failure::new(sources, diagnostics)),
+        }
+    }
+
+    /// The texts that the program was read from.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// What is probably not meant.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    /// What the dialect knows of the program.
+    pub fn tongue(&self) -> &Tongue {
+        &self.tongue
+    }
+
+    /// The program in Core.
+    pub fn core(&self) -> &Program {
+        &self.core
+    }
+
+    /// The program as loops.
+    ///
+    /// # Errors
+    /// If it uses what cannot be lowered yet.
+    pub fn loops(&self) -> Result<LoopProgram, Failure> {
+        certen_loops::lower(&self.core).map_err(|error| self.refuse(error))
+    }
+
+    /// The program in C. No code leaves without the loops being verified.
+    ///
+    /// # Errors
+    /// If it uses what cannot be compiled yet.
+    pub fn c(&self) -> Result<CCode, Failure> {
+        let loops = self.loops()?;
+        let violations = certen_loops::verify(&loops);
+        if !violations.is_empty() {
+            return Err(Failure::new(self.sources.clone(), violations));
+        }
+        certen_codegen::emit_c(&loops).map_err(|error| self.refuse(error))
+    }
+
+    /// What native code is called with.
+    pub fn signature(&self) -> Signature {
+        let types = self.core.types();
+        let shown = |(_, source): &(Name, Name)| types.get(source).cloned();
+        Signature {
+            sizes: self.core.sizes.clone(),
+            facts: self.core.facts.clone(),
+            inputs: self.core.inputs.iter().map(|input| input.ty.clone()).collect(),
+            outputs: self.core.outputs.iter().filter_map(shown).collect(),
+        }
+    }
+
+    /// The program as native code: compiled on first use, or found in the cache.
+    ///
+    /// # Errors
+    /// If there is no C compiler, or the program uses what cannot be compiled yet.
+    pub fn native(&self) -> Result<&NativeKernel, Failure> {
+        if let Some(kernel) = self.native.get() {
+            return Ok(kernel);
+        }
+        let c = self.c()?;
+        let kernel = NativeKernel::build(&c.source, self.signature()).map_err(|error| self.runtime_failure(&error))?;
+        Ok(self.native.get_or_init(|| kernel))
+    }
+
+    pub(crate) fn refuse(&self, error: Diagnostic) -> Failure {
+        Failure::new(self.sources.clone(), vec![error])
+    }
+
+    pub(crate) fn runtime_failure(&self, error: &RuntimeError) -> Failure {
+        self.refuse(Diagnostic::error(error.code(), None, error.to_string()))
+    }
+}
+
+/// What a program is called, from its file's name: an identifier.
+fn kernel_name(file: &str) -> Name {
+    let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or("");
+    let safe: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    match safe.chars().next() {
+        Some(first) if first.is_ascii_alphabetic() => Name::new(&safe),
+        _ => Name::new(&format!("kernel_{safe}")),
+    }
+}

@@ -1,0 +1,275 @@
+//! Runs: native code, or the reference evaluator over a domain.
+
+use std::time::{Duration, Instant};
+
+use certen_core::domain::{Element, Exact, Field, Machine, Partial, Rational, Scalar};
+use certen_core::{DEFAULT_FUEL, Domain, ElemType, EvalError, Evaluator, Literal, Tensor};
+use certen_loops::Interpreter;
+use certen_runtime::{Array, RuntimeError};
+use certen_syntax::{Code, Diagnostic, Name};
+
+use crate::call::Given;
+use crate::{Bound, Call, Failure, Module};
+
+/// What runs a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Backend {
+    /// Native code.
+    #[default]
+    Native,
+    /// The reference evaluator.
+    Interp,
+    /// The interpreter of the loops that native code is made from.
+    Loops,
+}
+
+/// What the elements of tensors are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DomainChoice {
+    /// The machine's numbers, of the program's element type.
+    #[default]
+    Machine,
+    /// Exact rationals.
+    Rational,
+    /// The integers modulo the prime 2^61 - 1.
+    Field,
+    /// The machine's numbers or undefined; inputs may be missing.
+    Undefined,
+}
+
+/// How a program is run.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// What runs it; domains other than the machine's need the evaluator.
+    pub backend: Backend,
+    /// What the elements are.
+    pub domain: DomainChoice,
+    /// How many steps the evaluator may take.
+    pub fuel: u64,
+    /// How often native code runs: the best time counts.
+    pub repeat: usize,
+}
+
+impl Default for RunOptions {
+    fn default() -> RunOptions {
+        RunOptions { backend: Backend::Native, domain: DomainChoice::Machine, fuel: DEFAULT_FUEL, repeat: 1 }
+    }
+}
+
+/// How long a run took.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// The best of all runs.
+    pub best: Duration,
+    /// How many runs there were.
+    pub runs: usize,
+    /// How long the C compiler took; none if the cache had the code or nothing was compiled.
+    pub compile: Option<Duration>,
+    /// How many arithmetic operations a run makes, if that fits in 63 bits.
+    pub operations: Option<i64>,
+}
+
+/// The elements of an output.
+pub enum Values {
+    /// Of the program's element type.
+    Array(Array),
+    /// Exact rationals.
+    Exact(Vec<Exact>),
+    /// Elements of the prime field.
+    Field(Vec<Element>),
+    /// Values or undefined.
+    Partial(Vec<Option<Scalar>>),
+}
+
+/// A result of a run.
+pub struct Output {
+    /// Its name.
+    pub name: Name,
+    /// The element type of the program's tensor.
+    pub elem: ElemType,
+    /// Its sizes.
+    pub shape: Vec<usize>,
+    /// Its elements, row by row.
+    pub values: Values,
+}
+
+impl Output {
+    /// The elements as an array, if the run was in the machine's domain.
+    pub fn array(&self) -> Option<&Array> {
+        match &self.values {
+            Values::Array(array) => Some(array),
+            _ => None,
+        }
+    }
+}
+
+impl Module {
+    /// Runs the program natively.
+    ///
+    /// # Errors
+    /// If the call does not fit the program, or the machine cannot run it.
+    pub fn run(&self, call: &Call) -> Result<Vec<Output>, Failure> {
+        self.run_with(call, &RunOptions::default()).map(|(outputs, _)| outputs)
+    }
+
+    /// Runs the program as told, and says how long it took.
+    ///
+    /// # Errors
+    /// As [`Module::run`]; and if the evaluator's fuel or the domain gives out.
+    pub fn run_with(&self, call: &Call, options: &RunOptions) -> Result<(Vec<Output>, Timing), Failure> {
+        let bound = call.bind(self.core()).map_err(|error| self.refuse(*error))?;
+        match (options.backend, options.domain) {
+            (Backend::Native, DomainChoice::Machine) => self.run_native(&bound, options),
+            (Backend::Native, _) => {
+                let error = Diagnostic::error(Code::E0407, None, "native code computes with the machine's numbers only");
+                Err(self.refuse(error.help("leave out `--backend native`, or the domain")))
+            }
+            (Backend::Interp | Backend::Loops, _) => {
+                let begin = Instant::now();
+                let outputs = self.run_interp(&bound, options)?;
+                let operations = self.operations(&bound);
+                Ok((outputs, Timing { best: begin.elapsed(), runs: 1, compile: None, operations }))
+            }
+        }
+    }
+
+    /// One element of an output, by the reference evaluator in the machine's domain.
+    ///
+    /// # Errors
+    /// As [`Module::run_with`]; and if the index is outside.
+    pub fn element(&self, call: &Call, output: Name, index: &[i64], fuel: u64) -> Result<Scalar, Failure> {
+        let bound = call.bind(self.core()).map_err(|error| self.refuse(*error))?;
+        let (sizes, inputs) = self.embedded(&bound, &Machine, |value, _| Ok(*value))?;
+        let evaluator = Evaluator::new(self.core(), &Machine, sizes, inputs);
+        let element = evaluator.and_then(|evaluator| evaluator.with_fuel(fuel).element(output, index));
+        element.map_err(|error| self.eval_failure(&error))
+    }
+
+    fn operations(&self, bound: &Bound<'_>) -> Option<i64> {
+        let names = &self.core().sizes;
+        let value = |name: Name| names.iter().position(|&n| n == name).map(|at| bound.sizes[at]);
+        self.core().operations().ok()?.eval(&value).ok()
+    }
+
+    fn run_native(&self, bound: &Bound<'_>, options: &RunOptions) -> Result<(Vec<Output>, Timing), Failure> {
+        let kernel = self.native()?;
+        let failed = |error: RuntimeError| self.runtime_failure(&error);
+        let inputs: Vec<&Array> = bound.inputs.iter().flatten().map(Given::array).collect();
+        let mut arrays = kernel.signature().allocate_outputs(&bound.sizes).map_err(failed)?;
+        let mut best = Duration::MAX;
+        let runs = options.repeat.max(1);
+        for _ in 0..runs {
+            let begin = Instant::now();
+            kernel.call(&bound.sizes, &inputs, &mut arrays).map_err(failed)?;
+            best = best.min(begin.elapsed());
+        }
+        let outputs = self.core().outputs.iter().zip(arrays).map(|((name, _), array)| Output {
+            name: *name,
+            elem: array.elem(),
+            shape: array.shape().to_vec(),
+            values: Values::Array(array),
+        });
+        let timing = Timing { best, runs, compile: kernel.compile_time(), operations: self.operations(bound) };
+        Ok((outputs.collect(), timing))
+    }
+
+    fn run_interp(&self, bound: &Bound<'_>, options: &RunOptions) -> Result<Vec<Output>, Failure> {
+        let exact = |value: &Scalar, elem| Rational.literal(literal(*value), elem).map_err(EvalError::Fault);
+        match options.domain {
+            DomainChoice::Machine => self.evaluate(bound, &Machine, options, |value, _| Ok(*value), |tensor, elem| {
+                let array = Array::from_tensor(elem, &tensor).map_err(|error| RuntimeError::Array { which: "output".into(), error });
+                array.map(Values::Array)
+            }),
+            DomainChoice::Rational => {
+                self.evaluate(bound, &Rational, options, exact, |tensor, _| Ok(Values::Exact(tensor.data().to_vec())))
+            }
+            DomainChoice::Field => {
+                let field = Field { seed: 0 };
+                let embed = |value: &Scalar, elem| field.literal(literal(*value), elem).map_err(EvalError::Fault);
+                self.evaluate(bound, &field, options, embed, |tensor, _| Ok(Values::Field(tensor.data().to_vec())))
+            }
+            DomainChoice::Undefined => {
+                let domain = Partial(Machine);
+                self.evaluate(bound, &domain, options, |value, _| Ok(Some(*value)), |tensor, _| {
+                    Ok(Values::Partial(tensor.data().to_vec()))
+                })
+            }
+        }
+    }
+
+    /// The sizes and inputs of a call as values of a domain.
+    fn embedded<D: Domain>(
+        &self,
+        bound: &Bound<'_>,
+        domain: &D,
+        embed: impl Fn(&Scalar, ElemType) -> Result<D::Value, EvalError>,
+    ) -> Result<Embedded<D::Value>, Failure> {
+        let core = self.core();
+        let sizes: Vec<(Name, i64)> = core.sizes.iter().copied().zip(bound.sizes.iter().copied()).collect();
+        let mut inputs = Vec::with_capacity(core.inputs.len());
+        for (parameter, given) in core.inputs.iter().zip(&bound.inputs) {
+            let elem = parameter.ty.elem;
+            let tensor = match given {
+                Some(given) => {
+                    let scalars = given.array().to_tensor().map_err(|error| {
+                        self.runtime_failure(&RuntimeError::Array { which: format!("`{}`", parameter.name), error })
+                    })?;
+                    let shape = scalars.shape().to_vec();
+                    Tensor::from_fn(shape, |at| embed(&scalars.data()[at], elem))
+                }
+                None => {
+                    let value = |name: Name| sizes.iter().find(|(n, _)| *n == name).map(|(_, size)| *size);
+                    let shape = parameter.ty.shape.iter().map(|size| size.eval(&value).map_or(0, |n| n.max(0) as usize));
+                    Tensor::from_fn(shape.collect(), |_| domain.undefined(elem).map_err(EvalError::Fault))
+                }
+            };
+            let tensor = tensor.unwrap_or(Err(EvalError::Memory)).map_err(|error| self.eval_failure(&error))?;
+            inputs.push((parameter.name, tensor));
+        }
+        Ok((sizes, inputs))
+    }
+
+    fn evaluate<D: Domain>(
+        &self,
+        bound: &Bound<'_>,
+        domain: &D,
+        options: &RunOptions,
+        embed: impl Fn(&Scalar, ElemType) -> Result<D::Value, EvalError>,
+        show: impl Fn(Tensor<D::Value>, ElemType) -> Result<Values, RuntimeError>,
+    ) -> Result<Vec<Output>, Failure> {
+        let (sizes, inputs) = self.embedded(bound, domain, embed)?;
+        let computed = match options.backend {
+            Backend::Loops => {
+                let loops = self.loops()?;
+                Interpreter::new(&loops, domain, sizes, inputs).and_then(|run| run.with_fuel(options.fuel).run())
+            }
+            _ => Evaluator::new(self.core(), domain, sizes, inputs).and_then(|run| run.with_fuel(options.fuel).run()),
+        };
+        let computed = computed.map_err(|error| self.eval_failure(&error))?;
+        let elements = self.signature().outputs.into_iter().map(|ty| ty.elem);
+        let output = |((name, tensor), elem): ((Name, Tensor<D::Value>), ElemType)| {
+            let shape = tensor.shape().to_vec();
+            let values = show(tensor, elem).map_err(|error| self.runtime_failure(&error))?;
+            Ok(Output { name, elem, shape, values })
+        };
+        computed.into_iter().zip(elements).map(output).collect()
+    }
+
+    fn eval_failure(&self, error: &EvalError) -> Failure {
+        self.refuse(Diagnostic::error(error.code(), None, error.to_string()))
+    }
+}
+
+/// Sizes and inputs, by name.
+type Embedded<V> = (Vec<(Name, i64)>, Vec<(Name, Tensor<V>)>);
+
+fn literal(value: Scalar) -> Literal {
+    match value {
+        Scalar::F64(value) => Literal::Float(value),
+        Scalar::F32(value) => Literal::Float(value.into()),
+        Scalar::I64(value) => Literal::Int(value),
+        Scalar::I32(value) => Literal::Int(value.into()),
+        Scalar::U8(value) => Literal::Int(value.into()),
+        Scalar::Bool(value) => Literal::Bool(value),
+    }
+}

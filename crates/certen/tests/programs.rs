@@ -1,0 +1,252 @@
+//! The programs in `tests/programs`, each with what is expected of it in its own header.
+//!
+//! A header line `//@ KEY: VALUE` says what to expect; `//@ KEY` alone is followed by a text in lines that begin with
+//! `//|`. Keys:
+//!
+//! - `expect: ok`, or `expect: CODE RULE` for each error and warning, in order (`-` where no paper states a rule);
+//! - `type: SIGNATURE` of an accepted program;
+//! - `dims: n = 2, m = 3` and `in NAME: 1 2 3 …` (or `iota`, or `random:SEED`) to run it on, `elem: i64` for another
+//!   element type;
+//! - `out NAME: 1 2 3 …`: the result, as computed by the reference evaluator in the machine's numbers and as exact
+//!   rationals, by native code, and, in the prime field, by the evaluator and the loop interpreter, which must all agree;
+//! - `diagnostics`, `typed`, `core`, `loops`, `c`, `core-teil`, `three-address`: the text that people see.
+//!
+//! `cargo xtask bless` rewrites the expectations that a header has; write `//@ KEY:` with nothing behind it to have it
+//! filled in.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use certen::road::core::domain::Scalar;
+use certen::road::core::{Program, Tensor};
+use certen::road::syntax::render_all;
+use certen::{
+    Array, Backend, Call, DomainChoice, ElemType, Failure, Input, Module, Name, Options, Output, RunOptions, Tongue,
+    Values,
+};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
+    let mut files = Vec::new();
+    collect(&root, &mut files);
+    files.sort();
+    let trial = |path: PathBuf| {
+        let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
+        Trial::test(name.clone(), move || test(&path, &name))
+    };
+    libtest_mimic::run(&Arguments::from_args(), files.into_iter().map(trial).collect()).exit();
+}
+
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|ending| ending == "teil" || ending == "core") {
+            files.push(path);
+        }
+    }
+}
+
+fn test(path: &Path, name: &str) -> Result<(), Failed> {
+    let bless = std::env::var_os("CERTEN_BLESS").is_some();
+    let mut text = fs::read_to_string(path).map_err(|e| e.to_string())?;
+    // Rewriting the header moves the lines that messages speak of, so bless until nothing moves.
+    for _ in 0..4 {
+        let found = expectations(name, &text)?;
+        if found == text {
+            return Ok(());
+        }
+        if !bless {
+            return Err(difference(&text, &found).into());
+        }
+        fs::write(path, &found).map_err(|e| e.to_string())?;
+        text = found;
+    }
+    Err("blessing does not come to an end".into())
+}
+
+fn difference(expected: &str, found: &str) -> String {
+    let (a, b): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
+    let first = a.iter().zip(&b).position(|(x, y)| x != y).unwrap_or(a.len().min(b.len()));
+    let show = |lines: &[&str]| lines[first.min(lines.len())..].iter().take(12).map(|l| format!("    {l}\n")).collect::<String>();
+    format!("differs from line {}\n  expected:\n{}  found:\n{}", first + 1, show(&a), show(&b))
+}
+
+/// The text of a test with its expectations replaced by what is the case.
+fn expectations(name: &str, text: &str) -> Result<String, String> {
+    let mut given: BTreeMap<&str, &str> = BTreeMap::new();
+    for line in text.lines() {
+        if let Some((key, value)) = line.strip_prefix("//@ ").and_then(|line| line.split_once(':')) {
+            given.insert(key.trim(), value.trim());
+        }
+    }
+    let elem = given.get("elem").map_or(Ok(ElemType::F64), |elem| elem.parse().map_err(|()| format!("elem: {elem}")))?;
+    let module = Module::from_text(name, text, &Options { elem });
+    let mut outputs = None;
+    let mut lines = Vec::new();
+    let mut expected = false;
+    for line in text.lines() {
+        if line.starts_with("//|") {
+            continue;
+        }
+        let Some(directive) = line.strip_prefix("//@ ") else {
+            lines.push(line.to_owned());
+            continue;
+        };
+        let key = directive.split(':').next().unwrap_or(directive).trim();
+        match (key, &module) {
+            ("expect", _) if expected => {}
+            ("expect", _) => {
+                expected = true;
+                lines.extend(verdicts(&module).into_iter().map(|verdict| format!("//@ expect: {verdict}")));
+            }
+            ("dims" | "elem" | "note", _) => lines.push(line.to_owned()),
+            ("diagnostics", _) => block(&mut lines, key, &rendered(&module)),
+            (key, _) if key.starts_with("in ") => lines.push(line.to_owned()),
+            (key, Ok(module)) => {
+                if let Some(output) = key.strip_prefix("out ") {
+                    if outputs.is_none() {
+                        outputs = Some(run_everywhere(module, &given)?);
+                    }
+                    let values = outputs.as_ref().and_then(|all: &BTreeMap<String, String>| all.get(output));
+                    let values = values.ok_or_else(|| format!("there is no output {output}"))?;
+                    lines.push(format!("//@ out {output}: {values}"));
+                } else if key == "type" {
+                    lines.push(format!("//@ type: {}", signature(module.core())));
+                } else {
+                    block(&mut lines, key, &stage(module, key)?);
+                }
+            }
+            (key, Err(failure)) => return Err(format!("`{key}` of a program that is refused:\n{failure}")),
+        }
+    }
+    if !expected {
+        return Err("the header has no `//@ expect:`".into());
+    }
+    Ok(lines.join("\n") + "\n")
+}
+
+fn block(lines: &mut Vec<String>, key: &str, text: &str) {
+    lines.push(format!("//@ {key}"));
+    lines.extend(text.lines().map(|line| format!("//| {line}").trim_end().to_owned()));
+}
+
+fn verdicts(module: &Result<Module, Failure>) -> Vec<String> {
+    let diagnostics = match module {
+        Ok(module) => module.warnings(),
+        Err(failure) => failure.diagnostics(),
+    };
+    let shown = diagnostics.iter().map(|d| format!("{} {}", d.code, d.rule.map_or("-", |rule| rule.name)));
+    let shown: Vec<String> = shown.collect();
+    if shown.is_empty() { vec!["ok".into()] } else { shown }
+}
+
+fn rendered(module: &Result<Module, Failure>) -> String {
+    match module {
+        Ok(module) => render_all(module.sources(), module.warnings(), false),
+        Err(failure) => failure.to_string(),
+    }
+}
+
+fn signature(program: &Program) -> String {
+    let types = program.types();
+    let inputs: Vec<String> = program.inputs.iter().map(|input| format!("{} : {}", input.name, input.ty)).collect();
+    let outputs = program.outputs.iter().map(|(name, source)| format!("{name} : {}", types[source]));
+    format!("({}) -> ({})", inputs.join(", "), outputs.collect::<Vec<_>>().join(", "))
+}
+
+fn stage(module: &Module, key: &str) -> Result<String, String> {
+    let typed = || match module.tongue() {
+        Tongue::Teil(typed) => Ok(typed),
+        Tongue::Core => Err(format!("`{key}` of a program that is not TeIL")),
+    };
+    Ok(match key {
+        "typed" => {
+            let typed = typed()?;
+            (0..typed.program.stmts.len()).map(|at| typed.derivation(at, 100)).collect::<Vec<_>>().join("\n")
+        }
+        "core" => module.core().to_string(),
+        "loops" => module.loops().map_err(|f| f.to_string())?.to_string(),
+        "c" => module.c().map_err(|f| f.to_string())?.source,
+        "core-teil" => typed()?.program.to_core_teil().to_string(),
+        "three-address" => typed()?.three_address().to_string(),
+        "multiplications" => module.core().multiplications().map_err(|e| e.to_string())?.to_string(),
+        _ => return Err(format!("unknown key `{key}`")),
+    })
+}
+
+/// The outputs, computed in every way there is; they must all agree.
+fn run_everywhere(module: &Module, given: &BTreeMap<&str, &str>) -> Result<BTreeMap<String, String>, String> {
+    let mut call = Call::new();
+    for part in given.get("dims").into_iter().flat_map(|dims| dims.split(',')) {
+        let (name, size) = part.split_once('=').ok_or("dims: n = 2, m = 3")?;
+        call = call.dim(name.trim(), size.trim().parse().map_err(|_| format!("the size {size}"))?);
+    }
+    // Explicit elements tell no sizes: they are a flat list, shaped by the dims.
+    let sizes: BTreeMap<Name, i64> = given
+        .get("dims")
+        .into_iter()
+        .flat_map(|dims| dims.split(','))
+        .filter_map(|part| part.split_once('='))
+        .filter_map(|(name, size)| Some((Name::new(name.trim()), size.trim().parse().ok()?)))
+        .collect();
+    for parameter in &module.core().inputs {
+        let source = given.get(format!("in {}", parameter.name).as_str()).copied().unwrap_or("iota");
+        let input = if source == "iota" {
+            Input::Iota
+        } else if let Some(seed) = source.strip_prefix("random:") {
+            Input::Random(seed.parse().map_err(|_| format!("the seed {seed}"))?)
+        } else {
+            let shape = parameter.ty.shape.iter().map(|size| size.eval(&|name| sizes.get(&name).copied()));
+            let shape = shape.map(|size| size.map_or(0, |size| size as usize)).collect::<Vec<_>>();
+            let elements = source.split_whitespace().map(|word| word.parse::<f64>().map_err(|_| word.to_owned()));
+            let elements = elements.collect::<Result<Vec<f64>, _>>()?;
+            let scalars = elements.iter().map(|&e| Scalar::from_f64(e, parameter.ty.elem));
+            let tensor = Tensor::new(shape, scalars.collect()).ok_or(format!("wrong number of elements of {}", parameter.name))?;
+            Input::Array(Array::from_tensor(parameter.ty.elem, &tensor).map_err(|e| e.to_string())?)
+        };
+        call = call.input(parameter.name, input);
+    }
+    let run = |backend, domain| {
+        let options = RunOptions { backend, domain, ..RunOptions::default() };
+        module.run_with(&call, &options).map(|(outputs, _)| outputs).map_err(|f| f.to_string())
+    };
+    let reference = run(Backend::Interp, DomainChoice::Machine)?;
+    let native = run(Backend::Native, DomainChoice::Machine)?;
+    let rational = run(Backend::Interp, DomainChoice::Rational)?;
+    let field = run(Backend::Interp, DomainChoice::Field)?;
+    let loops = run(Backend::Loops, DomainChoice::Field)?;
+    let mut shown = BTreeMap::new();
+    for (at, output) in reference.iter().enumerate() {
+        let text = flat(output);
+        let name = output.name;
+        if flat(&native[at]) != text {
+            return Err(format!("{name}: native code computes {}, the evaluator {text}", flat(&native[at])));
+        }
+        // Exact numbers and the machine's agree where the test's numbers are whole and small.
+        let exact = flat(&rational[at]);
+        let whole = exact.split(' ').all(|number| number.parse::<i64>().is_ok_and(|n| n.abs() < 1 << 24));
+        if whole && exact != text.replace(".0", "") {
+            return Err(format!("{name}: as rationals {exact}, as numbers {text}"));
+        }
+        let (by_loops, by_evaluator) = (flat(&loops[at]), flat(&field[at]));
+        if by_loops != by_evaluator {
+            return Err(format!("{name}: in the field, loops compute {by_loops}, the evaluator {by_evaluator}"));
+        }
+        shown.insert(name.to_string(), text);
+    }
+    Ok(shown)
+}
+
+fn flat(output: &Output) -> String {
+    let texts: Vec<String> = match &output.values {
+        Values::Array(array) => (0..array.len()).filter_map(|at| array.get(at)).map(|v| v.to_string()).collect(),
+        Values::Exact(values) => values.iter().map(ToString::to_string).collect(),
+        Values::Field(values) => values.iter().map(ToString::to_string).collect(),
+        Values::Partial(values) => values.iter().map(|v| v.map_or("undefined".into(), |v| v.to_string())).collect(),
+    };
+    texts.join(" ")
+}
