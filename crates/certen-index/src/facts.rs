@@ -170,6 +170,8 @@ impl Facts {
             return Verdict::Yes;
         }
         match goal.not().ok().and_then(|opposite| self.find(&opposite)) {
+            // A goal without names is false everywhere: no integers to show.
+            Some(_) if goal.is_never() => Verdict::No(Counterexample::default()),
             Some(counterexample) => Verdict::No(counterexample),
             None => Verdict::Unknown,
         }

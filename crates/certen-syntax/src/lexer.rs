@@ -166,7 +166,7 @@ impl<'a> Lexer<'a> {
         };
         let start = self.at;
         self.take_while(|c| !begins_token(c));
-        let shown: String = self.text[start..self.at].chars().take(8).flat_map(char::escape_default).collect();
+        let shown: String = self.text[start..self.at].chars().take(8).flat_map(char::escape_debug).collect();
         let error = Diagnostic::error(Code::E0101, self.span(start), format!("`{shown}` has no meaning here"));
         self.diagnostics.push(error);
     }

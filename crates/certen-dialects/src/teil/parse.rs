@@ -33,17 +33,14 @@ const RESERVED: [&str; 15] = [
 pub fn parse(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Program {
     let Some(source) = sources.get(file) else { return Program::default() };
     let tokens = lex(source, file, diagnostics);
-    let mut parser = Parser { cursor: Cursor::new(&tokens), program: Program::default() };
-    if parser.cursor.peek().word() == Some("mode") && !parser.cursor.peek_at(1).is("=") {
-        parser.cursor.next();
-        match parser.cursor.expect_word("core") {
-            Ok(_) => parser.program.mode = Mode::Core,
-            Err(error) => diagnostics.push(error),
-        }
-    }
+    let mut parser = Parser { cursor: Cursor::new(&tokens), program: Program::default(), diagnostics };
     while !parser.cursor.at_end() {
+        let before = parser.cursor.taken();
         if let Err(error) = parser.item() {
-            diagnostics.push(*error);
+            parser.diagnostics.push(*error);
+            if parser.cursor.taken() == before {
+                parser.cursor.next();
+            }
             parser.recover();
         }
     }
@@ -55,6 +52,7 @@ type Parsed<T> = Result<T, Box<Diagnostic>>;
 struct Parser<'a> {
     cursor: Cursor<'a>,
     program: Program,
+    diagnostics: &'a mut Diagnostics,
 }
 
 /// An operation that waits for operands.
@@ -70,10 +68,16 @@ impl Parser<'_> {
     fn item(&mut self) -> Parsed<()> {
         let first = self.cursor.peek();
         match first.word() {
+            Some("mode") if self.cursor.taken() == 0 && !self.cursor.peek_at(1).is("=") => {
+                self.cursor.next();
+                self.cursor.expect_word("core")?;
+                self.program.mode = Mode::Core;
+                Ok(())
+            }
             Some(word @ ("alloc" | "where")) => {
                 if let Some(stmt) = self.program.stmts.first() {
                     let error = Diagnostic::error(Code::E0105, first.span, format!("`{word}` after a statement"));
-                    return Err(Box::new(error.also(stmt.target_span, "the first statement")));
+                    self.diagnostics.push(error.also(stmt.target_span, "the first statement"));
                 }
                 if word == "alloc" { self.alloc() } else { self.where_clause() }
             }
@@ -82,19 +86,15 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips to the next line that begins an allocation or a statement.
+    /// Skips to the next line that begins an allocation or a statement; stays if the error was met there.
     fn recover(&mut self) {
-        loop {
-            self.cursor.next();
+        while !self.cursor.at_end() {
             let token = self.cursor.peek();
-            let begins = match token.word() {
-                Some("alloc" | "where") => true,
-                Some(_) => token.first_on_line && self.cursor.peek_at(1).is("="),
-                None => false,
+            match token.word() {
+                Some("alloc" | "where") => return,
+                Some(_) if token.first_on_line && self.cursor.peek_at(1).is("=") => return,
+                _ => self.cursor.next(),
             };
-            if begins || self.cursor.at_end() {
-                return;
-            }
         }
     }
 

@@ -245,8 +245,12 @@ fn show<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
     format!("[{}]", sizes.join(", "))
 }
 
-/// Types a program. Errors and warnings go to `diagnostics`; with an error there is no typed program.
+/// Types a program. Errors and warnings go to `diagnostics`; with an error there is no typed program. A program that
+/// could not be read whole is not typed: what is missing would be blamed on the rest.
 pub fn check(program: Program, diagnostics: &mut Diagnostics) -> Option<Typed> {
+    if diagnostics.has_errors() {
+        return None;
+    }
     let mut checker = Checker {
         program: &program,
         facts: Facts::new(),
@@ -732,16 +736,16 @@ impl Checker<'_> {
         }
     }
 
-    /// An allocated name that differs in one letter or in case.
+    /// An allocated name that was probably meant: one slip of the fingers away, or written in another case.
     fn nearest(&self, name: Name) -> Option<Name> {
-        let close = |candidate: &&Name| {
-            let (a, b) = (name.as_str(), candidate.as_str());
-            let differing = a.bytes().zip(b.bytes()).filter(|(x, y)| x != y).count();
-            a.eq_ignore_ascii_case(b) || (a.len() == b.len() && a.len() > 2 && differing == 1)
-        };
+        // With many names the search is not worth its time, nor the guess the user's.
         if self.context.len() > 1000 {
             return None;
         }
+        let close = |candidate: &&Name| {
+            let (a, b) = (name.as_str(), candidate.as_str());
+            a.eq_ignore_ascii_case(b) || (a.len() > 2 && strsim::osa_distance(a, b) == 1)
+        };
         self.context.keys().filter(close).min().copied()
     }
 }
