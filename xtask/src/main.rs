@@ -39,7 +39,7 @@ fn slow() -> bool {
 
 /// Rewrites expectations: headers of programs, snapshots, generated documentation.
 fn bless() -> bool {
-    cargo(&["test", "--workspace", "--quiet"], &[("CERTEN_BLESS", "1"), ("INSTA_UPDATE", "always")])
+    cargo(&["test", "--workspace", "--quiet"], &[("CERTEN_BLESS", "1")])
 }
 
 fn ci() -> bool {

@@ -10,6 +10,7 @@ use std::fmt;
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::Name;
 use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
 
 use crate::{Binary, ElemType, Literal, ReduceOp, TensorType, Unary};
 
@@ -162,7 +163,7 @@ impl From<IxError> for TypeError {
 /// An arena of terms.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
-    nodes: IndexSet<Term>,
+    nodes: IndexSet<Term, FxBuildHasher>,
     types: Vec<TensorType>,
     facts: Facts,
 }

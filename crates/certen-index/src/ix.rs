@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use certen_syntax::Name;
+use smallvec::{SmallVec, smallvec};
 
 /// Why an expression cannot be built or evaluated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,11 +53,14 @@ const MAX_DEPTH: usize = 16;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ix {
     constant: i64,
-    terms: Vec<(Mono, i64)>,
+    terms: Sum,
 }
 
+/// Monomials and their coefficients. Most expressions are a number or a name, which need no memory of their own.
+type Sum = SmallVec<[(Mono, i64); 1]>;
+
 /// A sorted product of at least one atom.
-pub(crate) type Mono = Vec<Atom>;
+pub(crate) type Mono = SmallVec<[Atom; 1]>;
 
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Atom {
@@ -64,13 +68,13 @@ pub(crate) enum Atom {
     /// `floor_div(e, k)` with k > 1; e has no constant factor of k to pull out.
     FloorDiv(Box<Ix>, i64),
     /// At least two different, sorted.
-    Min(Vec<Ix>),
-    Max(Vec<Ix>),
+    Min(Box<[Ix]>),
+    Max(Box<[Ix]>),
 }
 
 impl From<i64> for Ix {
     fn from(constant: i64) -> Ix {
-        Ix { constant, terms: Vec::new() }
+        Ix { constant, terms: Sum::new() }
     }
 }
 
@@ -81,7 +85,7 @@ impl Ix {
     }
 
     fn atom(atom: Atom) -> Ix {
-        Ix { constant: 0, terms: vec![(vec![atom], 1)] }
+        Ix { constant: 0, terms: smallvec![(smallvec![atom], 1)] }
     }
 
     /// The number, if the expression is one.
@@ -101,7 +105,7 @@ impl Ix {
     }
 
     pub(crate) fn monomial(mono: &Mono, coefficient: i64) -> Ix {
-        Ix { constant: 0, terms: vec![(mono.clone(), coefficient)] }
+        Ix { constant: 0, terms: smallvec![(mono.clone(), coefficient)] }
     }
 
     pub(crate) fn constant_part(&self) -> i64 {
@@ -113,9 +117,9 @@ impl Ix {
     }
 
     /// Merges sorted terms, dropping what cancels.
-    fn from_terms(constant: i64, mut terms: Vec<(Mono, i64)>) -> Result<Ix, IxError> {
+    fn from_terms(constant: i64, mut terms: Sum) -> Result<Ix, IxError> {
         terms.sort();
-        let mut merged: Vec<(Mono, i64)> = Vec::with_capacity(terms.len());
+        let mut merged = Sum::new();
         for (mono, coefficient) in terms {
             match merged.last_mut() {
                 Some((last, sum)) if *last == mono => {
@@ -124,13 +128,16 @@ impl Ix {
                 _ => merged.push((mono, coefficient)),
             }
         }
-        merged.retain(|&(_, coefficient)| coefficient != 0);
+        merged.retain(|(_, coefficient)| *coefficient != 0);
         if merged.len() > MAX_TERMS { Err(IxError::TooComplex) } else { Ok(Ix { constant, terms: merged }) }
     }
 
     /// `self + other`
     pub fn add(&self, other: &Ix) -> Result<Ix, IxError> {
         let constant = self.constant.checked_add(other.constant).ok_or(IxError::Overflow)?;
+        if other.terms.is_empty() {
+            return Ok(Ix { constant, terms: self.terms.clone() });
+        }
         Ix::from_terms(constant, self.terms.iter().chain(&other.terms).cloned().collect())
     }
 
@@ -153,9 +160,9 @@ impl Ix {
         }
         let mut product = self.scale(other.constant)?;
         for (mono, coefficient) in &other.terms {
-            let mut terms = Vec::with_capacity(self.terms.len() + 1);
+            let mut terms = Sum::new();
             for (left, c) in &self.terms {
-                let mut both = [left.as_slice(), mono].concat();
+                let mut both: Mono = left.iter().chain(mono).cloned().collect();
                 if both.len() > MAX_TERMS {
                     return Err(IxError::TooComplex);
                 }
@@ -277,8 +284,8 @@ impl Ix {
     }
 }
 
-fn sorted_pair(a: &Ix, b: &Ix) -> Vec<Ix> {
-    if a <= b { vec![a.clone(), b.clone()] } else { vec![b.clone(), a.clone()] }
+fn sorted_pair(a: &Ix, b: &Ix) -> Box<[Ix]> {
+    if a <= b { [a.clone(), b.clone()].into() } else { [b.clone(), a.clone()].into() }
 }
 
 impl Atom {
