@@ -26,16 +26,18 @@ pub fn check(args: &CheckArgs) -> Outcome {
     for path in &args.files {
         match Module::from_file(path, &args.common.options()) {
             Ok(module) => {
-                report.warnings(module.sources(), module.warnings());
-                diagnostics.extend(list(module.sources(), module.warnings()));
-                if !args.common.json {
+                if args.common.json {
+                    diagnostics.extend(list(module.sources(), module.warnings()));
+                } else {
+                    report.warnings(module.sources(), module.warnings());
                     report.text(&format!("{}: ok  {}\n", shown(path), signature(module.core())));
                 }
             }
             Err(failure) => {
                 worst = worst.max(Some(failure.blame()));
-                diagnostics.extend(list(failure.sources(), failure.diagnostics()));
-                if !args.common.json {
+                if args.common.json {
+                    diagnostics.extend(list(failure.sources(), failure.diagnostics()));
+                } else {
                     report.failure(&failure);
                 }
             }

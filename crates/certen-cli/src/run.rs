@@ -33,6 +33,7 @@ pub struct RunArgs {
     domain: DomainArg,
     /// Compute only this element, by the reference evaluator: `C[0,2]`, counted from 0
     #[arg(long, value_name = "NAME[I,J,…]", value_parser = place)]
+    #[arg(conflicts_with_all = ["outs", "time", "backend", "domain"])]
     at: Option<(Name, Vec<i64>)>,
     /// Print how long it took; native code runs several times, the best counts
     #[arg(long)]
@@ -161,6 +162,11 @@ pub fn run(args: &RunArgs) -> Outcome {
 }
 
 fn call(args: &RunArgs) -> Result<Call, Diagnostic> {
+    let given = args.inputs.iter().map(|(name, _)| name).chain(args.dims.iter().map(|(name, _)| name));
+    let mut seen = std::collections::BTreeSet::new();
+    if let Some(again) = given.copied().find(|name| !seen.insert(*name)) {
+        return Err(Diagnostic::error(Code::E0407, None, format!("`{again}` is given twice")));
+    }
     let mut call = Call::new();
     for (name, source) in &args.inputs {
         let read = |result: Result<Array, _>| {

@@ -157,8 +157,8 @@ impl<'a, D: Domain> Evaluator<'a, D> {
     /// # Errors
     /// See [`EvalError`].
     pub fn run(mut self) -> Result<Vec<(Name, Tensor<D::Value>)>, EvalError> {
-        let last_use = self.last_uses();
-        for (at, binding) in self.program.bindings.iter().enumerate() {
+        for (binding, last_uses) in self.program.bindings.iter().zip(self.program.last_uses()) {
+            let Some(last_uses) = last_uses else { continue };
             let shape = concrete_shape(&self.program.terms.ty(binding.term).shape, &|name| {
                 self.sizes.get(&name).copied()
             })?;
@@ -170,7 +170,7 @@ impl<'a, D: Domain> Evaluator<'a, D> {
             })
             .ok_or(EvalError::Memory)??;
             self.memory.insert(binding.name, Stored::Whole(tensor));
-            for name in last_use.get(&at).into_iter().flatten() {
+            for name in &last_uses {
                 self.memory.remove(name);
             }
         }
@@ -202,36 +202,6 @@ impl<'a, D: Domain> Evaluator<'a, D> {
         let mut run = Run::new(self);
         run.read(source, index.to_vec())?;
         run.finish()
-    }
-
-    /// For each binding, the tensors that nothing needs behind it.
-    fn last_uses(&self) -> HashMap<usize, Vec<Name>> {
-        let mut needed: HashMap<Name, usize> = HashMap::new();
-        let mut user = vec![0; self.program.terms.len()];
-        for (at, binding) in self.program.bindings.iter().enumerate() {
-            user[binding.term.index()] = at;
-        }
-        // Parts stand before the terms they are in, so walking backwards tells each term its last binding.
-        let terms: Vec<(TermId, &Term)> = self.program.terms.iter().collect();
-        for (id, term) in terms.into_iter().rev() {
-            let last = user[id.index()];
-            for part in term.parts() {
-                user[part.index()] = user[part.index()].max(last);
-            }
-            if let Term::Ref(name, _) = term {
-                let at = needed.entry(*name).or_default();
-                *at = last.max(*at);
-            }
-        }
-        for (at, binding) in self.program.bindings.iter().enumerate() {
-            needed.entry(binding.name).or_insert(at);
-        }
-        for (_, source) in &self.program.outputs {
-            needed.remove(source);
-        }
-        let mut last_use: HashMap<usize, Vec<Name>> = HashMap::new();
-        needed.into_iter().for_each(|(name, at)| last_use.entry(at).or_default().push(name));
-        last_use
     }
 }
 

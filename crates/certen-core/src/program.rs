@@ -103,6 +103,40 @@ impl Program {
         Ok(())
     }
 
+    /// For each binding: nothing if no output needs it, else the earlier bindings that nobody reads after it.
+    ///
+    /// One pass from the end: the first reader that is met is the last one, and a term that was met needs no second look.
+    pub fn last_uses(&self) -> Vec<Option<Vec<Name>>> {
+        let positions: HashMap<Name, usize> = self.bindings.iter().enumerate().map(|(at, b)| (b.name, at)).collect();
+        let mut ends: Vec<Option<Vec<Name>>> = vec![None; self.bindings.len()];
+        // What outputs show is needed to the end.
+        let mut live: HashSet<Name> = self.outputs.iter().map(|(_, shown)| *shown).collect();
+        let mut seen = vec![false; self.terms.len()];
+        for (at, binding) in self.bindings.iter().enumerate().rev() {
+            if !live.contains(&binding.name) {
+                continue;
+            }
+            let mut last = Vec::new();
+            let mut todo = vec![binding.term];
+            while let Some(id) = todo.pop() {
+                if std::mem::replace(&mut seen[id.index()], true) {
+                    continue;
+                }
+                let term = self.terms.get(id);
+                if let Term::Ref(name, _) = term
+                    && positions.get(name).is_some_and(|&defined| defined < at)
+                    && live.insert(*name)
+                {
+                    last.push(*name);
+                }
+                todo.extend(term.parts());
+            }
+            last.sort_unstable_by_key(|name| positions.get(name));
+            ends[at] = Some(last);
+        }
+        ends
+    }
+
     /// How many multiplications an evaluation makes, as a polynomial in the sizes; factors of products count one each.
     /// A guarded or conditional part counts as if it were always computed.
     ///

@@ -252,7 +252,12 @@ impl<D: Domain> Resolver<'_, D> {
                             Place::Element(*name, self.slot(*name)?, self.indices(indices)?)
                         }
                     };
-                    Code::Assign { place, elem: self.program.terms.ty(*value).elem, op: *op, value: self.value(*value)? }
+                    Code::Assign {
+                        place,
+                        elem: self.program.terms.ty(*value).elem,
+                        op: *op,
+                        value: self.value(*value)?,
+                    }
                 }
             });
         }

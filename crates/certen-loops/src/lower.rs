@@ -51,7 +51,7 @@ pub fn lower(program: &Program) -> Result<LoopProgram, Diagnostic> {
         extremes: 0,
     };
     let is_output: HashSet<Name> = outputs.iter().map(|p| p.name).collect();
-    let ends = last_uses(program);
+    let ends = program.last_uses();
     for (at, binding) in program.bindings.iter().enumerate() {
         let Some(last_uses) = &ends[at] else { continue };
         let buffer = lowering.stored(None, binding.name)?;
@@ -149,40 +149,6 @@ fn all_names(program: &Program) -> HashSet<Name> {
         }
     }
     names
-}
-
-/// For each binding: nothing if no output needs it, else the bindings that nobody reads after it.
-///
-/// One pass from the end: the first reader that is met is the last one, and a term that was met needs no second look.
-fn last_uses(program: &Program) -> Vec<Option<Vec<Name>>> {
-    let positions: HashMap<Name, usize> = program.bindings.iter().enumerate().map(|(at, b)| (b.name, at)).collect();
-    let mut ends: Vec<Option<Vec<Name>>> = vec![None; program.bindings.len()];
-    // What outputs show is needed to the end, and is kept in a buffer that is not freed.
-    let mut live: HashSet<Name> = program.outputs.iter().map(|(_, shown)| *shown).collect();
-    let mut seen = vec![false; program.terms.len()];
-    for (at, binding) in program.bindings.iter().enumerate().rev() {
-        if !live.contains(&binding.name) {
-            continue;
-        }
-        let mut last = Vec::new();
-        let mut todo = vec![binding.term];
-        while let Some(id) = todo.pop() {
-            if std::mem::replace(&mut seen[id.index()], true) {
-                continue;
-            }
-            let term = program.terms.get(id);
-            if let Term::Ref(name, _) = term
-                && positions.get(name).is_some_and(|&defined| defined < at)
-                && live.insert(*name)
-            {
-                last.push(*name);
-            }
-            todo.extend(term.parts());
-        }
-        last.sort_unstable_by_key(|name| positions.get(name));
-        ends[at] = Some(last);
-    }
-    ends
 }
 
 /// Fresh names for loop indices, locals and buffers of `let`s.
@@ -751,7 +717,8 @@ impl<'a> Lowering<'a> {
         match facts.prove(&goal) {
             Verdict::Yes => Ok(()),
             verdict => {
-                let what = format!("a {} over {}..{}, which is not shown to be non-empty,", op.name(), range.lo, range.hi);
+                let what =
+                    format!("a {} over {}..{}, which is not shown to be non-empty,", op.name(), range.lo, range.hi);
                 let error = not_yet(what).note(format!("it needs {goal}"));
                 Err(match verdict {
                     Verdict::No(sizes) => error.note(format!("but this does not hold for {sizes}")),

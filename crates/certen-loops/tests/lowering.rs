@@ -186,10 +186,7 @@ fn what_nobody_needs_is_not_computed_and_buffers_end_with_their_last_use() {
         .filter(|line| ["alloc", "free", "nest"].iter().any(|word| line.starts_with(word)))
         .map(String::from)
         .collect();
-    assert_eq!(
-        order,
-        ["alloc a : f64[n]", "nest a", "alloc c : f64[n]", "nest c", "free a", "nest d", "free c"]
-    );
+    assert_eq!(order, ["alloc a : f64[n]", "nest a", "alloc c : f64[n]", "nest c", "free a", "nest d", "free c"]);
 }
 
 #[test]

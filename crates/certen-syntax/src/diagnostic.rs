@@ -118,10 +118,12 @@ impl Diagnostic {
     }
 }
 
-/// What a pass found, in the order it was found.
+/// What a pass found, in the order it was found. Of errors and of warnings the first [`Diagnostics::MAX`] each are kept,
+/// so that a text with nothing but mistakes costs no more than it has to.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
+    errors: usize,
 }
 
 impl Diagnostics {
@@ -130,14 +132,21 @@ impl Diagnostics {
         Diagnostics::default()
     }
 
-    /// Adds one.
+    /// How many errors, and how many warnings, are kept.
+    pub const MAX: usize = 1000;
+
+    /// Adds one, if there are not too many already.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        self.list.push(diagnostic);
+        let alike = if diagnostic.is_error() { self.errors } else { self.list.len() - self.errors };
+        if alike < Self::MAX {
+            self.errors += usize::from(diagnostic.is_error());
+            self.list.push(diagnostic);
+        }
     }
 
     /// Whether there is an error among them.
     pub fn has_errors(&self) -> bool {
-        self.list.iter().any(Diagnostic::is_error)
+        self.errors > 0
     }
 
     /// All, errors and warnings, in the order of the text.
@@ -154,12 +163,14 @@ impl Diagnostics {
 
 impl Extend<Diagnostic> for Diagnostics {
     fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, more: I) {
-        self.list.extend(more);
+        more.into_iter().for_each(|diagnostic| self.push(diagnostic));
     }
 }
 
 impl From<Diagnostic> for Diagnostics {
     fn from(one: Diagnostic) -> Diagnostics {
-        Diagnostics { list: vec![one] }
+        let mut all = Diagnostics::new();
+        all.push(one);
+        all
     }
 }

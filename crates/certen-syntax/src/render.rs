@@ -4,7 +4,7 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Renderer, Snippet};
 use serde_json::{Value, json};
 
-use crate::{Diagnostic, Label, Severity, Sources};
+use crate::{Diagnostic, Diagnostics, Label, Severity, Sources};
 
 /// How many diagnostics [`render_all`] shows before it only counts them.
 pub const MAX_RENDERED: usize = 20;
@@ -89,7 +89,8 @@ fn snippets<'a>(sources: &'a Sources, labels: &[(&'a Label, AnnotationKind)]) ->
 pub fn render_all(sources: &Sources, diagnostics: &[Diagnostic], colour: bool) -> String {
     let mut text: Vec<String> = diagnostics.iter().take(MAX_RENDERED).map(|d| render(sources, d, colour)).collect();
     if let Some(more) = diagnostics.len().checked_sub(MAX_RENDERED).filter(|&more| more > 0) {
-        text.push(format!("… and {more} more\n"));
+        let least = if diagnostics.len() < Diagnostics::MAX { "" } else { "at least " };
+        text.push(format!("… and {least}{more} more\n"));
     }
     text.join("\n")
 }

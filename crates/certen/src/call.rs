@@ -1,6 +1,6 @@
 //! Calls: which arrays a program is run on, and the sizes that follow from them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use certen_core::{ElemType, Program, TensorType};
 use certen_index::Ix;
@@ -88,12 +88,16 @@ impl Given<'_> {
 type Known = BTreeMap<Name, (i64, String)>;
 
 impl Call {
-    /// Finds the sizes of a call and checks everything against the program.
+    /// Finds the sizes of a call and checks everything against the program. `bytes` is what an element takes in memory.
     ///
     /// # Errors
     /// If an input is missing, unknown, or of the wrong shape or type; if a size is unknown, contradictory or excluded by
     /// the program; if memory does not suffice.
-    pub(crate) fn bind<'a>(&'a self, program: &Program) -> Result<Bound<'a>, Box<Diagnostic>> {
+    pub(crate) fn bind<'a>(
+        &'a self,
+        program: &Program,
+        bytes: impl Fn(ElemType) -> usize,
+    ) -> Result<Bound<'a>, Box<Diagnostic>> {
         self.known_names(program)?;
         let known = self.sizes(program)?;
         let value = |name: Name| known.get(&name).map(|(value, _)| *value);
@@ -108,7 +112,7 @@ impl Call {
             }
         }
         let shape = |name: Name, ty: &TensorType| concrete(name, ty, &value);
-        self.fits_in_memory(program, &shape)?;
+        self.fits_in_memory(program, bytes, &shape)?;
         let mut inputs = Vec::with_capacity(program.inputs.len());
         for parameter in &program.inputs {
             let expected = shape(parameter.name, &parameter.ty)?;
@@ -202,24 +206,46 @@ impl Call {
         Ok(known)
     }
 
-    /// Refuses a run whose arrays cannot all be in memory.
+    /// Refuses a run whose tensors cannot all be in memory: those made for the call, the results, and the largest set of
+    /// intermediate tensors that is needed at a time. `bytes` is what an element takes.
     fn fits_in_memory(
         &self,
         program: &Program,
+        bytes: impl Fn(ElemType) -> usize,
         shape: &impl Fn(Name, &TensorType) -> Result<Vec<usize>, Box<Diagnostic>>,
     ) -> Result<(), Box<Diagnostic>> {
         let types = program.types();
-        let made = program.inputs.iter().filter(|p| !matches!(self.inputs.get(&p.name), Some(Input::Array(_))));
-        let made = made.map(|p| (p.name, &p.ty));
-        let outputs = program.outputs.iter().filter_map(|(name, source)| Some((*name, types.get(source)?)));
-        let mut total: u128 = 0;
-        for (name, ty) in made.chain(outputs) {
+        let size = |name: Name, ty: &TensorType| -> Result<u128, Box<Diagnostic>> {
             let count = shape(name, ty)?.iter().try_fold(1u128, |n, &size| n.checked_mul(size as u128));
-            total = total.saturating_add(count.unwrap_or(u128::MAX).saturating_mul(ty.elem.bytes() as u128));
+            Ok(count.and_then(|n| n.checked_mul(bytes(ty.elem) as u128)).unwrap_or(u128::MAX))
+        };
+        let mut always = 0u128;
+        for input in &program.inputs {
+            if !matches!(self.inputs.get(&input.name), Some(Input::Array(_))) {
+                always = always.saturating_add(size(input.name, &input.ty)?);
+            }
         }
+        for (name, source) in &program.outputs {
+            if let Some(ty) = types.get(source) {
+                always = always.saturating_add(size(*name, ty)?);
+            }
+        }
+        let shown: HashSet<Name> = program.outputs.iter().map(|(_, source)| *source).collect();
+        let (mut now, mut peak) = (0u128, 0u128);
+        for (binding, last_uses) in program.bindings.iter().zip(program.last_uses()) {
+            let Some(last_uses) = last_uses.filter(|_| !shown.contains(&binding.name)) else { continue };
+            now = now.saturating_add(size(binding.name, program.terms.ty(binding.term))?);
+            peak = peak.max(now);
+            for name in last_uses {
+                if let Some(ty) = types.get(&name) {
+                    now = now.saturating_sub(size(name, ty)?);
+                }
+            }
+        }
+        let total = always.saturating_add(peak);
         let limit = available_bytes().map_or(i64::MAX as u128, u128::from);
         if total > limit {
-            let text = format!("the arrays of this run need {} MiB, but {} MiB are free", total >> 20, limit >> 20);
+            let text = format!("the tensors of this run need {} MiB, but {} MiB are free", total >> 20, limit >> 20);
             return Err(Box::new(fail(Code::E0408, text)));
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! A program on its way along the road: text, typed program, Core, loops, C.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -77,7 +78,10 @@ impl Module {
         match std::fs::metadata(path) {
             Err(error) => return refuse(error.to_string()),
             Ok(meta) if meta.is_dir() => return refuse("is a directory".into()),
+            // A pipe or a device may have no end.
+            Ok(meta) if !meta.is_file() => return refuse("is not a regular file".into()),
             Ok(meta) if meta.len() > Sources::MAX_BYTES as u64 => return refuse("is larger than 4 GiB".into()),
+            Ok(_) if Dialect::of(&name).is_none() => return Module::from_text(&name, "", options),
             Ok(_) => {}
         }
         match std::fs::read(path).map(String::from_utf8) {
@@ -204,6 +208,12 @@ impl Module {
 
     pub(crate) fn runtime_failure(&self, error: &RuntimeError) -> Failure {
         self.refuse(Diagnostic::error(error.code(), None, error.to_string()))
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Module").field("core", &self.core.to_string()).finish_non_exhaustive()
     }
 }
 

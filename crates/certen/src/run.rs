@@ -117,7 +117,14 @@ impl Module {
     /// # Errors
     /// As [`Module::run`]; and if the evaluator's fuel or the domain gives out.
     pub fn run_with(&self, call: &Call, options: &RunOptions) -> Result<(Vec<Output>, Timing), Failure> {
-        let bound = call.bind(self.core()).map_err(|error| self.refuse(*error))?;
+        let bytes = |elem: ElemType| match (options.backend, options.domain) {
+            (Backend::Native, _) => elem.bytes(),
+            (_, DomainChoice::Machine | DomainChoice::Field) => size_of::<Scalar>(),
+            (_, DomainChoice::Undefined) => size_of::<Option<Scalar>>(),
+            // Two numbers of a few digits each, on the heap.
+            (_, DomainChoice::Rational) => size_of::<Exact>() + 64,
+        };
+        let bound = call.bind(self.core(), bytes).map_err(|error| self.refuse(*error))?;
         match (options.backend, options.domain) {
             (Backend::Native, DomainChoice::Machine) => self.run_native(&bound, options),
             (Backend::Native, _) => {
@@ -138,17 +145,38 @@ impl Module {
     /// # Errors
     /// As [`Module::run_with`]; and if the index is outside.
     pub fn element(&self, call: &Call, output: Name, index: &[i64], fuel: u64) -> Result<Scalar, Failure> {
-        let bound = call.bind(self.core()).map_err(|error| self.refuse(*error))?;
+        // A single element needs the inputs, and of other tensors only the elements that it depends on.
+        let bound = call.bind(self.core(), |elem| elem.bytes()).map_err(|error| self.refuse(*error))?;
+        self.check_place(&bound, output, index)?;
         let (sizes, inputs) = self.embedded(&bound, &Machine, |value, _| Ok(*value))?;
         let evaluator = Evaluator::new(self.core(), &Machine, sizes, inputs);
         let element = evaluator.and_then(|evaluator| evaluator.with_fuel(fuel).element(output, index));
         element.map_err(|error| self.eval_failure(&error))
     }
 
-    fn operations(&self, bound: &Bound<'_>) -> Option<i64> {
+    /// There is such an output, and it has an element there.
+    fn check_place(&self, bound: &Bound<'_>, output: Name, index: &[i64]) -> Result<(), Failure> {
+        let types = self.core().types();
+        let found = self.core().outputs.iter().find(|(name, _)| *name == output);
+        let Some(ty) = found.and_then(|(_, source)| types.get(source)) else {
+            return Err(self.refuse(Diagnostic::error(Code::E0402, None, format!("the program has no output `{output}`"))));
+        };
+        let shape: Vec<i64> = ty.shape.iter().filter_map(|size| size.eval(&self.size(bound)).ok()).collect();
+        if index.len() == shape.len() && index.iter().zip(&shape).all(|(i, size)| (0..*size).contains(i)) {
+            return Ok(());
+        }
+        let text = format!("there is no {output}{index:?}: the shape of `{output}` is {shape:?}, and indices begin at 0");
+        Err(self.refuse(Diagnostic::error(Code::E0403, None, text)))
+    }
+
+    /// The sizes of a call, by name.
+    fn size(&self, bound: &Bound<'_>) -> impl Fn(Name) -> Option<i64> {
         let names = &self.core().sizes;
-        let value = |name: Name| names.iter().position(|&n| n == name).map(|at| bound.sizes[at]);
-        self.core().operations().ok()?.eval(&value).ok()
+        move |name| names.iter().position(|&n| n == name).map(|at| bound.sizes[at])
+    }
+
+    fn operations(&self, bound: &Bound<'_>) -> Option<i64> {
+        self.core().operations().ok()?.eval(&self.size(bound)).ok()
     }
 
     fn run_native(&self, bound: &Bound<'_>, options: &RunOptions) -> Result<(Vec<Output>, Timing), Failure> {

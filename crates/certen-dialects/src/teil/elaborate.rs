@@ -34,7 +34,7 @@ struct Elaborator<'a> {
     terms: Terms,
     /// Names that are in use.
     taken: HashSet<Name>,
-    /// How many versions of a name there are.
+    /// How many versions of a name there are; an input is one.
     versions: HashMap<Name, u64>,
     /// What the value of each statement is called.
     bound: HashMap<usize, Name>,
@@ -56,7 +56,7 @@ impl<'a> Elaborator<'a> {
             elem,
             terms: Terms::new(typed.facts.clone()),
             taken,
-            versions: HashMap::new(),
+            versions: typed.inputs().iter().map(|&name| (name, 1)).collect(),
             bound: HashMap::new(),
             free_indices: Vec::new(),
             sum_indices: Vec::new(),
@@ -93,8 +93,7 @@ impl<'a> Elaborator<'a> {
 
     /// A name for the next value of a tensor: its own if nothing has it yet.
     fn version(&mut self, name: Name) -> Name {
-        let is_input = self.typed.inputs().contains(&name);
-        let count = self.versions.entry(name).or_insert(u64::from(is_input));
+        let count = self.versions.entry(name).or_insert(0);
         *count += 1;
         if *count == 1 {
             return name;

@@ -6,9 +6,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use certen_syntax::{Code, Diagnostic, Diagnostics, Name};
+use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
 
-use super::ast::{Expr, Program};
+use super::ast::{Alloc, Expr, Program};
 
 /// Where a name's value comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,11 +48,12 @@ pub(super) fn analyse(program: &Program, diagnostics: &mut Diagnostics) -> Optio
         flow.last.insert(stmt.target, at);
     }
     let marked = program.allocs.iter().any(|alloc| alloc.marker.is_some());
+    let is_output = |alloc: &Alloc| if marked { alloc.marker.output } else { flow.last.contains_key(&alloc.name) };
     for alloc in &program.allocs {
         if if marked { alloc.marker.input } else { read_first.contains(&alloc.name) } {
             flow.inputs.push(alloc.name);
         }
-        if if marked { alloc.marker.output } else { flow.last.contains_key(&alloc.name) } {
+        if is_output(alloc) {
             flow.outputs.push(alloc.name);
         }
     }
@@ -60,7 +61,7 @@ pub(super) fn analyse(program: &Program, diagnostics: &mut Diagnostics) -> Optio
     let mut broken = false;
 
     let mut waiting = Vec::new();
-    for alloc in program.allocs.iter().filter(|alloc| flow.outputs.contains(&alloc.name)) {
+    for alloc in program.allocs.iter().filter(|alloc| is_output(alloc)) {
         match flow.last.get(&alloc.name) {
             Some(&at) => waiting.push(at),
             None if initialised.contains(&alloc.name) => {}
@@ -72,6 +73,7 @@ pub(super) fn analyse(program: &Program, diagnostics: &mut Diagnostics) -> Optio
         }
     }
     flow.live = vec![false; program.stmts.len()];
+    let declared: HashMap<Name, Span> = program.allocs.iter().map(|alloc| (alloc.name, alloc.name_span)).collect();
     let mut blamed = HashSet::new();
     while let Some(at) = waiting.pop() {
         if std::mem::replace(&mut flow.live[at], true) {
@@ -83,8 +85,8 @@ pub(super) fn analyse(program: &Program, diagnostics: &mut Diagnostics) -> Optio
                 (Expr::Var(name), Some(Origin::Initial)) if !initialised.contains(name) && blamed.insert(*name) => {
                     let text = format!("an output depends on `{name}`, which has no value here");
                     let error = Diagnostic::error(Code::E0212, program.span(id), text).label("read before it is assigned");
-                    let error = match program.allocs.iter().find(|alloc| alloc.name == *name) {
-                        Some(alloc) => error.also(alloc.name_span, "not marked as an input"),
+                    let error = match declared.get(name) {
+                        Some(&span) => error.also(span, "not marked as an input"),
                         None => error,
                     };
                     diagnostics.push(error.help(format!("mark it with `alloc input {name}`, or assign it first")));

@@ -1,0 +1,42 @@
+//! The error index is true: its programs give what their pages say, and `docs/ERRORS.md` is the index of today.
+
+use std::fs;
+use std::path::Path;
+
+use certen::road::syntax::{Code, error_index};
+use certen::{Module, Options};
+
+/// What checking a text says: the codes of its errors and warnings, and whether it is accepted.
+fn verdict(dialect: &str, text: &str) -> (Vec<Code>, bool) {
+    match Module::from_text(&format!("example.{dialect}"), text, &Options::default()) {
+        Ok(module) => (module.warnings().iter().map(|d| d.code).collect(), true),
+        Err(failure) => (failure.diagnostics().iter().map(|d| d.code).collect(), false),
+    }
+}
+
+#[test]
+fn wrong_examples_give_their_code_and_right_ones_do_not() {
+    let mut tested = 0;
+    for (code, example) in Code::ALL.iter().filter_map(|&code| Some((code, code.example()?))) {
+        let is_error = code.to_string().starts_with('E');
+        let (codes, accepted) = verdict(example.dialect, example.wrong);
+        assert!(codes.contains(&code), "{code}: the wrong program gives {codes:?}");
+        assert_eq!(accepted, !is_error, "{code}: the wrong program");
+        let unexpected: Vec<Code> = codes.into_iter().filter(|found| *found != code && *found != Code::W0301).collect();
+        assert_eq!(unexpected, [], "{code}: the wrong program shows other mistakes as well");
+        let (codes, accepted) = verdict(example.dialect, example.right);
+        assert!(accepted && !codes.contains(&code), "{code}: the right program gives {codes:?}");
+        tested += 1;
+    }
+    assert!(tested >= 20, "only {tested} codes have examples");
+}
+
+#[test]
+fn the_printed_index_is_that_of_the_code() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ERRORS.md");
+    if std::env::var_os("CERTEN_BLESS").is_some() {
+        fs::write(&path, error_index()).unwrap();
+    }
+    let printed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(printed == error_index(), "docs/ERRORS.md is not of today: run `cargo xtask bless`");
+}
