@@ -34,7 +34,7 @@ fn test(filter: &[&str]) -> bool {
 /// The slow set: generated programs in the thousands, and tests too slow for every day.
 fn slow() -> bool {
     let more = [("CERTEN_CASES", "10000")];
-    cargo(&["test", "--release", "-p", "certen-testgen", "--", "--include-ignored"], &more)
+    cargo(&["test", "--release", "-p", "certen-testgen", "-p", "certen-cli", "--", "--include-ignored"], &more)
 }
 
 /// Rewrites expectations: headers of programs, snapshots, generated documentation.

@@ -55,5 +55,9 @@ pub fn signature(program: &Program) -> String {
     let inputs: Vec<String> = program.inputs.iter().map(|input| format!("{}: {}", input.name, input.ty)).collect();
     let output = |(name, source): &(_, _)| types.get(source).map(|ty| format!("{name}: {ty}"));
     let outputs: Vec<String> = program.outputs.iter().filter_map(output).collect();
-    format!("{}({}) -> ({})", program.name, inputs.join(", "), outputs.join(", "))
+    let list = |tensors: Vec<String>| match tensors.len() {
+        0..=20 => tensors.join(", "),
+        many => format!("{}, … {} more", tensors[..19].join(", "), many - 19),
+    };
+    format!("{}({}) -> ({})", program.name, list(inputs), list(outputs))
 }

@@ -68,7 +68,8 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
         sections.push(("multiplications", count(&module, &args.dims)));
     }
     if args.common.json {
-        let stages: serde_json::Map<_, _> = sections.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
+        let stages: serde_json::Map<_, _> =
+            sections.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
         let warnings = list(module.sources(), module.warnings());
         report.json(&json!({"ok": true, "diagnostics": warnings, "stages": stages}));
     } else {
@@ -87,8 +88,8 @@ fn count(module: &Module, dims: &[(Name, i64)]) -> String {
     };
     match module.core().multiplications() {
         Ok(formula) => {
-            let how = "counted in the Core program above: one for each `*` and each factor of a product, times the \
-                       ranges around it";
+            let how = "counted in the Core program: one for each `*` and each factor of a product, times the ranges \
+                       around it";
             format!("{formula}{}\n({how})\n", number(&formula))
         }
         Err(error) => format!("cannot be counted: {error}\n"),

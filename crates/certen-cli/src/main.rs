@@ -8,7 +8,7 @@ mod report;
 mod run;
 mod show;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 use certen::road::syntax::{Blame, Code, Diagnostic};
@@ -117,6 +117,6 @@ fn refused(report: &Report, failure: &Failure) -> Blame {
 }
 
 /// What messages call a file.
-fn shown(path: &PathBuf) -> String {
+fn shown(path: &Path) -> String {
     path.display().to_string()
 }

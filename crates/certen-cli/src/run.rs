@@ -116,7 +116,8 @@ fn place(text: &str) -> Result<(Name, Vec<i64>), String> {
     let (name, rest) = text.split_once('[').ok_or_else(form)?;
     let inside = rest.strip_suffix(']').ok_or_else(form)?;
     let numbers = inside.split(',').map(str::trim).filter(|part| !part.is_empty());
-    let index = numbers.map(|part| part.parse().map_err(|_| format!("`{part}` is not an index"))).collect::<Result<_, _>>()?;
+    let index =
+        numbers.map(|part| part.parse().map_err(|_| format!("`{part}` is not an index"))).collect::<Result<_, _>>()?;
     Ok((Name::new(name), index))
 }
 
@@ -131,7 +132,11 @@ pub fn run(args: &RunArgs) -> Outcome {
     for (name, _) in &args.outs {
         let known = |name| module.core().outputs.iter().any(|(output, _)| *output == name);
         if let Some(unknown) = name.filter(|name| !known(*name)) {
-            return Err(report.error(Diagnostic::error(Code::E0402, None, format!("the program has no output `{unknown}`"))));
+            return Err(report.error(Diagnostic::error(
+                Code::E0402,
+                None,
+                format!("the program has no output `{unknown}`"),
+            )));
         }
     }
     if let Some((name, index)) = &args.at {
@@ -149,9 +154,12 @@ pub fn run(args: &RunArgs) -> Outcome {
         report.json(&as_json(args, &module, &outputs, &paths, &timing));
     } else {
         for output in &outputs {
-            match paths.iter().find(|(name, _)| *name == output.name) {
-                Some((name, path)) => report.text(&format!("{name} : {}{:?} -> {}\n", output.elem, output.shape, shown(path))),
-                None => report.text(&show::text(output)),
+            let mut written = paths.iter().filter(|(name, _)| *name == output.name).peekable();
+            if written.peek().is_none() {
+                report.text(&show::text(output));
+            }
+            for (name, path) in written {
+                report.text(&format!("{name} : {}{:?} -> {}\n", output.elem, output.shape, shown(path)));
             }
         }
         if args.time {
@@ -170,7 +178,8 @@ fn call(args: &RunArgs) -> Result<Call, Diagnostic> {
     let mut call = Call::new();
     for (name, source) in &args.inputs {
         let read = |result: Result<Array, _>| {
-            let failed = |e: certen::road::runtime::NpyError| Diagnostic::error(e.code(), None, format!("`{name}`: {e}"));
+            let failed =
+                |e: certen::road::runtime::NpyError| Diagnostic::error(e.code(), None, format!("`{name}`: {e}"));
             result.map(Input::Array).map_err(failed)
         };
         let input = match source {
@@ -203,7 +212,10 @@ fn execute(args: &RunArgs, module: &Module, call: &Call, report: &Report) -> Res
     let options = |backend, repeat| RunOptions { backend, domain, fuel: args.fuel, repeat };
     let first = match module.run_with(call, &options(backend, 1)) {
         // Without being told to, native code is a wish: the evaluator gives the same answer, slowly.
-        Err(failure) if args.backend.is_none() && failure.diagnostics().iter().any(|d| matches!(d.code, Code::E0601 | Code::E0703)) => {
+        Err(failure)
+            if args.backend.is_none()
+                && failure.diagnostics().iter().any(|d| matches!(d.code, Code::E0601 | Code::E0703)) =>
+        {
             report.failure_as_remark(&failure, "the reference evaluator runs instead");
             return module.run_with(call, &options(Backend::Interp, 1));
         }
@@ -223,7 +235,8 @@ fn execute(args: &RunArgs, module: &Module, call: &Call, report: &Report) -> Res
 fn write(args: &RunArgs, outputs: &[Output]) -> Result<Vec<(Name, PathBuf)>, Diagnostic> {
     let mut paths = Vec::new();
     for (name, path) in &args.outs {
-        let chosen: Vec<&Output> = outputs.iter().filter(|output| name.is_none_or(|name| name == output.name)).collect();
+        let chosen: Vec<&Output> =
+            outputs.iter().filter(|output| name.is_none_or(|name| name == output.name)).collect();
         let arrays: Option<Vec<(&str, &Array)>> =
             chosen.iter().map(|output| Some((output.name.as_str(), output.array()?))).collect();
         let Some(arrays) = arrays else {

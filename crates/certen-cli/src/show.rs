@@ -13,7 +13,13 @@ const EDGE: usize = 3;
 /// An output as text: its name and type, then its elements.
 pub fn text(output: &Output) -> String {
     let sizes: Vec<String> = output.shape.iter().map(usize::to_string).collect();
-    let head = format!("{} : {}[{}]\n", output.name, output.elem, sizes.join(", "));
+    let domain = match &output.values {
+        Values::Array(_) => "",
+        Values::Exact(_) => ", as exact rationals",
+        Values::Field(_) => ", modulo 2^61 - 1",
+        Values::Partial(_) => ", or undefined",
+    };
+    let head = format!("{} : {}[{}]{domain}\n", output.name, output.elem, sizes.join(", "));
     let whole = output.shape.iter().product::<usize>() <= SHOWN_WHOLE;
     head + &nested(output, whole) + "\n"
 }

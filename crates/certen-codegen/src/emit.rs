@@ -1,9 +1,9 @@
 //! Functions and statements in C.
 //!
-//! Memory is taken by `malloc` and given back on every path: what is taken is noted in an array, and a failure jumps to the
-//! end, where everything in it is freed. (Pointers that live up to there by themselves would cost a C compiler time in
-//! the square of their number.) A program of many nests is printed with a function per nest, because C compilers take more
-//! than twice as long for a function of twice the length.
+//! Memory is taken by `malloc` and given back on every path: what is taken is noted in an array, and a failure jumps
+//! to the end, where everything in it is freed. A program of many nests is printed as stages, functions of a bounded
+//! number of nests that share this array, because C compilers take more than twice as long for a function of twice
+//! the length.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -14,18 +14,19 @@ use certen_syntax::{Code, Diagnostic, Name};
 use crate::helpers::{Helper, c_type};
 use crate::names::CNames;
 
-/// A program with more nests than this gets a function for each.
+/// A program with more nests than this is printed as stages.
 const MAX_NESTS_IN_FUNCTION: usize = 50;
 
-/// More scalars than this are not kept on the stack.
-const MAX_STACK_SCALARS: usize = 4096;
+/// Nests in one stage.
+const NESTS_IN_STAGE: usize = 20;
 
 /// The C of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CCode {
     /// A translation unit that needs nothing but the standard library.
     ///
-    /// It defines the program's function, and, unless `CERTEN_NO_TRAMPOLINE` is defined, `certen_abi` and `certen_call`.
+    /// It defines the program's function, and, unless `CERTEN_NO_TRAMPOLINE` is defined, `certen_abi` and
+    /// `certen_call`.
     pub source: String,
     /// A header that declares the program's function, for C and C++.
     pub header: String,
@@ -38,19 +39,22 @@ pub struct CCode {
 pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
     let mut names = CNames::new();
     names.add(declared_names(program));
-    names.fresh("status");
-    names.fresh("memory");
+    let own = Own { status: names.fresh("status"), memory: names.fresh("memory") };
     let mut emitter = Emitter {
         program,
         names,
+        own,
         helpers: BTreeSet::new(),
         uses_math: false,
         locals: HashSet::new(),
         read: read_names(program),
         types: HashMap::new(),
+        functions: String::new(),
         function: Function::default(),
         indent: 1,
-        scalars: 0,
+        staged: false,
+        places: 0,
+        empty: Vec::new(),
         heap: HashMap::new(),
     };
     for parameter in program.inputs.iter().chain(&program.outputs) {
@@ -59,24 +63,29 @@ pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
     emitter.program()
 }
 
+/// C names of variables that every function may need.
+struct Own {
+    status: String,
+    memory: String,
+}
+
 /// What is printed of one C function.
 #[derive(Default)]
-struct Function {
+pub(crate) struct Function {
     body: String,
-    /// Sizes and buffers that occur.
-    used: HashSet<Name>,
+    /// Names that occur.
+    pub(crate) used: HashSet<Name>,
     /// Buffers that are written.
     written: HashSet<Name>,
-    /// How many places for pointers to memory it has, and which of them are not in use.
-    places: usize,
-    empty: Vec<usize>,
-    /// Whether it can run out of memory.
+    /// Whether it can run out of memory, and whether it speaks of the array of memory at all.
     fails: bool,
+    uses_memory: bool,
 }
 
 pub(crate) struct Emitter<'a> {
     pub(crate) program: &'a LoopProgram,
     pub(crate) names: CNames,
+    own: Own,
     helpers: BTreeSet<Helper>,
     pub(crate) uses_math: bool,
     /// Local scalars in scope; other names without dimensions are buffers.
@@ -85,10 +94,16 @@ pub(crate) struct Emitter<'a> {
     read: HashSet<Name>,
     /// Types of the buffers in scope.
     types: HashMap<Name, &'a TensorType>,
-    function: Function,
+    /// Functions that the program's own one calls.
+    pub(crate) functions: String,
+    /// The one that is being printed.
+    pub(crate) function: Function,
     indent: usize,
-    /// How many scalars are on the stack.
-    scalars: usize,
+    /// Whether the body is printed as stages.
+    staged: bool,
+    /// How many places the array of memory has, and which of them are not in use.
+    places: usize,
+    empty: Vec<usize>,
     /// The places of the buffers that were taken from the heap.
     heap: HashMap<Name, usize>,
 }
@@ -99,7 +114,7 @@ impl<'a> Emitter<'a> {
     // Names and text
 
     /// The C name of a name, which is used here.
-    pub(crate) fn name(&mut self, name: Name) -> String {
+    pub(crate) fn c_name(&mut self, name: Name) -> String {
         self.mark(name);
         self.names.get(name).to_owned()
     }
@@ -131,9 +146,8 @@ impl<'a> Emitter<'a> {
 
     fn program(mut self) -> Emitted<CCode> {
         let program = self.program;
-        let mut nests = String::new();
         if splits(program) {
-            self.split_body(&mut nests)?;
+            self.stages()?;
         } else {
             self.block(&program.body, 0)?;
         }
@@ -150,8 +164,10 @@ impl<'a> Emitter<'a> {
         };
         let parameters = |restrict: &str| [sizes.clone(), pointers(restrict)].concat();
         let all = program.sizes.iter().chain(program.inputs.iter().chain(&program.outputs).map(|p| &p.name));
-        let unused = all.filter(|name| !main.used.contains(name)).map(|name| self.names.get(*name).to_owned()).collect();
-        let function = finished(&format!("int32_t {name}"), &parameters("restrict "), main, unused, true);
+        let unused =
+            all.filter(|name| !main.used.contains(name)).map(|name| self.names.get(*name).to_owned()).collect();
+        let function =
+            self.own.finished(&format!("int32_t {name}"), &parameters("restrict "), main, unused, self.places);
 
         let about = self.about();
         let mut source = format!("{about}\n#include <stdint.h>\n");
@@ -162,15 +178,15 @@ impl<'a> Emitter<'a> {
             source += "#include <math.h>\n";
         }
         source += "\n#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n#endif\n\n";
-        if !nests.is_empty() {
-            source += "#if defined(__GNUC__)\n#define CERTEN_NEST static __attribute__((noinline))\n#else\n\
-                       #define CERTEN_NEST static\n#endif\n\n";
+        if !self.functions.is_empty() {
+            source += "#if defined(__GNUC__)\n#define CERTEN_NOINLINE static __attribute__((noinline))\n#else\n\
+                       #define CERTEN_NOINLINE static\n#endif\n\n";
         }
         for helper in &self.helpers {
             source += &helper.text();
             source.push('\n');
         }
-        source += &nests;
+        source += &self.functions;
         source += &function;
         source += &self.trampoline(&name);
 
@@ -200,7 +216,8 @@ impl<'a> Emitter<'a> {
             "Arrays are dense, row by row. Outputs overlap no other array.".into(),
             "Returns 0, or 1 if memory ran out.".into(),
         ]);
-        let lines: Vec<String> = lines.iter().map(|line| format!(" * {line}").trim_end().replace("*/", "* /")).collect();
+        let lines: Vec<String> =
+            lines.iter().map(|line| format!(" * {line}").trim_end().replace("*/", "* /")).collect();
         format!("/*\n{}\n */", lines.join("\n"))
     }
 
@@ -219,67 +236,71 @@ impl<'a> Emitter<'a> {
         }
         let call = wrapped(&format!("    return {name}("), &arguments, ");", 8);
         format!(
-            "\n#ifndef CERTEN_NO_TRAMPOLINE\nconst int32_t certen_abi = 1;\n\n/* Sizes in order; inputs, then outputs. */\n\
+            "\n#ifndef CERTEN_NO_TRAMPOLINE\nconst int32_t certen_abi = 1;\n\n\
+             /* Sizes in order; inputs, then outputs. */\n\
              int32_t certen_call(const int64_t *sizes, void *const *buffers) {{\n{unused}{call}\n}}\n#endif\n"
         )
     }
 
-    /// The body with every nest in a function of its own.
-    fn split_body(&mut self, nests: &mut String) -> Emitted<()> {
-        let program = self.program;
-        // Where a buffer is declared decides the order of parameters.
-        let mut order: HashMap<Name, usize> = HashMap::new();
-        let parameters = program.inputs.iter().chain(&program.outputs).map(|p| p.name);
-        for name in program.sizes.iter().copied().chain(parameters) {
-            order.insert(name, order.len());
-        }
-        let mut rest = program.body.as_slice();
-        while let [first, others @ ..] = rest {
-            let Stmt::Nest(buffer) = first else {
-                if let Stmt::Alloc(name, _) = first {
-                    order.insert(*name, order.len());
-                }
-                self.stmt(first, 0)?;
-                rest = others;
-                continue;
+    /// The body as calls of functions that hold a bounded number of nests each.
+    fn stages(&mut self) -> Emitted<()> {
+        self.staged = true;
+        let mut rest = self.program.body.as_slice();
+        while !rest.is_empty() {
+            let mut nests = 0;
+            let too_many = |stmt: &Stmt| {
+                let full = nests >= NESTS_IN_STAGE && divides(stmt);
+                nests += usize::from(matches!(stmt, Stmt::Nest(_)));
+                full
             };
-            let length = others.iter().position(divides).unwrap_or(others.len()) + 1;
-            let (nest, others) = rest.split_at(length);
+            let (stage, others) = rest.split_at(rest.iter().position(too_many).unwrap_or(rest.len()));
             rest = others;
-            let outer = std::mem::take(&mut self.function);
-            let locals = self.locals.clone();
-            self.block(nest, 0)?;
-            self.locals = locals;
-            let function = std::mem::replace(&mut self.function, outer);
-            let mut used: Vec<Name> = function.used.iter().copied().filter(|name| order.contains_key(name)).collect();
-            used.sort_by_key(|name| order.get(name));
-            let (mut declared, mut given) = (Vec::new(), Vec::new());
-            for name in used {
-                let c = self.name(name);
-                declared.push(match self.types.get(&name) {
-                    Some(ty) => {
-                        let kind = if function.written.contains(&name) { "" } else { "const " };
-                        format!("{kind}{} *restrict {c}", c_type(ty.elem))
-                    }
-                    None => format!("int64_t {c}"),
-                });
-                given.push(c);
-            }
-            let fails = function.fails;
-            let c = self.names.numbered("nest");
-            let kind = if fails { "int32_t" } else { "void" };
-            *nests += &finished(&format!("CERTEN_NEST {kind} {c}"), &declared, function, Vec::new(), fails);
-            nests.push('\n');
-            self.nest_comment(*buffer);
-            let indent = "    ".repeat(self.indent);
-            let call = wrapped(&format!("{c}("), &given, ")", 4 * self.indent + 4);
-            if fails {
-                self.function.fails = true;
-                self.function.body += &format!("{indent}if ({call} != 0) goto done;\n");
-            } else {
-                self.function.body += &format!("{indent}{call};\n");
-            }
+            self.stage(stage)?;
         }
+        Ok(())
+    }
+
+    /// A function for some statements of the outermost block, and its call.
+    fn stage(&mut self, stage: &'a [Stmt]) -> Emitted<()> {
+        let outer = std::mem::take(&mut self.function);
+        let alive: Vec<(Name, usize, ElemType)> =
+            self.heap.iter().filter_map(|(name, place)| Some((*name, *place, self.types.get(name)?.elem))).collect();
+        self.block(stage, 0)?;
+        let mut function = std::mem::replace(&mut self.function, outer);
+        // Buffers of earlier stages.
+        let kind = |name: &Name| if function.written.contains(name) { "" } else { "const " };
+        let mut prelude = Vec::new();
+        for (name, place, elem) in alive.iter().filter(|(name, ..)| function.used.contains(name)) {
+            let (c, memory) = (self.names.get(*name), &self.own.memory);
+            prelude.push((*place, format!("    {}{} *restrict {c} = {memory}[{place}];\n", kind(name), c_type(*elem))));
+        }
+        prelude.sort();
+        // Sizes and the caller's buffers, in the order of the program's parameters.
+        let program = self.program;
+        let (mut parameters, mut arguments) = (Vec::new(), Vec::new());
+        for size in program.sizes.iter().filter(|size| function.used.contains(size)) {
+            parameters.push(format!("int64_t {}", self.names.get(*size)));
+            arguments.push(*size);
+        }
+        for buffer in program.inputs.iter().chain(&program.outputs).filter(|p| function.used.contains(&p.name)) {
+            let (kind, c) = (kind(&buffer.name), self.names.get(buffer.name));
+            parameters.push(format!("{kind}{} *restrict {c}", c_type(buffer.ty.elem)));
+            arguments.push(buffer.name);
+        }
+        let mut arguments: Vec<String> = arguments.into_iter().map(|name| self.c_name(name)).collect();
+        if function.uses_memory || !prelude.is_empty() {
+            parameters.push(format!("void **{}", self.own.memory));
+            arguments.push(self.own.memory.clone());
+        }
+        let name = self.names.numbered("stage");
+        let result = if function.fails { "int32_t" } else { "void" };
+        let start = signature(&format!("CERTEN_NOINLINE {result} {name}"), &parameters);
+        let prelude: String = prelude.into_iter().map(|(_, line)| line).collect();
+        function.body += if function.fails { "    return 0;\n" } else { "" };
+        self.functions += &format!("{start} {{\n{prelude}{}}}\n\n", function.body);
+        let call = wrapped(&format!("{name}("), &arguments, ")", 8);
+        self.function.fails |= function.fails;
+        self.line(&if function.fails { format!("if ({call} != 0) goto done;") } else { format!("{call};") });
         Ok(())
     }
 
@@ -328,10 +349,12 @@ impl<'a> Emitter<'a> {
             Stmt::Alloc(name, ty) => self.alloc(*name, ty)?,
             Stmt::Free(name) => {
                 if let Some(place) = self.heap.remove(name) {
-                    let c = self.name(*name);
-                    self.line(&format!("free({c});"));
-                    self.line(&format!("memory[{place}] = NULL;"));
-                    self.function.empty.push(place);
+                    let memory = &self.own.memory;
+                    let (free, forget) = (format!("free({memory}[{place}]);"), format!("{memory}[{place}] = NULL;"));
+                    self.line(&free);
+                    self.line(&forget);
+                    self.function.uses_memory = true;
+                    self.empty.push(place);
                 }
             }
             Stmt::For { index, range, body } => {
@@ -352,14 +375,14 @@ impl<'a> Emitter<'a> {
                 self.line("}");
             }
             Stmt::Local { name, elem, init } => {
-                // A local that is assigned later begins as zero, which compilers remove: they cannot always see that it is
-                // assigned on every path.
+                // A local that is assigned later begins as zero, which compilers remove: they cannot always see that
+                // it is assigned on every path.
                 let value = match init {
                     Some(value) => self.value(*value)?,
                     None => zero(*elem).into(),
                 };
                 self.locals.insert(*name);
-                let c = self.name(*name);
+                let c = self.c_name(*name);
                 self.line(&format!("{} {c} = {value};", c_type(*elem)));
                 if !self.read.contains(name) {
                     self.line(&format!("(void){c};"));
@@ -370,25 +393,25 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// A buffer without dimensions lives on the stack, others are taken from the heap.
+    /// A buffer without dimensions lives on the stack unless stages share it, others are taken from the heap.
     fn alloc(&mut self, name: Name, ty: &'a TensorType) -> Emitted<()> {
         self.types.insert(name, ty);
-        let (c, elem) = (self.name(name), c_type(ty.elem));
-        if ty.is_scalar() && self.scalars < MAX_STACK_SCALARS {
-            self.scalars += 1;
+        let (c, elem) = (self.c_name(name), c_type(ty.elem));
+        if ty.is_scalar() && !self.staged {
             self.line(&format!("{elem} {c}[1];"));
             return Ok(());
         }
         let sizes = ty.shape.iter().map(|size| Ok(self.ix(size)?.text())).collect::<Emitted<Vec<String>>>()?;
-        let place = self.function.empty.pop().unwrap_or(self.function.places);
-        self.function.places = self.function.places.max(place + 1);
-        self.function.fails = true;
+        let place = self.empty.pop().unwrap_or(self.places);
+        self.places = self.places.max(place + 1);
+        (self.function.fails, self.function.uses_memory) = (true, true);
         self.heap.insert(name, place);
         let alloc = self.helper(Helper::Alloc);
         let (rank, sizes) = if sizes.is_empty() { (1, "1".into()) } else { (sizes.len(), sizes.join(", ")) };
         let call = format!("{alloc}({rank}, (const int64_t[]){{{sizes}}}, sizeof({elem}))");
-        self.line(&format!("{elem} *restrict {c} = memory[{place}] = {call};"));
-        self.line(&format!("if ({c} == NULL) goto done;"));
+        self.line(&format!("{elem} *restrict {c} = {}[{place}] = {call};", self.own.memory));
+        let give_up = if self.staged { "return 1" } else { "goto done" };
+        self.line(&format!("if ({c} == NULL) {give_up};"));
         Ok(())
     }
 
@@ -396,7 +419,7 @@ impl<'a> Emitter<'a> {
         let elem = self.program.terms.ty(value).elem;
         let value = self.value(value)?;
         let place = match target {
-            Target::Local(name) => self.name(*name),
+            Target::Local(name) => self.c_name(*name),
             Target::Element(name, indices) => {
                 let unknown = || Diagnostic::error(Code::E0702, None, format!("{name} is no buffer in scope"));
                 let ty = *self.types.get(name).ok_or_else(unknown)?;
@@ -404,9 +427,8 @@ impl<'a> Emitter<'a> {
                 self.access(*name, ty, indices)?
             }
         };
-        let combined = |emitter: &mut Self, helper: Helper| {
-            format!("{place} = {}({place}, {value});", emitter.helper(helper))
-        };
+        let combined =
+            |emitter: &mut Self, helper: Helper| format!("{place} = {}({place}, {value});", emitter.helper(helper));
         let text = match op {
             None => format!("{place} = {value};"),
             Some(ReduceOp::Sum) if elem.is_int() => combined(self, Helper::Add(elem)),
@@ -436,7 +458,7 @@ fn divides(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_))
 }
 
-/// Whether the nests become functions: there are many, and they share nothing but buffers.
+/// Whether the body becomes stages: there are many nests, and they share nothing but buffers.
 fn splits(program: &LoopProgram) -> bool {
     if program.body.iter().filter(|stmt| matches!(stmt, Stmt::Nest(_))).count() <= MAX_NESTS_IN_FUNCTION {
         return false;
@@ -526,32 +548,33 @@ fn wrapped(begin: &str, items: &[String], end: &str, indent: usize) -> String {
     format!("{begin}\n{margin}{}{end}", items.join(&format!(",\n{margin}")))
 }
 
-fn signature(start: &str, parameters: &[String]) -> String {
+pub(crate) fn signature(start: &str, parameters: &[String]) -> String {
     let none = ["void".to_owned()];
     wrapped(&format!("{start}("), if parameters.is_empty() { &none } else { parameters }, ")", 4)
 }
 
-/// A whole function. One that gives a status frees its memory on every path.
-fn finished(start: &str, parameters: &[String], function: Function, unused: Vec<String>, gives_status: bool) -> String {
-    let mut text = signature(start, parameters) + " {\n";
-    for name in unused {
-        text += &format!("    (void){name};\n");
-    }
-    if function.fails {
-        text += "    int32_t status = 1;\n";
-    }
-    if function.places > 0 {
-        text += &format!("    void *memory[{}] = {{NULL}};\n", function.places);
-    }
-    text += &function.body;
-    if function.fails {
-        text += "    status = 0;\ndone:\n";
-        if function.places > 0 {
-            text += &format!("    for (int at = 0; at < {}; at++) free(memory[at]);\n", function.places);
+impl Own {
+    /// The program's whole function, which frees its memory on every path.
+    fn finished(
+        &self,
+        start: &str,
+        parameters: &[String],
+        function: Function,
+        unused: Vec<String>,
+        places: usize,
+    ) -> String {
+        let (status, memory) = (&self.status, &self.memory);
+        let mut text = signature(start, parameters) + " {\n";
+        for name in unused {
+            text += &format!("    (void){name};\n");
         }
-        text += "    return status;\n";
-    } else if gives_status {
-        text += "    return 0;\n";
+        if !function.fails {
+            return text + &function.body + "    return 0;\n}\n";
+        }
+        text += &format!("    int32_t {status} = 1;\n    void *{memory}[{places}] = {{NULL}};\n");
+        text += &function.body;
+        text += &format!("    {status} = 0;\ndone:\n");
+        text += &format!("    for (int at = 0; at < {places}; at++) free({memory}[at]);\n    return {status};\n");
+        text + "}\n"
     }
-    text + "}\n"
 }

@@ -1,22 +1,27 @@
 //! Scalar terms as C expressions, with as few parentheses as C and its compilers' warnings allow.
 //!
-//! Terms are visited in arena order, parts first, so nothing recurses. A part that has become large or deep is put into a
-//! `const` temporary before the statement: the operations and their order stay the same, so the bits do, and neither a
-//! C compiler's stack nor our own time suffers from long sums or from parts that are used many times.
+//! Terms are visited in arena order, parts first, so nothing recurses. A part that has become large or deep is put
+//! into a `const` temporary before the statement: the operations and their order stay the same, so the bits do, and
+//! neither a C compiler's stack nor our own time suffers from long sums or from parts that are used many times. In a
+//! statement of thousands of operations each temporary is computed by a function of its own: C compilers take time in
+//! the square of a basic block's length.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use certen_core::{Binary, ElemType, Literal, Term, TermId, Unary};
 use certen_loops::{as_element, parts_first};
-use certen_syntax::{Code, Diagnostic};
+use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::emit::Emitter;
+use crate::emit::{Emitter, signature};
 use crate::helpers::{Helper, c_type};
 use crate::index::CIndex;
 
 /// Operations in one expression, and operations inside each other, beyond which it is put into a temporary.
 const MAX_OPERATIONS: usize = 200;
 const MAX_DEPTH: usize = 60;
+
+/// Terms in one statement beyond which its temporaries become functions.
+const MAX_TERMS_IN_BLOCK: usize = 2000;
 
 /// How tightly C holds an expression together, loosest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -38,11 +43,13 @@ struct Piece {
     level: Level,
     operations: usize,
     depth: usize,
+    /// The variables that it speaks of, as parameters and as arguments; only collected for large statements.
+    variables: BTreeSet<(String, String)>,
 }
 
 impl Piece {
     fn new(text: String, level: Level) -> Piece {
-        Piece { text, level, operations: 1, depth: 1 }
+        Piece { text, level, operations: 1, depth: 1, variables: BTreeSet::new() }
     }
 
     /// As an operand that must hold together at least this tightly.
@@ -56,23 +63,57 @@ impl Emitter<'_> {
     pub(crate) fn value(&mut self, root: TermId) -> Result<String, Diagnostic> {
         let terms = &self.program.terms;
         let mut pieces: HashMap<TermId, Piece> = HashMap::new();
-        for id in parts_first(terms, root) {
+        let order = parts_first(terms, root);
+        let large = order.len() > MAX_TERMS_IN_BLOCK;
+        for id in order {
             let term = terms.get(id);
             if matches!(term, Term::Ref(_, ty) if !ty.is_scalar()) {
                 continue;
             }
+            let before = std::mem::take(&mut self.function.used);
             let mut piece = self.piece(id, term, &pieces)?;
+            let used = std::mem::replace(&mut self.function.used, before);
             let parts: Vec<&Piece> = term.parts().iter().filter_map(|part| pieces.get(part)).collect();
             piece.operations = 1 + parts.iter().map(|part| part.operations).sum::<usize>();
             piece.depth = 1 + parts.iter().map(|part| part.depth).max().unwrap_or(0);
+            if large {
+                piece.variables = parts.iter().flat_map(|part| part.variables.iter().cloned()).collect();
+                let own = used.iter().map(|name| self.variable(*name, id));
+                piece.variables.extend(own);
+            }
+            self.function.used.extend(used);
             if piece.operations > MAX_OPERATIONS || piece.depth > MAX_DEPTH {
-                let name = self.names.numbered("t");
-                self.line(&format!("const {} {name} = {};", c_type(terms.ty(id).elem), piece.text));
-                piece = Piece::new(name, Level::Primary);
+                let (name, ty) = (self.names.numbered("t"), c_type(terms.ty(id).elem));
+                let value = if large { self.part(ty, &piece) } else { piece.text };
+                self.line(&format!("const {ty} {name} = {value};"));
+                piece = Piece::new(name.clone(), Level::Primary);
+                if large {
+                    piece.variables.insert((format!("{ty} {name}"), name));
+                }
             }
             pieces.insert(id, piece);
         }
         pieces.remove(&root).map(|piece| piece.text).ok_or_else(unsupported)
+    }
+
+    /// How a name that occurs in a leaf is passed to a function.
+    fn variable(&self, name: Name, leaf: TermId) -> (String, String) {
+        let c = self.names.get(name).to_owned();
+        let declaration = match as_element(&self.program.terms, leaf) {
+            Some((read, ty, _)) if read == name && self.is_local(name) => format!("{} {c}", c_type(ty.elem)),
+            Some((read, ty, _)) if read == name => format!("const {} *restrict {c}", c_type(ty.elem)),
+            _ => format!("int64_t {c}"),
+        };
+        (declaration, c)
+    }
+
+    /// A call of a new function that computes a piece.
+    fn part(&mut self, ty: &str, piece: &Piece) -> String {
+        let name = self.names.numbered("part");
+        let (parameters, arguments): (Vec<String>, Vec<String>) = piece.variables.iter().cloned().unzip();
+        let start = signature(&format!("CERTEN_NOINLINE {ty} {name}"), &parameters);
+        self.functions += &format!("{start} {{\n    return {};\n}}\n\n", piece.text);
+        format!("{name}({})", arguments.join(", "))
     }
 
     fn piece(&mut self, id: TermId, term: &Term, pieces: &HashMap<TermId, Piece>) -> Result<Piece, Diagnostic> {
@@ -81,7 +122,7 @@ impl Emitter<'_> {
         Ok(match term {
             Term::Ref(..) | Term::Select(..) => {
                 let (name, ty, indices) = as_element(terms, id).ok_or_else(unsupported)?;
-                let text = if self.is_local(name) { self.name(name) } else { self.access(name, ty, indices)? };
+                let text = if self.is_local(name) { self.c_name(name) } else { self.access(name, ty, indices)? };
                 Piece::new(text, Level::Primary)
             }
             Term::Literal(literal, elem) => self.literal(*literal, *elem),

@@ -104,7 +104,8 @@ impl Helper {
                     _ => ("The absolute value of a, wrapping around", "a >= 0 ? a : "),
                 };
                 format!(
-                    "/* {comment} */\nstatic inline {ty} {name}({ty} a) {{\n    return {kept}({ty})(0 - (u{ty})a);\n}}\n"
+                    "/* {comment} */\nstatic inline {ty} {name}({ty} a) {{\n    \
+                     return {kept}({ty})(0 - (u{ty})a);\n}}\n"
                 )
             }
             Helper::FloorDiv(elem) => {
@@ -142,9 +143,7 @@ impl Helper {
                     binary(elem, comment, &format!("    return a {sign} b ? a : b;\n"))
                 }
             }
-            Helper::ControlledDiv(elem) => {
-                binary(elem, "a / b, or 0 where a is 0", "    return a == 0 ? 0 : a / b;\n")
-            }
+            Helper::ControlledDiv(elem) => binary(elem, "a / b, or 0 where a is 0", "    return a == 0 ? 0 : a / b;\n"),
             Helper::FromFloat(elem) => {
                 let ty = c_type(elem);
                 let (low, least, high, most) = match elem {
@@ -153,7 +152,8 @@ impl Helper {
                     _ => ("<= -1.0", "0", "256.0", "255"),
                 };
                 format!(
-                    "/* a without its fraction, or the nearest {elem}; 0 for NaN */\nstatic inline {ty} {name}(double a) {{\n    \
+                    "/* a without its fraction, or the nearest {elem}; 0 for NaN */\n\
+                     static inline {ty} {name}(double a) {{\n    \
                      if (a != a) return 0;\n    if (a {low}) return {least};\n    if (a >= {high}) return {most};\n    \
                      return ({ty})a;\n}}\n"
                 )

@@ -1,10 +1,7 @@
-//! Index expressions and conditions in C.
-//!
-//! The text of an [`Ix`] is a sum of products of names, numbers and calls, which is C as it stands, up to the names and
-//! the functions that it calls.
+//! Index expressions and conditions in C: the text of an [`Ix`], with C's names and our helper functions.
 
 use certen_core::{ElemType, TensorType};
-use certen_index::{Cond, Ix};
+use certen_index::{Cond, Function, Ix, Notation};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::emit::Emitter;
@@ -58,6 +55,9 @@ impl CIndex {
     }
 }
 
+/// The digits of the least integer.
+const LEAST: &str = "9223372036854775808";
+
 fn too_large() -> Diagnostic {
     Diagnostic::error(Code::E0216, None, "an index does not fit in 64 bits")
 }
@@ -65,70 +65,37 @@ fn too_large() -> Diagnostic {
 impl Emitter<'_> {
     /// An index expression.
     pub(crate) fn ix(&mut self, ix: &Ix) -> Result<CIndex, Diagnostic> {
-        if let Some(constant) = ix.as_constant() {
-            // C has no literal for the least integer; no index can be so small.
-            return if constant == i64::MIN { Err(too_large()) } else { Ok(CIndex::Constant(constant)) };
-        }
-        if let Some(name) = ix.as_var() {
-            return Ok(CIndex::Product(self.name(name)));
-        }
-        let renamed = ix.substitute(&|name| self.renamed(name)).map_err(|_| too_large())?;
-        let mut names = Default::default();
-        ix.collect_names(&mut names);
-        names.into_iter().for_each(|name| self.mark(name));
-        let text = self.functions(&renamed.to_string())?;
-        Ok(if is_sum(&text) { CIndex::Sum(text) } else { CIndex::Product(text) })
-    }
-
-    /// The functions of index expressions, as our helpers. Only functions are followed by a parenthesis.
-    fn functions(&mut self, text: &str) -> Result<String, Diagnostic> {
-        if text.contains("9223372036854775808") {
+        let text = ix.write(self);
+        // C has no literal for the least integer; no index can be so small.
+        if text.contains(LEAST) {
             return Err(too_large());
         }
-        let mut text = text.to_owned();
-        let helpers = [Helper::FloorDiv(ElemType::I64), Helper::Min(ElemType::I64), Helper::Max(ElemType::I64)];
-        for (function, helper) in ["floor_div(", "min(", "max("].into_iter().zip(helpers) {
-            if text.contains(function) {
-                let name = self.helper(helper);
-                text = text.replace(function, &format!("{name}("));
-            }
-        }
-        Ok(text)
-    }
-
-    /// The C name as an index of its own, if it is another one.
-    fn renamed(&self, name: Name) -> Option<Ix> {
-        let c = self.names.get(name);
-        (c != name.as_str()).then(|| Ix::var(c))
+        Ok(match ix.as_constant() {
+            Some(constant) => CIndex::Constant(constant),
+            None if ix.is_sum() => CIndex::Sum(text),
+            None => CIndex::Product(text),
+        })
     }
 
     /// A condition that can stand in `if (…)`.
     pub(crate) fn cond(&mut self, cond: &Cond) -> Result<String, Diagnostic> {
-        match cond {
-            Cond::Ge(_) | Cond::Eq(_) => {
-                let mut names = Default::default();
-                cond.collect_names(&mut names);
-                names.into_iter().for_each(|name| self.mark(name));
-                let renamed = cond.substitute(&|name| self.renamed(name)).map_err(|_| too_large())?;
-                self.functions(&match renamed {
-                    always if always.is_always() => "1".into(),
-                    never if never.is_never() => "0".into(),
-                    other => other.to_string(),
-                })
-            }
-            Cond::And(all) if all.is_empty() => Ok("1".into()),
-            Cond::Or(any) if any.is_empty() => Ok("0".into()),
+        let text = match cond {
+            Cond::And(all) if all.is_empty() => "1".into(),
+            Cond::Or(any) if any.is_empty() => "0".into(),
+            Cond::Ge(_) | Cond::Eq(_) => cond.write(self),
             Cond::And(list) | Cond::Or(list) => {
                 let sign = if matches!(cond, Cond::And(_)) { " && " } else { " || " };
                 let mut parts = Vec::with_capacity(list.len());
                 for part in list {
                     let text = self.cond(part)?;
+                    // Compilers warn of && inside || without parentheses.
                     let compound = matches!(part, Cond::And(_) | Cond::Or(_));
                     parts.push(if compound { format!("({text})") } else { text });
                 }
-                Ok(parts.join(sign))
+                parts.join(sign)
             }
-        }
+        };
+        if text.contains(LEAST) { Err(too_large()) } else { Ok(text) }
     }
 
     /// An element of a buffer: row by row, outermost dimension first.
@@ -142,16 +109,24 @@ impl Emitter<'_> {
             let index = self.ix(index)?;
             flat = flat.plus(&index).ok_or_else(too_large)?;
         }
-        Ok(format!("{}[{}]", self.name(name), flat.text()))
+        Ok(format!("{}[{}]", self.c_name(name), flat.text()))
     }
 }
 
-/// Whether an expression's outermost operation is `+` or `-`.
-fn is_sum(text: &str) -> bool {
-    let mut depth = 0;
-    text.starts_with('-')
-        || text.chars().any(|c| {
-            depth += i32::from(c == '(') - i32::from(c == ')');
-            depth == 0 && c == ' '
-        })
+impl Notation for Emitter<'_> {
+    fn name(&mut self, name: Name) -> String {
+        self.c_name(name)
+    }
+
+    fn call(&mut self, function: Function, arguments: &[String]) -> String {
+        let helper = match function {
+            Function::FloorDiv => Helper::FloorDiv(ElemType::I64),
+            Function::Min => Helper::Min(ElemType::I64),
+            Function::Max => Helper::Max(ElemType::I64),
+        };
+        let helper = self.helper(helper);
+        // Our helpers take two.
+        let nested = arguments.iter().cloned().reduce(|all, next| format!("{helper}({all}, {next})"));
+        nested.unwrap_or_default()
+    }
 }

@@ -10,40 +10,40 @@ use certen_syntax::Name;
 /// Keywords of C and C++, macros that compilers predefine or our headers define, and functions of the library that
 /// generated code calls or that a function of the same name would collide with.
 const RESERVED: &str = "
-    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class co_await
-    co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default delete do
-    double dynamic_cast else enum explicit export extern false float for fortran friend goto if inline int long mutable
-    namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast
-    requires restrict return short signed sizeof static static_assert static_cast struct switch template this
-    thread_local throw true try typedef typeid typename typeof typeof_unqual union unsigned using virtual void volatile
-    wchar_t while xor xor_eq
-    linux unix i386 vax NULL NAN INFINITY HUGE_VAL HUGE_VALF HUGE_VALL EOF errno assert offsetof stdin stdout stderr
-    EXIT_SUCCESS EXIT_FAILURE RAND_MAX MB_CUR_MAX math_errhandling MATH_ERRNO MATH_ERREXCEPT signgam
-    M_E M_PI M_PI_2 M_PI_4 M_1_PI M_2_PI M_2_SQRTPI M_SQRT2 M_SQRT1_2 M_LN2 M_LN10 M_LOG2E M_LOG10E MAXFLOAT
-    FP_INFINITE FP_NAN FP_NORMAL FP_SUBNORMAL FP_ZERO FP_ILOGB0 FP_ILOGBNAN SIZE_MAX PTRDIFF_MAX
-    INT8_C INT16_C INT32_C INT64_C UINT8_C UINT16_C UINT32_C UINT64_C INTMAX_C UINTMAX_C
-    INT8_MIN INT16_MIN INT32_MIN INT64_MIN INT8_MAX INT16_MAX INT32_MAX INT64_MAX UINT8_MAX UINT16_MAX UINT32_MAX
-    UINT64_MAX INTPTR_MIN INTPTR_MAX UINTPTR_MAX INTMAX_MIN INTMAX_MAX UINTMAX_MAX
-    size_t ptrdiff_t ssize_t off_t pid_t time_t clock_t div_t ldiv_t lldiv_t float_t double_t max_align_t va_list FILE
-    int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intptr_t uintptr_t intmax_t uintmax_t uint ushort
-    ulong u_char u_short u_int u_long
-    main abort abs access acos acosf acosh acosl aligned_alloc alloca asin asinf asinh asinl at_quick_exit atan atan2
-    atan2f atanf atanh atanl atexit atof atoi atol atoll bcmp bcopy bind bsearch bzero cabs cacos calloc carg cbrt cbrtf
-    ccos ceil ceilf ceill cexp cimag clock clog close conj connect copysign copysignf cos cosf cosh coshf coshl cosl cpow
-    cproj creal csin csqrt ctan ctime dcgettext dgettext difftime div drem dup env erf erfc erff execl execv exit exp
-    exp10 exp10f exp2 exp2f expf expl expm1 expm1f fabs fabsf fabsl fclose fdim fdimf feof fflush ffs ffsl fgetc floor
-    floorf floorl fma fmaf fmal fmax fmaxf fmin fminf fmod fmodf fmodl fopen fork fpclassify fprintf fputc fputs fread free
-    frexp frexpf fscanf fseek ftell fwrite gamma gammaf getc getchar getenv getpid gets gettext gmtime hypot hypotf ilogb
-    imaxabs index isalnum isalpha isascii isblank iscntrl isdigit isfinite isgraph isgreater isinf isless islower isnan
-    isnormal isprint ispunct isspace isunordered isupper isxdigit j0 j1 jn jnf kill labs ldexp ldexpf ldexpl ldiv lgamma
-    lgammaf link listen llabs lldiv llrint llround localtime log log10 log10f log1p log1pf log2 log2f logb logf logl lrint
-    lround lseek malloc memchr memcmp memcpy memmove mempcpy memset mktime modf modff nan nanf nearbyint nearbyintf
-    nextafter nexttoward open perror pipe pow pow10 powf powl printf putc putchar puts qsort quick_exit raise rand random
-    read realloc remainder remove remquo rename rewind rindex rint rintf round roundf roundl sbrk scalb scalbln scalbn
-    scanf select send setjmp longjmp signal signbit significand sin sincos sincosf sinf sinh sinhf sinl sleep snprintf
-    socket sprintf sqrt sqrtf sqrtl srand sscanf stat stpcpy strcat strchr strcmp strcpy strcspn strdup strlen strncat
-    strncmp strncpy strpbrk strrchr strspn strstr strtod strtof strtok strtol strtoll system tan tanf tanh tanhf tanl
-    tgamma tgammaf time tmpfile toascii tolower toupper trunc truncf ungetc unlink vprintf wait write y0 y1 yn ynf
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
+    co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype
+    default delete do double dynamic_cast else enum explicit export extern false float for fortran friend goto if
+    inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
+    register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct
+    switch template this thread_local throw true try typedef typeid typename typeof typeof_unqual union unsigned
+    using virtual void volatile wchar_t while xor xor_eq linux unix i386 vax NULL NAN INFINITY HUGE_VAL HUGE_VALF
+    HUGE_VALL EOF errno assert offsetof stdin stdout stderr EXIT_SUCCESS EXIT_FAILURE RAND_MAX MB_CUR_MAX
+    math_errhandling MATH_ERRNO MATH_ERREXCEPT signgam M_E M_PI M_PI_2 M_PI_4 M_1_PI M_2_PI M_2_SQRTPI M_SQRT2
+    M_SQRT1_2 M_LN2 M_LN10 M_LOG2E M_LOG10E MAXFLOAT FP_INFINITE FP_NAN FP_NORMAL FP_SUBNORMAL FP_ZERO FP_ILOGB0
+    FP_ILOGBNAN SIZE_MAX PTRDIFF_MAX INT8_C INT16_C INT32_C INT64_C UINT8_C UINT16_C UINT32_C UINT64_C INTMAX_C
+    UINTMAX_C INT8_MIN INT16_MIN INT32_MIN INT64_MIN INT8_MAX INT16_MAX INT32_MAX INT64_MAX UINT8_MAX UINT16_MAX
+    UINT32_MAX UINT64_MAX INTPTR_MIN INTPTR_MAX UINTPTR_MAX INTMAX_MIN INTMAX_MAX UINTMAX_MAX size_t ptrdiff_t
+    ssize_t off_t pid_t time_t clock_t div_t ldiv_t lldiv_t float_t double_t max_align_t va_list FILE int8_t int16_t
+    int32_t int64_t uint8_t uint16_t uint32_t uint64_t intptr_t uintptr_t intmax_t uintmax_t uint ushort ulong
+    u_char u_short u_int u_long main abort abs access acos acosf acosh acosl aligned_alloc alloca asin asinf asinh
+    asinl at_quick_exit atan atan2 atan2f atanf atanh atanl atexit atof atoi atol atoll bcmp bcopy bind bsearch
+    bzero cabs cacos calloc carg cbrt cbrtf ccos ceil ceilf ceill cexp cimag clock clog close conj connect copysign
+    copysignf cos cosf cosh coshf coshl cosl cpow cproj creal csin csqrt ctan ctime dcgettext dgettext difftime div
+    drem dup env erf erfc erff execl execv exit exp exp10 exp10f exp2 exp2f expf expl expm1 expm1f fabs fabsf fabsl
+    fclose fdim fdimf feof fflush ffs ffsl fgetc floor floorf floorl fma fmaf fmal fmax fmaxf fmin fminf fmod fmodf
+    fmodl fopen fork fpclassify fprintf fputc fputs fread free frexp frexpf fscanf fseek ftell fwrite gamma gammaf
+    getc getchar getenv getpid gets gettext gmtime hypot hypotf ilogb imaxabs index isalnum isalpha isascii isblank
+    iscntrl isdigit isfinite isgraph isgreater isinf isless islower isnan isnormal isprint ispunct isspace
+    isunordered isupper isxdigit j0 j1 jn jnf kill labs ldexp ldexpf ldexpl ldiv lgamma lgammaf link listen llabs
+    lldiv llrint llround localtime log log10 log10f log1p log1pf log2 log2f logb logf logl lrint lround lseek malloc
+    memchr memcmp memcpy memmove mempcpy memset mktime modf modff nan nanf nearbyint nearbyintf nextafter nexttoward
+    open perror pipe pow pow10 powf powl printf putc putchar puts qsort quick_exit raise rand random read realloc
+    remainder remove remquo rename rewind rindex rint rintf round roundf roundl sbrk scalb scalbln scalbn scanf
+    select send setjmp longjmp signal signbit significand sin sincos sincosf sinf sinh sinhf sinl sleep snprintf
+    socket sprintf sqrt sqrtf sqrtl srand sscanf stat stpcpy strcat strchr strcmp strcpy strcspn strdup strlen
+    strncat strncmp strncpy strpbrk strrchr strspn strstr strtod strtof strtok strtol strtoll system tan tanf tanh
+    tanhf tanl tgamma tgammaf time tmpfile toascii tolower toupper trunc truncf ungetc unlink vprintf wait write y0
+    y1 yn ynf
 ";
 
 /// The C names of a program's names.
@@ -80,6 +80,9 @@ impl CNames {
             }
         }
         for name in others {
+            if self.names.contains_key(&name) {
+                continue;
+            }
             let mut text: String =
                 name.as_str().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
             if !text.starts_with(|c: char| c.is_ascii_alphabetic()) || text.starts_with("certen_") {
@@ -129,10 +132,7 @@ mod tests {
         let given = ["exp", "exp_", "_x", "v_x", "certen_min_f64", "i.o", "i_o", "x", "double", "é"].map(Name::new);
         names.add(given);
         let texts = given.map(|name| names.get(name).to_owned());
-        assert_eq!(
-            texts,
-            ["exp__1", "exp_", "v_x_1", "v_x", "vcerten_min_f64", "i_o_1", "i_o", "x", "double_", "v_"]
-        );
+        assert_eq!(texts, ["exp__1", "exp_", "v_x_1", "v_x", "vcerten_min_f64", "i_o_1", "i_o", "x", "double_", "v_"]);
         assert_eq!((names.numbered("t"), names.numbered("t")), ("t_1".into(), "t_2".into()));
     }
 }

@@ -22,6 +22,9 @@ use crate::{Binary, Domain, ElemType, Fault, Literal, Program, ReduceOp, Tensor,
 /// Steps after which an evaluation is given up, unless told otherwise: about a minute.
 pub const DEFAULT_FUEL: u64 = 2_000_000_000;
 
+/// Tensors with their names.
+pub type Named<V> = Vec<(Name, Tensor<V>)>;
+
 /// Why an evaluation has no result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EvalError {
@@ -156,12 +159,11 @@ impl<'a, D: Domain> Evaluator<'a, D> {
     ///
     /// # Errors
     /// See [`EvalError`].
-    pub fn run(mut self) -> Result<Vec<(Name, Tensor<D::Value>)>, EvalError> {
+    pub fn run(mut self) -> Result<Named<D::Value>, EvalError> {
         for (binding, last_uses) in self.program.bindings.iter().zip(self.program.last_uses()) {
             let Some(last_uses) = last_uses else { continue };
-            let shape = concrete_shape(&self.program.terms.ty(binding.term).shape, &|name| {
-                self.sizes.get(&name).copied()
-            })?;
+            let shape =
+                concrete_shape(&self.program.terms.ty(binding.term).shape, &|name| self.sizes.get(&name).copied())?;
             let mut run = Run::new(&mut self);
             let mut index = Vec::new();
             let tensor = Tensor::from_fn(shape.clone(), |position| {
@@ -186,7 +188,8 @@ impl<'a, D: Domain> Evaluator<'a, D> {
     /// # Errors
     /// See [`EvalError`].
     pub fn element(&mut self, name: Name, index: &[i64]) -> Result<D::Value, EvalError> {
-        let source = self.program.outputs.iter().find(|(output, _)| *output == name).map_or(name, |(_, source)| *source);
+        let source =
+            self.program.outputs.iter().find(|(output, _)| *output == name).map_or(name, |(_, source)| *source);
         for binding in &self.program.bindings {
             let missing = || Stored::OnDemand { term: binding.term, known: HashMap::new() };
             self.memory.entry(binding.name).or_insert_with(missing);

@@ -16,7 +16,7 @@ mod term;
 mod types;
 
 pub use domain::{Domain, Fault};
-pub use eval::{DEFAULT_FUEL, EvalError, Evaluator};
+pub use eval::{DEFAULT_FUEL, EvalError, Evaluator, Named};
 pub use ops::{Binary, Literal, ReduceOp, Unary};
 pub use parse::{TermParser, parse_program};
 pub use print::print_term;

@@ -189,7 +189,9 @@ impl Binary {
     /// The element type of the result, if the operation takes this type.
     pub fn result(self, elem: ElemType) -> Option<ElemType> {
         match self {
-            Binary::Add | Binary::Sub | Binary::Mul | Binary::Min | Binary::Max => elem.has_arithmetic().then_some(elem),
+            Binary::Add | Binary::Sub | Binary::Mul | Binary::Min | Binary::Max => {
+                elem.has_arithmetic().then_some(elem)
+            }
             Binary::Div | Binary::ControlledDiv | Binary::Pow => elem.is_float().then_some(elem),
             Binary::FloorDiv | Binary::Mod => elem.is_int().then_some(elem),
             Binary::And | Binary::Or => (elem == ElemType::Bool).then_some(elem),

@@ -146,7 +146,7 @@ fn bracketed<T>(cursor: &mut Cursor<'_>, one: impl Fn(&mut Cursor<'_>) -> Read<T
 fn elem_type(cursor: &mut Cursor<'_>) -> Read<ElemType> {
     let elem = cursor.peek().word().and_then(|word| word.parse().ok());
     let elem = elem.ok_or_else(|| cursor.expected("an element type such as `f64`"))?;
-    cursor.next();
+    cursor.take();
     Ok(elem)
 }
 
@@ -381,26 +381,26 @@ impl Reader<'_> {
         let literal = |literal, elem| Ok(Term::Literal(literal, elem));
         let leaf = match token.kind {
             TokenKind::Punct("(") => {
-                cursor.next();
+                cursor.take();
                 self.push(FrameKind::Parenthesis, token.span);
                 return Ok(None);
             }
             TokenKind::Punct(sign @ ("-" | "!")) => {
-                cursor.next();
+                cursor.take();
                 self.push(FrameKind::Prefix(if sign == "-" { Unary::Neg } else { Unary::Not }), token.span);
                 return Ok(None);
             }
             TokenKind::Punct("@") => {
-                cursor.next();
+                cursor.take();
                 let (name, span) = cursor.expect_name("a tensor's name")?;
                 self.reference(name, span)
             }
             TokenKind::Int(value) => {
-                cursor.next();
+                cursor.take();
                 literal(Literal::Int(value), ElemType::I64)
             }
             TokenKind::Float(value) => {
-                cursor.next();
+                cursor.take();
                 literal(Literal::Float(value), ElemType::F64)
             }
             TokenKind::Name(name) => match self.word(cursor, name)? {
@@ -427,11 +427,11 @@ impl Reader<'_> {
 
     /// An operand that begins with a word: a leaf, or nothing if it opened a frame.
     fn word(&mut self, cursor: &mut Cursor<'_>, name: Name) -> Read<Option<Term>> {
-        let (word, span) = (name.as_str(), cursor.next().span);
+        let (word, span) = (name.as_str(), cursor.take().span);
         match word {
             _ if cursor.peek().is("(") && !is_reserved(word) => return self.call(cursor, word, span),
             "cast" | "index" | "undefined" if cursor.peek().is(".") => {
-                cursor.next();
+                cursor.take();
                 let elem = elem_type(cursor)?;
                 if word == "undefined" {
                     return Ok(Some(Term::Undefined(elem)));
@@ -495,7 +495,7 @@ impl Reader<'_> {
 
     /// A function, from its parenthesis on.
     fn call(&mut self, cursor: &mut Cursor<'_>, function: &str, span: Span) -> Read<Option<Term>> {
-        cursor.next();
+        cursor.take();
         let leading_ix = |cursor: &mut Cursor<'_>| {
             let ix = self.ix(cursor)?;
             cursor.expect(",").map(|_| ix)
@@ -542,7 +542,7 @@ impl Reader<'_> {
                 let element = self.add(Term::Select(tensor, indices.into()), token.span)?;
                 self.values.push(element);
             } else if let Some(infix) = Infix::from_token(token) {
-                cursor.next();
+                cursor.take();
                 self.reduce(infix.level)?;
                 self.push(FrameKind::Infix(infix), token.span);
                 return Ok(None);
@@ -706,7 +706,7 @@ fn state_name(cursor: &mut Cursor<'_>, names: &[Name], at: usize) -> Read<()> {
 /// The number in `f32(0.5)`, and the parenthesis behind it.
 fn literal(cursor: &mut Cursor<'_>, elem: ElemType) -> Read<Term> {
     let negative = cursor.eat("-");
-    let token = cursor.next();
+    let token = cursor.take();
     let number = match token.kind {
         TokenKind::Float(value) if elem.is_float() => Literal::Float(value),
         TokenKind::Int(value) if elem.is_float() => Literal::Float(value as f64),

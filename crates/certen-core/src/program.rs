@@ -143,9 +143,7 @@ impl Program {
     /// # Errors
     /// If the polynomial is too large.
     pub fn multiplications(&self) -> Result<Ix, IxError> {
-        self.count(|term| {
-            matches!(term, Term::Binary(Binary::Mul, ..) | Term::Reduce(ReduceOp::Prod, ..))
-        })
+        self.count(|term| matches!(term, Term::Binary(Binary::Mul, ..) | Term::Reduce(ReduceOp::Prod, ..)))
     }
 
     /// How many scalar operations an evaluation makes, counted as [`Program::multiplications`] counts.

@@ -15,7 +15,10 @@ impl<V> Tensor<V> {
     }
 
     /// A tensor whose elements are computed from their position in row-major order; none if there is no memory for it.
-    pub fn from_fn<E>(shape: Vec<usize>, mut element: impl FnMut(usize) -> Result<V, E>) -> Option<Result<Tensor<V>, E>> {
+    pub fn from_fn<E>(
+        shape: Vec<usize>,
+        mut element: impl FnMut(usize) -> Result<V, E>,
+    ) -> Option<Result<Tensor<V>, E>> {
         let count = shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size))?;
         let mut data = Vec::new();
         data.try_reserve_exact(count).ok()?;

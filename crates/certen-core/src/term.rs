@@ -231,12 +231,7 @@ impl Terms {
     }
 
     /// Adds an element of a named tensor.
-    pub fn element(
-        &mut self,
-        name: Name,
-        ty: TensorType,
-        indices: impl Into<Box<[Ix]>>,
-    ) -> Result<TermId, TypeError> {
+    pub fn element(&mut self, name: Name, ty: TensorType, indices: impl Into<Box<[Ix]>>) -> Result<TermId, TypeError> {
         let tensor = self.reference(name, ty)?;
         let indices = indices.into();
         if indices.is_empty() { Ok(tensor) } else { self.add(Term::Select(tensor, indices)) }
@@ -252,8 +247,9 @@ impl Terms {
             Ok(ty)
         };
         // The type with its first `old` sizes replaced.
-        let resized = |ty: &TensorType, old: usize, new: &[Ix]| {
-            TensorType { elem: ty.elem, shape: new.iter().chain(&ty.shape[old..]).cloned().collect() }
+        let resized = |ty: &TensorType, old: usize, new: &[Ix]| TensorType {
+            elem: ty.elem,
+            shape: new.iter().chain(&ty.shape[old..]).cloned().collect(),
         };
         let scalar = |id: TermId| match self.ty(id) {
             ty if ty.is_scalar() => Ok(ty.elem),
@@ -285,7 +281,9 @@ impl Terms {
                 let Some(state) = states.get(*at) else { return wrong("no such state".into()) };
                 self.ty(state.init).clone()
             }
-            Term::Select(tensor, indices) => resized(outermost(*tensor, "selection", indices.len())?, indices.len(), &[]),
+            Term::Select(tensor, indices) => {
+                resized(outermost(*tensor, "selection", indices.len())?, indices.len(), &[])
+            }
             Term::Flatten(a) => {
                 let ty = outermost(*a, "flatten", 2)?;
                 resized(ty, 2, &[ty.shape[0].mul(&ty.shape[1])?])
@@ -358,4 +356,3 @@ impl Terms {
         a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.facts.prove_equal(a, b) == Verdict::Yes)
     }
 }
-

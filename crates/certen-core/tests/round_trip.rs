@@ -31,10 +31,10 @@ struct Generator<'a, 'b> {
 }
 
 impl Generator<'_, '_> {
-    /// A name that was not used yet. Indices are never called `true`, which no condition could mention.
+    /// A name that was not used yet. Indices are never called by words that their own text gives a meaning.
     fn fresh(&mut self, base: &str) -> Result<Name> {
         self.names += 1;
-        let word = WORDS.get(self.names).filter(|word| **word != "true" || base == "t");
+        let word = WORDS.get(self.names).filter(|word| !matches!(**word, "true" | "min") || base == "t");
         Ok(match word {
             Some(word) if self.u.ratio(1, 3)? => Name::new(word),
             _ => Name::new(&format!("{base}{}", self.names)),

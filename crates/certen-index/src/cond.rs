@@ -7,7 +7,8 @@ use std::fmt;
 
 use certen_syntax::Name;
 
-use crate::{Ix, IxError};
+use crate::ix::Plain;
+use crate::{Ix, IxError, Notation};
 
 /// A condition on sizes and indices.
 ///
@@ -187,78 +188,70 @@ impl Cond {
     }
 }
 
-/// Splits `e` into what is added and what is subtracted; the constant goes to the right, or left if that avoids a minus.
+/// What is added in `e`, what is subtracted, and the constant.
 fn sides(e: &Ix) -> Option<(Ix, Ix, i64)> {
-    let positive = e.terms().iter().filter(|(_, c)| *c > 0);
-    let negative = e.terms().iter().filter(|(_, c)| *c < 0);
-    let rebuild = |terms: Vec<&(crate::ix::Mono, i64)>| {
+    let sum = |sign: i64| {
+        let terms = e.terms().iter().filter(|(_, coefficient)| coefficient.signum() == sign);
         terms.into_iter().try_fold(Ix::from(0), |sum, (mono, c)| sum.add(&Ix::monomial(mono, *c)).ok())
     };
-    let (plus, minus) = (rebuild(positive.collect())?, rebuild(negative.collect())?.scale(-1).ok()?);
-    Some((plus, minus, e.constant_part()))
+    let (plus, minus) = (sum(1)?, sum(-1)?.scale(-1).ok()?);
+    (e.constant_part() != i64::MIN).then_some((plus, minus, e.constant_part()))
+}
+
+impl Cond {
+    /// The condition as text.
+    pub fn write(&self, notation: &mut dyn Notation) -> String {
+        match self {
+            Cond::Ge(e) => at_least_zero(e, notation),
+            Cond::Eq(e) => zero(e, notation),
+            Cond::And(all) if all.is_empty() => "true".into(),
+            Cond::Or(any) if any.is_empty() => "false".into(),
+            Cond::And(list) | Cond::Or(list) => {
+                let is_and = matches!(self, Cond::And(_));
+                let mut write = |cond: &Cond| match cond {
+                    Cond::Or(any) if is_and && any.len() > 1 => format!("({})", cond.write(notation)),
+                    _ => cond.write(notation),
+                };
+                let parts: Vec<String> = list.iter().map(&mut write).collect();
+                parts.join(if is_and { " && " } else { " || " })
+            }
+        }
+    }
+}
+
+/// `plus - minus + constant >= 0`, with every term on the side where it has no minus.
+fn at_least_zero(e: &Ix, notation: &mut dyn Notation) -> String {
+    let Some((plus, minus, constant)) = sides(e) else { return format!("{} >= 0", e.write(notation)) };
+    let none = |side: &Ix| side.as_constant().is_some();
+    let (left, sign, right) = match constant {
+        -1 if none(&plus) => (minus, "<", Some(Ix::from(0))),
+        _ if none(&plus) => (minus, "<=", Some(Ix::from(constant))),
+        _ if none(&minus) => (plus, ">=", Some(Ix::from(-constant))),
+        -1 => (minus, "<", Some(plus)),
+        ..0 => (plus, ">=", minus.add(&Ix::from(-constant)).ok()),
+        0.. => (minus, "<=", plus.add(&Ix::from(constant)).ok()),
+    };
+    match right {
+        Some(right) => format!("{} {sign} {}", left.write(notation), right.write(notation)),
+        None => format!("{} >= 0", e.write(notation)),
+    }
+}
+
+/// `plus - minus + constant == 0`, likewise.
+fn zero(e: &Ix, notation: &mut dyn Notation) -> String {
+    let balanced = sides(e).and_then(|(plus, minus, constant)| match constant {
+        _ if plus.as_constant().is_some() => Some((minus, Ix::from(constant))),
+        1.. => Some((plus.add(&Ix::from(constant)).ok()?, minus)),
+        ..1 => Some((plus, minus.add(&Ix::from(-constant)).ok()?)),
+    });
+    match balanced {
+        Some((left, right)) => format!("{} == {}", left.write(notation), right.write(notation)),
+        None => format!("{} == 0", e.write(notation)),
+    }
 }
 
 impl fmt::Display for Cond {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Cond::Ge(e) => match sides(e) {
-                // plus - minus + constant >= 0
-                Some((plus, minus, constant)) if constant != i64::MIN => {
-                    let number = |value: i64| Ix::from(value);
-                    if plus.as_constant().is_some() {
-                        match constant {
-                            -1 => write!(f, "{minus} < 0"),
-                            _ => write!(f, "{minus} <= {constant}"),
-                        }
-                    } else if minus.as_constant().is_some() {
-                        write!(f, "{plus} >= {}", -constant)
-                    } else if constant == -1 {
-                        write!(f, "{minus} < {plus}")
-                    } else if constant < 0 {
-                        write!(f, "{plus} >= {}", minus.add(&number(-constant)).unwrap_or(minus))
-                    } else {
-                        write!(f, "{minus} <= {}", plus.add(&number(constant)).unwrap_or(plus))
-                    }
-                }
-                _ => write!(f, "{e} >= 0"),
-            },
-            Cond::Eq(e) => match sides(e) {
-                Some((plus, minus, constant)) if constant != i64::MIN => {
-                    if plus.as_constant().is_some() {
-                        write!(f, "{minus} == {constant}")
-                    } else if constant > 0 {
-                        match plus.add(&Ix::from(constant)) {
-                            Ok(plus) => write!(f, "{plus} == {minus}"),
-                            Err(_) => write!(f, "{e} == 0"),
-                        }
-                    } else {
-                        match minus.add(&Ix::from(-constant)) {
-                            Ok(minus) => write!(f, "{plus} == {minus}"),
-                            Err(_) => write!(f, "{e} == 0"),
-                        }
-                    }
-                }
-                _ => write!(f, "{e} == 0"),
-            },
-            Cond::And(all) if all.is_empty() => write!(f, "true"),
-            Cond::Or(any) if any.is_empty() => write!(f, "false"),
-            Cond::And(all) => join(f, all, " && ", |c| matches!(c, Cond::Or(any) if any.len() > 1)),
-            Cond::Or(any) => join(f, any, " || ", |_| false),
-        }
+        f.write_str(&self.write(&mut Plain))
     }
-}
-
-fn join(
-    f: &mut fmt::Formatter<'_>,
-    list: &[Cond],
-    between: &str,
-    needs_parentheses: impl Fn(&Cond) -> bool,
-) -> fmt::Result {
-    for (at, cond) in list.iter().enumerate() {
-        if at > 0 {
-            f.write_str(between)?;
-        }
-        if needs_parentheses(cond) { write!(f, "({cond})")? } else { write!(f, "{cond}")? }
-    }
-    Ok(())
 }

@@ -112,6 +112,9 @@ impl Facts {
 
     /// `c·x + constant >= 0` bounds x; anything over several names is kept as it is.
     fn learn_at_least_zero(&mut self, e: &Ix) {
+        if let Some(reduced) = self.reduce(e).filter(|reduced| reduced != e) {
+            self.learn_at_least_zero(&reduced);
+        }
         let [(mono, coefficient)] = e.terms() else {
             if self.at_least_zero.len() < USED_FACTS {
                 self.at_least_zero.push(e.clone());
@@ -152,7 +155,18 @@ impl Facts {
             };
             self.equal = updated;
             self.equal.insert(*name, solution);
+            self.learn_replaced();
             return;
+        }
+    }
+
+    /// What is known of names that equalities replace is known of what replaces them.
+    fn learn_replaced(&mut self) {
+        for (name, solution) in self.equal.clone() {
+            let Bounds { low, high } = self.bounds.get(&name).copied().unwrap_or_default();
+            let above = low.and_then(|low| solution.sub(&Ix::from(low)).ok());
+            let below = high.and_then(|high| Ix::from(high).sub(&solution).ok());
+            above.into_iter().chain(below).for_each(|fact| self.learn_at_least_zero(&fact));
         }
     }
 
@@ -189,7 +203,8 @@ impl Facts {
     pub fn satisfiable(&self) -> Verdict {
         let empty = |b: &Bounds| matches!((b.low, b.high), (Some(low), Some(high)) if low > high);
         let refuted = |c: &Cond| c.not().is_ok_and(|opposite| self.entails(&opposite));
-        if self.contradiction || self.bounds.values().any(empty) || self.conjuncts.iter().take(USED_FACTS).any(refuted) {
+        if self.contradiction || self.bounds.values().any(empty) || self.conjuncts.iter().take(USED_FACTS).any(refuted)
+        {
             return Verdict::No(Counterexample::default());
         }
         if self.find(&Cond::always()).is_some() { Verdict::Yes } else { Verdict::Unknown }
@@ -209,10 +224,10 @@ impl Facts {
 
     fn is_at_least_zero(&self, e: &Ix) -> bool {
         let by_intervals = |e: &Ix| self.minimum(e).is_some_and(|low| low >= 0);
-        by_intervals(e)
-            || self.at_least_zero.iter().any(|fact| {
-                self.reduce(fact).and_then(|fact| e.sub(&fact).ok()).is_some_and(|rest| by_intervals(&rest))
-            })
+        // With n = m - 1, `m - 3` follows from `n >= 2` by the fact `m - n - 1 >= 0` as it stands.
+        let by_fact = |fact: &Ix| e.sub(fact).is_ok_and(|rest| by_intervals(&rest));
+        let by_reduced = |fact: &Ix| self.reduce(fact).is_some_and(|fact| by_fact(&fact));
+        by_intervals(e) || self.at_least_zero.iter().any(|fact| by_fact(fact) || by_reduced(fact))
     }
 
     /// A lower bound of an expression, from the bounds of its names.

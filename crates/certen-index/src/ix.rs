@@ -308,11 +308,7 @@ impl Atom {
     }
 }
 
-fn extreme(
-    es: &[Ix],
-    value: &impl Fn(Name) -> Option<i64>,
-    choose: impl Fn(i64, i64) -> i64,
-) -> Result<i64, IxError> {
+fn extreme(es: &[Ix], value: &impl Fn(Name) -> Option<i64>, choose: impl Fn(i64, i64) -> i64) -> Result<i64, IxError> {
     let mut values = es.iter().map(|e| e.eval(value));
     let first = values.next().unwrap_or(Err(IxError::TooComplex))?;
     values.try_fold(first, |best, next| Ok(choose(best, next?)))
@@ -328,12 +324,46 @@ fn fold(
     replaced.try_fold(first, |all, next| combine(&all, &next?))
 }
 
-impl fmt::Display for Ix {
-    /// Positive terms first, so that `5 - n` is not printed as `-n + 5`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// The functions that occur in expressions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Function {
+    /// The quotient by a positive literal, rounded towards minus infinity.
+    FloorDiv,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+}
+
+/// How names and functions are written. Sums and products look the same everywhere.
+pub trait Notation {
+    /// A name.
+    fn name(&mut self, name: Name) -> String {
+        name.to_string()
+    }
+
+    /// A function of at least two arguments.
+    fn call(&mut self, function: Function, arguments: &[String]) -> String {
+        let word = match function {
+            Function::FloorDiv => "floor_div",
+            Function::Min => "min",
+            Function::Max => "max",
+        };
+        format!("{word}({})", arguments.join(", "))
+    }
+}
+
+/// The notation that [`parse_ix`](crate::parse_ix) reads.
+pub(crate) struct Plain;
+
+impl Notation for Plain {}
+
+impl Ix {
+    /// The expression as text. Positive terms come first, so that `5 - n` is not written `-n + 5`.
+    pub fn write(&self, notation: &mut dyn Notation) -> String {
         let mut pieces: Vec<(bool, String)> = Vec::new();
         for (mono, coefficient) in &self.terms {
-            let factors: Vec<String> = mono.iter().map(Atom::to_string).collect();
+            let factors: Vec<String> = mono.iter().map(|atom| atom.write(notation)).collect();
             let product = factors.join("*");
             let text = match coefficient.unsigned_abs() {
                 1 => product,
@@ -345,16 +375,32 @@ impl fmt::Display for Ix {
             pieces.push((self.constant < 0, self.constant.unsigned_abs().to_string()));
         }
         pieces.sort_by_key(|(negative, _)| *negative);
-        for (at, (negative, text)) in pieces.iter().enumerate() {
-            let sign = match (at, negative) {
-                (0, false) => "",
-                (0, true) => "-",
-                (_, false) => " + ",
-                (_, true) => " - ",
+        let mut text = String::new();
+        for (negative, piece) in &pieces {
+            text += match (text.is_empty(), negative) {
+                (true, false) => "",
+                (true, true) => "-",
+                (false, false) => " + ",
+                (false, true) => " - ",
             };
-            write!(f, "{sign}{text}")?;
+            text += piece;
         }
-        Ok(())
+        text
+    }
+
+    /// Whether the text is a sum or begins with a minus, and so needs parentheses as a factor.
+    pub fn is_sum(&self) -> bool {
+        match self.terms.as_slice() {
+            [] => self.constant < 0,
+            [(_, coefficient)] => self.constant != 0 || *coefficient < 0,
+            _ => true,
+        }
+    }
+}
+
+impl fmt::Display for Ix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.write(&mut Plain))
     }
 }
 
@@ -364,14 +410,19 @@ impl fmt::Debug for Ix {
     }
 }
 
-impl fmt::Display for Atom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |es: &[Ix]| es.iter().map(Ix::to_string).collect::<Vec<_>>().join(", ");
+impl Atom {
+    fn write(&self, notation: &mut dyn Notation) -> String {
         match self {
-            Atom::Var(name) => write!(f, "{name}"),
-            Atom::FloorDiv(e, divisor) => write!(f, "floor_div({e}, {divisor})"),
-            Atom::Min(es) => write!(f, "min({})", list(es)),
-            Atom::Max(es) => write!(f, "max({})", list(es)),
+            Atom::Var(name) => notation.name(*name),
+            Atom::FloorDiv(e, divisor) => {
+                let arguments = [e.write(notation), divisor.to_string()];
+                notation.call(Function::FloorDiv, &arguments)
+            }
+            Atom::Min(es) | Atom::Max(es) => {
+                let arguments: Vec<String> = es.iter().map(|e| e.write(notation)).collect();
+                let function = if matches!(self, Atom::Min(_)) { Function::Min } else { Function::Max };
+                notation.call(function, &arguments)
+            }
         }
     }
 }

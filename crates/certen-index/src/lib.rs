@@ -15,5 +15,5 @@ mod tests;
 
 pub use cond::Cond;
 pub use facts::{Counterexample, Facts, Verdict};
-pub use ix::{Ix, IxError};
+pub use ix::{Function, Ix, IxError, Notation};
 pub use parse::{parse_cond, parse_ix, parse_primary};

@@ -19,6 +19,9 @@ use crate::{Cond, Ix, IxError};
 /// Brackets deeper than this are refused: sizes are written by people.
 const MAX_DEPTH: usize = 64;
 
+/// Words that name no size or index, so that text means one thing: functions and truth values.
+const RESERVED: [&str; 7] = ["floor_div", "ceil_div", "mod", "min", "max", "true", "false"];
+
 fn wrong(span: Span, error: IxError) -> Diagnostic {
     Diagnostic::error(Code::E0216, span, format!("this size or index cannot be used: {error}"))
 }
@@ -71,13 +74,13 @@ fn primary(cursor: &mut Cursor<'_>, depth: usize) -> Result<Ix, Diagnostic> {
     }
     match token.kind {
         TokenKind::Int(value) => {
-            cursor.next();
+            cursor.take();
             Ok(Ix::from(value))
         }
-        TokenKind::Name(name) => {
-            cursor.next();
+        TokenKind::Name(name) if !matches!(name.as_str(), "true" | "false") => {
+            cursor.take();
             let function = name.as_str();
-            if !matches!(function, "floor_div" | "ceil_div" | "mod" | "min" | "max") || !cursor.peek().is("(") {
+            if !RESERVED.contains(&function) {
                 return Ok(Ix::var(name));
             }
             cursor.expect("(")?;
@@ -97,11 +100,11 @@ fn primary(cursor: &mut Cursor<'_>, depth: usize) -> Result<Ix, Diagnostic> {
             .map_err(|e| wrong(divisor_span, e))
         }
         TokenKind::Punct("-") => {
-            cursor.next();
+            cursor.take();
             primary(cursor, depth + 1)?.scale(-1).map_err(|e| wrong(token.span, e))
         }
         TokenKind::Punct("(") => {
-            cursor.next();
+            cursor.take();
             let inner = sum(cursor, depth + 1)?;
             cursor.expect(")")?;
             Ok(inner)
@@ -145,7 +148,7 @@ fn one(cursor: &mut Cursor<'_>, depth: usize) -> Result<Cond, Diagnostic> {
         let mut ahead = *cursor;
         let is_comparison = sum(&mut ahead, depth).is_ok() && comparison(&ahead).is_some();
         if !is_comparison {
-            cursor.next();
+            cursor.take();
             let inner = any(cursor, depth + 1)?;
             cursor.expect(")")?;
             return Ok(inner);
@@ -154,7 +157,7 @@ fn one(cursor: &mut Cursor<'_>, depth: usize) -> Result<Cond, Diagnostic> {
     let mut left = sum(cursor, depth)?;
     let mut chain: Option<Cond> = None;
     while let Some(operator) = comparison(cursor) {
-        let span = cursor.next().span;
+        let span = cursor.take().span;
         let right = sum(cursor, depth)?;
         let link = match operator {
             "<" => Cond::lt(&left, &right),

@@ -2,13 +2,14 @@
 //!
 //! Names are resolved to slots first, and the value of each statement becomes a list of steps in arena order, so that
 //! evaluation does not recurse over expressions (only over loops) and computes a shared part once. Every access is
-//! checked against the buffer's shape, memory that nothing was written to is known as such, and every step takes fuel: a
-//! program that [`verify`](crate::verify) refuses is run as safely as one that it accepts.
+//! checked against the buffer's shape, memory that nothing was written to is known as such, and every step takes
+//! fuel: a program that [`verify`](crate::verify) refuses is run as safely as one that it accepts.
 
 use std::collections::HashMap;
 
 use certen_core::{
-    Binary, DEFAULT_FUEL, Domain, ElemType, EvalError, Fault, Range, ReduceOp, Tensor, TensorType, Term, TermId, Unary,
+    Binary, DEFAULT_FUEL, Domain, ElemType, EvalError, Fault, Named, Range, ReduceOp, Tensor, TensorType, Term, TermId,
+    Unary,
 };
 use certen_index::{Cond, Ix};
 use certen_syntax::Name;
@@ -68,7 +69,8 @@ impl<'a, D: Domain> Interpreter<'a, D> {
     ///
     /// # Errors
     /// See [`EvalError`].
-    pub fn run(self) -> Result<Vec<(Name, Tensor<D::Value>)>, EvalError> {
+    #[allow(clippy::type_complexity, reason = "as the evaluator's")]
+    pub fn run(self) -> Result<Named<D::Value>, EvalError> {
         let mut resolver = Resolver { program: self.program, domain: self.domain, scope: HashMap::new(), slots: 0 };
         let mut sizes = Vec::new();
         for size in &self.program.sizes {

@@ -1,9 +1,9 @@
 //! The Loop IR: buffers, loops, conditions and assignments of scalars.
 //!
 //! A [`LoopProgram`] has the interface of the Core program that it came from and a body of [`Stmt`]s. Values are
-//! *scalar* Core terms in the program's own arena ([`LoopProgram::terms`]), restricted to what a machine computes in one
-//! go: references to locals and to buffers without dimensions, elements of buffers, constants, indices, and scalar
-//! operations. Everything else of Core has become statements.
+//! *scalar* Core terms in the program's own arena ([`LoopProgram::terms`]), restricted to what a machine computes in
+//! one go: references to locals and to buffers without dimensions, elements of buffers, constants, indices, and
+//! scalar operations. Everything else of Core has become statements.
 //!
 //! The IR is plain data. [`verify`](crate::verify) says whether it is well-formed; every pass leaves it so.
 

@@ -1,9 +1,9 @@
 //! Loops: what is computed in which order, and where it is stored.
 //!
-//! [`lower`] turns a program of Core into a [`LoopProgram`]: loops over buffers, with scalar Core terms as values. The IR
-//! prints as text that [`parse_loops`] reads back. [`verify`] checks that it is well-formed and that every access is in
-//! bounds for all sizes; the [`Interpreter`] runs it over any scalar domain, so that it can be compared with the
-//! reference evaluator exactly.
+//! [`lower`] turns a program of Core into a [`LoopProgram`]: loops over buffers, with scalar Core terms as values.
+//! The IR prints as text that [`parse_loops`] reads back. [`verify`] checks that it is well-formed and that every
+//! access is in bounds for all sizes; the [`Interpreter`] runs it over any scalar domain, so that it can be compared
+//! with the reference evaluator exactly.
 
 mod interp;
 mod ir;

@@ -1,14 +1,14 @@
 //! Lowering: from Core's terms, which say what each element is, to loops that compute all of them.
 //!
-//! As in the meaning of Core (TeIL, Fig. 6), a tensor is a function from indices to scalars. A binding becomes a nest of
-//! loops over its generations, and inside of it the *value* of its term at the loops' indices is assigned to an element
-//! of the binding's buffer. The value of a term at given indices is a scalar term; on the way down
+//! As in the meaning of Core (TeIL, Fig. 6), a tensor is a function from indices to scalars. A binding becomes a nest
+//! of loops over its generations, and inside of it the *value* of its term at the loops' indices is assigned to an
+//! element of the binding's buffer. The value of a term at given indices is a scalar term; on the way down
 //!
 //! - a selection adds its indices in front, a generation takes the first one away (so reading a generated element
 //!   inlines it: beta);
 //! - a reduction becomes an accumulator and a loop *before* the statement that needs the value;
-//! - `if` and `guard` become a local that is assigned under the condition, so no access leaves the condition that made it
-//!   safe;
+//! - `if` and `guard` become a local that is assigned under the condition, so no access leaves the condition that
+//!   made it safe;
 //! - a `let` becomes a local or a buffer.
 //!
 //! Names of Core are never substituted into terms; they are looked up in an environment whose values speak of loop
@@ -31,8 +31,8 @@ const MAX_STEPS: usize = 4_000_000;
 /// Minima and maxima inside each other: each one doubles the code of its body, for its first element.
 const MAX_EXTREMES: usize = 8;
 
-/// Lowers a program. The outputs are in the order of [`Program::outputs`]; one that has the name of an input or size gets
-/// another name.
+/// Lowers a program. The outputs are in the order of [`Program::outputs`]; one that has the name of an input or size
+/// gets another name.
 ///
 /// # Errors
 /// E0703 for what is not lowered yet: reshapes (flatten, split, transpose, concat, pad, trunc), `iterate`, minima and
@@ -176,7 +176,8 @@ impl Names {
         let mut count = self.next.get(&base).copied().unwrap_or(0);
         loop {
             let name = if count == 0 { base } else { Name::new(&format!("{base}_{count}")) };
-            if !self.taken.contains(&name) && !(own && self.user.contains(&name)) && self.active.insert(name) {
+            let hides = self.taken.contains(&name) || (own && self.user.contains(&name));
+            if !hides && self.active.insert(name) {
                 self.next.insert(base, count + 1);
                 return Given { name, base, count };
             }

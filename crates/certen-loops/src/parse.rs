@@ -76,11 +76,15 @@ impl Parser<'_> {
                 let (size, span) = parser.cursor.expect_name("a size")?;
                 parser.free(size, span)?;
                 parser.indices.insert(size);
-                Ok(sizes.push(size))
+                sizes.push(size);
+                Ok(())
             })?;
         }
         if parser.begins("where") {
-            parser.separated(|parser| Ok(facts.push(parse_cond(&mut parser.cursor)?)))?;
+            parser.separated(|parser| {
+                facts.push(parse_cond(&mut parser.cursor)?);
+                Ok(())
+            })?;
         }
         let mut known = Facts::new();
         facts.iter().for_each(|fact| known.assume(fact.clone()));
@@ -128,7 +132,10 @@ impl Parser<'_> {
         self.cursor.expect("[")?;
         let mut indices = Vec::new();
         if !self.cursor.peek().is("]") {
-            self.separated(|parser| Ok(indices.push(parse_ix(&mut parser.cursor)?)))?;
+            self.separated(|parser| {
+                indices.push(parse_ix(&mut parser.cursor)?);
+                Ok(())
+            })?;
         }
         self.cursor.expect("]")?;
         Ok(indices)
@@ -139,7 +146,7 @@ impl Parser<'_> {
         self.cursor.expect(":")?;
         let elem = self.cursor.peek().word().and_then(|word| word.parse().ok());
         let elem = elem.ok_or_else(|| self.cursor.expected("an element type such as `f64`"))?;
-        self.cursor.next();
+        self.cursor.take();
         Ok(elem)
     }
 
@@ -263,7 +270,7 @@ impl Parser<'_> {
             (_, Some("or")) => Some(ReduceOp::Any),
             _ => return Err(self.cursor.expected("`=`")),
         };
-        let sign = self.cursor.next();
+        let sign = self.cursor.take();
         if sign.word().is_some() {
             self.cursor.expect("=")?;
         }

@@ -18,6 +18,7 @@ fn loops(text: &str) -> Result<LoopProgram, Diagnostics> {
 }
 
 /// Different numbers for every input and element, some negative, as many as the sizes 3, 4, 5, … of the program need.
+#[allow(clippy::type_complexity, reason = "sizes and tensors by name")]
 fn inputs<D: Domain>(domain: &D, program: &Program) -> (Vec<(Name, i64)>, Vec<(Name, Tensor<D::Value>)>) {
     let sizes: Vec<(Name, i64)> = program.sizes.iter().copied().zip(3..).collect();
     let size = |name| sizes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);

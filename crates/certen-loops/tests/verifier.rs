@@ -105,7 +105,7 @@ fn texts_that_are_no_programs_are_refused() {
 
 #[test]
 fn words_of_the_language_can_be_names() {
-    let text = "loops loops\nsize size, min\nwhere size >= 1, min >= 1\ninput where : f64[size]\ninput input : f64[]\n\
+    let text = "loops loops\nsize size, sum\nwhere size >= 1, sum >= 1\ninput where : f64[size]\ninput input : f64[]\n\
                 output for : f64[size]\noutput if : f64[]\noutput free : f64[]\n\
                 for k in 0..size {\n    for[k] = where[k]\n}\nif = 1.0\nif min= 2.0\nfree = input\nfree max= 1.0\n";
     let program = parse(text);

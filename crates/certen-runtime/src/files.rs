@@ -32,7 +32,8 @@ pub(crate) fn write_atomically<E: From<io::Error>>(
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let mut temporary = builder.tempfile_in(&directory)?;
+    // The reason, without the temporary's name, which means nothing to the user.
+    let mut temporary = builder.tempfile_in(&directory).map_err(|error| io::Error::from(error.kind()))?;
     let mut out = BufWriter::with_capacity(1 << 16, temporary.as_file_mut());
     write(&mut out)?;
     out.flush()?;

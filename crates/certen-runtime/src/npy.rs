@@ -69,6 +69,8 @@ impl NpyError {
     pub fn code(&self) -> Code {
         match self {
             NpyError::NotAnArray { .. } => Code::E0405,
+            // A name that names nothing is the caller's mistake, not the machine's.
+            NpyError::Io { action: "read", error, .. } if error.kind() == io::ErrorKind::NotFound => Code::E0405,
             NpyError::Io { .. } => Code::E0603,
             NpyError::OutOfMemory { .. } => Code::E0408,
         }

@@ -31,7 +31,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the next token; the end is never passed.
-    pub fn next(&mut self) -> Token {
+    pub fn take(&mut self) -> Token {
         let token = self.peek();
         if token.kind != TokenKind::End {
             self.at += 1;
@@ -53,7 +53,7 @@ impl<'a> Cursor<'a> {
     pub fn eat(&mut self, punct: &str) -> bool {
         let found = self.peek().is(punct);
         if found {
-            self.next();
+            self.take();
         }
         found
     }
@@ -62,25 +62,25 @@ impl<'a> Cursor<'a> {
     pub fn eat_word(&mut self, word: &str) -> bool {
         let found = self.peek().word() == Some(word);
         if found {
-            self.next();
+            self.take();
         }
         found
     }
 
     /// Takes this punctuation, or says what stands there instead.
     pub fn expect(&mut self, punct: &str) -> Result<Token, Diagnostic> {
-        if self.peek().is(punct) { Ok(self.next()) } else { Err(self.expected(&format!("`{punct}`"))) }
+        if self.peek().is(punct) { Ok(self.take()) } else { Err(self.expected(&format!("`{punct}`"))) }
     }
 
     /// Takes this word, or says what stands there instead.
     pub fn expect_word(&mut self, word: &str) -> Result<Token, Diagnostic> {
-        if self.peek().word() == Some(word) { Ok(self.next()) } else { Err(self.expected(&format!("`{word}`"))) }
+        if self.peek().word() == Some(word) { Ok(self.take()) } else { Err(self.expected(&format!("`{word}`"))) }
     }
 
     /// Takes a name, or says what stands there instead.
     pub fn expect_name(&mut self, what: &str) -> Result<(Name, Span), Diagnostic> {
         match self.peek().kind {
-            TokenKind::Name(name) => Ok((name, self.next().span)),
+            TokenKind::Name(name) => Ok((name, self.take().span)),
             _ => Err(self.expected(what)),
         }
     }
@@ -88,7 +88,7 @@ impl<'a> Cursor<'a> {
     /// Takes a whole number, or says what stands there instead.
     pub fn expect_int(&mut self, what: &str) -> Result<(i64, Span), Diagnostic> {
         match self.peek().kind {
-            TokenKind::Int(value) => Ok((value, self.next().span)),
+            TokenKind::Int(value) => Ok((value, self.take().span)),
             _ => Err(self.expected(what)),
         }
     }

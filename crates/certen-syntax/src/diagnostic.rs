@@ -46,7 +46,7 @@ pub struct Diagnostic {
     pub code: Code,
     /// Error or warning.
     pub severity: Severity,
-    /// The violated rule, if a paper states one.
+    /// The rule that is violated, or that a warning speaks of, if a paper states one.
     pub rule: Option<Rule>,
     /// One sentence in the user's terms.
     pub message: String,

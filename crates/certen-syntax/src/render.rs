@@ -33,7 +33,8 @@ pub fn render(sources: &Sources, diagnostic: &Diagnostic, colour: bool) -> Strin
             Shown::Place(place) => group.element(Level::NOTE.message(place)),
         };
     }
-    let rule = diagnostic.rule.map(|rule| format!("violates {} ({})", rule.name, rule.paper));
+    let verb = if diagnostic.is_error() { "violates" } else { "see" };
+    let rule = diagnostic.rule.map(|rule| format!("{verb} {} ({})", rule.name, rule.paper));
     footers.extend(diagnostic.notes.iter().cloned().chain(rule).map(|note| Level::NOTE.message(note).into()));
     footers.extend(diagnostic.help.iter().map(|help| Level::HELP.message(help).into()));
     let group = footers.into_iter().fold(group, Group::element);
@@ -76,7 +77,7 @@ fn snippets<'a>(sources: &'a Sources, labels: &[(&'a Label, AnnotationKind)]) ->
         let annotations = placed.into_iter().map(|(label, kind, ..)| {
             let range = label.span.start as usize - first..label.span.end as usize - first;
             let text = (!label.text.is_empty()).then_some(label.text.as_str());
-            kind.clone().span(range).label(text)
+            kind.span(range).label(text)
         });
         let text = &source.text()[first..last];
         let snippet = Snippet::source(text).line_start(number).path(source.name()).fold(true).annotations(annotations);
@@ -98,10 +99,13 @@ pub fn render_all(sources: &Sources, diagnostics: &[Diagnostic], colour: bool) -
 /// One diagnostic as JSON: `code`, `severity`, `rule`, `message`, `file`, `line`, `column`, then the rest.
 pub fn to_json(sources: &Sources, diagnostic: &Diagnostic) -> Value {
     let place = |label: &Label| sources.locate(label.span).map(|(file, at)| (file.to_owned(), at.line, at.column));
-    let (file, line, column) = diagnostic.primary.as_ref().and_then(place).map_or(
-        (Value::Null, Value::Null, Value::Null),
-        |(file, line, column)| (json!(file), json!(line), json!(column)),
-    );
+    let (file, line, column) = diagnostic
+        .primary
+        .as_ref()
+        .and_then(place)
+        .map_or((Value::Null, Value::Null, Value::Null), |(file, line, column)| {
+            (json!(file), json!(line), json!(column))
+        });
     let labels: Vec<Value> = diagnostic
         .primary
         .iter()

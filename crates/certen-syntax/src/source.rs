@@ -148,14 +148,9 @@ mod tests {
             let p = sources.get(file).unwrap().position(byte);
             (p.line, p.column)
         };
-        assert_eq!([at(0), at(1), at(3), at(5), at(7), at(8), at(9)], [
-            (1, 1),
-            (1, 2),
-            (2, 1),
-            (2, 2),
-            (3, 1),
-            (4, 1),
-            (4, 2)
-        ]);
+        assert_eq!(
+            [at(0), at(1), at(3), at(5), at(7), at(8), at(9)],
+            [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (4, 1), (4, 2)]
+        );
     }
 }

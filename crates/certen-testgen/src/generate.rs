@@ -29,8 +29,8 @@ const LITERALS: [i64; 5] = [2, 3, 1, 5, 7];
 
 /// Names of tensors: plain ones, ones that later stages would like to use themselves, and words of other languages.
 pub(crate) const TENSOR_NAMES: [&str; 30] = [
-    "A", "B", "C", "x", "y", "u", "v", "A_1", "A_2", "t1", "t2", "i1", "k1", "acc", "sum", "gen", "let", "A_out", "input",
-    "output", "mode", "core", "int", "double", "restrict", "main", "buffers", "malloc", "in", "index",
+    "A", "B", "C", "x", "y", "u", "v", "A_1", "A_2", "t1", "t2", "i1", "k1", "acc", "sum", "gen", "let", "A_out",
+    "input", "output", "mode", "core", "int", "double", "restrict", "main", "buffers", "malloc", "in", "index",
 ];
 
 /// Names of sizes, likewise.
@@ -141,7 +141,8 @@ impl Generator<'_, '_> {
     }
 
     fn symbol(&mut self, at: usize, name: &'static str) -> Result<()> {
-        let mut symbol = Symbol { name, value: *self.choices.choose(&[3, 2, 4, 5, 1])?, low: 1, equal: None, at_most: None };
+        let mut symbol =
+            Symbol { name, value: *self.choices.choose(&[3, 2, 4, 5, 1])?, low: 1, equal: None, at_most: None };
         let earlier = match at {
             0 => None,
             _ => Some(self.choices.choose_index(at)?),
@@ -164,8 +165,8 @@ impl Generator<'_, '_> {
             (kind, Some(other)) => {
                 let (above, value) = (self.sample.symbols[other].name, self.sample.symbols[other].value);
                 match kind {
-                    // By an equality the prover replaces the last name of the alphabet, and forgets its bounds.
-                    6 | 7 if name < above => None,
+                    // At most 1 would be 1: a size that equals others without a clause that says so.
+                    5 if self.sample.symbols[other].equal.is_some() => None,
                     5 => {
                         symbol.value = self.choices.int_in_range(1..=value)?;
                         symbol.at_most = Some(other);
@@ -391,10 +392,11 @@ impl Generator<'_, '_> {
         let fitting: Vec<usize> =
             (0..tensors.len()).filter(|at| self.sample.same(&tensors[*at].shape, shape)).collect();
         let room = tensors.len() < TENSORS && shape.len() <= MAX_DECLARED_RANK;
-        if !fitting.is_empty() && !(room && chance(self.choices, 1, 3)?) {
+        let new = room && (fitting.is_empty() || chance(self.choices, 1, 3)?);
+        if !new && !fitting.is_empty() {
             return self.choices.choose(&fitting).copied().map(Expr::Var);
         }
-        if room {
+        if new {
             return self.declare(shape.to_vec()).map(Expr::Var);
         }
         if shape.len() > MAX_DECLARED_RANK {

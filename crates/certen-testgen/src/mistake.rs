@@ -373,7 +373,9 @@ impl Breaking<'_, '_> {
 
     fn unnatural(&mut self) -> Result<String> {
         Ok(match self.below_one()? {
-            Size { symbol: Some(symbol), plus, .. } => format!("{} - {}", self.generator.sample.symbols[symbol].name, -plus),
+            Size { symbol: Some(symbol), plus, .. } => {
+                format!("{} - {}", self.generator.sample.symbols[symbol].name, -plus)
+            }
             Size { plus, .. } => (*self.generator.choices.choose(&[plus, -1])?).to_string(),
         })
     }

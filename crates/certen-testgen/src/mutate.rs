@@ -3,8 +3,34 @@
 use arbitrary::{Result, Unstructured};
 
 const WORDS: [&str; 28] = [
-    "add", "mul", "prod", "red+", "red*", "redmin", "redmax", "transp", "diag", "contr", "expa", "proj", "alloc", "where",
-    "input", "output", "mode core", "(", ")", "[", "]", "=", ":", ",", "0", "2", "9223372036854775807", "\n",
+    "add",
+    "mul",
+    "prod",
+    "red+",
+    "red*",
+    "redmin",
+    "redmax",
+    "transp",
+    "diag",
+    "contr",
+    "expa",
+    "proj",
+    "alloc",
+    "where",
+    "input",
+    "output",
+    "mode core",
+    "(",
+    ")",
+    "[",
+    "]",
+    "=",
+    ":",
+    ",",
+    "0",
+    "2",
+    "9223372036854775807",
+    "\n",
 ];
 
 /// A text with a few tokens deleted, doubled, exchanged or replaced, and perhaps arbitrary bytes among them.

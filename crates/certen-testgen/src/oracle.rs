@@ -87,7 +87,8 @@ fn eval<D: Domain>(
     memory: &[Tensor<D::Value>],
     expr: &Expr,
 ) -> Result<Tensor<D::Value>, Fault> {
-    let parts = expr.parts().into_iter().map(|part| eval(sample, domain, memory, part)).collect::<Result<Vec<_>, _>>()?;
+    let parts =
+        expr.parts().into_iter().map(|part| eval(sample, domain, memory, part)).collect::<Result<Vec<_>, _>>()?;
     let apply = |op, a: &D::Value, b: &D::Value| domain.binary(op, ElemType::F64, a, b);
     let each = |op| {
         let pairs = parts[0].data().iter().zip(parts[1].data());

@@ -315,7 +315,7 @@ impl Text<'_> {
         match size.plus {
             0 => product,
             plus if plus < 0 => format!("{product} - {}", -plus),
-            plus if self.spelled % 2 == 0 => format!("{plus} + {product}"),
+            plus if self.spelled.is_multiple_of(2) => format!("{plus} + {product}"),
             plus => format!("{product} + {plus}"),
         }
     }

@@ -20,7 +20,7 @@ fn run<D: Domain>(
     Semantics::new(typed, domain, ElemType::F64, sample.sizes(), FUEL).run(before)
 }
 
-/// Every expression of every statement has a value at every index of its shape, whatever the memory holds.
+/// The right-hand side of every statement has a value at every index of its shape, in a memory of undefined values too.
 #[test]
 fn lemma_4_3_well_typed_expressions_have_values() {
     let domain = Partial(Rational);
@@ -29,8 +29,12 @@ fn lemma_4_3_well_typed_expressions_have_values() {
         let undefined = named(sample, &memory(sample, Exact::from));
         let mut semantics = Semantics::new(&typed, &domain, ElemType::F64, sample.sizes(), FUEL);
         for (stmt, (target, _)) in typed.program.stmts.iter().zip(&sample.stmts) {
-            let last: Vec<i64> = sample.elements(*target).shape().iter().map(|size| *size as i64 - 1).collect();
-            for index in [vec![0; last.len()], last] {
+            let mut indices = vec![Vec::new()];
+            for size in sample.elements(*target).shape() {
+                let longer = |index: Vec<i64>| (0..*size as i64).map(move |i| [index.as_slice(), &[i]].concat());
+                indices = indices.into_iter().flat_map(longer).collect();
+            }
+            for index in indices {
                 semantics.expr(&undefined, stmt.value, index).expect("every access is in bounds");
             }
         }
@@ -44,8 +48,10 @@ fn lemma_4_5_and_theorem_4_6_programs_keep_the_domain_of_memory() {
         let typed = typed(&sample.text());
         let before = named(sample, &memory(sample, Exact::from));
         let shapes = |memory: &Memory<_>| {
-            let mut all: Vec<(Name, Vec<usize>)> =
-                memory.iter().map(|(name, tensor): (_, &Tensor<Option<Exact>>)| (*name, tensor.shape().to_vec())).collect();
+            let mut all: Vec<(Name, Vec<usize>)> = memory
+                .iter()
+                .map(|(name, tensor): (_, &Tensor<Option<Exact>>)| (*name, tensor.shape().to_vec()))
+                .collect();
             all.sort();
             all
         };
@@ -62,7 +68,8 @@ fn lemma_4_5_and_theorem_4_6_programs_keep_the_domain_of_memory() {
 #[test]
 fn a_memory_of_another_domain_gives_an_error() {
     let typed = typed("alloc A : [2, n]\nalloc B : [n]\nB = proj 1 2 A\n");
-    let tensor = |shape: &[usize]| Tensor::new(shape.to_vec(), vec![Some(Exact::from(1)); shape.iter().product()]).unwrap();
+    let tensor =
+        |shape: &[usize]| Tensor::new(shape.to_vec(), vec![Some(Exact::from(1)); shape.iter().product()]).unwrap();
     let run = |a: &[usize], b: &[usize]| {
         let memory = Memory::from([("A".into(), tensor(a)), ("B".into(), tensor(b))]);
         Semantics::new(&typed, &Partial(Rational), ElemType::F64, [("n".into(), 3)], FUEL).run(memory)

@@ -105,7 +105,8 @@ impl Call {
             if !fact.eval(&value).unwrap_or(false) {
                 let mut names = Default::default();
                 fact.collect_names(&mut names);
-                let told = names.iter().filter_map(|name| known.get(name).map(|(v, by)| format!("{name} = {v} ({by})")));
+                let told =
+                    names.iter().filter_map(|name| known.get(name).map(|(v, by)| format!("{name} = {v} ({by})")));
                 let told: Vec<String> = told.collect();
                 let error = fail(Code::E0409, format!("the program holds only where {fact}"));
                 return Err(Box::new(error.note(format!("here {}", told.join(", ")))));
@@ -166,7 +167,8 @@ impl Call {
 
     /// The sizes, from `dim` and from the arrays: a dimension `n`, `n + 1` or `2*n` tells n.
     fn sizes(&self, program: &Program) -> Result<Known, Box<Diagnostic>> {
-        let mut known: Known = self.dims.iter().map(|(name, value)| (*name, (*value, format!("--dim {name}")))).collect();
+        let mut known: Known =
+            self.dims.iter().map(|(name, value)| (*name, (*value, format!("--dim {name}")))).collect();
         let mut waiting: Vec<(&Ix, i64, String)> = Vec::new();
         for parameter in &program.inputs {
             let Some(Input::Array(array)) = self.inputs.get(&parameter.name) else { continue };
@@ -272,7 +274,8 @@ fn solve(size: &Ix, found: i64, known: &Known) -> Option<(Name, i64)> {
 
 fn concrete(name: Name, ty: &TensorType, value: &impl Fn(Name) -> Option<i64>) -> Result<Vec<usize>, Box<Diagnostic>> {
     let sizes = ty.shape.iter().map(|size| {
-        let found = size.eval(value).map_err(|error| fail(Code::E0403, format!("{size}, a size of `{name}`: {error}")))?;
+        let found =
+            size.eval(value).map_err(|error| fail(Code::E0403, format!("{size}, a size of `{name}`: {error}")))?;
         usize::try_from(found).map_err(|_| fail(Code::E0403, format!("{size}, a size of `{name}`, is {found}")))
     });
     sizes.collect::<Result<_, _>>().map_err(Box::new)
@@ -286,7 +289,10 @@ fn check_array(
     known: &Known,
 ) -> Result<(), Box<Diagnostic>> {
     if array.elem() != ty.elem {
-        let error = fail(Code::E0404, format!("`{name}` has elements of type {}, but the program wants {}", array.elem(), ty.elem));
+        let error = fail(
+            Code::E0404,
+            format!("`{name}` has elements of type {}, but the program wants {}", array.elem(), ty.elem),
+        );
         return Err(Box::new(error.help("convert the array, or choose the element type with `--elem`")));
     }
     if array.shape() != expected {

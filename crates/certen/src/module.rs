@@ -86,9 +86,7 @@ impl Module {
         }
         match std::fs::read(path).map(String::from_utf8) {
             Ok(Ok(text)) => Module::from_text(&name, text, options),
-            Ok(Err(error)) => {
-                refuse(format!("is not UTF-8 text, at byte {}", error.utf8_error().valid_up_to()))
-            }
+            Ok(Err(error)) => refuse(format!("is not UTF-8 text, at byte {}", error.utf8_error().valid_up_to())),
             Err(error) => refuse(error.to_string()),
         }
     }

@@ -128,7 +128,8 @@ impl Module {
         match (options.backend, options.domain) {
             (Backend::Native, DomainChoice::Machine) => self.run_native(&bound, options),
             (Backend::Native, _) => {
-                let error = Diagnostic::error(Code::E0407, None, "native code computes with the machine's numbers only");
+                let error =
+                    Diagnostic::error(Code::E0407, None, "native code computes with the machine's numbers only");
                 Err(self.refuse(error.help("leave out `--backend native`, or the domain")))
             }
             (Backend::Interp | Backend::Loops, _) => {
@@ -159,13 +160,18 @@ impl Module {
         let types = self.core().types();
         let found = self.core().outputs.iter().find(|(name, _)| *name == output);
         let Some(ty) = found.and_then(|(_, source)| types.get(source)) else {
-            return Err(self.refuse(Diagnostic::error(Code::E0402, None, format!("the program has no output `{output}`"))));
+            return Err(self.refuse(Diagnostic::error(
+                Code::E0402,
+                None,
+                format!("the program has no output `{output}`"),
+            )));
         };
         let shape: Vec<i64> = ty.shape.iter().filter_map(|size| size.eval(&self.size(bound)).ok()).collect();
         if index.len() == shape.len() && index.iter().zip(&shape).all(|(i, size)| (0..*size).contains(i)) {
             return Ok(());
         }
-        let text = format!("there is no {output}{index:?}: the shape of `{output}` is {shape:?}, and indices begin at 0");
+        let text =
+            format!("there is no {output}{index:?}: the shape of `{output}` is {shape:?}, and indices begin at 0");
         Err(self.refuse(Diagnostic::error(Code::E0403, None, text)))
     }
 
@@ -204,10 +210,17 @@ impl Module {
     fn run_interp(&self, bound: &Bound<'_>, options: &RunOptions) -> Result<Vec<Output>, Failure> {
         let exact = |value: &Scalar, elem| Rational.literal(literal(*value), elem).map_err(EvalError::Fault);
         match options.domain {
-            DomainChoice::Machine => self.evaluate(bound, &Machine, options, |value, _| Ok(*value), |tensor, elem| {
-                let array = Array::from_tensor(elem, &tensor).map_err(|error| RuntimeError::Array { which: "output".into(), error });
-                array.map(Values::Array)
-            }),
+            DomainChoice::Machine => self.evaluate(
+                bound,
+                &Machine,
+                options,
+                |value, _| Ok(*value),
+                |tensor, elem| {
+                    let array = Array::from_tensor(elem, &tensor)
+                        .map_err(|error| RuntimeError::Array { which: "output".into(), error });
+                    array.map(Values::Array)
+                },
+            ),
             DomainChoice::Rational => {
                 self.evaluate(bound, &Rational, options, exact, |tensor, _| Ok(Values::Exact(tensor.data().to_vec())))
             }
@@ -218,9 +231,13 @@ impl Module {
             }
             DomainChoice::Undefined => {
                 let domain = Partial(Machine);
-                self.evaluate(bound, &domain, options, |value, _| Ok(Some(*value)), |tensor, _| {
-                    Ok(Values::Partial(tensor.data().to_vec()))
-                })
+                self.evaluate(
+                    bound,
+                    &domain,
+                    options,
+                    |value, _| Ok(Some(*value)),
+                    |tensor, _| Ok(Values::Partial(tensor.data().to_vec())),
+                )
             }
         }
     }
@@ -247,7 +264,8 @@ impl Module {
                 }
                 None => {
                     let value = |name: Name| sizes.iter().find(|(n, _)| *n == name).map(|(_, size)| *size);
-                    let shape = parameter.ty.shape.iter().map(|size| size.eval(&value).map_or(0, |n| n.max(0) as usize));
+                    let shape =
+                        parameter.ty.shape.iter().map(|size| size.eval(&value).map_or(0, |n| n.max(0) as usize));
                     Tensor::from_fn(shape.collect(), |_| domain.undefined(elem).map_err(EvalError::Fault))
                 }
             };

@@ -71,7 +71,9 @@ fn test(path: &Path, name: &str) -> Result<(), Failed> {
 fn difference(expected: &str, found: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
     let first = a.iter().zip(&b).position(|(x, y)| x != y).unwrap_or(a.len().min(b.len()));
-    let show = |lines: &[&str]| lines[first.min(lines.len())..].iter().take(12).map(|l| format!("    {l}\n")).collect::<String>();
+    let show = |lines: &[&str]| {
+        lines[first.min(lines.len())..].iter().take(12).map(|l| format!("    {l}\n")).collect::<String>()
+    };
     format!("differs from line {}\n  expected:\n{}  found:\n{}", first + 1, show(&a), show(&b))
 }
 
@@ -83,7 +85,8 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
             given.insert(key.trim(), value.trim());
         }
     }
-    let elem = given.get("elem").map_or(Ok(ElemType::F64), |elem| elem.parse().map_err(|()| format!("elem: {elem}")))?;
+    let elem =
+        given.get("elem").map_or(Ok(ElemType::F64), |elem| elem.parse().map_err(|()| format!("elem: {elem}")))?;
     let module = Module::from_text(name, text, &Options { elem });
     let mut outputs = None;
     let mut lines = Vec::new();
@@ -205,7 +208,8 @@ fn run_everywhere(module: &Module, given: &BTreeMap<&str, &str>) -> Result<BTree
             let elements = source.split_whitespace().map(|word| word.parse::<f64>().map_err(|_| word.to_owned()));
             let elements = elements.collect::<Result<Vec<f64>, _>>()?;
             let scalars = elements.iter().map(|&e| Scalar::from_f64(e, parameter.ty.elem));
-            let tensor = Tensor::new(shape, scalars.collect()).ok_or(format!("wrong number of elements of {}", parameter.name))?;
+            let tensor = Tensor::new(shape, scalars.collect())
+                .ok_or(format!("wrong number of elements of {}", parameter.name))?;
             Input::Array(Array::from_tensor(parameter.ty.elem, &tensor).map_err(|e| e.to_string())?)
         };
         call = call.input(parameter.name, input);

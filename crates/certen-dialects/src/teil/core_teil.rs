@@ -17,7 +17,12 @@ impl Program {
 
     /// The program in Core-TeIL. Positions must exist, as they do in a typed program.
     pub fn to_core_teil(&self) -> Program {
-        let mut core = Program { mode: Mode::Core, allocs: self.allocs.clone(), wheres: self.wheres.clone(), ..Program::default() };
+        let mut core = Program {
+            mode: Mode::Core,
+            allocs: self.allocs.clone(),
+            wheres: self.wheres.clone(),
+            ..Program::default()
+        };
         let mut translated: Vec<ExprId> = Vec::with_capacity(self.exprs.len());
         for (expr, &span) in self.exprs.iter().zip(&self.spans) {
             let mut build = Build { core: &mut core, span };

@@ -7,7 +7,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use certen_core::{Binary, Binding, ElemType, Parameter, Program, Range, ReduceOp, TensorType, Term, TermId, Terms, TypeError};
+use certen_core::{
+    Binary, Binding, ElemType, Parameter, Program, Range, ReduceOp, TensorType, Term, TermId, Terms, TypeError,
+};
 use certen_index::{Cond, Ix};
 use certen_syntax::{Code, Diagnostic, Name};
 

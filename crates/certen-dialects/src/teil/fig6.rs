@@ -28,7 +28,12 @@ pub(super) enum Equation<I> {
 }
 
 /// `[[e]] Γ μ ī = …`, for a well-typed `e` of as many dimensions as there are indices.
-pub(super) fn equation<I: Clone>(typed: &Typed, id: ExprId, mut index: Vec<I>, literal: impl Fn(&Ix) -> I) -> Equation<I> {
+pub(super) fn equation<I: Clone>(
+    typed: &Typed,
+    id: ExprId,
+    mut index: Vec<I>,
+    literal: impl Fn(&Ix) -> I,
+) -> Equation<I> {
     let place = |position: &i64| *position as usize - 1;
     match typed.program.expr(id) {
         Expr::Var(name) => Equation::Read(*name, index),
@@ -76,7 +81,7 @@ pub(super) fn equation<I: Clone>(typed: &Typed, id: ExprId, mut index: Vec<I>, l
 
 /// The indices of a reduction's part for one value of the reduced index.
 pub(super) fn reduced<I: Clone>(before: &[I], m: I, after: &[I], diagonal: Option<usize>) -> Vec<I> {
-    let mut index = [before, &[m.clone()], after].concat();
+    let mut index = [before, std::slice::from_ref(&m), after].concat();
     if let Some(second) = diagonal {
         index.insert(second, m);
     }

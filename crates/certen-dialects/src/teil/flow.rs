@@ -84,7 +84,8 @@ pub(super) fn analyse(program: &Program, diagnostics: &mut Diagnostics) -> Optio
                 (_, Some(Origin::Stmt(from))) => waiting.push(from),
                 (Expr::Var(name), Some(Origin::Initial)) if !initialised.contains(name) && blamed.insert(*name) => {
                     let text = format!("an output depends on `{name}`, which has no value here");
-                    let error = Diagnostic::error(Code::E0212, program.span(id), text).label("read before it is assigned");
+                    let error =
+                        Diagnostic::error(Code::E0212, program.span(id), text).label("read before it is assigned");
                     let error = match declared.get(name) {
                         Some(&span) => error.also(span, "not marked as an input"),
                         None => error,

@@ -25,8 +25,8 @@ use super::ast::{Alloc, Expr, ExprId, Marker, Mode, Program, Stmt, Where};
 
 /// Words that cannot name a tensor or a size.
 const RESERVED: [&str; 15] = [
-    "alloc", "where", "add", "mul", "prod", "red", "redmin", "redmax", "transp", "diag", "contr", "expa", "proj", "true",
-    "false",
+    "alloc", "where", "add", "mul", "prod", "red", "redmin", "redmax", "transp", "diag", "contr", "expa", "proj",
+    "true", "false",
 ];
 
 /// Reads a program. What could not be read is left out, with an error.
@@ -39,7 +39,7 @@ pub fn parse(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> 
         if let Err(error) = parser.item() {
             parser.diagnostics.push(*error);
             if parser.cursor.taken() == before {
-                parser.cursor.next();
+                parser.cursor.take();
             }
             parser.recover();
         }
@@ -69,7 +69,7 @@ impl Parser<'_> {
         let first = self.cursor.peek();
         match first.word() {
             Some("mode") if self.cursor.taken() == 0 && !self.cursor.peek_at(1).is("=") => {
-                self.cursor.next();
+                self.cursor.take();
                 self.cursor.expect_word("core")?;
                 self.program.mode = Mode::Core;
                 Ok(())
@@ -93,7 +93,7 @@ impl Parser<'_> {
             match token.word() {
                 Some("alloc" | "where") => return,
                 Some(_) if token.first_on_line && self.cursor.peek_at(1).is("=") => return,
-                _ => self.cursor.next(),
+                _ => self.cursor.take(),
             };
         }
     }
@@ -108,7 +108,7 @@ impl Parser<'_> {
     }
 
     fn alloc(&mut self) -> Parsed<()> {
-        self.cursor.next();
+        self.cursor.take();
         let mut marker = Marker::default();
         // `alloc input : [3]` declares a tensor called input.
         while !self.cursor.peek_at(1).is(":") {
@@ -117,7 +117,7 @@ impl Parser<'_> {
                 Some("output") if !marker.output => marker.output = true,
                 _ => break,
             }
-            self.cursor.next();
+            self.cursor.take();
         }
         let (name, name_span) = self.name("the name of a tensor")?;
         self.cursor.expect(":")?;
@@ -137,7 +137,7 @@ impl Parser<'_> {
     }
 
     fn where_clause(&mut self) -> Parsed<()> {
-        self.cursor.next();
+        self.cursor.take();
         loop {
             let (cond, span) = self.spanned(parse_cond)?;
             self.program.wheres.push(Where { cond, span });
@@ -177,7 +177,7 @@ impl Parser<'_> {
         loop {
             let token = self.cursor.peek();
             if token.is("(") {
-                self.cursor.next();
+                self.cursor.take();
                 stack.push((Waiting::Paren, token.span));
                 continue;
             }
@@ -226,7 +226,7 @@ impl Parser<'_> {
         if matches!(word, "alloc" | "where") {
             return Err(Box::new(self.cursor.expected("an expression")));
         }
-        self.cursor.next();
+        self.cursor.take();
         let first = |parser: &mut Self| if core { Ok(1) } else { parser.position(word) };
         Ok(Some(match word {
             "add" => Waiting::Binary(Expr::Add, None),
@@ -239,7 +239,7 @@ impl Parser<'_> {
                     TokenKind::Punct("*") if token.span.touches(sign.span) => ReduceOp::Prod,
                     _ => return Err(Box::new(self.cursor.expected("`+` or `*`, as in `red+`"))),
                 };
-                self.cursor.next();
+                self.cursor.take();
                 Waiting::Red(op, first(self)?)
             }
             "redmin" => Waiting::Red(ReduceOp::Min, first(self)?),

@@ -135,7 +135,9 @@ impl<'a, D: Domain> Semantics<'a, D> {
                     }
                 }
                 Task::Combine(op) => {
-                    let (Some(b), Some(a)) = (values.pop(), values.pop()) else { return Err(EvalError::EmptyReduction) };
+                    let (Some(b), Some(a)) = (values.pop(), values.pop()) else {
+                        return Err(EvalError::EmptyReduction);
+                    };
                     values.push(self.domain.binary(op, self.elem, &a, &b)?);
                 }
                 Task::Reduce(mut r) => {

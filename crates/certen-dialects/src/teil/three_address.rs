@@ -26,7 +26,8 @@ impl Typed {
             wheres: program.wheres.clone(),
             ..Program::default()
         };
-        let mut taken: HashSet<Name> = self.sizes.iter().copied().chain(program.allocs.iter().map(|a| a.name)).collect();
+        let mut taken: HashSet<Name> =
+            self.sizes.iter().copied().chain(program.allocs.iter().map(|a| a.name)).collect();
         let mut count = 0u64;
         // The name that holds the value of each expression.
         let mut named: Vec<Option<Name>> = vec![None; program.exprs.len()];

@@ -270,7 +270,8 @@ pub fn check(program: Program, diagnostics: &mut Diagnostics) -> Option<Typed> {
     let Checker { facts, sizes, allocs, types, .. } = checker;
     if program.stmts.is_empty() && !diagnostics.has_errors() {
         let span = program.allocs.first().map(|alloc| alloc.name_span);
-        diagnostics.push(Diagnostic::warning(Code::W0301, span, "the program has no statements"));
+        let rule = Rule { name: "OK-Empty", paper: "TeIL, Fig. 8" };
+        diagnostics.push(Diagnostic::warning(Code::W0301, span, "the program has no statements").rule(rule));
     }
     if diagnostics.has_errors() {
         return None;
@@ -348,7 +349,8 @@ impl Checker<'_> {
     fn allocation(&mut self, at: usize) {
         let alloc = &self.program.allocs[at];
         if let Some(&first) = self.allocs.get(&alloc.name) {
-            let error = self.violation(Premise::UniqueName, alloc.name_span, format!("`{}` is allocated twice", alloc.name));
+            let error =
+                self.violation(Premise::UniqueName, alloc.name_span, format!("`{}` is allocated twice", alloc.name));
             let first = self.program.allocs[first].name_span;
             self.diagnostics.push(error.label("allocated again").also(first, "first allocated here"));
             return;
@@ -356,7 +358,8 @@ impl Checker<'_> {
         self.allocs.insert(alloc.name, at);
         if let Some(&span) = self.size_spans.get(&alloc.name) {
             let text = format!("`{}` is the name of a tensor and of a size", alloc.name);
-            self.diagnostics.push(Diagnostic::error(Code::E0211, alloc.name_span, text).also(span, "used as a size here"));
+            self.diagnostics
+                .push(Diagnostic::error(Code::E0211, alloc.name_span, text).also(span, "used as a size here"));
         }
         for (size, span) in &alloc.shape {
             if let Err(Some(error)) = self.natural(Premise::NatSize, size, *span, "a size") {
@@ -367,9 +370,10 @@ impl Checker<'_> {
             self.diagnostics.push(rank_error(alloc.name_span, alloc.shape.len()));
         }
         // Eight bytes an element; sizes that are not known count as the least they can be.
-        let bytes = alloc.shape.iter().try_fold(8i64, |bytes, (size, _)| {
-            bytes.checked_mul(size.as_constant().map_or(1, |size| size.max(1)))
-        });
+        let bytes = alloc
+            .shape
+            .iter()
+            .try_fold(8i64, |bytes, (size, _)| bytes.checked_mul(size.as_constant().map_or(1, |size| size.max(1))));
         if bytes.is_none() {
             let text = format!("`{}` has more bytes than 63 bits can count", alloc.name);
             self.diagnostics.push(Diagnostic::error(Code::E0215, alloc.name_span, text));
@@ -654,7 +658,8 @@ impl Checker<'_> {
         let Some((at, verdict)) = self.mismatch(left, right) else { return Ok(()) };
         let text = format!("{what} of different shapes: {} and {}", self.named(left), self.named(right));
         self.fail(premise, id, text, |error| {
-            let error = error.also(self.program.span(e0), self.named(left)).also(self.program.span(e1), self.named(right));
+            let error =
+                error.also(self.program.span(e0), self.named(left)).also(self.program.span(e1), self.named(right));
             match at {
                 Some(at) => self.explain_sizes(error, &left[at], &right[at], &verdict),
                 None => error.note(format!("one has {} dimensions, the other {}", left.len(), right.len())),
@@ -676,15 +681,13 @@ impl Checker<'_> {
     fn position(&self, premise: Premise, id: ExprId, i: i64, e: ExprId, shape: &Shape) -> Judgement<usize> {
         match usize::try_from(i).ok().filter(|i| (1..=shape.len()).contains(i)) {
             Some(i) => Ok(i - 1),
-            None => {
-                self.fail(premise, id, format!("there is no dimension {i}"), |error| {
-                    let error = error.also(self.program.span(e), format!("this has shape {}", self.named(shape)));
-                    match shape.len() {
-                        0 => error.note("a scalar has no dimensions"),
-                        rank => error.note(format!("dimensions are counted from 1 to {rank}")),
-                    }
-                })
-            }
+            None => self.fail(premise, id, format!("there is no dimension {i}"), |error| {
+                let error = error.also(self.program.span(e), format!("this has shape {}", self.named(shape)));
+                match shape.len() {
+                    0 => error.note("a scalar has no dimensions"),
+                    rank => error.note(format!("dimensions are counted from 1 to {rank}")),
+                }
+            }),
         }
     }
 
@@ -765,7 +768,9 @@ fn unknown_size(name: Name, span: Span) -> Diagnostic {
 
 fn with_counterexample(error: Diagnostic, verdict: &Verdict) -> Diagnostic {
     match verdict {
-        Verdict::No(counterexample) if !counterexample.0.is_empty() => error.note(format!("for example {counterexample}")),
+        Verdict::No(counterexample) if !counterexample.0.is_empty() => {
+            error.note(format!("for example {counterexample}"))
+        }
         Verdict::Unknown => error.note("this could not be proved for all sizes"),
         _ => error,
     }

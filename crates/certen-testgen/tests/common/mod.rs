@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "no test needs everything")]
 
+use std::cell::RefCell;
+
 use certen_core::{Domain, ElemType, Evaluator, Program, Tensor};
 use certen_dialects::teil::{self, Typed, semantics::Memory};
 use certen_syntax::{Diagnostic, Diagnostics, Name, Sources, render_all};
@@ -33,6 +35,13 @@ pub fn for_samples(cases: u32, seed: u8, test: impl Fn(&Sample)) {
     for_bytes(cases, seed, |bytes| Sample::generate(bytes).text(), |bytes| test(&Sample::generate(bytes)));
 }
 
+/// Generated programs, all at once.
+pub fn samples(cases: u32, seed: u8) -> Vec<Sample> {
+    let all = RefCell::new(Vec::new());
+    for_samples(cases, seed, |sample| all.borrow_mut().push(sample.clone()));
+    all.into_inner()
+}
+
 /// What reading and checking a text finds.
 pub fn diagnose(text: &str) -> (Option<Typed>, Vec<Diagnostic>) {
     let mut sources = Sources::new();
@@ -56,7 +65,12 @@ pub fn typed(text: &str) -> Typed {
 
 /// A typed program in Core; it must be well-formed.
 pub fn core(typed: &Typed) -> Program {
-    let program = teil::elaborate(typed, "generated".into(), ElemType::F64).expect("typed programs elaborate");
+    core_of(typed, "generated", ElemType::F64)
+}
+
+/// The same, under a name and over an element type.
+pub fn core_of(typed: &Typed, name: &str, elem: ElemType) -> Program {
+    let program = teil::elaborate(typed, name.into(), elem).expect("typed programs elaborate");
     program.check().expect("elaborated programs are well-formed");
     program
 }

@@ -1,0 +1,54 @@
+//! Loops compute what Core means, exactly; every access of theirs is proved in bounds; their text can be read back.
+
+mod common;
+
+use certen_core::domain::{Element, Exact, Field, Rational};
+use certen_core::{Domain, Tensor};
+use certen_loops::{Interpreter, LoopProgram, lower, parse_loops, verify};
+use certen_syntax::{Name, Sources};
+use certen_testgen::{Sample, cases};
+use common::{FUEL, core, evaluate, for_samples, typed};
+
+fn lowered(sample: &Sample) -> LoopProgram {
+    let loops = lower(&core(&typed(&sample.text()))).expect("TeIL programs can be lowered");
+    let complaints = verify(&loops);
+    assert!(complaints.is_empty(), "{loops}\n{complaints:?}");
+    loops
+}
+
+fn agree<D: Domain>(seed: u8, domain: &D, element: impl Fn(&Sample, usize) -> Tensor<D::Value>) {
+    for_samples(cases(), seed, |sample| {
+        let loops = lowered(sample);
+        let given = |at: usize| (Name::new(sample.name(at)), element(sample, at));
+        let inputs = || sample.inputs().into_iter().map(given).collect::<Vec<_>>();
+        let expected = evaluate(&core(&typed(&sample.text())), domain, &sample.sizes(), inputs());
+        let interpreter = Interpreter::new(&loops, domain, sample.sizes(), inputs()).expect("a call of the program");
+        let found = interpreter.with_fuel(FUEL).run().expect("the loops have values");
+        // An output that has the name of an input is called something else here; the order is the same.
+        let tensors = |outputs: Vec<(Name, Tensor<D::Value>)>| outputs.into_iter().map(|(_, t)| t).collect::<Vec<_>>();
+        assert_eq!(tensors(found), tensors(expected), "{loops}");
+    });
+}
+
+#[test]
+fn loops_agree_with_core_in_rationals() {
+    agree(31, &Rational, |sample, at| sample.elements(at).map(|value| Exact::from(*value)));
+}
+
+#[test]
+fn loops_agree_with_core_in_the_field() {
+    agree(32, &Field { seed: 3 }, |sample, at| sample.bits(at).map(|bits| Element::reduce(*bits)));
+}
+
+#[test]
+fn printing_loops_and_reading_them_gives_the_same_loops() {
+    for_samples(cases(), 33, |sample| {
+        let loops = lowered(sample);
+        let printed = loops.to_string();
+        let mut sources = Sources::new();
+        let file = sources.add("generated.loops", printed.as_str());
+        let again = parse_loops(&sources, file).unwrap_or_else(|errors| panic!("{printed}\n{errors:?}"));
+        assert_eq!(again.to_string(), printed);
+        assert!(verify(&again).is_empty(), "{printed}");
+    });
+}

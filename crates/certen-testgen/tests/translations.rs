@@ -1,0 +1,94 @@
+//! Other forms of a program mean the same: Core-TeIL and back, three-address form, and every form through its text.
+
+mod common;
+
+use certen_core::domain::{Element, Field};
+use certen_core::{Tensor, parse_program};
+use certen_dialects::teil::{Mode, Typed};
+use certen_syntax::{Name, Sources};
+use certen_testgen::{Sample, cases};
+use common::{core, evaluate, for_samples, typed};
+
+const FIELD: Field = Field { seed: 2 };
+
+type Outputs = Vec<(Name, Tensor<Element>)>;
+
+fn given(sample: &Sample) -> Vec<(Name, Tensor<Element>)> {
+    let each = |at: usize| (Name::new(sample.name(at)), sample.bits(at).map(|bits| Element::reduce(*bits)));
+    sample.inputs().into_iter().map(each).collect()
+}
+
+fn outputs(typed: &Typed, sample: &Sample) -> Outputs {
+    evaluate(&core(typed), &FIELD, &sample.sizes(), given(sample))
+}
+
+/// What a program says, without its parentheses and spelling.
+fn meaning_of_text(typed: &Typed) -> (Vec<String>, Vec<String>) {
+    let program = &typed.program;
+    let stmts = (0..program.stmts.len()).map(|at| typed.derivation(at, usize::MAX)).collect();
+    let text = program.to_string();
+    (
+        stmts,
+        text.lines().filter(|line| line.starts_with("alloc") || line.starts_with("where")).map(str::to_owned).collect(),
+    )
+}
+
+#[test]
+fn printing_a_program_and_reading_it_gives_the_same_program() {
+    for_samples(cases(), 21, |sample| {
+        let original = typed(&sample.text());
+        let printed = original.program.to_string();
+        let again = typed(&printed);
+        assert_eq!(again.program.to_string(), printed);
+        assert_eq!(again.program.mode, original.program.mode);
+        assert_eq!(meaning_of_text(&again), meaning_of_text(&original));
+    });
+}
+
+/// TeIL, Sec. 4.1: Core-TeIL can express the same operations.
+#[test]
+fn full_teil_and_core_teil_agree() {
+    for_samples(cases(), 22, |sample| {
+        let original = typed(&sample.text());
+        let expected = outputs(&original, sample);
+        let restricted = typed(&original.program.to_core_teil().to_string());
+        assert_eq!(restricted.program.mode, Mode::Core);
+        assert_eq!(outputs(&restricted, sample), expected);
+        let general = typed(&restricted.program.to_teil().to_string());
+        assert_eq!(general.program.mode, Mode::Full);
+        assert_eq!(outputs(&general, sample), expected);
+    });
+}
+
+/// TeIL, Sec. 3.3. Only names are operands, and the caller sees the same inputs and outputs.
+#[test]
+fn three_address_form_agrees() {
+    for_samples(cases(), 23, |sample| {
+        let original = typed(&sample.text());
+        let flat = typed(&original.three_address().to_string());
+        assert_eq!((flat.inputs(), flat.outputs()), (original.inputs(), original.outputs()));
+        assert_eq!(outputs(&flat, sample), outputs(&original, sample));
+        let program = &flat.program;
+        for stmt in &program.stmts {
+            assert!(
+                program.expr(stmt.value).parts().all(|part| program.expr(part).parts().next().is_none()),
+                "{program}"
+            );
+        }
+    });
+}
+
+#[test]
+fn printing_core_and_reading_it_gives_the_same_program() {
+    for_samples(cases(), 24, |sample| {
+        let program = core(&typed(&sample.text()));
+        let printed = program.to_string();
+        let mut sources = Sources::new();
+        let file = sources.add("generated.core", printed.as_str());
+        let again = parse_program(&sources, file).unwrap_or_else(|errors| panic!("{printed}\n{errors:?}"));
+        assert_eq!(again.to_string(), printed);
+        again.check().expect("well-formed");
+        let run = |program| evaluate(program, &FIELD, &sample.sizes(), given(sample));
+        assert_eq!(run(&again), run(&program));
+    });
+}
