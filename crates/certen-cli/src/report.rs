@@ -2,6 +2,9 @@
 //! terminal only. Output that nobody reads any more (a closed pipe) ends the output, not the program.
 
 use std::io::{IsTerminal, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use certen::Failure;
 use certen::road::syntax::{Blame, Diagnostic, Sources, render_all, to_json};
@@ -57,6 +60,26 @@ impl Report {
         } else {
             self.complain(&render_all(sources, diagnostics, self.colour));
         }
+    }
+
+    /// Does some work; where it takes longer than a second, says so on a terminal for as long as it does.
+    pub fn working<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
+        if !std::io::stderr().is_terminal() {
+            return work();
+        }
+        let (done, waiting) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                if waiting.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+                    self.complain(&format!("{what} …"));
+                    let _ = waiting.recv();
+                    self.complain("\r\x1b[K");
+                }
+            });
+            let result = work();
+            drop(done);
+            result
+        })
     }
 
     /// Text on standard error.

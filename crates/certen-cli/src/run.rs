@@ -148,7 +148,9 @@ pub fn run(args: &RunArgs) -> Outcome {
         }
         return Ok(());
     }
-    let (outputs, timing) = execute(args, &module, &call, &report).map_err(|f| refused(&report, &f))?;
+    let (outputs, timing) = report
+        .working("compiling and running", || execute(args, &module, &call, &report))
+        .map_err(|f| refused(&report, &f))?;
     let paths = write(args, &outputs).map_err(|error| report.error(error))?;
     if args.common.json {
         report.json(&as_json(args, &module, &outputs, &paths, &timing));

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use certen_codegen::CCode;
 use certen_core::{ElemType, Program};
 use certen_dialects::teil;
-use certen_loops::LoopProgram;
+use certen_loops::{LoopProgram, Stmt};
 use certen_runtime::{NativeKernel, RuntimeError, Signature};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
@@ -45,6 +45,9 @@ impl Default for Options {
         Options { elem: ElemType::F64 }
     }
 }
+
+/// The C compiler takes a few milliseconds for each loop nest; programs with more than this are not given to it.
+const MAX_NESTS: usize = 10_000;
 
 /// What a dialect knows of a program beyond its meaning.
 #[derive(Clone, Debug)]
@@ -167,12 +170,15 @@ impl Module {
     /// # Errors
     /// If it uses what cannot be compiled yet.
     pub fn c(&self) -> Result<CCode, Failure> {
-        let loops = self.loops()?;
-        let violations = certen_loops::verify(&loops);
+        self.verified_c(&self.loops()?)
+    }
+
+    fn verified_c(&self, loops: &LoopProgram) -> Result<CCode, Failure> {
+        let violations = certen_loops::verify(loops);
         if !violations.is_empty() {
             return Err(Failure::new(self.sources.clone(), violations));
         }
-        certen_codegen::emit_c(&loops).map_err(|error| self.refuse(error))
+        certen_codegen::emit_c(loops).map_err(|error| self.refuse(error))
     }
 
     /// What native code is called with.
@@ -195,7 +201,13 @@ impl Module {
         if let Some(kernel) = self.native.get() {
             return Ok(kernel);
         }
-        let c = self.c()?;
+        let loops = self.loops()?;
+        let nests = loops.body.iter().filter(|stmt| matches!(stmt, Stmt::Nest(_))).count();
+        if nests > MAX_NESTS {
+            let text = format!("a program of {nests} loop nests cannot be compiled yet: the C compiler would take minutes");
+            return Err(self.refuse(Diagnostic::error(Code::E0703, None, text)));
+        }
+        let c = self.verified_c(&loops)?;
         let kernel = NativeKernel::build(&c.source, self.signature()).map_err(|error| self.runtime_failure(&error))?;
         Ok(self.native.get_or_init(|| kernel))
     }

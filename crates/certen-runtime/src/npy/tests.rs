@@ -261,8 +261,8 @@ fn larger_than_memory_is_said_before_reading() -> TestResult {
 fn what_is_not_a_file_is_refused() -> TestResult {
     let directory = tempfile::tempdir()?;
     let missing = directory.path().join("missing.npy");
-    assert_eq!(read_npy(&missing).map_err(|error| error.code()), Err(Code::E0603));
-    assert_eq!(read_npz(&missing, "x").map_err(|error| error.code()), Err(Code::E0603));
+    assert_eq!(read_npy(&missing).map_err(|error| error.code()), Err(Code::E0405));
+    assert_eq!(read_npz(&missing, "x").map_err(|error| error.code()), Err(Code::E0405));
     assert_eq!(read_npy(directory.path()).map_err(|error| error.code()), Err(Code::E0405));
     let array = Array::zeros(ElemType::F64, &[2])?;
     let text = write_npy(directory.path(), &array).map_err(|error| error.to_string());
