@@ -17,7 +17,7 @@ use certen_index::{Cond, Ix, IxError};
 use certen_syntax::{Code, Name};
 
 use crate::tensor::index_of;
-use crate::{Binary, Domain, ElemType, Fault, Literal, Program, ReduceOp, Tensor, Term, TermId, Unary};
+use crate::{Arguments, Binary, Domain, ElemType, Fault, Literal, Program, ReduceOp, Tensor, Term, TermId, Unary};
 
 /// Steps after which an evaluation is given up, unless told otherwise: about a minute.
 pub const DEFAULT_FUEL: u64 = 2_000_000_000;
@@ -104,7 +104,7 @@ impl From<IxError> for EvalError {
 pub struct Evaluator<'a, D: Domain> {
     program: &'a Program,
     domain: &'a D,
-    sizes: HashMap<Name, i64>,
+    arguments: Arguments<D::Value>,
     memory: HashMap<Name, Stored<D::Value>>,
     fuel: u64,
 }
@@ -126,27 +126,10 @@ impl<'a, D: Domain> Evaluator<'a, D> {
         sizes: impl IntoIterator<Item = (Name, i64)>,
         inputs: impl IntoIterator<Item = (Name, Tensor<D::Value>)>,
     ) -> Result<Evaluator<'a, D>, EvalError> {
-        let sizes: HashMap<Name, i64> = sizes.into_iter().collect();
-        let mut given: HashMap<Name, Tensor<D::Value>> = inputs.into_iter().collect();
-        let value = |name| sizes.get(&name).copied();
-        for fact in &program.facts {
-            if !fact.eval(&value)? {
-                return Err(EvalError::Call(format!("the sizes do not satisfy {fact}")));
-            }
-        }
-        let mut memory = HashMap::new();
-        for input in &program.inputs {
-            let Some(tensor) = given.remove(&input.name) else {
-                return Err(EvalError::Call(format!("the input {} is missing", input.name)));
-            };
-            let shape = concrete_shape(&input.ty.shape, &value)?;
-            if tensor.shape() != shape {
-                let text = format!("{} has shape {:?}, but {} is {:?}", input.name, tensor.shape(), input.ty, shape);
-                return Err(EvalError::Call(text));
-            }
-            memory.insert(input.name, Stored::Whole(tensor));
-        }
-        Ok(Evaluator { program, domain, sizes, memory, fuel: DEFAULT_FUEL })
+        let mut arguments = Arguments::new(&program.facts, &program.inputs, sizes, inputs)?;
+        let inputs = arguments.take_inputs();
+        let memory = inputs.into_iter().map(|(name, tensor)| (name, Stored::Whole(tensor))).collect();
+        Ok(Evaluator { program, domain, arguments, memory, fuel: DEFAULT_FUEL })
     }
 
     /// Sets how many steps the evaluation may take.
@@ -162,8 +145,7 @@ impl<'a, D: Domain> Evaluator<'a, D> {
     pub fn run(mut self) -> Result<Named<D::Value>, EvalError> {
         for (binding, last_uses) in self.program.bindings.iter().zip(self.program.last_uses()) {
             let Some(last_uses) = last_uses else { continue };
-            let shape =
-                concrete_shape(&self.program.terms.ty(binding.term).shape, &|name| self.sizes.get(&name).copied())?;
+            let shape = self.program.terms.ty(binding.term).shape_at(&|name| self.arguments.size(name))?;
             let mut run = Run::new(&mut self);
             let mut index = Vec::new();
             let tensor = Tensor::from_fn(shape.clone(), |position| {
@@ -197,7 +179,7 @@ impl<'a, D: Domain> Evaluator<'a, D> {
         let Some(ty) = self.program.type_of(source) else {
             return Err(EvalError::Call(format!("there is no tensor {name}")));
         };
-        let shape = concrete_shape(&ty.shape, &|name| self.sizes.get(&name).copied())?;
+        let shape = ty.shape_at(&|name| self.arguments.size(name))?;
         let inside = |(&i, &size): (&i64, &usize)| usize::try_from(i).is_ok_and(|i| i < size);
         if index.len() != shape.len() || !index.iter().zip(&shape).all(inside) {
             return Err(EvalError::OutOfBounds(format!("{name}{index:?}, but its shape is {shape:?}")));
@@ -206,10 +188,6 @@ impl<'a, D: Domain> Evaluator<'a, D> {
         run.read(source, index.to_vec())?;
         run.finish()
     }
-}
-
-fn concrete_shape(shape: &[Ix], value: &impl Fn(Name) -> Option<i64>) -> Result<Vec<usize>, EvalError> {
-    shape.iter().map(|size| Ok(usize::try_from(size.eval(value)?).unwrap_or(0))).collect()
 }
 
 /// What is bound around the term that is being evaluated, innermost last.
@@ -345,7 +323,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
             Bound::Index(n, value) if *n == name => Some(*value),
             _ => None,
         });
-        bound.or_else(|| self.evaluator.sizes.get(&name).copied())
+        bound.or_else(|| self.evaluator.arguments.size(name))
     }
 
     fn ix(&self, ix: &Ix) -> Result<i64, EvalError> {
@@ -420,7 +398,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                     self.values.push(value.ok_or_else(|| EvalError::OutOfBounds(format!("iterate{index:?}")))?);
                     return Ok(());
                 }
-                let shape = |term| concrete_shape(&terms.ty(term).shape, &|name| self.lookup(name));
+                let shape = |term| terms.ty(term).shape_at(&|name| self.lookup(name));
                 let shapes = states.iter().map(|s| shape(s.init)).collect::<Result<_, _>>()?;
                 debug_assert!(*at < states.len());
                 self.frames.push(Frame::Iterate(Box::new(Iterating {

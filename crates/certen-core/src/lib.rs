@@ -5,6 +5,7 @@
 //! scalar [`Domain`] (the machine's numbers, exact rationals, a prime field, values or undefined). Everything else in
 //! the project is compared with it.
 
+mod arguments;
 pub mod domain;
 mod eval;
 mod ops;
@@ -15,6 +16,7 @@ mod tensor;
 mod term;
 mod types;
 
+pub use arguments::Arguments;
 pub use domain::{Domain, Fault};
 pub use eval::{DEFAULT_FUEL, EvalError, Evaluator, Named};
 pub use ops::{Binary, Literal, ReduceOp, Unary};

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use certen_index::Ix;
+use certen_index::{Ix, IxError};
+use certen_syntax::Name;
 
 /// The type of the elements of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -102,6 +103,14 @@ impl TensorType {
     /// How many dimensions it has.
     pub fn rank(&self) -> usize {
         self.shape.len()
+    }
+
+    /// The shape where sizes have these values; a size that would be negative is 0.
+    ///
+    /// # Errors
+    /// If a size has no value, or one that does not fit in 64 bits.
+    pub fn shape_at(&self, value: &impl Fn(Name) -> Option<i64>) -> Result<Vec<usize>, IxError> {
+        self.shape.iter().map(|size| Ok(usize::try_from(size.eval(value)?).unwrap_or(0))).collect()
     }
 
     /// Whether it has no dimensions.

@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 
 use certen_core::{
-    Binary, DEFAULT_FUEL, Domain, ElemType, EvalError, Fault, Named, Range, ReduceOp, Tensor, TensorType, Term, TermId,
-    Unary,
+    Arguments, Binary, DEFAULT_FUEL, Domain, ElemType, EvalError, Fault, Named, Range, ReduceOp, Tensor, TensorType,
+    Term, TermId, Unary,
 };
 use certen_index::{Cond, Ix};
 use certen_syntax::Name;
@@ -20,8 +20,7 @@ use crate::ir::{LoopProgram, MAX_NESTING, Stmt, Target, as_element, parts_first}
 pub struct Interpreter<'a, D: Domain> {
     program: &'a LoopProgram,
     domain: &'a D,
-    sizes: HashMap<Name, i64>,
-    inputs: Vec<Tensor<D::Value>>,
+    arguments: Arguments<D::Value>,
     fuel: u64,
 }
 
@@ -36,26 +35,8 @@ impl<'a, D: Domain> Interpreter<'a, D> {
         sizes: impl IntoIterator<Item = (Name, i64)>,
         inputs: impl IntoIterator<Item = (Name, Tensor<D::Value>)>,
     ) -> Result<Interpreter<'a, D>, EvalError> {
-        let sizes: HashMap<Name, i64> = sizes.into_iter().collect();
-        let mut given: HashMap<Name, Tensor<D::Value>> = inputs.into_iter().collect();
-        for fact in &program.facts {
-            if !fact.eval(&|name| sizes.get(&name).copied())? {
-                return Err(EvalError::Call(format!("the sizes do not satisfy {fact}")));
-            }
-        }
-        let mut inputs = Vec::with_capacity(program.inputs.len());
-        for input in &program.inputs {
-            let Some(tensor) = given.remove(&input.name) else {
-                return Err(EvalError::Call(format!("the input {} is missing", input.name)));
-            };
-            let shape = shape_at(&input.ty, &sizes)?;
-            if tensor.shape() != shape {
-                let text = format!("{} has shape {:?}, but {} is {:?}", input.name, tensor.shape(), input.ty, shape);
-                return Err(EvalError::Call(text));
-            }
-            inputs.push(tensor);
-        }
-        Ok(Interpreter { program, domain, sizes, inputs, fuel: DEFAULT_FUEL })
+        let arguments = Arguments::new(&program.facts, &program.inputs, sizes, inputs)?;
+        Ok(Interpreter { program, domain, arguments, fuel: DEFAULT_FUEL })
     }
 
     /// Sets how many steps the run may take.
@@ -69,24 +50,24 @@ impl<'a, D: Domain> Interpreter<'a, D> {
     ///
     /// # Errors
     /// See [`EvalError`].
-    #[allow(clippy::type_complexity, reason = "as the evaluator's")]
-    pub fn run(self) -> Result<Named<D::Value>, EvalError> {
+    pub fn run(mut self) -> Result<Named<D::Value>, EvalError> {
         let mut resolver = Resolver { program: self.program, domain: self.domain, scope: HashMap::new(), slots: 0 };
         let mut sizes = Vec::new();
         for size in &self.program.sizes {
-            let Some(&value) = self.sizes.get(size) else {
+            let Some(value) = self.arguments.size(*size) else {
                 return Err(EvalError::Call(format!("the size {size} is missing")));
             };
             sizes.push((resolver.declare(*size), value));
         }
         let mut buffers = Vec::new();
-        for (parameter, tensor) in self.program.inputs.iter().zip(self.inputs) {
-            buffers.push((resolver.declare(parameter.name), tensor.map(|value| Some(value.clone()))));
+        for (name, tensor) in self.arguments.take_inputs() {
+            buffers.push((resolver.declare(name), tensor.map(|value| Some(value.clone()))));
         }
         let mut outputs = Vec::new();
         for parameter in &self.program.outputs {
             let slot = resolver.declare(parameter.name);
-            buffers.push((slot, empty(shape_at(&parameter.ty, &self.sizes)?)?));
+            let shape = parameter.ty.shape_at(&|name| self.arguments.size(name))?;
+            buffers.push((slot, empty(shape)?));
             outputs.push((parameter, slot));
         }
         let code = resolver.block(&self.program.body, 0)?;
@@ -111,11 +92,6 @@ impl<'a, D: Domain> Interpreter<'a, D> {
         }
         Ok(results)
     }
-}
-
-fn shape_at(ty: &TensorType, sizes: &HashMap<Name, i64>) -> Result<Vec<usize>, EvalError> {
-    let size = |ix: &Ix| Ok(usize::try_from(ix.eval(&|name| sizes.get(&name).copied())?).unwrap_or(0));
-    ty.shape.iter().map(size).collect()
 }
 
 /// A buffer that nothing was written to.

@@ -204,7 +204,8 @@ impl Module {
         let loops = self.loops()?;
         let nests = loops.body.iter().filter(|stmt| matches!(stmt, Stmt::Nest(_))).count();
         if nests > MAX_NESTS {
-            let text = format!("a program of {nests} loop nests cannot be compiled yet: the C compiler would take minutes");
+            let text =
+                format!("a program of {nests} loop nests cannot be compiled yet: the C compiler would take minutes");
             return Err(self.refuse(Diagnostic::error(Code::E0703, None, text)));
         }
         let c = self.verified_c(&loops)?;
