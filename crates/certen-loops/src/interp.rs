@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 
 use certen_core::{
-    Arguments, Binary, DEFAULT_FUEL, Domain, ElemType, EvalError, Fault, Named, Range, ReduceOp, Tensor, TensorType,
-    Term, TermId, Unary,
+    Arguments, Binary, DEFAULT_FUEL, Domain, ElemType, EvalError, Fault, Named, Range, ReduceOp, Tensor, Term, TermId,
+    Unary,
 };
 use certen_index::{Cond, Ix};
 use certen_syntax::Name;
