@@ -269,14 +269,14 @@ fn seconds(directory: &Path, text: &str) -> f64 {
 /// Ten times the statements take about ten times as long; a pass that is quadratic would take a hundred times as long.
 #[track_caller]
 fn grows_linearly(small: f64, large: f64) {
-    // The last digits of a short time are noise.
-    assert!(large < 25.0 * small.max(0.01), "{small} s, then {large} s");
+    // Short times are noise on a machine that does other things too.
+    assert!(large < 25.0 * small.max(0.01) + 0.5, "{small} s, then {large} s");
 }
 
 #[test]
 fn checking_grows_linearly() {
     let directory = tempfile::tempdir().unwrap();
-    let [small, large] = [2_000, 20_000].map(|size| long_programs(size).map(|text| seconds(directory.path(), &text)));
+    let [small, large] = [5_000, 50_000].map(|size| long_programs(size).map(|text| seconds(directory.path(), &text)));
     small.into_iter().zip(large).for_each(|(small, large)| grows_linearly(small, large));
 }
 
