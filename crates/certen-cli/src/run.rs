@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use certen::road::core::DEFAULT_FUEL;
 use certen::road::runtime::{read_npy, read_npz, write_npy, write_npz};
-use certen::road::syntax::{Blame, Code, Diagnostic};
+use certen::road::syntax::{Code, Diagnostic};
 use certen::{Array, Backend, Call, DomainChoice, Failure, Input, Module, Name, Output, RunOptions, Timing};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -218,7 +218,7 @@ fn execute(args: &RunArgs, module: &Module, call: &Call, report: &Report) -> Res
             if args.backend.is_none()
                 && failure.diagnostics().iter().any(|d| matches!(d.code, Code::E0601 | Code::E0703)) =>
         {
-            report.failure_as_remark(&failure, "the reference evaluator runs instead");
+            report.remark(&failure, "the reference evaluator runs instead");
             return module.run_with(call, &options(Backend::Interp, 1));
         }
         other => other?,
@@ -299,13 +299,4 @@ fn timing_text(timing: &Timing) -> String {
         None => String::new(),
     };
     format!("time: {value:.3} {unit}, {runs}{speed}{compile}\n")
-}
-
-impl Report {
-    /// Says why the wish for native code was not fulfilled.
-    fn failure_as_remark(&self, failure: &Failure, instead: &str) -> Option<Blame> {
-        let reasons: Vec<String> = failure.diagnostics().iter().map(|d| format!("{}: {}", d.code, d.message)).collect();
-        self.complain(&format!("warning: {}; {instead}\n", reasons.join("; ")));
-        None
-    }
 }

@@ -59,7 +59,7 @@ impl Call {
 }
 
 /// A call whose sizes are known and whose arrays fit.
-pub struct Bound<'a> {
+pub(crate) struct Bound<'a> {
     /// The sizes, in the program's order.
     pub sizes: Vec<i64>,
     /// The inputs, in the program's order; none where one is missing and may be.
@@ -67,7 +67,7 @@ pub struct Bound<'a> {
 }
 
 /// An input: the caller's array, or one made for the call.
-pub enum Given<'a> {
+pub(crate) enum Given<'a> {
     /// The caller's, not copied.
     Borrowed(&'a Array),
     /// Made for the call.

@@ -40,7 +40,7 @@ mod failure;
 mod module;
 mod run;
 
-pub use call::{Bound, Call, Input};
+pub use call::{Call, Input};
 pub use certen_core::ElemType;
 pub use certen_runtime::Array;
 pub use certen_syntax::Name;

@@ -8,8 +8,8 @@ use certen_loops::Interpreter;
 use certen_runtime::{Array, RuntimeError};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::call::Given;
-use crate::{Bound, Call, Failure, Module};
+use crate::call::{Bound, Given};
+use crate::{Call, Failure, Module};
 
 /// What runs a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

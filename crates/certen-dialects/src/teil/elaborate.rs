@@ -16,7 +16,7 @@ use certen_syntax::{Code, Diagnostic, Name};
 use super::ast::ExprId;
 use super::fig6::{Equation, equation, reduced};
 use super::flow::Origin;
-use super::typing::Typed;
+use super::typed::Typed;
 
 /// Elaborates a program over elements of a type; `name` is what the result is called.
 ///

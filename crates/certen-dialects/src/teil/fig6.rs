@@ -10,7 +10,7 @@ use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::ast::{Expr, ExprId};
-use super::typing::Typed;
+use super::typed::Typed;
 
 /// An expression and the indices it is evaluated at.
 pub(super) type At<I> = (ExprId, Vec<I>);

@@ -14,12 +14,16 @@ mod elaborate;
 mod fig6;
 mod flow;
 mod parse;
+mod premise;
 mod print;
 pub mod semantics;
 mod three_address;
+mod typed;
 mod typing;
 
 pub use ast::{Alloc, Expr, ExprId, Marker, Mode, Program, Stmt, Where};
 pub use elaborate::elaborate;
 pub use parse::parse;
-pub use typing::{Dim, MAX_NESTING, Premise, Typed, check};
+pub use premise::Premise;
+pub use typed::{Dim, Typed};
+pub use typing::{MAX_NESTING, check};

@@ -11,7 +11,7 @@ use certen_syntax::Name;
 
 use super::ast::ExprId;
 use super::fig6::{Equation, equation, reduced};
-use super::typing::Typed;
+use super::typed::Typed;
 
 /// μ: a map from names to maps from indices to values. The domain of `μ x` is the shape of the tensor.
 pub type Memory<V> = HashMap<Name, Tensor<V>>;

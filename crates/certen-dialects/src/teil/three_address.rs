@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use certen_syntax::{Name, Span};
 
 use super::ast::{Alloc, Expr, ExprId, Marker, Program, Stmt};
-use super::typing::Typed;
+use super::typed::Typed;
 
 impl Typed {
     /// The program in three-address form, in the same language.

@@ -1,0 +1,97 @@
+//! Typed programs: a TeIL program with the shape of every expression.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use certen_index::{Facts, Ix};
+use certen_syntax::{Name, Span};
+
+use super::ast::{Expr, ExprId, Program};
+use super::flow::Flow;
+use super::premise::rule_of;
+
+/// A dimension: its size, and where that size was declared.
+#[derive(Clone, Debug)]
+pub struct Dim {
+    /// The size.
+    pub size: Arc<Ix>,
+    /// The place in an `alloc` or `expa`.
+    pub origin: Span,
+}
+
+/// The dimensions of an expression, shared by all that have the same.
+pub(super) type Shape = Arc<[Dim]>;
+
+/// A program that is well-typed, with what typing found out.
+#[derive(Clone, Debug)]
+pub struct Typed {
+    /// The program.
+    pub program: Program,
+    /// The symbolic sizes, in order of first appearance.
+    pub sizes: Vec<Name>,
+    /// What holds of the sizes: at least one each, and the `where` clauses.
+    pub facts: Facts,
+    pub(super) types: Vec<Shape>,
+    pub(super) allocs: HashMap<Name, usize>,
+    pub(super) flow: Flow,
+}
+
+impl Typed {
+    /// The type of an expression.
+    pub fn shape(&self, id: ExprId) -> &[Dim] {
+        &self.types[id.index()]
+    }
+
+    /// The declared sizes of a tensor.
+    pub fn declared(&self, name: Name) -> Option<&[(Ix, Span)]> {
+        self.allocs.get(&name).map(|&at| self.program.allocs[at].shape.as_slice())
+    }
+
+    /// The tensors that the caller gives, in order of allocation.
+    pub fn inputs(&self) -> &[Name] {
+        &self.flow.inputs
+    }
+
+    /// The tensors that the caller gets, in order of allocation.
+    pub fn outputs(&self) -> &[Name] {
+        &self.flow.outputs
+    }
+
+    /// The typing derivation of a statement, one line per expression, for people; at most `limit` lines.
+    pub fn derivation(&self, stmt: usize, limit: usize) -> String {
+        let target = &self.program.stmts[stmt];
+        let shape = |dims: &[Dim]| show(dims.iter().map(|dim| &*dim.size));
+        let mut lines = vec![(0, target.target.to_string(), shape(self.shape(target.value)), "OK-Stmt")];
+        let mut todo = vec![(1usize, target.value)];
+        while let Some((depth, id)) = todo.pop() {
+            if lines.len() == limit {
+                lines.push((0, "…".into(), String::new(), ""));
+                break;
+            }
+            let expr = self.program.expr(id);
+            if let Expr::Paren(inner) = expr {
+                todo.push((depth, *inner));
+                continue;
+            }
+            let scalar_left = matches!(expr, Expr::Mul(a, _) if self.shape(*a).is_empty());
+            let rule = rule_of(expr, scalar_left, self.program.mode);
+            lines.push((depth.min(30), self.program.head(expr), shape(self.shape(id)), rule));
+            let parts: Vec<ExprId> = expr.parts().collect();
+            todo.extend(parts.into_iter().rev().map(|part| (depth + 1, part)));
+        }
+        let left = |(depth, head, ..): &(usize, String, String, &str)| "    ".repeat(*depth).len() + head.len();
+        let (wide, shapes) =
+            (lines.iter().map(left).max().unwrap_or(0), lines.iter().map(|l| l.2.len()).max().unwrap_or(0));
+        let line = |(depth, head, shape, rule): (usize, String, String, &str)| {
+            let head = format!("{}{head}", "    ".repeat(depth));
+            format!("{head:wide$}  {shape:shapes$}  {rule}").trim_end().to_owned() + "\n"
+        };
+        lines.into_iter().map(line).collect()
+    }
+}
+
+/// Sizes as a user would write them.
+pub(super) fn show<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
+    let sizes: Vec<String> = sizes.into_iter().map(Ix::to_string).collect();
+    format!("[{}]", sizes.join(", "))
+}
