@@ -114,6 +114,10 @@ impl Emitter<'_> {
 }
 
 impl Notation for Emitter<'_> {
+    fn has_ceil_div(&self) -> bool {
+        false
+    }
+
     fn name(&mut self, name: Name) -> String {
         self.c_name(name)
     }

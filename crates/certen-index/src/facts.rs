@@ -230,7 +230,7 @@ impl Facts {
         by_intervals(e) || self.at_least_zero.iter().any(|fact| by_fact(fact) || by_reduced(fact))
     }
 
-    /// A lower bound of an expression, from the bounds of its names.
+    /// A lower bound of an expression, from the bounds of its atoms.
     fn minimum(&self, e: &Ix) -> Option<i64> {
         e.terms().iter().try_fold(e.constant_part(), |sum, (mono, coefficient)| {
             let bound = if *coefficient > 0 { self.mono_low(mono)? } else { self.mono_high(mono)? };
@@ -238,24 +238,42 @@ impl Facts {
         })
     }
 
+    fn maximum(&self, e: &Ix) -> Option<i64> {
+        self.minimum(&e.scale(-1).ok()?)?.checked_neg()
+    }
+
     fn mono_low(&self, mono: &Mono) -> Option<i64> {
-        let lows = mono.iter().map(|atom| match atom {
-            Atom::Var(name) => self.bounds.get(name)?.low,
-            _ => None,
-        });
-        match lows.collect::<Option<Vec<i64>>>()?.as_slice() {
-            [one] => Some(*one),
-            several if several.iter().all(|&low| low >= 0) => {
-                several.iter().try_fold(1i64, |product, &low| product.checked_mul(low))
-            }
-            _ => None,
+        match mono.as_slice() {
+            [one] => self.atom_low(one),
+            // Of factors that are not negative, the least product is that of the least factors.
+            several => several
+                .iter()
+                .try_fold(1i64, |product, atom| product.checked_mul(self.atom_low(atom).filter(|&low| low >= 0)?)),
         }
     }
 
     fn mono_high(&self, mono: &Mono) -> Option<i64> {
         match mono.as_slice() {
-            [Atom::Var(name)] => self.bounds.get(name)?.high,
+            [one] => self.atom_high(one),
             _ => None,
+        }
+    }
+
+    fn atom_low(&self, atom: &Atom) -> Option<i64> {
+        match atom {
+            Atom::Var(name) => self.bounds.get(name)?.low,
+            Atom::FloorDiv(e, divisor) => Some(self.minimum(e)?.div_euclid(*divisor)),
+            Atom::Min(es) => es.iter().map(|e| self.minimum(e)).collect::<Option<Vec<_>>>()?.into_iter().min(),
+            Atom::Max(es) => es.iter().filter_map(|e| self.minimum(e)).max(),
+        }
+    }
+
+    fn atom_high(&self, atom: &Atom) -> Option<i64> {
+        match atom {
+            Atom::Var(name) => self.bounds.get(name)?.high,
+            Atom::FloorDiv(e, divisor) => Some(self.maximum(e)?.div_euclid(*divisor)),
+            Atom::Min(es) => es.iter().filter_map(|e| self.maximum(e)).min(),
+            Atom::Max(es) => es.iter().map(|e| self.maximum(e)).collect::<Option<Vec<_>>>()?.into_iter().max(),
         }
     }
 

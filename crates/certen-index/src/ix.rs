@@ -342,6 +342,11 @@ pub trait Notation {
         name.to_string()
     }
 
+    /// Whether `ceil_div(e, k)` can be written for `-floor_div(-e, k)`.
+    fn has_ceil_div(&self) -> bool {
+        true
+    }
+
     /// A function of at least two arguments.
     fn call(&mut self, function: Function, arguments: &[String]) -> String {
         let word = match function {
@@ -363,13 +368,18 @@ impl Ix {
     pub fn write(&self, notation: &mut dyn Notation) -> String {
         let mut pieces: Vec<(bool, String)> = Vec::new();
         for (mono, coefficient) in &self.terms {
-            let factors: Vec<String> = mono.iter().map(|atom| atom.write(notation)).collect();
-            let product = factors.join("*");
+            let (negative, product) = match ceiling(mono, *coefficient).filter(|_| notation.has_ceil_div()) {
+                Some((e, divisor)) => (false, format!("ceil_div({}, {divisor})", e.write(notation))),
+                None => {
+                    let factors: Vec<String> = mono.iter().map(|atom| atom.write(notation)).collect();
+                    (*coefficient < 0, factors.join("*"))
+                }
+            };
             let text = match coefficient.unsigned_abs() {
                 1 => product,
                 size => format!("{size}*{product}"),
             };
-            pieces.push((*coefficient < 0, text));
+            pieces.push((negative, text));
         }
         if self.constant != 0 || pieces.is_empty() {
             pieces.push((self.constant < 0, self.constant.unsigned_abs().to_string()));
@@ -395,6 +405,16 @@ impl Ix {
             [(_, coefficient)] => self.constant != 0 || *coefficient < 0,
             _ => true,
         }
+    }
+}
+
+/// `-c * floor_div(e, k)` is written `c * ceil_div(-e, k)` where that saves a minus inside.
+fn ceiling(mono: &Mono, coefficient: i64) -> Option<(Ix, i64)> {
+    match mono.as_slice() {
+        [Atom::FloorDiv(e, divisor)] if coefficient < 0 && e.terms.iter().all(|(_, c)| *c < 0) => {
+            Some((e.scale(-1).ok()?, *divisor))
+        }
+        _ => None,
     }
 }
 

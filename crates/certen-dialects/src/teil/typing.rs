@@ -496,6 +496,7 @@ impl Checker<'_> {
         }
         let text = match size.as_constant() {
             Some(value) => format!("{what} is {value}, but natural numbers start from 1"),
+            None if verdict == Verdict::Unknown => format!("{what}, {size}, is not shown to be at least 1"),
             None => format!("{what}, {size}, can be less than 1"),
         };
         let error = with_counterexample(self.violation(premise, span, text), &verdict);
