@@ -5,7 +5,7 @@
 //! number of nests that share this array, because C compilers take more than twice as long for a function of twice
 //! the length.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use certen_core::{ElemType, Parameter, ReduceOp, TensorType, Term, TermId};
 use certen_loops::{LoopProgram, MAX_NESTING, Stmt, Target};
@@ -56,7 +56,10 @@ pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
         places: 0,
         empty: Vec::new(),
         heap: HashMap::new(),
+        positions: HashMap::new(),
     };
+    let parameters = program.inputs.iter().chain(&program.outputs).map(|parameter| &parameter.name);
+    emitter.positions = program.sizes.iter().chain(parameters).enumerate().map(|(at, name)| (*name, at)).collect();
     for parameter in program.inputs.iter().chain(&program.outputs) {
         emitter.types.insert(parameter.name, &parameter.ty);
     }
@@ -77,6 +80,9 @@ pub(crate) struct Function {
     pub(crate) used: HashSet<Name>,
     /// Buffers that are written.
     written: HashSet<Name>,
+    /// Buffers on the heap that occur but were allocated before, with their places.
+    earlier: BTreeMap<usize, (Name, ElemType)>,
+    allocated: HashSet<Name>,
     /// Whether it can run out of memory, and whether it speaks of the array of memory at all.
     fails: bool,
     uses_memory: bool,
@@ -106,6 +112,8 @@ pub(crate) struct Emitter<'a> {
     empty: Vec<usize>,
     /// The places of the buffers that were taken from the heap.
     heap: HashMap<Name, usize>,
+    /// The positions of sizes, inputs and outputs among the program's parameters.
+    positions: HashMap<Name, usize>,
 }
 
 type Emitted<T> = Result<T, Diagnostic>;
@@ -121,6 +129,11 @@ impl<'a> Emitter<'a> {
 
     pub(crate) fn mark(&mut self, name: Name) {
         self.function.used.insert(name);
+        if let (Some(place), Some(ty)) = (self.heap.get(&name), self.types.get(&name))
+            && !self.function.allocated.contains(&name)
+        {
+            self.function.earlier.insert(*place, (name, ty.elem));
+        }
     }
 
     pub(crate) fn is_local(&self, name: Name) -> bool {
@@ -263,29 +276,29 @@ impl<'a> Emitter<'a> {
     /// A function for some statements of the outermost block, and its call.
     fn stage(&mut self, stage: &'a [Stmt]) -> Emitted<()> {
         let outer = std::mem::take(&mut self.function);
-        let alive: Vec<(Name, usize, ElemType)> =
-            self.heap.iter().filter_map(|(name, place)| Some((*name, *place, self.types.get(name)?.elem))).collect();
         self.block(stage, 0)?;
         let mut function = std::mem::replace(&mut self.function, outer);
         // Buffers of earlier stages.
         let kind = |name: &Name| if function.written.contains(name) { "" } else { "const " };
-        let mut prelude = Vec::new();
-        for (name, place, elem) in alive.iter().filter(|(name, ..)| function.used.contains(name)) {
+        let mut prelude = String::new();
+        for (place, (name, elem)) in &function.earlier {
             let (c, memory) = (self.names.get(*name), &self.own.memory);
-            prelude.push((*place, format!("    {}{} *restrict {c} = {memory}[{place}];\n", kind(name), c_type(*elem))));
+            prelude += &format!("    {}{} *restrict {c} = {memory}[{place}];\n", kind(name), c_type(*elem));
         }
-        prelude.sort();
         // Sizes and the caller's buffers, in the order of the program's parameters.
-        let program = self.program;
+        let mut used: Vec<(usize, Name)> =
+            function.used.iter().filter_map(|name| Some((*self.positions.get(name)?, *name))).collect();
+        used.sort_unstable_by_key(|(position, _)| *position);
         let (mut parameters, mut arguments) = (Vec::new(), Vec::new());
-        for size in program.sizes.iter().filter(|size| function.used.contains(size)) {
-            parameters.push(format!("int64_t {}", self.names.get(*size)));
-            arguments.push(*size);
-        }
-        for buffer in program.inputs.iter().chain(&program.outputs).filter(|p| function.used.contains(&p.name)) {
-            let (kind, c) = (kind(&buffer.name), self.names.get(buffer.name));
-            parameters.push(format!("{kind}{} *restrict {c}", c_type(buffer.ty.elem)));
-            arguments.push(buffer.name);
+        for (position, name) in used {
+            let c = self.names.get(name);
+            parameters.push(match self.types.get(&name) {
+                Some(ty) if position >= self.program.sizes.len() => {
+                    format!("{}{} *restrict {c}", kind(&name), c_type(ty.elem))
+                }
+                _ => format!("int64_t {c}"),
+            });
+            arguments.push(name);
         }
         let mut arguments: Vec<String> = arguments.into_iter().map(|name| self.c_name(name)).collect();
         if function.uses_memory || !prelude.is_empty() {
@@ -295,7 +308,6 @@ impl<'a> Emitter<'a> {
         let name = self.names.numbered("stage");
         let result = if function.fails { "int32_t" } else { "void" };
         let start = signature(&format!("CERTEN_NOINLINE {result} {name}"), &parameters);
-        let prelude: String = prelude.into_iter().map(|(_, line)| line).collect();
         function.body += if function.fails { "    return 0;\n" } else { "" };
         self.functions += &format!("{start} {{\n{prelude}{}}}\n\n", function.body);
         let call = wrapped(&format!("{name}("), &arguments, ")", 8);
@@ -406,6 +418,7 @@ impl<'a> Emitter<'a> {
         self.places = self.places.max(place + 1);
         (self.function.fails, self.function.uses_memory) = (true, true);
         self.heap.insert(name, place);
+        self.function.allocated.insert(name);
         let alloc = self.helper(Helper::Alloc);
         let (rank, sizes) = if sizes.is_empty() { (1, "1".into()) } else { (sizes.len(), sizes.join(", ")) };
         let call = format!("{alloc}({rank}, (const int64_t[]){{{sizes}}}, sizeof({elem}))");
