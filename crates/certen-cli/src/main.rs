@@ -71,7 +71,18 @@ struct ExplainErrorArgs {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Programs that asked for JSON get it, whatever is wrong with the rest of the line.
+        Err(error) if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") => {
+            let text = error.render().to_string();
+            let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            let blame = Report::new(true).error(Diagnostic::error(Code::E0407, None, first));
+            return ExitCode::from(blame as u8);
+        }
+        Err(error) => error.exit(),
+    };
+    let result = match cli.command {
         Command::Check(args) => check::check(&args),
         Command::Run(args) => run::run(&args),
         Command::Emit(args) => emit::emit(&args),

@@ -47,12 +47,6 @@ impl Report {
         self.refuse(failure.sources(), failure.diagnostics());
     }
 
-    /// A failure that does not end the command, and what happens instead.
-    pub fn remark(&self, failure: &Failure, instead: &str) {
-        let reasons: Vec<String> = failure.diagnostics().iter().map(|d| format!("{}: {}", d.code, d.message)).collect();
-        self.complain(&format!("warning: {}; {instead}\n", reasons.join("; ")));
-    }
-
     /// A failure that has no source text.
     pub fn error(&self, diagnostic: Diagnostic) -> Blame {
         let blame = diagnostic.code.blame();

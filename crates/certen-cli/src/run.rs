@@ -129,16 +129,7 @@ pub fn run(args: &RunArgs) -> Outcome {
     let module = Module::from_file(&args.file, &args.common.options()).map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), module.warnings());
     let call = call(args).map_err(|error| report.error(error))?;
-    for (name, _) in &args.outs {
-        let known = |name| module.core().outputs.iter().any(|(output, _)| *output == name);
-        if let Some(unknown) = name.filter(|name| !known(*name)) {
-            return Err(report.error(Diagnostic::error(
-                Code::E0402,
-                None,
-                format!("the program has no output `{unknown}`"),
-            )));
-        }
-    }
+    check_targets(args, &module).map_err(|error| report.error(error))?;
     if let Some((name, index)) = &args.at {
         let value = module.element(&call, *name, index, args.fuel).map_err(|f| refused(&report, &f))?;
         if args.common.json {
@@ -148,12 +139,13 @@ pub fn run(args: &RunArgs) -> Outcome {
         }
         return Ok(());
     }
-    let (outputs, timing) = report
-        .working("compiling and running", || execute(args, &module, &call, &report))
-        .map_err(|f| refused(&report, &f))?;
+    let Executed { outputs, timing, remark } =
+        report.working("compiling and running", || execute(args, &module, &call)).map_err(|f| refused(&report, &f))?;
+    report.warnings(module.sources(), remark.as_slice());
     let paths = write(args, &outputs).map_err(|error| report.error(error))?;
     if args.common.json {
-        report.json(&as_json(args, &module, &outputs, &paths, &timing));
+        let warnings: Vec<Diagnostic> = module.warnings().iter().cloned().chain(remark).collect();
+        report.json(&as_json(args, &list(module.sources(), &warnings), &outputs, &paths, &timing));
     } else {
         for output in &outputs {
             let mut written = paths.iter().filter(|(name, _)| *name == output.name).peekable();
@@ -169,6 +161,21 @@ pub fn run(args: &RunArgs) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// Every output that is to be written exists, and is written once.
+fn check_targets(args: &RunArgs, module: &Module) -> Result<(), Diagnostic> {
+    let known: Vec<Name> = module.core().outputs.iter().map(|(output, _)| *output).collect();
+    let named = || args.outs.iter().filter_map(|(name, _)| *name);
+    if let Some(unknown) = named().find(|name| !known.contains(name)) {
+        return Err(Diagnostic::error(Code::E0402, None, format!("the program has no output `{unknown}`")));
+    }
+    let everything = args.outs.iter().filter(|(name, _)| name.is_none()).count();
+    let twice = |name: &&Name| named().filter(|n| n == *name).count() + everything > 1;
+    match known.iter().find(twice) {
+        Some(name) => Err(Diagnostic::error(Code::E0407, None, format!("`{name}` is to be written twice"))),
+        None => Ok(()),
+    }
 }
 
 fn call(args: &RunArgs) -> Result<Call, Diagnostic> {
@@ -199,7 +206,14 @@ fn call(args: &RunArgs) -> Result<Call, Diagnostic> {
     Ok(if args.domain == DomainArg::Undefined { call.allow_missing() } else { call })
 }
 
-fn execute(args: &RunArgs, module: &Module, call: &Call, report: &Report) -> Result<(Vec<Output>, Timing), Failure> {
+/// What a run gave, and what there is to say about how it was done.
+struct Executed {
+    outputs: Vec<Output>,
+    timing: Timing,
+    remark: Option<Diagnostic>,
+}
+
+fn execute(args: &RunArgs, module: &Module, call: &Call) -> Result<Executed, Failure> {
     let domain = match args.domain {
         DomainArg::F64 => DomainChoice::Machine,
         DomainArg::Rational => DomainChoice::Rational,
@@ -212,25 +226,27 @@ fn execute(args: &RunArgs, module: &Module, call: &Call, report: &Report) -> Res
         _ => Backend::Native,
     };
     let options = |backend, repeat| RunOptions { backend, domain, fuel: args.fuel, repeat };
-    let first = match module.run_with(call, &options(backend, 1)) {
+    let (outputs, first) = match module.run_with(call, &options(backend, 1)) {
         // Without being told to, native code is a wish: the evaluator gives the same answer, slowly.
         Err(failure)
             if args.backend.is_none()
                 && failure.diagnostics().iter().any(|d| matches!(d.code, Code::E0601 | Code::E0703)) =>
         {
-            report.remark(&failure, "the reference evaluator runs instead");
-            return module.run_with(call, &options(Backend::Interp, 1));
+            let reasons: Vec<&str> = failure.diagnostics().iter().map(|d| d.message.as_str()).collect();
+            let text = format!("the reference evaluator runs instead of native code: {}", reasons.join("; "));
+            let (outputs, timing) = module.run_with(call, &options(Backend::Interp, 1))?;
+            return Ok(Executed { outputs, timing, remark: Some(Diagnostic::warning(Code::W0304, None, text)) });
         }
         other => other?,
     };
     if !args.time || backend == Backend::Interp {
-        return Ok(first);
+        return Ok(Executed { outputs, timing: first, remark: None });
     }
-    let one = first.1.best.as_secs_f64().max(1e-7);
+    let one = first.best.as_secs_f64().max(1e-7);
     let repeat = ((TIMING_SECONDS / one) as usize).clamp(3, 1000);
     let (outputs, timing) = module.run_with(call, &options(backend, repeat))?;
-    let best = timing.best.min(first.1.best);
-    Ok((outputs, Timing { best, runs: repeat + 1, ..timing }))
+    let timing = Timing { best: timing.best.min(first.best), runs: repeat + 1, ..timing };
+    Ok(Executed { outputs, timing, remark: None })
 }
 
 /// Writes the outputs that were asked for; says which stands where.
@@ -254,7 +270,13 @@ fn write(args: &RunArgs, outputs: &[Output]) -> Result<Vec<(Name, PathBuf)>, Dia
     Ok(paths)
 }
 
-fn as_json(args: &RunArgs, module: &Module, outputs: &[Output], paths: &[(Name, PathBuf)], timing: &Timing) -> Value {
+fn as_json(
+    args: &RunArgs,
+    warnings: &[Value],
+    outputs: &[Output],
+    paths: &[(Name, PathBuf)],
+    timing: &Timing,
+) -> Value {
     let entry = |output: &Output| {
         let mut entry = json!({"type": output.elem.name(), "shape": output.shape});
         match paths.iter().find(|(name, _)| *name == output.name) {
@@ -266,7 +288,7 @@ fn as_json(args: &RunArgs, module: &Module, outputs: &[Output], paths: &[(Name, 
     let outputs: serde_json::Map<String, Value> = outputs.iter().map(entry).collect();
     let mut value = json!({
         "ok": true,
-        "diagnostics": list(module.sources(), module.warnings()),
+        "diagnostics": warnings,
         "outputs": outputs,
     });
     if args.time {

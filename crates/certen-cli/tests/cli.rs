@@ -107,6 +107,12 @@ fn every_command_fails_in_the_same_json() {
     }
     assert_eq!(desk.json("check add.teil", 0), json!({"ok": true, "diagnostics": []}));
     assert_eq!(desk.json("explain-error E9999", 2)["diagnostics"][0]["code"], json!("E0407"));
+    for line in ["run add.teil --in A=bad", "run add.teil --dim n=x", "run add.teil --no-such-option", "check"] {
+        let value = desk.json(line, 2);
+        assert_eq!((&value["ok"], &value["diagnostics"][0]["code"]), (&json!(false), &json!("E0407")), "{line}");
+    }
+    let twice = desk.json("run add.teil --in A=1 --in B=2 --dim n=2 --out C=x.npy --out all.npz", 2);
+    assert_eq!(twice["diagnostics"][0]["code"], json!("E0407"));
 }
 
 /// A table of calls that are refused: what is given beside the inputs that are right, the code, and part of the message.
@@ -235,13 +241,15 @@ fn without_a_compiler_the_evaluator_runs() {
     let without = |line: &str| run(desk.command(line).env("CC", "/nonexistent/cc"));
     let Ran { status, out, err } = without(line);
     assert_eq!((status, &out), (Some(0), &desk.run(line).out));
-    assert!(err.starts_with("warning: E0601: ") && err.contains("the reference evaluator runs instead"), "{err}");
+    assert!(err.starts_with("warning[W0304]: the reference evaluator runs instead of native code: "), "{err}");
+    assert!(err.contains("/nonexistent/cc"), "{err}");
     let Ran { status, out, err } = without(&format!("{line} --backend native"));
     assert_eq!((status, out.as_str()), (Some(3), ""));
     assert!(err.starts_with("error[E0601]: ") && err.contains("/nonexistent/cc"), "{err}");
     let asked = without(&format!("{line} --json"));
     let value: Value = serde_json::from_str(&asked.out).unwrap();
     assert_eq!((asked.status, &value["outputs"]["D"]["data"]), (Some(0), &json!([3.0])));
+    assert_eq!((value["diagnostics"][0]["code"].as_str(), asked.err.as_str()), (Some("W0304"), ""));
 }
 
 #[test]

@@ -26,6 +26,9 @@ impl<V> Arguments<V> {
         inputs: impl IntoIterator<Item = (Name, Tensor<V>)>,
     ) -> Result<Arguments<V>, EvalError> {
         let mut arguments = Arguments { sizes: sizes.into_iter().collect(), inputs: Vec::new() };
+        if let Some((name, size)) = arguments.sizes.iter().find(|(_, size)| **size < 0) {
+            return Err(EvalError::Call(format!("the size {name} is {size}")));
+        }
         for fact in facts {
             if !fact.eval(&|name| arguments.size(name))? {
                 return Err(EvalError::Call(format!("the sizes do not satisfy {fact}")));

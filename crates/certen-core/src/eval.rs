@@ -63,7 +63,7 @@ impl fmt::Display for EvalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EvalError::Fault(fault) => write!(f, "{fault}"),
-            EvalError::Fuel => write!(f, "the evaluation was stopped: it takes too many steps"),
+            EvalError::Fuel => write!(f, "the evaluation was stopped: it takes more steps than its fuel allows"),
             EvalError::Memory => write!(f, "there is not enough memory for the tensors of this evaluation"),
             EvalError::OutOfBounds(access) => write!(f, "the access {access} is out of bounds"),
             EvalError::EmptyReduction => write!(f, "a minimum or maximum over an empty range"),

@@ -90,6 +90,8 @@ fn program(cursor: &mut Cursor<'_>) -> Read<Program> {
     }
     let mut known = Facts::new();
     facts.iter().for_each(|fact| known.assume(fact.clone()));
+    // No size is negative.
+    sizes.iter().for_each(|size| known.assume(Cond::Ge(Ix::var(*size))));
     let mut inputs = Vec::new();
     while declares(cursor, "input") {
         let (name, _) = cursor.expect_name("an input's name")?;

@@ -156,13 +156,14 @@ impl Program {
 
     /// How often the terms that are `counted` are evaluated; a reduction once for each of its elements.
     fn count(&self, counted: impl Fn(&Term) -> bool) -> Result<Ix, IxError> {
+        let facts = self.terms.facts();
         let mut counts: Vec<Ix> = Vec::with_capacity(self.terms.len());
         for (_, term) in self.terms.iter() {
             let own = Ix::from(i64::from(counted(term)));
             let of = |id: &TermId| counts[id.index()].clone();
             counts.push(match term {
-                Term::Gen(_, range, body) => range.extent()?.mul(&of(body))?,
-                Term::Reduce(_, _, range, _, body) => range.extent()?.mul(&of(body).add(&own)?)?,
+                Term::Gen(_, range, body) => range.extent(facts)?.mul(&of(body))?,
+                Term::Reduce(_, _, range, _, body) => range.extent(facts)?.mul(&of(body).add(&own)?)?,
                 Term::Iterate(times, states, _) => {
                     let sum = |pick: fn(&Carried) -> TermId| {
                         states.iter().try_fold(Ix::from(0), |sum, s| sum.add(&of(&pick(s))))

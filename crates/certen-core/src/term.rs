@@ -43,13 +43,21 @@ impl Range {
         Range { lo: Ix::from(0), hi }
     }
 
-    /// How many values there are.
-    pub fn extent(&self) -> Result<Ix, IxError> {
-        let difference = self.hi.sub(&self.lo)?;
-        match difference.as_constant() {
-            Some(value) => Ok(Ix::from(value.max(0))),
-            None => Ok(difference),
-        }
+    /// How many values there are, where the facts hold: `hi - lo` if they show that this is not negative, else
+    /// `max(0, hi - lo)`.
+    ///
+    /// # Errors
+    /// If the expression does not fit in 64 bits.
+    pub fn extent(&self, facts: &Facts) -> Result<Ix, IxError> {
+        at_least_zero(self.hi.sub(&self.lo)?, facts)
+    }
+}
+
+/// The expression if the facts show that it is not negative, else the larger of it and zero.
+fn at_least_zero(size: Ix, facts: &Facts) -> Result<Ix, IxError> {
+    match facts.prove(&Cond::le(&Ix::from(0), &size)?) {
+        Verdict::Yes => Ok(size),
+        _ => size.max_with(&Ix::from(0)),
     }
 }
 
@@ -262,7 +270,7 @@ impl Terms {
                 if inner.shape.iter().any(|size| size.mentions(*name)) {
                     return wrong(format!("the shape {inner} depends on the index {name}"));
                 }
-                resized(inner, 0, &[range.extent()?])
+                resized(inner, 0, &[range.extent(&self.facts)?])
             }
             Term::Reduce(op, _, _, _, body) => {
                 let ty = self.ty(*body);
@@ -305,11 +313,13 @@ impl Terms {
             }
             Term::PadLeft(k, a) | Term::PadRight(k, a) => {
                 let ty = outermost(*a, "pad", 1)?;
+                self.amount(k)?;
                 resized(ty, 1, &[ty.shape[0].add(k)?])
             }
             Term::TruncLeft(k, a) | Term::TruncRight(k, a) => {
                 let ty = outermost(*a, "trunc", 1)?;
-                resized(ty, 1, &[ty.shape[0].sub(k)?])
+                self.amount(k)?;
+                resized(ty, 1, &[at_least_zero(ty.shape[0].sub(k)?, &self.facts)?])
             }
             Term::Literal(literal, elem) if literal.fits(*elem) => TensorType::scalar(*elem),
             Term::Literal(literal, elem) => return wrong(format!("{literal:?} is no {elem}")),
@@ -342,6 +352,15 @@ impl Terms {
                 TensorType::scalar(*elem)
             }
         })
+    }
+
+    /// What is padded or cut off is not negative.
+    fn amount(&self, k: &Ix) -> Result<(), TypeError> {
+        match self.facts.prove(&Cond::le(&Ix::from(0), k)?) {
+            Verdict::No(sizes) if sizes.0.is_empty() => Err(TypeError(format!("the amount {k} is negative"))),
+            Verdict::No(sizes) => Err(TypeError(format!("the amount {k} can be negative, for example where {sizes}"))),
+            Verdict::Yes | Verdict::Unknown => Ok(()),
+        }
     }
 
     fn same(&self, a: TermId, b: TermId, what: &str) -> Result<TensorType, TypeError> {

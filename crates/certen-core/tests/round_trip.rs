@@ -8,7 +8,7 @@ use certen_core::{
     Binary, Binding, Carried, ElemType, Literal, Parameter, Program, Range, ReduceOp, TensorType, Term, TermId, Terms,
     Unary, parse_program,
 };
-use certen_index::{Cond, Facts, Ix};
+use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Name, Sources};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -163,23 +163,20 @@ impl Generator<'_, '_> {
             7 => {
                 let (size, k) = (ty.shape[0].clone(), Ix::from(self.u.int_in_range(0..=3)?));
                 let (less, more) = (resized(1, &[size.sub(&k).unwrap()]), resized(1, &[size.add(&k).unwrap()]));
+                let fits = self.terms.facts().prove(&Cond::le(&k, &size).unwrap()) == Verdict::Yes;
                 match self.u.int_in_range(0..=5)? {
-                    0 => Term::PadLeft(k, self.term(&less, part)?),
-                    1 => Term::PadRight(k, self.term(&less, part)?),
-                    2 => Term::TruncLeft(k, self.term(&more, part)?),
-                    3 => Term::TruncRight(k, self.term(&more, part)?),
-                    4 => Term::Flatten(self.term(&resized(1, &[Ix::from(1), size]), part)?),
-                    _ => Term::Concat(self.term(&resized(1, &[k]), part)?, self.term(&less, part)?),
+                    0 if fits => Term::PadLeft(k, self.term(&less, part)?),
+                    1 if fits => Term::PadRight(k, self.term(&less, part)?),
+                    2 if fits => Term::Concat(self.term(&resized(1, &[k]), part)?, self.term(&less, part)?),
+                    3 => Term::TruncLeft(k, self.term(&more, part)?),
+                    4 => Term::TruncRight(k, self.term(&more, part)?),
+                    _ => Term::Flatten(self.term(&resized(1, &[Ix::from(1), size]), part)?),
                 }
             }
             _ => {
                 let lo = if self.u.ratio(1, 4)? { self.ix()? } else { Ix::from(0) };
                 let range = Range { hi: ty.shape[0].add(&lo).unwrap(), lo };
                 let inner = resized(1, &[]);
-                // A size that is a negative number has no range: the shape would be another one.
-                if range.extent().unwrap() != ty.shape[0] {
-                    return self.leaf(ty);
-                }
                 self.with_index(|g, name| Ok(Term::Gen(name, range, g.term(&inner, part)?)))?
             }
         };
@@ -246,14 +243,7 @@ impl Generator<'_, '_> {
         let missing = if self.terms.ty(id) == ty { 0 } else { ty.rank() };
         for size in ty.shape[..missing].iter().rev() {
             let name = self.fresh("i")?;
-            id = match size.as_constant() {
-                // No range has a negative extent; an empty tensor cut shorter has.
-                Some(negative @ ..0) => {
-                    let empty = self.add(Term::Gen(name, Range::to(Ix::from(0)), id));
-                    self.add(Term::TruncLeft(Ix::from(-negative), empty))
-                }
-                _ => self.add(Term::Gen(name, Range::to(size.clone()), id)),
-            };
+            id = self.add(Term::Gen(name, Range::to(size.clone()), id));
         }
         Ok(id)
     }
@@ -286,6 +276,7 @@ impl Generator<'_, '_> {
 fn random_program(bytes: &[u8]) -> Option<Program> {
     let mut facts = Facts::new();
     facts.assume(Cond::le(&Ix::from(1), &Ix::var("n")).unwrap());
+    facts.assume(Cond::le(&Ix::from(0), &Ix::var("m")).unwrap());
     facts.assume(Cond::le(&Ix::var("m"), &Ix::var("n")).unwrap());
     let generator = Generator {
         u: &mut Unstructured::new(bytes),

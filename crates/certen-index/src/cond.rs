@@ -52,7 +52,8 @@ impl Cond {
         match e.as_constant() {
             Some(constant) if constant >= 0 => Cond::always(),
             Some(_) => Cond::never(),
-            None => Cond::Ge(e),
+            // Over the integers, 2*n - 7 >= 0 is n - 4 >= 0.
+            None => Cond::Ge(e.divided(|constant, divisor| Some(constant.div_euclid(divisor))).unwrap_or(e)),
         }
     }
 
@@ -72,6 +73,9 @@ impl Cond {
         if let Some(constant) = difference.as_constant() {
             return Ok(if constant == 0 { Cond::always() } else { Cond::never() });
         }
+        let Some(difference) = difference.divided(|constant, g| (constant % g == 0).then_some(constant / g)) else {
+            return Ok(Cond::never());
+        };
         let flipped = difference.scale(-1)?;
         Ok(Cond::Eq(if flipped.terms() > difference.terms() { flipped } else { difference }))
     }

@@ -4,6 +4,7 @@
 //! "yes" holds for all integers that satisfy the facts, a "no" carries integers that satisfy the facts and violate the
 //! goal) and makes a bounded number of steps, counted, so that its answers are the same everywhere.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -65,8 +66,8 @@ struct Bounds {
     high: Option<i64>,
 }
 
-/// How many assignments a search for a counterexample tries.
-const SEARCH_STEPS: usize = 20_000;
+/// How many conditions a search for a counterexample evaluates.
+const SEARCH_STEPS: usize = 200_000;
 
 /// With more names than this, a search tries only the smallest values.
 const SEARCHED_NAMES: usize = 24;
@@ -121,13 +122,18 @@ impl Facts {
             }
             return;
         };
-        let ([Atom::Var(name)], Some(negated)) = (mono.as_slice(), e.constant_part().checked_neg()) else { return };
+        let ([Atom::Var(name)], Some(negated)) = (mono.as_slice(), e.constant_part().checked_neg()) else {
+            if self.at_least_zero.len() < USED_FACTS {
+                self.at_least_zero.push(e.clone());
+            }
+            return;
+        };
         let bounds = self.bounds.entry(*name).or_default();
         if *coefficient > 0 {
             let low = ceil_div(negated, *coefficient);
             bounds.low = Some(bounds.low.map_or(low, |old| old.max(low)));
         } else {
-            let high = negated.div_euclid(*coefficient);
+            let high = e.constant_part().div_euclid(-coefficient);
             bounds.high = Some(bounds.high.map_or(high, |old| old.min(high)));
         }
     }
@@ -227,7 +233,30 @@ impl Facts {
         // With n = m - 1, `m - 3` follows from `n >= 2` by the fact `m - n - 1 >= 0` as it stands.
         let by_fact = |fact: &Ix| e.sub(fact).is_ok_and(|rest| by_intervals(&rest));
         let by_reduced = |fact: &Ix| self.reduce(fact).is_some_and(|fact| by_fact(&fact));
-        by_intervals(e) || self.at_least_zero.iter().any(|fact| by_fact(fact) || by_reduced(fact))
+        by_intervals(e)
+            || self.at_least_zero.iter().any(|fact| by_fact(fact) || by_reduced(fact))
+            || self.smaller(e).iter().any(|e| self.is_at_least_zero(e))
+    }
+
+    /// Expressions that are at most as large: a maximum that is added is at least each of its parts, and a minimum that
+    /// is subtracted is at most each of them. One of them is replaced at a time, unless they are too many to try.
+    fn smaller(&self, e: &Ix) -> Vec<Ix> {
+        let replaceable: Vec<(&Mono, i64, &[Ix])> = e
+            .terms()
+            .iter()
+            .filter_map(|(mono, coefficient)| match (mono.as_slice(), coefficient) {
+                ([Atom::Max(parts)], 1..) | ([Atom::Min(parts)], ..0) => Some((mono, *coefficient, &**parts)),
+                _ => None,
+            })
+            .collect();
+        let Some(&(mono, coefficient, parts)) = replaceable.first().filter(|_| replaceable.len() <= 6) else {
+            return Vec::new();
+        };
+        let replaced = |part: &Ix| {
+            let without = e.sub(&Ix::monomial(mono, coefficient)).ok()?;
+            without.add(&part.scale(coefficient).ok()?).ok()
+        };
+        parts.iter().filter_map(replaced).collect()
     }
 
     /// A lower bound of an expression, from the bounds of its atoms.
@@ -281,9 +310,13 @@ impl Facts {
     fn find(&self, wanted: &Cond) -> Option<Counterexample> {
         let (names, related) = self.related(wanted);
         let names: Vec<Name> = names.into_iter().collect();
+        let steps = Cell::new(0usize);
         let satisfies = |chosen: &[i64]| {
             let value = |name: Name| names.binary_search(&name).ok().map(|at| chosen[at]);
-            let holds = |c: &Cond| c.eval(&value).unwrap_or(false);
+            let holds = |c: &Cond| {
+                steps.set(steps.get() + 1);
+                c.eval(&value).unwrap_or(false)
+            };
             holds(wanted) && related.iter().all(|fact| holds(fact))
         };
         let example = |chosen: Vec<i64>| Counterexample(names.iter().copied().zip(chosen).collect());
@@ -294,14 +327,13 @@ impl Facts {
         }
         // Assignments in order of the sum of their positions in the candidate lists, so that small ones come first.
         let candidates: Vec<Vec<i64>> = names.iter().map(|n| self.candidates(*n, wanted, &related)).collect();
-        let mut steps = 0;
         let most = candidates.iter().map(|c| c.len() - 1).sum::<usize>();
         for total in 0..=most {
             let mut chosen = Vec::with_capacity(names.len());
-            if search(&candidates, total, &mut chosen, &mut steps, &satisfies) {
+            if search(&candidates, total, &mut chosen, &steps, &satisfies) {
                 return Some(example(chosen));
             }
-            if steps >= SEARCH_STEPS {
+            if steps.get() >= SEARCH_STEPS {
                 return None;
             }
         }
@@ -366,11 +398,11 @@ fn search(
     candidates: &[Vec<i64>],
     total: usize,
     chosen: &mut Vec<i64>,
-    steps: &mut usize,
+    steps: &Cell<usize>,
     accept: &impl Fn(&[i64]) -> bool,
 ) -> bool {
-    *steps += 1;
-    if *steps > SEARCH_STEPS {
+    steps.set(steps.get() + 1);
+    if steps.get() > SEARCH_STEPS {
         return false;
     }
     let Some((first, rest)) = candidates.split_first() else {

@@ -153,6 +153,14 @@ impl Ix {
         Ix::from_terms(times(self.constant)?, terms)
     }
 
+    /// Divided by what all coefficients have in common; `constant` says what becomes of the constant.
+    pub(crate) fn divided(&self, constant: impl Fn(i64, i64) -> Option<i64>) -> Option<Ix> {
+        let common = self.terms.iter().fold(0u64, |common, (_, c)| gcd(common, c.unsigned_abs()));
+        let Some(common) = i64::try_from(common).ok().filter(|&common| common > 1) else { return Some(self.clone()) };
+        let terms = self.terms.iter().map(|(mono, c)| (mono.clone(), c / common)).collect();
+        Some(Ix { constant: constant(self.constant, common)?, terms })
+    }
+
     /// `self * other`, multiplied out.
     pub fn mul(&self, other: &Ix) -> Result<Ix, IxError> {
         if self.terms.len().saturating_mul(other.terms.len()) > MAX_TERMS {
@@ -282,6 +290,10 @@ impl Ix {
         }
         Ok(sum)
     }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 fn sorted_pair(a: &Ix, b: &Ix) -> Box<[Ix]> {

@@ -69,6 +69,31 @@ fn equalities_and_bounds_are_used() {
 }
 
 #[test]
+fn rounding_and_common_factors_are_those_of_integers() {
+    let mut facts = Facts::new();
+    for fact in ["2*n <= 7", "3*n >= 7", "2*p == 2*q", "floor_div(p, 2) >= 3", "m >= 1"] {
+        facts.assume(cond(fact));
+    }
+    for yes in ["n == 3", "p == q", "floor_div(p, 2) >= 2", "min(m, n) >= 1", "max(n - 9, 0) >= 0", "i < max(i + 1, m)"]
+    {
+        assert_eq!(facts.prove(&cond(yes)), Verdict::Yes, "{yes}");
+    }
+    facts.assume(cond("2*m == 5"));
+    assert!(matches!(facts.satisfiable(), Verdict::No(_)));
+}
+
+#[test]
+fn many_clauses_are_no_burden() {
+    let mut facts = Facts::new();
+    for at in 0..5000 {
+        facts.assume(cond(&format!("n{} + n{} >= n{} - {at}", at % 10, (at + 7) % 10, (at + 3) % 10)));
+    }
+    facts.assume(cond("n0*n0 == 2*n1*n1"));
+    facts.satisfiable();
+    facts.prove(&cond("n0 >= n1"));
+}
+
+#[test]
 fn a_counterexample_far_from_zero_is_found() {
     let mut facts = Facts::new();
     facts.assume(cond("n >= 1"));

@@ -36,7 +36,7 @@ const MAX_EXTREMES: usize = 8;
 ///
 /// # Errors
 /// E0703 for what is not lowered yet: reshapes (flatten, split, transpose, concat, pad, trunc), `iterate`, minima and
-/// maxima with a condition or over a range that is not shown to be non-empty.
+/// maxima with a condition. E0702 for minima and maxima over a range that is not shown to be non-empty.
 pub fn lower(program: &Program) -> Result<LoopProgram, Diagnostic> {
     let Interface { outputs, storage, taken } = interface(program)?;
     let user = all_names(program);
@@ -718,9 +718,9 @@ impl<'a> Lowering<'a> {
         match facts.prove(&goal) {
             Verdict::Yes => Ok(()),
             verdict => {
-                let what =
-                    format!("a {} over {}..{}, which is not shown to be non-empty,", op.name(), range.lo, range.hi);
-                let error = not_yet(what).note(format!("it needs {goal}"));
+                let text =
+                    format!("a {} over {}..{}, which is not shown to be non-empty", op.name(), range.lo, range.hi);
+                let error = Diagnostic::error(Code::E0702, None, text).note(format!("it needs {goal}"));
                 Err(match verdict {
                     Verdict::No(sizes) => error.note(format!("but this does not hold for {sizes}")),
                     _ => error,

@@ -215,13 +215,19 @@ fn what_is_not_lowered_is_said() {
         ("t = trunc_r(1, y)\noutput t\n", "truncation"),
         ("t = split(2, y)\noutput t\n", "split"),
         ("t = minimum i in 0..n where i >= 1. y[i]\noutput t\n", "condition"),
-        ("t = minimum i in 2..m. y[i]\noutput t\n", "non-empty"),
         ("t = iterate 3 times (a = y) then (a = gen i in 0..n. a[i] * 2.0) give a\noutput t\n", "iterate"),
     ] {
         let error = lower(&core(&with_inputs(body))).unwrap_err();
         assert_eq!(error.code, Code::E0703);
         assert!(error.message.contains(wanted), "{error:?}");
     }
+}
+
+#[test]
+fn a_minimum_over_nothing_is_refused() {
+    let error = lower(&core(&with_inputs("t = minimum i in 2..m. y[i]\noutput t\n"))).unwrap_err();
+    assert_eq!(error.code, Code::E0702);
+    assert!(error.message.contains("not shown to be non-empty"), "{error:?}");
 }
 
 #[test]

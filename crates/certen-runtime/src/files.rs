@@ -33,7 +33,10 @@ pub(crate) fn write_atomically<E: From<io::Error>>(
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     // The reason, without the temporary's name, which means nothing to the user.
-    let mut temporary = builder.tempfile_in(&directory).map_err(|error| io::Error::from(error.kind()))?;
+    let mut temporary = builder.tempfile_in(&directory).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => io::Error::new(io::ErrorKind::NotFound, "there is no such directory"),
+        kind => io::Error::from(kind),
+    })?;
     let mut out = BufWriter::with_capacity(1 << 16, temporary.as_file_mut());
     write(&mut out)?;
     out.flush()?;

@@ -307,6 +307,14 @@ T = add A A
 B = T
 " }
 
+W0303 "bounds that are not shown" {
+"The Core program uses a construct that cannot be lowered to loops yet, so that its accesses could not be shown to be in
+bounds. The reference evaluator, which runs it, checks every access when it happens." }
+
+W0304 "the evaluator instead of native code" {
+"Native code was not asked for explicitly and could not be made: there is no C compiler, or the program cannot be compiled
+yet. The reference evaluator runs instead; it gives the same values, slowly." }
+
 E0401 "an input that is missing" {
 "Every input of the program needs an array: `--in NAME=FILE.npy`, `NAME=FILE.npz:KEY`, `NAME=random:SEED`, `NAME=iota` or
 `NAME=3.5`." }

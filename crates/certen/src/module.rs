@@ -101,7 +101,10 @@ impl Module {
     pub fn from_text(name: &str, text: impl Into<String>, options: &Options) -> Result<Module, Failure> {
         let Some(dialect) = Dialect::of(name) else {
             let error = Diagnostic::error(Code::E0104, None, format!("{name}: the file's ending names no dialect"));
-            return Err(Failure::new(Arc::default(), vec![error.help("TeIL programs end in `.teil`")]));
+            return Err(Failure::new(
+                Arc::default(),
+                vec![error.help("TeIL programs end in `.teil`, Core programs in `.core`")],
+            ));
         };
         let mut sources = Sources::new();
         let file = sources.add(name, text);
@@ -120,7 +123,10 @@ impl Module {
                 })
             }
             Dialect::Core => match certen_core::parse_program(&sources, file) {
-                Ok(core) => Some((Tongue::Core, core)),
+                Ok(core) => {
+                    diagnostics.extend(bounds(&core));
+                    (!diagnostics.has_errors()).then_some((Tongue::Core, core))
+                }
                 Err(errors) => {
                     diagnostics.extend(errors.into_sorted());
                     None
@@ -219,6 +225,19 @@ impl Module {
 
     pub(crate) fn runtime_failure(&self, error: &RuntimeError) -> Failure {
         self.refuse(Diagnostic::error(error.code(), None, error.to_string()))
+    }
+}
+
+/// What is wrong with the accesses of a Core program, which no typing rule has shown to be in bounds: the verifier of
+/// its loops says.
+fn bounds(core: &Program) -> Vec<Diagnostic> {
+    match certen_loops::lower(core) {
+        Ok(loops) => certen_loops::verify(&loops),
+        Err(error) if error.code == Code::E0703 => {
+            let text = format!("the accesses of `{}` are not shown to be in bounds: {}", core.name, error.message);
+            vec![Diagnostic::warning(Code::W0303, None, text)]
+        }
+        Err(error) => vec![error],
     }
 }
 

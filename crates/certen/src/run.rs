@@ -269,7 +269,10 @@ impl Module {
                     Tensor::from_fn(shape.collect(), |_| domain.undefined(elem).map_err(EvalError::Fault))
                 }
             };
-            let tensor = tensor.unwrap_or(Err(EvalError::Memory)).map_err(|error| self.eval_failure(&error))?;
+            let tensor = tensor.unwrap_or(Err(EvalError::Memory)).map_err(|error| {
+                let text = format!("`{}` has an element that this domain does not have: {error}", parameter.name);
+                self.refuse(Diagnostic::error(error.code(), None, text))
+            })?;
             inputs.push((parameter.name, tensor));
         }
         Ok((sizes, inputs))
@@ -302,7 +305,11 @@ impl Module {
     }
 
     fn eval_failure(&self, error: &EvalError) -> Failure {
-        self.refuse(Diagnostic::error(error.code(), None, error.to_string()))
+        let diagnostic = Diagnostic::error(error.code(), None, error.to_string());
+        self.refuse(match error {
+            EvalError::Fuel => diagnostic.help("use smaller sizes, native code, or a larger `--fuel`"),
+            _ => diagnostic,
+        })
     }
 }
 

@@ -134,6 +134,8 @@ pub struct Program {
     pub wheres: Vec<Where>,
     /// The statements, in order.
     pub stmts: Vec<Stmt>,
+    /// The end of its text.
+    pub end: Span,
     /// All expressions: parts before the expressions they are in, statement by statement.
     pub(super) exprs: Vec<Expr>,
     /// Where each expression stands.

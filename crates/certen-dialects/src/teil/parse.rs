@@ -44,6 +44,7 @@ pub fn parse(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> 
             parser.recover();
         }
     }
+    parser.program.end = parser.cursor.peek().span;
     parser.program
 }
 

@@ -7,6 +7,7 @@
 //! tensor's domain (Lemma 4.3, Thm. 4.6; tested in `certen-testgen`).
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use certen_core::MAX_RANK;
@@ -45,7 +46,7 @@ pub fn check(program: Program, diagnostics: &mut Diagnostics) -> Option<Typed> {
     }
     let Checker { facts, sizes, allocs, types, .. } = checker;
     if program.stmts.is_empty() && !diagnostics.has_errors() {
-        let span = program.allocs.first().map(|alloc| alloc.name_span);
+        let span = program.allocs.first().map_or(program.end, |alloc| alloc.name_span);
         let rule = Rule { name: "OK-Empty", paper: "TeIL, Fig. 8" };
         diagnostics.push(Diagnostic::warning(Code::W0301, span, "the program has no statements").rule(rule));
     }
@@ -78,26 +79,16 @@ impl Checker<'_> {
     /// Γ_allocs (Sec. 3.4), and what is known of the sizes.
     fn allocations(&mut self) {
         let program = self.program;
-        for alloc in &program.allocs {
-            for (size, span) in &alloc.shape {
-                let mut names = Default::default();
-                size.collect_names(&mut names);
-                for name in names {
-                    if self.size_spans.insert(name, *span).is_none() {
-                        self.sizes.push(name);
-                        self.facts.assume(Cond::Ge(Ix::var(name).sub(&Ix::from(1)).unwrap_or(Ix::from(0))));
-                    }
+        for (size, span) in program.allocs.iter().flat_map(|alloc| &alloc.shape) {
+            let mut names = Default::default();
+            size.collect_names(&mut names);
+            for name in names {
+                // A size is declared where it first stands.
+                if let Entry::Vacant(first) = self.size_spans.entry(name) {
+                    first.insert(*span);
+                    self.sizes.push(name);
+                    self.facts.assume(Cond::Ge(Ix::var(name).sub(&Ix::from(1)).unwrap_or(Ix::from(0))));
                 }
-            }
-        }
-        // Where a size is declared is where it first stands.
-        for alloc in program.allocs.iter().rev() {
-            for (size, span) in alloc.shape.iter().rev() {
-                let mut names = Default::default();
-                size.collect_names(&mut names);
-                names.into_iter().for_each(|name| {
-                    self.size_spans.insert(name, *span);
-                });
             }
         }
         for clause in &program.wheres {
@@ -187,7 +178,7 @@ impl Checker<'_> {
     fn judge(&self, id: ExprId, expr: &Expr) -> Judgement<Shape> {
         match expr {
             Expr::Var(name) => self.t_var(id, *name),
-            Expr::Paren(e) => self.shape(*e),
+            Expr::Paren(e) => self.t_paren(*e),
             Expr::Add(e0, e1) => self.t_add(id, *e0, *e1),
             Expr::Mul(e0, e1) => self.t_mul(id, *e0, *e1),
             Expr::Prod(e0, e1) => self.t_prod(*e0, *e1),
@@ -212,6 +203,11 @@ impl Checker<'_> {
                 }
             }),
         }
+    }
+
+    /// T-Paren: parentheses change nothing.
+    fn t_paren(&self, e: ExprId) -> Judgement<Shape> {
+        self.shape(e)
     }
 
     /// T-Add: both operands have the same shape.
@@ -269,7 +265,10 @@ impl Checker<'_> {
         if verdict == Verdict::Yes {
             return Ok(without(&shape, i1));
         }
-        let text = format!("the diagonal of dimensions of different size: {} and {}", n0.size, n1.size);
+        let text = match verdict {
+            Verdict::Unknown => format!("dimensions not shown to be of equal size: {} and {}", n0.size, n1.size),
+            _ => format!("the diagonal of dimensions of different size: {} and {}", n0.size, n1.size),
+        };
         self.fail(Premise::DiagSizes, id, text, |error| {
             let error = error.label(format!("dimensions {} and {} of {}", i0 + 1, i1 + 1, self.named(&shape)));
             self.explain_sizes(error, n0, n1, &verdict)
@@ -319,10 +318,7 @@ impl Checker<'_> {
             if n.size.as_constant().is_some() && m.as_constant().is_some() {
                 return error.help(format!("slices are counted from 1 to {}", n.size));
             }
-            match Cond::le(m, &n.size) {
-                Ok(missing) => error.help(format!("`where {missing}` would make it safe")),
-                Err(_) => error,
-            }
+            self.suggest_where(error, Cond::le(m, &n.size).ok())
         })
     }
 
@@ -432,7 +428,12 @@ impl Checker<'_> {
         what: &str,
     ) -> Judgement<()> {
         let Some((at, verdict)) = self.mismatch(left, right) else { return Ok(()) };
-        let text = format!("{what} of different shapes: {} and {}", self.named(left), self.named(right));
+        let text = match (at, &verdict) {
+            (Some(_), Verdict::Unknown) => {
+                format!("{what} of shapes not shown to be equal: {} and {}", self.named(left), self.named(right))
+            }
+            _ => format!("{what} of different shapes: {} and {}", self.named(left), self.named(right)),
+        };
         self.fail(premise, id, text, |error| {
             let error =
                 error.also(self.program.span(e0), self.named(left)).also(self.program.span(e1), self.named(right));
@@ -500,11 +501,18 @@ impl Checker<'_> {
             None => format!("{what}, {size}, can be less than 1"),
         };
         let error = with_counterexample(self.violation(premise, span, text), &verdict);
-        let help = match size.as_constant() {
-            Some(_) => None,
-            None => Cond::le(&Ix::from(1), size).ok().map(|missing| format!("`where {missing}` would make it safe")),
-        };
-        Err(Some(Box::new(help.into_iter().fold(error, Diagnostic::help))))
+        Err(Some(Box::new(self.suggest_where(error, Cond::le(&Ix::from(1), size).ok()))))
+    }
+
+    /// Suggests a `where` clause if it is sure to help: the goal then follows, and some sizes satisfy it.
+    fn suggest_where(&self, error: Diagnostic, goal: Option<Cond>) -> Diagnostic {
+        let Some(goal) = goal else { return error };
+        let mut with = self.facts.clone();
+        with.assume(goal.clone());
+        match (with.prove(&goal), with.satisfiable()) {
+            (Verdict::Yes, Verdict::Yes) => error.help(format!("`where {goal}` would make it safe")),
+            _ => error,
+        }
     }
 
     fn sizes_declared(&self, ix: &Ix, id: ExprId) -> Judgement<()> {
