@@ -95,7 +95,7 @@ fn program(cursor: &mut Cursor<'_>) -> Read<Program> {
     let mut inputs = Vec::new();
     while declares(cursor, "input") {
         let (name, _) = cursor.expect_name("an input's name")?;
-        cursor.expect(":")?;
+        cursor.expect_punct(":")?;
         inputs.push(Parameter { name, ty: tensor_type(cursor)? });
     }
     let mut terms = Terms::new(known);
@@ -104,7 +104,7 @@ fn program(cursor: &mut Cursor<'_>) -> Read<Program> {
     let mut tensors: HashMap<Name, TensorType> = inputs.iter().map(|p| (p.name, p.ty.clone())).collect();
     while cursor.peek_at(1).is("=") {
         let (name, _) = cursor.expect_name("a name")?;
-        cursor.expect("=")?;
+        cursor.expect_punct("=")?;
         let (tensor, index) = (|name| tensors.get(&name).cloned(), |name| indices.contains(&name));
         let term = TermParser::new(&mut terms, &tensor, &index).parse(cursor)?;
         tensors.insert(name, terms.ty(term).clone());
@@ -140,9 +140,9 @@ fn separated<T>(cursor: &mut Cursor<'_>, one: impl Fn(&mut Cursor<'_>) -> Read<T
 
 /// Reads `[`, things with commas between them, perhaps none, and `]`.
 fn bracketed<T>(cursor: &mut Cursor<'_>, one: impl Fn(&mut Cursor<'_>) -> Read<T>) -> Read<Vec<T>> {
-    cursor.expect("[")?;
+    cursor.expect_punct("[")?;
     let list = if cursor.peek().is("]") { Vec::new() } else { separated(cursor, one)? };
-    cursor.expect("]").map(|_| list)
+    cursor.expect_punct("]").map(|_| list)
 }
 
 fn elem_type(cursor: &mut Cursor<'_>) -> Read<ElemType> {
@@ -438,13 +438,13 @@ impl Reader<'_> {
                 if word == "undefined" {
                     return Ok(Some(Term::Undefined(elem)));
                 }
-                cursor.expect("(")?;
+                cursor.expect_punct("(")?;
                 if word == "cast" {
                     self.push(FrameKind::Call(Call::Cast(elem), 0), span);
                     return Ok(None);
                 }
                 let ix = self.ix(cursor)?;
-                cursor.expect(")")?;
+                cursor.expect_punct(")")?;
                 return Ok(Some(Term::Index(ix, elem)));
             }
             "true" | "false" => return Ok(Some(Term::Literal(Literal::Bool(word == "true"), ElemType::Bool))),
@@ -455,15 +455,15 @@ impl Reader<'_> {
             }
             "let" => {
                 let (name, _) = cursor.expect_name("a name")?;
-                cursor.expect("=")?;
+                cursor.expect_punct("=")?;
                 self.push(FrameKind::LetValue(name), span);
             }
             "iterate" => {
                 let times = self.ix(cursor)?;
                 cursor.expect_word("times")?;
-                cursor.expect("(")?;
+                cursor.expect_punct("(")?;
                 let (name, _) = cursor.expect_name("a state's name")?;
-                cursor.expect("=")?;
+                cursor.expect_punct("=")?;
                 self.push(FrameKind::First(times, vec![name]), span);
             }
             _ => match ReduceOp::from_name(word) {
@@ -480,7 +480,7 @@ impl Reader<'_> {
         let (name, _) = cursor.expect_name("an index")?;
         cursor.expect_word("in")?;
         let lo = self.ix(cursor)?;
-        cursor.expect("..")?;
+        cursor.expect_punct("..")?;
         let range = Range { lo, hi: self.ix(cursor)? };
         self.bind(name, Local::Index);
         let kind = match op {
@@ -490,7 +490,7 @@ impl Reader<'_> {
                 FrameKind::Reduce(op, name, range, cond)
             }
         };
-        cursor.expect(".")?;
+        cursor.expect_punct(".")?;
         self.push(kind, span);
         Ok(())
     }
@@ -500,17 +500,17 @@ impl Reader<'_> {
         cursor.take();
         let leading_ix = |cursor: &mut Cursor<'_>| {
             let ix = self.ix(cursor)?;
-            cursor.expect(",").map(|_| ix)
+            cursor.expect_punct(",").map(|_| ix)
         };
         let call = match function {
             "guard" => {
                 let cond = self.cond(cursor)?;
-                cursor.expect(",")?;
+                cursor.expect_punct(",")?;
                 Call::Guard(cond)
             }
             "split" => {
                 let (k, _) = cursor.expect_int("a block size")?;
-                cursor.expect(",")?;
+                cursor.expect_punct(",")?;
                 Call::Split(k)
             }
             "pad_l" => Call::PadLeft(leading_ix(cursor)?),
@@ -601,15 +601,15 @@ impl Reader<'_> {
     fn close(&mut self, cursor: &mut Cursor<'_>, Frame { kind, span }: Frame) -> Read<bool> {
         let (term, more) = match kind {
             FrameKind::Parenthesis => {
-                cursor.expect(")")?;
+                cursor.expect_punct(")")?;
                 return Ok(false);
             }
             FrameKind::Call(call, before) if before + 1 < call.arity() => {
-                cursor.expect(",")?;
+                cursor.expect_punct(",")?;
                 (None, Some(FrameKind::Call(call, before + 1)))
             }
             FrameKind::Call(call, _) => {
-                cursor.expect(")")?;
+                cursor.expect_punct(")")?;
                 let parts = self.values.split_off(self.values.len().saturating_sub(call.arity()));
                 (call.term(&parts), None)
             }
@@ -625,12 +625,12 @@ impl Reader<'_> {
             FrameKind::First(times, mut names) => {
                 if cursor.eat(",") {
                     names.push(cursor.expect_name("a state's name")?.0);
-                    cursor.expect("=")?;
+                    cursor.expect_punct("=")?;
                     (None, Some(FrameKind::First(times, names)))
                 } else {
-                    cursor.expect(")")?;
+                    cursor.expect_punct(")")?;
                     cursor.expect_word("then")?;
-                    cursor.expect("(")?;
+                    cursor.expect_punct("(")?;
                     for (at, name) in names.iter().rev().enumerate() {
                         self.bind_last(*name, at);
                     }
@@ -639,12 +639,12 @@ impl Reader<'_> {
                 }
             }
             FrameKind::Next(times, names, before) if before + 1 < names.len() => {
-                cursor.expect(",")?;
+                cursor.expect_punct(",")?;
                 state_name(cursor, &names, before + 1)?;
                 (None, Some(FrameKind::Next(times, names, before + 1)))
             }
             FrameKind::Next(times, names, _) => {
-                cursor.expect(")")?;
+                cursor.expect_punct(")")?;
                 cursor.expect_word("give")?;
                 let (given, given_span) = cursor.expect_name("the state to give")?;
                 let Some(at) = names.iter().position(|name| *name == given) else {
@@ -702,7 +702,7 @@ fn state_name(cursor: &mut Cursor<'_>, names: &[Name], at: usize) -> Read<()> {
     if let Some(name) = names.get(at) {
         cursor.expect_word(name.as_str())?;
     }
-    cursor.expect("=").map(drop)
+    cursor.expect_punct("=").map(drop)
 }
 
 /// The number in `f32(0.5)`, and the parenthesis behind it.
@@ -721,7 +721,7 @@ fn literal(cursor: &mut Cursor<'_>, elem: ElemType) -> Read<Term> {
             return Err(Diagnostic::error(Code::E0103, token.span, message));
         }
     };
-    cursor.expect(")")?;
+    cursor.expect_punct(")")?;
     let number = match number {
         Literal::Float(value) => {
             let value = if negative { -value } else { value };

@@ -83,12 +83,12 @@ fn primary(cursor: &mut Cursor<'_>, depth: usize) -> Result<Ix, Diagnostic> {
             if !RESERVED.contains(&function) {
                 return Ok(Ix::var(name));
             }
-            cursor.expect("(")?;
+            cursor.expect_punct("(")?;
             let left = sum(cursor, depth + 1)?;
-            cursor.expect(",")?;
+            cursor.expect_punct(",")?;
             let divisor_span = cursor.peek().span;
             let right = sum(cursor, depth + 1)?;
-            cursor.expect(")")?;
+            cursor.expect_punct(")")?;
             let divisor = || right.as_constant().ok_or(IxError::Divisor);
             match function {
                 "floor_div" => divisor().and_then(|k| left.floor_div(k)),
@@ -106,7 +106,7 @@ fn primary(cursor: &mut Cursor<'_>, depth: usize) -> Result<Ix, Diagnostic> {
         TokenKind::Punct("(") => {
             cursor.take();
             let inner = sum(cursor, depth + 1)?;
-            cursor.expect(")")?;
+            cursor.expect_punct(")")?;
             Ok(inner)
         }
         _ => Err(cursor.expected("a size or an index")),
@@ -150,7 +150,7 @@ fn one(cursor: &mut Cursor<'_>, depth: usize) -> Result<Cond, Diagnostic> {
         if !is_comparison {
             cursor.take();
             let inner = any(cursor, depth + 1)?;
-            cursor.expect(")")?;
+            cursor.expect_punct(")")?;
             return Ok(inner);
         }
     }

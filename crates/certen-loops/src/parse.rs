@@ -129,7 +129,7 @@ impl Parser<'_> {
 
     /// `[` indices `]`
     fn indices(&mut self) -> Parsed<Vec<Ix>> {
-        self.cursor.expect("[")?;
+        self.cursor.expect_punct("[")?;
         let mut indices = Vec::new();
         if !self.cursor.peek().is("]") {
             self.separated(|parser| {
@@ -137,13 +137,13 @@ impl Parser<'_> {
                 Ok(())
             })?;
         }
-        self.cursor.expect("]")?;
+        self.cursor.expect_punct("]")?;
         Ok(indices)
     }
 
     /// `:` and an element type.
     fn elem_type(&mut self) -> Parsed<ElemType> {
-        self.cursor.expect(":")?;
+        self.cursor.expect_punct(":")?;
         let elem = self.cursor.peek().word().and_then(|word| word.parse().ok());
         let elem = elem.ok_or_else(|| self.cursor.expected("an element type such as `f64`"))?;
         self.cursor.take();
@@ -180,12 +180,12 @@ impl Parser<'_> {
     }
 
     fn braces(&mut self, depth: usize) -> Parsed<Vec<Stmt>> {
-        let open = self.cursor.expect("{")?;
+        let open = self.cursor.expect_punct("{")?;
         if depth >= MAX_NESTING {
             return Err(ill_formed(open.span, format!("more than {MAX_NESTING} blocks inside each other")));
         }
         let block = self.block(depth + 1)?;
-        self.cursor.expect("}")?;
+        self.cursor.expect_punct("}")?;
         Ok(block)
     }
 
@@ -233,7 +233,7 @@ impl Parser<'_> {
             self.free(index, span)?;
             self.cursor.expect_word("in")?;
             let lo = parse_ix(&mut self.cursor)?;
-            self.cursor.expect("..")?;
+            self.cursor.expect_punct("..")?;
             let hi = parse_ix(&mut self.cursor)?;
             self.indices.insert(index);
             let body = self.braces(depth)?;
@@ -272,7 +272,7 @@ impl Parser<'_> {
         };
         let sign = self.cursor.take();
         if sign.word().is_some() {
-            self.cursor.expect("=")?;
+            self.cursor.expect_punct("=")?;
         }
         Ok(Stmt::Assign { target, op, value: self.value()? })
     }

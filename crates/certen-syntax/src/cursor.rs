@@ -68,7 +68,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes this punctuation, or says what stands there instead.
-    pub fn expect(&mut self, punct: &str) -> Result<Token, Diagnostic> {
+    pub fn expect_punct(&mut self, punct: &str) -> Result<Token, Diagnostic> {
         if self.peek().is(punct) { Ok(self.take()) } else { Err(self.expected(&format!("`{punct}`"))) }
     }
 

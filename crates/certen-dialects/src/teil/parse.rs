@@ -121,8 +121,8 @@ impl Parser<'_> {
             self.cursor.take();
         }
         let (name, name_span) = self.name("the name of a tensor")?;
-        self.cursor.expect(":")?;
-        self.cursor.expect("[")?;
+        self.cursor.expect_punct(":")?;
+        self.cursor.expect_punct("[")?;
         let mut shape = Vec::new();
         if !self.cursor.peek().is("]") {
             loop {
@@ -132,7 +132,7 @@ impl Parser<'_> {
                 }
             }
         }
-        self.cursor.expect("]")?;
+        self.cursor.expect_punct("]")?;
         self.program.allocs.push(Alloc { marker, name, name_span, shape });
         Ok(())
     }
@@ -158,7 +158,7 @@ impl Parser<'_> {
 
     fn stmt(&mut self) -> Parsed<()> {
         let (target, target_span) = self.name("`alloc` or a statement `x = …`")?;
-        self.cursor.expect("=")?;
+        self.cursor.expect_punct("=")?;
         let kept = self.program.exprs.len();
         match self.expr() {
             Ok(value) => {
@@ -203,7 +203,7 @@ impl Parser<'_> {
                 let span = start.to(end);
                 done = match waiting {
                     Waiting::Paren => {
-                        let close = self.cursor.expect(")").map_err(|e| e.also(start, "to close this"))?.span;
+                        let close = self.cursor.expect_punct(")").map_err(|e| e.also(start, "to close this"))?.span;
                         self.program.add(Expr::Paren(done), start.to(close))
                     }
                     Waiting::Binary(make, None) => {
