@@ -117,7 +117,9 @@ fn program(cursor: &mut Cursor<'_>) -> Read<Program> {
         outputs.push((name, shown));
     }
     if !cursor.at_end() {
-        return Err(cursor.expected("a binding, `output` or the end of the file"));
+        let place =
+            if outputs.is_empty() { "a binding, `output` or" } else { "`output` (bindings stand before it) or" };
+        return Err(cursor.expected(&format!("{place} the end of the file")));
     }
     let program = Program { name, sizes, facts, inputs, bindings, outputs, terms };
     program.check().map_err(|error| ill_formed(name_span, error.to_string()))?;

@@ -112,10 +112,11 @@ impl Compiler {
         let status = status.map_err(|error| RuntimeError::NoCompiler {
             tried: format!("`{}` cannot be run: {error}", self.program.display()),
         })?;
-        if !status.success() {
+        // Something that only looks like a compiler may succeed without making anything.
+        if !status.success() || !object.is_file() {
             let stderr = beginning(&messages).map_err(RuntimeError::io("read", &messages))?;
-            let compiler = self.program.clone();
-            return Err(RuntimeError::CompilerFailed { compiler, status: status.to_string(), stderr });
+            let status = if status.success() { "it made no file".into() } else { status.to_string() };
+            return Err(RuntimeError::CompilerFailed { compiler: self.program.clone(), status, stderr });
         }
         Ok(object)
     }
