@@ -89,43 +89,21 @@ impl Cond {
     pub fn and(self, other: Cond) -> Cond {
         match (self, other) {
             (never, _) | (_, never) if never.is_never() => never,
-            (Cond::And(mut all), Cond::And(more)) => {
-                all.extend(more);
-                Cond::And(all)
+            (left, right) => {
+                let parts = |cond| if let Cond::And(all) = cond { all } else { vec![cond] };
+                joined(parts(left), parts(right), Cond::And)
             }
-            (Cond::And(mut all), one) => {
-                all.push(one);
-                Cond::And(all)
-            }
-            (one, Cond::And(more)) => Cond::And([vec![one], more].concat()),
-            (one, other) => Cond::And(vec![one, other]),
         }
-        .unwrapped()
     }
 
     /// One holds.
     pub fn or(self, other: Cond) -> Cond {
         match (self, other) {
             (always, _) | (_, always) if always.is_always() => always,
-            (Cond::Or(mut any), Cond::Or(more)) => {
-                any.extend(more);
-                Cond::Or(any)
+            (left, right) => {
+                let parts = |cond| if let Cond::Or(any) = cond { any } else { vec![cond] };
+                joined(parts(left), parts(right), Cond::Or)
             }
-            (Cond::Or(mut any), one) => {
-                any.push(one);
-                Cond::Or(any)
-            }
-            (one, Cond::Or(more)) => Cond::Or([vec![one], more].concat()),
-            (one, other) => Cond::Or(vec![one, other]),
-        }
-        .unwrapped()
-    }
-
-    /// A conjunction or disjunction of one condition is that condition.
-    fn unwrapped(self) -> Cond {
-        match self {
-            Cond::And(mut list) | Cond::Or(mut list) if list.len() == 1 => list.remove(0),
-            other => other,
         }
     }
 
@@ -190,6 +168,12 @@ impl Cond {
             Cond::And(list) | Cond::Or(list) => list.iter().for_each(|c| c.comparisons(out)),
         }
     }
+}
+
+/// One list of conditions; a list of one is that condition.
+fn joined(mut list: Vec<Cond>, more: Vec<Cond>, make: fn(Vec<Cond>) -> Cond) -> Cond {
+    list.extend(more);
+    if list.len() == 1 { list.remove(0) } else { make(list) }
 }
 
 /// What is added in `e`, what is subtracted, and the constant.
