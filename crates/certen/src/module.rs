@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use certen_codegen::CCode;
 use certen_core::{ElemType, Program};
 use certen_dialects::teil;
+use certen_index::Ix;
 use certen_loops::{LoopProgram, Stmt};
 use certen_runtime::{NativeKernel, RuntimeError, Signature};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
@@ -65,6 +66,8 @@ pub struct Module {
     tongue: Tongue,
     core: Program,
     native: OnceLock<NativeKernel>,
+    /// How many operations a run makes, counted when a run first asks.
+    pub(crate) operations: OnceLock<Option<Ix>>,
 }
 
 impl Module {
@@ -136,9 +139,14 @@ impl Module {
         let sources = Arc::new(sources);
         let diagnostics = diagnostics.into_sorted();
         match built {
-            Some((tongue, core)) => {
-                Ok(Module { sources, warnings: diagnostics, tongue, core, native: OnceLock::new() })
-            }
+            Some((tongue, core)) => Ok(Module {
+                sources,
+                warnings: diagnostics,
+                tongue,
+                core,
+                native: OnceLock::new(),
+                operations: OnceLock::new(),
+            }),
             None => Err(Failure::new(sources, diagnostics)),
         }
     }

@@ -182,7 +182,7 @@ impl Module {
     }
 
     fn operations(&self, bound: &Bound<'_>) -> Option<i64> {
-        self.core().operations().ok()?.eval(&self.size(bound)).ok()
+        self.operations.get_or_init(|| self.core().operations().ok()).as_ref()?.eval(&self.size(bound)).ok()
     }
 
     fn run_native(&self, bound: &Bound<'_>, options: &RunOptions) -> Result<(Vec<Output>, Timing), Failure> {
@@ -263,10 +263,9 @@ impl Module {
                     Tensor::from_fn(shape, |at| embed(&scalars.data()[at], elem))
                 }
                 None => {
-                    let value = |name: Name| sizes.iter().find(|(n, _)| *n == name).map(|(_, size)| *size);
-                    let shape =
-                        parameter.ty.shape.iter().map(|size| size.eval(&value).map_or(0, |n| n.max(0) as usize));
-                    Tensor::from_fn(shape.collect(), |_| domain.undefined(elem).map_err(EvalError::Fault))
+                    let shape = parameter.ty.shape_at(&self.size(bound));
+                    let shape = shape.map_err(|error| self.eval_failure(&error.into()))?;
+                    Tensor::from_fn(shape, |_| domain.undefined(elem).map_err(EvalError::Fault))
                 }
             };
             let tensor = tensor.unwrap_or(Err(EvalError::Memory)).map_err(|error| {

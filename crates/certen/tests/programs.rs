@@ -184,18 +184,14 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
 /// The outputs, computed in every way there is; they must all agree.
 fn run_everywhere(module: &Module, given: &BTreeMap<&str, &str>) -> Result<BTreeMap<String, String>, String> {
     let mut call = Call::new();
+    // Explicit elements tell no sizes: they are a flat list, shaped by the dims.
+    let mut sizes: BTreeMap<Name, i64> = BTreeMap::new();
     for part in given.get("dims").into_iter().flat_map(|dims| dims.split(',')) {
         let (name, size) = part.split_once('=').ok_or("dims: n = 2, m = 3")?;
-        call = call.dim(name.trim(), size.trim().parse().map_err(|_| format!("the size {size}"))?);
+        let (name, size) = (Name::new(name.trim()), size.trim().parse().map_err(|_| format!("the size {size}"))?);
+        sizes.insert(name, size);
+        call = call.dim(name, size);
     }
-    // Explicit elements tell no sizes: they are a flat list, shaped by the dims.
-    let sizes: BTreeMap<Name, i64> = given
-        .get("dims")
-        .into_iter()
-        .flat_map(|dims| dims.split(','))
-        .filter_map(|part| part.split_once('='))
-        .filter_map(|(name, size)| Some((Name::new(name.trim()), size.trim().parse().ok()?)))
-        .collect();
     for parameter in &module.core().inputs {
         let source = given.get(format!("in {}", parameter.name).as_str()).copied().unwrap_or("iota");
         let input = if source == "iota" {
