@@ -229,6 +229,12 @@ impl Ix {
         }
     }
 
+    /// The smallest or largest of at least two.
+    pub(crate) fn extreme(max: bool, parts: &[Ix]) -> Option<Ix> {
+        let make = if max { Atom::Max } else { Atom::Min };
+        (parts.len() >= 2).then(|| Ix::atom(make(parts.into())))
+    }
+
     fn checked_atom(atom: Atom) -> Result<Ix, IxError> {
         let ix = Ix::atom(atom);
         if ix.depth() > MAX_DEPTH { Err(IxError::TooComplex) } else { Ok(ix) }

@@ -5,15 +5,21 @@
 //! [`Facts`] collects what holds in a scope and answers questions about all integers that satisfy it: yes, no with a
 //! counterexample, or cannot tell.
 
+mod check;
 mod cond;
+mod example;
 mod facts;
 mod ix;
 mod parse;
+mod prover;
+mod witness;
 
 #[cfg(test)]
 mod tests;
 
+pub use check::{Rejected, check};
 pub use cond::Cond;
-pub use facts::{Counterexample, Facts, Verdict};
+pub use facts::{Counterexample, Decision, Facts, Order, Verdict};
 pub use ix::{Function, Ix, IxError, Notation};
 pub use parse::{parse_cond, parse_ix, parse_primary};
+pub use witness::{Derivation, End, Extreme, Reason, Split, Step, Witness};

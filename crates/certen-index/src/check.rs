@@ -1,0 +1,187 @@
+//! The checker of witnesses: small, apart from the prover, and all that its "yes" rests on.
+//!
+//! It knows the normal form of expressions and nothing of how a witness was found. It also insists on one spelling: no
+//! step that is not used, none twice, multipliers without a common factor. So a witness that was tampered with is
+//! rejected even where some other proof would have been accepted.
+
+use crate::witness::{Derivation, End, Extreme, Reason, Split, Step, Witness};
+use crate::{Cond, Ix, IxError};
+
+/// Why a witness is rejected.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rejected(pub &'static str);
+
+impl std::fmt::Display for Rejected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Rejected {}
+
+impl From<IxError> for Rejected {
+    fn from(_: IxError) -> Rejected {
+        Rejected("a row does not fit in 64 bits")
+    }
+}
+
+/// Cases inside each other; a witness of ours has far fewer.
+const MAX_DEPTH: usize = 512;
+
+/// Accepts a witness that the goal holds for all integers that satisfy the facts.
+///
+/// # Errors
+/// What is wrong with the witness.
+pub fn check(facts: &[Cond], goal: &Cond, witness: &Witness) -> Result<(), Rejected> {
+    let mut checker = Checker { facts, assumed: Vec::new(), rows: Vec::new(), used: Vec::new() };
+    checker.assume(goal.not()?);
+    checker.derivation(&witness.root, 0)
+}
+
+struct Checker<'a> {
+    facts: &'a [Cond],
+    /// Hypotheses after the facts.
+    assumed: Vec<Cond>,
+    rows: Vec<Ix>,
+    /// Whether something rests on the row.
+    used: Vec<bool>,
+}
+
+impl Checker<'_> {
+    fn assume(&mut self, cond: Cond) {
+        match cond {
+            Cond::And(all) => self.assumed.extend(all),
+            other => self.assumed.push(other),
+        }
+    }
+
+    fn hypothesis(&self, at: usize) -> Result<&Cond, Rejected> {
+        let assumed = |at: usize| self.assumed.get(at - self.facts.len());
+        self.facts.get(at).or_else(|| assumed(at)).ok_or(Rejected("there is no such hypothesis"))
+    }
+
+    fn row(&mut self, at: usize) -> Result<&Ix, Rejected> {
+        *self.used.get_mut(at).ok_or(Rejected("there is no such row"))? = true;
+        Ok(&self.rows[at])
+    }
+
+    fn derivation(&mut self, derivation: &Derivation, depth: usize) -> Result<(), Rejected> {
+        if depth > MAX_DEPTH {
+            return Err(Rejected("too many cases inside each other"));
+        }
+        let (rows, assumed) = (self.rows.len(), self.assumed.len());
+        for step in &derivation.steps {
+            self.step(step)?;
+        }
+        match &derivation.end {
+            End::Contradiction(row) => {
+                if self.row(*row)?.as_constant().is_none_or(|constant| constant >= 0) {
+                    return Err(Rejected("the contradiction is none"));
+                }
+            }
+            End::Cases(split, cases) => {
+                let alternatives = self.alternatives(split)?;
+                if alternatives.len() != cases.len() {
+                    return Err(Rejected("a case is missing"));
+                }
+                for (alternative, case) in alternatives.into_iter().zip(cases) {
+                    self.assume(alternative);
+                    self.derivation(case, depth + 1)?;
+                    self.assumed.truncate(assumed);
+                }
+            }
+        }
+        if self.used[rows..].contains(&false) {
+            return Err(Rejected("a row is not used"));
+        }
+        self.rows.truncate(rows);
+        self.used.truncate(rows);
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), Rejected> {
+        let row = match &step.reason {
+            Reason::Given(at) => match self.hypothesis(*at)? {
+                Cond::Ge(e) | Cond::Eq(e) => e.clone(),
+                _ => return Err(Rejected("the hypothesis is not a row")),
+            },
+            Reason::Reversed(at) => match self.hypothesis(*at)? {
+                Cond::Eq(e) => e.scale(-1)?,
+                _ => return Err(Rejected("the hypothesis is not an equality")),
+            },
+            Reason::QuotientLow(e, k) => remainder(e, *k)?,
+            Reason::QuotientHigh(e, k) => {
+                let remainder = remainder(e, *k)?;
+                Ix::from(k - 1).sub(&remainder)?
+            }
+            Reason::Extreme(extreme, at) => {
+                let part = extreme.parts.get(*at).ok_or(Rejected("there is no such part"))?;
+                let above = value(extreme)?.sub(part)?;
+                if extreme.max { above } else { above.scale(-1)? }
+            }
+            Reason::Sum(parts) => self.sum(parts)?,
+            Reason::Product(a, b) => {
+                let left = self.row(*a)?.clone();
+                tightened(left.mul(self.row(*b)?)?)
+            }
+        };
+        if row != step.row {
+            return Err(Rejected("a row is not what its reason says"));
+        }
+        if self.rows.contains(&row) {
+            return Err(Rejected("a row stands there twice"));
+        }
+        self.rows.push(row);
+        self.used.push(false);
+        Ok(())
+    }
+
+    fn sum(&mut self, parts: &[(i64, usize)]) -> Result<Ix, Rejected> {
+        let common = parts.iter().fold(0, |common, (times, _)| gcd(common, *times));
+        if common != 1 || parts.iter().any(|(times, _)| *times < 1) {
+            return Err(Rejected("the multipliers are not positive and without a common factor"));
+        }
+        if !parts.is_sorted_by(|a, b| a.1 < b.1) {
+            return Err(Rejected("the rows of a sum are not in order"));
+        }
+        let mut sum = Ix::from(0);
+        for (times, row) in parts {
+            sum = sum.add(&self.row(*row)?.scale(*times)?)?;
+        }
+        Ok(tightened(sum))
+    }
+
+    /// Conditions of which one holds.
+    fn alternatives(&self, split: &Split) -> Result<Vec<Cond>, Rejected> {
+        match split {
+            Split::Either(at) => match self.hypothesis(*at)? {
+                Cond::Or(any) => Ok(any.clone()),
+                _ => Err(Rejected("the hypothesis has no alternatives")),
+            },
+            Split::Reached(extreme) => {
+                let whole = value(extreme)?;
+                let reached = |part| if extreme.max { Cond::le(&whole, part) } else { Cond::le(part, &whole) };
+                extreme.parts.iter().map(|part| Ok(reached(part)?)).collect()
+            }
+            Split::Sign(e) => Ok(vec![Cond::le(&Ix::from(0), e)?, Cond::lt(e, &Ix::from(0))?]),
+        }
+    }
+}
+
+/// `e - k * floor_div(e, k)`, which is in `0..k`.
+fn remainder(e: &Ix, k: i64) -> Result<Ix, Rejected> {
+    Ok(e.sub(&e.floor_div(k)?.scale(k)?)?)
+}
+
+fn value(extreme: &Extreme) -> Result<Ix, Rejected> {
+    Ix::extreme(extreme.max, &extreme.parts).ok_or(Rejected("a minimum or maximum of fewer than two"))
+}
+
+/// Over the integers, `2*n - 7 >= 0` is `n - 4 >= 0`.
+fn tightened(row: Ix) -> Ix {
+    row.divided(|constant, common| Some(constant.div_euclid(common))).unwrap_or(row)
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a.abs() } else { gcd(b, a % b) }
+}

@@ -1,0 +1,306 @@
+//! Linear integer arithmetic without alternatives: does any assignment of integers make all rows at least zero?
+//!
+//! Pugh's Omega test. Equalities are solved exactly, by substitution where a coefficient is one and else by a new
+//! quotient. Inequalities are eliminated column by column (Fourier and Motzkin), every new row being tightened to the
+//! integers; where all coefficients on one side are one the elimination is exact. Where it is not, the rest is solved
+//! first: without a solution there is none; with one that leaves no integer for the column, the rows are split at the
+//! lower bound that is in the way, off which one value at a time is peeled. The "dark shadow" argument of the Omega test
+//! says that this ends.
+//!
+//! Guarantees: a refutation is a sequence of logged sums and case splits, a model satisfies every row. The number of
+//! steps is limited.
+
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::row::{Closed, Coefficients, Column, Row, RowId};
+use super::{Outcome, Prover};
+use crate::witness::{Reason, Split};
+use crate::{Cond, Ix};
+
+/// Values of columns; those that are not there can have any value.
+pub(super) type Model = FxHashMap<Column, i64>;
+
+/// A column that is gone, and how to find its value from those of the others.
+enum Eliminated {
+    /// The row is zero, and the column's coefficient in it is 1 or -1.
+    Equal(Column, RowId),
+    /// All rows with the column.
+    Between(Column, Vec<RowId>),
+}
+
+/// The tightest rows with coefficients, and with their opposites.
+#[derive(Default)]
+struct Sides {
+    low: Option<RowId>,
+    high: Option<RowId>,
+}
+
+/// A column to eliminate.
+struct Choice {
+    column: Column,
+    lower: Vec<RowId>,
+    upper: Vec<RowId>,
+    exact: bool,
+}
+
+impl Prover<'_> {
+    /// Refutes rows, or finds a model of them.
+    pub(super) fn linear(&mut self, mut rows: Vec<RowId>) -> Outcome {
+        let mut eliminated = Vec::new();
+        loop {
+            if !self.spend(rows.len()) {
+                return Outcome::Unknown;
+            }
+            let equality = match self.tidy(&mut rows) {
+                Err(contradiction) => return Outcome::Refuted(Closed::Contradiction(contradiction)),
+                Ok(equality) => equality,
+            };
+            if let Some((low, high)) = equality {
+                match self.substitute(&mut rows, low, high) {
+                    Some(Some(column)) => eliminated.push(Eliminated::Equal(column, low)),
+                    // A new quotient has made an equality that can be solved.
+                    Some(None) => {}
+                    None => return Outcome::Unknown,
+                }
+                continue;
+            }
+            let Some(choice) = self.choose(&rows) else { return self.model(Model::default(), &eliminated) };
+            let Choice { column, lower, upper, exact } = choice;
+            let mut rest = rows.clone();
+            rest.retain(|row| self.log.row(*row).coefficient(column) == 0);
+            for &low in &lower {
+                for &high in &upper {
+                    let (b, a) = (self.log.row(low).coefficient(column), -self.log.row(high).coefficient(column));
+                    if !self.spend(1) {
+                        return Outcome::Unknown;
+                    }
+                    // A row that does not fit is left out: a model then has to be checked, as it always is.
+                    rest.extend(self.log.sum(&[(a, low), (b, high)]));
+                }
+            }
+            if exact {
+                eliminated.push(Eliminated::Between(column, lower.into_iter().chain(upper).collect()));
+                rows = rest;
+                continue;
+            }
+            let model = match self.linear(rest) {
+                Outcome::Model(model) => model,
+                other => return other,
+            };
+            let found = match self.between(column, lower.iter().chain(&upper), &model) {
+                Some((low, high)) if low <= high => {
+                    let mut model = model;
+                    model.insert(column, nearest_zero(low, high));
+                    return self.model(model, &eliminated);
+                }
+                Some((low, _)) => self.peel(&rows, column, &lower, low, &model),
+                None => Outcome::Unknown,
+            };
+            return match found {
+                Outcome::Model(model) => self.model(model, &eliminated),
+                other => other,
+            };
+        }
+    }
+
+    /// Keeps the tightest of rows with the same coefficients. Finds a contradiction, or an equality as two rows: one
+    /// whose column can be solved for, if there is one.
+    fn tidy(&mut self, rows: &mut Vec<RowId>) -> Result<Option<(RowId, RowId)>, RowId> {
+        let mut table: IndexMap<Coefficients, Sides, FxBuildHasher> = IndexMap::default();
+        for &id in rows.iter() {
+            let row = self.log.row(id);
+            let Some((_, first)) = row.terms.first() else {
+                if row.constant < 0 {
+                    return Err(id);
+                }
+                continue;
+            };
+            let mut key = row.terms.clone();
+            let is_low = *first > 0;
+            if !is_low {
+                key.iter_mut().for_each(|(_, c)| *c = c.saturating_neg());
+            }
+            let sides = table.entry(key).or_default();
+            let side = if is_low { &mut sides.low } else { &mut sides.high };
+            if side.is_none_or(|old| self.log.row(old).constant > row.constant) {
+                *side = Some(id);
+            }
+        }
+        rows.clear();
+        let mut equality: Option<(bool, RowId, RowId)> = None;
+        for (key, sides) in &table {
+            if let (Some(low), Some(high)) = (sides.low, sides.high) {
+                let width = self.log.row(low).constant.saturating_add(self.log.row(high).constant);
+                if width < 0 {
+                    // Saturation keeps the sign; the sum itself fits or is refused.
+                    return Err(self.log.sum(&[(1, low), (1, high)]).unwrap_or(low));
+                }
+                let solvable = key.iter().any(|(_, c)| c.abs() == 1);
+                if width == 0 && equality.is_none_or(|(found, ..)| solvable && !found) {
+                    equality = Some((solvable, low, high));
+                }
+            }
+            rows.extend(sides.low.into_iter().chain(sides.high));
+        }
+        Ok(equality.map(|(_, low, high)| (low, high)))
+    }
+
+    /// Uses the equality `low == 0` (`high` is its opposite). A column with coefficient 1 or -1 is replaced everywhere
+    /// and returned. Without one, the equality `a·x + k·(…) + e == 0` with k = |a| the smallest coefficient says that k
+    /// divides e: with the quotient t of e, x gets the coefficient 1 in `… + t == 0`, and `e == k·t` has smaller
+    /// coefficients. Nothing if a number does not fit.
+    fn substitute(&mut self, rows: &mut Vec<RowId>, low: RowId, high: RowId) -> Option<Option<Column>> {
+        let equal = self.log.row(low).clone();
+        let unit = equal.terms.iter().filter(|(_, c)| c.abs() == 1).min_by_key(|(column, _)| {
+            rows.iter().filter(|row| self.log.row(**row).coefficient(*column) != 0).count()
+        });
+        if let Some(&(column, sign)) = unit {
+            let mut replaced = Vec::with_capacity(rows.len());
+            for &row in rows.iter().filter(|row| **row != low && **row != high) {
+                let c = self.log.row(row).coefficient(column);
+                if c == 0 {
+                    replaced.push(row);
+                    continue;
+                }
+                let other = if (c > 0) == (sign > 0) { high } else { low };
+                replaced.push(self.log.sum(&[(1, row), (c.checked_abs()?, other)])?);
+            }
+            *rows = replaced;
+            return Some(Some(column));
+        }
+        let k = equal.terms.iter().map(|(_, c)| c.abs()).min()?;
+        let rest = Row {
+            terms: equal.terms.iter().map(|(column, c)| (*column, c.rem_euclid(k))).filter(|(_, c)| *c != 0).collect(),
+            constant: equal.constant.rem_euclid(k),
+        };
+        let (below, above) = self.quotient(&self.log.expression(&rest)?, k)?;
+        rows.extend([below, above]);
+        rows.push(self.log.sum(&[(1, below), (1, high)])?);
+        rows.push(self.log.sum(&[(1, above), (1, low)])?);
+        Some(None)
+    }
+
+    /// The two rows about `floor_div(e, k)`.
+    pub(super) fn quotient(&mut self, e: &Ix, k: i64) -> Option<(RowId, RowId)> {
+        let remainder = e.sub(&e.floor_div(k).ok()?.scale(k).ok()?).ok()?;
+        let below = self.log.linear(&remainder);
+        let above = self.log.linear(&Ix::from(k - 1).sub(&remainder).ok()?);
+        let below = self.log.push(below, Reason::QuotientLow(e.clone(), k));
+        let above = self.log.push(above, Reason::QuotientHigh(e.clone(), k));
+        Some((below, above))
+    }
+
+    /// The column whose elimination makes the fewest rows, exact ones first.
+    fn choose(&self, rows: &[RowId]) -> Option<Choice> {
+        #[derive(Default)]
+        struct Count {
+            lower: usize,
+            upper: usize,
+            large_lower: bool,
+            large_upper: bool,
+        }
+        let mut counts: IndexMap<Column, Count, FxBuildHasher> = IndexMap::default();
+        for &row in rows {
+            for (column, c) in &self.log.row(row).terms {
+                let count = counts.entry(*column).or_default();
+                if *c > 0 {
+                    count.lower += 1;
+                    count.large_lower |= *c > 1;
+                } else {
+                    count.upper += 1;
+                    count.large_upper |= *c < -1;
+                }
+            }
+        }
+        let is_exact = |count: &Count| !(count.large_lower && count.large_upper);
+        let (column, count) = counts.iter().min_by_key(|(column, count)| {
+            let growth = (count.lower * count.upper) as i64 - (count.lower + count.upper) as i64;
+            (!is_exact(count), growth, std::cmp::Reverse(**column))
+        })?;
+        let side = |sign: i64| {
+            rows.iter().copied().filter(|row| self.log.row(*row).coefficient(*column).signum() == sign).collect()
+        };
+        Some(Choice { column: *column, lower: side(1), upper: side(-1), exact: is_exact(count) })
+    }
+
+    /// No integer lies between the rows of a column, though a number does: some lower bound `e >= 0` with a coefficient
+    /// above one is in the way. Either e is zero, which is an equality, or it is at least one.
+    fn peel(&mut self, rows: &[RowId], column: Column, lower: &[RowId], low: i64, model: &Model) -> Outcome {
+        let in_the_way = lower.iter().copied().find(|row| {
+            let row = self.log.row(*row);
+            row.coefficient(column) > 1 && bound(row, column, model) == Some(low)
+        });
+        let Some(split) = in_the_way.and_then(|row| self.log.row(row).clone().plus(-1)) else {
+            return Outcome::Unknown;
+        };
+        self.sign_cases(&split, |prover, row| prover.linear(rows.iter().copied().chain([row]).collect()))
+    }
+
+    /// Solves the cases `e >= 0` and `e < 0`; `solve` gets the row that says so.
+    pub(super) fn sign_cases(&mut self, e: &Row, mut solve: impl FnMut(&mut Self, RowId) -> Outcome) -> Outcome {
+        let opposite = e.negated().and_then(|row| row.plus(-1));
+        let (Some(e_ix), Some(opposite)) = (self.log.expression(e), opposite) else { return Outcome::Unknown };
+        // The negative case first: in index arithmetic it is the one that is refuted.
+        let mut refuted = [None, None];
+        for (at, row) in [(1, opposite), (0, e.clone())] {
+            let Some(cond) = self.log.expression(&row).map(Cond::Ge) else { return Outcome::Unknown };
+            let outcome = self.case(cond, |prover, given| {
+                let id = prover.log.push(row.clone(), Reason::Given(given));
+                solve(prover, id)
+            });
+            match outcome {
+                Ok(branch) => refuted[at] = Some(branch),
+                Err(Outcome::Unknown) => {}
+                Err(other) => return other,
+            }
+        }
+        let [Some(positive), Some(negative)] = refuted else { return Outcome::Unknown };
+        Outcome::Refuted(Closed::Cases(Split::Sign(e_ix), vec![positive, negative]))
+    }
+
+    /// The least and largest value of a column between its rows.
+    fn between<'r>(
+        &self,
+        column: Column,
+        rows: impl IntoIterator<Item = &'r RowId>,
+        model: &Model,
+    ) -> Option<(i64, i64)> {
+        let (mut low, mut high) = (i64::MIN, i64::MAX);
+        for row in rows {
+            let row = self.log.row(*row);
+            let value = bound(row, column, model)?;
+            if row.coefficient(column) > 0 { low = low.max(value) } else { high = high.min(value) }
+        }
+        Some((low, high))
+    }
+
+    /// The model with values for the eliminated columns, last one first.
+    fn model(&self, mut model: Model, eliminated: &[Eliminated]) -> Outcome {
+        for gone in eliminated.iter().rev() {
+            let found = match gone {
+                Eliminated::Equal(column, row) => bound(self.log.row(*row), *column, &model).map(|v| (*column, v)),
+                Eliminated::Between(column, rows) => self
+                    .between(*column, rows, &model)
+                    .filter(|(low, high)| low <= high)
+                    .map(|(low, high)| (*column, nearest_zero(low, high))),
+            };
+            let Some((column, value)) = found else { return Outcome::Unknown };
+            model.insert(column, value);
+        }
+        Outcome::Model(model)
+    }
+}
+
+/// What a row says of a column: a least value if its coefficient is positive, else a largest one.
+fn bound(row: &Row, column: Column, model: &Model) -> Option<i64> {
+    let coefficient = i128::from(row.coefficient(column));
+    let rest = row.eval(|other| if other == column { 0 } else { model.get(&other).copied().unwrap_or(0) })?;
+    // c·x + rest >= 0
+    let value = if coefficient > 0 { -rest.div_euclid(coefficient) } else { rest.div_euclid(-coefficient) };
+    i64::try_from(value).ok()
+}
+
+fn nearest_zero(low: i64, high: i64) -> i64 {
+    0.clamp(low, high)
+}

@@ -1,0 +1,314 @@
+//! The prover: is there an assignment of integers that satisfies some conditions?
+//!
+//! The conditions are those facts that have to do with a goal, and the goal's opposite. Comparisons become rows over
+//! unknowns, one unknown for each monomial, so that a product or a quotient is an unknown like any other; quotients,
+//! minima and maxima bring rows that define them. [`linear`] refutes the rows or finds a model. Then, as long as the
+//! model violates something that the rows do not say yet, that is added: a fact that was kept back; the parts of a
+//! disjunction, of a minimum or of a maximum, as cases; a product of two rows. What remains satisfies everything, or
+//! there is a refutation, whose [`Witness`] the checker has to accept before anyone hears of it.
+//!
+//! Guarantees: steps are counted, not timed, so that an answer is the same everywhere.
+
+mod linear;
+mod products;
+mod row;
+
+use std::collections::BTreeMap;
+
+use certen_syntax::Name;
+use rustc_hash::FxHashSet;
+
+use crate::ix::Atom;
+use crate::witness::{Extreme, Reason, Split, Witness};
+use crate::{Cond, Ix};
+use linear::Model;
+use products::Progress;
+use row::{Branch, Closed, Column, Log, RowId};
+
+/// How many steps an answer may take. A step is a sum of two rows or a look at one.
+const STEPS: usize = 60_000;
+
+/// Cases inside each other.
+const MAX_CASES: usize = 96;
+
+/// Facts that are comparisons are rows from the start, unless they are more than this: then only as they are needed.
+const EAGER: usize = 48;
+
+/// The answer to whether conditions can be satisfied.
+pub(crate) enum Answer {
+    /// They cannot.
+    Refuted(Witness),
+    /// They can, here. Names that do not occur can have any value.
+    Satisfied(BTreeMap<Name, i64>),
+    /// Cannot tell.
+    Unknown,
+}
+
+/// What became of some rows.
+enum Outcome {
+    Refuted(Closed),
+    Model(Model),
+    Unknown,
+}
+
+struct Prover<'a> {
+    facts: &'a [Cond],
+    /// Hypotheses after the facts: what the opposite of the goal says, and what the cases say.
+    assumed: Vec<Cond>,
+    log: Log,
+    steps: usize,
+    cases: usize,
+}
+
+/// A case: what is known in it.
+#[derive(Clone, Default)]
+struct Scope {
+    rows: Vec<RowId>,
+    /// Quotients, minima and maxima whose rows are there.
+    defined: FxHashSet<Column>,
+    /// Minima and maxima whose cases have been made.
+    settled: FxHashSet<Column>,
+    /// Hypotheses that are rows already, or whose cases have been made.
+    used: FxHashSet<usize>,
+    /// Products of rows that are there.
+    products: FxHashSet<(RowId, RowId)>,
+}
+
+/// Whether all of the facts at `related`, and the opposite of the goal, can hold.
+pub(crate) fn satisfy(facts: &[Cond], related: &[usize], opposite: &Cond) -> Answer {
+    let mut prover = Prover { facts, assumed: Vec::new(), log: Log::default(), steps: STEPS, cases: 0 };
+    prover.assume(opposite);
+    let mut hypotheses: Vec<usize> = (facts.len()..facts.len() + prover.assumed.len()).collect();
+    hypotheses.extend(related);
+    let mut scope = Scope::default();
+    for &at in hypotheses.iter().take(EAGER) {
+        prover.expand(at, &mut scope);
+    }
+    match prover.solve(scope, &hypotheses) {
+        Outcome::Refuted(end) => {
+            let root: Branch = prover.log.close(0, end);
+            prover.log.witness(&root).map_or(Answer::Unknown, Answer::Refuted)
+        }
+        Outcome::Model(model) => Answer::Satisfied(prover.named(&model)),
+        Outcome::Unknown => Answer::Unknown,
+    }
+}
+
+impl Prover<'_> {
+    fn spend(&mut self, steps: usize) -> bool {
+        self.steps = self.steps.saturating_sub(steps);
+        self.steps > 0
+    }
+
+    fn assume(&mut self, cond: &Cond) {
+        match cond {
+            Cond::And(all) => self.assumed.extend(all.iter().cloned()),
+            other => self.assumed.push(other.clone()),
+        }
+    }
+
+    fn hypothesis(&self, at: usize) -> &Cond {
+        self.facts.get(at).unwrap_or_else(|| &self.assumed[at - self.facts.len()])
+    }
+
+    /// Makes rows of a comparison.
+    fn expand(&mut self, at: usize, scope: &mut Scope) {
+        let cond = self.hypothesis(at);
+        let (Cond::Ge(e) | Cond::Eq(e)) = cond else { return };
+        let (e, both) = (e.clone(), matches!(cond, Cond::Eq(_)));
+        let row = self.log.linear(&e);
+        let opposite = row.negated().filter(|_| both);
+        scope.rows.push(self.log.push(row, Reason::Given(at)));
+        scope.rows.extend(opposite.map(|row| self.log.push(row, Reason::Reversed(at))));
+        scope.used.insert(at);
+        self.define(scope);
+    }
+
+    /// Adds the rows that define quotients, minima and maxima of the rows that are there.
+    fn define(&mut self, scope: &mut Scope) {
+        let mut next = 0;
+        while let Some(&row) = scope.rows.get(next) {
+            next += 1;
+            let columns: Vec<Column> = self.log.row(row).terms.iter().map(|(column, _)| *column).collect();
+            for column in columns {
+                if !scope.defined.insert(column) {
+                    continue;
+                }
+                for atom in self.log.mono(column).clone() {
+                    self.define_atom(&atom, scope);
+                }
+            }
+        }
+    }
+
+    fn define_atom(&mut self, atom: &Atom, scope: &mut Scope) {
+        match atom {
+            Atom::Var(_) => {}
+            Atom::FloorDiv(e, k) => {
+                if let Some((below, above)) = self.quotient(e, *k) {
+                    scope.rows.extend([below, above]);
+                }
+            }
+            Atom::Min(parts) | Atom::Max(parts) => {
+                let extreme = Extreme { max: matches!(atom, Atom::Max(_)), parts: parts.clone() };
+                let Some(whole) = Ix::extreme(extreme.max, parts) else { return };
+                for (at, part) in parts.iter().enumerate() {
+                    let (small, large) = if extreme.max { (part, &whole) } else { (&whole, part) };
+                    let Ok(distance) = large.sub(small) else { continue };
+                    let row = self.log.linear(&distance);
+                    scope.rows.push(self.log.push(row, Reason::Extreme(extreme.clone(), at)));
+                }
+            }
+        }
+    }
+
+    /// Refutes what is known in a case together with the hypotheses, or satisfies all of it.
+    fn solve(&mut self, mut scope: Scope, hypotheses: &[usize]) -> Outcome {
+        loop {
+            let start = self.log.len();
+            let model = match self.linear(scope.rows.clone()) {
+                Outcome::Model(model) => model,
+                other => return other,
+            };
+            self.log.truncate(start);
+            if let Some((column, extreme)) = self.unsettled(&scope, &model) {
+                scope.settled.insert(column);
+                return self.reached_cases(extreme, &scope, hypotheses);
+            }
+            let names = self.named(&model);
+            let value = |name: Name| names.get(&name).copied().or(Some(0));
+            // Facts that are violated and not said yet; the nearest come first, and are enough.
+            let (mut unsaid, mut misunderstood) = (Vec::new(), false);
+            for &at in hypotheses {
+                if !self.spend(1) {
+                    return Outcome::Unknown;
+                }
+                let hypothesis = self.hypothesis(at);
+                if hypothesis.eval(&value) == Ok(true) {
+                    continue;
+                }
+                if scope.used.contains(&at) {
+                    misunderstood = true;
+                    continue;
+                }
+                if matches!(hypothesis, Cond::Ge(_) | Cond::Eq(_)) {
+                    unsaid.push(at);
+                } else if unsaid.is_empty() {
+                    return self.either_cases(at, &scope, hypotheses);
+                }
+                if unsaid.len() == EAGER {
+                    break;
+                }
+            }
+            if unsaid.is_empty() {
+                if !misunderstood {
+                    return Outcome::Model(model);
+                }
+                match self.multiply(&mut scope) {
+                    Progress::Rows => {}
+                    Progress::Cases(row) => {
+                        return self.sign_cases(&row, |prover, id| {
+                            let mut scope = scope.clone();
+                            scope.rows.push(id);
+                            prover.solve(scope, hypotheses)
+                        });
+                    }
+                    Progress::None => return Outcome::Unknown,
+                }
+            }
+            unsaid.into_iter().for_each(|at| self.expand(at, &mut scope));
+        }
+    }
+
+    /// A minimum or maximum that the model does not know to be one of its parts.
+    fn unsettled(&mut self, scope: &Scope, model: &Model) -> Option<(Column, Extreme)> {
+        let value = |column: Column| model.get(&column).copied().unwrap_or(0);
+        let mut columns: Vec<Column> = scope.defined.iter().copied().collect();
+        columns.sort_unstable();
+        for column in columns {
+            for atom in self.log.mono(column).clone() {
+                let (Atom::Min(parts) | Atom::Max(parts)) = &atom else { continue };
+                let extreme = Extreme { max: matches!(atom, Atom::Max(_)), parts: parts.clone() };
+                let Some(whole) = Ix::extreme(extreme.max, parts) else { continue };
+                let whole = self.log.linear(&whole);
+                let Some(&(own, _)) = whole.terms.first().filter(|(own, _)| !scope.settled.contains(own)) else {
+                    continue;
+                };
+                let reached = parts.iter().any(|part| {
+                    let row = self.log.linear(part);
+                    row.eval(value) == Some(value(own).into())
+                });
+                if !reached {
+                    return Some((own, extreme));
+                }
+            }
+        }
+        None
+    }
+
+    fn reached_cases(&mut self, extreme: Extreme, scope: &Scope, hypotheses: &[usize]) -> Outcome {
+        let Some(whole) = Ix::extreme(extreme.max, &extreme.parts) else { return Outcome::Unknown };
+        let reached = |part| if extreme.max { Cond::le(&whole, part) } else { Cond::le(part, &whole) };
+        match extreme.parts.iter().map(reached).collect::<Result<Vec<_>, _>>() {
+            Ok(alternatives) => self.cases(Split::Reached(extreme), &alternatives, scope, hypotheses),
+            Err(_) => Outcome::Unknown,
+        }
+    }
+
+    fn either_cases(&mut self, at: usize, scope: &Scope, hypotheses: &[usize]) -> Outcome {
+        let Cond::Or(any) = self.hypothesis(at).clone() else { return Outcome::Unknown };
+        let mut scope = scope.clone();
+        scope.used.insert(at);
+        self.cases(Split::Either(at), &any, &scope, hypotheses)
+    }
+
+    /// Refutes every alternative, or satisfies one.
+    fn cases(&mut self, split: Split, alternatives: &[Cond], scope: &Scope, hypotheses: &[usize]) -> Outcome {
+        let mut branches = Vec::with_capacity(alternatives.len());
+        let mut unknown = false;
+        for alternative in alternatives {
+            let outcome = self.case(alternative.clone(), |prover, given| {
+                let mut scope = scope.clone();
+                let own: Vec<usize> = (given..prover.facts.len() + prover.assumed.len()).collect();
+                own.iter().for_each(|&at| prover.expand(at, &mut scope));
+                let hypotheses: Vec<usize> = own.into_iter().chain(hypotheses.iter().copied()).collect();
+                prover.solve(scope, &hypotheses)
+            });
+            match outcome {
+                Ok(branch) => branches.push(branch),
+                Err(Outcome::Unknown) => unknown = true,
+                Err(other) => return other,
+            }
+        }
+        if unknown { Outcome::Unknown } else { Outcome::Refuted(Closed::Cases(split, branches)) }
+    }
+
+    /// Solves under a further hypothesis; `solve` gets its number. A refutation takes its rows with it.
+    fn case(&mut self, cond: Cond, solve: impl FnOnce(&mut Self, usize) -> Outcome) -> Result<Branch, Outcome> {
+        if self.cases == MAX_CASES || !self.spend(1) {
+            return Err(Outcome::Unknown);
+        }
+        let (start, assumed) = (self.log.len(), self.assumed.len());
+        self.cases += 1;
+        self.assume(&cond);
+        let outcome = solve(self, self.facts.len() + assumed);
+        self.assumed.truncate(assumed);
+        self.cases -= 1;
+        match outcome {
+            Outcome::Refuted(end) => Ok(self.log.close(start, end)),
+            other => {
+                self.log.truncate(start);
+                Err(other)
+            }
+        }
+    }
+
+    /// The values of names in a model.
+    fn named(&self, model: &Model) -> BTreeMap<Name, i64> {
+        let name = |(column, value): (&Column, &i64)| match self.log.mono(*column).as_slice() {
+            [Atom::Var(name)] => Some((*name, *value)),
+            _ => None,
+        };
+        model.iter().filter_map(name).collect()
+    }
+}

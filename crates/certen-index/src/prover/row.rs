@@ -1,0 +1,221 @@
+//! Rows: linear expressions over numbered unknowns, at least zero, and the log of how each was derived.
+//!
+//! An unknown (a *column*) is a monomial of index expressions. Rows are kept sparse. The log is a stack: a case split
+//! ends by taking from it what its branches need.
+
+use std::collections::BTreeSet;
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use smallvec::SmallVec;
+
+use crate::Ix;
+use crate::ix::Mono;
+use crate::witness::{Derivation, End, Reason, Split, Step, Witness};
+
+/// A number of an unknown.
+pub(super) type Column = usize;
+
+/// A place in the log.
+pub(super) type RowId = usize;
+
+pub(super) type Coefficients = SmallVec<[(Column, i64); 4]>;
+
+/// `Σ coefficient · column + constant`, columns in order, no coefficient zero.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct Row {
+    pub terms: Coefficients,
+    pub constant: i64,
+}
+
+impl Row {
+    pub fn coefficient(&self, column: Column) -> i64 {
+        self.terms.binary_search_by_key(&column, |(c, _)| *c).map_or(0, |at| self.terms[at].1)
+    }
+
+    /// The value where unknowns have these values.
+    pub fn eval(&self, value: impl Fn(Column) -> i64) -> Option<i128> {
+        self.terms.iter().try_fold(i128::from(self.constant), |sum, (column, c)| {
+            sum.checked_add(i128::from(*c).checked_mul(i128::from(value(*column)))?)
+        })
+    }
+
+    pub fn negated(&self) -> Option<Row> {
+        let terms = self.terms.iter().map(|(column, c)| Some((*column, c.checked_neg()?))).collect::<Option<_>>()?;
+        Some(Row { terms, constant: self.constant.checked_neg()? })
+    }
+
+    pub fn plus(mut self, constant: i64) -> Option<Row> {
+        self.constant = self.constant.checked_add(constant)?;
+        Some(self)
+    }
+}
+
+/// How a branch ended: its rows are those of the log, by place.
+#[derive(Clone, Debug)]
+pub(super) enum Closed {
+    Contradiction(RowId),
+    Cases(Split, Vec<Branch>),
+}
+
+/// A refuted case: the rows of the log that it needs, its own and those from before it.
+#[derive(Clone, Debug)]
+pub(super) struct Branch {
+    own: Vec<(RowId, Row, Reason)>,
+    needs: BTreeSet<RowId>,
+    end: Closed,
+}
+
+/// The unknowns, and every row with its reason; reasons speak of places in the log.
+#[derive(Default)]
+pub(super) struct Log {
+    columns: IndexSet<Mono, FxBuildHasher>,
+    rows: Vec<(Row, Reason)>,
+    /// Where each row stands; places behind the end of the log are stale.
+    places: FxHashMap<Row, RowId>,
+}
+
+impl Log {
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn truncate(&mut self, len: usize) {
+        self.rows.truncate(len);
+    }
+
+    pub fn row(&self, id: RowId) -> &Row {
+        &self.rows[id].0
+    }
+
+    /// Adds a row, or finds the equal one that is there.
+    pub fn push(&mut self, row: Row, reason: Reason) -> RowId {
+        let here = |place: &RowId| self.rows.get(*place).is_some_and(|(content, _)| *content == row);
+        if let Some(place) = self.places.get(&row).copied().filter(here) {
+            return place;
+        }
+        self.places.insert(row.clone(), self.rows.len());
+        self.rows.push((row, reason));
+        self.rows.len() - 1
+    }
+
+    pub fn column(&mut self, mono: &Mono) -> Column {
+        match self.columns.get_index_of(mono) {
+            Some(at) => at,
+            None => self.columns.insert_full(mono.clone()).0,
+        }
+    }
+
+    pub fn known(&self, mono: &Mono) -> Option<Column> {
+        self.columns.get_index_of(mono)
+    }
+
+    pub fn mono(&self, column: Column) -> &Mono {
+        &self.columns[column]
+    }
+
+    /// An expression as a row.
+    pub fn linear(&mut self, e: &Ix) -> Row {
+        let mut terms: Coefficients = e.terms().iter().map(|(mono, c)| (self.column(mono), *c)).collect();
+        terms.sort_unstable();
+        Row { terms, constant: e.constant_part() }
+    }
+
+    /// A row as an expression.
+    pub fn expression(&self, row: &Row) -> Option<Ix> {
+        let monomials = row.terms.iter().map(|(column, c)| Ix::monomial(self.mono(*column), *c));
+        monomials.into_iter().try_fold(Ix::from(row.constant), |sum, term| sum.add(&term).ok())
+    }
+
+    /// A sum of rows with positive multipliers, tightened. Nothing if a number does not fit.
+    pub fn sum(&mut self, parts: &[(i64, RowId)]) -> Option<RowId> {
+        let common = parts.iter().fold(0, |common, (times, _)| gcd(common, i128::from(*times)));
+        let mut multipliers: Vec<(i64, RowId)> =
+            parts.iter().map(|(times, row)| ((i128::from(*times) / common) as i64, *row)).collect();
+        multipliers.sort_unstable_by_key(|(_, row)| *row);
+        let mut constant = 0i128;
+        let mut terms: SmallVec<[(Column, i128); 8]> = SmallVec::new();
+        for (times, id) in &multipliers {
+            let row = self.row(*id);
+            let times = i128::from(*times);
+            constant = constant.checked_add(times.checked_mul(row.constant.into())?)?;
+            for (column, c) in &row.terms {
+                terms.push((*column, times.checked_mul((*c).into())?));
+            }
+        }
+        terms.sort_unstable_by_key(|(column, _)| *column);
+        terms.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            if same {
+                earlier.1 = earlier.1.saturating_add(later.1);
+            }
+            same
+        });
+        terms.retain(|(_, c)| *c != 0);
+        let common = terms.iter().fold(0, |common, (_, c)| gcd(common, *c)).max(1);
+        let terms = terms.iter().map(|(column, c)| Some((*column, i64::try_from(c / common).ok()?)));
+        let row = Row {
+            terms: terms.collect::<Option<_>>()?,
+            constant: i64::try_from(constant.div_euclid(common)).ok()?,
+        };
+        Some(self.push(row, Reason::Sum(multipliers)))
+    }
+
+    /// Ends a case that began when the log had `start` rows: takes the rows that its end rests on.
+    pub fn close(&mut self, start: usize, end: Closed) -> Branch {
+        let mut used: BTreeSet<RowId> = match &end {
+            Closed::Contradiction(row) => BTreeSet::from([*row]),
+            Closed::Cases(_, branches) => branches.iter().flat_map(|branch| branch.needs.iter().copied()).collect(),
+        };
+        let mut own = Vec::new();
+        while let Some(row) = used.last().copied().filter(|row| *row >= start) {
+            used.remove(&row);
+            let (content, reason) = &self.rows[row];
+            match reason {
+                Reason::Sum(parts) => used.extend(parts.iter().map(|(_, part)| *part)),
+                Reason::Product(a, b) => used.extend([*a, *b]),
+                _ => {}
+            }
+            own.push((row, content.clone(), reason.clone()));
+        }
+        own.reverse();
+        self.rows.truncate(start);
+        Branch { own, needs: used, end }
+    }
+
+    /// The witness of a refutation: places in the log become positions among the rows that are needed.
+    pub fn witness(&self, root: &Branch) -> Option<Witness> {
+        Some(Witness { root: self.derivation(root, &mut Vec::new())? })
+    }
+
+    /// `rows` are the places of the rows so far.
+    fn derivation(&self, branch: &Branch, rows: &mut Vec<RowId>) -> Option<Derivation> {
+        let before = rows.len();
+        let mut steps = Vec::with_capacity(branch.own.len());
+        for (row, content, reason) in &branch.own {
+            let at = |id: &RowId| rows.binary_search(id).ok();
+            let reason = match reason {
+                Reason::Sum(parts) => {
+                    Reason::Sum(parts.iter().map(|(times, part)| Some((*times, at(part)?))).collect::<Option<_>>()?)
+                }
+                Reason::Product(a, b) => Reason::Product(at(a)?, at(b)?),
+                other => other.clone(),
+            };
+            steps.push(Step { row: self.expression(content)?, reason });
+            rows.push(*row);
+        }
+        let end = match &branch.end {
+            Closed::Contradiction(row) => End::Contradiction(rows.binary_search(row).ok()?),
+            Closed::Cases(split, branches) => {
+                let cases = branches.iter().map(|branch| self.derivation(branch, rows)).collect::<Option<_>>()?;
+                End::Cases(split.clone(), cases)
+            }
+        };
+        rows.truncate(before);
+        Some(Derivation { steps, end })
+    }
+}
+
+pub(super) fn gcd(a: i128, b: i128) -> i128 {
+    if b == 0 { a.abs() } else { gcd(b, a % b) }
+}

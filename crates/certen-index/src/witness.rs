@@ -1,0 +1,140 @@
+//! Witnesses: why a goal holds, in steps that [`check`](crate::check) can follow.
+//!
+//! A witness is a refutation: from the facts and the opposite of the goal, a contradiction. A *row* is an expression
+//! that is at least zero. Each step adds a row: a hypothesis, an axiom about a quotient, a minimum or a maximum, a sum
+//! of earlier rows with positive multipliers (Farkas) whose coefficients are then divided by what they have in common
+//! and whose constant is rounded down (integer tightening), or a product of two earlier rows. A derivation ends in a
+//! row that is a negative number, or in cases of which each has a derivation of its own.
+//!
+//! A monomial (`n`, `m*n`, `floor_div(n, 4)`) is an unknown like any other: rows are linear in monomials.
+
+use std::fmt;
+
+use crate::Ix;
+
+/// Why a goal holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Witness {
+    /// The refutation of the facts together with the opposite of the goal.
+    pub root: Derivation,
+}
+
+/// Steps, and how they end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Derivation {
+    /// The rows, each following from the ones before it, here and in the derivations around this one.
+    pub steps: Vec<Step>,
+    /// The contradiction.
+    pub end: End,
+}
+
+/// A row and where it comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// What is at least zero.
+    pub row: Ix,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Where a row comes from. Rows and hypotheses are counted from 0, rows of enclosing derivations first. Hypotheses are
+/// the facts, then what the opposite of the goal says, then what the cases around say.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// The hypothesis `row >= 0`, or `row == 0`.
+    Given(usize),
+    /// The hypothesis `-row == 0`.
+    Reversed(usize),
+    /// `e - k * floor_div(e, k) >= 0`
+    QuotientLow(Ix, i64),
+    /// `k * floor_div(e, k) + k - 1 - e >= 0`
+    QuotientHigh(Ix, i64),
+    /// A minimum is at most its part at a position, and a maximum at least.
+    Extreme(Extreme, usize),
+    /// Multiples of earlier rows, added, divided by the common factor of the coefficients, the constant rounded down.
+    Sum(Vec<(i64, usize)>),
+    /// Two earlier rows multiplied.
+    Product(usize, usize),
+}
+
+/// A minimum or a maximum.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Extreme {
+    /// Of two, the maximum; else the minimum.
+    pub max: bool,
+    /// What it is the minimum or maximum of.
+    pub parts: Box<[Ix]>,
+}
+
+/// How a derivation ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum End {
+    /// This row is a negative number.
+    Contradiction(usize),
+    /// One of the cases holds, and each is contradictory.
+    Cases(Split, Vec<Derivation>),
+}
+
+/// Cases of which one holds. Each adds hypotheses to its derivation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Split {
+    /// The parts of a hypothesis `p || q || …`.
+    Either(usize),
+    /// A minimum or maximum is reached by one of its parts.
+    Reached(Extreme),
+    /// `e >= 0`, or `e < 0`.
+    Sign(Ix),
+}
+
+impl fmt::Display for Extreme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> = self.parts.iter().map(Ix::to_string).collect();
+        write!(f, "{}({})", if self.max { "max" } else { "min" }, parts.join(", "))
+    }
+}
+
+impl fmt::Display for Witness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.root.write(f, 0, 0)
+    }
+}
+
+impl Derivation {
+    /// `first` rows stand before these; case splits are indented.
+    fn write(&self, f: &mut fmt::Formatter<'_>, first: usize, depth: usize) -> fmt::Result {
+        let margin = "  ".repeat(depth);
+        for (at, step) in self.steps.iter().enumerate() {
+            writeln!(f, "{margin}[{}] {} >= 0  ({})", first + at, step.row, step.reason)?;
+        }
+        match &self.end {
+            End::Contradiction(row) => writeln!(f, "{margin}[{row}] is impossible"),
+            End::Cases(split, cases) => {
+                match split {
+                    Split::Either(given) => writeln!(f, "{margin}cases of hypothesis {given}:")?,
+                    Split::Reached(extreme) => writeln!(f, "{margin}cases of {extreme}:")?,
+                    Split::Sign(e) => writeln!(f, "{margin}cases {e} >= 0 and {e} < 0:")?,
+                }
+                let first = first + self.steps.len();
+                cases.iter().enumerate().try_for_each(|(at, case)| {
+                    writeln!(f, "{margin}case {}:", at + 1)?;
+                    case.write(f, first, depth + 1)
+                })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Given(hypothesis) | Reason::Reversed(hypothesis) => write!(f, "hypothesis {hypothesis}"),
+            Reason::QuotientLow(e, k) | Reason::QuotientHigh(e, k) => write!(f, "floor_div({e}, {k})"),
+            Reason::Extreme(extreme, _) => write!(f, "{extreme}"),
+            Reason::Sum(parts) => {
+                let parts: Vec<String> = parts.iter().map(|(times, row)| format!("{times}*[{row}]")).collect();
+                f.write_str(&parts.join(" + "))
+            }
+            Reason::Product(a, b) => write!(f, "[{a}] * [{b}]"),
+        }
+    }
+}
