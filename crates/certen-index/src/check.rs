@@ -124,6 +124,14 @@ impl Checker<'_> {
                 let left = self.row(*a)?.clone();
                 tightened(left.mul(self.row(*b)?)?)
             }
+            Reason::Multiple(a, b, factor) => {
+                let zero = self.row(*a)?.clone();
+                if *self.row(*b)? != zero.scale(-1)? {
+                    return Err(Rejected("the row is not shown to be zero"));
+                }
+                tightened(zero.mul(factor)?)
+            }
+            Reason::One => Ix::from(1),
         };
         if row != step.row {
             return Err(Rejected("a row is not what its reason says"));

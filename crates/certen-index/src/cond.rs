@@ -161,6 +161,13 @@ impl Cond {
         }
     }
 
+    /// Whether a product of names occurs.
+    pub(crate) fn has_products(&self) -> bool {
+        let mut comparisons = Vec::new();
+        self.comparisons(&mut comparisons);
+        comparisons.iter().any(|e| e.terms().iter().any(|(mono, _)| mono.len() > 1))
+    }
+
     /// The expressions compared with zero, in order.
     pub(crate) fn comparisons<'a>(&'a self, out: &mut Vec<&'a Ix>) {
         match self {

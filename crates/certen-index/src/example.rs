@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use certen_syntax::Name;
 
-use crate::ix::Atom;
+use crate::ix::{Atom, Mono};
+use crate::prover::{Answer, satisfy};
 use crate::{Cond, Ix};
 
 /// Steps spent on finding something nicer than what is there already.
@@ -16,6 +17,9 @@ pub(crate) const NICER: usize = 3_000;
 
 /// Steps spent where the prover could not tell.
 pub(crate) const LAST_RESORT: usize = 20_000;
+
+/// Values of factors tried where the prover could not tell.
+pub(crate) const INSTANCES: usize = 60;
 
 /// With more names than this nothing is tried.
 const MAX_NAMES: usize = 24;
@@ -38,6 +42,80 @@ pub(crate) fn search(names: &BTreeSet<Name>, conditions: &[&Cond], steps: usize)
     let most = search.candidates.iter().map(|c| c.len() - 1).sum::<usize>();
     let found = (0..=most).find(|total| search.steps > 0 && search.assign(*total));
     found.map(|_| search.names.into_iter().zip(search.chosen).collect())
+}
+
+/// Integers for the names that satisfy all conditions, found by giving factors of products values until none is left
+/// and leaving the rest, which is linear, to the prover.
+pub(crate) fn instances(names: &BTreeSet<Name>, conditions: &[&Cond], tries: usize) -> Option<BTreeMap<Name, i64>> {
+    if names.len() > MAX_NAMES || conditions.len() > tries {
+        return None;
+    }
+    let mut comparisons = Vec::new();
+    conditions.iter().for_each(|cond| cond.comparisons(&mut comparisons));
+    let fixed = factors(&comparisons);
+    let candidates: Vec<Vec<i64>> = fixed.iter().map(|name| candidates(*name, conditions, &comparisons)).collect();
+    let most = candidates.iter().map(|c| c.len() - 1).sum::<usize>();
+    let mut choices = Vec::new();
+    (0..=most).for_each(|total| choose(&candidates, total, &mut Vec::new(), &mut choices, tries));
+    choices.into_iter().find_map(|choice| {
+        let value = |name: Name| fixed.iter().position(|n| *n == name).map(|at| Ix::from(choice[at]));
+        let linear = conditions.iter().map(|cond| cond.substitute(&value).ok()).collect::<Option<Vec<Cond>>>()?;
+        let Answer::Satisfied(model) = satisfy(&[], &[], &linear.into_iter().fold(Cond::always(), Cond::and)) else {
+            return None;
+        };
+        let chosen = |name: &Name| fixed.iter().position(|n| n == name).map(|at| choice[at]);
+        let full = |name: &Name| (*name, chosen(name).or_else(|| model.get(name).copied()).unwrap_or(0));
+        let found: BTreeMap<Name, i64> = names.iter().map(full).collect();
+        satisfies(conditions, &found).then_some(found)
+    })
+}
+
+/// Names such that every product has at most one factor beside them; those in most products first.
+fn factors(comparisons: &[&Ix]) -> Vec<Name> {
+    let mut fixed: Vec<Name> = Vec::new();
+    let monomials = comparisons.iter().flat_map(|e| e.terms()).map(|(mono, _)| mono);
+    let products: Vec<&Mono> = monomials.filter(|mono| mono.len() > 1).collect();
+    loop {
+        let mut weights: BTreeMap<Name, usize> = BTreeMap::new();
+        for product in &products {
+            let mut open = Vec::new();
+            for atom in product.iter() {
+                let mut names = BTreeSet::new();
+                Ix::monomial(&Mono::from_iter([atom.clone()]), 1).collect_names(&mut names);
+                names.retain(|name| !fixed.contains(name));
+                // A name that is a factor itself settles more than one inside a quotient.
+                let weight = if matches!(atom, Atom::Var(_)) { 2 } else { 1 };
+                open.extend((!names.is_empty()).then_some((names, weight)));
+            }
+            if open.len() > 1 {
+                for (names, weight) in open {
+                    names.into_iter().for_each(|name| *weights.entry(name).or_default() += weight);
+                }
+            }
+        }
+        let heaviest = weights.into_iter().max_by_key(|(name, weight)| (*weight, std::cmp::Reverse(*name)));
+        match heaviest {
+            Some((name, _)) => fixed.push(name),
+            None => return fixed,
+        }
+    }
+}
+
+/// All choices of one from each list whose positions sum to `total`, up to so many.
+fn choose(lists: &[Vec<i64>], total: usize, chosen: &mut Vec<i64>, choices: &mut Vec<Vec<i64>>, most: usize) {
+    if choices.len() >= most {
+        return;
+    }
+    let Some(list) = lists.get(chosen.len()) else {
+        return if total == 0 {
+            choices.push(chosen.clone())
+        };
+    };
+    for (position, value) in list.iter().enumerate().take(total + 1) {
+        chosen.push(*value);
+        choose(lists, total - position, chosen, choices, most);
+        chosen.pop();
+    }
 }
 
 struct Search<'a> {

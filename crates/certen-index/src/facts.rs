@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::OnceLock;
 
 use certen_syntax::Name;
 
@@ -78,6 +79,8 @@ pub struct Facts {
     by_name: BTreeMap<Name, Vec<usize>>,
     /// Conjuncts without names: `false`.
     nameless: Vec<usize>,
+    /// Whether any integers satisfy the facts, once someone has asked.
+    satisfiable: OnceLock<Verdict>,
 }
 
 impl Facts {
@@ -91,6 +94,7 @@ impl Facts {
         if let Cond::And(all) = fact {
             return all.into_iter().for_each(|c| self.assume(c));
         }
+        self.satisfiable.take();
         let mut names = BTreeSet::new();
         fact.collect_names(&mut names);
         if names.is_empty() {
@@ -122,14 +126,22 @@ impl Facts {
     /// Whether the goal holds for all integers that satisfy the facts, and why.
     pub fn decide(&self, goal: &Cond) -> Decision {
         let Ok(opposite) = goal.not() else { return Decision::Unknown };
+        // A goal without names is false everywhere, if there is anywhere: no integers to show.
+        if goal.is_never() && self.satisfiable() == Verdict::Yes {
+            return Decision::Refuted(Counterexample::default());
+        }
         let (names, related) = self.related(goal);
+        // The prover is slow to see that a product can be what it takes.
+        if self.conditions(&opposite, &related).iter().any(|cond| cond.has_products())
+            && let Some(found) = example::search(&names, &self.conditions(&opposite, &related), example::NICER)
+        {
+            return Decision::Refuted(Counterexample(found));
+        }
         match satisfy(&self.conjuncts, &related, &opposite) {
             Answer::Refuted(witness) => match check(&self.conjuncts, goal, &witness) {
                 Ok(()) => Decision::Proved(witness),
                 Err(_) => Decision::Unknown,
             },
-            // A goal without names is false everywhere: no integers to show.
-            Answer::Satisfied(_) if goal.is_never() => Decision::Refuted(Counterexample::default()),
             Answer::Satisfied(model) => {
                 let conditions = self.conditions(&opposite, &related);
                 // Small integers are easier to think about than those of the model.
@@ -142,7 +154,8 @@ impl Facts {
             }
             Answer::Unknown => {
                 let conditions = self.conditions(&opposite, &related);
-                let found = example::search(&names, &conditions, example::LAST_RESORT);
+                let found = example::instances(&names, &conditions, example::INSTANCES)
+                    .or_else(|| example::search(&names, &conditions, example::LAST_RESORT));
                 found.map_or(Decision::Unknown, |found| Decision::Refuted(Counterexample(found)))
             }
         }
@@ -170,6 +183,11 @@ impl Facts {
 
     /// Whether any integers satisfy the facts: yes, no (with nothing to show), or cannot tell.
     pub fn satisfiable(&self) -> Verdict {
+        self.satisfiable.get_or_init(|| self.satisfy_all()).clone()
+    }
+
+    /// Facts that share no names are satisfied apart from each other.
+    fn satisfy_all(&self) -> Verdict {
         let (always, mut unknown) = (Cond::always(), false);
         let mut seen = vec![false; self.conjuncts.len()];
         for at in 0..self.conjuncts.len() {

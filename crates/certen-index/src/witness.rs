@@ -3,7 +3,7 @@
 //! A witness is a refutation: from the facts and the opposite of the goal, a contradiction. A *row* is an expression
 //! that is at least zero. Each step adds a row: a hypothesis, an axiom about a quotient, a minimum or a maximum, a sum
 //! of earlier rows with positive multipliers (Farkas) whose coefficients are then divided by what they have in common
-//! and whose constant is rounded down (integer tightening), or a product of two earlier rows. A derivation ends in a
+//! and whose constant is rounded down (integer tightening), or a product. A derivation ends in a
 //! row that is a negative number, or in cases of which each has a derivation of its own.
 //!
 //! A monomial (`n`, `m*n`, `floor_div(n, 4)`) is an unknown like any other: rows are linear in monomials.
@@ -55,6 +55,10 @@ pub enum Reason {
     Sum(Vec<(i64, usize)>),
     /// Two earlier rows multiplied.
     Product(usize, usize),
+    /// An earlier row multiplied by anything, where another earlier row is its opposite, so that it is zero.
+    Multiple(usize, usize, Ix),
+    /// `1 >= 0`
+    One,
 }
 
 /// A minimum or a maximum.
@@ -135,6 +139,8 @@ impl fmt::Display for Reason {
                 f.write_str(&parts.join(" + "))
             }
             Reason::Product(a, b) => write!(f, "[{a}] * [{b}]"),
+            Reason::Multiple(a, b, factor) => write!(f, "[{a}] * ({factor}), as [{b}] is its opposite"),
+            Reason::One => f.write_str("always"),
         }
     }
 }

@@ -57,12 +57,8 @@ impl Prover<'_> {
                 Ok(equality) => equality,
             };
             if let Some((low, high)) = equality {
-                match self.substitute(&mut rows, low, high) {
-                    Some(Some(column)) => eliminated.push(Eliminated::Equal(column, low)),
-                    // A new quotient has made an equality that can be solved.
-                    Some(None) => {}
-                    None => return Outcome::Unknown,
-                }
+                let Some(gone) = self.substitute(&mut rows, low, high) else { return Outcome::Unknown };
+                eliminated.push(gone);
                 continue;
             }
             let Some(choice) = self.choose(&rows) else { return self.model(Model::default(), &eliminated) };
@@ -146,39 +142,44 @@ impl Prover<'_> {
         Ok(equality.map(|(_, low, high)| (low, high)))
     }
 
-    /// Uses the equality `low == 0` (`high` is its opposite). A column with coefficient 1 or -1 is replaced everywhere
-    /// and returned. Without one, the equality `a·x + k·(…) + e == 0` with k = |a| the smallest coefficient says that k
-    /// divides e: with the quotient t of e, x gets the coefficient 1 in `… + t == 0`, and `e == k·t` has smaller
-    /// coefficients. Nothing if a number does not fit.
-    fn substitute(&mut self, rows: &mut Vec<RowId>, low: RowId, high: RowId) -> Option<Option<Column>> {
+    /// Uses the equality `low == 0` (`high` is its opposite) to eliminate a column. One with coefficient 1 or -1 is
+    /// replaced everywhere. Without one, the equality `k·(x + …) + e == 0`, k being the smallest coefficient, says that k
+    /// divides e: with the quotient t of e, `x + … + t == 0` can be solved for x, which leaves `e == k·t`, where
+    /// coefficients are smaller. Nothing if a number does not fit.
+    fn substitute(&mut self, rows: &mut Vec<RowId>, low: RowId, high: RowId) -> Option<Eliminated> {
         let equal = self.log.row(low).clone();
-        let unit = equal.terms.iter().filter(|(_, c)| c.abs() == 1).min_by_key(|(column, _)| {
-            rows.iter().filter(|row| self.log.row(**row).coefficient(*column) != 0).count()
-        });
-        if let Some(&(column, sign)) = unit {
-            let mut replaced = Vec::with_capacity(rows.len());
-            for &row in rows.iter().filter(|row| **row != low && **row != high) {
-                let c = self.log.row(row).coefficient(column);
-                if c == 0 {
-                    replaced.push(row);
-                    continue;
-                }
-                let other = if (c > 0) == (sign > 0) { high } else { low };
-                replaced.push(self.log.sum(&[(1, row), (c.checked_abs()?, other)])?);
-            }
-            *rows = replaced;
-            return Some(Some(column));
+        let count = |column: Column| rows.iter().filter(|row| self.log.row(**row).coefficient(column) != 0).count();
+        let unit = equal.terms.iter().filter(|(_, c)| c.abs() == 1).min_by_key(|(column, _)| count(*column));
+        if let Some(&(column, _)) = unit {
+            return self.replace(rows, column, low, high);
         }
-        let k = equal.terms.iter().map(|(_, c)| c.abs()).min()?;
+        let &(column, k) = equal.terms.iter().min_by_key(|(_, c)| c.abs())?;
+        let k = k.checked_abs()?;
         let rest = Row {
             terms: equal.terms.iter().map(|(column, c)| (*column, c.rem_euclid(k))).filter(|(_, c)| *c != 0).collect(),
             constant: equal.constant.rem_euclid(k),
         };
         let (below, above) = self.quotient(&self.log.expression(&rest)?, k)?;
         rows.extend([below, above]);
-        rows.push(self.log.sum(&[(1, below), (1, high)])?);
-        rows.push(self.log.sum(&[(1, above), (1, low)])?);
-        Some(None)
+        let (high, low) = (self.log.sum(&[(1, below), (1, high)])?, self.log.sum(&[(1, above), (1, low)])?);
+        self.replace(rows, column, low, high)
+    }
+
+    /// Replaces a column that has coefficient 1 or -1 in `low == 0` in all other rows.
+    fn replace(&mut self, rows: &mut Vec<RowId>, column: Column, low: RowId, high: RowId) -> Option<Eliminated> {
+        let sign = self.log.row(low).coefficient(column);
+        let mut replaced = Vec::with_capacity(rows.len());
+        for &row in rows.iter().filter(|row| **row != low && **row != high) {
+            let c = self.log.row(row).coefficient(column);
+            if c == 0 {
+                replaced.push(row);
+                continue;
+            }
+            let other = if (c > 0) == (sign > 0) { high } else { low };
+            replaced.push(self.log.sum(&[(1, row), (c.checked_abs()?, other)])?);
+        }
+        *rows = replaced;
+        Some(Eliminated::Equal(column, low))
     }
 
     /// The two rows about `floor_div(e, k)`.

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use certen_syntax::Name;
 use rustc_hash::FxHashSet;
 
-use crate::ix::Atom;
+use crate::ix::{Atom, Mono};
 use crate::witness::{Extreme, Reason, Split, Witness};
 use crate::{Cond, Ix};
 use linear::Model;
@@ -27,6 +27,9 @@ use row::{Branch, Closed, Column, Log, RowId};
 
 /// How many steps an answer may take. A step is a sum of two rows or a look at one.
 const STEPS: usize = 60_000;
+
+/// How many steps may be spent on what follows from products: they can be multiplied for ever.
+const PRODUCT_STEPS: usize = 15_000;
 
 /// Cases inside each other.
 const MAX_CASES: usize = 96;
@@ -70,8 +73,8 @@ struct Scope {
     settled: FxHashSet<Column>,
     /// Hypotheses that are rows already, or whose cases have been made.
     used: FxHashSet<usize>,
-    /// Products of rows that are there.
-    products: FxHashSet<(RowId, RowId)>,
+    /// Products of rows and monomials that are there.
+    products: FxHashSet<(RowId, Mono)>,
 }
 
 /// Whether all of the facts at `related`, and the opposite of the goal, can hold.
@@ -204,6 +207,12 @@ impl Prover<'_> {
                 if !misunderstood {
                     return Outcome::Model(model);
                 }
+                // The opposite of an equality is two cases, in each of which products have more to say.
+                let is_open = |at: &usize| *at >= self.facts.len() && !scope.used.contains(at);
+                if let Some(open) = hypotheses.iter().copied().find(is_open) {
+                    return self.either_cases(open, &scope, hypotheses);
+                }
+                self.steps = self.steps.min(PRODUCT_STEPS);
                 match self.multiply(&mut scope) {
                     Progress::Rows => {}
                     Progress::Cases(row) => {

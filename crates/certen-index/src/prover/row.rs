@@ -90,13 +90,18 @@ impl Log {
 
     /// Adds a row, or finds the equal one that is there.
     pub fn push(&mut self, row: Row, reason: Reason) -> RowId {
-        let here = |place: &RowId| self.rows.get(*place).is_some_and(|(content, _)| *content == row);
-        if let Some(place) = self.places.get(&row).copied().filter(here) {
+        if let Some(place) = self.place(&row) {
             return place;
         }
         self.places.insert(row.clone(), self.rows.len());
         self.rows.push((row, reason));
         self.rows.len() - 1
+    }
+
+    /// Where a row stands.
+    pub fn place(&self, row: &Row) -> Option<RowId> {
+        let here = |place: &RowId| self.rows.get(*place).is_some_and(|(content, _)| content == row);
+        self.places.get(row).copied().filter(here)
     }
 
     pub fn column(&mut self, mono: &Mono) -> Column {
@@ -154,10 +159,8 @@ impl Log {
         terms.retain(|(_, c)| *c != 0);
         let common = terms.iter().fold(0, |common, (_, c)| gcd(common, *c)).max(1);
         let terms = terms.iter().map(|(column, c)| Some((*column, i64::try_from(c / common).ok()?)));
-        let row = Row {
-            terms: terms.collect::<Option<_>>()?,
-            constant: i64::try_from(constant.div_euclid(common)).ok()?,
-        };
+        let row =
+            Row { terms: terms.collect::<Option<_>>()?, constant: i64::try_from(constant.div_euclid(common)).ok()? };
         Some(self.push(row, Reason::Sum(multipliers)))
     }
 
@@ -173,7 +176,7 @@ impl Log {
             let (content, reason) = &self.rows[row];
             match reason {
                 Reason::Sum(parts) => used.extend(parts.iter().map(|(_, part)| *part)),
-                Reason::Product(a, b) => used.extend([*a, *b]),
+                Reason::Product(a, b) | Reason::Multiple(a, b, _) => used.extend([*a, *b]),
                 _ => {}
             }
             own.push((row, content.clone(), reason.clone()));
@@ -199,6 +202,7 @@ impl Log {
                     Reason::Sum(parts.iter().map(|(times, part)| Some((*times, at(part)?))).collect::<Option<_>>()?)
                 }
                 Reason::Product(a, b) => Reason::Product(at(a)?, at(b)?),
+                Reason::Multiple(a, b, factor) => Reason::Multiple(at(a)?, at(b)?, factor.clone()),
                 other => other.clone(),
             };
             steps.push(Step { row: self.expression(content)?, reason });
