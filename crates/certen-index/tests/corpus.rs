@@ -19,7 +19,8 @@ fn main() {
 }
 
 fn check(entries: &[Entry]) -> Result<(), Failed> {
-    let wrong: Vec<String> = entries.iter().filter_map(|entry| Some(entry.place.clone() + &check_one(entry)?)).collect();
+    let wrong: Vec<String> =
+        entries.iter().filter_map(|entry| Some(entry.place.clone() + &check_one(entry)?)).collect();
     match wrong.len() {
         0 => Ok(()),
         count => Err(format!("{count} of {} fail\n{}", entries.len(), wrong.join("\n")).into()),

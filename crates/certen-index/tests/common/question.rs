@@ -73,6 +73,17 @@ impl Asked {
             AskedGoal::Satisfiable => self.facts.satisfiable(),
         }
     }
+
+    /// Whether the facts hold, and the claim, by the prover's own evaluation.
+    pub fn eval(&self, names: &[String], values: &[i64]) -> (bool, Option<bool>) {
+        let value = |name: Name| Some(values[names.iter().position(|n| *n == name.as_str())?]);
+        let claim = match &self.goal {
+            AskedGoal::Holds(goal) => goal.eval(&value).ok(),
+            AskedGoal::Equal(a, b) => a.eval(&value).ok().zip(b.eval(&value).ok()).map(|(a, b)| a == b),
+            AskedGoal::Satisfiable => Some(false),
+        };
+        (self.conds.iter().all(|fact| fact.eval(&value) == Ok(true)), claim)
+    }
 }
 
 impl Question {
@@ -118,37 +129,44 @@ impl Question {
 
     /// Whether the prover's counterexample is one: every fact that shares a name with it holds, and the goal does not.
     pub fn refuted_by(&self, asked: &Asked, counterexample: &Counterexample) -> Result<(), String> {
-        let value = |name: &String| counterexample.0.get(&Name::new(name)).copied();
-        // A name without a value either cancels or has nothing to do with the goal.
-        let values: Vec<i64> = self.names.iter().map(|name| value(name).unwrap_or(0)).collect();
-        let mut of_goal = BTreeSet::new();
-        match &asked.goal {
-            AskedGoal::Holds(goal) => goal.collect_names(&mut of_goal),
-            AskedGoal::Equal(a, b) => {
-                if let Ok(difference) = a.sub(b) {
-                    difference.collect_names(&mut of_goal);
-                }
-            }
+        let goal = match &asked.goal {
+            AskedGoal::Holds(goal) => goal.clone(),
+            AskedGoal::Equal(a, b) => Cond::eq(a, b).map_err(|error| error.to_string())?,
             AskedGoal::Satisfiable => return Ok(()),
-        }
-        let has_value = |name: &Name| counterexample.0.contains_key(name);
-        if let Some(name) = of_goal.iter().find(|name| !has_value(name)) {
-            return Err(format!("`{name}` has no value in the counterexample {counterexample}"));
-        }
-        if self.claim().eval(&values) != Some(false) {
-            return Err(format!("the goal holds at the counterexample {counterexample}"));
-        }
-        for (fact, cond) in self.facts.iter().zip(&asked.conds) {
+        };
+        let value = |name: Name| counterexample.0.get(&name).copied();
+        // The names of a condition that have a value, and one that has none.
+        let names = |cond: &Cond| {
             let mut names = BTreeSet::new();
             cond.collect_names(&mut names);
-            // `false`, and what has nothing to do with the goal, is for `satisfiable` to find.
-            if names.is_empty() || !names.iter().any(has_value) {
-                continue;
+            let without = names.iter().copied().find(|name| value(*name).is_none());
+            (names.iter().filter(|name| value(**name).is_some()).count(), without)
+        };
+        // A name without a value either cancels or has nothing to do with the goal.
+        let values: Vec<i64> = self.names.iter().map(|name| value(Name::new(name)).unwrap_or(0)).collect();
+        if let (_, Some(name)) = names(&goal) {
+            return Err(format!("`{name}` has no value in the counterexample {counterexample}"));
+        }
+        if self.claim().eval(&values) != Some(false) || goal.eval(&value) != Ok(false) {
+            return Err(format!("the goal holds at the counterexample {counterexample}"));
+        }
+        // Where the goal has no names there is nothing to show, if only the facts hold somewhere.
+        if counterexample.0.is_empty() && matches!(asked.facts.satisfiable(), Verdict::No(_)) {
+            return Err("the goal follows from facts that nothing satisfies".into());
+        }
+        for (fact, cond) in self.facts.iter().zip(&asked.conds) {
+            let conjuncts = if let Cond::And(all) = cond { all.as_slice() } else { std::slice::from_ref(cond) };
+            for conjunct in conjuncts {
+                let (with, without) = names(conjunct);
+                match without {
+                    // What has nothing to do with the goal is for `satisfiable` to look at.
+                    Some(_) if with == 0 => continue,
+                    Some(name) => return Err(format!("`{name}` has no value in the counterexample {counterexample}")),
+                    None if conjunct.eval(&value) == Ok(true) => {}
+                    None => return Err(format!("{conjunct} does not hold at the counterexample {counterexample}")),
+                }
             }
-            if let Some(name) = names.iter().find(|name| !has_value(name)) {
-                return Err(format!("`{name}` has no value in the counterexample {counterexample}"));
-            }
-            if fact.eval(&values) != Some(true) {
+            if names(cond).1.is_none() && fact.eval(&values) != Some(true) {
                 let fact = fact.text(&self.names);
                 return Err(format!("the fact {fact} does not hold at the counterexample {counterexample}"));
             }
