@@ -32,6 +32,11 @@ fn a_yes_is_not_contradicted_and_a_no_is_shown() {
 }
 
 #[test]
+fn products_of_names_are_answered_rightly_if_at_all() {
+    report(&failures(0, cases(), |seed| check(&generate::with_products(seed))), cases());
+}
+
+#[test]
 fn satisfiable_facts_are_not_called_unsatisfiable() {
     let ask = |seed| check(&Question { goal: Goal::Satisfiable, ..generate::question(seed) });
     report(&failures(0, cases(), ask), cases());

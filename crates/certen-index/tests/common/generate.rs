@@ -38,6 +38,27 @@ pub fn question(seed: u64) -> Question {
     question
 }
 
+/// The question of a seed with a name replaced by a product of two names in some of its conditions, or in all. Whether
+/// such a question has an answer at all is not for a prover to promise: only that its answer is right.
+pub fn with_products(seed: u64) -> Question {
+    let Question { names, mut facts, goal } = question(seed);
+    let rng = &mut Rng::new(!seed);
+    let replaced = rng.below(names.len());
+    let by = Expr::Name(rng.below(names.len())) * Expr::Name(rng.below(names.len()));
+    let share = *rng.pick(&[50, 100]);
+    for fact in &mut facts {
+        if rng.percent(share) {
+            *fact = fact.replaced(replaced, &by);
+        }
+    }
+    let goal = match goal {
+        Goal::Holds(goal) => Goal::Holds(goal.replaced(replaced, &by)),
+        Goal::Equal(a, b) => Goal::Equal(a.replaced(replaced, &by), b.replaced(replaced, &by)),
+        Goal::Satisfiable => Goal::Satisfiable,
+    };
+    Question { names, facts, goal }
+}
+
 fn named(count: usize) -> Vec<String> {
     NAMES[NAMES.len() - count..].iter().map(|name| (*name).into()).collect()
 }

@@ -141,6 +141,23 @@ impl Expr {
         })
     }
 
+    /// The expression with a name replaced.
+    pub fn replaced(&self, name: usize, by: &Expr) -> Expr {
+        let part = |e: &Expr| e.replaced(name, by);
+        match self {
+            Expr::Name(at) if *at == name => by.clone(),
+            Expr::Int(_) | Expr::Name(_) => self.clone(),
+            Expr::Add(a, b) => part(a) + part(b),
+            Expr::Sub(a, b) => part(a) - part(b),
+            Expr::Mul(a, b) => part(a) * part(b),
+            Expr::FloorDiv(a, k) => part(a).floor_div(*k),
+            Expr::CeilDiv(a, k) => part(a).ceil_div(*k),
+            Expr::Mod(a, k) => part(a).modulo(*k),
+            Expr::Min(a, b) => part(a).min(part(b)),
+            Expr::Max(a, b) => part(a).max(part(b)),
+        }
+    }
+
     /// Whether names are multiplied.
     pub fn has_product(&self) -> bool {
         let is_product = matches!(self, Expr::Mul(a, b) if a.last_name().is_some() && b.last_name().is_some());
@@ -241,6 +258,17 @@ impl Formula {
             Formula::And(all) => all.iter().try_fold(true, |held, one| Some(held && one.eval(values)?)),
             Formula::Or(any) => any.iter().try_fold(false, |held, one| Some(held || one.eval(values)?)),
             Formula::Not(one) => one.eval(values).map(|held| !held),
+        }
+    }
+
+    /// The condition with a name replaced.
+    pub fn replaced(&self, name: usize, by: &Expr) -> Formula {
+        let each = |list: &[Formula]| list.iter().map(|one| one.replaced(name, by)).collect();
+        match self {
+            Formula::Compare(op, a, b) => a.replaced(name, by).is(*op, b.replaced(name, by)),
+            Formula::And(all) => Formula::And(each(all)),
+            Formula::Or(any) => Formula::Or(each(any)),
+            Formula::Not(one) => one.replaced(name, by).not(),
         }
     }
 
