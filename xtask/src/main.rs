@@ -1,11 +1,13 @@
 //! The project's own commands, run as `cargo xtask COMMAND`:
 //!
-//! - `test` runs all tests; `test --slow` runs the named slow set too, with 10,000 generated programs per property;
+//! - `test` runs all tests; `test --slow` runs the named slow set too, with 10,000 generated programs per property and
+//!   100,000 questions to the prover, which z3 is asked too;
 //! - `bless` rewrites what tests expect to what they now get: read the diff before committing it;
 //! - `ci` does what has to pass before a change lands: tests, format, lints, documentation.
 
 use std::env;
-use std::process::{Command, ExitCode};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
 
 const USAGE: &str = "usage: cargo xtask (test [--slow] [FILTER] | bless | ci)";
 
@@ -33,8 +35,27 @@ fn test(filter: &[&str]) -> bool {
 
 /// The slow set: generated programs in the thousands, and tests too slow for every day.
 fn slow() -> bool {
-    let more = [("CERTEN_CASES", "10000")];
-    cargo(&["test", "--release", "-p", "certen-testgen", "-p", "certen-cli", "--", "--include-ignored"], &more)
+    let programs = [("CERTEN_CASES", "10000")];
+    let Some(python) = python_with_z3() else { return false };
+    let questions = [("CERTEN_CASES", "100000"), ("CERTEN_Z3_PYTHON", &python)];
+    cargo(&["test", "--release", "-p", "certen-testgen", "-p", "certen-cli", "--", "--include-ignored"], &programs)
+        && cargo(&["test", "--release", "-p", "certen-index", "--", "--include-ignored", "--nocapture"], &questions)
+}
+
+/// A Python that has z3, in an environment of its own under `target`, made once.
+fn python_with_z3() -> Option<String> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
+    let target =
+        env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), |given| workspace.join(given));
+    let place = target.join("z3").display().to_string();
+    let python = format!("{place}/bin/python");
+    let has_z3 = || Command::new(&python).args(["-c", "import z3"]).stderr(Stdio::null()).status();
+    if has_z3().is_ok_and(|status| status.success()) {
+        return Some(python);
+    }
+    let made =
+        run("python3", &["-m", "venv", &place], &[]) && run(&python, &["-m", "pip", "install", "z3-solver"], &[]);
+    made.then_some(python)
 }
 
 /// Rewrites expectations: headers of programs, snapshots, generated documentation.
@@ -52,12 +73,16 @@ fn ci() -> bool {
 }
 
 fn cargo(args: &[&str], environment: &[(&str, &str)]) -> bool {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    println!("$ cargo {}", args.join(" "));
-    match Command::new(cargo).args(args).envs(environment.iter().copied()).status() {
+    run(&env::var("CARGO").unwrap_or_else(|_| "cargo".into()), args, environment)
+}
+
+fn run(program: &str, args: &[&str], environment: &[(&str, &str)]) -> bool {
+    let name = Path::new(program).file_name().unwrap_or_default().display();
+    println!("$ {name} {}", args.join(" "));
+    match Command::new(program).args(args).envs(environment.iter().copied()).status() {
         Ok(status) => status.success(),
         Err(error) => {
-            eprintln!("cannot run cargo: {error}");
+            eprintln!("cannot run {name}: {error}");
             false
         }
     }
