@@ -65,7 +65,7 @@ pub(crate) type Mono = SmallVec<[Atom; 1]>;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Atom {
     Var(Name),
-    /// `floor_div(e, k)` with k > 1; e has no constant factor of k to pull out.
+    /// `floor_div(e, k)` with k > 1, no multiple of k in e, and no factor common to k and all coefficients of e.
     FloorDiv(Box<Ix>, i64),
     /// At least two different, sorted.
     Min(Box<[Ix]>),
@@ -157,8 +157,12 @@ impl Ix {
     pub(crate) fn divided(&self, constant: impl Fn(i64, i64) -> Option<i64>) -> Option<Ix> {
         let common = self.terms.iter().fold(0u64, |common, (_, c)| gcd(common, c.unsigned_abs()));
         let Some(common) = i64::try_from(common).ok().filter(|&common| common > 1) else { return Some(self.clone()) };
-        let terms = self.terms.iter().map(|(mono, c)| (mono.clone(), c / common)).collect();
-        Some(Ix { constant: constant(self.constant, common)?, terms })
+        Some(self.divided_by(common, constant(self.constant, common)?))
+    }
+
+    /// The terms divided by a common factor, with a new constant.
+    fn divided_by(&self, common: i64, constant: i64) -> Ix {
+        Ix { constant, terms: self.terms.iter().map(|(mono, c)| (mono.clone(), c / common)).collect() }
     }
 
     /// `self * other`, multiplied out.
@@ -198,6 +202,10 @@ impl Ix {
         if inside.terms.is_empty() {
             return Ok(outside);
         }
+        // floor_div(6*n + 5, 4) is floor_div(3*n + 2, 2).
+        let common =
+            inside.terms.iter().fold(divisor.unsigned_abs(), |common, (_, c)| gcd(common, c.unsigned_abs())) as i64;
+        let (inside, divisor) = (inside.divided_by(common, inside.constant.div_euclid(common)), divisor / common);
         outside.add(&Ix::checked_atom(Atom::FloorDiv(Box::new(inside), divisor))?)
     }
 

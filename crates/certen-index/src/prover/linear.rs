@@ -57,8 +57,10 @@ impl Prover<'_> {
                 Ok(equality) => equality,
             };
             if let Some((low, high)) = equality {
-                let Some(gone) = self.substitute(&mut rows, low, high) else { return Outcome::Unknown };
-                eliminated.push(gone);
+                match self.substitute(&mut rows, low, high) {
+                    Some(gone) => eliminated.extend(gone),
+                    None => return Outcome::Unknown,
+                }
                 continue;
             }
             let Some(choice) = self.choose(&rows) else { return self.model(Model::default(), &eliminated) };
@@ -146,12 +148,12 @@ impl Prover<'_> {
     /// replaced everywhere. Without one, the equality `k·(x + …) + e == 0`, k being the smallest coefficient, says that k
     /// divides e: with the quotient t of e, `x + … + t == 0` can be solved for x, which leaves `e == k·t`, where
     /// coefficients are smaller. Nothing if a number does not fit.
-    fn substitute(&mut self, rows: &mut Vec<RowId>, low: RowId, high: RowId) -> Option<Eliminated> {
+    fn substitute(&mut self, rows: &mut Vec<RowId>, low: RowId, high: RowId) -> Option<Option<Eliminated>> {
         let equal = self.log.row(low).clone();
         let count = |column: Column| rows.iter().filter(|row| self.log.row(**row).coefficient(column) != 0).count();
         let unit = equal.terms.iter().filter(|(_, c)| c.abs() == 1).min_by_key(|(column, _)| count(*column));
         if let Some(&(column, _)) = unit {
-            return self.replace(rows, column, low, high);
+            return self.replace(rows, column, low, high).map(Some);
         }
         let &(column, k) = equal.terms.iter().min_by_key(|(_, c)| c.abs())?;
         let k = k.checked_abs()?;
@@ -162,7 +164,12 @@ impl Prover<'_> {
         let (below, above) = self.quotient(&self.log.expression(&rest)?, k)?;
         rows.extend([below, above]);
         let (high, low) = (self.log.sum(&[(1, below), (1, high)])?, self.log.sum(&[(1, above), (1, low)])?);
-        self.replace(rows, column, low, high)
+        if self.log.row(low).coefficient(column).abs() == 1 {
+            return self.replace(rows, column, low, high).map(Some);
+        }
+        // The quotient was an unknown already, this very one: the new equality is news nevertheless.
+        rows.extend([low, high]);
+        Some(None)
     }
 
     /// Replaces a column that has coefficient 1 or -1 in `low == 0` in all other rows.
