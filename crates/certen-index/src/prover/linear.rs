@@ -3,20 +3,24 @@
 //! Pugh's Omega test. Equalities are solved exactly, by substitution where a coefficient is one and else by a new
 //! quotient. Inequalities are eliminated column by column (Fourier and Motzkin), every new row being tightened to the
 //! integers; where all coefficients on one side are one the elimination is exact. Where it is not, the rest is solved
-//! first: without a solution there is none; with one that leaves no integer for the column, the rows are split at the
-//! lower bound that is in the way, off which one value at a time is peeled. The "dark shadow" argument of the Omega test
-//! says that this ends.
+//! first: without a solution there is none; with one that leaves no integer for the column, there are cases: a few by
+//! branch and bound, then by peeling one value at a time off the lower bound that is in the way. The "dark shadow"
+//! argument of the Omega test says that this ends.
 //!
 //! Guarantees: a refutation is a sequence of logged sums and case splits, a model satisfies every row. The number of
 //! steps is limited.
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use smallvec::smallvec;
 
 use super::row::{Closed, Coefficients, Column, Row, RowId};
 use super::{Outcome, Prover};
 use crate::witness::{Reason, Split};
 use crate::{Cond, Ix};
+
+/// Cases by which a column is above or below a number, inside each other, before bounds are peeled.
+const MAX_BRANCHES: usize = 12;
 
 /// Values of columns; those that are not there can have any value.
 pub(super) type Model = FxHashMap<Column, i64>;
@@ -92,7 +96,7 @@ impl Prover<'_> {
                     model.insert(column, nearest_zero(low, high));
                     return self.model(model, &eliminated);
                 }
-                Some((low, _)) => self.peel(&rows, column, &lower, low, &model),
+                Some((low, _)) => self.gap(&rows, column, &lower, low, &model),
                 None => Outcome::Unknown,
             };
             return match found {
@@ -232,17 +236,24 @@ impl Prover<'_> {
         Some(Choice { column: *column, lower: side(1), upper: side(-1), exact: is_exact(count) })
     }
 
-    /// No integer lies between the rows of a column, though a number does: some lower bound `e >= 0` with a coefficient
-    /// above one is in the way. Either e is zero, which is an equality, or it is at least one.
-    fn peel(&mut self, rows: &[RowId], column: Column, lower: &[RowId], low: i64, model: &Model) -> Outcome {
-        let in_the_way = lower.iter().copied().find(|row| {
-            let row = self.log.row(*row);
-            row.coefficient(column) > 1 && bound(row, column, model) == Some(low)
-        });
-        let Some(split) = in_the_way.and_then(|row| self.log.row(row).clone().plus(-1)) else {
-            return Outcome::Unknown;
+    /// No integer lies between the rows of a column, though a number does. Where bounds are near, it is soon settled
+    /// whether the column is above or below that number (branch and bound); after a few such cases, a lower bound `e >= 0`
+    /// with a coefficient above one that is in the way is either zero, which is an equality, or at least one.
+    fn gap(&mut self, rows: &[RowId], column: Column, lower: &[RowId], low: i64, model: &Model) -> Outcome {
+        let split = if self.branches < MAX_BRANCHES {
+            low.checked_neg().map(|constant| Row { terms: smallvec![(column, 1)], constant })
+        } else {
+            let in_the_way = lower.iter().copied().find(|row| {
+                let row = self.log.row(*row);
+                row.coefficient(column) > 1 && bound(row, column, model) == Some(low)
+            });
+            in_the_way.and_then(|row| self.log.row(row).clone().plus(-1))
         };
-        self.sign_cases(&split, |prover, row| prover.linear(rows.iter().copied().chain([row]).collect()))
+        let Some(split) = split else { return Outcome::Unknown };
+        self.branches += 1;
+        let outcome = self.sign_cases(&split, |prover, row| prover.linear(rows.iter().copied().chain([row]).collect()));
+        self.branches -= 1;
+        outcome
     }
 
     /// Solves the cases `e >= 0` and `e < 0`; `solve` gets the row that says so.

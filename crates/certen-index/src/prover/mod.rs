@@ -60,7 +60,10 @@ struct Prover<'a> {
     assumed: Vec<Cond>,
     log: Log,
     steps: usize,
+    /// Cases that are open.
     cases: usize,
+    /// Those among them that are about a gap between integers.
+    branches: usize,
 }
 
 /// A case: what is known in it.
@@ -79,7 +82,7 @@ struct Scope {
 
 /// Whether all of the facts at `related`, and the opposite of the goal, can hold.
 pub(crate) fn satisfy(facts: &[Cond], related: &[usize], opposite: &Cond) -> Answer {
-    let mut prover = Prover { facts, assumed: Vec::new(), log: Log::default(), steps: STEPS, cases: 0 };
+    let mut prover = Prover { facts, assumed: Vec::new(), log: Log::default(), steps: STEPS, cases: 0, branches: 0 };
     prover.assume(opposite);
     let mut hypotheses: Vec<usize> = (facts.len()..facts.len() + prover.assumed.len()).collect();
     hypotheses.extend(related);
