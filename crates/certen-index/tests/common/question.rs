@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use certen_index::{Cond, Counterexample, Facts, Ix, Verdict, parse_cond, parse_ix};
 use certen_syntax::{Cursor, Diagnostic, Diagnostics, Name, Sources, lex};
 
+use super::rng::Rng;
 use super::tree::{Expr, Formula};
 
 /// What is asked of some facts.
@@ -218,7 +219,43 @@ impl Question {
     /// Integers that satisfy the facts and violate the claim, if brute force finds any.
     pub fn contradiction(&self) -> Option<Vec<i64>> {
         let claim = self.claim();
-        self.find(self.searched(), &mut |values| claim.eval(values) == Some(false))
+        let near = self.find(self.searched(), &mut |values| claim.eval(values) == Some(false));
+        near.or_else(|| self.far_contradiction(&claim))
+    }
+
+    /// Likewise beyond the box: values chosen one name after the other, mostly where a comparison turns.
+    fn far_contradiction(&self, claim: &Formula) -> Option<Vec<i64>> {
+        let mut turns: Vec<Vec<(&Expr, &Expr)>> = vec![Vec::new(); self.names.len()];
+        for (a, b) in self.facts.iter().chain([claim]).flat_map(Formula::comparisons) {
+            if let Some(at) = a.last_name().max(b.last_name()) {
+                turns[at].push((a, b));
+            }
+        }
+        let rng = &mut Rng::new(self.names.len() as u64);
+        'descents: for _ in 0..DESCENTS {
+            let mut values: Vec<i64> = Vec::new();
+            for of_name in &turns {
+                let mut candidates = vec![0, 1, rng.between(-20, 20), *rng.pick(&[15, 16, 17, 63, 64, 65, 999, -64])];
+                candidates.extend(of_name.iter().filter_map(|(a, b)| turn(a, b, &values)).flat_map(|x| x - 2..=x + 2));
+                rng.shuffle(&mut candidates);
+                let level = values.len() + 1;
+                let decided = |fact: &&Formula| fact.last_name().is_some_and(|at| at + 1 == level);
+                let facts: Vec<&Formula> = self.facts.iter().filter(decided).collect();
+                let fits = candidates.into_iter().find(|&candidate| {
+                    values.push(candidate);
+                    let holds = facts.iter().all(|fact| fact.eval(&values) == Some(true));
+                    values.pop();
+                    holds
+                });
+                let Some(value) = fits else { continue 'descents };
+                values.push(value);
+            }
+            let facts_hold = self.facts.iter().all(|fact| fact.eval(&values) == Some(true));
+            if facts_hold && claim.eval(&values) == Some(false) {
+                return Some(values);
+            }
+        }
+        None
     }
 
     /// The question as SMT-LIB 2: unsatisfiable if and only if the claim follows.
@@ -228,4 +265,26 @@ impl Question {
         self.facts.iter().for_each(|fact| text += &format!("(assert {})\n", fact.smt(&self.names)));
         text + &format!("(assert (not {}))\n(check-sat)\n", self.claim().smt(&self.names))
     }
+}
+
+/// How many times values beyond the box are tried.
+const DESCENTS: usize = 150;
+
+/// About where `a - b` changes its sign as the last name grows, the names before it having these values: Newton's method
+/// with a step that is longer than most divisors.
+fn turn(a: &Expr, b: &Expr, before: &[i64]) -> Option<i64> {
+    const STEP: i64 = 64;
+    let mut values = before.to_vec();
+    values.push(0);
+    let mut difference = |x: i64| {
+        *values.last_mut()? = x;
+        a.eval(&values)?.checked_sub(b.eval(&values)?)
+    };
+    let mut x = 0i64;
+    for _ in 0..3 {
+        let here = difference(x)?;
+        let slope = difference(x.checked_add(STEP)?)?.checked_sub(here)?;
+        x = x.checked_sub(here.checked_mul(STEP)?.checked_div_euclid(slope)?)?;
+    }
+    (x.abs() < i64::from(i32::MAX)).then_some(x)
 }

@@ -261,6 +261,15 @@ impl Formula {
         }
     }
 
+    /// What is compared, in order.
+    pub fn comparisons(&self) -> Vec<(&Expr, &Expr)> {
+        match self {
+            Formula::Compare(_, a, b) => vec![(a, b)],
+            Formula::And(list) | Formula::Or(list) => list.iter().flat_map(Formula::comparisons).collect(),
+            Formula::Not(one) => one.comparisons(),
+        }
+    }
+
     /// The condition with a name replaced.
     pub fn replaced(&self, name: usize, by: &Expr) -> Formula {
         let each = |list: &[Formula]| list.iter().map(|one| one.replaced(name, by)).collect();
