@@ -4,6 +4,9 @@
 //! step that is not used, none twice, multipliers without a common factor. So a witness that was tampered with is
 //! rejected even where some other proof would have been accepted.
 
+use std::collections::BTreeMap;
+
+use crate::ix::Mono;
 use crate::witness::{Derivation, End, Extreme, Reason, Split, Step, Witness};
 use crate::{Cond, Ix, IxError};
 
@@ -145,18 +148,31 @@ impl Checker<'_> {
     }
 
     fn sum(&mut self, parts: &[(i64, usize)]) -> Result<Ix, Rejected> {
-        let common = parts.iter().fold(0, |common, (times, _)| gcd(common, *times));
+        let common = parts.iter().fold(0, |common, (times, _)| gcd(common, (*times).into()));
         if common != 1 || parts.iter().any(|(times, _)| *times < 1) {
             return Err(Rejected("the multipliers are not positive and without a common factor"));
         }
         if !parts.is_sorted_by(|a, b| a.1 < b.1) {
             return Err(Rejected("the rows of a sum are not in order"));
         }
-        let mut sum = Ix::from(0);
+        // What is divided in the end may be large before.
+        let (mut constant, mut sum) = (0i128, BTreeMap::<Mono, i128>::new());
         for (times, row) in parts {
-            sum = sum.add(&self.row(*row)?.scale(*times)?)?;
+            let (times, row) = (i128::from(*times), self.row(*row)?);
+            // The product of two 64-bit numbers fits; their sum may not.
+            constant = constant.checked_add(times * i128::from(row.constant_part())).ok_or(IxError::Overflow)?;
+            for (mono, c) in row.terms() {
+                let total = sum.entry(mono.clone()).or_default();
+                *total = total.checked_add(times * i128::from(*c)).ok_or(IxError::Overflow)?;
+            }
         }
-        Ok(tightened(sum))
+        let common = sum.values().fold(0, |common, c| gcd(common, *c)).max(1);
+        let fits = |number: i128| i64::try_from(number).map_err(|_| Rejected::from(IxError::Overflow));
+        let mut row = Ix::from(fits(constant.div_euclid(common))?);
+        for (mono, c) in sum.iter().filter(|(_, c)| **c != 0) {
+            row = row.add(&Ix::monomial(mono, fits(c / common)?))?;
+        }
+        Ok(row)
     }
 
     /// Conditions of which one holds.
@@ -190,6 +206,6 @@ fn tightened(row: Ix) -> Ix {
     row.divided(|constant, common| Some(constant.div_euclid(common))).unwrap_or(row)
 }
 
-fn gcd(a: i64, b: i64) -> i64 {
+fn gcd(a: i128, b: i128) -> i128 {
     if b == 0 { a.abs() } else { gcd(b, a % b) }
 }

@@ -22,6 +22,9 @@ use crate::{Cond, Ix};
 /// Cases by which a column is above or below a number, inside each other, before bounds are peeled.
 const MAX_BRANCHES: usize = 12;
 
+/// Columns with more values are not enumerated.
+const MAX_WIDTH: i64 = 64;
+
 /// Values of columns; those that are not there can have any value.
 pub(super) type Model = FxHashMap<Column, i64>;
 
@@ -50,7 +53,8 @@ struct Choice {
 
 impl Prover<'_> {
     /// Refutes rows, or finds a model of them.
-    pub(super) fn linear(&mut self, mut rows: Vec<RowId>) -> Outcome {
+    pub(super) fn linear(&mut self, given: Vec<RowId>) -> Outcome {
+        let mut rows = given.clone();
         let mut eliminated = Vec::new();
         loop {
             if !self.spend(rows.len()) {
@@ -63,13 +67,13 @@ impl Prover<'_> {
             if let Some((low, high)) = equality {
                 match self.substitute(&mut rows, low, high) {
                     Some(gone) => eliminated.extend(gone),
-                    None => return Outcome::Unknown,
+                    None => return self.enumerate(&given),
                 }
                 continue;
             }
             let Some(choice) = self.choose(&rows) else { return self.model(Model::default(), &eliminated) };
             let Choice { column, lower, upper, exact } = choice;
-            let mut rest = rows.clone();
+            let (mut rest, mut misfit) = (rows.clone(), false);
             rest.retain(|row| self.log.row(*row).coefficient(column) == 0);
             for &low in &lower {
                 for &high in &upper {
@@ -77,9 +81,14 @@ impl Prover<'_> {
                     if !self.spend(1) {
                         return Outcome::Unknown;
                     }
-                    // A row that does not fit is left out: a model then has to be checked, as it always is.
-                    rest.extend(self.log.sum(&[(a, low), (b, high)]));
+                    let sum = self.log.sum(&[(a, low), (b, high)]);
+                    misfit |= sum.is_none();
+                    rest.extend(sum);
                 }
+            }
+            // A row that does not fit is left out: a model then may be none, which is found out later.
+            if misfit && let outcome @ (Outcome::Refuted(_) | Outcome::Model(_)) = self.enumerate(&given) {
+                return outcome;
             }
             if exact {
                 eliminated.push(Eliminated::Between(column, lower.into_iter().chain(upper).collect()));
@@ -130,7 +139,7 @@ impl Prover<'_> {
             }
         }
         rows.clear();
-        let mut equality: Option<(bool, RowId, RowId)> = None;
+        let mut equality: Option<(usize, RowId, RowId)> = None;
         for (key, sides) in &table {
             if let (Some(low), Some(high)) = (sides.low, sides.high) {
                 let width = self.log.row(low).constant.saturating_add(self.log.row(high).constant);
@@ -138,9 +147,11 @@ impl Prover<'_> {
                     // Saturation keeps the sign; the sum itself fits or is refused.
                     return Err(self.log.sum(&[(1, low), (1, high)]).unwrap_or(low));
                 }
+                // Short ones first: they keep numbers small.
                 let solvable = key.iter().any(|(_, c)| c.abs() == 1);
-                if width == 0 && equality.is_none_or(|(found, ..)| solvable && !found) {
-                    equality = Some((solvable, low, high));
+                let effort = if solvable { key.len() } else { usize::MAX };
+                if width == 0 && equality.is_none_or(|(least, ..)| effort < least) {
+                    equality = Some((effort, low, high));
                 }
             }
             rows.extend(sides.low.into_iter().chain(sides.high));
@@ -161,10 +172,12 @@ impl Prover<'_> {
         }
         let &(column, k) = equal.terms.iter().min_by_key(|(_, c)| c.abs())?;
         let k = k.checked_abs()?;
-        let rest = Row {
-            terms: equal.terms.iter().map(|(column, c)| (*column, c.rem_euclid(k))).filter(|(_, c)| *c != 0).collect(),
-            constant: equal.constant.rem_euclid(k),
-        };
+        // The remainder nearest to zero: then coefficients are halved.
+        let remainder = |c: i64| c.checked_add(k / 2).map(|shifted| shifted.rem_euclid(k) - k / 2);
+        let remainders = equal.terms.iter().map(|(column, c)| Some((*column, remainder(*c)?)));
+        let terms: Coefficients = remainders.collect::<Option<_>>()?;
+        let rest =
+            Row { terms: terms.into_iter().filter(|(_, c)| *c != 0).collect(), constant: remainder(equal.constant)? };
         let (below, above) = self.quotient(&self.log.expression(&rest)?, k)?;
         rows.extend([below, above]);
         let (high, low) = (self.log.sum(&[(1, below), (1, high)])?, self.log.sum(&[(1, above), (1, low)])?);
@@ -191,6 +204,29 @@ impl Prover<'_> {
         }
         *rows = replaced;
         Some(Eliminated::Equal(column, low))
+    }
+
+    /// Where numbers do not fit, the column with the fewest values, if it has few, is halved until they do.
+    fn enumerate(&mut self, rows: &[RowId]) -> Outcome {
+        let mut bounds: IndexMap<Column, (Option<i64>, Option<i64>), FxBuildHasher> = IndexMap::default();
+        for &id in rows {
+            let row = self.log.row(id);
+            if let [(column, 1 | -1)] = row.terms.as_slice() {
+                let (low, high) = bounds.entry(*column).or_default();
+                let value = bound(row, *column, &Model::default());
+                if row.terms[0].1 > 0 { *low = value.max(*low) } else { *high = value }
+            }
+        }
+        let width =
+            |(low, high): &(Option<i64>, Option<i64>)| high.zip(*low).and_then(|(high, low)| high.checked_sub(low));
+        let narrow = bounds.iter().filter_map(|(column, sides)| Some((width(sides)?, *column, sides.0?)));
+        match narrow.filter(|(width, ..)| (1..=MAX_WIDTH).contains(width)).min() {
+            Some((width, column, low)) => {
+                let split = Row { terms: smallvec![(column, 1)], constant: -(low + (width + 1) / 2) };
+                self.sign_cases(&split, |prover, row| prover.linear(rows.iter().copied().chain([row]).collect()))
+            }
+            None => Outcome::Unknown,
+        }
     }
 
     /// The two rows about `floor_div(e, k)`.

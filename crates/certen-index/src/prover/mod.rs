@@ -23,7 +23,7 @@ use crate::witness::{Extreme, Reason, Split, Witness};
 use crate::{Cond, Ix};
 use linear::Model;
 use products::Progress;
-use row::{Branch, Closed, Column, Log, RowId};
+use row::{Branch, Closed, Column, Log, Row, RowId};
 
 /// How many steps an answer may take. A step is a sum of two rows or a look at one.
 const STEPS: usize = 60_000;
@@ -200,7 +200,7 @@ impl Prover<'_> {
                 if matches!(hypothesis, Cond::Ge(_) | Cond::Eq(_)) {
                     unsaid.push(at);
                 } else if unsaid.is_empty() {
-                    return self.either_cases(at, &scope, hypotheses);
+                    return self.either_cases(at, &scope, hypotheses, &model);
                 }
                 if unsaid.len() == EAGER {
                     break;
@@ -213,7 +213,7 @@ impl Prover<'_> {
                 // The opposite of an equality is two cases, in each of which products have more to say.
                 let is_open = |at: &usize| *at >= self.facts.len() && !scope.used.contains(at);
                 if let Some(open) = hypotheses.iter().copied().find(is_open) {
-                    return self.either_cases(open, &scope, hypotheses);
+                    return self.either_cases(open, &scope, hypotheses, &model);
                 }
                 self.steps = self.steps.min(PRODUCT_STEPS);
                 match self.multiply(&mut scope) {
@@ -267,11 +267,44 @@ impl Prover<'_> {
         }
     }
 
-    fn either_cases(&mut self, at: usize, scope: &Scope, hypotheses: &[usize]) -> Outcome {
+    fn either_cases(&mut self, at: usize, scope: &Scope, hypotheses: &[usize], model: &Model) -> Outcome {
         let Cond::Or(any) = self.hypothesis(at).clone() else { return Outcome::Unknown };
         let mut scope = scope.clone();
+        let hull = self.hull(&any, model);
         scope.used.insert(at);
+        if let Some(row) = hull {
+            // Outside of all alternatives there is none, which leaves one case instead of many.
+            return self.sign_cases(&row, |prover, id| {
+                let mut scope = scope.clone();
+                scope.rows.push(id);
+                if *prover.log.row(id) != row {
+                    return prover.cases(Split::Either(at), &any, &scope, hypotheses);
+                }
+                scope.used.remove(&at);
+                prover.solve(scope, hypotheses)
+            });
+        }
         self.cases(Split::Either(at), &any, &scope, hypotheses)
+    }
+
+    /// Where all alternatives are equalities about one expression, `e == 1 || e == 4`, and the model's e is outside of
+    /// them: the row `e - 1`, or `4 - e`, that is at least zero in each.
+    fn hull(&mut self, any: &[Cond], model: &Model) -> Option<Row> {
+        let mut rows = Vec::with_capacity(any.len());
+        for cond in any {
+            let Cond::Eq(e) = cond else { return None };
+            rows.push(self.log.linear(e));
+        }
+        let terms = rows.first()?.terms.clone();
+        if rows.iter().any(|row| row.terms != terms) {
+            return None;
+        }
+        let value = |column: Column| model.get(&column).copied().unwrap_or(0);
+        let most = rows.iter().map(|row| row.constant).max()?;
+        let low = Row { terms: terms.clone(), constant: most };
+        let least = rows.iter().map(|row| row.constant).min()?;
+        let high = Row { terms, constant: least }.negated()?;
+        [low, high].into_iter().find(|row| row.eval(value).is_some_and(|value| value < 0))
     }
 
     /// Refutes every alternative, or satisfies one.
