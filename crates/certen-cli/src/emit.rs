@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use certen::road::dialects::teil::Typed;
+use certen::road::dialects::algebra::Typed;
 use certen::road::runtime::write_text;
 use certen::road::syntax::{Code, Diagnostic};
 use certen::{Module, Tongue};
@@ -63,7 +63,7 @@ pub fn emit(args: &EmitArgs) -> Outcome {
         Form::Loops => vec![(format!("{name}.loops"), module.loops().map_err(refuse)?.to_string())],
         Form::Core => vec![(format!("{name}.core"), module.core().to_string())],
         Form::Teil | Form::CoreTeil | Form::ThreeAddress => {
-            let Tongue::Teil(typed) = module.tongue() else {
+            let Tongue::Algebra(typed) = module.tongue() else {
                 let error = Diagnostic::error(Code::E0407, None, "only TeIL programs have this form");
                 return Err(report.error(error));
             };

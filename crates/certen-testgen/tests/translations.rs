@@ -4,7 +4,7 @@ mod common;
 
 use certen_core::domain::{Element, Field};
 use certen_core::{Tensor, parse_program};
-use certen_dialects::teil::{Mode, Typed};
+use certen_dialects::algebra::{Notation, Typed};
 use certen_syntax::{Name, Sources};
 use certen_testgen::{Sample, cases};
 use common::{core, evaluate, for_samples, typed};
@@ -40,7 +40,7 @@ fn printing_a_program_and_reading_it_gives_the_same_program() {
         let printed = original.program.to_string();
         let again = typed(&printed);
         assert_eq!(again.program.to_string(), printed);
-        assert_eq!(again.program.mode, original.program.mode);
+        assert_eq!(again.program.notation, original.program.notation);
         assert_eq!(meaning_of_text(&again), meaning_of_text(&original));
     });
 }
@@ -52,10 +52,10 @@ fn full_teil_and_core_teil_agree() {
         let original = typed(&sample.text());
         let expected = outputs(&original, sample);
         let restricted = typed(&original.program.to_core_teil().to_string());
-        assert_eq!(restricted.program.mode, Mode::Core);
+        assert_eq!(restricted.program.notation, Notation::CoreTeil);
         assert_eq!(outputs(&restricted, sample), expected);
         let general = typed(&restricted.program.to_teil().to_string());
-        assert_eq!(general.program.mode, Mode::Full);
+        assert_eq!(general.program.notation, Notation::Teil);
         assert_eq!(outputs(&general, sample), expected);
     });
 }

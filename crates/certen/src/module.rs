@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use certen_codegen::CCode;
 use certen_core::{ElemType, Program};
-use certen_dialects::teil;
+use certen_dialects::{algebra, teil};
 use certen_index::Ix;
 use certen_loops::{LoopProgram, Stmt};
 use certen_runtime::{NativeKernel, RuntimeError, Signature};
@@ -53,8 +53,8 @@ const MAX_NESTS: usize = 10_000;
 /// What a dialect knows of a program beyond its meaning.
 #[derive(Clone, Debug)]
 pub enum Tongue {
-    /// A typed TeIL program.
-    Teil(Box<teil::Typed>),
+    /// A typed program of the tensor algebra, in one of its notations.
+    Algebra(Box<algebra::Typed>),
     /// Nothing: the text was Core.
     Core,
 }
@@ -115,9 +115,9 @@ impl Module {
         let built = match dialect {
             Dialect::Teil => {
                 let program = teil::parse(&sources, file, &mut diagnostics);
-                teil::check(program, &mut diagnostics).and_then(|typed| {
-                    match teil::elaborate(&typed, kernel_name(name), options.elem) {
-                        Ok(core) => Some((Tongue::Teil(Box::new(typed)), core)),
+                algebra::check(program, &mut diagnostics).and_then(|typed| {
+                    match algebra::elaborate(&typed, kernel_name(name), options.elem) {
+                        Ok(core) => Some((Tongue::Algebra(Box::new(typed)), core)),
                         Err(error) => {
                             diagnostics.push(*error);
                             None

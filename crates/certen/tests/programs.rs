@@ -163,7 +163,7 @@ fn signature(program: &Program) -> String {
 
 fn stage(module: &Module, key: &str) -> Result<String, String> {
     let typed = || match module.tongue() {
-        Tongue::Teil(typed) => Ok(typed),
+        Tongue::Algebra(typed) => Ok(typed),
         Tongue::Core => Err(format!("`{key}` of a program that is not TeIL")),
     };
     Ok(match key {

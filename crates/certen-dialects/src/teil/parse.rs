@@ -21,7 +21,7 @@ use certen_core::ReduceOp;
 use certen_index::{Ix, parse_cond, parse_ix, parse_primary};
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Sources, Span, TokenKind, lex};
 
-use super::ast::{Alloc, Expr, ExprId, Marker, Mode, Program, Stmt, Where};
+use crate::algebra::{Arith, Decl, Expr, ExprId, Marker, Notation, Program, Stmt, Where};
 
 /// Words that cannot name a tensor or a size.
 const RESERVED: [&str; 15] = [
@@ -65,6 +65,14 @@ enum Waiting {
     Sized(fn(i64, Ix, ExprId) -> Expr, i64, Ix),
 }
 
+fn transp(i0: i64, i1: i64, e: ExprId) -> Expr {
+    Expr::Transp([(i0, i1)].into(), e)
+}
+
+fn contr(i0: i64, i1: i64, e: ExprId) -> Expr {
+    Expr::Contr([(i0, i1)].into(), e)
+}
+
 impl Parser<'_> {
     fn item(&mut self) -> Parsed<()> {
         let first = self.cursor.peek();
@@ -72,7 +80,7 @@ impl Parser<'_> {
             Some("mode") if self.cursor.taken() == 0 && !self.cursor.peek_at(1).is("=") => {
                 self.cursor.take();
                 self.cursor.expect_word("core")?;
-                self.program.mode = Mode::Core;
+                self.program.notation = Notation::CoreTeil;
                 Ok(())
             }
             Some(word @ ("alloc" | "where")) => {
@@ -133,7 +141,7 @@ impl Parser<'_> {
             }
         }
         self.cursor.expect_punct("]")?;
-        self.program.allocs.push(Alloc { marker, name, name_span, shape });
+        self.program.decls.push(Decl { marker, name, name_span, shape });
         Ok(())
     }
 
@@ -223,15 +231,15 @@ impl Parser<'_> {
     fn operation(&mut self) -> Parsed<Option<Waiting>> {
         let token = self.cursor.peek();
         let Some(word) = token.word().filter(|word| RESERVED.contains(word)) else { return Ok(None) };
-        let core = self.program.mode == Mode::Core;
+        let core = self.program.notation == Notation::CoreTeil;
         if matches!(word, "alloc" | "where") {
             return Err(Box::new(self.cursor.expected("an expression")));
         }
         self.cursor.take();
         let first = |parser: &mut Self| if core { Ok(1) } else { parser.position(word) };
         Ok(Some(match word {
-            "add" => Waiting::Binary(Expr::Add, None),
-            "mul" => Waiting::Binary(Expr::Mul, None),
+            "add" => Waiting::Binary(|a, b| Expr::Elem(Arith::Add, a, b), None),
+            "mul" => Waiting::Binary(|a, b| Expr::Elem(Arith::Mul, a, b), None),
             "prod" => Waiting::Binary(Expr::Prod, None),
             "red" => {
                 let sign = self.cursor.peek();
@@ -250,16 +258,16 @@ impl Parser<'_> {
                 let next = at.checked_add(1).ok_or_else(|| {
                     Diagnostic::error(Code::E0204, token.span, "this position is larger than any rank")
                 })?;
-                Waiting::Pair(Expr::Transp, at, next)
+                Waiting::Pair(transp, at, next)
             }
-            "transp" => Waiting::Pair(Expr::Transp, self.position(word)?, self.position(word)?),
+            "transp" => Waiting::Pair(transp, self.position(word)?, self.position(word)?),
             "diag" if core => Waiting::Pair(Expr::Diag, 1, 2),
             "diag" => Waiting::Pair(Expr::Diag, self.position(word)?, self.position(word)?),
             "contr" if core => {
                 let error = Diagnostic::error(Code::E0103, token.span, "Core-TeIL has no `contr`");
                 return Err(Box::new(error.help("write `red+ (diag e)`, which contracts the first two dimensions")));
             }
-            "contr" => Waiting::Pair(Expr::Contr, self.position(word)?, self.position(word)?),
+            "contr" => Waiting::Pair(contr, self.position(word)?, self.position(word)?),
             "expa" => Waiting::Sized(Expr::Expa, first(self)?, parse_primary(&mut self.cursor)?),
             _ => Waiting::Sized(Expr::Proj, first(self)?, parse_primary(&mut self.cursor)?),
         }))
@@ -282,8 +290,8 @@ impl Parser<'_> {
 
     fn number_as_operand(&self, stack: &[(Waiting, Span)]) -> Diagnostic {
         let error = self.missing_operand(stack);
-        match (self.program.mode, stack.last()) {
-            (Mode::Core, Some((Waiting::Red(..) | Waiting::Pair(..) | Waiting::Sized(..), _))) => {
+        match (self.program.notation, stack.last()) {
+            (Notation::CoreTeil, Some((Waiting::Red(..) | Waiting::Pair(..) | Waiting::Sized(..), _))) => {
                 error.note("in Core-TeIL operations work on the first dimension and take no position")
             }
             _ => error.note("TeIL has no number literals: pass a constant as an input of type []"),

@@ -5,7 +5,8 @@
 use std::cell::RefCell;
 
 use certen_core::{Domain, ElemType, Evaluator, Program, Tensor};
-use certen_dialects::teil::{self, Typed, semantics::Memory};
+use certen_dialects::algebra::{self, Typed, semantics::Memory};
+use certen_dialects::teil;
 use certen_syntax::{Diagnostic, Diagnostics, Name, Sources, render_all};
 use certen_testgen::Sample;
 use proptest::collection::vec;
@@ -48,7 +49,7 @@ pub fn diagnose(text: &str) -> (Option<Typed>, Vec<Diagnostic>) {
     let file = sources.add("generated.teil", text);
     let mut diagnostics = Diagnostics::new();
     let program = teil::parse(&sources, file, &mut diagnostics);
-    let typed = teil::check(program, &mut diagnostics);
+    let typed = algebra::check(program, &mut diagnostics);
     (typed, diagnostics.into_sorted())
 }
 
@@ -58,7 +59,7 @@ pub fn typed(text: &str) -> Typed {
     let file = sources.add("generated.teil", text);
     let mut diagnostics = Diagnostics::new();
     let program = teil::parse(&sources, file, &mut diagnostics);
-    let typed = teil::check(program, &mut diagnostics);
+    let typed = algebra::check(program, &mut diagnostics);
     let complaint = || render_all(&sources, diagnostics.clone().into_sorted().as_slice(), false);
     typed.unwrap_or_else(|| panic!("not well-typed:\n{text}\n{}", complaint()))
 }
@@ -70,7 +71,7 @@ pub fn core(typed: &Typed) -> Program {
 
 /// The same, under a name and over an element type.
 pub fn core_of(typed: &Typed, name: &str, elem: ElemType) -> Program {
-    let program = teil::elaborate(typed, name.into(), elem).expect("typed programs elaborate");
+    let program = algebra::elaborate(typed, name.into(), elem).expect("typed programs elaborate");
     program.check().expect("elaborated programs are well-formed");
     program
 }

@@ -1,4 +1,4 @@
-//! What TeIL's typing rules demand: one [`Premise`] for each way that a rule of Fig. 8 or 12 can fail.
+//! What the typing rules demand: one [`Premise`] for each way that a rule of TeIL's Fig. 8 or 12 can fail.
 //!
 //! A premise knows its rule's name in the paper and its error's code, so that messages, tests and the generator of
 //! mistakes all speak of the same list.
@@ -6,7 +6,8 @@
 use certen_core::ReduceOp;
 use certen_syntax::{Code, Rule};
 
-use super::ast::{Expr, Mode};
+use super::ast::{Arith, Expr, ExprId};
+use super::notation::Notation;
 
 /// What a rule demands, one for each way it can fail.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -95,11 +96,11 @@ impl Premise {
     }
 
     /// The rule it is a premise of.
-    pub fn rule(self, mode: Mode) -> Rule {
+    pub fn rule(self, notation: Notation) -> Rule {
         let fig8 = |name| Rule { name, paper: "TeIL, Fig. 8" };
-        let either = |full, core| match mode {
-            Mode::Full => fig8(full),
-            Mode::Core => Rule { name: core, paper: "TeIL, Fig. 12" },
+        let either = |full, core| match notation {
+            Notation::Teil => fig8(full),
+            Notation::CoreTeil => Rule { name: core, paper: "TeIL, Fig. 12" },
         };
         match self {
             Premise::NatSize => Rule { name: "Nat", paper: "TeIL, Sec. 3.1" },
@@ -119,32 +120,32 @@ impl Premise {
 }
 
 /// The rule by which an expression has its type; reductions other than the sum have rules by analogy (Sec. 3.3).
-pub(super) fn rule_of(expr: &Expr, scalar_left: bool, mode: Mode) -> &'static str {
+pub(super) fn rule_of(expr: &Expr, scalar: impl Fn(ExprId) -> bool, notation: Notation) -> &'static str {
     match expr {
         Expr::Var(_) => "T-Var",
         Expr::Paren(_) => "T-Paren",
-        Expr::Add(..) => "T-Add",
-        Expr::Mul(..) if scalar_left => "T-SMul",
-        Expr::Mul(..) => "T-Mul",
+        Expr::Elem(Arith::Mul, a, _) if scalar(*a) => Premise::SMulScalarLeft.rule(notation).name,
+        Expr::Elem(Arith::Mul, ..) => Premise::MulShapes.rule(notation).name,
+        Expr::Elem(..) => Premise::AddShapes.rule(notation).name,
         Expr::Prod(..) => "T-Prod",
-        Expr::Red(op, ..) => red_rule(*op, mode),
-        Expr::Transp(..) => Premise::TranspPosition.rule(mode).name,
-        Expr::Diag(..) => Premise::DiagPosition.rule(mode).name,
+        Expr::Red(op, ..) => red_rule(*op, notation),
+        Expr::Transp(..) => Premise::TranspPosition.rule(notation).name,
+        Expr::Diag(..) => Premise::DiagPosition.rule(notation).name,
         Expr::Contr(..) => "Eq. 6",
-        Expr::Expa(..) => Premise::ExpaPosition.rule(mode).name,
-        Expr::Proj(..) => Premise::ProjPosition.rule(mode).name,
+        Expr::Expa(..) => Premise::ExpaPosition.rule(notation).name,
+        Expr::Proj(..) => Premise::ProjPosition.rule(notation).name,
     }
 }
 
-pub(super) fn red_rule(op: ReduceOp, mode: Mode) -> &'static str {
-    match (op, mode) {
-        (ReduceOp::Prod, Mode::Full) => "T-Red*",
-        (ReduceOp::Min, Mode::Full) => "T-Redmin",
-        (ReduceOp::Max, Mode::Full) => "T-Redmax",
-        (_, Mode::Full) => "T-Red+",
-        (ReduceOp::Prod, Mode::Core) => "T-Red*^core",
-        (ReduceOp::Min, Mode::Core) => "T-Redmin^core",
-        (ReduceOp::Max, Mode::Core) => "T-Redmax^core",
-        (_, Mode::Core) => "T-Red+^core",
+pub(super) fn red_rule(op: ReduceOp, notation: Notation) -> &'static str {
+    match (op, notation) {
+        (ReduceOp::Prod, Notation::Teil) => "T-Red*",
+        (ReduceOp::Min, Notation::Teil) => "T-Redmin",
+        (ReduceOp::Max, Notation::Teil) => "T-Redmax",
+        (_, Notation::Teil) => "T-Red+",
+        (ReduceOp::Prod, Notation::CoreTeil) => "T-Red*^core",
+        (ReduceOp::Min, Notation::CoreTeil) => "T-Redmin^core",
+        (ReduceOp::Max, Notation::CoreTeil) => "T-Redmax^core",
+        (_, Notation::CoreTeil) => "T-Red+^core",
     }
 }

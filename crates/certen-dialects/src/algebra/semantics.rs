@@ -1,16 +1,17 @@
-//! TeIL's own semantics: expressions by Fig. 6, statements and programs by Fig. 9, over a memory μ.
+//! The papers' own semantics over a memory μ: expressions by TeIL's Fig. 6 and the model language's Fig. 12, statements
+//! and programs by TeIL's Fig. 9 and the model language's Fig. 11.
 //!
 //! A direct reading of the figures over any scalar domain. It is not on the road to machine code: it is what the road is
 //! compared with, and what the type-safety theorem speaks of.
 
 use std::collections::HashMap;
 
-use certen_core::{Domain, ElemType, EvalError, Tensor};
+use certen_core::{Binary, Domain, ElemType, EvalError, Tensor};
 use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::ast::ExprId;
-use super::fig6::{Equation, equation, reduced};
+use super::fig6::{Equation, Reduction, equation};
 use super::typed::Typed;
 
 /// μ: a map from names to maps from indices to values. The domain of `μ x` is the shape of the tensor.
@@ -26,18 +27,14 @@ pub struct Semantics<'a, D: Domain> {
 }
 
 enum Task<V> {
-    Eval(ExprId, Vec<i64>),
-    Combine(certen_core::Binary),
-    /// The indices of a reduction that are still to come, and the value so far.
+    Eval(Equation<i64>),
+    Combine(Binary),
+    /// A reduction that has more indices to come.
     Reduce(Box<Reducing<V>>),
 }
 
 struct Reducing<V> {
-    op: certen_core::ReduceOp,
-    part: ExprId,
-    before: Vec<i64>,
-    after: Vec<i64>,
-    diagonal: Option<usize>,
+    reduction: Reduction<i64>,
     next: i64,
     size: i64,
     sum: Option<V>,
@@ -105,34 +102,30 @@ impl<'a, D: Domain> Semantics<'a, D> {
     /// # Errors
     /// As [`Semantics::run`].
     pub fn expr(&mut self, memory: &Memory<D::Value>, id: ExprId, index: Vec<i64>) -> Result<D::Value, EvalError> {
-        let mut tasks = vec![Task::Eval(id, index)];
+        let mut tasks = vec![Task::Eval(Equation::Same((id, index)))];
         let mut values: Vec<D::Value> = Vec::new();
         while let Some(task) = tasks.pop() {
             self.fuel = self.fuel.checked_sub(1).ok_or(EvalError::Fuel)?;
             match task {
-                Task::Eval(id, index) => {
+                Task::Eval(Equation::Same((id, index))) => {
                     let literal = |m: &Ix| self.ix(m).map_or(-1, |m| m - 1);
-                    match equation(self.typed, id, index, literal) {
-                        Equation::Read(name, index) => {
-                            let value = memory.get(&name).and_then(|tensor| tensor.get(&index));
-                            let outside = || EvalError::OutOfBounds(format!("{name}{index:?}"));
-                            values.push(value.cloned().ok_or_else(outside)?);
-                        }
-                        Equation::Same((part, index)) => tasks.push(Task::Eval(part, index)),
-                        Equation::Combine(op, (e0, left), (e1, right)) => {
-                            tasks.push(Task::Combine(op));
-                            tasks.push(Task::Eval(e1, right));
-                            tasks.push(Task::Eval(e0, left));
-                        }
-                        Equation::Reduce { op, size, part, before, after, diagonal } => {
-                            let size = self.ix(&size)?;
-                            let identity = op.identity(self.elem).map(|one| self.domain.literal(one, self.elem));
-                            let sum = identity.transpose()?;
-                            let reducing =
-                                Reducing { op, part, before, after, diagonal, next: 0, size, sum, pending: false };
-                            tasks.push(Task::Reduce(Box::new(reducing)));
-                        }
-                    }
+                    tasks.push(Task::Eval(equation(self.typed, id, index, literal)));
+                }
+                Task::Eval(Equation::Read(_, name, index)) => {
+                    let value = memory.get(&name).and_then(|tensor| tensor.get(&index));
+                    let outside = || EvalError::OutOfBounds(format!("{name}{index:?}"));
+                    values.push(value.cloned().ok_or_else(outside)?);
+                }
+                Task::Eval(Equation::Combine(op, left, right)) => {
+                    tasks.push(Task::Combine(op));
+                    tasks.push(Task::Eval(Equation::Same(right)));
+                    tasks.push(Task::Eval(Equation::Same(left)));
+                }
+                Task::Eval(Equation::Reduce(reduction)) => {
+                    let size = self.ix(reduction.size())?;
+                    let identity = reduction.op.identity(self.elem).map(|one| self.domain.literal(one, self.elem));
+                    let sum = identity.transpose()?;
+                    tasks.push(Task::Reduce(Box::new(Reducing { reduction, next: 0, size, sum, pending: false })));
                 }
                 Task::Combine(op) => {
                     let (Some(b), Some(a)) = (values.pop(), values.pop()) else {
@@ -144,7 +137,7 @@ impl<'a, D: Domain> Semantics<'a, D> {
                     if r.pending {
                         let value = values.pop().ok_or(EvalError::EmptyReduction)?;
                         r.sum = Some(match r.sum {
-                            Some(sum) => self.domain.binary(r.op.combine(), self.elem, &sum, &value)?,
+                            Some(sum) => self.domain.binary(r.reduction.op.combine(), self.elem, &sum, &value)?,
                             None => value,
                         });
                     }
@@ -152,8 +145,7 @@ impl<'a, D: Domain> Semantics<'a, D> {
                         values.push(r.sum.ok_or(EvalError::EmptyReduction)?);
                         continue;
                     }
-                    let index = reduced(&r.before, r.next, &r.after, r.diagonal);
-                    let part = Task::Eval(r.part, index);
+                    let part = Task::Eval(r.reduction.at(&r.next));
                     r.next += 1;
                     r.pending = true;
                     tasks.push(Task::Reduce(r));
