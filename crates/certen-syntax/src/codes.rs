@@ -315,6 +315,28 @@ W0304 "the evaluator instead of native code" {
 "Native code was not asked for explicitly and could not be made: there is no C compiler, or the program cannot be compiled
 yet. The reference evaluator runs instead; it gives the same values, slowly." }
 
+W0305 "operators without precedence" {
+"In the model language all operators associate to the left and none binds tighter than another (model language, Sec. 3.1):
+`a + b * c` is `(a + b) * c`. Parentheses say what is meant, and the warning goes away."
+dialect: "model"
+wrong: "var a : [4]
+var b : [4]
+var c : [4]
+var d : [4]
+d = a + b * c
+"
+right: "var a : [4]
+var b : [4]
+var c : [4]
+var d : [4]
+d = a + (b * c)
+" }
+
+W0306 "padding that is not zero" {
+"Evaluation with padding (model language, Fig. 13 and 14) rounds every size up to a multiple of the vector length and fills
+the rest with zeros. Thm. 2 says that they stay zeros, because 0 * x is 0. That does not hold where x is undefined, an
+infinity or not a number; then results can depend on the padding. Native code has no padding." }
+
 E0401 "an input that is missing" {
 "Every input of the program needs an array: `--in NAME=FILE.npy`, `NAME=FILE.npz:KEY`, `NAME=random:SEED`, `NAME=iota` or
 `NAME=3.5`." }

@@ -61,7 +61,7 @@ impl Mistake {
     /// and the one of `expa` always exists.
     pub fn all(mode: Notation) -> Vec<Mistake> {
         let implied = [Premise::TranspDistinct, Premise::DiagDistinct, Premise::ExpaPosition];
-        let premises = Premise::ALL.into_iter().filter(|premise| mode == Notation::Teil || !implied.contains(premise));
+        let premises = Premise::of(mode).filter(|premise| mode == Notation::Teil || !implied.contains(premise));
         let others = [
             Mistake::UndeclaredSize,
             Mistake::SizeAndTensor,
@@ -252,6 +252,7 @@ impl Breaking<'_, '_> {
                 let other = self.different(&shape)?;
                 Expr::Mul(self.operand(&shape)?, self.operand(&other)?)
             }
+            Premise::SDivScalarRight => unreachable!("TeIL has no division"),
             Premise::SMulScalarLeft => Expr::Mul(self.operand(&shape)?, self.operand(&[])?),
             Premise::RedPosition => {
                 let (op, name) = *self.generator.choices.choose(&[

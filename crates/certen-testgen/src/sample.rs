@@ -329,7 +329,7 @@ impl Text<'_> {
     fn expr(&mut self, expr: &Expr) {
         let positions = |list: &[usize]| match self.sample.mode {
             Notation::CoreTeil => String::new(),
-            Notation::Teil => list.iter().map(|at| format!(" {at}")).collect(),
+            _ => list.iter().map(|at| format!(" {at}")).collect(),
         };
         let head = match expr {
             Expr::Var(tensor) => self.sample.name(*tensor).to_owned(),

@@ -51,10 +51,10 @@ fn full_teil_and_core_teil_agree() {
     for_samples(cases(), 22, |sample| {
         let original = typed(&sample.text());
         let expected = outputs(&original, sample);
-        let restricted = typed(&original.program.to_core_teil().to_string());
+        let restricted = typed(&original.program.to(Notation::CoreTeil).unwrap().to_string());
         assert_eq!(restricted.program.notation, Notation::CoreTeil);
         assert_eq!(outputs(&restricted, sample), expected);
-        let general = typed(&restricted.program.to_teil().to_string());
+        let general = typed(&restricted.program.to(Notation::Teil).unwrap().to_string());
         assert_eq!(general.program.notation, Notation::Teil);
         assert_eq!(outputs(&general, sample), expected);
     });

@@ -3,7 +3,7 @@
 //!
 //! The road of a program: its notation's `parse` → [`check`] (typing: TeIL, Fig. 8 and 12, model language, Fig. 7 to 9;
 //! and data flow) → [`elaborate`] (TeIL, Fig. 6 and 9, model language, Fig. 10 to 12, into Core).
-//! [`Typed::three_address`] splits nested expressions (TeIL, Sec. 3.3), and [`semantics`] is a direct reading of the
+//! [`Program::to`] writes it in another notation, [`Typed::three_address`] splits nested expressions (TeIL, Sec. 3.3), and [`semantics`] is a direct reading of the
 //! figures that elaboration is tested against. [`Notation`] is all that differs: rule names, words and text.
 //!
 //! Dimensions are counted from 1 and are never empty. Sizes are whole numbers or names; a name stands for every size
@@ -15,8 +15,10 @@ mod fig6;
 mod flow;
 mod notation;
 mod premise;
+pub(crate) mod read;
 pub mod semantics;
 mod three_address;
+mod translate;
 mod typed;
 mod typing;
 

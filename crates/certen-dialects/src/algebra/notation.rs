@@ -5,7 +5,7 @@ use std::fmt;
 use certen_index::Ix;
 
 use super::ast::{Arith, Expr, Pair, Program};
-use crate::teil;
+use crate::{model, teil};
 
 /// Which notation a program is written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -17,6 +17,8 @@ pub enum Notation {
     /// whose transpositions exchange neighbours: the file begins with `mode core`. Its text leaves those positions out; as
     /// data they are there, so that a Core-TeIL program *is* a TeIL program.
     CoreTeil,
+    /// The model language.
+    Model,
 }
 
 /// How messages of a notation speak.
@@ -33,8 +35,6 @@ pub(super) struct Words {
     pub transp: fn(Pair) -> String,
     /// The diagonal that a contraction sums along, of dimensions.
     pub diagonal: &'static str,
-    /// What stands between the sizes of a shape.
-    pub between: &'static str,
     /// The rule of an empty program, and its figure.
     pub empty: (&'static str, &'static str),
 }
@@ -51,27 +51,45 @@ const TEIL: Words = Words {
     },
     transp: |(i0, i1)| format!("`transp {i0} {i1}` of the right-hand side"),
     diagonal: "the diagonal",
-    between: ", ",
     empty: ("OK-Empty", "TeIL, Fig. 8"),
+};
+
+const MODEL: Words = Words {
+    declared: "declared",
+    declaration: "a declaration",
+    declare: "var",
+    arith: |op| match op {
+        Arith::Add => "`+`",
+        Arith::Sub => "`-`",
+        Arith::Mul => "`*`",
+        Arith::Div => "`/`",
+    },
+    transp: |(i0, i1)| format!("the right-hand side with `^ [{i0} {i1}]` behind it"),
+    diagonal: "a contraction",
+    empty: ("ok-empty", "model language, Fig. 8"),
 };
 
 impl Notation {
     pub(super) fn words(self) -> &'static Words {
         match self {
             Notation::Teil | Notation::CoreTeil => &TEIL,
+            Notation::Model => &MODEL,
         }
     }
 
     /// Sizes as a user would write them.
     pub(crate) fn shape<'a>(self, sizes: impl IntoIterator<Item = &'a Ix>) -> String {
-        let sizes: Vec<String> = sizes.into_iter().map(Ix::to_string).collect();
-        format!("[{}]", sizes.join(self.words().between))
+        match self {
+            Notation::Teil | Notation::CoreTeil => teil::shape(sizes),
+            Notation::Model => model::shape(sizes),
+        }
     }
 
     /// An operation without its operands, as a user would write it.
     pub(super) fn head(self, expr: &Expr) -> String {
         match self {
             Notation::Teil | Notation::CoreTeil => teil::head(self, expr),
+            Notation::Model => model::head(expr),
         }
     }
 }
@@ -80,6 +98,7 @@ impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.notation {
             Notation::Teil | Notation::CoreTeil => teil::write(self, f),
+            Notation::Model => model::write(self, f),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What the typing rules demand: one [`Premise`] for each way that a rule of TeIL's Fig. 8 or 12 can fail.
+//! What the typing rules demand: one [`Premise`] for each way that a rule of TeIL's Fig. 8 or 12 or of
+//! the model language's Fig. 7 to 9 can fail.
 //!
 //! A premise knows its rule's name in the paper and its error's code, so that messages, tests and the generator of
 //! mistakes all speak of the same list.
@@ -18,12 +19,14 @@ pub enum Premise {
     UniqueName,
     /// T-Var: the name is allocated.
     VarDeclared,
-    /// T-Add: both operands have the same shape.
+    /// T-Add, t-elem (of `+`, `-` and `/`): both operands have the same shape.
     AddShapes,
-    /// T-Mul: both operands have the same shape.
+    /// T-Mul, t-elem (of `*`): both operands have the same shape.
     MulShapes,
     /// T-SMul: the scalar stands on the left.
     SMulScalarLeft,
+    /// t-sdiv: the scalar stands on the right.
+    SDivScalarRight,
     /// T-Red: the position exists.
     RedPosition,
     /// T-Transp: both positions exist.
@@ -53,28 +56,20 @@ pub enum Premise {
 }
 
 impl Premise {
-    /// Every premise.
-    pub const ALL: [Premise; 19] = [
-        Premise::NatSize,
-        Premise::UniqueName,
-        Premise::VarDeclared,
-        Premise::AddShapes,
-        Premise::MulShapes,
-        Premise::SMulScalarLeft,
-        Premise::RedPosition,
-        Premise::TranspPosition,
-        Premise::TranspDistinct,
-        Premise::DiagPosition,
-        Premise::DiagDistinct,
-        Premise::DiagSizes,
-        Premise::ExpaPosition,
-        Premise::ExpaSize,
-        Premise::ProjPosition,
-        Premise::ProjIndex,
-        Premise::ProjBound,
-        Premise::TargetDeclared,
-        Premise::TargetShape,
-    ];
+    /// Every premise of a notation's rules.
+    pub fn of(notation: Notation) -> impl Iterator<Item = Premise> {
+        use Premise::*;
+        let (teil, model) = (notation != Notation::Model, notation == Notation::Model);
+        let all = [
+            (true, [NatSize, UniqueName, VarDeclared, AddShapes, MulShapes, SMulScalarLeft].as_slice()),
+            (model, &[SDivScalarRight]),
+            (teil, &[RedPosition]),
+            (true, &[TranspPosition, TranspDistinct, DiagPosition, DiagDistinct, DiagSizes]),
+            (teil, &[ExpaPosition, ExpaSize, ProjPosition, ProjIndex, ProjBound]),
+            (true, &[TargetDeclared, TargetShape]),
+        ];
+        all.into_iter().filter(|(here, _)| *here).flat_map(|(_, premises)| premises.iter().copied())
+    }
 
     /// The code of its error.
     pub fn code(self) -> Code {
@@ -82,7 +77,7 @@ impl Premise {
             Premise::NatSize | Premise::ExpaSize => Code::E0203,
             Premise::UniqueName => Code::E0202,
             Premise::VarDeclared | Premise::TargetDeclared => Code::E0201,
-            Premise::AddShapes | Premise::MulShapes | Premise::SMulScalarLeft => Code::E0206,
+            Premise::AddShapes | Premise::MulShapes | Premise::SMulScalarLeft | Premise::SDivScalarRight => Code::E0206,
             Premise::RedPosition
             | Premise::TranspPosition
             | Premise::DiagPosition
@@ -95,57 +90,74 @@ impl Premise {
         }
     }
 
-    /// The rule it is a premise of.
+    /// The rule it is a premise of. What only TeIL has keeps TeIL's rule.
     pub fn rule(self, notation: Notation) -> Rule {
-        let fig8 = |name| Rule { name, paper: "TeIL, Fig. 8" };
-        let either = |full, core| match notation {
-            Notation::Teil => fig8(full),
-            Notation::CoreTeil => Rule { name: core, paper: "TeIL, Fig. 12" },
+        let (full, core, model) = match self {
+            Premise::NatSize => ("Nat", "Nat", "Nat"),
+            Premise::UniqueName => ("OK-Prog", "OK-Prog", "s-var"),
+            Premise::VarDeclared => ("T-Var", "T-Var", "t-var"),
+            Premise::AddShapes => ("T-Add", "T-Add", "t-elem"),
+            Premise::MulShapes => ("T-Mul", "T-Mul", "t-elem"),
+            Premise::SMulScalarLeft => ("T-SMul", "T-SMul", "t-smul"),
+            Premise::SDivScalarRight => ("t-sdiv", "t-sdiv", "t-sdiv"),
+            Premise::RedPosition => ("T-Red+", "T-Red+^core", "T-Red+"),
+            Premise::TranspPosition | Premise::TranspDistinct => ("T-Transp", "T-Transp^core", "t-trans"),
+            Premise::DiagPosition | Premise::DiagDistinct | Premise::DiagSizes => ("T-Diag", "T-Diag^core", "t-contr"),
+            Premise::ExpaPosition | Premise::ExpaSize => ("T-Expa", "T-Expa^core", "T-Expa"),
+            Premise::ProjPosition | Premise::ProjIndex | Premise::ProjBound => ("T-Proj", "T-Proj^core", "T-Proj"),
+            Premise::TargetDeclared | Premise::TargetShape => ("OK-Stmt", "OK-Stmt", "ok-stmt"),
         };
-        match self {
-            Premise::NatSize => Rule { name: "Nat", paper: "TeIL, Sec. 3.1" },
-            Premise::UniqueName => Rule { name: "OK-Prog", paper: "TeIL, Fig. 8 and Sec. 3.2" },
-            Premise::VarDeclared => fig8("T-Var"),
-            Premise::AddShapes => fig8("T-Add"),
-            Premise::MulShapes => fig8("T-Mul"),
-            Premise::SMulScalarLeft => fig8("T-SMul"),
-            Premise::RedPosition => either("T-Red+", "T-Red+^core"),
-            Premise::TranspPosition | Premise::TranspDistinct => either("T-Transp", "T-Transp^core"),
-            Premise::DiagPosition | Premise::DiagDistinct | Premise::DiagSizes => either("T-Diag", "T-Diag^core"),
-            Premise::ExpaPosition | Premise::ExpaSize => either("T-Expa", "T-Expa^core"),
-            Premise::ProjPosition | Premise::ProjIndex | Premise::ProjBound => either("T-Proj", "T-Proj^core"),
-            Premise::TargetDeclared | Premise::TargetShape => fig8("OK-Stmt"),
-        }
+        let name = match notation {
+            Notation::Teil => full,
+            Notation::CoreTeil => core,
+            Notation::Model => model,
+        };
+        let paper = match (notation, self) {
+            (Notation::Model, Premise::NatSize) => "model language, Def. 2",
+            (Notation::Model, Premise::UniqueName) => "model language, Fig. 7",
+            (Notation::Model, Premise::TargetDeclared | Premise::TargetShape) => "model language, Fig. 8",
+            (Notation::Model, _) if name != full => "model language, Fig. 9",
+            (_, Premise::SDivScalarRight) => "model language, Fig. 9",
+            (_, Premise::NatSize) => "TeIL, Sec. 3.1",
+            (_, Premise::UniqueName) => "TeIL, Fig. 8 and Sec. 3.2",
+            _ if name == full => "TeIL, Fig. 8",
+            _ => "TeIL, Fig. 12",
+        };
+        Rule { name, paper }
     }
 }
 
 /// The rule by which an expression has its type; reductions other than the sum have rules by analogy (Sec. 3.3).
 pub(super) fn rule_of(expr: &Expr, scalar: impl Fn(ExprId) -> bool, notation: Notation) -> &'static str {
-    match expr {
-        Expr::Var(_) => "T-Var",
-        Expr::Paren(_) => "T-Paren",
-        Expr::Elem(Arith::Mul, a, _) if scalar(*a) => Premise::SMulScalarLeft.rule(notation).name,
-        Expr::Elem(Arith::Mul, ..) => Premise::MulShapes.rule(notation).name,
-        Expr::Elem(..) => Premise::AddShapes.rule(notation).name,
-        Expr::Prod(..) => "T-Prod",
-        Expr::Red(op, ..) => red_rule(*op, notation),
-        Expr::Transp(..) => Premise::TranspPosition.rule(notation).name,
-        Expr::Diag(..) => Premise::DiagPosition.rule(notation).name,
-        Expr::Contr(..) => "Eq. 6",
-        Expr::Expa(..) => Premise::ExpaPosition.rule(notation).name,
-        Expr::Proj(..) => Premise::ProjPosition.rule(notation).name,
+    let by = |premise: Premise| premise.rule(notation).name;
+    match (expr, notation) {
+        (Expr::Var(_), _) => by(Premise::VarDeclared),
+        (Expr::Paren(_), Notation::Model) => "t-paren",
+        (Expr::Paren(_), _) => "T-Paren",
+        (Expr::Elem(Arith::Mul, a, _), _) if scalar(*a) => by(Premise::SMulScalarLeft),
+        (Expr::Elem(Arith::Mul, ..), _) => by(Premise::MulShapes),
+        (Expr::Elem(Arith::Div, _, b), _) if scalar(*b) => by(Premise::SDivScalarRight),
+        (Expr::Elem(..), _) => by(Premise::AddShapes),
+        (Expr::Prod(..), Notation::Model) => "t-prod",
+        (Expr::Prod(..), _) => "T-Prod",
+        (Expr::Red(op, ..), _) => red_rule(*op, notation),
+        (Expr::Transp(..), _) => by(Premise::TranspPosition),
+        (Expr::Contr(..), Notation::Model) | (Expr::Diag(..), _) => by(Premise::DiagPosition),
+        (Expr::Contr(..), _) => "Eq. 6",
+        (Expr::Expa(..), _) => by(Premise::ExpaPosition),
+        (Expr::Proj(..), _) => by(Premise::ProjPosition),
     }
 }
 
 pub(super) fn red_rule(op: ReduceOp, notation: Notation) -> &'static str {
-    match (op, notation) {
-        (ReduceOp::Prod, Notation::Teil) => "T-Red*",
-        (ReduceOp::Min, Notation::Teil) => "T-Redmin",
-        (ReduceOp::Max, Notation::Teil) => "T-Redmax",
-        (_, Notation::Teil) => "T-Red+",
-        (ReduceOp::Prod, Notation::CoreTeil) => "T-Red*^core",
-        (ReduceOp::Min, Notation::CoreTeil) => "T-Redmin^core",
-        (ReduceOp::Max, Notation::CoreTeil) => "T-Redmax^core",
-        (_, Notation::CoreTeil) => "T-Red+^core",
+    match (op, notation == Notation::CoreTeil) {
+        (ReduceOp::Prod, false) => "T-Red*",
+        (ReduceOp::Min, false) => "T-Redmin",
+        (ReduceOp::Max, false) => "T-Redmax",
+        (_, false) => "T-Red+",
+        (ReduceOp::Prod, true) => "T-Red*^core",
+        (ReduceOp::Min, true) => "T-Redmin^core",
+        (ReduceOp::Max, true) => "T-Redmax^core",
+        (_, true) => "T-Red+^core",
     }
 }

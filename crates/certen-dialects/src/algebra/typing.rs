@@ -6,8 +6,8 @@
 //! error. Guarantees: in a program without errors every expression has a type, and no evaluation of it leaves a
 //! tensor's domain (Lemma 4.3, Thm. 4.6; tested in `certen-testgen`).
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use certen_core::MAX_RANK;
@@ -36,6 +36,7 @@ pub fn check(program: Program, diagnostics: &mut Diagnostics) -> Option<Typed> {
         size_spans: HashMap::new(),
         decls: HashMap::new(),
         context: HashMap::new(),
+        blamed: HashSet::new(),
         types: Vec::with_capacity(program.exprs.len()),
         nesting: Vec::with_capacity(program.exprs.len()),
         diagnostics,
@@ -69,6 +70,8 @@ struct Checker<'a> {
     /// Γ: the shape of each declared tensor.
     context: HashMap<Name, Shape>,
     types: Vec<Option<Shape>>,
+    /// Sizes that an error was given for.
+    blamed: HashSet<Span>,
     /// How many reductions stand inside each other, at most.
     nesting: Vec<usize>,
     diagnostics: &'a mut Diagnostics,
@@ -134,7 +137,10 @@ impl Checker<'_> {
         }
         for (size, span) in &decl.shape {
             if let Err(Some(error)) = self.natural(Premise::NatSize, size, *span, "a size") {
-                self.diagnostics.push(*error);
+                // A shape with a name stands in many declarations.
+                if self.blamed.insert(*span) {
+                    self.diagnostics.push(*error);
+                }
             }
         }
         if decl.shape.len() > MAX_RANK {
@@ -214,7 +220,8 @@ impl Checker<'_> {
         self.shape(e)
     }
 
-    /// T-Add, T-Mul: both operands have the same shape; T-SMul: or there is a scalar on the left.
+    /// T-Add, T-Mul, t-elem: both operands have the same shape; T-SMul, t-smul: or a scalar stands on the left of a
+    /// product; t-sdiv: or on the right of a quotient.
     fn t_elem(&self, id: ExprId, op: Arith, e0: ExprId, e1: ExprId) -> Judgement<Shape> {
         let (left, right) = (self.shape(e0)?, self.shape(e1)?);
         let what = (self.words().arith)(op);
@@ -225,6 +232,13 @@ impl Checker<'_> {
                 return self.fail(Premise::SMulScalarLeft, id, text, |error| {
                     let both = error.also(self.program.span(e0), self.named(&left)).also(self.program.span(e1), "[]");
                     both.help("exchange the operands")
+                });
+            }
+            Arith::Div if right.is_empty() => return Ok(left),
+            Arith::Div if left.is_empty() => {
+                let text = format!("in {what}, the scalar stands on the right");
+                return self.fail(Premise::SDivScalarRight, id, text, |error| {
+                    error.also(self.program.span(e0), "[]").also(self.program.span(e1), self.named(&right))
                 });
             }
             _ => {}

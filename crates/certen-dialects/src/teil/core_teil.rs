@@ -1,8 +1,8 @@
-//! Translation between TeIL and Core-TeIL (TeIL, Sec. 4.1): any operation is the one on the first dimensions, with
+//! Translation of TeIL into Core-TeIL (TeIL, Sec. 4.1): any operation is the one on the first dimensions, with
 //! transpositions of neighbours before and behind it.
 //!
-//! Needs: a typed program, so that positions exist. Guarantees: the same meaning (tested in `certen-testgen`); the
-//! result is in the other language.
+//! Needs: a typed program, so that positions exist. Guarantees: the same meaning (tested in `certen-testgen`). The way back
+//! is free: every Core-TeIL program is a TeIL program.
 
 use certen_core::ReduceOp;
 use certen_syntax::Span;
@@ -10,13 +10,8 @@ use certen_syntax::Span;
 use crate::algebra::{Expr, ExprId, Notation, Program, Stmt, one_by_one};
 
 impl Program {
-    /// The program in full TeIL: every Core-TeIL program is one already.
-    pub fn to_teil(&self) -> Program {
-        Program { notation: Notation::Teil, ..self.clone() }
-    }
-
-    /// The program in Core-TeIL. Positions must exist, as they do in a typed program.
-    pub fn to_core_teil(&self) -> Program {
+    /// The program in Core-TeIL. Operations must be TeIL's, and positions must exist.
+    pub(crate) fn to_core_teil(&self) -> Program {
         let mut core = Program {
             notation: Notation::CoreTeil,
             decls: self.decls.clone(),

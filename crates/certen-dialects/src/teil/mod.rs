@@ -5,5 +5,6 @@ mod core_teil;
 mod parse;
 mod print;
 
+pub(crate) use parse::RESERVED;
 pub use parse::parse;
-pub(crate) use print::{head, write};
+pub(crate) use print::{head, shape, write};

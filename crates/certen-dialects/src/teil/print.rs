@@ -13,7 +13,7 @@ pub(crate) fn write(program: &Program, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         writeln!(f, "mode core")?;
     }
     for decl in &program.decls {
-        let shape = program.notation.shape(decl.shape.iter().map(|(size, _)| size));
+        let shape = shape(decl.shape.iter().map(|(size, _)| size));
         writeln!(f, "alloc {}{} : {shape}", decl.marker, decl.name)?;
     }
     for clause in &program.wheres {
@@ -23,6 +23,11 @@ pub(crate) fn write(program: &Program, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         writeln!(f, "{} = {}", stmt.target, expr_text(program, stmt.value))?;
     }
     Ok(())
+}
+
+/// `[2, n, n + 1]`
+pub(crate) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
+    format!("[{}]", sizes.into_iter().map(Ix::to_string).collect::<Vec<_>>().join(", "))
 }
 
 fn reduction_word(op: ReduceOp) -> &'static str {
