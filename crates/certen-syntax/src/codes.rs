@@ -92,7 +92,7 @@ A = add B B
 
 E0104 "a file that cannot be read as a program" {
 "The file is missing, is not UTF-8 text, is larger than 4 GiB, or its ending names no dialect. TeIL programs end in
-`.teil`." }
+`.teil`, model language programs in `.model`, Core programs in `.core`." }
 
 E0105 "a declaration after a statement" {
 "A TeIL program is a sequence of allocations followed by a sequence of statements (TeIL, Fig. 5). Move the `alloc` or

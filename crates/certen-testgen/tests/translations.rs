@@ -7,7 +7,7 @@ use certen_core::{Tensor, parse_program};
 use certen_dialects::algebra::{Notation, Typed};
 use certen_syntax::{Name, Sources};
 use certen_testgen::{Sample, cases};
-use common::{core, evaluate, for_samples, typed};
+use common::{core, evaluate, for_samples, typed, typed_model};
 
 const FIELD: Field = Field { seed: 2 };
 
@@ -58,6 +58,24 @@ fn full_teil_and_core_teil_agree() {
         assert_eq!(general.program.notation, Notation::Teil);
         assert_eq!(outputs(&general, sample), expected);
     });
+}
+
+/// What the model language can write of a TeIL program means the same there, and written back.
+#[test]
+fn teil_and_the_model_language_agree() {
+    let written = std::cell::Cell::new(0);
+    for_samples(4 * cases(), 25, |sample| {
+        let original = typed(&sample.text());
+        let Ok(model) = original.program.to(Notation::Model) else { return };
+        written.set(written.get() + 1);
+        let model = typed_model(&model.to_string());
+        assert_eq!(model.program.to(Notation::Model).unwrap().to_string(), model.program.to_string());
+        let expected = outputs(&original, sample);
+        assert_eq!(outputs(&model, sample), expected);
+        let back = typed(&model.program.to(Notation::Teil).unwrap().to_string());
+        assert_eq!(outputs(&back, sample), expected);
+    });
+    assert!(written.get() >= cases() / 20, "only {} programs", written.get());
 }
 
 /// TeIL, Sec. 3.3. Only names are operands, and the caller sees the same inputs and outputs.
