@@ -13,7 +13,7 @@ use certen_core::{
 use certen_index::{Cond, Ix};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use super::ast::ExprId;
+use super::ast::{Arith, Expr, ExprId};
 use super::fig6::{Equation, equation};
 use super::flow::Origin;
 use super::typed::Typed;
@@ -21,8 +21,15 @@ use super::typed::Typed;
 /// Elaborates a program over elements of a type; `name` is what the result is called.
 ///
 /// # Errors
-/// Only if the element type has no arithmetic; a typed program elaborates.
+/// Only if the element type does not have the program's arithmetic; otherwise a typed program elaborates.
 pub fn elaborate(typed: &Typed, name: Name, elem: ElemType) -> Result<Program, Box<Diagnostic>> {
+    let program = &typed.program;
+    let quotient = program.exprs.iter().position(|expr| matches!(expr, Expr::Elem(Arith::Div, ..)));
+    if let Some(at) = quotient.filter(|_| !elem.is_float()) {
+        let text =
+            format!("{} divides floating-point numbers, not {elem}", (program.notation.words().arith)(Arith::Div));
+        return Err(Box::new(Diagnostic::error(Code::E0504, program.spans[at], text)));
+    }
     let mut elaborator = Elaborator::new(typed, elem);
     elaborator.program(name).map_err(|error| {
         let text = format!("the program has no meaning over {elem}: {error}");
