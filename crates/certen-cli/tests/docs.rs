@@ -1,9 +1,9 @@
 //! Every example in the documentation is true.
 //!
-//! In `README.md` and `docs/LANGUAGE.md`, a block marked `teil` or `model` is an accepted program. A block marked `console` holds
-//! commands, `$ certen …`, each followed by exactly what it prints (standard output, then standard error) when run at the
-//! root of the repository; `cargo xtask bless` rewrites it. Blocks marked `sh` are the README's two commands, the one
-//! marked `rust` is the code of a test below.
+//! In `README.md` and `docs/LANGUAGE.md`, a block marked `teil` or `model` is an accepted program. A block marked
+//! `console` holds commands, `$ certen …`, each followed by exactly what it prints (standard output, then standard
+//! error) when run at the root of the repository; `cargo xtask bless` rewrites it. Blocks marked `sh` are the README's
+//! two commands, the one marked `rust` is the code of a test below.
 
 mod common;
 

@@ -95,8 +95,8 @@ E0104 "a file that cannot be read as a program" {
 `.teil`, model language programs in `.model`, Core programs in `.core`." }
 
 E0105 "a declaration after a statement" {
-"A program is a sequence of declarations followed by a sequence of statements (TeIL, Fig. 5; model language, Fig. 1). Move
-the `alloc`, `var`, `type` or `where` above the first statement."
+"A program is a sequence of declarations followed by a sequence of statements (TeIL, Fig. 5; model language, Fig. 1).
+Move the `alloc`, `var`, `type` or `where` above the first statement."
 dialect: "teil"
 wrong: "alloc A : [4]
 alloc B : [4]
@@ -110,8 +110,8 @@ A = B
 " }
 
 E0201 "a name that is not declared" {
-"Every tensor is declared, with `alloc x : [..]` in TeIL and `var x : [..]` in the model language, before it is used (rules
-T-Var, t-var) or assigned (rules OK-Stmt, ok-stmt). A type that has a name is declared above its first use."
+"Every tensor is declared, with `alloc x : [..]` in TeIL and `var x : [..]` in the model language, before it is used
+(rules T-Var, t-var) or assigned (rules OK-Stmt, ok-stmt). A type that has a name is declared above its first use."
 dialect: "teil"
 wrong: "alloc A : [4]
 A = B
@@ -132,8 +132,8 @@ alloc B : [5]
 " }
 
 E0203 "a size that can be less than one" {
-"Natural numbers start from one: dimensions cannot be empty (TeIL, Sec. 3.1; model language, Def. 2). A size that is written as a
-difference, such as `n - 1`, needs a `where` clause that keeps it positive."
+"Natural numbers start from one: dimensions cannot be empty (TeIL, Sec. 3.1; model language, Def. 2). A size that is
+written as a difference, such as `n - 1`, needs a `where` clause that keeps it positive."
 dialect: "teil"
 wrong: "alloc A : [n - 1]
 "
@@ -155,8 +155,8 @@ B = red+ 2 A
 " }
 
 E0205 "two positions that are equal" {
-"`transp`, `diag` and `contr`, and `.` and `^` in the model language, take two different dimensions, in either order. Where
-several pairs stand together, as in `. [[1 3] [2 4]]`, all positions are different."
+"`transp`, `diag` and `contr`, and `.` and `^` in the model language, take two different dimensions, in either order.
+Where several pairs stand together, as in `. [[1 3] [2 4]]`, all positions are different."
 dialect: "teil"
 wrong: "alloc A : [4, 4]
 alloc B : [4]
@@ -172,8 +172,8 @@ E0206 "operands of different shapes" {
 scalar on the left of `mul` (rule T-SMul). Nothing else is broadcast: use `expa` to repeat a tensor along a new
 dimension. Sizes with different names are different, unless a `where` clause says that they are equal.
 
-In the model language the same holds for `+`, `-`, `*` and `/` (rule t-elem); a scalar may stand left of `*` (rule t-smul)
-and right of `/` (rule t-sdiv)."
+In the model language the same holds for `+`, `-`, `*` and `/` (rule t-elem); a scalar may stand left of `*` (rule
+t-smul) and right of `/` (rule t-sdiv)."
 dialect: "teil"
 wrong: "alloc A : [m, n]
 alloc B : [n]
@@ -317,12 +317,12 @@ W0303 "bounds that are not shown" {
 bounds. The reference evaluator, which runs it, checks every access when it happens." }
 
 W0304 "the evaluator instead of native code" {
-"Native code was not asked for explicitly and could not be made: there is no C compiler, or the program cannot be compiled
-yet. The reference evaluator runs instead; it gives the same values, slowly." }
+"Native code was not asked for explicitly and could not be made: there is no C compiler, or the program cannot be
+compiled yet. The reference evaluator runs instead; it gives the same values, slowly." }
 
 W0305 "operators without precedence" {
-"In the model language all operators associate to the left and none binds tighter than another (model language, Sec. 3.1):
-`a + b * c` is `(a + b) * c`. Parentheses say what is meant, and the warning goes away."
+"In the model language all operators associate to the left and none binds tighter than another (model language, Sec.
+3.1): `a + b * c` is `(a + b) * c`. Parentheses say what is meant, and the warning goes away."
 dialect: "model"
 wrong: "var a : [4]
 var b : [4]
@@ -338,9 +338,9 @@ d = a + (b * c)
 " }
 
 W0306 "padding that is not zero" {
-"Evaluation with padding (model language, Fig. 13 and 14) rounds every size up to a multiple of the vector length and fills
-the rest with zeros. Thm. 2 says that they stay zeros, because 0 * x is 0. That does not hold where x is undefined, an
-infinity or not a number; then results can depend on the padding. Native code has no padding." }
+"Evaluation with padding (model language, Fig. 13 and 14) rounds every size up to a multiple of the vector length and
+fills the rest with zeros. Thm. 2 says that they stay zeros, because 0 * x is 0. That does not hold where x is
+undefined, an infinity or not a number; then results can depend on the padding. Native code has no padding." }
 
 E0401 "an input that is missing" {
 "Every input of the program needs an array: `--in NAME=FILE.npy`, `NAME=FILE.npz:KEY`, `NAME=random:SEED`, `NAME=iota` or

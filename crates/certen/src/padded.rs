@@ -77,8 +77,8 @@ fn warning(typed: &Typed, spill: &Spill) -> Diagnostic {
 /// Values by name, and where padding was not zero.
 type Watched<V> = (Vec<(Name, Tensor<V>)>, Vec<Spill>);
 
-/// The outputs without their padding. Tensors that are no inputs begin undefined, or as zeros in a domain that cannot say
-/// so: no statement that reaches an output reads them before they are assigned.
+/// The outputs without their padding. Tensors that are no inputs begin undefined, or as zeros in a domain that cannot
+/// say so: no statement that reaches an output reads them before they are assigned.
 pub(crate) fn evaluate<D: Domain>(
     mut semantics: Semantics<'_, D>,
     typed: &Typed,

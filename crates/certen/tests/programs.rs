@@ -9,7 +9,8 @@
 //!   element type;
 //! - `out NAME: 1 2 3 …`: the result, as computed by the reference evaluator in the machine's numbers and as exact
 //!   rationals, by native code, and, in the prime field, by the evaluator and the loop interpreter, which must all agree;
-//! - `diagnostics`, `typed`, `core`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`: the text that people see.
+//! - `diagnostics`, `typed`, `core`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`: the text that people
+//!   see.
 //!
 //! `cargo xtask bless` rewrites the expectations that a header has; write `//@ KEY:` with nothing behind it to have it
 //! filled in.

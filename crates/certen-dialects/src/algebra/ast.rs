@@ -29,7 +29,8 @@ pub enum Arith {
     Sub,
     /// Multiplication, entry by entry or by a scalar on the left.
     Mul,
-    /// Controlled division (model language, Def. 8), entry by entry or by a scalar on the right. TeIL does not write it.
+    /// Controlled division (model language, Def. 8), entry by entry or by a scalar on the right. TeIL does not write
+    /// it.
     Div,
 }
 

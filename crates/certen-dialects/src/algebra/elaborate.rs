@@ -1,9 +1,9 @@
 //! Elaboration into Core: TeIL's Fig. 6 with symbols for indices, Fig. 9 with a new name for each assignment.
 //!
 //! `x = e` becomes a generation over the indices of x whose body is `[[e]]` at those indices: index-free operations
-//! disappear, and no outer product is ever formed. An assignment that overwrites x binds a new name, so that a statement
-//! reads the old memory and makes a new one. Statements that reach no output are left out. Needs: a typed program.
-//! Guarantees: the same values as [`semantics`](super::semantics) (tested in `certen-testgen`).
+//! disappear, and no outer product is ever formed. An assignment that overwrites x binds a new name, so that a
+//! statement reads the old memory and makes a new one. Statements that reach no output are left out. Needs: a typed
+//! program. Guarantees: the same values as [`semantics`](super::semantics) (tested in `certen-testgen`).
 
 use std::collections::{HashMap, HashSet};
 

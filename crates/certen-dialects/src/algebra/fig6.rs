@@ -2,8 +2,8 @@
 //!
 //! [`equation`] is the figure: given an expression and the list of indices it is evaluated at, it says what the
 //! expression's parts are evaluated at and how they are combined. With numbers for indices it is evaluation
-//! ([`semantics`](super::semantics)), with symbols it is elaboration into Core ([`elaborate`](super::elaborate)). Indices
-//! count from 0 here, positions from 1 as in the text.
+//! ([`semantics`](super::semantics)), with symbols it is elaboration into Core ([`elaborate`](super::elaborate)).
+//! Indices count from 0 here, positions from 1 as in the text.
 
 use certen_core::{Binary, ReduceOp};
 use certen_index::Ix;

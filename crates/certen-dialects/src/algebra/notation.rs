@@ -14,8 +14,8 @@ pub enum Notation {
     #[default]
     Teil,
     /// Core-TeIL (TeIL, Fig. 12), the part of TeIL whose operations work on the first dimension or dimensions only, and
-    /// whose transpositions exchange neighbours: the file begins with `mode core`. Its text leaves those positions out; as
-    /// data they are there, so that a Core-TeIL program *is* a TeIL program.
+    /// whose transpositions exchange neighbours: the file begins with `mode core`. Its text leaves those positions out;
+    /// as data they are there, so that a Core-TeIL program *is* a TeIL program.
     CoreTeil,
     /// The model language.
     Model,

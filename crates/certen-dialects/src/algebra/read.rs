@@ -1,8 +1,8 @@
 //! Reading what all notations have in common: a program is declarations, then statements `x = e`.
 //!
-//! A [`Grammar`] knows its declarations and expressions; everything else is here. After an error, reading goes on at the
-//! next line that begins a declaration or a statement, so that one mistake gives one message. Guarantees: never fails,
-//! whatever the text; without errors the program is exactly the text's.
+//! A [`Grammar`] knows its declarations and expressions; everything else is here. After an error, reading goes on at
+//! the next line that begins a declaration or a statement, so that one mistake gives one message. Guarantees: never
+//! fails, whatever the text; without errors the program is exactly the text's.
 
 use certen_index::parse_cond;
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Sources, Span, lex};

@@ -1,12 +1,12 @@
 //! The papers' own semantics over a memory μ: expressions by TeIL's Fig. 6 and the model language's Fig. 12, statements
 //! and programs by TeIL's Fig. 9 and the model language's Fig. 11.
 //!
-//! A direct reading of the figures over any scalar domain. It is not on the road to machine code: it is what the road is
-//! compared with, and what the type-safety theorems speak of.
+//! A direct reading of the figures over any scalar domain. It is not on the road to machine code: it is what the road
+//! is compared with, and what the type-safety theorems speak of.
 //!
-//! With a vector length M (model language, Sec. 4) every dimension of every store and every range of a sum is rounded up
-//! to a multiple of M (Def. 7), and stores begin with zeros in what was added (Fig. 13). [`Semantics::run_padded`] then
-//! is Fig. 14; it watches whether the padding stays zero (Thm. 2), which it does as long as 0 * x is 0.
+//! With a vector length M (model language, Sec. 4) every dimension of every store and every range of a sum is rounded
+//! up to a multiple of M (Def. 7), and stores begin with zeros in what was added (Fig. 13). [`Semantics::run_padded`]
+//! then is Fig. 14; it watches whether the padding stays zero (Thm. 2), which it does as long as 0 * x is 0.
 
 use std::collections::HashMap;
 

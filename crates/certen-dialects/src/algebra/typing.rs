@@ -1,9 +1,9 @@
 //! Typing (TeIL, Fig. 8 and 12; model language, Fig. 7 to 9).
 //!
-//! One function per rule, named after TeIL's; one [`Premise`] for everything a rule can fail on. Expressions are visited
-//! in the order of the arena, parts first, so that a program is typed in one pass without recursion (Lemma 4.1: typing
-//! is syntax-directed, computable and unique). An expression whose part is ill-typed has no type and gives no second
-//! error. Guarantees: in a program without errors every expression has a type, and no evaluation of it leaves a
+//! One function per rule, named after TeIL's; one [`Premise`] for everything a rule can fail on. Expressions are
+//! visited in the order of the arena, parts first, so that a program is typed in one pass without recursion (Lemma 4.1:
+//! typing is syntax-directed, computable and unique). An expression whose part is ill-typed has no type and gives no
+//! second error. Guarantees: in a program without errors every expression has a type, and no evaluation of it leaves a
 //! tensor's domain (Lemma 4.3, Thm. 4.6; tested in `certen-testgen`).
 
 use std::collections::hash_map::Entry;

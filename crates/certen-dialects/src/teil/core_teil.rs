@@ -1,8 +1,8 @@
 //! Translation of TeIL into Core-TeIL (TeIL, Sec. 4.1): any operation is the one on the first dimensions, with
 //! transpositions of neighbours before and behind it.
 //!
-//! Needs: a typed program, so that positions exist. Guarantees: the same meaning (tested in `certen-testgen`). The way back
-//! is free: every Core-TeIL program is a TeIL program.
+//! Needs: a typed program, so that positions exist. Guarantees: the same meaning (tested in `certen-testgen`). The way
+//! back is free: every Core-TeIL program is a TeIL program.
 
 use certen_core::ReduceOp;
 use certen_syntax::Span;

@@ -12,9 +12,9 @@
 //! arg      := INT | NAME | "(" size ")"
 //! ```
 //!
-//! `size` and `cond` are those of `certen_index`. In Core-TeIL the positions are left out, `transp` takes one, and there
-//! is no `contr`. Reading an expression keeps the operations that wait for operands on a stack of our own, so that depth
-//! costs memory, not stack. What all notations have in common is in [`read`](crate::algebra).
+//! `size` and `cond` are those of `certen_index`. In Core-TeIL the positions are left out, `transp` takes one, and
+//! there is no `contr`. Reading an expression keeps the operations that wait for operands on a stack of our own, so
+//! that depth costs memory, not stack. What all notations have in common is in [`read`](crate::algebra).
 
 use certen_core::ReduceOp;
 use certen_index::{Ix, parse_ix, parse_primary};
