@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use certen::road::dialects::teil::Typed;
+use certen::Module;
+use certen::road::dialects::algebra::Notation;
 use certen::road::runtime::write_text;
 use certen::road::syntax::{Code, Diagnostic};
-use certen::{Module, Tongue};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -40,7 +40,9 @@ enum Form {
     Teil,
     /// Core-TeIL: operations on the first dimensions only
     CoreTeil,
-    /// TeIL with only names as operands
+    /// The model language
+    Model,
+    /// The same language with only names as operands
     ThreeAddress,
 }
 
@@ -62,12 +64,18 @@ pub fn emit(args: &EmitArgs) -> Outcome {
         Form::Header => vec![(format!("{name}.h"), module.c().map_err(refuse)?.header)],
         Form::Loops => vec![(format!("{name}.loops"), module.loops().map_err(refuse)?.to_string())],
         Form::Core => vec![(format!("{name}.core"), module.core().to_string())],
-        Form::Teil | Form::CoreTeil | Form::ThreeAddress => {
-            let Tongue::Teil(typed) = module.tongue() else {
-                let error = Diagnostic::error(Code::E0407, None, "only TeIL programs have this form");
-                return Err(report.error(error));
+        Form::Teil => vec![(format!("{name}.teil"), module.written_in(Notation::Teil).map_err(refuse)?.to_string())],
+        Form::CoreTeil => {
+            vec![(format!("{name}.teil"), module.written_in(Notation::CoreTeil).map_err(refuse)?.to_string())]
+        }
+        Form::Model => vec![(format!("{name}.model"), module.written_in(Notation::Model).map_err(refuse)?.to_string())],
+        Form::ThreeAddress => {
+            let Some(typed) = module.typed() else {
+                let text = "only TeIL and model language programs have this form";
+                return Err(report.error(Diagnostic::error(Code::E0407, None, text)));
             };
-            vec![(format!("{name}.teil"), teil_form(typed, args.to))]
+            let ending = if typed.program.notation == Notation::Model { "model" } else { "teil" };
+            vec![(format!("{name}.{ending}"), typed.three_address().to_string())]
         }
     };
     match &args.out {
@@ -90,12 +98,4 @@ pub fn emit(args: &EmitArgs) -> Outcome {
         report.json(&json!({"ok": true, "diagnostics": warnings, "files": files}));
     }
     Ok(())
-}
-
-fn teil_form(typed: &Typed, form: Form) -> String {
-    match form {
-        Form::CoreTeil => typed.program.to_core_teil().to_string(),
-        Form::ThreeAddress => typed.three_address().to_string(),
-        _ => typed.program.to_teil().to_string(),
-    }
 }

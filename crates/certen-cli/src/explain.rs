@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use certen::road::index::Ix;
-use certen::{Failure, Module, Name, Tongue};
+use certen::{Failure, Module, Name};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -48,7 +48,7 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     let wanted = |stage| args.only.is_empty() || args.only.contains(&stage);
     let mut sections: Vec<(&str, String)> = Vec::new();
     if wanted(Stage::Typed)
-        && let Tongue::Teil(typed) = module.tongue()
+        && let Some(typed) = module.typed()
     {
         let derivations = (0..typed.program.stmts.len()).map(|stmt| typed.derivation(stmt, DERIVATION_LINES));
         sections.push(("typed", derivations.collect::<Vec<_>>().join("\n")));

@@ -31,7 +31,7 @@ enum Command {
     Check(check::CheckArgs),
     /// Run a program on arrays, natively or by the reference evaluator
     Run(Box<run::RunArgs>),
-    /// Print a program as C, loops, Core, or another form of TeIL
+    /// Print a program as C, loops, Core, TeIL or the model language
     Emit(emit::EmitArgs),
     /// Show a program at every stage of the road
     Explain(explain::ExplainArgs),

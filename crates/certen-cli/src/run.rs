@@ -35,6 +35,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME[I,J,…]", value_parser = place)]
     #[arg(conflicts_with_all = ["outs", "time", "backend", "domain"])]
     at: Option<(Name, Vec<i64>)>,
+    /// Evaluate with every size rounded up to a multiple of M, and watch the padding (model language)
+    #[arg(long, value_name = "M", allow_negative_numbers = true, conflicts_with = "at")]
+    pad: Option<i64>,
     /// Print how long it took; native code runs several times, the best counts
     #[arg(long)]
     time: bool,
@@ -128,6 +131,10 @@ pub fn run(args: &RunArgs) -> Outcome {
     let report = Report::new(args.common.json);
     let module = Module::from_file(&args.file, &args.common.options()).map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), module.warnings());
+    if args.pad.is_some() && args.backend == Some(BackendArg::Native) {
+        let error = Diagnostic::error(Code::E0407, None, "native code has no padding: `--pad` is for the evaluator");
+        return Err(report.error(error.help("leave out `--backend native`, or `--pad`")));
+    }
     let call = call(args).map_err(|error| report.error(error))?;
     check_targets(args, &module).map_err(|error| report.error(error))?;
     if let Some((name, index)) = &args.at {
@@ -139,13 +146,17 @@ pub fn run(args: &RunArgs) -> Outcome {
         }
         return Ok(());
     }
-    let Executed { outputs, timing, remark } =
-        report.working("compiling and running", || execute(args, &module, &call)).map_err(|f| refused(&report, &f))?;
-    report.warnings(module.sources(), remark.as_slice());
+    let executed = report.working("compiling and running", || execute(args, &module, &call));
+    let Executed { outputs, timing, remarks } = executed.map_err(|f| refused(&report, &f))?;
+    report.warnings(module.sources(), &remarks);
     let paths = write(args, &outputs).map_err(|error| report.error(error))?;
     if args.common.json {
-        let warnings: Vec<Diagnostic> = module.warnings().iter().cloned().chain(remark).collect();
-        report.json(&as_json(args, &list(module.sources(), &warnings), &outputs, &paths, &timing));
+        let warnings: Vec<Diagnostic> = module.warnings().iter().chain(&remarks).cloned().collect();
+        let mut value = as_json(args, &list(module.sources(), &warnings), &outputs, &paths, &timing);
+        if let Some(vector) = args.pad {
+            value["padding"] = json!({"vector_length": vector, "zero": remarks.is_empty()});
+        }
+        report.json(&value);
     } else {
         for output in &outputs {
             let mut written = paths.iter().filter(|(name, _)| *name == output.name).peekable();
@@ -155,6 +166,14 @@ pub fn run(args: &RunArgs) -> Outcome {
             for (name, path) in written {
                 report.text(&format!("{name} : {}{:?} -> {}\n", output.elem, output.shape, shown(path)));
             }
+        }
+        if let Some(vector) = args.pad {
+            let found = match remarks.len() {
+                0 => "zero after every statement".to_owned(),
+                1 => "not zero after a statement".to_owned(),
+                many => format!("not zero after {many} statements"),
+            };
+            report.text(&format!("padding to multiples of {vector}: {found}\n"));
         }
         if args.time {
             report.text(&timing_text(&timing));
@@ -210,7 +229,7 @@ fn call(args: &RunArgs) -> Result<Call, Diagnostic> {
 struct Executed {
     outputs: Vec<Output>,
     timing: Timing,
-    remark: Option<Diagnostic>,
+    remarks: Vec<Diagnostic>,
 }
 
 fn execute(args: &RunArgs, module: &Module, call: &Call) -> Result<Executed, Failure> {
@@ -220,6 +239,10 @@ fn execute(args: &RunArgs, module: &Module, call: &Call) -> Result<Executed, Fai
         DomainArg::Field => DomainChoice::Field,
         DomainArg::Undefined => DomainChoice::Undefined,
     };
+    if let Some(vector) = args.pad {
+        let run = module.run_padded(call, vector, domain, args.fuel)?;
+        return Ok(Executed { outputs: run.outputs, timing: run.timing, remarks: run.spills });
+    }
     let backend = match args.backend {
         Some(BackendArg::Interp) => Backend::Interp,
         None if domain != DomainChoice::Machine => Backend::Interp,
@@ -235,18 +258,18 @@ fn execute(args: &RunArgs, module: &Module, call: &Call) -> Result<Executed, Fai
             let reasons: Vec<&str> = failure.diagnostics().iter().map(|d| d.message.as_str()).collect();
             let text = format!("the reference evaluator runs instead of native code: {}", reasons.join("; "));
             let (outputs, timing) = module.run_with(call, &options(Backend::Interp, 1))?;
-            return Ok(Executed { outputs, timing, remark: Some(Diagnostic::warning(Code::W0304, None, text)) });
+            return Ok(Executed { outputs, timing, remarks: vec![Diagnostic::warning(Code::W0304, None, text)] });
         }
         other => other?,
     };
     if !args.time || backend == Backend::Interp {
-        return Ok(Executed { outputs, timing: first, remark: None });
+        return Ok(Executed { outputs, timing: first, remarks: Vec::new() });
     }
     let one = first.best.as_secs_f64().max(1e-7);
     let repeat = ((TIMING_SECONDS / one) as usize).clamp(3, 1000);
     let (outputs, timing) = module.run_with(call, &options(backend, repeat))?;
     let timing = Timing { best: timing.best.min(first.best), runs: repeat + 1, ..timing };
-    Ok(Executed { outputs, timing, remark: None })
+    Ok(Executed { outputs, timing, remarks: Vec::new() })
 }
 
 /// Writes the outputs that were asked for; says which stands where.

@@ -324,6 +324,46 @@ fn every_form_can_be_emitted() {
 }
 
 #[test]
+fn padding_is_reported() {
+    let desk = Desk::new();
+    fs::write(desk.path("outer.model"), "var a : [3]\nvar b : [2]\nvar c : [3 2]\nc = a # b\n").unwrap();
+    let zero = desk.json("run outer.model --in a=iota --in b=1 --pad 4", 0);
+    assert_eq!(zero["padding"], json!({"vector_length": 4, "zero": true}));
+    assert_eq!(zero["outputs"]["c"], json!({"type": "f64", "shape": [3, 2], "data": [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]}));
+    // 0 * undefined is undefined: Thm. 2 does not hold.
+    let line = "run outer.model --in a=iota --pad 4 --domain undefined";
+    let spilt = desk.json(line, 0);
+    assert_eq!(spilt["padding"], json!({"vector_length": 4, "zero": false}));
+    let warning = &spilt["diagnostics"][0];
+    assert_eq!((&warning["code"], &warning["rule"]), (&json!("W0306"), &json!("Thm. 2")));
+    assert_eq!((&warning["line"], &warning["column"]), (&json!(4), &json!(1)));
+    let ran = desk.run(line);
+    assert!(ran.out.ends_with("padding to multiples of 4: not zero after a statement\n"), "{ran:?}");
+    assert!(ran.err.starts_with("warning[W0306]: the padding of `c` is not zero after this statement"), "{ran:?}");
+    for line in ["run outer.model --in a=1 --in b=1 --pad 0", "run add.teil --in A=1 --in B=1 --dim n=2 --pad 4"] {
+        assert_eq!(desk.json(line, 2)["diagnostics"][0]["code"], json!("E0407"), "{line}");
+    }
+}
+
+#[test]
+fn either_notation_is_emitted_where_it_can_be() {
+    let desk = Desk::new();
+    fs::write(desk.path("both.model"), "var A : [2 n]\nvar B : [n 2]\nB = (A + A) ^ [1 2]\n").unwrap();
+    let teil = desk.run("emit both.model --to teil").out;
+    assert_eq!(teil, "alloc A : [2, n]\nalloc B : [n, 2]\nB = transp 1 2 (add A A)\n");
+    fs::write(desk.path("back.teil"), &teil).unwrap();
+    let model = desk.run("emit back.teil --to model").out;
+    assert_eq!(model, "var A : [2 n]\nvar B : [n 2]\nB = (A + A) ^ [1 2]\n");
+    assert!(desk.run("emit both.model --to core-teil").out.starts_with("mode core\n"));
+    fs::write(desk.path("add.model"), "var add : [2]\nvar B : [2]\nB = add + add\n").unwrap();
+    for line in ["emit two.teil --to model", "emit add.model --to teil", "emit add.model --to core-teil"] {
+        let error = &desk.json(line, 2)["diagnostics"][0];
+        assert_eq!(error["code"], json!("E0407"), "{line}");
+        assert!(error["line"].is_u64(), "{line}: {error}");
+    }
+}
+
+#[test]
 fn emitted_c_compiles_without_a_warning() {
     let desk = Desk::new();
     for program in ["add", "scale", "two", "empty"] {

@@ -1,9 +1,9 @@
 //! Every example in the documentation is true.
 //!
-//! In `README.md` and `docs/LANGUAGE.md`, a block marked `teil` is an accepted program. A block marked `console` holds
-//! commands, `$ certen …`, each followed by exactly what it prints (standard output, then standard error) when run at the
-//! root of the repository; `cargo xtask bless` rewrites it. Blocks marked `sh` are the README's two commands, the one
-//! marked `rust` is the code of a test below.
+//! In `README.md` and `docs/LANGUAGE.md`, a block marked `teil` or `model` is an accepted program. A block marked
+//! `console` holds commands, `$ certen …`, each followed by exactly what it prints (standard output, then standard
+//! error) when run at the root of the repository; `cargo xtask bless` rewrites it. Blocks marked `sh` are the README's
+//! two commands, the one marked `rust` is the code of a test below.
 
 mod common;
 
@@ -87,12 +87,15 @@ fn consoles_show_what_is_printed() {
 fn programs_are_accepted() {
     let directory = tempfile::tempdir().unwrap();
     for file in ["README.md", "docs/LANGUAGE.md"] {
-        let programs = blocks(&read(file), "teil");
-        assert!(!programs.is_empty(), "{file} shows no program");
-        for program in programs {
-            fs::write(directory.path().join("program.teil"), &program).unwrap();
-            let ran = run(command(CERTEN, directory.path()).args(["check", "program.teil"]));
-            assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{file}:\n{program}");
+        let text = read(file);
+        assert!(!blocks(&text, "teil").is_empty(), "{file} shows no program");
+        for dialect in ["teil", "model"] {
+            for program in blocks(&text, dialect) {
+                let name = format!("program.{dialect}");
+                fs::write(directory.path().join(&name), &program).unwrap();
+                let ran = run(command(CERTEN, directory.path()).args(["check", &name]));
+                assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{file}:\n{program}");
+            }
         }
     }
 }

@@ -47,6 +47,14 @@ fn check(text: impl AsRef<[u8]>, status: i32, code: &str, words: &str) -> Ran {
     answer(directory.path(), "check it.teil", status, code, words)
 }
 
+/// The answer to `certen check` of a text in the model language.
+#[track_caller]
+fn check_model(text: impl AsRef<[u8]>, status: i32, code: &str, words: &str) -> Ran {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("it.model"), text).unwrap();
+    answer(directory.path(), "check it.model", status, code, words)
+}
+
 /// Numbers from a fixed generator (the constants are Knuth's).
 fn noise(mut state: u64) -> impl Iterator<Item = u8> {
     std::iter::repeat_with(move || {
@@ -92,6 +100,64 @@ fn texts_that_are_no_programs() {
     check("§".repeat(1_000_000), 1, "E0101", "§§§§");
     check("(".repeat(1_000_000), 1, "E0103", "expected");
     check("alloc ".repeat(100_000), 1, "E0103", "");
+}
+
+#[test]
+fn texts_that_are_no_model_programs() {
+    const N: usize = 100_000;
+    const AB: &str = "var A : [n]\nvar B : [n]\nB = ";
+    check_model("", 0, "", "");
+    check_model([0; 1000], 1, "E0101", "\\0");
+    for seed in 0..3 {
+        let printable: Vec<u8> = noise(seed).map(|byte| 32 + byte % 95).take(100_000).collect();
+        check_model(printable, 1, "E0", "");
+    }
+    for piece in ["(", "var ", "type ", "[", ". ", "^ [", "# ", "A = ", "A + ", "var A : [", "type T : "] {
+        check_model(piece.repeat(N), 1, "E0", "");
+        check_model(format!("{AB}A {}", piece.repeat(N)), 1, "E0", "");
+    }
+    check_model(format!("{AB}{}A{}\n", "(".repeat(N), ")".repeat(N)), 0, "", "");
+    check_model(format!("{AB}{}A{}\n", "(A + ".repeat(N), ")".repeat(N)), 0, "", "");
+    check_model(format!("{AB}A{}\n", " + A".repeat(N)), 0, "", "");
+    check_model(format!("{AB}A{}\n", " # A".repeat(N)), 1, "E0213", "more than 64");
+    check_model(format!("{AB}A{}\n", " ^ [1 2]".repeat(N)), 1, "E0204", "no dimension 2");
+    check_model(format!("{AB}A . [{}]\n", "[1 2] ".repeat(N)), 1, "E0204", "no dimension 2");
+    check_model(format!("var A : [{}]\n", "1 ".repeat(N)), 1, "E0213", "100000 dimensions are more than 64");
+    check_model(format!("var A : [{}n{}]\n", "(".repeat(N), ")".repeat(N)), 1, "E0216", "");
+}
+
+/// They may take more memory than a text that is refused.
+#[test]
+fn a_hundred_thousand_statements_of_the_model_language() {
+    const N: usize = 100_000;
+    let few = format!("var A : [n]\nvar B : [n]\nB = A * A\n{}", "B = (A + B) * B\n".repeat(N));
+    let declared: String = (0..N).map(|at| format!("var A{at} : mat\n")).collect();
+    let assigned: String = (0..N).map(|at| format!("A{at} = A{at} / A{at}\n")).collect();
+    let directory = tempfile::tempdir().unwrap();
+    for text in [few, format!("type mat : [m n]\n{declared}{assigned}")] {
+        fs::write(directory.path().join("it.model"), text).unwrap();
+        let ran = limited(directory.path(), "check it.model", SECONDS, 5 * KIB);
+        assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+    }
+}
+
+#[test]
+fn padding_of_a_billion_billions() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("it.model"), "var A : [n]\nvar B : [n]\nB = A + A\n").unwrap();
+    let line = |rest: &str| format!("run it.model --in A=1 --dim n=3 {rest}");
+    for (rest, status, code) in [
+        ("--pad 0", 2, "E0407"),
+        ("--pad -4", 2, "E0407"),
+        ("--pad 4 --backend native", 2, "E0407"),
+        (&format!("--pad {HUGE}"), 3, "E0408"),
+        ("--pad 100000 --fuel 1000", 2, "E0501"),
+        ("--pad 4 --backend interp", 0, ""),
+    ] {
+        answer(directory.path(), &line(rest), status, code, "");
+    }
+    fs::write(directory.path().join("it.teil"), "alloc A : [3]\nalloc B : [3]\nB = A\n").unwrap();
+    answer(directory.path(), "run it.teil --in A=1 --pad 4", 2, "E0407", "model language");
 }
 
 #[test]

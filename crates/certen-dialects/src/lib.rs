@@ -1,6 +1,10 @@
 //! Front doors: the languages of the papers, one folder each.
 //!
-//! A front door reads its dialect, types it by the paper's rules and elaborates it into Core. Anything that more than
-//! one front door needs lives in Core, not here.
+//! A front door reads its dialect, types it by the paper's rules and elaborates it into Core. TeIL and the model
+//! language are two notations for one index-free tensor algebra, so they share everything but their text: [`algebra`]
+//! is what they share, [`teil`] and [`model`] are their texts. Anything else that more than one front door needs lives
+//! in Core.
 
+pub mod algebra;
+pub mod model;
 pub mod teil;

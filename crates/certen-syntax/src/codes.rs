@@ -92,11 +92,11 @@ A = add B B
 
 E0104 "a file that cannot be read as a program" {
 "The file is missing, is not UTF-8 text, is larger than 4 GiB, or its ending names no dialect. TeIL programs end in
-`.teil`." }
+`.teil`, model language programs in `.model`, Core programs in `.core`." }
 
 E0105 "a declaration after a statement" {
-"A TeIL program is a sequence of allocations followed by a sequence of statements (TeIL, Fig. 5). Move the `alloc` or
-`where` above the first statement."
+"A program is a sequence of declarations followed by a sequence of statements (TeIL, Fig. 5; model language, Fig. 1).
+Move the `alloc`, `var`, `type` or `where` above the first statement."
 dialect: "teil"
 wrong: "alloc A : [4]
 alloc B : [4]
@@ -110,7 +110,8 @@ A = B
 " }
 
 E0201 "a name that is not declared" {
-"Every tensor is declared with `alloc x : [..]` before it is used (rule T-Var) or assigned (rule OK-Stmt)."
+"Every tensor is declared, with `alloc x : [..]` in TeIL and `var x : [..]` in the model language, before it is used
+(rules T-Var, t-var) or assigned (rules OK-Stmt, ok-stmt). A type that has a name is declared above its first use."
 dialect: "teil"
 wrong: "alloc A : [4]
 A = B
@@ -121,7 +122,7 @@ A = B
 " }
 
 E0202 "a name that is declared twice" {
-"All names in the allocations of a program are unique (TeIL, Sec. 3.2 and rule OK-Prog)."
+"All names in the declarations of a program are unique (TeIL, Sec. 3.2 and rule OK-Prog; model language, rule s-var)."
 dialect: "teil"
 wrong: "alloc A : [4]
 alloc A : [5]
@@ -131,8 +132,8 @@ alloc B : [5]
 " }
 
 E0203 "a size that can be less than one" {
-"In TeIL natural numbers start from one: dimensions cannot be empty (TeIL, Sec. 3.1). A size that is written as a
-difference, such as `n - 1`, needs a `where` clause that keeps it positive."
+"Natural numbers start from one: dimensions cannot be empty (TeIL, Sec. 3.1; model language, Def. 2). A size that is
+written as a difference, such as `n - 1`, needs a `where` clause that keeps it positive."
 dialect: "teil"
 wrong: "alloc A : [n - 1]
 "
@@ -142,7 +143,7 @@ where n >= 2
 
 E0204 "a position that the tensor does not have" {
 "Dimensions are counted from 1. `red+`, `transp`, `diag`, `contr` and `proj` take positions from 1 to the rank of their
-argument; `expa` also takes the position after the last one."
+argument, and so do `.` and `^` in the model language; `expa` also takes the position after the last one."
 dialect: "teil"
 wrong: "alloc A : [4, 5]
 alloc B : [4]
@@ -154,7 +155,8 @@ B = red+ 2 A
 " }
 
 E0205 "two positions that are equal" {
-"`transp`, `diag` and `contr` take two different dimensions, in either order."
+"`transp`, `diag` and `contr`, and `.` and `^` in the model language, take two different dimensions, in either order.
+Where several pairs stand together, as in `. [[1 3] [2 4]]`, all positions are different."
 dialect: "teil"
 wrong: "alloc A : [4, 4]
 alloc B : [4]
@@ -168,7 +170,10 @@ B = diag 1 2 A
 E0206 "operands of different shapes" {
 "`add` and `mul` work entry by entry on tensors of the same shape (rules T-Add and T-Mul). The only exception is a
 scalar on the left of `mul` (rule T-SMul). Nothing else is broadcast: use `expa` to repeat a tensor along a new
-dimension. Sizes with different names are different, unless a `where` clause says that they are equal."
+dimension. Sizes with different names are different, unless a `where` clause says that they are equal.
+
+In the model language the same holds for `+`, `-`, `*` and `/` (rule t-elem); a scalar may stand left of `*` (rule
+t-smul) and right of `/` (rule t-sdiv)."
 dialect: "teil"
 wrong: "alloc A : [m, n]
 alloc B : [n]
@@ -197,7 +202,7 @@ B = proj 1 2 A
 
 E0208 "a diagonal of dimensions of different size" {
 "`diag` and `contr` run along two dimensions at once, so both must have the same size, for all sizes (rule T-Diag). This
-is what keeps a contraction from reading past the end of the shorter one."
+is what keeps a contraction from reading past the end of the shorter one. In the model language the rule is t-contr."
 dialect: "teil"
 wrong: "alloc A : [m, h]
 alloc B : [n, h]
@@ -211,7 +216,7 @@ C = contr 1 3 (prod A B)
 " }
 
 E0209 "an assignment of another shape" {
-"The right-hand side of an assignment has exactly the declared shape of the left-hand side (rule OK-Stmt)."
+"The right-hand side of an assignment has exactly the declared shape of the left-hand side (rules OK-Stmt, ok-stmt)."
 dialect: "teil"
 wrong: "alloc A : [m, n]
 alloc B : [n, m]
@@ -234,7 +239,7 @@ where k >= 2, k <= 10
 " }
 
 E0211 "a name for two things" {
-"A name is either a tensor or a size, not both."
+"A name is a tensor, a size or a type, not two of them."
 dialect: "teil"
 wrong: "alloc n : [n]
 "
@@ -243,7 +248,7 @@ right: "alloc v : [n]
 
 E0212 "an output that depends on uninitialised values" {
 "When a file marks inputs or outputs, an unmarked tensor has no value before it is assigned. Here such a value reaches
-an output. Mark the tensor as `alloc input`, or assign it first."
+an output. Mark the tensor as `alloc input` (`var input` in the model language), or assign it first."
 dialect: "teil"
 wrong: "alloc input A : [4]
 alloc B : [4]
@@ -281,7 +286,7 @@ right: "alloc A : [4000 * n]
 " }
 
 W0301 "a program that does nothing" {
-"The program has no statement. It is well-formed (rule OK-Empty), but probably not what was meant."
+"The program has no statement. It is well-formed (rules OK-Empty, ok-empty), but probably not what was meant."
 dialect: "teil"
 wrong: "alloc A : [4]
 "
@@ -312,8 +317,30 @@ W0303 "bounds that are not shown" {
 bounds. The reference evaluator, which runs it, checks every access when it happens." }
 
 W0304 "the evaluator instead of native code" {
-"Native code was not asked for explicitly and could not be made: there is no C compiler, or the program cannot be compiled
-yet. The reference evaluator runs instead; it gives the same values, slowly." }
+"Native code was not asked for explicitly and could not be made: there is no C compiler, or the program cannot be
+compiled yet. The reference evaluator runs instead; it gives the same values, slowly." }
+
+W0305 "operators without precedence" {
+"In the model language all operators associate to the left and none binds tighter than another (model language, Sec.
+3.1): `a + b * c` is `(a + b) * c`. Parentheses say what is meant, and the warning goes away."
+dialect: "model"
+wrong: "var a : [4]
+var b : [4]
+var c : [4]
+var d : [4]
+d = a + b * c
+"
+right: "var a : [4]
+var b : [4]
+var c : [4]
+var d : [4]
+d = a + (b * c)
+" }
+
+W0306 "padding that is not zero" {
+"Evaluation with padding (model language, Fig. 13 and 14) rounds every size up to a multiple of the vector length and
+fills the rest with zeros. Thm. 2 says that they stay zeros, because 0 * x is 0. That does not hold where x is
+undefined, an infinity or not a number; then results can depend on the padding. Native code has no padding." }
 
 E0401 "an input that is missing" {
 "Every input of the program needs an array: `--in NAME=FILE.npy`, `NAME=FILE.npz:KEY`, `NAME=random:SEED`, `NAME=iota` or
@@ -359,7 +386,8 @@ E0503 "a value that does not exist" {
 `--domain undefined` to see which elements are affected." }
 
 E0504 "an operation that this domain does not have" {
-"Exact rationals have no exp, log, sin, cos or square root of a number that is not a square." }
+"Exact rationals have no exp, log, sin, cos or square root of a number that is not a square. Integers have no `/`: choose
+floating-point elements with `--elem f64`." }
 
 E0601 "no C compiler" {
 "Native code needs a C compiler: `cc`, `gcc` or `clang` on the PATH, or the one that the environment variable CC names.

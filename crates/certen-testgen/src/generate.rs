@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use arbitrary::{Result, Unstructured};
 use certen_core::ReduceOp;
-use certen_dialects::teil::Mode;
+use certen_dialects::algebra::Notation;
 
 use crate::EXACT;
 use crate::sample::{Declared, Expr, Sample, Size, Symbol, splitmix};
@@ -45,19 +45,19 @@ impl Sample {
 
     /// As [`Sample::generate`], leaving the bytes that it does not need.
     pub fn from_choices(choices: &mut Unstructured<'_>) -> Sample {
-        let mode = if chance(choices, 1, 3).unwrap_or(false) { Mode::Core } else { Mode::Full };
+        let mode = if chance(choices, 1, 3).unwrap_or(false) { Notation::CoreTeil } else { Notation::Teil };
         Sample::in_mode(mode, choices)
     }
 
     /// As [`Sample::from_choices`], in the given language.
-    pub fn in_mode(mode: Mode, choices: &mut Unstructured<'_>) -> Sample {
+    pub fn in_mode(mode: Notation, choices: &mut Unstructured<'_>) -> Sample {
         Generator::of_program(mode, choices).sample
     }
 }
 
 impl<'a, 'b> Generator<'a, 'b> {
     /// A generator that has just made a program.
-    pub(crate) fn of_program(mode: Mode, choices: &'a mut Unstructured<'b>) -> Self {
+    pub(crate) fn of_program(mode: Notation, choices: &'a mut Unstructured<'b>) -> Self {
         let sample = Sample {
             mode,
             symbols: Vec::new(),
@@ -258,7 +258,7 @@ impl Generator<'_, '_> {
     pub(crate) fn expr(&mut self, shape: &[Size], fuel: u32, steps: i64) -> Result<Expr> {
         let Some(fuel) = fuel.checked_sub(1) else { return self.leaf(shape) };
         let operation = self.operation(shape, steps)?;
-        let (rank, core) = (shape.len(), self.sample.mode == Mode::Core);
+        let (rank, core) = (shape.len(), self.sample.mode == Notation::CoreTeil);
         let with = |at: usize, size: Size| [&shape[..at], &[size], &shape[at..]].concat();
         Ok(match operation {
             Operation::Leaf => self.leaf(shape)?,
@@ -318,7 +318,7 @@ impl Generator<'_, '_> {
 
     /// An operation that an expression of this shape can begin with, and that keeps within the limits.
     fn operation(&mut self, shape: &[Size], steps: i64) -> Result<Operation> {
-        let (rank, core) = (shape.len(), self.sample.mode == Mode::Core);
+        let (rank, core) = (shape.len(), self.sample.mode == Notation::CoreTeil);
         let mut possible = vec![Operation::Leaf, Operation::Add, Operation::Mul, Operation::ScalarMul];
         if steps < 2 {
             possible.truncate(1);
@@ -368,7 +368,7 @@ impl Generator<'_, '_> {
 
     /// Two positions, from 1, in either order where the language lets one write them.
     fn either_order(&mut self, first: usize, second: usize) -> Result<(usize, usize)> {
-        let exchanged = self.sample.mode == Mode::Full && chance(self.choices, 1, 3)?;
+        let exchanged = self.sample.mode == Notation::Teil && chance(self.choices, 1, 3)?;
         Ok(if exchanged { (second + 1, first + 1) } else { (first + 1, second + 1) })
     }
 

@@ -6,7 +6,7 @@
 
 use arbitrary::{Result, Unstructured};
 use certen_core::{MAX_RANK, ReduceOp};
-use certen_dialects::teil::{MAX_NESTING, Mode, Premise};
+use certen_dialects::algebra::{MAX_NESTING, Notation, Premise};
 use certen_syntax::Code;
 
 use crate::generate::{Generator, chance};
@@ -59,9 +59,9 @@ pub struct Broken {
 impl Mistake {
     /// Every mistake that can be made in a language. In Core-TeIL positions are implied, so two of them cannot be equal
     /// and the one of `expa` always exists.
-    pub fn all(mode: Mode) -> Vec<Mistake> {
+    pub fn all(mode: Notation) -> Vec<Mistake> {
         let implied = [Premise::TranspDistinct, Premise::DiagDistinct, Premise::ExpaPosition];
-        let premises = Premise::ALL.into_iter().filter(|premise| mode == Mode::Full || !implied.contains(premise));
+        let premises = Premise::of(mode).filter(|premise| mode == Notation::Teil || !implied.contains(premise));
         let others = [
             Mistake::UndeclaredSize,
             Mistake::SizeAndTensor,
@@ -102,7 +102,7 @@ impl Mistake {
 
 impl Sample {
     /// A program with just this mistake, which [`Mistake::all`] has for this language.
-    pub fn broken(mode: Mode, mistake: Mistake, choices: &mut Unstructured<'_>) -> Broken {
+    pub fn broken(mode: Notation, mistake: Mistake, choices: &mut Unstructured<'_>) -> Broken {
         let mut breaking = Breaking { generator: Generator::of_program(mode, choices), lines: Vec::new(), rule: None };
         breaking.make(mistake).expect("something to choose from");
         let Breaking { generator: Generator { choices, sample, .. }, lines, rule } = breaking;
@@ -212,7 +212,7 @@ impl Breaking<'_, '_> {
     fn violate(&mut self, premise: Premise) -> Result<()> {
         let mode = self.generator.sample.mode;
         self.rule = Some(premise.rule(mode).name.to_owned());
-        let core = mode == Mode::Core;
+        let core = mode == Notation::CoreTeil;
         let shape = self.non_scalar()?;
         let rank = shape.len();
         // A position that a tensor of this rank does not have; Core-TeIL means the first one, which a scalar lacks.
@@ -252,6 +252,7 @@ impl Breaking<'_, '_> {
                 let other = self.different(&shape)?;
                 Expr::Mul(self.operand(&shape)?, self.operand(&other)?)
             }
+            Premise::SDivScalarRight => unreachable!("TeIL has no division"),
             Premise::SMulScalarLeft => Expr::Mul(self.operand(&shape)?, self.operand(&[])?),
             Premise::RedPosition => {
                 let (op, name) = *self.generator.choices.choose(&[
@@ -318,7 +319,7 @@ impl Breaking<'_, '_> {
     }
 
     fn diagonal(&mut self, i0: usize, i1: usize, part: Box<Expr>) -> Result<Expr> {
-        let contract = self.generator.sample.mode == Mode::Full && chance(self.generator.choices, 1, 3)?;
+        let contract = self.generator.sample.mode == Notation::Teil && chance(self.generator.choices, 1, 3)?;
         Ok(if contract { Expr::Contr(i0, i1, part) } else { Expr::Diag(i0, i1, part) })
     }
 

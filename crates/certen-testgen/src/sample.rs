@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use certen_core::{ReduceOp, Tensor};
-use certen_dialects::teil::Mode;
+use certen_dialects::algebra::Notation;
 use certen_syntax::Name;
 
 /// A name that no generated tensor or size has.
@@ -124,7 +124,7 @@ impl Expr {
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Which language it is in.
-    pub mode: Mode,
+    pub mode: Notation,
     /// The symbolic sizes.
     pub symbols: Vec<Symbol>,
     /// The allocations, in order.
@@ -277,7 +277,7 @@ struct Text<'a> {
 impl Text<'_> {
     fn program(&mut self) {
         let sample = self.sample;
-        if sample.mode == Mode::Core {
+        if sample.mode == Notation::CoreTeil {
             self.out += "mode core\n";
         }
         for at in 0..=sample.tensors.len() {
@@ -328,8 +328,8 @@ impl Text<'_> {
 
     fn expr(&mut self, expr: &Expr) {
         let positions = |list: &[usize]| match self.sample.mode {
-            Mode::Core => String::new(),
-            Mode::Full => list.iter().map(|at| format!(" {at}")).collect(),
+            Notation::CoreTeil => String::new(),
+            _ => list.iter().map(|at| format!(" {at}")).collect(),
         };
         let head = match expr {
             Expr::Var(tensor) => self.sample.name(*tensor).to_owned(),
@@ -338,7 +338,7 @@ impl Text<'_> {
             Expr::Mul(..) => "mul".into(),
             Expr::Prod(..) => "prod".into(),
             Expr::Red(op, i, _) => format!("{}{}", red_word(*op), positions(&[*i])),
-            Expr::Transp(i, _, _) if self.sample.mode == Mode::Core => format!("transp {i}"),
+            Expr::Transp(i, _, _) if self.sample.mode == Notation::CoreTeil => format!("transp {i}"),
             Expr::Transp(i0, i1, _) => format!("transp {i0} {i1}"),
             Expr::Diag(i0, i1, _) => format!("diag{}", positions(&[*i0, *i1])),
             Expr::Contr(i0, i1, _) => format!("contr {i0} {i1}"),

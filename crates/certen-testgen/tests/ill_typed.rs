@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use arbitrary::Unstructured;
 use certen_core::ElemType;
-use certen_dialects::teil::{Mode, Premise, elaborate};
+use certen_dialects::algebra::{Notation, Premise, elaborate};
 use certen_syntax::{Diagnostic, Sources, render_all, to_json};
 use certen_testgen::{Broken, Mistake, Sample, cases, mutate};
 use common::{diagnose, for_bytes};
@@ -25,10 +25,10 @@ fn refused(mistake: Mistake, broken: &Broken) {
 #[test]
 fn every_premise_is_violated_and_reported() {
     let each = (cases() / 50).max(5);
-    for (number, mode) in [Mode::Full, Mode::Core].into_iter().enumerate() {
+    for (number, mode) in [Notation::Teil, Notation::CoreTeil].into_iter().enumerate() {
         let mistakes = Mistake::all(mode);
         let premises = mistakes.iter().filter(|mistake| matches!(mistake, Mistake::Premise(_))).count();
-        assert_eq!(premises, if mode == Mode::Full { Premise::ALL.len() } else { Premise::ALL.len() - 3 });
+        assert_eq!(premises, Premise::of(mode).count() - if mode == Notation::Teil { 0 } else { 3 });
         for (at, mistake) in mistakes.into_iter().enumerate() {
             let make = |bytes: &[u8]| Sample::broken(mode, mistake, &mut Unstructured::new(bytes));
             let seed = (100 * number + at) as u8;
@@ -41,7 +41,7 @@ fn every_premise_is_violated_and_reported() {
 fn ill_typed_programs_are_refused_with_a_rule() {
     let make = |bytes: &[u8]| {
         let mut choices = Unstructured::new(bytes);
-        let mode = if choices.arbitrary().unwrap_or(false) { Mode::Core } else { Mode::Full };
+        let mode = if choices.arbitrary().unwrap_or(false) { Notation::CoreTeil } else { Notation::Teil };
         let mistake = *choices.choose(&Mistake::all(mode)).expect("mistakes");
         (mistake, Sample::broken(mode, mistake, &mut choices))
     };

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use certen_codegen::emit_c;
 use certen_core::domain::{Exact, Rational};
 use certen_core::{Tensor, parse_program};
+use certen_dialects::algebra::Notation;
 use certen_loops::{lower, parse_loops, verify};
 use certen_syntax::Sources;
 use common::{core, diagnose, evaluate, typed};
@@ -133,7 +134,7 @@ fn goes_all_the_way(value: &str, factor: i64) {
     assert!(!again.derivation(0, 10).is_empty());
     let inputs = || vec![("A".into(), Tensor::new(vec![2], [3, 5].map(Exact::from).to_vec()).unwrap())];
     let expected = Tensor::new(vec![2], [3 * factor, 5 * factor].map(Exact::from).to_vec()).unwrap();
-    for typed in [&typed, &again, &common::typed(&typed.program.to_core_teil().to_string())] {
+    for typed in [&typed, &again, &common::typed(&typed.program.to(Notation::CoreTeil).unwrap().to_string())] {
         let program = core(typed);
         assert_eq!(evaluate(&program, &Rational, &[], inputs())[0].1, expected);
     }

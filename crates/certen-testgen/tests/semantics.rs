@@ -5,8 +5,8 @@ mod common;
 
 use certen_core::domain::{Element, Exact, Field, Partial, Rational};
 use certen_core::{Domain, ElemType, EvalError, Evaluator, Tensor};
-use certen_dialects::teil::semantics::{Memory, Semantics};
-use certen_dialects::teil::{self, Typed};
+use certen_dialects::algebra::semantics::{Memory, Semantics};
+use certen_dialects::algebra::{self, Typed};
 use certen_syntax::Name;
 use certen_testgen::{Sample, cases, oracle};
 use common::{FUEL, core, evaluate, for_samples, memory, named, typed};
@@ -131,7 +131,7 @@ fn core_agrees_with_fig_6_and_9_in_the_field() {
 #[test]
 fn an_element_outside_its_tensor_is_an_error() {
     let typed = typed("alloc A : [2]\nalloc B : [2]\nB = A\n");
-    let program = teil::elaborate(&typed, "f".into(), ElemType::F64).unwrap();
+    let program = algebra::elaborate(&typed, "f".into(), ElemType::F64).unwrap();
     let a = Tensor::new(vec![2], vec![Exact::from(1), Exact::from(2)]).unwrap();
     let mut evaluator = Evaluator::new(&program, &Rational, [], [("A".into(), a)]).unwrap();
     assert_eq!(evaluator.element("B".into(), &[1]), Ok(Exact::from(2)));

@@ -4,10 +4,10 @@ mod common;
 
 use certen_core::domain::{Element, Field};
 use certen_core::{Tensor, parse_program};
-use certen_dialects::teil::{Mode, Typed};
+use certen_dialects::algebra::{Notation, Typed};
 use certen_syntax::{Name, Sources};
 use certen_testgen::{Sample, cases};
-use common::{core, evaluate, for_samples, typed};
+use common::{core, evaluate, for_samples, typed, typed_model};
 
 const FIELD: Field = Field { seed: 2 };
 
@@ -40,7 +40,7 @@ fn printing_a_program_and_reading_it_gives_the_same_program() {
         let printed = original.program.to_string();
         let again = typed(&printed);
         assert_eq!(again.program.to_string(), printed);
-        assert_eq!(again.program.mode, original.program.mode);
+        assert_eq!(again.program.notation, original.program.notation);
         assert_eq!(meaning_of_text(&again), meaning_of_text(&original));
     });
 }
@@ -51,13 +51,31 @@ fn full_teil_and_core_teil_agree() {
     for_samples(cases(), 22, |sample| {
         let original = typed(&sample.text());
         let expected = outputs(&original, sample);
-        let restricted = typed(&original.program.to_core_teil().to_string());
-        assert_eq!(restricted.program.mode, Mode::Core);
+        let restricted = typed(&original.program.to(Notation::CoreTeil).unwrap().to_string());
+        assert_eq!(restricted.program.notation, Notation::CoreTeil);
         assert_eq!(outputs(&restricted, sample), expected);
-        let general = typed(&restricted.program.to_teil().to_string());
-        assert_eq!(general.program.mode, Mode::Full);
+        let general = typed(&restricted.program.to(Notation::Teil).unwrap().to_string());
+        assert_eq!(general.program.notation, Notation::Teil);
         assert_eq!(outputs(&general, sample), expected);
     });
+}
+
+/// What the model language can write of a TeIL program means the same there, and written back.
+#[test]
+fn teil_and_the_model_language_agree() {
+    let written = std::cell::Cell::new(0);
+    for_samples(4 * cases(), 25, |sample| {
+        let original = typed(&sample.text());
+        let Ok(model) = original.program.to(Notation::Model) else { return };
+        written.set(written.get() + 1);
+        let model = typed_model(&model.to_string());
+        assert_eq!(model.program.to(Notation::Model).unwrap().to_string(), model.program.to_string());
+        let expected = outputs(&original, sample);
+        assert_eq!(outputs(&model, sample), expected);
+        let back = typed(&model.program.to(Notation::Teil).unwrap().to_string());
+        assert_eq!(outputs(&back, sample), expected);
+    });
+    assert!(written.get() >= cases() / 20, "only {} programs", written.get());
 }
 
 /// TeIL, Sec. 3.3. Only names are operands, and the caller sees the same inputs and outputs.

@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::HashSet;
 
-use certen_dialects::teil::{Expr, Mode, Typed};
+use certen_dialects::algebra::{Arith, Expr, Notation, Typed};
 use certen_syntax::Name;
 use certen_testgen::{EXACT, Sample, cases, oracle};
 use common::{for_samples, typed};
@@ -72,16 +72,16 @@ fn the_generator_covers_the_language() {
             seen.insert(match expr {
                 Expr::Var(_) => "name",
                 Expr::Paren(_) => "parentheses",
-                Expr::Add(..) => "add",
-                Expr::Mul(a, _) if typed.shape(*a).is_empty() => "mul by a scalar",
-                Expr::Mul(..) => "mul",
+                Expr::Elem(Arith::Mul, a, _) if typed.shape(*a).is_empty() => "mul by a scalar",
+                Expr::Elem(Arith::Mul, ..) => "mul",
+                Expr::Elem(..) => "add",
                 Expr::Prod(..) => "prod",
                 Expr::Red(op, ..) => op.name(),
-                Expr::Transp(i0, i1, _) if i0 > i1 => "transp backwards",
+                Expr::Transp(pairs, _) if pairs[0].0 > pairs[0].1 => "transp backwards",
                 Expr::Transp(..) => "transp",
                 Expr::Diag(i0, i1, _) if i0 > i1 => "diag backwards",
                 Expr::Diag(..) => "diag",
-                Expr::Contr(i0, i1, _) if i0 > i1 => "contr backwards",
+                Expr::Contr(pairs, _) if pairs[0].0 > pairs[0].1 => "contr backwards",
                 Expr::Contr(..) => "contr",
                 Expr::Expa(_, n, _) if n.as_constant().is_none() => "expa by a symbol",
                 Expr::Expa(..) => "expa",
@@ -94,8 +94,8 @@ fn the_generator_covers_the_language() {
         let ranks = sample.tensors.iter().map(|tensor| tensor.shape.len());
         let dims = sample.tensors.iter().flat_map(|tensor| &tensor.shape);
         let facts = [
-            ("core", typed.program.mode == Mode::Core),
-            ("full", typed.program.mode == Mode::Full),
+            ("core", typed.program.notation == Notation::CoreTeil),
+            ("full", typed.program.notation == Notation::Teil),
             ("markers", marked),
             ("no markers", !marked),
             ("where", !sample.wheres.is_empty()),

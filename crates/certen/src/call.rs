@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use certen_core::{ElemType, Program, TensorType};
 use certen_index::Ix;
 use certen_runtime::{Array, ArrayError, RuntimeError, available_bytes};
-use certen_syntax::{Code, Diagnostic, Name};
+use certen_syntax::{Code, Diagnostic, Name, Rule};
+
+use crate::Module;
 
 /// What an input holds.
 pub enum Input {
@@ -95,10 +97,11 @@ impl Call {
     /// the program; if memory does not suffice.
     pub(crate) fn bind<'a>(
         &'a self,
-        program: &Program,
+        module: &Module,
         bytes: impl Fn(ElemType) -> usize,
     ) -> Result<Bound<'a>, Box<Diagnostic>> {
-        self.known_names(program)?;
+        let program = module.core();
+        self.known_names(program, module.inputs_have_values())?;
         let known = self.sizes(program)?;
         let value = |name: Name| known.get(&name).map(|(value, _)| *value);
         for fact in &program.facts {
@@ -138,7 +141,7 @@ impl Call {
     }
 
     /// Every name that is given is one of the program's, and every input that it needs is given.
-    fn known_names(&self, program: &Program) -> Result<(), Box<Diagnostic>> {
+    fn known_names(&self, program: &Program, have_values: bool) -> Result<(), Box<Diagnostic>> {
         let list = |names: Vec<Name>| match names.as_slice() {
             [] => "the program has none".to_owned(),
             names => format!("it has {}", names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
@@ -155,11 +158,16 @@ impl Call {
         let missing: Vec<String> = program
             .inputs
             .iter()
-            .filter(|input| !self.allow_missing && !self.inputs.contains_key(&input.name))
+            .filter(|input| (have_values || !self.allow_missing) && !self.inputs.contains_key(&input.name))
             .map(|input| format!("`{}` : {}", input.name, input.ty))
             .collect();
         if !missing.is_empty() {
             let error = fail(Code::E0401, format!("missing input: {}", missing.join(", ")));
+            let error = if self.allow_missing {
+                error.rule(Rule { name: "d-in-var", paper: "model language, Fig. 15" })
+            } else {
+                error
+            };
             return Err(Box::new(error.help("give it with `--in NAME=FILE.npy`, or `NAME=random:1`")));
         }
         Ok(())

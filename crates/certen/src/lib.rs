@@ -38,6 +38,7 @@
 mod call;
 mod failure;
 mod module;
+mod padded;
 mod run;
 
 pub use call::{Call, Input};
@@ -46,6 +47,7 @@ pub use certen_runtime::Array;
 pub use certen_syntax::Name;
 pub use failure::Failure;
 pub use module::{Dialect, Module, Options, Tongue};
+pub use padded::PaddedRun;
 pub use run::{Backend, DomainChoice, Output, RunOptions, Timing, Values};
 
 /// The rooms of the road, for those who want to look inside.

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use certen_codegen::CCode;
 use certen_core::{ElemType, Program};
-use certen_dialects::teil;
+use certen_dialects::algebra::{self, Notation};
+use certen_dialects::{model, teil};
 use certen_index::Ix;
 use certen_loops::{LoopProgram, Stmt};
 use certen_runtime::{NativeKernel, RuntimeError, Signature};
@@ -19,6 +20,8 @@ use crate::Failure;
 pub enum Dialect {
     /// `.teil`: TeIL and Core-TeIL.
     Teil,
+    /// `.model`: the model language.
+    Model,
     /// `.core`: the textual form of Core.
     Core,
 }
@@ -28,6 +31,7 @@ impl Dialect {
     pub fn of(name: &str) -> Option<Dialect> {
         match Path::new(name).extension()?.to_str()? {
             "teil" => Some(Dialect::Teil),
+            "model" => Some(Dialect::Model),
             "core" => Some(Dialect::Core),
             _ => None,
         }
@@ -53,8 +57,8 @@ const MAX_NESTS: usize = 10_000;
 /// What a dialect knows of a program beyond its meaning.
 #[derive(Clone, Debug)]
 pub enum Tongue {
-    /// A typed TeIL program.
-    Teil(Box<teil::Typed>),
+    /// A typed program of the tensor algebra, in one of its notations.
+    Algebra(Box<algebra::Typed>),
     /// Nothing: the text was Core.
     Core,
 }
@@ -106,18 +110,21 @@ impl Module {
             let error = Diagnostic::error(Code::E0104, None, format!("{name}: the file's ending names no dialect"));
             return Err(Failure::new(
                 Arc::default(),
-                vec![error.help("TeIL programs end in `.teil`, Core programs in `.core`")],
+                vec![error.help(
+                    "TeIL programs end in `.teil`, model language programs in `.model`, Core programs in `.core`",
+                )],
             ));
         };
         let mut sources = Sources::new();
         let file = sources.add(name, text);
         let mut diagnostics = Diagnostics::new();
         let built = match dialect {
-            Dialect::Teil => {
-                let program = teil::parse(&sources, file, &mut diagnostics);
-                teil::check(program, &mut diagnostics).and_then(|typed| {
-                    match teil::elaborate(&typed, kernel_name(name), options.elem) {
-                        Ok(core) => Some((Tongue::Teil(Box::new(typed)), core)),
+            Dialect::Teil | Dialect::Model => {
+                let parse = if dialect == Dialect::Teil { teil::parse } else { model::parse };
+                let program = parse(&sources, file, &mut diagnostics);
+                algebra::check(program, &mut diagnostics).and_then(|typed| {
+                    match algebra::elaborate(&typed, kernel_name(name), options.elem) {
+                        Ok(core) => Some((Tongue::Algebra(Box::new(typed)), core)),
                         Err(error) => {
                             diagnostics.push(*error);
                             None
@@ -164,6 +171,35 @@ impl Module {
     /// What the dialect knows of the program.
     pub fn tongue(&self) -> &Tongue {
         &self.tongue
+    }
+
+    /// The typed program, if the dialect is a notation of the tensor algebra.
+    pub fn typed(&self) -> Option<&algebra::Typed> {
+        match &self.tongue {
+            Tongue::Algebra(typed) => Some(typed),
+            Tongue::Core => None,
+        }
+    }
+
+    /// The program in a notation of the tensor algebra.
+    ///
+    /// # Errors
+    /// If it has an operation that the notation cannot write, or is not in a notation of the algebra.
+    pub fn written_in(&self, notation: Notation) -> Result<algebra::Program, Failure> {
+        let Some(typed) = self.typed() else {
+            let text = "only TeIL and model language programs have this form";
+            return Err(self.refuse(Diagnostic::error(Code::E0407, None, text)));
+        };
+        typed.program.to(notation).map_err(|error| self.refuse(*error))
+    }
+
+    /// Whether inputs have to be given in every domain: those of a model language program that says which they are
+    /// (d-in-var, Fig. 15).
+    pub(crate) fn inputs_have_values(&self) -> bool {
+        self.typed().is_some_and(|typed| {
+            let program = &typed.program;
+            program.notation == Notation::Model && program.decls.iter().any(|decl| decl.marker.is_some())
+        })
     }
 
     /// The program in Core.

@@ -4,12 +4,14 @@ use std::time::{Duration, Instant};
 
 use certen_core::domain::{Element, Exact, Field, Machine, Partial, Rational, Scalar};
 use certen_core::{DEFAULT_FUEL, Domain, ElemType, EvalError, Evaluator, Literal, Tensor};
+use certen_dialects::algebra::Typed;
+use certen_dialects::algebra::semantics::{Semantics, Spill};
 use certen_loops::Interpreter;
 use certen_runtime::{Array, RuntimeError};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::call::{Bound, Given};
-use crate::{Call, Failure, Module};
+use crate::{Call, Failure, Module, padded};
 
 /// What runs a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -35,6 +37,18 @@ pub enum DomainChoice {
     Field,
     /// The machine's numbers or undefined; inputs may be missing.
     Undefined,
+}
+
+impl DomainChoice {
+    /// What an element takes in memory, about.
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            DomainChoice::Machine | DomainChoice::Field => size_of::<Scalar>(),
+            DomainChoice::Undefined => size_of::<Option<Scalar>>(),
+            // Two numbers of a few digits each, on the heap.
+            DomainChoice::Rational => size_of::<Exact>() + 64,
+        }
+    }
 }
 
 /// How a program is run.
@@ -117,14 +131,11 @@ impl Module {
     /// # Errors
     /// As [`Module::run`]; and if the evaluator's fuel or the domain gives out.
     pub fn run_with(&self, call: &Call, options: &RunOptions) -> Result<(Vec<Output>, Timing), Failure> {
-        let bytes = |elem: ElemType| match (options.backend, options.domain) {
-            (Backend::Native, _) => elem.bytes(),
-            (_, DomainChoice::Machine | DomainChoice::Field) => size_of::<Scalar>(),
-            (_, DomainChoice::Undefined) => size_of::<Option<Scalar>>(),
-            // Two numbers of a few digits each, on the heap.
-            (_, DomainChoice::Rational) => size_of::<Exact>() + 64,
+        let bytes = |elem: ElemType| match options.backend {
+            Backend::Native => elem.bytes(),
+            Backend::Interp | Backend::Loops => options.domain.bytes(),
         };
-        let bound = call.bind(self.core(), bytes).map_err(|error| self.refuse(*error))?;
+        let bound = call.bind(self, bytes).map_err(|error| self.refuse(*error))?;
         match (options.backend, options.domain) {
             (Backend::Native, DomainChoice::Machine) => self.run_native(&bound, options),
             (Backend::Native, _) => {
@@ -134,7 +145,8 @@ impl Module {
             }
             (Backend::Interp | Backend::Loops, _) => {
                 let begin = Instant::now();
-                let outputs = self.run_interp(&bound, options)?;
+                let way = if options.backend == Backend::Loops { Way::Loops } else { Way::Core };
+                let (outputs, _) = self.run_interp(&bound, options.domain, options.fuel, way)?;
                 let operations = self.operations(&bound);
                 Ok((outputs, Timing { best: begin.elapsed(), runs: 1, compile: None, operations }))
             }
@@ -147,7 +159,7 @@ impl Module {
     /// As [`Module::run_with`]; and if the index is outside.
     pub fn element(&self, call: &Call, output: Name, index: &[i64], fuel: u64) -> Result<Scalar, Failure> {
         // A single element needs the inputs, and of other tensors only the elements that it depends on.
-        let bound = call.bind(self.core(), |elem| elem.bytes()).map_err(|error| self.refuse(*error))?;
+        let bound = call.bind(self, |elem| elem.bytes()).map_err(|error| self.refuse(*error))?;
         self.check_place(&bound, output, index)?;
         let (sizes, inputs) = self.embedded(&bound, &Machine, |value, _| Ok(*value))?;
         let evaluator = Evaluator::new(self.core(), &Machine, sizes, inputs);
@@ -176,7 +188,7 @@ impl Module {
     }
 
     /// The sizes of a call, by name.
-    fn size(&self, bound: &Bound<'_>) -> impl Fn(Name) -> Option<i64> {
+    pub(crate) fn size(&self, bound: &Bound<'_>) -> impl Fn(Name) -> Option<i64> {
         let names = &self.core().sizes;
         move |name| names.iter().position(|&n| n == name).map(|at| bound.sizes[at])
     }
@@ -207,9 +219,16 @@ impl Module {
         Ok((outputs.collect(), timing))
     }
 
-    fn run_interp(&self, bound: &Bound<'_>, options: &RunOptions) -> Result<Vec<Output>, Failure> {
+    pub(crate) fn run_interp(
+        &self,
+        bound: &Bound<'_>,
+        domain: DomainChoice,
+        fuel: u64,
+        way: Way<'_>,
+    ) -> Result<(Vec<Output>, Vec<Spill>), Failure> {
+        let options = (way, fuel);
         let exact = |value: &Scalar, elem| Rational.literal(literal(*value), elem).map_err(EvalError::Fault);
-        match options.domain {
+        match domain {
             DomainChoice::Machine => self.evaluate(
                 bound,
                 &Machine,
@@ -281,17 +300,26 @@ impl Module {
         &self,
         bound: &Bound<'_>,
         domain: &D,
-        options: &RunOptions,
+        (way, fuel): (Way<'_>, u64),
         embed: impl Fn(&Scalar, ElemType) -> Result<D::Value, EvalError>,
         show: impl Fn(Tensor<D::Value>, ElemType) -> Result<Values, RuntimeError>,
-    ) -> Result<Vec<Output>, Failure> {
+    ) -> Result<(Vec<Output>, Vec<Spill>), Failure> {
         let (sizes, inputs) = self.embedded(bound, domain, embed)?;
-        let computed = match options.backend {
-            Backend::Loops => {
+        let mut spills = Vec::new();
+        let computed = match way {
+            Way::Loops => {
                 let loops = self.loops()?;
-                Interpreter::new(&loops, domain, sizes, inputs).and_then(|run| run.with_fuel(options.fuel).run())
+                Interpreter::new(&loops, domain, sizes, inputs).and_then(|run| run.with_fuel(fuel).run())
             }
-            _ => Evaluator::new(self.core(), domain, sizes, inputs).and_then(|run| run.with_fuel(options.fuel).run()),
+            Way::Core => Evaluator::new(self.core(), domain, sizes, inputs).and_then(|run| run.with_fuel(fuel).run()),
+            Way::Padded(typed, vector) => {
+                let elem = self.element_type();
+                let semantics = Semantics::new(typed, domain, elem, sizes, fuel).padded(vector);
+                padded::evaluate(semantics, typed, domain, elem, inputs).map(|(outputs, found)| {
+                    spills = found;
+                    outputs
+                })
+            }
         };
         let computed = computed.map_err(|error| self.eval_failure(&error))?;
         let elements = self.signature().outputs.into_iter().map(|ty| ty.elem);
@@ -300,16 +328,28 @@ impl Module {
             let values = show(tensor, elem).map_err(|error| self.runtime_failure(&error))?;
             Ok(Output { name, elem, shape, values })
         };
-        computed.into_iter().zip(elements).map(output).collect()
+        let outputs = computed.into_iter().zip(elements).map(output).collect::<Result<_, _>>()?;
+        Ok((outputs, spills))
     }
 
-    fn eval_failure(&self, error: &EvalError) -> Failure {
+    pub(crate) fn eval_failure(&self, error: &EvalError) -> Failure {
         let diagnostic = Diagnostic::error(error.code(), None, error.to_string());
         self.refuse(match error {
             EvalError::Fuel => diagnostic.help("use smaller sizes, native code, or a larger `--fuel`"),
             _ => diagnostic,
         })
     }
+}
+
+/// What evaluates a program.
+#[derive(Clone, Copy)]
+pub(crate) enum Way<'a> {
+    /// The reference evaluator of Core.
+    Core,
+    /// The interpreter of the loops.
+    Loops,
+    /// The papers' own semantics, with padding to multiples of a vector length.
+    Padded(&'a Typed, i64),
 }
 
 /// Sizes and inputs, by name.

@@ -9,7 +9,8 @@
 //!   element type;
 //! - `out NAME: 1 2 3 …`: the result, as computed by the reference evaluator in the machine's numbers and as exact
 //!   rationals, by native code, and, in the prime field, by the evaluator and the loop interpreter, which must all agree;
-//! - `diagnostics`, `typed`, `core`, `loops`, `c`, `core-teil`, `three-address`: the text that people see.
+//! - `diagnostics`, `typed`, `core`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`: the text that people
+//!   see.
 //!
 //! `cargo xtask bless` rewrites the expectations that a header has; write `//@ KEY:` with nothing behind it to have it
 //! filled in.
@@ -20,10 +21,10 @@ use std::path::{Path, PathBuf};
 
 use certen::road::core::domain::Scalar;
 use certen::road::core::{Program, Tensor};
+use certen::road::dialects::algebra::Notation;
 use certen::road::syntax::render_all;
 use certen::{
-    Array, Backend, Call, DomainChoice, ElemType, Failure, Input, Module, Name, Options, Output, RunOptions, Tongue,
-    Values,
+    Array, Backend, Call, DomainChoice, ElemType, Failure, Input, Module, Name, Options, Output, RunOptions, Values,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -44,7 +45,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.path();
         if path.is_dir() {
             collect(&path, files);
-        } else if path.extension().is_some_and(|ending| ending == "teil" || ending == "core") {
+        } else if path.extension().is_some_and(|ending| ending == "teil" || ending == "model" || ending == "core") {
             files.push(path);
         }
     }
@@ -162,10 +163,8 @@ fn signature(program: &Program) -> String {
 }
 
 fn stage(module: &Module, key: &str) -> Result<String, String> {
-    let typed = || match module.tongue() {
-        Tongue::Teil(typed) => Ok(typed),
-        Tongue::Core => Err(format!("`{key}` of a program that is not TeIL")),
-    };
+    let typed = || module.typed().ok_or_else(|| format!("`{key}` of a Core program"));
+    let in_notation = |notation| module.written_in(notation).map(|p| p.to_string()).map_err(|f| f.to_string());
     Ok(match key {
         "typed" => {
             let typed = typed()?;
@@ -174,7 +173,9 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
         "core" => module.core().to_string(),
         "loops" => module.loops().map_err(|f| f.to_string())?.to_string(),
         "c" => module.c().map_err(|f| f.to_string())?.source,
-        "core-teil" => typed()?.program.to_core_teil().to_string(),
+        "teil" => in_notation(Notation::Teil)?,
+        "core-teil" => in_notation(Notation::CoreTeil)?,
+        "model" => in_notation(Notation::Model)?,
         "three-address" => typed()?.three_address().to_string(),
         "multiplications" => module.core().multiplications().map_err(|e| e.to_string())?.to_string(),
         _ => return Err(format!("unknown key `{key}`")),

@@ -51,7 +51,12 @@ impl<D: Domain> Domain for Partial<D> {
 
     fn binary(&self, op: Binary, elem: ElemType, a: &Self::Value, b: &Self::Value) -> Result<Self::Value, Fault> {
         match (a, b) {
-            // Def. 4, and Def. 8 (i) by the other domain.
+            // Def. 4 (ii): by zero is undefined, also over numbers with infinities; Def. 8 (i): but not zero by zero.
+            (Some(a), Some(b))
+                if op == Binary::ControlledDiv && self.is_zero(elem, b)? && !self.is_zero(elem, a)? =>
+            {
+                Ok(None)
+            }
             (Some(a), Some(b)) => lift(self.0.binary(op, elem, a, b)),
             // Def. 8 (ii): zero by undefined is zero.
             (Some(a), None) if op == Binary::ControlledDiv && self.is_zero(elem, a)? => {
@@ -125,6 +130,16 @@ mod tests {
             [E, E, E, E, E]
         );
         assert_eq!(divided(v(6), v(2)), v(3));
+    }
+
+    #[test]
+    fn controlled_division_is_definition_8_over_the_machine_too() {
+        let f = |value: f64| Some(Scalar::F64(value));
+        let divided = |a, b| Partial(Machine).binary(Binary::ControlledDiv, ElemType::F64, &a, &b).unwrap();
+        assert_eq!([divided(f(0.0), f(0.0)), divided(f(0.0), None), divided(f(-0.0), f(-0.0))], [f(0.0); 3]);
+        assert_eq!([divided(f(3.0), f(0.0)), divided(f(3.0), f(-0.0)), divided(f(3.0), None)], [None; 3]);
+        assert_eq!([divided(None, None), divided(None, f(0.0)), divided(None, f(2.0))], [None; 3]);
+        assert_eq!(divided(f(6.0), f(2.0)), f(3.0));
     }
 
     #[test]

@@ -1,25 +1,20 @@
-//! Translation between TeIL and Core-TeIL (TeIL, Sec. 4.1): any operation is the one on the first dimensions, with
+//! Translation of TeIL into Core-TeIL (TeIL, Sec. 4.1): any operation is the one on the first dimensions, with
 //! transpositions of neighbours before and behind it.
 //!
-//! Needs: a typed program, so that positions exist. Guarantees: the same meaning (tested in `certen-testgen`); the
-//! result is in the other language.
+//! Needs: a typed program, so that positions exist. Guarantees: the same meaning (tested in `certen-testgen`). The way
+//! back is free: every Core-TeIL program is a TeIL program.
 
 use certen_core::ReduceOp;
 use certen_syntax::Span;
 
-use super::ast::{Expr, ExprId, Mode, Program, Stmt};
+use crate::algebra::{Expr, ExprId, Notation, Program, Stmt, one_by_one};
 
 impl Program {
-    /// The program in full TeIL: every Core-TeIL program is one already.
-    pub fn to_teil(&self) -> Program {
-        Program { mode: Mode::Full, ..self.clone() }
-    }
-
-    /// The program in Core-TeIL. Positions must exist, as they do in a typed program.
-    pub fn to_core_teil(&self) -> Program {
+    /// The program in Core-TeIL. Operations must be TeIL's, and positions must exist.
+    pub(crate) fn to_core_teil(&self) -> Program {
         let mut core = Program {
-            mode: Mode::Core,
-            allocs: self.allocs.clone(),
+            notation: Notation::CoreTeil,
+            decls: self.decls.clone(),
             wheres: self.wheres.clone(),
             ..Program::default()
         };
@@ -58,7 +53,7 @@ impl Build<'_> {
     fn moved(&mut self, mut e: ExprId, from: i64, to: i64) -> ExprId {
         let steps: Vec<i64> = if from > to { (to..from).rev().collect() } else { (from..to).collect() };
         for i in steps {
-            e = self.apply(|e| Expr::Transp(i, i + 1, e), e);
+            e = self.apply(|e| Expr::Transp([(i, i + 1)].into(), e), e);
         }
         e
     }
@@ -66,23 +61,19 @@ impl Build<'_> {
     fn expr(&mut self, expr: &Expr, translated: &[ExprId]) -> ExprId {
         let part = |id: &ExprId| translated[id.index()];
         match expr {
-            Expr::Var(name) => self.add(Expr::Var(*name)),
-            Expr::Paren(e) => self.add(Expr::Paren(part(e))),
-            Expr::Add(a, b) => self.add(Expr::Add(part(a), part(b))),
-            Expr::Mul(a, b) => self.add(Expr::Mul(part(a), part(b))),
-            Expr::Prod(a, b) => self.add(Expr::Prod(part(a), part(b))),
+            Expr::Var(_) | Expr::Paren(_) | Expr::Elem(..) | Expr::Prod(..) => self.add(expr.map(|e| part(&e))),
             Expr::Red(op, i, e) => self.red(*op, *i, part(e)),
-            Expr::Transp(i0, i1, e) => {
-                let (low, high) = (*i0.min(i1), *i0.max(i1));
-                let down = self.moved(part(e), high, low);
+            Expr::Transp(pairs, e) => pairs.iter().fold(part(e), |e, &(i0, i1)| {
+                let (low, high) = (i0.min(i1), i0.max(i1));
+                let down = self.moved(e, high, low);
                 // The dimension that was at `low` is now behind it.
                 self.moved(down, low + 1, high)
-            }
+            }),
             Expr::Diag(i0, i1, e) => self.diag(*i0, *i1, part(e)),
-            Expr::Contr(i0, i1, e) => {
-                let diagonal = self.diag(*i0, *i1, part(e));
-                self.red(ReduceOp::Sum, *i0.min(i1), diagonal)
-            }
+            Expr::Contr(pairs, e) => one_by_one(pairs).into_iter().fold(part(e), |e, (i0, i1)| {
+                let diagonal = self.diag(i0, i1, e);
+                self.red(ReduceOp::Sum, i0.min(i1), diagonal)
+            }),
             Expr::Expa(i, n, e) => {
                 let n = n.clone();
                 let first = self.apply(|e| Expr::Expa(1, n, e), part(e));

@@ -12,48 +12,67 @@
 //! arg      := INT | NAME | "(" size ")"
 //! ```
 //!
-//! `size` and `cond` are those of `certen_index`. In Core-TeIL the positions are left out, `transp` takes one, and there
-//! is no `contr`. Reading an expression keeps the operations that wait for operands on a stack of our own, so that depth
-//! costs memory, not stack. After an error, reading goes on at the next line that begins an allocation or a statement.
-//! Guarantees: never fails, whatever the text; without errors the program is exactly the text's.
+//! `size` and `cond` are those of `certen_index`. In Core-TeIL the positions are left out, `transp` takes one, and
+//! there is no `contr`. Reading an expression keeps the operations that wait for operands on a stack of our own, so
+//! that depth costs memory, not stack. What all notations have in common is in [`read`](crate::algebra).
 
 use certen_core::ReduceOp;
-use certen_index::{Ix, parse_cond, parse_ix, parse_primary};
-use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Sources, Span, TokenKind, lex};
+use certen_index::{Ix, parse_ix, parse_primary};
+use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Sources, Span, TokenKind};
 
-use super::ast::{Alloc, Expr, ExprId, Marker, Mode, Program, Stmt, Where};
+use crate::algebra::read::{Grammar, Parsed, Reader, read};
+use crate::algebra::{Arith, Decl, Expr, ExprId, Notation, Program};
 
 /// Words that cannot name a tensor or a size.
-const RESERVED: [&str; 15] = [
+pub(crate) const RESERVED: &[&str] = &[
     "alloc", "where", "add", "mul", "prod", "red", "redmin", "redmax", "transp", "diag", "contr", "expa", "proj",
     "true", "false",
 ];
 
 /// Reads a program. What could not be read is left out, with an error.
 pub fn parse(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Program {
-    let Some(source) = sources.get(file) else { return Program::default() };
-    let tokens = lex(source, file, diagnostics);
-    let mut parser = Parser { cursor: Cursor::new(&tokens), program: Program::default(), diagnostics };
-    while !parser.cursor.at_end() {
-        let before = parser.cursor.taken();
-        if let Err(error) = parser.item() {
-            parser.diagnostics.push(*error);
-            if parser.cursor.taken() == before {
-                parser.cursor.take();
-            }
-            parser.recover();
-        }
-    }
-    parser.program.end = parser.cursor.peek().span;
-    parser.program
+    read::<Teil>(sources, file, diagnostics)
 }
 
-type Parsed<T> = Result<T, Box<Diagnostic>>;
+#[derive(Default)]
+struct Teil;
 
-struct Parser<'a> {
-    cursor: Cursor<'a>,
-    program: Program,
-    diagnostics: &'a mut Diagnostics,
+type Parser<'a> = Reader<'a, Teil>;
+
+impl Grammar for Teil {
+    const NOTATION: Notation = Notation::Teil;
+    const DECLARE: &'static [&'static str] = &["alloc"];
+    const RESERVED: &'static [&'static str] = RESERVED;
+
+    fn preamble(parser: &mut Parser<'_>) -> Parsed<()> {
+        if parser.cursor.peek().word() == Some("mode") && !parser.cursor.peek_at(1).is("=") {
+            parser.cursor.take();
+            parser.cursor.expect_word("core")?;
+            parser.program.notation = Notation::CoreTeil;
+        }
+        Ok(())
+    }
+
+    fn declaration(parser: &mut Parser<'_>, _: &str) -> Parsed<()> {
+        let (marker, name, name_span) = parser.marked_name()?;
+        parser.cursor.expect_punct("[")?;
+        let mut shape = Vec::new();
+        if !parser.cursor.peek().is("]") {
+            loop {
+                shape.push(parser.spanned(parse_ix)?);
+                if !parser.cursor.eat(",") {
+                    break;
+                }
+            }
+        }
+        parser.cursor.expect_punct("]")?;
+        parser.program.decls.push(Decl { marker, name, name_span, shape });
+        Ok(())
+    }
+
+    fn expr(parser: &mut Parser<'_>) -> Parsed<ExprId> {
+        parser.expr()
+    }
 }
 
 /// An operation that waits for operands.
@@ -65,114 +84,15 @@ enum Waiting {
     Sized(fn(i64, Ix, ExprId) -> Expr, i64, Ix),
 }
 
+fn transp(i0: i64, i1: i64, e: ExprId) -> Expr {
+    Expr::Transp([(i0, i1)].into(), e)
+}
+
+fn contr(i0: i64, i1: i64, e: ExprId) -> Expr {
+    Expr::Contr([(i0, i1)].into(), e)
+}
+
 impl Parser<'_> {
-    fn item(&mut self) -> Parsed<()> {
-        let first = self.cursor.peek();
-        match first.word() {
-            Some("mode") if self.cursor.taken() == 0 && !self.cursor.peek_at(1).is("=") => {
-                self.cursor.take();
-                self.cursor.expect_word("core")?;
-                self.program.mode = Mode::Core;
-                Ok(())
-            }
-            Some(word @ ("alloc" | "where")) => {
-                if let Some(stmt) = self.program.stmts.first() {
-                    let error = Diagnostic::error(Code::E0105, first.span, format!("`{word}` after a statement"));
-                    self.diagnostics.push(error.also(stmt.target_span, "the first statement"));
-                }
-                if word == "alloc" { self.alloc() } else { self.where_clause() }
-            }
-            Some(_) => self.stmt(),
-            None => Err(Box::new(self.cursor.expected("`alloc` or a statement `x = …`"))),
-        }
-    }
-
-    /// Skips to the next line that begins an allocation or a statement; stays if the error was met there.
-    fn recover(&mut self) {
-        while !self.cursor.at_end() {
-            let token = self.cursor.peek();
-            match token.word() {
-                Some("alloc" | "where") => return,
-                Some(_) if token.first_on_line && self.cursor.peek_at(1).is("=") => return,
-                _ => self.cursor.take(),
-            };
-        }
-    }
-
-    fn name(&mut self, what: &str) -> Parsed<(Name, Span)> {
-        let (name, span) = self.cursor.expect_name(what)?;
-        if RESERVED.contains(&name.as_str()) {
-            let error = Diagnostic::error(Code::E0103, span, format!("`{name}` is a word of the language"));
-            return Err(Box::new(error.label(format!("expected {what}"))));
-        }
-        Ok((name, span))
-    }
-
-    fn alloc(&mut self) -> Parsed<()> {
-        self.cursor.take();
-        let mut marker = Marker::default();
-        // `alloc input : [3]` declares a tensor called input.
-        while !self.cursor.peek_at(1).is(":") {
-            match self.cursor.peek().word() {
-                Some("input") if !marker.input => marker.input = true,
-                Some("output") if !marker.output => marker.output = true,
-                _ => break,
-            }
-            self.cursor.take();
-        }
-        let (name, name_span) = self.name("the name of a tensor")?;
-        self.cursor.expect_punct(":")?;
-        self.cursor.expect_punct("[")?;
-        let mut shape = Vec::new();
-        if !self.cursor.peek().is("]") {
-            loop {
-                shape.push(self.spanned(parse_ix)?);
-                if !self.cursor.eat(",") {
-                    break;
-                }
-            }
-        }
-        self.cursor.expect_punct("]")?;
-        self.program.allocs.push(Alloc { marker, name, name_span, shape });
-        Ok(())
-    }
-
-    fn where_clause(&mut self) -> Parsed<()> {
-        self.cursor.take();
-        loop {
-            let (cond, span) = self.spanned(parse_cond)?;
-            self.program.wheres.push(Where { cond, span });
-            if !self.cursor.eat(",") {
-                return Ok(());
-            }
-        }
-    }
-
-    fn spanned<T>(&mut self, read: impl Fn(&mut Cursor<'_>) -> Result<T, Diagnostic>) -> Parsed<(T, Span)> {
-        let from = self.cursor.peek().span;
-        let before = self.cursor;
-        let value = read(&mut self.cursor)?;
-        let last = before.peek_at(self.cursor.taken() - before.taken() - 1).span;
-        Ok((value, from.to(last)))
-    }
-
-    fn stmt(&mut self) -> Parsed<()> {
-        let (target, target_span) = self.name("`alloc` or a statement `x = …`")?;
-        self.cursor.expect_punct("=")?;
-        let kept = self.program.exprs.len();
-        match self.expr() {
-            Ok(value) => {
-                self.program.stmts.push(Stmt { target, target_span, value });
-                Ok(())
-            }
-            Err(error) => {
-                self.program.exprs.truncate(kept);
-                self.program.spans.truncate(kept);
-                Err(error)
-            }
-        }
-    }
-
     fn expr(&mut self) -> Parsed<ExprId> {
         let mut stack: Vec<(Waiting, Span)> = Vec::new();
         loop {
@@ -188,9 +108,7 @@ impl Parser<'_> {
             }
             let (name, span) = match token.kind {
                 // The next line begins the next statement: an operand is missing before it.
-                TokenKind::Name(_) if token.first_on_line && self.cursor.peek_at(1).is("=") => {
-                    return Err(Box::new(self.missing_operand(&stack)));
-                }
+                _ if self.at_next_stmt() => return Err(Box::new(self.missing_operand(&stack))),
                 TokenKind::Name(_) => self.name("an expression")?,
                 TokenKind::Int(_) | TokenKind::Float(_) => return Err(Box::new(self.number_as_operand(&stack))),
                 _ => return Err(Box::new(self.missing_operand(&stack))),
@@ -223,15 +141,15 @@ impl Parser<'_> {
     fn operation(&mut self) -> Parsed<Option<Waiting>> {
         let token = self.cursor.peek();
         let Some(word) = token.word().filter(|word| RESERVED.contains(word)) else { return Ok(None) };
-        let core = self.program.mode == Mode::Core;
+        let core = self.program.notation == Notation::CoreTeil;
         if matches!(word, "alloc" | "where") {
             return Err(Box::new(self.cursor.expected("an expression")));
         }
         self.cursor.take();
         let first = |parser: &mut Self| if core { Ok(1) } else { parser.position(word) };
         Ok(Some(match word {
-            "add" => Waiting::Binary(Expr::Add, None),
-            "mul" => Waiting::Binary(Expr::Mul, None),
+            "add" => Waiting::Binary(|a, b| Expr::Elem(Arith::Add, a, b), None),
+            "mul" => Waiting::Binary(|a, b| Expr::Elem(Arith::Mul, a, b), None),
             "prod" => Waiting::Binary(Expr::Prod, None),
             "red" => {
                 let sign = self.cursor.peek();
@@ -250,16 +168,16 @@ impl Parser<'_> {
                 let next = at.checked_add(1).ok_or_else(|| {
                     Diagnostic::error(Code::E0204, token.span, "this position is larger than any rank")
                 })?;
-                Waiting::Pair(Expr::Transp, at, next)
+                Waiting::Pair(transp, at, next)
             }
-            "transp" => Waiting::Pair(Expr::Transp, self.position(word)?, self.position(word)?),
+            "transp" => Waiting::Pair(transp, self.position(word)?, self.position(word)?),
             "diag" if core => Waiting::Pair(Expr::Diag, 1, 2),
             "diag" => Waiting::Pair(Expr::Diag, self.position(word)?, self.position(word)?),
             "contr" if core => {
                 let error = Diagnostic::error(Code::E0103, token.span, "Core-TeIL has no `contr`");
                 return Err(Box::new(error.help("write `red+ (diag e)`, which contracts the first two dimensions")));
             }
-            "contr" => Waiting::Pair(Expr::Contr, self.position(word)?, self.position(word)?),
+            "contr" => Waiting::Pair(contr, self.position(word)?, self.position(word)?),
             "expa" => Waiting::Sized(Expr::Expa, first(self)?, parse_primary(&mut self.cursor)?),
             _ => Waiting::Sized(Expr::Proj, first(self)?, parse_primary(&mut self.cursor)?),
         }))
@@ -282,8 +200,8 @@ impl Parser<'_> {
 
     fn number_as_operand(&self, stack: &[(Waiting, Span)]) -> Diagnostic {
         let error = self.missing_operand(stack);
-        match (self.program.mode, stack.last()) {
-            (Mode::Core, Some((Waiting::Red(..) | Waiting::Pair(..) | Waiting::Sized(..), _))) => {
+        match (self.program.notation, stack.last()) {
+            (Notation::CoreTeil, Some((Waiting::Red(..) | Waiting::Pair(..) | Waiting::Sized(..), _))) => {
                 error.note("in Core-TeIL operations work on the first dimension and take no position")
             }
             _ => error.note("TeIL has no number literals: pass a constant as an input of type []"),

@@ -5,30 +5,32 @@ use std::fmt::{self, Write};
 use certen_core::ReduceOp;
 use certen_index::Ix;
 
-use super::ast::{Expr, ExprId, Mode, Program};
+use crate::algebra::{Arith, Expr, ExprId, Notation, Pair, Program};
 
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.mode == Mode::Core {
-            writeln!(f, "mode core")?;
-        }
-        for alloc in &self.allocs {
-            let marker = [(alloc.marker.input, "input "), (alloc.marker.output, "output ")];
-            let marker: String = marker.iter().filter(|(set, _)| *set).map(|(_, word)| *word).collect();
-            let shape: Vec<String> = alloc.shape.iter().map(|(size, _)| size.to_string()).collect();
-            writeln!(f, "alloc {marker}{} : [{}]", alloc.name, shape.join(", "))?;
-        }
-        for clause in &self.wheres {
-            writeln!(f, "where {}", clause.cond)?;
-        }
-        for stmt in &self.stmts {
-            writeln!(f, "{} = {}", stmt.target, self.expr_text(stmt.value))?;
-        }
-        Ok(())
+/// Writes a program whose operations are all TeIL's.
+pub(crate) fn write(program: &Program, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if program.notation == Notation::CoreTeil {
+        writeln!(f, "mode core")?;
     }
+    for decl in &program.decls {
+        let shape = shape(decl.shape.iter().map(|(size, _)| size));
+        writeln!(f, "alloc {}{} : {shape}", decl.marker, decl.name)?;
+    }
+    for clause in &program.wheres {
+        writeln!(f, "where {}", clause.cond)?;
+    }
+    for stmt in &program.stmts {
+        writeln!(f, "{} = {}", stmt.target, expr_text(program, stmt.value))?;
+    }
+    Ok(())
 }
 
-pub(super) fn reduction_word(op: ReduceOp) -> &'static str {
+/// `[2, n, n + 1]`
+pub(crate) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
+    format!("[{}]", sizes.into_iter().map(Ix::to_string).collect::<Vec<_>>().join(", "))
+}
+
+fn reduction_word(op: ReduceOp) -> &'static str {
     match op {
         ReduceOp::Prod => "red*",
         ReduceOp::Min => "redmin",
@@ -37,71 +39,74 @@ pub(super) fn reduction_word(op: ReduceOp) -> &'static str {
     }
 }
 
-impl Program {
-    /// The word and numbers of an operation, as they stand before its operands.
-    pub fn head(&self, expr: &Expr) -> String {
-        // Text that a single argument can be: anything else stands in parentheses.
-        let argument = |ix: &Ix| match ix.as_constant() {
-            Some(value) if value >= 0 => value.to_string(),
-            _ => ix.as_var().map_or_else(|| format!("({ix})"), |name| name.to_string()),
-        };
-        let core = self.mode == Mode::Core;
-        let at = |i: &i64| if core { String::new() } else { format!(" {i}") };
-        match expr {
-            Expr::Var(name) => name.to_string(),
-            Expr::Paren(_) => "()".into(),
-            Expr::Add(..) => "add".into(),
-            Expr::Mul(..) => "mul".into(),
-            Expr::Prod(..) => "prod".into(),
-            Expr::Red(op, i, _) => format!("{}{}", reduction_word(*op), at(i)),
-            Expr::Transp(i, _, _) if core => format!("transp {i}"),
-            Expr::Transp(i0, i1, _) => format!("transp {i0} {i1}"),
-            Expr::Diag(i0, i1, _) => format!("diag{}{}", at(i0), at(i1)),
-            Expr::Contr(i0, i1, _) => format!("contr {i0} {i1}"),
-            Expr::Expa(i, n, _) => format!("expa{} {}", at(i), argument(n)),
-            Expr::Proj(i, m, _) => format!("proj{} {}", at(i), argument(m)),
+/// The word and numbers of an operation, as they stand before its operands.
+pub(crate) fn head(notation: Notation, expr: &Expr) -> String {
+    // Text that a single argument can be: anything else stands in parentheses.
+    let argument = |ix: &Ix| match ix.as_constant() {
+        Some(value) if value >= 0 => value.to_string(),
+        _ => ix.as_var().map_or_else(|| format!("({ix})"), |name| name.to_string()),
+    };
+    let core = notation == Notation::CoreTeil;
+    let at = |i: &i64| if core { String::new() } else { format!(" {i}") };
+    let both = |pairs: &[Pair]| pairs.iter().map(|(i0, i1)| format!(" {i0} {i1}")).collect::<String>();
+    match expr {
+        Expr::Var(name) => name.to_string(),
+        Expr::Paren(_) => "()".into(),
+        Expr::Elem(Arith::Add, ..) => "add".into(),
+        Expr::Elem(Arith::Sub, ..) => "sub".into(),
+        Expr::Elem(Arith::Mul, ..) => "mul".into(),
+        Expr::Elem(Arith::Div, ..) => "div".into(),
+        Expr::Prod(..) => "prod".into(),
+        Expr::Red(op, i, _) => format!("{}{}", reduction_word(*op), at(i)),
+        Expr::Transp(pairs, _) if core => {
+            format!("transp{}", pairs.first().map_or(String::new(), |(i, _)| format!(" {i}")))
         }
+        Expr::Transp(pairs, _) => format!("transp{}", both(pairs)),
+        Expr::Diag(i0, i1, _) => format!("diag{}{}", at(i0), at(i1)),
+        Expr::Contr(pairs, _) => format!("contr{}", both(pairs)),
+        Expr::Expa(i, n, _) => format!("expa{} {}", at(i), argument(n)),
+        Expr::Proj(i, m, _) => format!("proj{} {}", at(i), argument(m)),
     }
+}
 
-    /// An expression as text; operands that are not names stand in parentheses.
-    pub fn expr_text(&self, id: ExprId) -> String {
-        enum Piece {
-            Expr(ExprId),
-            Operand(ExprId),
-            Close,
-        }
-        let mut text = String::new();
-        let mut todo = vec![Piece::Expr(id)];
-        while let Some(piece) = todo.pop() {
-            let id = match piece {
-                Piece::Close => {
-                    text.push(')');
-                    continue;
-                }
-                Piece::Operand(id) => {
-                    text.push(' ');
-                    if !matches!(self.expr(id), Expr::Var(_) | Expr::Paren(_)) {
-                        text.push('(');
-                        todo.push(Piece::Close);
-                    }
-                    id
-                }
-                Piece::Expr(id) => id,
-            };
-            match self.expr(id) {
-                Expr::Paren(inner) => {
+/// An expression as text; operands that are not names stand in parentheses.
+fn expr_text(program: &Program, id: ExprId) -> String {
+    enum Piece {
+        Expr(ExprId),
+        Operand(ExprId),
+        Close,
+    }
+    let mut text = String::new();
+    let mut todo = vec![Piece::Expr(id)];
+    while let Some(piece) = todo.pop() {
+        let id = match piece {
+            Piece::Close => {
+                text.push(')');
+                continue;
+            }
+            Piece::Operand(id) => {
+                text.push(' ');
+                if !matches!(program.expr(id), Expr::Var(_) | Expr::Paren(_)) {
                     text.push('(');
                     todo.push(Piece::Close);
-                    todo.push(Piece::Expr(*inner));
                 }
-                expr => {
-                    let _ = write!(text, "{}", self.head(expr));
-                    let first = todo.len();
-                    todo.extend(expr.parts().map(Piece::Operand));
-                    todo[first..].reverse();
-                }
+                id
+            }
+            Piece::Expr(id) => id,
+        };
+        match program.expr(id) {
+            Expr::Paren(inner) => {
+                text.push('(');
+                todo.push(Piece::Close);
+                todo.push(Piece::Expr(*inner));
+            }
+            expr => {
+                let _ = write!(text, "{}", head(program.notation, expr));
+                let first = todo.len();
+                todo.extend(expr.parts().map(Piece::Operand));
+                todo[first..].reverse();
             }
         }
-        text
     }
+    text
 }

@@ -5,8 +5,9 @@
 use std::cell::RefCell;
 
 use certen_core::{Domain, ElemType, Evaluator, Program, Tensor};
-use certen_dialects::teil::{self, Typed, semantics::Memory};
-use certen_syntax::{Diagnostic, Diagnostics, Name, Sources, render_all};
+use certen_dialects::algebra::{self, Typed, semantics::Memory};
+use certen_dialects::{model, teil};
+use certen_syntax::{Diagnostic, Diagnostics, FileId, Name, Sources, render_all};
 use certen_testgen::Sample;
 use proptest::collection::vec;
 use proptest::num::u8::ANY;
@@ -48,17 +49,26 @@ pub fn diagnose(text: &str) -> (Option<Typed>, Vec<Diagnostic>) {
     let file = sources.add("generated.teil", text);
     let mut diagnostics = Diagnostics::new();
     let program = teil::parse(&sources, file, &mut diagnostics);
-    let typed = teil::check(program, &mut diagnostics);
+    let typed = algebra::check(program, &mut diagnostics);
     (typed, diagnostics.into_sorted())
 }
 
 /// A text that must be a well-typed program.
 pub fn typed(text: &str) -> Typed {
+    typed_by(teil::parse, text)
+}
+
+/// A text that must be a well-typed program in the model language.
+pub fn typed_model(text: &str) -> Typed {
+    typed_by(model::parse, text)
+}
+
+fn typed_by(parse: fn(&Sources, FileId, &mut Diagnostics) -> algebra::Program, text: &str) -> Typed {
     let mut sources = Sources::new();
-    let file = sources.add("generated.teil", text);
+    let file = sources.add("generated", text);
     let mut diagnostics = Diagnostics::new();
-    let program = teil::parse(&sources, file, &mut diagnostics);
-    let typed = teil::check(program, &mut diagnostics);
+    let program = parse(&sources, file, &mut diagnostics);
+    let typed = algebra::check(program, &mut diagnostics);
     let complaint = || render_all(&sources, diagnostics.clone().into_sorted().as_slice(), false);
     typed.unwrap_or_else(|| panic!("not well-typed:\n{text}\n{}", complaint()))
 }
@@ -70,7 +80,7 @@ pub fn core(typed: &Typed) -> Program {
 
 /// The same, under a name and over an element type.
 pub fn core_of(typed: &Typed, name: &str, elem: ElemType) -> Program {
-    let program = teil::elaborate(typed, name.into(), elem).expect("typed programs elaborate");
+    let program = algebra::elaborate(typed, name.into(), elem).expect("typed programs elaborate");
     program.check().expect("elaborated programs are well-formed");
     program
 }

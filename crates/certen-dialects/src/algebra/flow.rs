@@ -1,14 +1,15 @@
 //! Data flow: which assignment each name reads, and which statements matter.
 //!
-//! TeIL leaves markers for inputs and outputs to its users (Sec. 3.1). Here: with no marker in a program, the inputs
-//! are the names that are read before they are assigned and the outputs are all assigned names; with any marker,
-//! unmarked names are internal, and an uninitialised one that reaches an output is an error.
+//! TeIL leaves markers for inputs and outputs to its users (Sec. 3.1), the model language has them (Sec. 5). Here: with
+//! no marker in a program, the inputs are the names that are read before they are assigned and the outputs are all
+//! assigned names; with any marker, unmarked names are internal, and an uninitialised one that reaches an output is an
+//! error.
 
 use std::collections::{HashMap, HashSet};
 
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
 
-use super::ast::{Alloc, Expr, Program};
+use super::ast::{Decl, Expr, Program};
 
 /// Where a name's value comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +33,7 @@ pub(super) struct Flow {
     pub last: HashMap<Name, usize>,
 }
 
-/// Analyses a program whose names are all allocated. With an error there is no flow.
+/// Analyses a program whose names are all declared. With an error there is no flow.
 pub(super) fn analyse(program: &Program, diagnostics: &mut Diagnostics) -> Option<Flow> {
     let mut flow = Flow { reads: vec![None; program.exprs.len()], ..Flow::default() };
     let mut read_first = HashSet::new();
@@ -47,33 +48,34 @@ pub(super) fn analyse(program: &Program, diagnostics: &mut Diagnostics) -> Optio
         }
         flow.last.insert(stmt.target, at);
     }
-    let marked = program.allocs.iter().any(|alloc| alloc.marker.is_some());
-    let is_output = |alloc: &Alloc| if marked { alloc.marker.output } else { flow.last.contains_key(&alloc.name) };
-    for alloc in &program.allocs {
-        if if marked { alloc.marker.input } else { read_first.contains(&alloc.name) } {
-            flow.inputs.push(alloc.name);
+    let marked = program.decls.iter().any(|decl| decl.marker.is_some());
+    let is_output = |decl: &Decl| if marked { decl.marker.output } else { flow.last.contains_key(&decl.name) };
+    for decl in &program.decls {
+        if if marked { decl.marker.input } else { read_first.contains(&decl.name) } {
+            flow.inputs.push(decl.name);
         }
-        if is_output(alloc) {
-            flow.outputs.push(alloc.name);
+        if is_output(decl) {
+            flow.outputs.push(decl.name);
         }
     }
     let initialised: HashSet<Name> = flow.inputs.iter().copied().collect();
     let mut broken = false;
 
     let mut waiting = Vec::new();
-    for alloc in program.allocs.iter().filter(|alloc| is_output(alloc)) {
-        match flow.last.get(&alloc.name) {
+    for decl in program.decls.iter().filter(|decl| is_output(decl)) {
+        match flow.last.get(&decl.name) {
             Some(&at) => waiting.push(at),
-            None if initialised.contains(&alloc.name) => {}
+            None if initialised.contains(&decl.name) => {}
             None => {
-                let text = format!("the output `{}` is never assigned", alloc.name);
-                diagnostics.push(Diagnostic::error(Code::E0212, alloc.name_span, text));
+                let text = format!("the output `{}` is never assigned", decl.name);
+                diagnostics.push(Diagnostic::error(Code::E0212, decl.name_span, text));
                 broken = true;
             }
         }
     }
     flow.live = vec![false; program.stmts.len()];
-    let declared: HashMap<Name, Span> = program.allocs.iter().map(|alloc| (alloc.name, alloc.name_span)).collect();
+    let declared: HashMap<Name, Span> = program.decls.iter().map(|decl| (decl.name, decl.name_span)).collect();
+    let declare = program.notation.words().declare;
     let mut blamed = HashSet::new();
     while let Some(at) = waiting.pop() {
         if std::mem::replace(&mut flow.live[at], true) {
@@ -90,7 +92,7 @@ pub(super) fn analyse(program: &Program, diagnostics: &mut Diagnostics) -> Optio
                         Some(&span) => error.also(span, "not marked as an input"),
                         None => error,
                     };
-                    diagnostics.push(error.help(format!("mark it with `alloc input {name}`, or assign it first")));
+                    diagnostics.push(error.help(format!("mark it with `{declare} input {name}`, or assign it first")));
                     broken = true;
                 }
                 _ => {}

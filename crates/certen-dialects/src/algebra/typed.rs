@@ -1,4 +1,4 @@
-//! Typed programs: a TeIL program with the shape of every expression.
+//! Typed programs: a program with the shape of every expression.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use certen_syntax::{Name, Span};
 
 use super::ast::{Expr, ExprId, Program};
 use super::flow::Flow;
-use super::premise::rule_of;
+use super::premise::{Premise, rule_of};
 
 /// A dimension: its size, and where that size was declared.
 #[derive(Clone, Debug)]
 pub struct Dim {
     /// The size.
     pub size: Arc<Ix>,
-    /// The place in an `alloc` or `expa`.
+    /// The place in a declaration or `expa`.
     pub origin: Span,
 }
 
@@ -32,7 +32,7 @@ pub struct Typed {
     /// What holds of the sizes: at least one each, and the `where` clauses.
     pub facts: Facts,
     pub(super) types: Vec<Shape>,
-    pub(super) allocs: HashMap<Name, usize>,
+    pub(super) decls: HashMap<Name, usize>,
     pub(super) flow: Flow,
 }
 
@@ -44,15 +44,15 @@ impl Typed {
 
     /// The declared sizes of a tensor.
     pub fn declared(&self, name: Name) -> Option<&[(Ix, Span)]> {
-        self.allocs.get(&name).map(|&at| self.program.allocs[at].shape.as_slice())
+        self.decls.get(&name).map(|&at| self.program.decls[at].shape.as_slice())
     }
 
-    /// The tensors that the caller gives, in order of allocation.
+    /// The tensors that the caller gives, in order of declaration.
     pub fn inputs(&self) -> &[Name] {
         &self.flow.inputs
     }
 
-    /// The tensors that the caller gets, in order of allocation.
+    /// The tensors that the caller gets, in order of declaration.
     pub fn outputs(&self) -> &[Name] {
         &self.flow.outputs
     }
@@ -60,8 +60,10 @@ impl Typed {
     /// The typing derivation of a statement, one line per expression, for people; at most `limit` lines.
     pub fn derivation(&self, stmt: usize, limit: usize) -> String {
         let target = &self.program.stmts[stmt];
-        let shape = |dims: &[Dim]| show(dims.iter().map(|dim| &*dim.size));
-        let mut lines = vec![(0, target.target.to_string(), shape(self.shape(target.value)), "OK-Stmt")];
+        let notation = self.program.notation;
+        let shape = |dims: &[Dim]| notation.shape(dims.iter().map(|dim| &*dim.size));
+        let ok = Premise::TargetShape.rule(notation).name;
+        let mut lines = vec![(0, target.target.to_string(), shape(self.shape(target.value)), ok)];
         let mut todo = vec![(1usize, target.value)];
         while let Some((depth, id)) = todo.pop() {
             if lines.len() == limit {
@@ -73,9 +75,8 @@ impl Typed {
                 todo.push((depth, *inner));
                 continue;
             }
-            let scalar_left = matches!(expr, Expr::Mul(a, _) if self.shape(*a).is_empty());
-            let rule = rule_of(expr, scalar_left, self.program.mode);
-            lines.push((depth.min(30), self.program.head(expr), shape(self.shape(id)), rule));
+            let scalar = |id: ExprId| self.shape(id).is_empty();
+            lines.push((depth.min(30), notation.head(expr), shape(self.shape(id)), rule_of(expr, scalar, notation)));
             let parts: Vec<ExprId> = expr.parts().collect();
             todo.extend(parts.into_iter().rev().map(|part| (depth + 1, part)));
         }
@@ -88,10 +89,4 @@ impl Typed {
         };
         lines.into_iter().map(line).collect()
     }
-}
-
-/// Sizes as a user would write them.
-pub(super) fn show<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
-    let sizes: Vec<String> = sizes.into_iter().map(Ix::to_string).collect();
-    format!("[{}]", sizes.join(", "))
 }

@@ -1,23 +1,24 @@
-//! Typing of TeIL and Core-TeIL programs (TeIL, Fig. 8 and 12).
+//! Typing (TeIL, Fig. 8 and 12; model language, Fig. 7 to 9).
 //!
-//! One function per rule, named after it; one [`Premise`] for everything a rule can fail on. Expressions are visited
-//! in the order of the arena, parts first, so that a program is typed in one pass without recursion (Lemma 4.1: typing
-//! is syntax-directed, computable and unique). An expression whose part is ill-typed has no type and gives no second
-//! error. Guarantees: in a program without errors every expression has a type, and no evaluation of it leaves a
+//! One function per rule, named after TeIL's; one [`Premise`] for everything a rule can fail on. Expressions are
+//! visited in the order of the arena, parts first, so that a program is typed in one pass without recursion (Lemma 4.1:
+//! typing is syntax-directed, computable and unique). An expression whose part is ill-typed has no type and gives no
+//! second error. Guarantees: in a program without errors every expression has a type, and no evaluation of it leaves a
 //! tensor's domain (Lemma 4.3, Thm. 4.6; tested in `certen-testgen`).
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use certen_core::MAX_RANK;
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Rule, Span};
 
-use super::ast::{Expr, ExprId, Mode, Program};
+use super::ast::{Arith, Expr, ExprId, Pair, Program};
 use super::flow;
+use super::notation::{Notation, Words};
 use super::premise::{Premise, red_rule};
-use super::typed::{Dim, Shape, Typed, show};
+use super::typed::{Dim, Shape, Typed};
 
 /// The largest number of reductions inside each other.
 pub const MAX_NESTING: usize = 100;
@@ -33,21 +34,23 @@ pub fn check(program: Program, diagnostics: &mut Diagnostics) -> Option<Typed> {
         facts: Facts::new(),
         sizes: Vec::new(),
         size_spans: HashMap::new(),
-        allocs: HashMap::new(),
+        decls: HashMap::new(),
         context: HashMap::new(),
+        blamed: HashSet::new(),
         types: Vec::with_capacity(program.exprs.len()),
         nesting: Vec::with_capacity(program.exprs.len()),
         diagnostics,
     };
-    checker.allocations();
+    checker.declarations();
     checker.expressions();
     for at in 0..program.stmts.len() {
         checker.ok_stmt(at);
     }
-    let Checker { facts, sizes, allocs, types, .. } = checker;
+    let Checker { facts, sizes, decls, types, .. } = checker;
     if program.stmts.is_empty() && !diagnostics.has_errors() {
-        let span = program.allocs.first().map_or(program.end, |alloc| alloc.name_span);
-        let rule = Rule { name: "OK-Empty", paper: "TeIL, Fig. 8" };
+        let span = program.decls.first().map_or(program.end, |decl| decl.name_span);
+        let (name, paper) = program.notation.words().empty;
+        let rule = Rule { name, paper };
         diagnostics.push(Diagnostic::warning(Code::W0301, span, "the program has no statements").rule(rule));
     }
     if diagnostics.has_errors() {
@@ -55,7 +58,7 @@ pub fn check(program: Program, diagnostics: &mut Diagnostics) -> Option<Typed> {
     }
     let flow = flow::analyse(&program, diagnostics)?;
     let types = types.into_iter().collect::<Option<Vec<Shape>>>()?;
-    Some(Typed { program, sizes, facts, types, allocs, flow })
+    Some(Typed { program, sizes, facts, types, decls, flow })
 }
 
 struct Checker<'a> {
@@ -63,10 +66,12 @@ struct Checker<'a> {
     facts: Facts,
     sizes: Vec<Name>,
     size_spans: HashMap<Name, Span>,
-    allocs: HashMap<Name, usize>,
-    /// Γ: the shape of each allocated tensor.
+    decls: HashMap<Name, usize>,
+    /// Γ: the shape of each declared tensor.
     context: HashMap<Name, Shape>,
     types: Vec<Option<Shape>>,
+    /// Sizes that an error was given for.
+    blamed: HashSet<Span>,
     /// How many reductions stand inside each other, at most.
     nesting: Vec<usize>,
     diagnostics: &'a mut Diagnostics,
@@ -76,10 +81,10 @@ struct Checker<'a> {
 type Judgement<T> = Result<T, Option<Box<Diagnostic>>>;
 
 impl Checker<'_> {
-    /// Γ_allocs (Sec. 3.4), and what is known of the sizes.
-    fn allocations(&mut self) {
+    /// Γ, from the declarations, and what is known of the sizes.
+    fn declarations(&mut self) {
         let program = self.program;
-        for (size, span) in program.allocs.iter().flat_map(|alloc| &alloc.shape) {
+        for (size, span) in program.decls.iter().flat_map(|decl| &decl.shape) {
             let mut names = Default::default();
             size.collect_names(&mut names);
             for name in names {
@@ -95,7 +100,7 @@ impl Checker<'_> {
             let mut names = Default::default();
             clause.cond.collect_names(&mut names);
             if let Some(unknown) = names.iter().find(|name| !self.size_spans.contains_key(name)) {
-                self.diagnostics.push(unknown_size(*unknown, clause.span));
+                self.diagnostics.push(self.unknown_size(*unknown, clause.span));
             } else {
                 self.facts.assume(clause.cond.clone());
             }
@@ -105,45 +110,50 @@ impl Checker<'_> {
             let error = Diagnostic::error(Code::E0210, clause.span.to(last), "no sizes satisfy these conditions");
             self.diagnostics.push(error.note("sizes are at least 1"));
         }
-        for (at, alloc) in program.allocs.iter().enumerate() {
-            self.allocation(at);
-            let dims = alloc.shape.iter().map(|(size, span)| Dim { size: Arc::new(size.clone()), origin: *span });
-            self.context.entry(alloc.name).or_insert_with(|| dims.collect());
+        for (at, decl) in program.decls.iter().enumerate() {
+            self.declaration(at);
+            let dims = decl.shape.iter().map(|(size, span)| Dim { size: Arc::new(size.clone()), origin: *span });
+            self.context.entry(decl.name).or_insert_with(|| dims.collect());
         }
     }
 
-    /// One allocation: a fresh name, sizes from Nat, of a number of bytes that can exist.
-    fn allocation(&mut self, at: usize) {
-        let alloc = &self.program.allocs[at];
-        if let Some(&first) = self.allocs.get(&alloc.name) {
-            let error =
-                self.violation(Premise::UniqueName, alloc.name_span, format!("`{}` is allocated twice", alloc.name));
-            let first = self.program.allocs[first].name_span;
-            self.diagnostics.push(error.label("allocated again").also(first, "first allocated here"));
+    /// One declaration: a fresh name, sizes from Nat, of a number of bytes that can exist.
+    fn declaration(&mut self, at: usize) {
+        let decl = &self.program.decls[at];
+        if let Some(&first) = self.decls.get(&decl.name) {
+            let Words { declared, .. } = self.words();
+            let text = format!("`{}` is {declared} twice", decl.name);
+            let error = self.violation(Premise::UniqueName, decl.name_span, text);
+            let first = self.program.decls[first].name_span;
+            let error = error.label(format!("{declared} again")).also(first, format!("first {declared} here"));
+            self.diagnostics.push(error);
             return;
         }
-        self.allocs.insert(alloc.name, at);
-        if let Some(&span) = self.size_spans.get(&alloc.name) {
-            let text = format!("`{}` is the name of a tensor and of a size", alloc.name);
+        self.decls.insert(decl.name, at);
+        if let Some(&span) = self.size_spans.get(&decl.name) {
+            let text = format!("`{}` is the name of a tensor and of a size", decl.name);
             self.diagnostics
-                .push(Diagnostic::error(Code::E0211, alloc.name_span, text).also(span, "used as a size here"));
+                .push(Diagnostic::error(Code::E0211, decl.name_span, text).also(span, "used as a size here"));
         }
-        for (size, span) in &alloc.shape {
+        for (size, span) in &decl.shape {
             if let Err(Some(error)) = self.natural(Premise::NatSize, size, *span, "a size") {
-                self.diagnostics.push(*error);
+                // A shape with a name stands in many declarations.
+                if self.blamed.insert(*span) {
+                    self.diagnostics.push(*error);
+                }
             }
         }
-        if alloc.shape.len() > MAX_RANK {
-            self.diagnostics.push(rank_error(alloc.name_span, alloc.shape.len()));
+        if decl.shape.len() > MAX_RANK {
+            self.diagnostics.push(rank_error(decl.name_span, decl.shape.len()));
         }
         // Eight bytes an element; sizes that are not known count as the least they can be.
-        let bytes = alloc
+        let bytes = decl
             .shape
             .iter()
             .try_fold(8i64, |bytes, (size, _)| bytes.checked_mul(size.as_constant().map_or(1, |size| size.max(1))));
         if bytes.is_none() {
-            let text = format!("`{}` has more bytes than 63 bits can count", alloc.name);
-            self.diagnostics.push(Diagnostic::error(Code::E0215, alloc.name_span, text));
+            let text = format!("`{}` has more bytes than 63 bits can count", decl.name);
+            self.diagnostics.push(Diagnostic::error(Code::E0215, decl.name_span, text));
         }
     }
 
@@ -151,14 +161,18 @@ impl Checker<'_> {
         for (at, expr) in self.program.exprs.iter().enumerate() {
             let id = ExprId(at as u32);
             let inside = expr.parts().map(|part| self.nesting[part.index()]).max().unwrap_or(0);
-            let own = usize::from(matches!(expr, Expr::Red(..) | Expr::Contr(..)));
+            let own = match expr {
+                Expr::Red(..) => 1,
+                Expr::Contr(pairs, _) => pairs.len(),
+                _ => 0,
+            };
             self.nesting.push(inside + own);
             let judged = self.judge(id, expr).and_then(|shape| {
                 let span = self.program.span(id);
                 if shape.len() > MAX_RANK {
                     return Err(Some(Box::new(rank_error(span, shape.len()))));
                 }
-                if own == 1 && inside == MAX_NESTING {
+                if own > 0 && inside + own > MAX_NESTING {
                     let text = format!("more than {MAX_NESTING} reductions stand inside each other");
                     return Err(Some(Box::new(Diagnostic::error(Code::E0214, span, text))));
                 }
@@ -179,13 +193,12 @@ impl Checker<'_> {
         match expr {
             Expr::Var(name) => self.t_var(id, *name),
             Expr::Paren(e) => self.t_paren(*e),
-            Expr::Add(e0, e1) => self.t_add(id, *e0, *e1),
-            Expr::Mul(e0, e1) => self.t_mul(id, *e0, *e1),
+            Expr::Elem(op, e0, e1) => self.t_elem(id, *op, *e0, *e1),
             Expr::Prod(e0, e1) => self.t_prod(*e0, *e1),
             Expr::Red(_, i, e) => self.t_red(id, *i, *e),
-            Expr::Transp(i0, i1, e) => self.t_transp(id, *i0, *i1, *e),
+            Expr::Transp(pairs, e) => self.t_transp(id, pairs, *e),
             Expr::Diag(i0, i1, e) => self.t_diag(id, *i0, *i1, *e),
-            Expr::Contr(i0, i1, e) => self.t_contr(id, *i0, *i1, *e),
+            Expr::Contr(pairs, e) => self.t_contr(id, pairs, *e),
             Expr::Expa(i, n, e) => self.t_expa(id, *i, n, *e),
             Expr::Proj(i, m, e) => self.t_proj(id, *i, m, *e),
         }
@@ -195,13 +208,10 @@ impl Checker<'_> {
     fn t_var(&self, id: ExprId, name: Name) -> Judgement<Shape> {
         match self.context.get(&name) {
             Some(shape) => Ok(shape.clone()),
-            None => self.fail(Premise::VarDeclared, id, format!("`{name}` is not allocated"), |error| {
-                let error = error.label("not allocated");
-                match self.nearest(name) {
-                    Some(near) => error.help(format!("there is a tensor called `{near}`")),
-                    None => error.help(format!("declare it with `alloc {name} : [..]`")),
-                }
-            }),
+            None => {
+                let error = self.undeclared(Premise::VarDeclared, name, self.program.span(id));
+                Err(Some(Box::new(error)))
+            }
         }
     }
 
@@ -210,27 +220,31 @@ impl Checker<'_> {
         self.shape(e)
     }
 
-    /// T-Add: both operands have the same shape.
-    fn t_add(&self, id: ExprId, e0: ExprId, e1: ExprId) -> Judgement<Shape> {
+    /// T-Add, T-Mul, t-elem: both operands have the same shape; T-SMul, t-smul: or a scalar stands on the left of a
+    /// product; t-sdiv: or on the right of a quotient.
+    fn t_elem(&self, id: ExprId, op: Arith, e0: ExprId, e1: ExprId) -> Judgement<Shape> {
         let (left, right) = (self.shape(e0)?, self.shape(e1)?);
-        self.same_shape(Premise::AddShapes, id, (e0, &left), (e1, &right), "`add`")?;
-        Ok(left)
-    }
-
-    /// T-SMul: a scalar on the left; T-Mul: both operands have the same shape.
-    fn t_mul(&self, id: ExprId, e0: ExprId, e1: ExprId) -> Judgement<Shape> {
-        let (left, right) = (self.shape(e0)?, self.shape(e1)?);
-        if left.is_empty() {
-            return Ok(right);
+        let what = (self.words().arith)(op);
+        match op {
+            Arith::Mul if left.is_empty() => return Ok(right),
+            Arith::Mul if right.is_empty() => {
+                let text = format!("in {what}, the scalar stands on the left");
+                return self.fail(Premise::SMulScalarLeft, id, text, |error| {
+                    let both = error.also(self.program.span(e0), self.named(&left)).also(self.program.span(e1), "[]");
+                    both.help("exchange the operands")
+                });
+            }
+            Arith::Div if right.is_empty() => return Ok(left),
+            Arith::Div if left.is_empty() => {
+                let text = format!("in {what}, the scalar stands on the right");
+                return self.fail(Premise::SDivScalarRight, id, text, |error| {
+                    error.also(self.program.span(e0), "[]").also(self.program.span(e1), self.named(&right))
+                });
+            }
+            _ => {}
         }
-        if right.is_empty() {
-            let text = "in `mul`, the scalar stands on the left".to_owned();
-            return self.fail(Premise::SMulScalarLeft, id, text, |error| {
-                let both = error.also(self.program.span(e0), self.named(&left)).also(self.program.span(e1), "[]");
-                both.help("exchange the operands")
-            });
-        }
-        self.same_shape(Premise::MulShapes, id, (e0, &left), (e1, &right), "`mul`")?;
+        let premise = if op == Arith::Mul { Premise::MulShapes } else { Premise::AddShapes };
+        self.same_shape(premise, id, (e0, &left), (e1, &right), what)?;
         Ok(left)
     }
 
@@ -244,41 +258,52 @@ impl Checker<'_> {
     fn t_red(&self, id: ExprId, i: i64, e: ExprId) -> Judgement<Shape> {
         let shape = self.shape(e)?;
         let i = self.position(Premise::RedPosition, id, i, e, &shape)?;
-        Ok(without(&shape, i))
+        Ok(without(&shape, |at| at == i))
     }
 
-    /// T-Transp: the dimensions at `i0` and `i1` are exchanged.
-    fn t_transp(&self, id: ExprId, i0: i64, i1: i64, e: ExprId) -> Judgement<Shape> {
+    /// T-Transp: the dimensions of each pair are exchanged.
+    fn t_transp(&self, id: ExprId, pairs: &[Pair], e: ExprId) -> Judgement<Shape> {
         let shape = self.shape(e)?;
-        let (i0, i1) = self.pair(Premise::TranspPosition, Premise::TranspDistinct, id, i0, i1, e, &shape)?;
         let mut dims = shape.to_vec();
-        dims.swap(i0, i1);
+        for (i0, i1) in self.pairs((Premise::TranspPosition, Premise::TranspDistinct), id, pairs, e, &shape)? {
+            dims.swap(i0, i1);
+        }
         Ok(dims.into())
     }
 
     /// T-Diag: the dimensions at `i0` and `i1` have equal size; the later one disappears.
     fn t_diag(&self, id: ExprId, i0: i64, i1: i64, e: ExprId) -> Judgement<Shape> {
         let shape = self.shape(e)?;
-        let (i0, i1) = self.pair(Premise::DiagPosition, Premise::DiagDistinct, id, i0, i1, e, &shape)?;
-        let (n0, n1) = (&shape[i0], &shape[i1]);
-        let verdict = self.equal(&n0.size, &n1.size);
-        if verdict == Verdict::Yes {
-            return Ok(without(&shape, i1));
-        }
-        let text = match verdict {
-            Verdict::Unknown => format!("dimensions not shown to be of equal size: {} and {}", n0.size, n1.size),
-            _ => format!("the diagonal of dimensions of different size: {} and {}", n0.size, n1.size),
-        };
-        self.fail(Premise::DiagSizes, id, text, |error| {
-            let error = error.label(format!("dimensions {} and {} of {}", i0 + 1, i1 + 1, self.named(&shape)));
-            self.explain_sizes(error, n0, n1, &verdict)
-        })
+        let diagonals = self.diagonals(id, &[(i0, i1)], e, &shape)?;
+        Ok(without(&shape, |at| diagonals.iter().any(|(_, later)| *later == at)))
     }
 
-    /// Eq. 6: contr i0 i1 e := red+ i0 (diag i0 i1 e); the pair may come in either order.
-    fn t_contr(&self, id: ExprId, i0: i64, i1: i64, e: ExprId) -> Judgement<Shape> {
-        let diagonal = self.t_diag(id, i0, i1, e)?;
-        Ok(without(&diagonal, i0.min(i1) as usize - 1))
+    /// TeIL, Eq. 6: contr i0 i1 e := red+ i0 (diag i0 i1 e), for each pair, which may come in either order.
+    fn t_contr(&self, id: ExprId, pairs: &[Pair], e: ExprId) -> Judgement<Shape> {
+        let shape = self.shape(e)?;
+        let diagonals = self.diagonals(id, pairs, e, &shape)?;
+        Ok(without(&shape, |at| diagonals.iter().any(|(i0, i1)| *i0 == at || *i1 == at)))
+    }
+
+    /// Pairs of dimensions, each of equal size.
+    fn diagonals(&self, id: ExprId, pairs: &[Pair], e: ExprId, shape: &Shape) -> Judgement<Vec<(usize, usize)>> {
+        let pairs = self.pairs((Premise::DiagPosition, Premise::DiagDistinct), id, pairs, e, shape)?;
+        for &(i0, i1) in &pairs {
+            let (n0, n1) = (&shape[i0], &shape[i1]);
+            let verdict = self.equal(&n0.size, &n1.size);
+            if verdict == Verdict::Yes {
+                continue;
+            }
+            let text = match verdict {
+                Verdict::Unknown => format!("dimensions not shown to be of equal size: {} and {}", n0.size, n1.size),
+                _ => format!("{} of dimensions of different size: {} and {}", self.words().diagonal, n0.size, n1.size),
+            };
+            return self.fail(Premise::DiagSizes, id, text, |error| {
+                let error = error.label(format!("dimensions {} and {} of {}", i0 + 1, i1 + 1, self.named(shape)));
+                self.explain_sizes(error, n0, n1, &verdict)
+            });
+        }
+        Ok(pairs)
     }
 
     /// T-Expa: a new dimension of size `n` at `i`.
@@ -307,7 +332,7 @@ impl Checker<'_> {
         let n = &shape[i];
         let verdict = Cond::le(m, &n.size).map_or(Verdict::Unknown, |goal| self.facts.prove(&goal));
         if verdict == Verdict::Yes {
-            return Ok(without(&shape, i));
+            return Ok(without(&shape, |at| at == i));
         }
         let text = format!("slice {m} of a dimension of size {}", n.size);
         self.fail(Premise::ProjBound, id, text, |error| {
@@ -326,14 +351,7 @@ impl Checker<'_> {
     fn ok_stmt(&mut self, at: usize) {
         let stmt = &self.program.stmts[at];
         let error = match (self.context.get(&stmt.target), &self.types[stmt.value.index()]) {
-            (None, _) => {
-                let text = format!("`{}` is not allocated", stmt.target);
-                let error = self.violation(Premise::TargetDeclared, stmt.target_span, text).label("not allocated");
-                match self.nearest(stmt.target) {
-                    Some(near) => error.help(format!("there is a tensor called `{near}`")),
-                    None => error.help(format!("declare it with `alloc {} : [..]`", stmt.target)),
-                }
-            }
+            (None, _) => self.undeclared(Premise::TargetDeclared, stmt.target, stmt.target_span),
             (Some(_), None) => return,
             (Some(declared), Some(value)) => {
                 let Some((at, verdict)) = self.mismatch(declared, value) else { return };
@@ -351,7 +369,8 @@ impl Checker<'_> {
                 };
                 match self.transposition(declared, value) {
                     Some((i0, i1)) => {
-                        error.help(format!("`transp {i0} {i1}` of the right-hand side has the declared shape"))
+                        let exchanged = (self.words().transp)((i0 as i64, i1 as i64));
+                        error.help(format!("{exchanged} has the declared shape"))
                     }
                     None => error,
                 }
@@ -362,7 +381,7 @@ impl Checker<'_> {
 
     /// The two positions whose exchange makes one shape the other, if there is just one such pair.
     fn transposition(&self, declared: &Shape, value: &Shape) -> Option<(usize, usize)> {
-        if declared.len() != value.len() || declared.len() > 8 || self.program.mode == Mode::Core {
+        if declared.len() != value.len() || declared.len() > 8 || self.program.notation == Notation::CoreTeil {
             return None;
         }
         let differ: Vec<usize> = (0..value.len()).filter(|&at| *declared[at].size != *value[at].size).collect();
@@ -376,12 +395,26 @@ impl Checker<'_> {
 
     // What the rules share.
 
+    fn words(&self) -> &'static Words {
+        self.program.notation.words()
+    }
+
+    fn undeclared(&self, premise: Premise, name: Name, span: Span) -> Diagnostic {
+        let Words { declared, declare, .. } = self.words();
+        let error = self.violation(premise, span, format!("`{name}` is not {declared}"));
+        let error = error.label(format!("not {declared}"));
+        match self.nearest(name) {
+            Some(near) => error.help(format!("there is a tensor called `{near}`")),
+            None => error.help(format!("declare it with `{declare} {name} : [..]`")),
+        }
+    }
+
     fn shape(&self, id: ExprId) -> Judgement<Shape> {
         self.types[id.index()].clone().ok_or(None)
     }
 
     fn violation(&self, premise: Premise, span: Span, text: String) -> Diagnostic {
-        Diagnostic::error(premise.code(), span, text).rule(premise.rule(self.program.mode))
+        Diagnostic::error(premise.code(), span, text).rule(premise.rule(self.program.notation))
     }
 
     fn fail<T>(
@@ -393,14 +426,14 @@ impl Checker<'_> {
     ) -> Judgement<T> {
         let mut error = detail(self.violation(premise, self.program.span(id), text));
         if let (Premise::RedPosition, Expr::Red(op, ..)) = (premise, self.program.expr(id)) {
-            error.rule = error.rule.map(|rule| Rule { name: red_rule(*op, self.program.mode), ..rule });
+            error.rule = error.rule.map(|rule| Rule { name: red_rule(*op, self.program.notation), ..rule });
         }
         Err(Some(Box::new(error)))
     }
 
     /// A shape as a user would write it.
     fn named(&self, shape: &Shape) -> String {
-        show(shape.iter().map(|dim| &*dim.size))
+        self.program.notation.shape(shape.iter().map(|dim| &*dim.size))
     }
 
     fn equal(&self, a: &Arc<Ix>, b: &Arc<Ix>) -> Verdict {
@@ -468,25 +501,33 @@ impl Checker<'_> {
         }
     }
 
-    /// Two different positions, the smaller one first.
-    #[expect(clippy::too_many_arguments, reason = "two premises and two positions of one expression")]
-    fn pair(
+    /// Pairs of positions that exist and are all different, the smaller one of each first.
+    fn pairs(
         &self,
-        exists: Premise,
-        distinct: Premise,
+        (exists, distinct): (Premise, Premise),
         id: ExprId,
-        i0: i64,
-        i1: i64,
+        pairs: &[Pair],
         e: ExprId,
         shape: &Shape,
-    ) -> Judgement<(usize, usize)> {
-        let first = self.position(exists, id, i0, e, shape)?;
-        let second = self.position(exists, id, i1, e, shape)?;
-        if first == second {
-            let text = format!("both positions are {i0}");
-            return self.fail(distinct, id, text, |error| error.note("they must be different"));
+    ) -> Judgement<Vec<(usize, usize)>> {
+        let mut taken = vec![false; shape.len()];
+        let mut found = Vec::with_capacity(pairs.len());
+        for &(i0, i1) in pairs {
+            let first = self.position(exists, id, i0, e, shape)?;
+            let second = self.position(exists, id, i1, e, shape)?;
+            if first == second {
+                let text = format!("both positions are {i0}");
+                return self.fail(distinct, id, text, |error| error.note("they must be different"));
+            }
+            for (at, i) in [(first, i0), (second, i1)] {
+                if std::mem::replace(&mut taken[at], true) {
+                    let text = format!("dimension {i} stands in two pairs");
+                    return self.fail(distinct, id, text, |error| error.note("they must be different"));
+                }
+            }
+            found.push((first.min(second), first.max(second)));
         }
-        Ok((first.min(second), first.max(second)))
+        Ok(found)
     }
 
     /// Nat: at least one.
@@ -519,12 +560,17 @@ impl Checker<'_> {
         let mut names = Default::default();
         ix.collect_names(&mut names);
         match names.into_iter().find(|name| !self.size_spans.contains_key(name)) {
-            Some(unknown) => Err(Some(Box::new(unknown_size(unknown, self.program.span(id))))),
+            Some(unknown) => Err(Some(Box::new(self.unknown_size(unknown, self.program.span(id))))),
             None => Ok(()),
         }
     }
 
-    /// An allocated name that was probably meant: one slip of the fingers away, or written in another case.
+    fn unknown_size(&self, name: Name, span: Span) -> Diagnostic {
+        let error = Diagnostic::error(Code::E0201, span, format!("the size `{name}` is not declared"));
+        error.note(format!("a size is declared by standing in the shape of {}", self.words().declaration))
+    }
+
+    /// A declared name that was probably meant: one slip of the fingers away, or written in another case.
     fn nearest(&self, name: Name) -> Option<Name> {
         // With many names the search is not worth its time, nor the guess the user's.
         if self.context.len() > 1000 {
@@ -538,17 +584,12 @@ impl Checker<'_> {
     }
 }
 
-fn without(shape: &Shape, at: usize) -> Shape {
-    shape.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, dim)| dim.clone()).collect()
+fn without(shape: &Shape, gone: impl Fn(usize) -> bool) -> Shape {
+    shape.iter().enumerate().filter(|(at, _)| !gone(*at)).map(|(_, dim)| dim.clone()).collect()
 }
 
 fn rank_error(span: Span, rank: usize) -> Diagnostic {
     Diagnostic::error(Code::E0213, span, format!("{rank} dimensions are more than {MAX_RANK}"))
-}
-
-fn unknown_size(name: Name, span: Span) -> Diagnostic {
-    let error = Diagnostic::error(Code::E0201, span, format!("the size `{name}` is not declared"));
-    error.note("a size is declared by standing in the shape of an allocation")
 }
 
 fn with_counterexample(error: Diagnostic, verdict: &Verdict) -> Diagnostic {

@@ -1,9 +1,9 @@
-//! Elaboration of TeIL into Core: Fig. 6 with symbols for indices, Fig. 9 with a new name for each assignment.
+//! Elaboration into Core: TeIL's Fig. 6 with symbols for indices, Fig. 9 with a new name for each assignment.
 //!
 //! `x = e` becomes a generation over the indices of x whose body is `[[e]]` at those indices: index-free operations
-//! disappear, and no outer product is ever formed. An assignment that overwrites x binds a new name, so that a statement
-//! reads the old memory and makes a new one. Statements that reach no output are left out. Needs: a typed program.
-//! Guarantees: the same values as [`semantics`](super::semantics) (tested in `certen-testgen`).
+//! disappear, and no outer product is ever formed. An assignment that overwrites x binds a new name, so that a
+//! statement reads the old memory and makes a new one. Statements that reach no output are left out. Needs: a typed
+//! program. Guarantees: the same values as [`semantics`](super::semantics) (tested in `certen-testgen`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,16 +13,23 @@ use certen_core::{
 use certen_index::{Cond, Ix};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use super::ast::ExprId;
-use super::fig6::{Equation, equation, reduced};
+use super::ast::{Arith, Expr, ExprId};
+use super::fig6::{Equation, equation};
 use super::flow::Origin;
 use super::typed::Typed;
 
 /// Elaborates a program over elements of a type; `name` is what the result is called.
 ///
 /// # Errors
-/// Only if the element type has no arithmetic; a typed program elaborates.
+/// Only if the element type does not have the program's arithmetic; otherwise a typed program elaborates.
 pub fn elaborate(typed: &Typed, name: Name, elem: ElemType) -> Result<Program, Box<Diagnostic>> {
+    let program = &typed.program;
+    let quotient = program.exprs.iter().position(|expr| matches!(expr, Expr::Elem(Arith::Div, ..)));
+    if let Some(at) = quotient.filter(|_| !elem.is_float()) {
+        let text =
+            format!("{} divides floating-point numbers, not {elem}", (program.notation.words().arith)(Arith::Div));
+        return Err(Box::new(Diagnostic::error(Code::E0504, program.spans[at], text)));
+    }
     let mut elaborator = Elaborator::new(typed, elem);
     elaborator.program(name).map_err(|error| {
         let text = format!("the program has no meaning over {elem}: {error}");
@@ -45,14 +52,14 @@ struct Elaborator<'a> {
 }
 
 enum Task {
-    Eval(ExprId, Vec<Ix>, usize),
+    Eval(Equation<Ix>, usize),
     Combine(Binary),
     Reduce(ReduceOp, Name, Ix),
 }
 
 impl<'a> Elaborator<'a> {
     fn new(typed: &'a Typed, elem: ElemType) -> Self {
-        let taken = typed.sizes.iter().copied().chain(typed.program.allocs.iter().map(|alloc| alloc.name)).collect();
+        let taken = typed.sizes.iter().copied().chain(typed.program.decls.iter().map(|decl| decl.name)).collect();
         Elaborator {
             typed,
             elem,
@@ -133,35 +140,32 @@ impl<'a> Elaborator<'a> {
     }
 
     fn expr(&mut self, id: ExprId, index: Vec<Ix>) -> Result<TermId, TypeError> {
-        let mut tasks = vec![Task::Eval(id, index, 0)];
+        let mut tasks = vec![Task::Eval(Equation::Same((id, index)), 0)];
         let mut values: Vec<TermId> = Vec::new();
         let missing = || TypeError("an operand is missing".into());
         while let Some(task) = tasks.pop() {
             match task {
-                Task::Eval(id, index, depth) => {
+                Task::Eval(Equation::Same((id, index)), depth) => {
                     // Slices count from 1.
                     let literal = |m: &Ix| m.sub(&Ix::from(1)).unwrap_or_else(|_| m.clone());
-                    match equation(self.typed, id, index, literal) {
-                        Equation::Read(name, index) => {
-                            let source = match self.typed.flow.reads[id.index()] {
-                                Some(Origin::Stmt(at)) => self.bound[&at],
-                                _ => name,
-                            };
-                            values.push(self.terms.element(source, self.declared(name), index)?);
-                        }
-                        Equation::Same((part, index)) => tasks.push(Task::Eval(part, index, depth)),
-                        Equation::Combine(op, (e0, left), (e1, right)) => {
-                            tasks.push(Task::Combine(op));
-                            tasks.push(Task::Eval(e1, right, depth));
-                            tasks.push(Task::Eval(e0, left, depth));
-                        }
-                        Equation::Reduce { op, size, part, before, after, diagonal } => {
-                            let name = self.index_name("k", depth);
-                            tasks.push(Task::Reduce(op, name, size));
-                            let index = reduced(&before, Ix::var(name), &after, diagonal);
-                            tasks.push(Task::Eval(part, index, depth + 1));
-                        }
-                    }
+                    tasks.push(Task::Eval(equation(self.typed, id, index, literal), depth));
+                }
+                Task::Eval(Equation::Read(id, name, index), _) => {
+                    let source = match self.typed.flow.reads[id.index()] {
+                        Some(Origin::Stmt(at)) => self.bound[&at],
+                        _ => name,
+                    };
+                    values.push(self.terms.element(source, self.declared(name), index)?);
+                }
+                Task::Eval(Equation::Combine(op, left, right), depth) => {
+                    tasks.push(Task::Combine(op));
+                    tasks.push(Task::Eval(Equation::Same(right), depth));
+                    tasks.push(Task::Eval(Equation::Same(left), depth));
+                }
+                Task::Eval(Equation::Reduce(reduction), depth) => {
+                    let name = self.index_name("k", depth);
+                    tasks.push(Task::Reduce(reduction.op, name, reduction.size().clone()));
+                    tasks.push(Task::Eval(reduction.at(&Ix::var(name)), depth + 1));
                 }
                 Task::Combine(op) => {
                     let (right, left) = (values.pop().ok_or_else(missing)?, values.pop().ok_or_else(missing)?);

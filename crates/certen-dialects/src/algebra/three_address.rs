@@ -1,33 +1,32 @@
 //! Three-address form (TeIL, Sec. 3.3): only names as operands of operations.
 //!
-//! Every nested operation gets an allocation and an assignment of its own. Inputs and outputs are marked explicitly,
+//! Every nested operation gets a declaration and an assignment of its own. Inputs and outputs are marked explicitly,
 //! because the new names must not become outputs. Guarantees: the same outputs (tested in `certen-testgen`).
 
 use std::collections::HashSet;
 
 use certen_syntax::{Name, Span};
 
-use super::ast::{Alloc, Expr, ExprId, Marker, Program, Stmt};
+use super::ast::{Decl, Expr, ExprId, Marker, Program, Stmt};
 use super::typed::Typed;
 
 impl Typed {
-    /// The program in three-address form, in the same language.
+    /// The program in three-address form, in the same notation.
     pub fn three_address(&self) -> Program {
         let program = &self.program;
         let (inputs, outputs): (HashSet<Name>, HashSet<Name>) =
             (self.inputs().iter().copied().collect(), self.outputs().iter().copied().collect());
-        let mark = |alloc: &Alloc| Alloc {
-            marker: Marker { input: inputs.contains(&alloc.name), output: outputs.contains(&alloc.name) },
-            ..alloc.clone()
+        let mark = |decl: &Decl| Decl {
+            marker: Marker { input: inputs.contains(&decl.name), output: outputs.contains(&decl.name) },
+            ..decl.clone()
         };
         let mut flat = Program {
-            mode: program.mode,
-            allocs: program.allocs.iter().map(mark).collect(),
+            notation: program.notation,
+            decls: program.decls.iter().map(mark).collect(),
             wheres: program.wheres.clone(),
             ..Program::default()
         };
-        let mut taken: HashSet<Name> =
-            self.sizes.iter().copied().chain(program.allocs.iter().map(|a| a.name)).collect();
+        let mut taken: HashSet<Name> = self.sizes.iter().copied().chain(program.decls.iter().map(|d| d.name)).collect();
         let mut count = 0u64;
         // The name that holds the value of each expression.
         let mut named: Vec<Option<Name>> = vec![None; program.exprs.len()];
@@ -50,7 +49,7 @@ impl Typed {
                         let name = fresh(&mut taken, &mut count);
                         let shape = self.shape(id).iter().map(|dim| ((*dim.size).clone(), dim.origin)).collect();
                         let span = program.span(id);
-                        flat.allocs.push(Alloc { marker: Marker::default(), name, name_span: span, shape });
+                        flat.decls.push(Decl { marker: Marker::default(), name, name_span: span, shape });
                         let value = flat.operation(expr, &named, span);
                         flat.stmts.push(Stmt { target: name, target_span: span, value });
                         name
@@ -76,23 +75,11 @@ fn fresh(taken: &mut HashSet<Name>, count: &mut u64) -> Name {
 impl Program {
     /// Adds an operation whose operands are the names that hold them.
     fn operation(&mut self, expr: &Expr, named: &[Option<Name>], span: Span) -> ExprId {
-        let mut operand = |id: &ExprId| {
+        let mut operand = |id: ExprId| {
             let name = named[id.index()].unwrap_or_else(|| Name::new("_"));
             self.add(Expr::Var(name), span)
         };
-        let flat = match expr {
-            Expr::Var(name) => Expr::Var(*name),
-            Expr::Paren(e) => Expr::Paren(operand(e)),
-            Expr::Add(a, b) => Expr::Add(operand(a), operand(b)),
-            Expr::Mul(a, b) => Expr::Mul(operand(a), operand(b)),
-            Expr::Prod(a, b) => Expr::Prod(operand(a), operand(b)),
-            Expr::Red(op, i, e) => Expr::Red(*op, *i, operand(e)),
-            Expr::Transp(i0, i1, e) => Expr::Transp(*i0, *i1, operand(e)),
-            Expr::Diag(i0, i1, e) => Expr::Diag(*i0, *i1, operand(e)),
-            Expr::Contr(i0, i1, e) => Expr::Contr(*i0, *i1, operand(e)),
-            Expr::Expa(i, n, e) => Expr::Expa(*i, n.clone(), operand(e)),
-            Expr::Proj(i, m, e) => Expr::Proj(*i, m.clone(), operand(e)),
-        };
+        let flat = expr.map(&mut operand);
         self.add(flat, span)
     }
 }

@@ -1,26 +1,17 @@
-//! TeIL programs as data (Fig. 5, with `contr`, the other reductions, markers and symbolic sizes).
+//! Programs as data: TeIL, Fig. 5 (with `contr` and the other reductions) and the model language, Fig. 1 (with several
+//! pairs at once), both with markers and symbolic sizes.
 
-use certen_core::ReduceOp;
+use std::fmt;
+
+use certen_core::{Binary, ReduceOp};
 use certen_index::{Cond, Ix};
 use certen_syntax::{Name, Span};
 
-/// Which of the two languages a program is written in.
-///
-/// Core-TeIL (Fig. 12) is the part of TeIL whose operations work on the first dimension or dimensions only, and whose
-/// transpositions exchange neighbours. Its text leaves those positions out; as data they are there, so that a Core-TeIL
-/// program *is* a TeIL program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Mode {
-    /// Full TeIL.
-    #[default]
-    Full,
-    /// Core-TeIL: the file begins with `mode core`.
-    Core,
-}
+use super::notation::Notation;
 
 /// A place in [`Program::exprs`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub struct ExprId(pub(super) u32);
+pub struct ExprId(pub(crate) u32);
 
 impl ExprId {
     /// The place as a number.
@@ -28,6 +19,35 @@ impl ExprId {
         self.0 as usize
     }
 }
+
+/// An operation entry by entry.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Arith {
+    /// Addition.
+    Add,
+    /// Subtraction, which TeIL does not write.
+    Sub,
+    /// Multiplication, entry by entry or by a scalar on the left.
+    Mul,
+    /// Controlled division (model language, Def. 8), entry by entry or by a scalar on the right. TeIL does not write
+    /// it.
+    Div,
+}
+
+impl Arith {
+    /// What it does to elements.
+    pub fn meaning(self) -> Binary {
+        match self {
+            Arith::Add => Binary::Add,
+            Arith::Sub => Binary::Sub,
+            Arith::Mul => Binary::Mul,
+            Arith::Div => Binary::ControlledDiv,
+        }
+    }
+}
+
+/// Two positions of dimensions.
+pub type Pair = (i64, i64);
 
 /// An expression. Positions of dimensions count from 1 and are as the user wrote them: typing checks them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,19 +57,18 @@ pub enum Expr {
     /// `(e)`
     Paren(ExprId),
     /// Entry by entry.
-    Add(ExprId, ExprId),
-    /// Entry by entry, or by a scalar on the left.
-    Mul(ExprId, ExprId),
+    Elem(Arith, ExprId, ExprId),
     /// The tensor product.
     Prod(ExprId, ExprId),
     /// `red+`, `red*`, `redmin` or `redmax` along a dimension.
     Red(ReduceOp, i64, ExprId),
-    /// Two dimensions exchanged.
-    Transp(i64, i64, ExprId),
+    /// The dimensions of each pair exchanged; all positions are the operand's. TeIL writes one pair.
+    Transp(Box<[Pair]>, ExprId),
     /// The diagonal of two dimensions; the later one disappears.
     Diag(i64, i64, ExprId),
-    /// `contr i0 i1 e := red+ i0 (diag i0 i1 e)` (Eq. 6).
-    Contr(i64, i64, ExprId),
+    /// `contr i0 i1 e := red+ i0 (diag i0 i1 e)` (TeIL, Eq. 6) for each pair, the first one's sum innermost; all
+    /// positions are the operand's. TeIL writes one pair.
+    Contr(Box<[Pair]>, ExprId),
     /// Repeated along a new dimension at a position, of a size.
     Expa(i64, Ix, ExprId),
     /// The slice at an index (from 1) of the dimension at a position.
@@ -61,17 +80,42 @@ impl Expr {
     pub fn parts(&self) -> impl Iterator<Item = ExprId> {
         let (first, second) = match self {
             Expr::Var(_) => (None, None),
-            Expr::Add(a, b) | Expr::Mul(a, b) | Expr::Prod(a, b) => (Some(*a), Some(*b)),
+            Expr::Elem(_, a, b) | Expr::Prod(a, b) => (Some(*a), Some(*b)),
             Expr::Paren(e)
             | Expr::Red(_, _, e)
-            | Expr::Transp(_, _, e)
+            | Expr::Transp(_, e)
             | Expr::Diag(_, _, e)
-            | Expr::Contr(_, _, e)
+            | Expr::Contr(_, e)
             | Expr::Expa(_, _, e)
             | Expr::Proj(_, _, e) => (Some(*e), None),
         };
         first.into_iter().chain(second)
     }
+
+    /// The same operation on other parts.
+    pub fn map(&self, mut part: impl FnMut(ExprId) -> ExprId) -> Expr {
+        match self {
+            Expr::Var(name) => Expr::Var(*name),
+            Expr::Paren(e) => Expr::Paren(part(*e)),
+            Expr::Elem(op, a, b) => Expr::Elem(*op, part(*a), part(*b)),
+            Expr::Prod(a, b) => Expr::Prod(part(*a), part(*b)),
+            Expr::Red(op, i, e) => Expr::Red(*op, *i, part(*e)),
+            Expr::Transp(pairs, e) => Expr::Transp(pairs.clone(), part(*e)),
+            Expr::Diag(i0, i1, e) => Expr::Diag(*i0, *i1, part(*e)),
+            Expr::Contr(pairs, e) => Expr::Contr(pairs.clone(), part(*e)),
+            Expr::Expa(i, n, e) => Expr::Expa(*i, n.clone(), part(*e)),
+            Expr::Proj(i, m, e) => Expr::Proj(*i, m.clone(), part(*e)),
+        }
+    }
+}
+
+/// Contractions of one pair each that come to the same as one of all pairs: each counts the dimensions that the ones
+/// before it have left.
+pub(crate) fn one_by_one(pairs: &[Pair]) -> Vec<Pair> {
+    let left =
+        |done: &[Pair], i: i64| i - done.iter().flat_map(|(a, b)| [*a, *b]).filter(|gone| *gone < i).count() as i64;
+    let each = |(at, (i0, i1)): (usize, &Pair)| (left(&pairs[..at], *i0), left(&pairs[..at], *i1));
+    pairs.iter().enumerate().map(each).collect()
 }
 
 /// What a marker says of a tensor.
@@ -83,6 +127,14 @@ pub struct Marker {
     pub output: bool,
 }
 
+impl fmt::Display for Marker {
+    /// The words, each with a blank behind it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = [(self.input, "input "), (self.output, "output ")];
+        words.into_iter().filter(|(set, _)| *set).try_for_each(|(_, word)| f.write_str(word))
+    }
+}
+
 impl Marker {
     /// Whether anything is marked.
     pub fn is_some(self) -> bool {
@@ -90,9 +142,9 @@ impl Marker {
     }
 }
 
-/// `alloc x : [n1, …]`
+/// `alloc x : [n1, …]`, `var x : [n1 …]`
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Alloc {
+pub struct Decl {
     /// `input`, `output`, both or neither.
     pub marker: Marker,
     /// The tensor's name.
@@ -123,13 +175,13 @@ pub struct Stmt {
     pub value: ExprId,
 }
 
-/// A TeIL or Core-TeIL program.
+/// A program of the algebra.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Program {
-    /// Which language its text is in.
-    pub mode: Mode,
-    /// The allocations, in order.
-    pub allocs: Vec<Alloc>,
+    /// Which notation its text is in.
+    pub notation: Notation,
+    /// The declarations, in order.
+    pub decls: Vec<Decl>,
     /// The conditions on sizes.
     pub wheres: Vec<Where>,
     /// The statements, in order.
@@ -137,9 +189,9 @@ pub struct Program {
     /// The end of its text.
     pub end: Span,
     /// All expressions: parts before the expressions they are in, statement by statement.
-    pub(super) exprs: Vec<Expr>,
+    pub(crate) exprs: Vec<Expr>,
     /// Where each expression stands.
-    pub(super) spans: Vec<Span>,
+    pub(crate) spans: Vec<Span>,
 }
 
 impl Program {

@@ -1,0 +1,103 @@
+//! Model language programs as text: what [`parse`](super::parse) reads back as the same program, up to parentheses and
+//! names of types.
+
+use std::fmt::{self, Write};
+
+use certen_index::Ix;
+
+use crate::algebra::{Arith, Expr, ExprId, Notation, Pair, Program};
+use crate::teil;
+
+/// Writes a program whose operations are all the model language's.
+pub(crate) fn write(program: &Program, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for decl in &program.decls {
+        writeln!(f, "var {}{} : {}", decl.marker, decl.name, shape(decl.shape.iter().map(|(size, _)| size)))?;
+    }
+    for clause in &program.wheres {
+        writeln!(f, "where {}", clause.cond)?;
+    }
+    for stmt in &program.stmts {
+        writeln!(f, "{} = {}", stmt.target, expr_text(program, stmt.value))?;
+    }
+    Ok(())
+}
+
+/// `[2 n (n + 1)]`
+pub(crate) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
+    let size = |ix: &Ix| match ix.as_constant() {
+        Some(value) if value >= 0 => value.to_string(),
+        _ => ix.as_var().map_or_else(|| format!("({ix})"), |name| name.to_string()),
+    };
+    format!("[{}]", sizes.into_iter().map(size).collect::<Vec<_>>().join(" "))
+}
+
+/// An operation without its operands.
+pub(crate) fn head(expr: &Expr) -> String {
+    let pairs = |pairs: &[Pair]| match pairs {
+        [(i0, i1)] => format!("[{i0} {i1}]"),
+        several => {
+            let each: Vec<String> = several.iter().map(|(i0, i1)| format!("[{i0} {i1}]")).collect();
+            format!("[{}]", each.join(" "))
+        }
+    };
+    match expr {
+        Expr::Elem(Arith::Add, ..) => "+".into(),
+        Expr::Elem(Arith::Sub, ..) => "-".into(),
+        Expr::Elem(Arith::Mul, ..) => "*".into(),
+        Expr::Elem(Arith::Div, ..) => "/".into(),
+        Expr::Prod(..) => "#".into(),
+        Expr::Transp(list, _) => format!("^ {}", pairs(list)),
+        Expr::Contr(list, _) => format!(". {}", pairs(list)),
+        other => teil::head(Notation::Teil, other),
+    }
+}
+
+/// An expression as text; operands that are not names stand in parentheses.
+fn expr_text(program: &Program, id: ExprId) -> String {
+    enum Piece {
+        Expr(ExprId),
+        Operand(ExprId),
+        Operator(ExprId),
+        Blank,
+        Close,
+    }
+    let mut text = String::new();
+    let mut todo = vec![Piece::Expr(id)];
+    while let Some(piece) = todo.pop() {
+        let id = match piece {
+            Piece::Close => {
+                text.push(')');
+                continue;
+            }
+            Piece::Blank => {
+                text.push(' ');
+                continue;
+            }
+            Piece::Operator(id) => {
+                let _ = write!(text, " {}", head(program.expr(id)));
+                continue;
+            }
+            Piece::Operand(id) if !matches!(program.expr(id), Expr::Var(_) | Expr::Paren(_)) => {
+                text.push('(');
+                todo.push(Piece::Close);
+                id
+            }
+            Piece::Operand(id) | Piece::Expr(id) => id,
+        };
+        match program.expr(id) {
+            Expr::Var(name) => text += name.as_str(),
+            Expr::Paren(inner) => {
+                text.push('(');
+                todo.extend([Piece::Close, Piece::Expr(*inner)]);
+            }
+            Expr::Elem(_, a, b) | Expr::Prod(a, b) => {
+                todo.extend([Piece::Operand(*b), Piece::Blank, Piece::Operator(id), Piece::Operand(*a)]);
+            }
+            expr => {
+                todo.push(Piece::Operator(id));
+                todo.extend(expr.parts().map(Piece::Operand));
+            }
+        }
+    }
+    text
+}

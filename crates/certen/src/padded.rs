@@ -1,0 +1,105 @@
+//! Runs with padding: the model language's Fig. 13 and 14, in any domain.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use certen_core::{Domain, ElemType, EvalError, Literal, Tensor};
+use certen_dialects::algebra::semantics::{Memory, Semantics, Spill};
+use certen_dialects::algebra::{Notation, Typed};
+use certen_runtime::available_bytes;
+use certen_syntax::{Code, Diagnostic, Name, Rule};
+
+use crate::run::Way;
+use crate::{Call, DomainChoice, Failure, Module, Output, Timing};
+
+/// A run with padding.
+pub struct PaddedRun {
+    /// The outputs, without the padding.
+    pub outputs: Vec<Output>,
+    /// How long it took.
+    pub timing: Timing,
+    /// A warning for each statement after which padding is not zero: Thm. 2 does not hold there.
+    pub spills: Vec<Diagnostic>,
+}
+
+impl Module {
+    /// Evaluates a model language program with every size rounded up to a multiple of a vector length, and watches the
+    /// padding. Statements that reach no output are left out.
+    ///
+    /// # Errors
+    /// If the program is in another dialect, the vector length is less than 1, or as [`Module::run_with`].
+    pub fn run_padded(&self, call: &Call, vector: i64, domain: DomainChoice, fuel: u64) -> Result<PaddedRun, Failure> {
+        let option = |text: String| self.refuse(Diagnostic::error(Code::E0407, None, text));
+        let typed = self.typed().filter(|typed| typed.program.notation == Notation::Model);
+        let typed = typed.ok_or_else(|| option("only model language programs are evaluated with padding".into()))?;
+        if vector < 1 {
+            return Err(option(format!("a vector length is at least 1, not {vector}")));
+        }
+        let bound = call.bind(self, |_| domain.bytes()).map_err(|error| self.refuse(*error))?;
+        let value = self.size(&bound);
+        let bytes = |name: Name| {
+            let sizes = typed.declared(name).into_iter().flatten();
+            sizes.fold(domain.bytes() as u128, |bytes, (size, _)| {
+                let size = size.eval(&value).map_or(u128::MAX, |size| size.max(0) as u128);
+                bytes.saturating_mul(size.div_ceil(vector as u128).saturating_mul(vector as u128))
+            })
+        };
+        let total = typed.program.decls.iter().fold(0u128, |total, decl| total.saturating_add(bytes(decl.name)));
+        let limit = available_bytes().map_or(i64::MAX as u128, u128::from);
+        if total > limit {
+            let text = format!("the padded tensors need {} MiB, but {} MiB are free", total >> 20, limit >> 20);
+            return Err(self.refuse(Diagnostic::error(Code::E0408, None, text)));
+        }
+        let begin = Instant::now();
+        let (outputs, spills) = self.run_interp(&bound, domain, fuel, Way::Padded(typed, vector))?;
+        let timing = Timing { best: begin.elapsed(), runs: 1, compile: None, operations: None };
+        let spills = spills.iter().map(|spill| warning(typed, spill)).collect();
+        Ok(PaddedRun { outputs, timing, spills })
+    }
+
+    /// The one element type of a program in a dialect that names none.
+    pub(crate) fn element_type(&self) -> ElemType {
+        let inputs = self.core().inputs.iter().map(|input| input.ty.elem);
+        inputs.chain(self.signature().outputs.into_iter().map(|ty| ty.elem)).next().unwrap_or(ElemType::F64)
+    }
+}
+
+fn warning(typed: &Typed, spill: &Spill) -> Diagnostic {
+    let stmt = &typed.program.stmts[spill.stmt];
+    let name = stmt.target;
+    let text = format!("the padding of `{name}` is not zero after this statement");
+    let place: Vec<String> = spill.index.iter().map(i64::to_string).collect();
+    let warning = Diagnostic::warning(Code::W0306, stmt.target_span, text);
+    let warning = warning.label(format!("{name}[{}], counted from 0, is padding", place.join(", ")));
+    warning.rule(Rule { name: "Thm. 2", paper: "model language, Sec. 4.2" })
+}
+
+/// Values by name, and where padding was not zero.
+type Watched<V> = (Vec<(Name, Tensor<V>)>, Vec<Spill>);
+
+/// The outputs without their padding. Tensors that are no inputs begin undefined, or as zeros in a domain that cannot
+/// say so: no statement that reaches an output reads them before they are assigned.
+pub(crate) fn evaluate<D: Domain>(
+    mut semantics: Semantics<'_, D>,
+    typed: &Typed,
+    domain: &D,
+    elem: ElemType,
+    inputs: Vec<(Name, Tensor<D::Value>)>,
+) -> Result<Watched<D::Value>, EvalError> {
+    let zero = domain.literal(Literal::whole(0, elem), elem)?;
+    let initial = domain.undefined(elem).unwrap_or(zero);
+    let inputs: HashMap<Name, Tensor<D::Value>> = inputs.into_iter().collect();
+    let mut memory = Memory::new();
+    for decl in &typed.program.decls {
+        let given = inputs.get(&decl.name).map(Tensor::data);
+        let first = |at: usize| Ok(given.and_then(|data| data.get(at)).unwrap_or(&initial).clone());
+        memory.insert(decl.name, semantics.store(decl.name, first)?);
+    }
+    let (memory, spills) = semantics.run_padded(memory)?;
+    let outside = |name: Name| EvalError::OutOfBounds(name.to_string());
+    let output = |&name: &Name| {
+        let store = memory.get(&name).ok_or_else(|| outside(name))?;
+        Ok((name, semantics.cropped(name, store)?))
+    };
+    Ok((typed.outputs().iter().map(output).collect::<Result<_, EvalError>>()?, spills))
+}
