@@ -92,8 +92,8 @@ pub(crate) fn satisfy(facts: &[Cond], related: &[usize], opposite: &Cond) -> Ans
     }
     match prover.solve(scope, &hypotheses) {
         Outcome::Refuted(end) => {
-            let root: Branch = prover.log.close(0, end);
-            prover.log.witness(&root).map_or(Answer::Unknown, Answer::Refuted)
+            let root = prover.log.close(0, 0..0, end).ok();
+            root.and_then(|root| prover.log.witness(&root)).map_or(Answer::Unknown, Answer::Refuted)
         }
         Outcome::Model(model) => Answer::Satisfied(prover.named(&model)),
         Outcome::Unknown => Answer::Unknown,
@@ -328,7 +328,8 @@ impl Prover<'_> {
         if unknown { Outcome::Unknown } else { Outcome::Refuted(Closed::Cases(split, branches)) }
     }
 
-    /// Solves under a further hypothesis; `solve` gets its number. A refutation takes its rows with it.
+    /// Solves under a further hypothesis; `solve` gets its number. A refutation takes its rows with it; one that does
+    /// not need the hypothesis is one of what is around.
     fn case(&mut self, cond: Cond, solve: impl FnOnce(&mut Self, usize) -> Outcome) -> Result<Branch, Outcome> {
         if self.cases == MAX_CASES || !self.spend(1) {
             return Err(Outcome::Unknown);
@@ -336,11 +337,12 @@ impl Prover<'_> {
         let (start, assumed) = (self.log.len(), self.assumed.len());
         self.cases += 1;
         self.assume(&cond);
-        let outcome = solve(self, self.facts.len() + assumed);
+        let given = self.facts.len() + assumed..self.facts.len() + self.assumed.len();
+        let outcome = solve(self, given.start);
         self.assumed.truncate(assumed);
         self.cases -= 1;
         match outcome {
-            Outcome::Refuted(end) => Ok(self.log.close(start, end)),
+            Outcome::Refuted(end) => self.log.close(start, given, end).map_err(Outcome::Refuted),
             other => {
                 self.log.truncate(start);
                 Err(other)

@@ -4,6 +4,7 @@
 //! ends by taking from it what its branches need.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -62,8 +63,41 @@ pub(super) enum Closed {
 #[derive(Clone, Debug)]
 pub(super) struct Branch {
     own: Vec<(RowId, Row, Reason)>,
-    needs: BTreeSet<RowId>,
+    basis: Basis,
     end: Closed,
+}
+
+/// What a refutation rests on, from before it.
+#[derive(Clone, Debug, Default)]
+struct Basis {
+    rows: BTreeSet<RowId>,
+    hypotheses: BTreeSet<usize>,
+}
+
+impl Closed {
+    /// Numbers hypotheses from `first` on lower, as those of a case that is not needed are gone.
+    fn renumber(&mut self, first: usize, by: usize) {
+        let lower = |hypothesis: &mut usize| *hypothesis -= if *hypothesis >= first { by } else { 0 };
+        let Closed::Cases(split, branches) = self else { return };
+        if let Split::Either(hypothesis) = split {
+            lower(hypothesis);
+        }
+        for branch in branches {
+            for (_, _, reason) in &mut branch.own {
+                if let Reason::Given(hypothesis) | Reason::Reversed(hypothesis) = reason {
+                    lower(hypothesis);
+                }
+            }
+            branch.basis.hypotheses = std::mem::take(&mut branch.basis.hypotheses)
+                .into_iter()
+                .map(|mut hypothesis| {
+                    lower(&mut hypothesis);
+                    hypothesis
+                })
+                .collect();
+            branch.end.renumber(first, by);
+        }
+    }
 }
 
 /// The unknowns, and every row with its reason; reasons speak of places in the log.
@@ -164,26 +198,46 @@ impl Log {
         Some(self.push(row, Reason::Sum(multipliers)))
     }
 
-    /// Ends a case that began when the log had `start` rows: takes the rows that its end rests on.
-    pub fn close(&mut self, start: usize, end: Closed) -> Branch {
-        let mut used: BTreeSet<RowId> = match &end {
-            Closed::Contradiction(row) => BTreeSet::from([*row]),
-            Closed::Cases(_, branches) => branches.iter().flat_map(|branch| branch.needs.iter().copied()).collect(),
-        };
+    /// Ends a case that began when the log had `start` rows: takes the rows that its end rests on. A case that does not
+    /// rest on its own hypotheses is none: its end is that of the case around it.
+    pub fn close(&mut self, start: usize, hypotheses: Range<usize>, mut end: Closed) -> Result<Branch, Closed> {
+        let mut basis = Basis::default();
+        match &end {
+            Closed::Contradiction(row) => {
+                basis.rows.insert(*row);
+            }
+            Closed::Cases(split, branches) => {
+                if let Split::Either(hypothesis) = split {
+                    basis.hypotheses.insert(*hypothesis);
+                }
+                for branch in branches {
+                    basis.rows.extend(&branch.basis.rows);
+                    basis.hypotheses.extend(&branch.basis.hypotheses);
+                }
+            }
+        }
         let mut own = Vec::new();
-        while let Some(row) = used.last().copied().filter(|row| *row >= start) {
-            used.remove(&row);
-            let (content, reason) = &self.rows[row];
+        while let Some(row) = basis.rows.last().copied().filter(|row| *row >= start) {
+            basis.rows.remove(&row);
+            let reason = &self.rows[row].1;
             match reason {
-                Reason::Sum(parts) => used.extend(parts.iter().map(|(_, part)| *part)),
-                Reason::Product(a, b) | Reason::Multiple(a, b, _) => used.extend([*a, *b]),
+                Reason::Given(hypothesis) | Reason::Reversed(hypothesis) => {
+                    basis.hypotheses.insert(*hypothesis);
+                }
+                Reason::Sum(parts) => basis.rows.extend(parts.iter().map(|(_, part)| *part)),
+                Reason::Product(a, b) | Reason::Multiple(a, b, _) => basis.rows.extend([*a, *b]),
                 _ => {}
             }
-            own.push((row, content.clone(), reason.clone()));
+            own.push(row);
         }
-        own.reverse();
+        if !hypotheses.is_empty() && basis.hypotheses.range(hypotheses.clone()).next().is_none() {
+            end.renumber(hypotheses.end, hypotheses.len());
+            return Err(end);
+        }
+        let taken = |row: RowId| (row, self.rows[row].0.clone(), self.rows[row].1.clone());
+        let own = own.into_iter().rev().map(taken).collect();
         self.rows.truncate(start);
-        Branch { own, needs: used, end }
+        Ok(Branch { own, basis, end })
     }
 
     /// The witness of a refutation: places in the log become positions among the rows that are needed.

@@ -75,6 +75,16 @@ impl Asked {
         }
     }
 
+    /// The facts and the goal as the prover takes them; satisfiability has no goal to prove.
+    pub fn to_prove(&self) -> Option<(&Facts, Cond)> {
+        let goal = match &self.goal {
+            AskedGoal::Holds(goal) => goal.clone(),
+            AskedGoal::Equal(a, b) => Cond::eq(a, b).ok()?,
+            AskedGoal::Satisfiable => return None,
+        };
+        Some((&self.facts, goal))
+    }
+
     /// Whether the facts hold, and the claim, by the prover's own evaluation.
     pub fn eval(&self, names: &[String], values: &[i64]) -> (bool, Option<bool>) {
         let value = |name: Name| Some(values[names.iter().position(|n| *n == name.as_str())?]);
