@@ -193,7 +193,7 @@ impl Count {
     /// Counts the terms that came since the last time.
     fn extend(&mut self, terms: &Terms) {
         self.counts.reserve(terms.len() - self.counts.len());
-        for (_, term) in terms.iter().skip(self.counts.len()) {
+        for term in terms.since(self.counts.len()) {
             let count = self.one(terms, term);
             self.counts.push(count);
         }

@@ -8,8 +8,9 @@
 use certen_core::domain::{Element, Exact, Field, Rational};
 use certen_core::{Binary, Domain, ElemType, EvalError, Evaluator, Fault, Program, ReduceOp, Tensor, Term, Unary};
 use certen_syntax::Name;
+use rustc_hash::FxHashMap;
 
-use crate::sizes::{lower_bounds, satisfies, search};
+use crate::sizes::{lower_bounds, repaired};
 
 /// What a comparison found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,21 +86,23 @@ fn uses_order(program: &Program) -> bool {
     })
 }
 
-/// Small sizes of different kinds that satisfy the program's facts: all different, all least, and what the prover finds.
-fn small_sizes(program: &Program) -> Vec<Vec<(Name, i64)>> {
+/// Small sizes of different kinds that satisfy the program's facts: mostly different ones, equal ones, least ones.
+fn small_sizes(program: &Program) -> Vec<FxHashMap<Name, i64>> {
     if program.sizes.is_empty() {
-        return vec![Vec::new()];
+        return vec![FxHashMap::default()];
     }
     let least = lower_bounds(program);
-    let low = |name: &Name| least.get(name).copied().unwrap_or(0);
-    let each = |size: &dyn Fn(usize, i64) -> i64| -> Vec<(Name, i64)> {
-        program.sizes.iter().enumerate().map(|(at, name)| (*name, size(at, low(name)))).collect()
+    let each = |size: &dyn Fn(usize, i64) -> i64| {
+        let low = |name: &Name| least.get(name).copied().unwrap_or(0);
+        let sizes = program.sizes.iter().enumerate().map(|(at, name)| (*name, size(at, low(name)))).collect();
+        repaired(program, sizes)
     };
-    let mut choices =
-        vec![each(&|at, low| low.max(1) + [1, 2, 0, 3][at % 4]), each(&|_, low| low.max(2) + 1), each(&|_, low| low)];
-    choices.retain(|sizes| satisfies(program, &|name| sizes.iter().find(|(n, _)| *n == name).map(|(_, size)| *size)));
-    if choices.is_empty() {
-        choices.extend(search(program));
+    let different = each(&|at, low| low.max(1) + [1, 2, 0, 3][at % 4]);
+    let mut choices: Vec<_> = different.into_iter().collect();
+    for more in [each(&|_, low| low.max(2) + 1), each(&|_, low| low)].into_iter().flatten() {
+        if !choices.contains(&more) {
+            choices.push(more);
+        }
     }
     choices
 }
@@ -119,11 +122,11 @@ impl Comparison<'_> {
     fn at<D: Domain>(
         &mut self,
         domain: &D,
-        sizes: &[(Name, i64)],
+        sizes: &FxHashMap<Name, i64>,
         budget: u64,
         element: impl Fn(u64, ElemType) -> D::Value,
     ) -> Result<Option<Agreement>, NoValues> {
-        let value = |name: Name| sizes.iter().find(|(n, _)| *n == name).map(|(_, size)| *size);
+        let value = |name: Name| sizes.get(&name).copied();
         let mut left = budget;
         let mut inputs = Vec::new();
         for (number, input) in self.before.inputs.iter().enumerate() {
@@ -142,7 +145,8 @@ impl Comparison<'_> {
             inputs.push((input.name, tensor));
         }
         let evaluator = |program| {
-            Evaluator::new(program, domain, sizes.iter().copied(), inputs.clone()).map(|e| e.with_fuel(left / 2))
+            Evaluator::new(program, domain, sizes.iter().map(|(name, size)| (*name, *size)), inputs.clone())
+                .map(|e| e.with_fuel(left / 2))
         };
         let (Ok(mut first), Ok(mut second)) = (evaluator(self.before), evaluator(self.after)) else { return Ok(None) };
         // Asking for an element takes a look at every binding.
@@ -180,7 +184,9 @@ impl Comparison<'_> {
                     Err(error) => error.to_string(),
                 };
                 let values = [format!("{expected:?}"), found];
-                return Ok(Some(Agreement::Differs { output: *output, index, sizes: sizes.to_vec(), values }));
+                let mut sizes: Vec<(Name, i64)> = sizes.iter().map(|(name, size)| (*name, *size)).collect();
+                sizes.sort_unstable();
+                return Ok(Some(Agreement::Differs { output: *output, index, sizes, values }));
             }
         }
         Ok(None)

@@ -211,6 +211,29 @@ struct Flat {
     written: Vec<Written>,
 }
 
+impl Flat {
+    /// The products as written, as sets of factors.
+    fn products(&self) -> Vec<Set> {
+        let (mut factors, mut products) = (0, Vec::new());
+        let mut sets: Vec<Set> = Vec::new();
+        for written in &self.written {
+            match written {
+                Written::Factor => {
+                    sets.push(1 << factors);
+                    factors += 1;
+                }
+                Written::Product => {
+                    let both = sets.pop().unwrap_or(0) | sets.pop().unwrap_or(0);
+                    sets.push(both);
+                    products.push(both);
+                }
+                Written::Sum(_) => {}
+            }
+        }
+        products
+    }
+}
+
 enum Written {
     Factor,
     Product,
@@ -492,8 +515,7 @@ impl Lifter<'_> {
 
     /// The contraction as an Einstein sum; none if it has too many indices.
     fn einstein(&mut self, scope: &Scope, flat: &Flat, parts: &[TermId]) -> Result<Option<Sum>, GivenUp> {
-        let mut sum =
-            Sum { indices: Vec::new(), kept: 0, factors: Vec::new(), around: Vec::new(), outside: Vec::new() };
+        let mut sum = Sum { products: flat.products(), ..Sum::default() };
         let mut places: FxHashMap<usize, usize> = FxHashMap::default();
         let mut used: FxHashSet<Name> = FxHashSet::default();
         for index in scope.chain(flat.around) {
@@ -568,6 +590,7 @@ impl Lifter<'_> {
                 .iter()
                 .map(|part| Factor { indices: part.indices(), inner: self.sizes.nominal(&part.inner) })
                 .collect(),
+            written: sum.products.clone(),
         };
         let nodes = problem.best(&mut self.splits);
         let mut plan = Plan { factors, nodes, sets: Vec::new(), open: Vec::new(), cost: Ix::from(0), multiply, bind };
@@ -888,11 +911,14 @@ impl Part {
 }
 
 /// A contraction as an Einstein sum.
+#[derive(Default)]
 struct Sum {
     indices: Vec<Index>,
     /// The indices that are bound around it; the others are summed.
     kept: Set,
     factors: Vec<Part>,
+    /// The products as written, as sets of factors.
+    products: Vec<Set>,
     /// Everything that is bound around it.
     around: Vec<Index>,
     /// What is bound around it that it does not depend on.

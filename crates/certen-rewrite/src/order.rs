@@ -31,6 +31,8 @@ pub(crate) struct Problem {
     pub sizes: Vec<u128>,
     pub kept: Set,
     pub factors: Vec<Factor>,
+    /// The products that stand in the program, as sets of factors.
+    pub written: Vec<Set>,
 }
 
 /// A node of a contraction tree.
@@ -48,16 +50,19 @@ struct Cost {
     multiplications: u128,
     outer_products: u32,
     largest: u128,
+    /// Products that do not stand in the program.
+    unwritten: u32,
 }
 
 impl Cost {
-    const NOTHING: Cost = Cost { multiplications: 0, outer_products: 0, largest: 0 };
+    const NOTHING: Cost = Cost { multiplications: 0, outer_products: 0, largest: 0, unwritten: 0 };
 
     fn with(self, other: Cost) -> Cost {
         Cost {
             multiplications: self.multiplications.saturating_add(other.multiplications),
             outer_products: self.outer_products + other.outer_products,
             largest: self.largest.max(other.largest),
+            unwritten: self.unwritten + other.unwritten,
         }
     }
 }
@@ -143,6 +148,7 @@ impl Problem {
         let mut best: Vec<(Cost, Set)> = vec![(Cost::NOTHING, 0); subsets];
         for set in (1..=all).filter(|set| set.count_ones() > 1) {
             let mut found: Option<(Cost, Set)> = None;
+            let unwritten = u32::from(!self.written.contains(&set));
             // Every split once: the first factor is on the left. Large left sides come first, as `a * b * c` is written.
             let first = set & set.wrapping_neg();
             let rest = set & !first;
@@ -151,7 +157,8 @@ impl Problem {
                 let (left, right) = (first | more, rest & !more);
                 let [a, b] = [left, right].map(|side| self.operand(side, open[side as usize]));
                 let below = best[left as usize].0.with(best[right as usize].0);
-                let cost = below.with(self.pair(a, b, open[set as usize], set == all));
+                let pair = self.pair(a, b, open[set as usize], set == all);
+                let cost = below.with(Cost { unwritten, ..pair });
                 if found.is_none_or(|(least, _)| cost < least) {
                     found = Some((cost, left));
                 }

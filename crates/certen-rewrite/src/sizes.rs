@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use certen_core::Program;
-use certen_index::{Cond, Facts, Ix, Verdict};
+use certen_index::{Cond, Ix};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
@@ -15,6 +15,9 @@ const NOMINAL: [i64; 6] = [64, 16, 8, 4, 2, 1];
 
 /// More cases than this are not distinguished in a proof.
 const MOST_CASES: usize = 64;
+
+/// How many facts are made to hold, one after the other, before sizes are given up.
+const REPAIRS: usize = 32;
 
 /// What is known of a program's sizes.
 pub(crate) struct Sizes {
@@ -26,13 +29,11 @@ impl Sizes {
     /// None if no sizes were found that satisfy the program's facts.
     pub fn new(program: &Program) -> Option<Sizes> {
         let least = lower_bounds(program);
-        let at_least = |base: i64| {
+        let from = |base: i64| {
             let size = |name: &Name| (*name, base.max(least.get(name).copied().unwrap_or(0)));
-            program.sizes.iter().map(size).collect::<FxHashMap<_, _>>()
+            repaired(program, program.sizes.iter().map(size).collect())
         };
-        let fits = |sizes: &FxHashMap<Name, i64>| satisfies(program, &|name| sizes.get(&name).copied());
-        let nominal = NOMINAL.into_iter().map(at_least).find(fits);
-        let nominal = nominal.or_else(|| Some(search(program)?.into_iter().collect()))?;
+        let nominal = NOMINAL.into_iter().find_map(from)?;
         Some(Sizes { least, nominal })
     }
 
@@ -84,23 +85,38 @@ pub(crate) fn lower_bounds(program: &Program) -> FxHashMap<Name, i64> {
     least
 }
 
-/// Whether sizes have the values that the program's facts want.
-pub(crate) fn satisfies(program: &Program, value: &impl Fn(Name) -> Option<i64>) -> bool {
-    program.facts.iter().all(|fact| fact.eval(value).unwrap_or(false))
-}
-
-/// Small sizes that satisfy the program's facts, by the prover: it shows where "the sum of all sizes is negative" fails.
-pub(crate) fn search(program: &Program) -> Option<Vec<(Name, i64)>> {
-    let mut facts: Facts = program.terms.facts().clone();
-    let mut sum = Ix::from(0);
-    for size in &program.sizes {
-        sum = sum.add(&Ix::var(*size)).ok()?;
-        facts.assume(Cond::le(&Ix::from(0), &Ix::var(*size)).ok()?);
+/// Sizes near the given ones that satisfy the program's facts, if a few repairs find some: a fact that does not hold is
+/// made to hold by changing one of its names, the others staying as they are.
+pub(crate) fn repaired(program: &Program, mut sizes: FxHashMap<Name, i64>) -> Option<FxHashMap<Name, i64>> {
+    for _ in 0..REPAIRS {
+        let value = |sizes: &FxHashMap<Name, i64>, name: Name| sizes.get(&name).copied();
+        let broken = program.facts.iter().find(|fact| !fact.eval(&|name| value(&sizes, name)).unwrap_or(false));
+        let Some(fact) = broken else { return Some(sizes) };
+        let fact = match fact {
+            Cond::Or(any) => any.first()?,
+            other => other,
+        };
+        let (Cond::Ge(e) | Cond::Eq(e)) = fact else { return None };
+        let mut names = BTreeSet::new();
+        e.collect_names(&mut names);
+        let now = e.eval(&|name| value(&sizes, name)).ok()?;
+        let repair = |name: &Name| {
+            let old = value(&sizes, *name)?;
+            let next = e.eval(&|n| if n == *name { Some(old + 1) } else { value(&sizes, n) }).ok()?;
+            let slope = next.checked_sub(now)?;
+            // The change that makes a linear expression zero, or a little more.
+            let change = now.checked_neg()?.checked_div(slope)?;
+            let new =
+                [change, change + slope.signum()].map(|change| old.saturating_add(change)).into_iter().find(|new| {
+                    *new >= 0 && fact.eval(&|n| if n == *name { Some(*new) } else { value(&sizes, n) }).unwrap_or(false)
+                })?;
+            Some((*name, new))
+        };
+        // Larger sizes are preferred: they violate fewer other facts.
+        let (name, new) = names.iter().filter_map(repair).max_by_key(|(name, new)| new - sizes[name])?;
+        sizes.insert(name, new);
     }
-    match facts.prove(&Cond::lt(&sum, &Ix::from(0)).ok()?) {
-        Verdict::No(example) => Some(example.0.into_iter().collect()),
-        _ => None,
-    }
+    None
 }
 
 #[cfg(test)]
@@ -145,10 +161,13 @@ mod tests {
             let file = sources.add("t.core", text);
             certen_core::parse_program(&sources, file).unwrap_or_else(|_| panic!("{facts}"))
         };
-        for facts in ["m >= 1", "m >= 100, n == m + 1", "n == 2*m, m >= 3", "m <= 5, n >= m"] {
+        for facts in
+            ["m >= 1", "m >= 100, n == m + 1", "n == 2*m, m >= 3", "m <= 5, n >= m", "m + n == 7", "m <= 3 || n >= 90"]
+        {
             let program = program(facts);
             let found = Sizes::new(&program).unwrap_or_else(|| panic!("{facts}"));
-            assert!(satisfies(&program, &|name| found.nominal.get(&name).copied()), "{facts}");
+            let value = |name: Name| found.nominal.get(&name).copied();
+            assert!(program.facts.iter().all(|fact| fact.eval(&value) == Ok(true)), "{facts}");
         }
     }
 }
