@@ -135,8 +135,13 @@ impl Module {
             (Backend::Interp | Backend::Loops, _) => {
                 let begin = Instant::now();
                 let outputs = self.run_interp(&bound, options)?;
-                let operations = self.operations(&bound);
-                Ok((outputs, Timing { best: begin.elapsed(), runs: 1, compile: None, operations }))
+                let best = begin.elapsed();
+                let operations = match options.backend {
+                    // The evaluator runs the program as written.
+                    Backend::Interp => self.core().operations().ok().and_then(|o| o.eval(&self.size(&bound)).ok()),
+                    _ => self.operations(&bound),
+                };
+                Ok((outputs, Timing { best, runs: 1, compile: None, operations }))
             }
         }
     }
@@ -182,7 +187,8 @@ impl Module {
     }
 
     fn operations(&self, bound: &Bound<'_>) -> Option<i64> {
-        self.operations.get_or_init(|| self.core().operations().ok()).as_ref()?.eval(&self.size(bound)).ok()
+        let count = || self.optimised().ok()?.operations().ok();
+        self.operations.get_or_init(count).as_ref()?.eval(&self.size(bound)).ok()
     }
 
     fn run_native(&self, bound: &Bound<'_>, options: &RunOptions) -> Result<(Vec<Output>, Timing), Failure> {

@@ -87,7 +87,7 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
     }
     let elem =
         given.get("elem").map_or(Ok(ElemType::F64), |elem| elem.parse().map_err(|()| format!("elem: {elem}")))?;
-    let module = Module::from_text(name, text, &Options { elem });
+    let module = Module::from_text(name, text, &Options { elem, ..Options::default() });
     let mut outputs = None;
     let mut lines = Vec::new();
     let mut expected = false;
@@ -176,6 +176,7 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
         "c" => module.c().map_err(|f| f.to_string())?.source,
         "core-teil" => typed()?.program.to_core_teil().to_string(),
         "three-address" => typed()?.three_address().to_string(),
+        "lifted" => module.optimised().map_err(|failure| failure.to_string())?.to_string(),
         "multiplications" => module.core().multiplications().map_err(|e| e.to_string())?.to_string(),
         _ => return Err(format!("unknown key `{key}`")),
     })
