@@ -283,7 +283,7 @@ struct Lifter<'a> {
 #[derive(Default)]
 struct Scope {
     indices: Vec<Enclosing>,
-    entered: FxHashMap<(Around, Name, TermId), usize>,
+    entered: FxHashMap<(Around, TermId), usize>,
 }
 
 impl Scope {
@@ -301,13 +301,13 @@ impl Scope {
         self.indices.len() - 1
     }
 
-    /// The index of a reduction or generation with this body at a place: the same one whenever it is entered.
-    fn enter(&mut self, outer: Around, name: Name, range: &Range, body: TermId) -> usize {
-        if let Some(index) = self.entered.get(&(outer, name, body)) {
+    /// The index of a reduction or generation at a place: the same one whenever it is entered.
+    fn enter(&mut self, outer: Around, binder: TermId, name: Name, range: &Range) -> usize {
+        if let Some(index) = self.entered.get(&(outer, binder)) {
             return *index;
         }
         let index = self.add(outer, name, range);
-        self.entered.insert((outer, name, body), index);
+        self.entered.insert((outer, binder), index);
         index
     }
 }
@@ -322,7 +322,7 @@ impl Lifter<'_> {
         let (mut scope, mut around, mut term) = (Scope::default(), None, binding.term);
         let mut generations = Vec::new();
         while let Term::Gen(name, range, body) = source.terms.get(term) {
-            around = Some(scope.enter(around, *name, range, *body));
+            around = Some(scope.enter(around, term, *name, range));
             generations.push((*name, range));
             term = *body;
         }
@@ -362,7 +362,7 @@ impl Lifter<'_> {
                     }
                     tasks.push(Task::Rebuild(id));
                     let around = match source.get(id) {
-                        Term::Reduce(_, name, range, _, body) => Some(scope.enter(around, *name, range, *body)),
+                        Term::Reduce(_, name, range, ..) => Some(scope.enter(around, id, *name, range)),
                         _ => around,
                     };
                     tasks.extend(source.get(id).parts().into_iter().rev().map(|part| Task::Visit(part, around)));
@@ -411,7 +411,7 @@ impl Lifter<'_> {
             };
             match self.source.terms.get(id) {
                 Term::Reduce(_, name, range, _, body) if self.marks.contraction[id.index()] => {
-                    let mut index = scope.enter(around, *name, range, *body);
+                    let mut index = scope.enter(around, id, *name, range);
                     // The same sum twice, as in a square, has two indices.
                     if flat.summed.contains(&index) {
                         index = scope.add(around, *name, range);

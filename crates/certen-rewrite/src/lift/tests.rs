@@ -137,6 +137,16 @@ fn a_square_has_two_sums() {
     );
 }
 
+/// Two sums that differ in their ranges only.
+#[test]
+fn equal_bodies_under_different_ranges() {
+    becomes(
+        "y = (sum k in 0..1. c * c) + (sum k in 0..7. c * c)",
+        &["t1 = c * c", "y = (sum k in 0..1. c * c) + t1 * index.f64(7)"],
+        ["8", "3"],
+    );
+}
+
 #[test]
 fn what_is_recomputed_is_bound_once() {
     becomes(
