@@ -176,7 +176,11 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
         "c" => module.c().map_err(|f| f.to_string())?.source,
         "core-teil" => typed()?.program.to_core_teil().to_string(),
         "three-address" => typed()?.three_address().to_string(),
-        "lifted" => module.optimised().map_err(|failure| failure.to_string())?.to_string(),
+        "lifted" => {
+            let program = module.optimised().map_err(|failure| failure.to_string())?;
+            let count = program.multiplications().map_err(|e| e.to_string())?;
+            format!("{count} multiplications\n{program}")
+        }
         "multiplications" => module.core().multiplications().map_err(|e| e.to_string())?.to_string(),
         _ => return Err(format!("unknown key `{key}`")),
     })
