@@ -176,7 +176,7 @@ fn factor(
     inputs: &mut Vec<(String, Vec<&'static str>)>,
     number: usize,
 ) -> Piece {
-    let indices: Vec<usize> = (0..choices.below(4)).map(|_| choices.below(INDICES.len())).collect();
+    let mut indices: Vec<usize> = (0..choices.below(4)).map(|_| choices.below(INDICES.len())).collect();
     let shape: Vec<&str> = indices.iter().map(|at| of[*at]).collect();
     // Factors of the same shape are often the same tensor.
     let known = inputs.iter().find(|(_, known)| *known == shape).map(|(name, _)| name.clone());
@@ -189,12 +189,20 @@ fn factor(
         [] => name,
         some => format!("{name}[{}]", some.iter().map(|at| INDICES[*at]).collect::<Vec<_>>().join(", ")),
     };
-    let text = match (choices.below(12), indices.first()) {
+    let text = match (choices.below(14), indices.first()) {
         (6, _) => format!("({element} + z)"),
         (7, _) => format!("max({element}, z)"),
         (8, _) => format!("(z + (sum q{number} in 0..3. {element} * w[q{number}]))"),
         (9, Some(first)) => format!("({element} * index.f64({}))", INDICES[*first]),
         (10, Some(first)) => format!("guard({} < 2, {element})", INDICES[*first]),
+        // The last row, which exists because the first index runs over as many: it cannot leave the range of that index.
+        (12 | 13, Some(&first)) => {
+            let other = choices.below(INDICES.len());
+            let name = format!("T{}", inputs.len());
+            inputs.push((name.clone(), vec![of[first], of[other]]));
+            indices.push(other);
+            format!("({element} * {name}[{} - 1, {}])", of[first], INDICES[other])
+        }
         (11, _) => format!("(z - (sum q{number} in 0..3. w[q{number}] * w[q{number}]) * {element})"),
         _ => element,
     };
