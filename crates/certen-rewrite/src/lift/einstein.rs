@@ -66,6 +66,7 @@ impl Lifter<'_> {
         let mut places: FxHashMap<usize, usize> = FxHashMap::default();
         let mut used: FxHashSet<Name> = FxHashSet::default();
         for index in scope.chain(flat.around) {
+            self.step(1)?;
             let Enclosing { name, range, .. } = &scope.indices[index];
             used.insert(*name);
             sum.around.push(Index { name: *name, range: range.clone(), extent: self.extent(range)? });
@@ -81,7 +82,7 @@ impl Lifter<'_> {
         }
         for (&part, &around) in parts.iter().zip(&flat.factors) {
             let (names, steps) = mentioned(&self.terms, part, self.steps).ok_or(GivenUp)?;
-            self.step(steps)?;
+            self.step(steps + names.len() * sum.around.len())?;
             let (mut order, mut to) = (Vec::new(), FxHashMap::default());
             for name in names {
                 let Some(index) = scope.chain(around).find(|index| scope.indices[*index].name == name) else {
