@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use certen::road::core::Program;
 use certen::road::index::Ix;
-use certen::{Failure, Module, Name};
+use certen::road::rewrite::Agreement;
+use certen::{Failure, Module, Name, Optimised};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -30,6 +32,8 @@ enum Stage {
     Typed,
     /// The program in Core
     Core,
+    /// What was lifted, and the Core program that loops are made from
+    Lifted,
     /// The loops
     Loops,
     /// The C code
@@ -58,6 +62,9 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     }
     // A construct that cannot be lowered yet is a remark here, not a failure: the other stages are worth seeing.
     let or_remark = |result: Result<String, Failure>| result.unwrap_or_else(|failure| format!("{failure}\n"));
+    if wanted(Stage::Lifted) {
+        sections.push(("lifted", or_remark(lifted(&module))));
+    }
     if wanted(Stage::Loops) {
         sections.push(("loops", or_remark(module.loops().map(|loops| loops.to_string()))));
     }
@@ -79,19 +86,37 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     Ok(())
 }
 
-/// The number of multiplications as a formula, and as a number where the sizes are known.
+/// What was lifted, how it compares with the program as written, and the program that loops are made from.
+fn lifted(module: &Module) -> Result<String, Failure> {
+    let Some(Optimised { program, report, agreement }) = module.optimisation()? else {
+        return Ok("nothing was lifted: the program is compiled as written\n".into());
+    };
+    let checked = match agreement {
+        Agreement::Agrees { elements } => format!("checked: {elements} elements agree with the program as written"),
+        Agreement::OutOfBudget { elements } => {
+            format!("checked: {elements} elements agree with the program as written; more would take too long")
+        }
+        Agreement::Differs { .. } => "checked: it differs".into(),
+    };
+    Ok(format!("{report}{checked}\n\n{program}"))
+}
+
+/// The numbers of multiplications, as written and lifted, as formulas and as numbers where the sizes are known.
 fn count(module: &Module, dims: &[(Name, i64)]) -> String {
     let value = |name: Name| dims.iter().find(|(n, _)| *n == name).map(|(_, size)| *size);
     let number = |formula: &Ix| match formula.as_constant() {
         Some(_) => String::new(),
         None => formula.eval(&value).map_or_else(|_| String::new(), |number| format!(" = {number}")),
     };
-    match module.core().multiplications() {
-        Ok(formula) => {
-            let how = "counted in the Core program: one for each `*` and each factor of a product, times the ranges \
-                       around it";
-            format!("{formula}{}\n({how})\n", number(&formula))
-        }
-        Err(error) => format!("cannot be counted: {error}\n"),
-    }
+    let counted = |program: &Program| match program.multiplications() {
+        Ok(formula) => format!("{formula}{}", number(&formula)),
+        Err(error) => format!("cannot be counted: {error}"),
+    };
+    let how = "counted in the Core programs: one for each `*` and each factor of a product, times the ranges around it";
+    let lifted = match module.optimisation() {
+        Ok(Some(optimised)) => format!("{} lifted\n", counted(&optimised.program)),
+        Ok(None) => "no fewer lifted\n".into(),
+        Err(failure) => format!("{failure}\n"),
+    };
+    format!("{} as written\n{lifted}({how})\n", counted(module.core()))
 }

@@ -12,8 +12,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use certen::road::syntax::{Blame, Code, Diagnostic};
-use certen::{ElemType, Failure, Options};
-use clap::{Args, Parser, Subcommand};
+use certen::{ElemType, Failure, FpMode, Options};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use report::Report;
 
@@ -45,14 +45,30 @@ struct Common {
     /// Element type of dialects that do not name one: f64, f32, i64, i32
     #[arg(long, value_name = "TYPE", default_value = "f64", value_parser = elem_type)]
     elem: ElemType,
+    /// Whether sums and products of floats may be computed in another order than written
+    #[arg(long, value_enum, value_name = "MODE", default_value = "relaxed")]
+    fp: FpArg,
     /// Print JSON on standard output
     #[arg(long)]
     json: bool,
 }
 
+/// What may be assumed of floats.
+#[derive(Clone, Copy, ValueEnum)]
+enum FpArg {
+    /// They may, with other roundings
+    Relaxed,
+    /// Every operation is made as written
+    Strict,
+}
+
 impl Common {
     fn options(&self) -> Options {
-        Options { elem: self.elem }
+        let fp = match self.fp {
+            FpArg::Relaxed => FpMode::Relaxed,
+            FpArg::Strict => FpMode::Strict,
+        };
+        Options { elem: self.elem, fp }
     }
 }
 

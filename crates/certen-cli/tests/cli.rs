@@ -261,12 +261,28 @@ fn explain_shows_the_stages_that_are_wanted() {
             .filter_map(|line| Some(line.strip_prefix("== ")?.strip_suffix(" ==")?.to_owned()))
             .collect::<Vec<_>>()
     };
-    assert_eq!(sections("explain two.teil"), ["typed", "core", "loops", "c", "multiplications"]);
+    assert_eq!(sections("explain two.teil"), ["typed", "core", "lifted", "loops", "c", "multiplications"]);
     assert_eq!(sections("explain two.teil --only core,typed"), ["typed", "core"]);
     let value = desk.json("explain scale.teil --only count --dim m=3 --dim n=4", 0);
     let count = value["stages"]["multiplications"].as_str().unwrap();
-    assert!(count.starts_with("m*n = 12\n"), "{count}");
+    assert!(count.starts_with("m*n = 12 as written\n"), "{count}");
     assert_eq!(value["stages"].as_object().unwrap().len(), 1);
+}
+
+/// Contractions are lifted, unless every rounding has to be as written.
+#[test]
+fn strict_floats_are_compiled_as_written() {
+    let desk = Desk::new();
+    let program = "alloc input A : [n, n]\nalloc input c : []\nalloc output y : [n]\ny = red+ 2 (mul c A)\n";
+    fs::write(desk.path("lifted.teil"), program).unwrap();
+    let counts = |options: &str| {
+        let value = desk.json(&format!("explain lifted.teil --only count --dim n=5 {options}"), 0);
+        let text = value["stages"]["multiplications"].as_str().unwrap().to_owned();
+        text.lines().take(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(counts(""), ["n*n = 25 as written", "n = 5 lifted"]);
+    assert_eq!(counts("--fp strict"), ["n*n = 25 as written", "no fewer lifted"]);
+    assert_eq!(counts("--fp strict --elem i64"), counts(""));
 }
 
 #[test]

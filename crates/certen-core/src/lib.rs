@@ -22,7 +22,7 @@ pub use eval::{DEFAULT_FUEL, EvalError, Evaluator, Named};
 pub use ops::{Binary, Literal, ReduceOp, Unary};
 pub use parse::{TermParser, parse_program};
 pub use print::print_term;
-pub use program::{Binding, Parameter, Program, ScopeError};
+pub use program::{Binding, Count, Parameter, Program, ScopeError};
 pub use tensor::Tensor;
 pub use term::{Carried, MAX_RANK, Range, Term, TermId, Terms, TypeError};
 pub use types::{ElemType, TensorType};

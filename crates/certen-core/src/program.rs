@@ -143,7 +143,7 @@ impl Program {
     /// # Errors
     /// If the polynomial is too large.
     pub fn multiplications(&self) -> Result<Ix, IxError> {
-        self.count(|term| matches!(term, Term::Binary(Binary::Mul, ..) | Term::Reduce(ReduceOp::Prod, ..)))
+        self.count(Count::multiplications().counted)
     }
 
     /// How many scalar operations an evaluation makes, counted as [`Program::multiplications`] counts.
@@ -155,25 +155,69 @@ impl Program {
     }
 
     /// How often the terms that are `counted` are evaluated; a reduction once for each of its elements.
-    fn count(&self, counted: impl Fn(&Term) -> bool) -> Result<Ix, IxError> {
-        let facts = self.terms.facts();
-        let mut counts: Vec<Ix> = Vec::with_capacity(self.terms.len());
-        for (_, term) in self.terms.iter() {
-            let own = Ix::from(i64::from(counted(term)));
-            let of = |id: &TermId| counts[id.index()].clone();
-            counts.push(match term {
-                Term::Gen(_, range, body) => range.extent(facts)?.mul(&of(body))?,
-                Term::Reduce(_, _, range, _, body) => range.extent(facts)?.mul(&of(body).add(&own)?)?,
-                Term::Iterate(times, states, _) => {
-                    let sum = |pick: fn(&Carried) -> TermId| {
-                        states.iter().try_fold(Ix::from(0), |sum, s| sum.add(&of(&pick(s))))
-                    };
-                    sum(|s| s.init)?.add(&times.mul(&sum(|s| s.next)?)?)?
-                }
-                _ => term.parts().iter().try_fold(own, |sum, part| sum.add(&of(part)))?,
-            });
+    fn count(&self, counted: fn(&Term) -> bool) -> Result<Ix, IxError> {
+        let mut count = Count::new(counted);
+        count.extend(&self.terms);
+        if let Some(error) = count.counts.iter().find_map(|count| count.as_ref().err()) {
+            return Err(*error);
         }
-        self.bindings.iter().try_fold(Ix::from(0), |sum, b| sum.add(&counts[b.term.index()]))
+        self.bindings.iter().try_fold(Ix::from(0), |sum, b| sum.add(&count.of(&self.terms, b.term)?))
+    }
+}
+
+/// How often an operation is made in each term of an arena that may grow, as polynomials in the sizes.
+pub struct Count {
+    counted: fn(&Term) -> bool,
+    counts: Vec<Result<Ix, IxError>>,
+}
+
+impl Count {
+    /// Counts as [`Program::multiplications`] does.
+    pub fn multiplications() -> Count {
+        Count::new(|term| matches!(term, Term::Binary(Binary::Mul, ..) | Term::Reduce(ReduceOp::Prod, ..)))
+    }
+
+    fn new(counted: fn(&Term) -> bool) -> Count {
+        Count { counted, counts: Vec::new() }
+    }
+
+    /// The count of one evaluation of a term: of a tensor, all its elements. Always ask with the same arena.
+    ///
+    /// # Errors
+    /// If the polynomial is too large.
+    pub fn of(&mut self, terms: &Terms, id: TermId) -> Result<Ix, IxError> {
+        self.extend(terms);
+        self.counts[id.index()].clone()
+    }
+
+    /// Counts the terms that came since the last time.
+    fn extend(&mut self, terms: &Terms) {
+        self.counts.reserve(terms.len() - self.counts.len());
+        for term in terms.since(self.counts.len()) {
+            let count = self.one(terms, term);
+            self.counts.push(count);
+        }
+    }
+
+    fn one(&self, terms: &Terms, term: &Term) -> Result<Ix, IxError> {
+        let own = Ix::from(i64::from((self.counted)(term)));
+        let of = |id: &TermId| self.counts[id.index()].clone();
+        // Most terms count nothing, and then a range need not be measured.
+        let times = |range: &Range, count: Ix| match count.as_constant() {
+            Some(0) => Ok(count),
+            _ => range.extent(terms.facts())?.mul(&count),
+        };
+        match term {
+            Term::Gen(_, range, body) => times(range, of(body)?),
+            Term::Reduce(_, _, range, _, body) => times(range, of(body)?.add(&own)?),
+            Term::Iterate(steps, states, _) => {
+                let sum = |pick: fn(&Carried) -> TermId| {
+                    states.iter().try_fold(Ix::from(0), |sum, s| sum.add(&of(&pick(s))?))
+                };
+                sum(|s| s.init)?.add(&steps.mul(&sum(|s| s.next)?)?)
+            }
+            _ => term.parts().iter().try_fold(own, |sum, part| sum.add(&of(part)?)),
+        }
     }
 }
 

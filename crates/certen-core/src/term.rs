@@ -197,6 +197,11 @@ impl Terms {
         &self.types[id.index()]
     }
 
+    /// The terms from a place on.
+    pub(crate) fn since(&self, place: usize) -> impl Iterator<Item = &Term> {
+        (place..self.nodes.len()).filter_map(|at| self.nodes.get_index(at))
+    }
+
     /// Every term, parts first.
     pub fn iter(&self) -> impl Iterator<Item = (TermId, &Term)> {
         self.nodes.iter().enumerate().map(|(at, term)| (TermId(at as u32), term))

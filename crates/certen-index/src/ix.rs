@@ -279,6 +279,25 @@ impl Ix {
         })
     }
 
+    /// Whether the expression is seen to be at least zero wherever its names are: nothing is subtracted in it.
+    ///
+    /// ```
+    /// use certen_index::Ix;
+    /// let n = Ix::var("n");
+    /// assert!(n.mul(&n)?.add(&Ix::from(1))?.subtracts_nothing());
+    /// assert!(!n.mul(&n)?.sub(&n)?.subtracts_nothing());
+    /// # Ok::<(), certen_index::IxError>(())
+    /// ```
+    pub fn subtracts_nothing(&self) -> bool {
+        let atom = |atom: &Atom| match atom {
+            Atom::Var(_) => true,
+            Atom::FloorDiv(e, _) => e.subtracts_nothing(),
+            Atom::Min(es) => es.iter().all(Ix::subtracts_nothing),
+            Atom::Max(es) => es.iter().any(Ix::subtracts_nothing),
+        };
+        self.constant >= 0 && self.terms.iter().all(|(mono, coefficient)| *coefficient >= 0 && mono.iter().all(atom))
+    }
+
     /// The value where names have these values.
     pub fn eval(&self, value: &impl Fn(Name) -> Option<i64>) -> Result<i64, IxError> {
         let mut sum = self.constant;

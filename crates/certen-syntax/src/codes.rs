@@ -414,6 +414,11 @@ access that is not shown to be in bounds." }
 E0703 "a construct that cannot be compiled yet" {
 "The reference evaluator understands this construct of Core, but lowering to loops does not yet. Use
 `--backend interp`." }
+
+E0704 "an optimisation that changed the program's meaning" {
+"Every optimised program is compared with the program as written, on some elements of its outputs, before code is made
+from it. They differ here, so no code was made. This is a bug in Certen: please report it with the program. `--fp strict`
+compiles programs over floats as they are written." }
 }
 
 /// Who has to change something, and the exit status that says so.

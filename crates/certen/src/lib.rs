@@ -38,6 +38,7 @@
 mod call;
 mod failure;
 mod module;
+mod optimise;
 mod padded;
 mod run;
 
@@ -47,6 +48,7 @@ pub use certen_runtime::Array;
 pub use certen_syntax::Name;
 pub use failure::Failure;
 pub use module::{Dialect, Module, Options, Tongue};
+pub use optimise::{FpMode, Optimised};
 pub use padded::PaddedRun;
 pub use run::{Backend, DomainChoice, Output, RunOptions, Timing, Values};
 
@@ -57,6 +59,7 @@ pub mod road {
     pub use certen_dialects as dialects;
     pub use certen_index as index;
     pub use certen_loops as loops;
+    pub use certen_rewrite as rewrite;
     pub use certen_runtime as runtime;
     pub use certen_syntax as syntax;
 }

@@ -13,7 +13,8 @@ use certen_loops::{LoopProgram, Stmt};
 use certen_runtime::{NativeKernel, RuntimeError, Signature};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
-use crate::Failure;
+use crate::optimise::optimise;
+use crate::{Failure, FpMode, Optimised};
 
 /// Which language a file is in, by its ending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,11 +44,13 @@ impl Dialect {
 pub struct Options {
     /// The element type of dialects that do not name one.
     pub elem: ElemType,
+    /// What may be assumed of floats.
+    pub fp: FpMode,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { elem: ElemType::F64 }
+        Options { elem: ElemType::F64, fp: FpMode::default() }
     }
 }
 
@@ -69,6 +72,8 @@ pub struct Module {
     warnings: Vec<Diagnostic>,
     tongue: Tongue,
     core: Program,
+    fp: FpMode,
+    optimised: OnceLock<Result<Option<Optimised>, Diagnostic>>,
     native: OnceLock<NativeKernel>,
     /// How many operations a run makes, counted when a run first asks.
     pub(crate) operations: OnceLock<Option<Ix>>,
@@ -151,6 +156,8 @@ impl Module {
                 warnings: diagnostics,
                 tongue,
                 core,
+                fp: options.fp,
+                optimised: OnceLock::new(),
                 native: OnceLock::new(),
                 operations: OnceLock::new(),
             }),
@@ -202,17 +209,34 @@ impl Module {
         })
     }
 
-    /// The program in Core.
+    /// The program in Core, as written: what it means.
     pub fn core(&self) -> &Program {
         &self.core
     }
 
-    /// The program as loops.
+    /// The program in Core that loops are made from: the same values with fewer multiplications.
+    ///
+    /// # Errors
+    /// If it does not agree with the program as written, which is a bug in Certen.
+    pub fn optimised(&self) -> Result<&Program, Failure> {
+        Ok(self.optimisation()?.map_or(&self.core, |optimised| &optimised.program))
+    }
+
+    /// What was optimised; none if the program is compiled as written.
+    ///
+    /// # Errors
+    /// As [`Module::optimised`].
+    pub fn optimisation(&self) -> Result<Option<&Optimised>, Failure> {
+        let optimised = self.optimised.get_or_init(|| optimise(&self.core, self.fp));
+        optimised.as_ref().map(Option::as_ref).map_err(|error| self.refuse(error.clone()))
+    }
+
+    /// The optimised program as loops.
     ///
     /// # Errors
     /// If it uses what cannot be lowered yet.
     pub fn loops(&self) -> Result<LoopProgram, Failure> {
-        certen_loops::lower(&self.core).map_err(|error| self.refuse(error))
+        certen_loops::lower(self.optimised()?).map_err(|error| self.refuse(error))
     }
 
     /// The program in C. No code leaves without the loops being verified.

@@ -147,8 +147,13 @@ impl Module {
                 let begin = Instant::now();
                 let way = if options.backend == Backend::Loops { Way::Loops } else { Way::Core };
                 let (outputs, _) = self.run_interp(&bound, options.domain, options.fuel, way)?;
-                let operations = self.operations(&bound);
-                Ok((outputs, Timing { best: begin.elapsed(), runs: 1, compile: None, operations }))
+                let best = begin.elapsed();
+                let operations = match options.backend {
+                    // The evaluator runs the program as written.
+                    Backend::Interp => self.core().operations().ok().and_then(|o| o.eval(&self.size(&bound)).ok()),
+                    _ => self.operations(&bound),
+                };
+                Ok((outputs, Timing { best, runs: 1, compile: None, operations }))
             }
         }
     }
@@ -194,7 +199,8 @@ impl Module {
     }
 
     fn operations(&self, bound: &Bound<'_>) -> Option<i64> {
-        self.operations.get_or_init(|| self.core().operations().ok()).as_ref()?.eval(&self.size(bound)).ok()
+        let count = || self.optimised().ok()?.operations().ok();
+        self.operations.get_or_init(count).as_ref()?.eval(&self.size(bound)).ok()
     }
 
     fn run_native(&self, bound: &Bound<'_>, options: &RunOptions) -> Result<(Vec<Output>, Timing), Failure> {

@@ -1,12 +1,12 @@
 //! Evaluation with padding (model language, Sec. 4): it computes the same, and where Thm. 2 needs more than it says.
 
 use certen::road::syntax::Code;
-use certen::{Array, Backend, Call, DomainChoice, ElemType, Input, Module, Options, Output, RunOptions, Values};
+use certen::{Array, Backend, Call, DomainChoice, Input, Module, Options, Output, RunOptions, Values};
 
 const FUEL: u64 = 10_000_000;
 
 fn module(text: &str) -> Module {
-    Module::from_text("padding.model", text, &Options { elem: ElemType::F64 }).unwrap()
+    Module::from_text("padding.model", text, &Options::default()).unwrap()
 }
 
 fn shown(outputs: &[Output]) -> Vec<(Vec<usize>, Vec<String>)> {
@@ -107,7 +107,7 @@ fn marked_inputs_are_given() {
 #[test]
 fn padding_is_for_the_model_language_and_a_vector_length() {
     let text = "alloc a : [2]\nalloc b : [2]\nb = a\n";
-    let teil = Module::from_text("it.teil", text, &Options { elem: ElemType::F64 }).unwrap();
+    let teil = Module::from_text("it.teil", text, &Options::default()).unwrap();
     let call = Call::new().input("a", Input::Iota);
     let code = |module: &Module, length| {
         let failure = module.run_padded(&call, length, DomainChoice::Machine, FUEL).map(|_| ()).unwrap_err();

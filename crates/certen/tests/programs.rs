@@ -88,7 +88,7 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
     }
     let elem =
         given.get("elem").map_or(Ok(ElemType::F64), |elem| elem.parse().map_err(|()| format!("elem: {elem}")))?;
-    let module = Module::from_text(name, text, &Options { elem });
+    let module = Module::from_text(name, text, &Options { elem, ..Options::default() });
     let mut outputs = None;
     let mut lines = Vec::new();
     let mut expected = false;
@@ -177,6 +177,11 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
         "core-teil" => in_notation(Notation::CoreTeil)?,
         "model" => in_notation(Notation::Model)?,
         "three-address" => typed()?.three_address().to_string(),
+        "lifted" => {
+            let program = module.optimised().map_err(|failure| failure.to_string())?;
+            let count = program.multiplications().map_err(|e| e.to_string())?;
+            format!("{count} multiplications\n{program}")
+        }
         "multiplications" => module.core().multiplications().map_err(|e| e.to_string())?.to_string(),
         _ => return Err(format!("unknown key `{key}`")),
     })

@@ -1,0 +1,139 @@
+//! A way to compute a contraction: the order, what it costs for all sizes, and whether its reads stay safe.
+
+use certen_core::{ElemType, Term};
+use certen_index::{Ix, IxError};
+
+use super::einstein::{Part, Sum};
+use super::{GivenUp, Lifter};
+use crate::free::reads_stand_alone;
+use crate::order::{Factor, Node, Problem, Set, elements};
+
+/// A way to compute a contraction.
+pub(super) struct Plan {
+    pub(super) factors: Vec<Part>,
+    pub(super) nodes: Vec<Node>,
+    /// The factors of each node, and the indices that are left in it.
+    pub(super) sets: Vec<Set>,
+    pub(super) open: Vec<Set>,
+    pub(super) cost: Ix,
+    pub(super) multiply: bool,
+    pub(super) bind: bool,
+}
+
+impl Lifter<'_> {
+    /// The best way to compute a contraction, and what it costs. Sums over what no factor depends on become factors with
+    /// `multiply`, else they stay around the rest. With `bind`, the result is bound too, where it would be recomputed.
+    pub(super) fn plan(
+        &mut self,
+        sum: &Sum,
+        elem: ElemType,
+        multiply: bool,
+        bind: bool,
+    ) -> Result<Option<Plan>, GivenUp> {
+        let orphans = sum.orphans();
+        let mut factors = sum.factors.clone();
+        let mut again: Vec<Ix> = sum.outside.iter().map(|index| index.extent.clone()).collect();
+        for place in elements(orphans) {
+            let extent = sum.indices[place].extent.clone();
+            if multiply {
+                let term = self.terms.add(Term::Index(extent, elem))?;
+                factors.push(Part { term, order: Vec::new(), inner: Ix::from(0), under: 0 });
+            } else {
+                again.push(extent);
+            }
+        }
+        if bind && again.iter().all(|size| self.sizes.nominal(size) <= 1) {
+            return Ok(None);
+        }
+        let problem = Problem {
+            sizes: sum.indices.iter().map(|index| self.sizes.nominal(&index.extent)).collect(),
+            kept: sum.kept,
+            factors: factors
+                .iter()
+                .map(|part| Factor { indices: part.indices(), inner: self.sizes.nominal(&part.inner) })
+                .collect(),
+            written: sum.products.clone(),
+        };
+        let nodes = problem.best(&mut self.splits);
+        let mut plan = Plan { factors, nodes, sets: Vec::new(), open: Vec::new(), cost: Ix::from(0), multiply, bind };
+        for (at, node) in plan.nodes.iter().enumerate() {
+            let set = match node {
+                Node::Leaf(factor) => 1 << factor,
+                Node::Pair(a, b) => plan.sets[*a] | plan.sets[*b],
+            };
+            plan.sets.push(set);
+            plan.open.push(problem.open(set));
+            let is_root = at + 1 == plan.nodes.len();
+            let product = |set: Set| elements(set).try_fold(Ix::from(1), |p, place| p.mul(&sum.indices[place].extent));
+            let cost = || -> Result<Ix, IxError> {
+                // What is evaluated in place, and what is bound before.
+                let (mut inline, mut bound) = (Ix::from(0), Ix::from(0));
+                match *node {
+                    Node::Leaf(factor) if is_root => {
+                        let part = &plan.factors[factor];
+                        inline = product(part.indices())?.mul(&part.inner)?;
+                    }
+                    Node::Leaf(_) => {}
+                    Node::Pair(a, b) => {
+                        let indices = plan.open[a] | plan.open[b];
+                        let times = product(indices)?;
+                        inline = inline.add(&times)?;
+                        for side in [a, b] {
+                            let Node::Leaf(factor) = plan.nodes[side] else { continue };
+                            let part = &plan.factors[factor];
+                            match plan.open[side] {
+                                open if open == part.indices() => inline = inline.add(&times.mul(&part.inner)?)?,
+                                open => {
+                                    let cost = product(part.indices())?.mul(&part.inner)?;
+                                    let target = if open == indices { &mut inline } else { &mut bound };
+                                    *target = target.add(&cost)?;
+                                }
+                            }
+                        }
+                    }
+                }
+                if is_root && !bind {
+                    inline = again.iter().try_fold(inline, |cost, size| cost.mul(size))?;
+                }
+                inline.add(&bound)
+            };
+            match cost().and_then(|cost| plan.cost.add(&cost)) {
+                Ok(cost) => plan.cost = cost,
+                Err(_) => return Ok(None),
+            }
+        }
+        Ok(Some(plan))
+    }
+
+    /// Whether every read stays under indices that make it safe: those around it as written that are not around it any
+    /// more have ranges that are not empty, or the read is in bounds without them.
+    pub(super) fn is_safe(&mut self, sum: &Sum, plan: &Plan) -> bool {
+        let root = plan.nodes.len() - 1;
+        for (at, node) in plan.nodes.iter().enumerate() {
+            let (indices, sides) = match *node {
+                Node::Pair(a, b) => (plan.open[a] | plan.open[b], vec![a, b]),
+                Node::Leaf(_) if at == root => (plan.open[at], vec![at]),
+                Node::Leaf(_) => continue,
+            };
+            let in_place = at == root && !plan.bind;
+            for side in sides {
+                let Node::Leaf(factor) = plan.nodes[side] else { continue };
+                let part = &plan.factors[factor];
+                let own = part.indices();
+                let summed_before = own != plan.open[side];
+                let is_bound = !in_place || (summed_before && plan.open[side] != indices);
+                let now = if summed_before && plan.open[side] != indices { own } else { own | indices };
+                let now = if is_bound { now } else { now | sum.kept };
+                let gone = elements((part.under | sum.kept) & !now).map(|place| &sum.indices[place]);
+                let gone = gone.chain(sum.outside.iter().filter(|_| is_bound));
+                let safe =
+                    gone.map(|index| index.range.clone()).collect::<Vec<_>>().iter().all(|r| self.is_not_empty(r));
+                let ranges = || elements(now).map(|p| (sum.indices[p].name, sum.indices[p].range.clone())).collect();
+                if !safe && !reads_stand_alone(&self.terms, part.term, &ranges()) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}

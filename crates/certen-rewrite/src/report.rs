@@ -1,0 +1,42 @@
+//! What lifting did, for people.
+
+use std::fmt;
+
+use certen_index::Ix;
+use certen_syntax::Name;
+
+/// A contraction that was lifted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Contraction {
+    /// The binding that it stands in.
+    pub binding: Name,
+    /// What is multiplied, as written.
+    pub factors: Vec<String>,
+    /// The chosen order: one multiplication each, such as `t1 = C u over c`.
+    pub order: Vec<String>,
+    /// Multiplications as written, in all evaluations of the binding.
+    pub before: Ix,
+    /// Multiplications now; those of a temporary that is shared with another contraction are counted in both.
+    pub after: Ix,
+}
+
+/// What was lifted, in the order of the program.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// Each contraction that was lifted.
+    pub contractions: Vec<Contraction>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.contractions.is_empty() {
+            return writeln!(f, "nothing to lift: no order needs fewer multiplications for all sizes");
+        }
+        for Contraction { binding, factors, order, before, after } in &self.contractions {
+            writeln!(f, "in {binding}: {} factors, {}", factors.len(), factors.join(" "))?;
+            writeln!(f, "  {}", order.join(", "))?;
+            writeln!(f, "  multiplications: {before} as written, {after} lifted")?;
+        }
+        Ok(())
+    }
+}
