@@ -4,6 +4,7 @@
 mod check;
 mod emit;
 mod explain;
+mod prove;
 mod report;
 mod run;
 mod show;
@@ -35,6 +36,8 @@ enum Command {
     Emit(emit::EmitArgs),
     /// Show a program at every stage of the road
     Explain(explain::ExplainArgs),
+    /// Ask whether a condition on sizes and indices holds for all integers
+    Prove(prove::ProveArgs),
     /// Print the page of an error code
     ExplainError(ExplainErrorArgs),
 }
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Emit(args) => emit::emit(&args),
         Command::Explain(args) => explain::explain(&args),
+        Command::Prove(args) => prove::prove(&args),
         Command::ExplainError(args) => explain_error(&args),
     };
     match result {

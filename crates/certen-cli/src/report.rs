@@ -54,7 +54,8 @@ impl Report {
         blame
     }
 
-    fn refuse(&self, sources: &Sources, diagnostics: &[Diagnostic]) {
+    /// Why a command failed, in these texts.
+    pub fn refuse(&self, sources: &Sources, diagnostics: &[Diagnostic]) {
         if self.json {
             self.json(&json!({"ok": false, "diagnostics": list(sources, diagnostics)}));
         } else {

@@ -286,6 +286,35 @@ fn strict_floats_are_compiled_as_written() {
 }
 
 #[test]
+fn prove_answers_with_a_status() {
+    let desk = Desk::new();
+    let asked = |goal: &str, facts: &str| run(desk.command("prove").args([goal, "--where", facts]));
+    for (goal, facts, status, says) in [
+        ("i < n", "0 <= i < n", 0, "yes\n"),
+        ("i >= 1, i < n", "0 <= i < n", 1, "no, for example i = 0, n = 1\n"),
+        ("false", "n >= 1", 1, "no\n"),
+        ("x*x*x + y*y*y != 33*z", "x >= 9, y >= x", 1, ""),
+    ] {
+        let ran = asked(goal, facts);
+        assert_eq!((ran.status, ran.err.as_str()), (Some(status), ""), "{goal}");
+        assert!(says.is_empty() || ran.out == says, "{goal}: {}", ran.out);
+    }
+    for (goal, facts, code) in
+        [("i <", "true", "E0103"), ("i > 0 i", "true", "E0103"), ("true", "n > 2, n < 3", "E0210")]
+    {
+        let ran = asked(goal, facts);
+        assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""), "{goal}");
+        assert!(ran.err.contains(code), "{goal}: {}", ran.err);
+    }
+    assert_eq!(
+        desk.json("prove n>=3 --where n>=2", 1),
+        json!({"ok": true, "answer": "no", "counterexample": {"n": 2}})
+    );
+    let witness = desk.json("prove n>=1 --where n>=2 --witness", 0)["witness"].clone();
+    assert!(witness.as_str().unwrap().contains("impossible"), "{witness}");
+}
+
+#[test]
 fn explain_error_knows_codes_in_either_case() {
     let desk = Desk::new();
     let page = desk.run("explain-error E0208");

@@ -41,7 +41,12 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
 /// Runs a command line that begins with `certen`, at the root of the repository.
 fn at_root(line: &str) -> Ran {
     let words = line.strip_prefix("certen ").unwrap_or_else(|| panic!("not a certen command: {line}"));
-    run(command(CERTEN, &root()).args(words.split(' ')))
+    // Every second piece stands in quotes.
+    let words = words.split('"').enumerate().flat_map(|(at, piece)| match at % 2 {
+        0 => piece.split_whitespace().collect(),
+        _ => vec![piece],
+    });
+    run(command(CERTEN, &root()).args(words))
 }
 
 /// A text with the output of every command in a `console` block replaced by what it prints.
