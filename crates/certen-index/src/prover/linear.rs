@@ -78,7 +78,8 @@ impl Prover<'_> {
             for &low in &lower {
                 for &high in &upper {
                     let (b, a) = (self.log.row(low).coefficient(column), -self.log.row(high).coefficient(column));
-                    if !self.spend(1) {
+                    // Long rows take longer.
+                    if !self.spend(1 + (self.log.row(low).terms.len() + self.log.row(high).terms.len()) / 8) {
                         return Outcome::Unknown;
                     }
                     let sum = self.log.sum(&[(a, low), (b, high)]);
