@@ -4,8 +4,6 @@
 //! step that is not used, none twice, multipliers without a common factor. So a witness that was tampered with is
 //! rejected even where some other proof would have been accepted.
 
-use std::collections::BTreeMap;
-
 use crate::ix::Mono;
 use crate::witness::{Derivation, End, Extreme, Reason, Split, Step, Witness};
 use crate::{Cond, Ix, IxError};
@@ -122,7 +120,10 @@ impl Checker<'_> {
                 let above = value(extreme)?.sub(part)?;
                 if extreme.max { above } else { above.scale(-1)? }
             }
-            Reason::Sum(parts) => self.sum(parts)?,
+            Reason::Sum(parts) => {
+                self.check_sum(parts, &step.row)?;
+                step.row.clone()
+            }
             Reason::Product(a, b) => {
                 let left = self.row(*a)?.clone();
                 tightened(left.mul(self.row(*b)?)?)
@@ -147,7 +148,9 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn sum(&mut self, parts: &[(i64, usize)]) -> Result<Ix, Rejected> {
+    /// Checks that a row is the sum of others, tightened. What is divided in the end may be large before, so numbers
+    /// have 128 bits on the way; the product of two 64-bit ones fits.
+    fn check_sum(&mut self, parts: &[(i64, usize)], row: &Ix) -> Result<(), Rejected> {
         let common = parts.iter().fold(0, |common, (times, _)| gcd(common, (*times).into()));
         if common != 1 || parts.iter().any(|(times, _)| *times < 1) {
             return Err(Rejected("the multipliers are not positive and without a common factor"));
@@ -155,24 +158,33 @@ impl Checker<'_> {
         if !parts.is_sorted_by(|a, b| a.1 < b.1) {
             return Err(Rejected("the rows of a sum are not in order"));
         }
-        // What is divided in the end may be large before.
-        let (mut constant, mut sum) = (0i128, BTreeMap::<Mono, i128>::new());
-        for (times, row) in parts {
-            let (times, row) = (i128::from(*times), self.row(*row)?);
-            // The product of two 64-bit numbers fits; their sum may not.
-            constant = constant.checked_add(times * i128::from(row.constant_part())).ok_or(IxError::Overflow)?;
-            for (mono, c) in row.terms() {
-                let total = sum.entry(mono.clone()).or_default();
-                *total = total.checked_add(times * i128::from(*c)).ok_or(IxError::Overflow)?;
+        for (_, part) in parts {
+            self.row(*part)?;
+        }
+        let (mut constant, mut terms) = (0i128, Vec::<(&Mono, i128)>::new());
+        for (times, part) in parts {
+            let part = &self.rows[*part];
+            constant = added(constant, i128::from(*times) * i128::from(part.constant_part()))?;
+            terms.extend(part.terms().iter().map(|(mono, c)| (mono, i128::from(*times) * i128::from(*c))));
+        }
+        terms.sort_unstable_by_key(|(mono, _)| *mono);
+        let mut sum: Vec<(&Mono, i128)> = Vec::with_capacity(terms.len());
+        for (mono, c) in terms {
+            match sum.last_mut() {
+                Some((last, total)) if *last == mono => *total = added(*total, c)?,
+                _ => sum.push((mono, c)),
             }
         }
-        let common = sum.values().fold(0, |common, c| gcd(common, *c)).max(1);
-        let fits = |number: i128| i64::try_from(number).map_err(|_| Rejected::from(IxError::Overflow));
-        let mut row = Ix::from(fits(constant.div_euclid(common))?);
-        for (mono, c) in sum.iter().filter(|(_, c)| **c != 0) {
-            row = row.add(&Ix::monomial(mono, fits(c / common)?))?;
-        }
-        Ok(row)
+        sum.retain(|(_, c)| *c != 0);
+        let common = sum.iter().fold(0, |common, (_, c)| gcd(common, *c)).max(1);
+        let same = i128::from(row.constant_part()) == constant.div_euclid(common)
+            && row.terms().len() == sum.len()
+            && row
+                .terms()
+                .iter()
+                .zip(&sum)
+                .all(|((mono, c), (m, total))| mono == *m && i128::from(*c) == total / common);
+        if same { Ok(()) } else { Err(Rejected("a row is not the sum that its reason says")) }
     }
 
     /// Conditions of which one holds.
@@ -204,6 +216,10 @@ fn value(extreme: &Extreme) -> Result<Ix, Rejected> {
 /// Over the integers, `2*n - 7 >= 0` is `n - 4 >= 0`.
 fn tightened(row: Ix) -> Ix {
     row.divided(|constant, common| Some(constant.div_euclid(common))).unwrap_or(row)
+}
+
+fn added(a: i128, b: i128) -> Result<i128, Rejected> {
+    a.checked_add(b).ok_or(Rejected::from(IxError::Overflow))
 }
 
 fn gcd(a: i128, b: i128) -> i128 {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use certen_syntax::Name;
 
 use crate::ix::{Atom, Mono};
-use crate::prover::{Answer, satisfy};
+use crate::prover::{Answer, FEW_STEPS, satisfy};
 use crate::{Cond, Ix};
 
 /// Steps spent on finding something nicer than what is there already.
@@ -60,7 +60,9 @@ pub(crate) fn instances(names: &BTreeSet<Name>, conditions: &[&Cond], tries: usi
     choices.into_iter().find_map(|choice| {
         let value = |name: Name| fixed.iter().position(|n| *n == name).map(|at| Ix::from(choice[at]));
         let linear = conditions.iter().map(|cond| cond.substitute(&value).ok()).collect::<Option<Vec<Cond>>>()?;
-        let Answer::Satisfied(model) = satisfy(&[], &[], &linear.into_iter().fold(Cond::always(), Cond::and)) else {
+        let Answer::Satisfied(model) =
+            satisfy(&[], &[], &linear.into_iter().fold(Cond::always(), Cond::and), FEW_STEPS)
+        else {
             return None;
         };
         let chosen = |name: &Name| fixed.iter().position(|n| n == name).map(|at| choice[at]);

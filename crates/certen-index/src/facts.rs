@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use certen_syntax::Name;
 
-use crate::prover::{Answer, satisfy};
+use crate::prover::{Answer, FEW_STEPS, STEPS, satisfy};
 use crate::{Cond, Ix, Witness, check, example};
 
 /// Integers, one for each name, that satisfy the facts but not the goal.
@@ -131,34 +131,43 @@ impl Facts {
             return Decision::Refuted(Counterexample::default());
         }
         let (names, related) = self.related(goal);
+        let conditions = self.conditions(&opposite, &related);
+        let refuted = |found| Decision::Refuted(Counterexample(found));
         // The prover is slow to see that a product can be what it takes.
-        if self.conditions(&opposite, &related).iter().any(|cond| cond.has_products())
-            && let Some(found) = example::search(&names, &self.conditions(&opposite, &related), example::NICER)
+        if conditions.iter().any(|cond| cond.has_products())
+            && let Some(found) = example::search(&names, &conditions, example::NICER)
         {
-            return Decision::Refuted(Counterexample(found));
+            return refuted(found);
         }
-        match satisfy(&self.conjuncts, &related, &opposite) {
-            Answer::Refuted(witness) => match check(&self.conjuncts, goal, &witness) {
-                Ok(()) => Decision::Proved(witness),
-                Err(_) => Decision::Unknown,
-            },
-            Answer::Satisfied(model) => {
-                let conditions = self.conditions(&opposite, &related);
-                // Small integers are easier to think about than those of the model.
-                let found = example::search(&names, &conditions, example::NICER).or_else(|| {
-                    let full: BTreeMap<Name, i64> =
-                        names.iter().map(|name| (*name, model.get(name).copied().unwrap_or(0))).collect();
-                    example::satisfies(&conditions, &full).then_some(full)
-                });
-                found.map_or(Decision::Unknown, |found| Decision::Refuted(Counterexample(found)))
-            }
-            Answer::Unknown => {
-                let conditions = self.conditions(&opposite, &related);
-                let found = example::instances(&names, &conditions, example::INSTANCES)
-                    .or_else(|| example::search(&names, &conditions, example::LAST_RESORT));
-                found.map_or(Decision::Unknown, |found| Decision::Refuted(Counterexample(found)))
+        // Where a few steps are not enough, small integers may show in an instant what would take many.
+        for steps in [FEW_STEPS, STEPS] {
+            match satisfy(&self.conjuncts, &related, &opposite, steps) {
+                Answer::Refuted(witness) => {
+                    return match check(&self.conjuncts, goal, &witness) {
+                        Ok(()) => Decision::Proved(witness),
+                        Err(_) => Decision::Unknown,
+                    };
+                }
+                Answer::Satisfied(model) => {
+                    // Small integers are easier to think about than those of the model.
+                    let found = example::search(&names, &conditions, example::NICER).or_else(|| {
+                        let full: BTreeMap<Name, i64> =
+                            names.iter().map(|name| (*name, model.get(name).copied().unwrap_or(0))).collect();
+                        example::satisfies(&conditions, &full).then_some(full)
+                    });
+                    return found.map_or(Decision::Unknown, refuted);
+                }
+                Answer::Unknown if steps == FEW_STEPS => {
+                    if let Some(found) = example::search(&names, &conditions, example::NICER) {
+                        return refuted(found);
+                    }
+                }
+                Answer::Unknown => {}
             }
         }
+        example::instances(&names, &conditions, example::INSTANCES)
+            .or_else(|| example::search(&names, &conditions, example::LAST_RESORT))
+            .map_or(Decision::Unknown, refuted)
     }
 
     /// Whether two expressions are equal for all integers that satisfy the facts.
@@ -197,7 +206,7 @@ impl Facts {
             let (names, mut related) = self.related(&self.conjuncts[at]);
             related.push(at);
             related.iter().for_each(|&at| seen[at] = true);
-            match satisfy(&self.conjuncts, &related, &always) {
+            match satisfy(&self.conjuncts, &related, &always, STEPS) {
                 Answer::Refuted(witness) if check(&self.conjuncts, &Cond::never(), &witness).is_ok() => {
                     return Verdict::No(Counterexample::default());
                 }

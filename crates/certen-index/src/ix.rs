@@ -57,7 +57,7 @@ pub struct Ix {
 }
 
 /// Monomials and their coefficients. Most expressions are a number or a name, which need no memory of their own.
-type Sum = SmallVec<[(Mono, i64); 1]>;
+pub(crate) type Sum = SmallVec<[(Mono, i64); 1]>;
 
 /// A sorted product of at least one atom.
 pub(crate) type Mono = SmallVec<[Atom; 1]>;
@@ -116,8 +116,8 @@ impl Ix {
         &self.terms
     }
 
-    /// Merges sorted terms, dropping what cancels.
-    fn from_terms(constant: i64, mut terms: Sum) -> Result<Ix, IxError> {
+    /// Sorts and merges terms, dropping what cancels.
+    pub(crate) fn from_terms(constant: i64, mut terms: Sum) -> Result<Ix, IxError> {
         terms.sort();
         let mut merged = Sum::new();
         for (mono, coefficient) in terms {

@@ -110,19 +110,23 @@ fn questions_are_of_all_kinds() {
 
 /// How long answers take, and which they are.
 #[test]
-#[ignore = "measures time: for the slow set, which is optimised and has the machine to itself"]
+#[ignore = "measures time: for the slow set, which is optimised"]
 #[expect(clippy::print_stdout, reason = "the figures are what it is for")]
 fn answers_come_quickly() {
-    let count = cases().min(20_000);
+    let count = cases();
     let mut times: Vec<(Duration, u64)> = Vec::new();
     let mut kinds = [0u64; 3];
     let mut open_with_products = 0;
     for seed in 0..count {
         let question = generate::question(seed);
         let asked = question.asked();
-        let before = Instant::now();
-        let verdict = asked.answer();
-        times.push((before.elapsed(), seed));
+        let timed = || {
+            let before = Instant::now();
+            (asked.answer(), before.elapsed())
+        };
+        // The best of three: the machine has other things to do as well. Facts are asked afresh each time.
+        let (verdict, first) = timed();
+        times.push((first.min(timed().1).min(timed().1), seed));
         kinds[kind(&verdict) as usize] += 1;
         open_with_products += u64::from(kind(&verdict) == Kind::Unknown && question.has_product());
     }

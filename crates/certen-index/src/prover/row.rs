@@ -162,8 +162,8 @@ impl Log {
 
     /// A row as an expression.
     pub fn expression(&self, row: &Row) -> Option<Ix> {
-        let monomials = row.terms.iter().map(|(column, c)| Ix::monomial(self.mono(*column), *c));
-        monomials.into_iter().try_fold(Ix::from(row.constant), |sum, term| sum.add(&term).ok())
+        let terms = row.terms.iter().map(|(column, c)| (self.mono(*column).clone(), *c)).collect();
+        Ix::from_terms(row.constant, terms).ok()
     }
 
     /// A sum of rows with positive multipliers, tightened. Nothing if a number does not fit.
