@@ -162,7 +162,10 @@ impl Analyst<'_> {
                         lines.push(format!("already known: {} is {}", self.snippet(inner), self.holder(holder)));
                     }
                 }
-                None => todo.extend(program.expr(inner).parts()),
+                None => {
+                    let parts: Vec<ExprId> = program.expr(inner).parts().collect();
+                    todo.extend(parts.into_iter().rev());
+                }
             }
         }
         lines.truncate(MAX_LISTED);

@@ -55,22 +55,28 @@ pub fn diagnose(text: &str) -> (Option<Typed>, Vec<Diagnostic>) {
 
 /// A text that must be a well-typed program.
 pub fn typed(text: &str) -> Typed {
+    typed_by(teil::parse, text).0
+}
+
+/// The same, and the text as a source.
+pub fn typed_with_sources(text: &str) -> (Typed, Sources) {
     typed_by(teil::parse, text)
 }
 
 /// A text that must be a well-typed program in the model language.
 pub fn typed_model(text: &str) -> Typed {
-    typed_by(model::parse, text)
+    typed_by(model::parse, text).0
 }
 
-fn typed_by(parse: fn(&Sources, FileId, &mut Diagnostics) -> algebra::Program, text: &str) -> Typed {
+fn typed_by(parse: fn(&Sources, FileId, &mut Diagnostics) -> algebra::Program, text: &str) -> (Typed, Sources) {
     let mut sources = Sources::new();
     let file = sources.add("generated", text);
     let mut diagnostics = Diagnostics::new();
     let program = parse(&sources, file, &mut diagnostics);
     let typed = algebra::check(program, &mut diagnostics);
     let complaint = || render_all(&sources, diagnostics.clone().into_sorted().as_slice(), false);
-    typed.unwrap_or_else(|| panic!("not well-typed:\n{text}\n{}", complaint()))
+    let typed = typed.unwrap_or_else(|| panic!("not well-typed:\n{text}\n{}", complaint()));
+    (typed, sources)
 }
 
 /// A typed program in Core; it must be well-formed.
