@@ -122,7 +122,7 @@ fn elaboration_and_lowering_grow_linearly() {
 fn analyses_grow_linearly() {
     for (what, text) in TEXTS {
         grows_linearly(what, MANY, |count| {
-            let (typed, sources) = typed_with_sources(&text(count));
+            let (typed, sources) = typed_with_sources(Notation::Teil, &text(count));
             assert_eq!(typed.analysis(&sources, count).len(), count);
         });
     }
