@@ -78,7 +78,7 @@ struct Value {
     parts: Vec<ValueId>,
     /// How many elements it has, unless that is too large.
     size: Option<Count>,
-    /// How often an element of it evaluates one of each part; none is once.
+    /// How often an element of it evaluates one of each part; none is once, or more often than can be counted.
     inner: Option<Count>,
     /// Whether it stands in memory, or something of its size does that it is made from.
     solid: bool,
@@ -159,17 +159,15 @@ impl Numbering<'_> {
     fn value(&mut self, id: ExprId) -> Value {
         let typed = self.typed;
         let expr = typed.program.expr(id);
-        let rank = typed.shape(id).len();
-        let size = |dim: &'_ super::Dim| dim.size.clone();
-        let shape: Vec<_> = typed.shape(id).iter().map(size).collect();
-        let reduced: Vec<Ix> = match expr {
-            Expr::Red(_, i, e) => reduced(typed, &[(*i, *i)], *e),
-            Expr::Contr(pairs, e) => reduced(typed, pairs, *e),
-            _ => Vec::new(),
+        let shape = typed.shape(id);
+        let inner = match expr {
+            Expr::Red(_, i, e) => self.sizes.product(reduced(typed, &[(*i, *i)], *e)),
+            Expr::Contr(pairs, e) => self.sizes.product(reduced(typed, pairs, *e)),
+            _ => None,
         };
         let solid = |part: ExprId| self.values[self.of[part.index()] as usize].solid;
         let scalar = |part: ExprId| typed.shape(part).is_empty();
-        let solid = rank == 0
+        let solid = shape.is_empty()
             || match expr {
                 Expr::Var(_) | Expr::Red(..) | Expr::Contr(..) => true,
                 Expr::Elem(_, a, b) => [*a, *b].into_iter().any(|part| !scalar(part) && solid(part)),
@@ -179,8 +177,8 @@ impl Numbering<'_> {
             };
         Value {
             parts: expr.parts().map(|part| self.of[part.index()]).collect(),
-            size: self.sizes.product(shape.iter().map(|size| &**size)),
-            inner: if reduced.is_empty() { None } else { self.sizes.product(&reduced) },
+            size: self.sizes.product(shape.iter().map(|dim| &*dim.size)),
+            inner,
             solid,
             shareable: match expr {
                 Expr::Red(..) | Expr::Contr(..) => true,
@@ -297,9 +295,9 @@ fn declared(typed: &Typed, name: Name) -> impl Iterator<Item = &Ix> {
 }
 
 /// The sizes that a reduction along diagonals runs over.
-fn reduced(typed: &Typed, pairs: &[Pair], part: ExprId) -> Vec<Ix> {
+fn reduced<'a>(typed: &'a Typed, pairs: &[Pair], part: ExprId) -> impl Iterator<Item = &'a Ix> {
     let shape = typed.shape(part);
-    pairs.iter().filter_map(|(i, _)| shape.get(*i as usize - 1)).map(|dim| (*dim.size).clone()).collect()
+    pairs.iter().filter_map(|(i, _)| shape.get(*i as usize - 1)).map(|dim| &*dim.size)
 }
 
 fn fresh(taken: &HashSet<Name>, count: &mut u64) -> Name {
