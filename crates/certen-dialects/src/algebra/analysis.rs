@@ -73,7 +73,7 @@ impl fmt::Display for Analysis {
 }
 
 impl Typed {
-    /// What is known of each statement, of the first `limit` ones. The sources are those that the program was read from.
+    /// What is known of each of the first `limit` statements. The sources are those that the program was read from.
     pub fn analysis(&self, sources: &Sources, limit: usize) -> Vec<Analysis> {
         let analyst = Analyst { typed: self, sources, sharing: Sharing::of(self) };
         let inputs: HashSet<Name> = self.inputs().iter().copied().collect();
