@@ -2,12 +2,18 @@
 #![no_main]
 
 use certen::{Backend, Call, DomainChoice, Input, Module, Options, RunOptions, Values};
+use certen::road::dialects::algebra::Notation;
 use certen_testgen::Sample;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let sample = Sample::generate(bytes);
-    let module = Module::from_text("fuzz.teil", sample.text(), &Options::default())
+    // Loops compute whole tensors, the evaluator only what is read: they need not agree on a division by zero.
+    if sample.divides() {
+        return;
+    }
+    let name = if sample.mode == Notation::Model { "fuzz.model" } else { "fuzz.teil" };
+    let module = Module::from_text(name, sample.text(), &Options::default())
         .unwrap_or_else(|failure| panic!("{failure}\n{}", sample.text()));
     let mut call = Call::new();
     for (name, size) in sample.sizes() {

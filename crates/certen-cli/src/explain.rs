@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use certen::road::core::Program;
+use certen::road::dialects::algebra::{Analysis, Defined};
 use certen::road::index::Ix;
 use certen::road::rewrite::Agreement;
 use certen::{Failure, Module, Name, Optimised};
@@ -30,6 +31,8 @@ pub struct ExplainArgs {
 enum Stage {
     /// The typing derivation of each statement
     Typed,
+    /// What each statement reads, whether it is dead, can be computed in place, and shares values with others
+    Analysis,
     /// The program in Core
     Core,
     /// What was lifted, and the Core program that loops are made from
@@ -45,6 +48,9 @@ enum Stage {
 /// How many lines a statement's derivation may have.
 const DERIVATION_LINES: usize = 200;
 
+/// How many statements the analyses are shown of.
+const ANALYSED_STATEMENTS: usize = 200;
+
 pub fn explain(args: &ExplainArgs) -> Outcome {
     let report = Report::new(args.common.json);
     let module = Module::from_file(&args.file, &args.common.options()).map_err(|f| refused(&report, &f))?;
@@ -56,6 +62,10 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     {
         let derivations = (0..typed.program.stmts.len()).map(|stmt| typed.derivation(stmt, DERIVATION_LINES));
         sections.push(("typed", derivations.collect::<Vec<_>>().join("\n")));
+    }
+    let analysed = module.typed().filter(|_| wanted(Stage::Analysis));
+    if let Some(typed) = analysed {
+        sections.push(("analysis", typed.analysis_text(module.sources(), ANALYSED_STATEMENTS)));
     }
     if wanted(Stage::Core) {
         sections.push(("core", module.core().to_string()));
@@ -75,8 +85,12 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
         sections.push(("multiplications", count(&module, &args.dims)));
     }
     if args.common.json {
-        let stages: serde_json::Map<_, _> =
+        let mut stages: serde_json::Map<_, _> =
             sections.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
+        if let Some(typed) = analysed {
+            let each = typed.analysis(module.sources(), ANALYSED_STATEMENTS);
+            stages.insert("analysis".into(), each.iter().map(analysis).collect());
+        }
         let warnings = list(module.sources(), module.warnings());
         report.json(&json!({"ok": true, "diagnostics": warnings, "stages": stages}));
     } else {
@@ -84,6 +98,25 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
         report.text(&texts.join("\n"));
     }
     Ok(())
+}
+
+/// What the analyses say of a statement.
+fn analysis(stmt: &Analysis) -> serde_json::Value {
+    let from = |defined: &Defined| match defined {
+        Defined::Line(line) => json!(line),
+        Defined::Input => json!("input"),
+        Defined::Nowhere => json!(null),
+    };
+    let reads: serde_json::Map<_, _> = stmt.reads.iter().map(|(name, at)| (name.to_string(), from(at))).collect();
+    json!({
+        "line": stmt.line,
+        "target": stmt.target.as_str(),
+        "reads": reads,
+        "live": stmt.live,
+        "in_place": stmt.in_place,
+        "why": stmt.why,
+        "shared": stmt.shared,
+    })
 }
 
 /// What was lifted, how it compares with the program as written, and the program that loops are made from.

@@ -261,7 +261,7 @@ fn explain_shows_the_stages_that_are_wanted() {
             .filter_map(|line| Some(line.strip_prefix("== ")?.strip_suffix(" ==")?.to_owned()))
             .collect::<Vec<_>>()
     };
-    assert_eq!(sections("explain two.teil"), ["typed", "core", "lifted", "loops", "c", "multiplications"]);
+    assert_eq!(sections("explain two.teil"), ["typed", "analysis", "core", "lifted", "loops", "c", "multiplications"]);
     assert_eq!(sections("explain two.teil --only core,typed"), ["typed", "core"]);
     let value = desk.json("explain scale.teil --only count --dim m=3 --dim n=4", 0);
     let count = value["stages"]["multiplications"].as_str().unwrap();
@@ -312,6 +312,27 @@ fn prove_answers_with_a_status() {
     );
     let witness = desk.json("prove n>=1 --where n>=2 --witness", 0)["witness"].clone();
     assert!(witness.as_str().unwrap().contains("impossible"), "{witness}");
+}
+
+#[test]
+fn explain_says_what_the_analyses_found() {
+    let desk = Desk::new();
+    fs::write(desk.path("t.model"), "var input output x : [3 3]\nvar y : [3 3]\ny = x\nx = (x + x) ^ [1 2]\n").unwrap();
+    let value = desk.json("explain t.model --only analysis", 0);
+    let expected = json!([
+        {"line": 3, "target": "y", "reads": {"x": "input"}, "live": false, "in_place": true,
+         "why": "`y` is not read", "shared": []},
+        {"line": 4, "target": "x", "reads": {"x": "input"}, "live": true, "in_place": false,
+         "why": "`x[i2, i1]` is read while `x[i1, i2]` is written (4:6)", "shared": []},
+    ]);
+    assert_eq!(value["stages"]["analysis"], expected);
+    let many = "var input output x : [3 3]\n".to_owned() + &"x = x ^ [1 2]\n".repeat(1000);
+    fs::write(desk.path("many.model"), &many).unwrap();
+    let text = desk.run("explain many.model --only analysis").out;
+    assert!(text.ends_with("… and 800 more\n") && text.lines().count() < 700, "{text}");
+    // A program in Core has no statements to speak of.
+    fs::write(desk.path("c.core"), "core c\ninput x : f64[2]\noutput y = x\n").unwrap();
+    assert_eq!(desk.json("explain c.core --only analysis", 0)["stages"], json!({}));
 }
 
 #[test]

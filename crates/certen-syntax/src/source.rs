@@ -68,6 +68,11 @@ impl Source {
         self.lines.partition_point(|&start| start <= at).saturating_sub(1)
     }
 
+    /// The number of the line that holds byte `at`, from 1.
+    pub fn line(&self, at: u32) -> usize {
+        self.line_index(at) + 1
+    }
+
     /// Line and column of byte `at`.
     pub fn position(&self, at: u32) -> Position {
         let line = self.line_index(at);

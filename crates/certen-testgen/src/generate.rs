@@ -1,20 +1,27 @@
 //! Well-typed programs from bytes.
 //!
 //! Expressions are made from the outside in: for a wanted shape, an operation that can have it, then parts of the shapes
-//! that the operation needs. Three measures keep a program small: fuel bounds the number of operations of a statement,
-//! [`STEPS`] the number of elements that its evaluation visits, and [`EXACT`](crate::EXACT) the magnitude of its values.
+//! that the operation needs. All languages come from the one generator; which one it is decides what is drawn. Three
+//! measures keep a program small: fuel bounds the number of operations of a statement, [`STEPS`] the number of elements
+//! that its evaluation visits, and [`EXACT`](crate::EXACT) the magnitude of its values.
 
 use std::collections::HashSet;
 
 use arbitrary::{Result, Unstructured};
 use certen_core::ReduceOp;
-use certen_dialects::algebra::Notation;
+use certen_dialects::algebra::{Arith, Notation};
 
 use crate::EXACT;
-use crate::sample::{Declared, Expr, Sample, Size, Symbol, splitmix};
+use crate::sample::{Declared, Expr, Pair, Sample, Size, Symbol, splitmix};
 
 /// How many elements the evaluation of one statement may visit.
 const STEPS: i64 = 4_000;
+
+/// The same with padding, which only the model language has.
+const PADDED_STEPS: i64 = 32_000;
+
+/// The vector length that the padding is counted for.
+const VECTOR: i64 = 8;
 
 /// The largest rank of an intermediate tensor.
 const MAX_RANK: usize = 6;
@@ -45,7 +52,8 @@ impl Sample {
 
     /// As [`Sample::generate`], leaving the bytes that it does not need.
     pub fn from_choices(choices: &mut Unstructured<'_>) -> Sample {
-        let mode = if chance(choices, 1, 3).unwrap_or(false) { Notation::CoreTeil } else { Notation::Teil };
+        let modes = [Notation::Teil, Notation::Model, Notation::Teil, Notation::CoreTeil, Notation::Model];
+        let mode = choices.choose(&modes).copied().unwrap_or_default();
         Sample::in_mode(mode, choices)
     }
 
@@ -92,14 +100,14 @@ pub(crate) struct Generator<'a, 'b> {
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Leaf,
-    Add,
-    Mul,
+    Elem(Arith),
     ScalarMul,
+    ScalarDiv,
     Prod,
     Red(usize, Size),
     Transp,
     Diag(usize, usize),
-    Contr(usize, usize, Size),
+    Contr(Size),
     Expa,
     Proj(usize, Size),
 }
@@ -108,7 +116,8 @@ impl Generator<'_, '_> {
     fn program(&mut self) -> Result<()> {
         self.sample.seed = splitmix(self.choices.arbitrary()?);
         self.sizes()?;
-        for _ in 0..self.choices.int_in_range(1..=6)? {
+        let most = if self.is_model() { 12 } else { 6 };
+        for _ in 0..self.choices.int_in_range(1..=most)? {
             self.stmt()?;
         }
         self.declare_symbols();
@@ -190,7 +199,12 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// An assignment to a tensor, new or old. One whose values could become too large is replaced by a simpler one.
+    fn is_model(&self) -> bool {
+        self.sample.mode == Notation::Model
+    }
+
+    /// An assignment to a tensor, new or old. One whose values could become too large is replaced by a simpler one; if
+    /// there is none, not even a name or a product of names, there is no assignment. The first one always is.
     fn stmt(&mut self) -> Result<()> {
         let old = !self.sample.tensors.is_empty() && chance(self.choices, 2, 5)?;
         let target = if old || self.sample.tensors.len() >= TENSORS {
@@ -202,13 +216,17 @@ impl Generator<'_, '_> {
         let shape = self.sample.tensors[target].shape.clone();
         let mut fuel = self.choices.int_in_range(1..=12)?;
         loop {
-            let steps = STEPS / self.volume(&shape);
+            let all = if self.is_model() { PADDED_STEPS } else { STEPS };
+            let steps = all / shape.iter().map(|size| self.visits(*size)).product::<i64>();
             let value = self.expr(&shape, fuel, steps)?;
             self.sample.stmts.push((target, value));
-            if self.sample.magnitude() <= EXACT || fuel == 0 {
+            if self.sample.magnitude() <= EXACT {
                 return Ok(());
             }
             self.sample.stmts.pop();
+            if fuel == 0 {
+                return Ok(());
+            }
             fuel /= 2;
         }
     }
@@ -227,6 +245,12 @@ impl Generator<'_, '_> {
 
     pub(crate) fn some_size(&mut self) -> Result<Size> {
         self.choices.choose(&self.pool).copied()
+    }
+
+    /// How many elements evaluation visits along a dimension.
+    fn visits(&self, size: Size) -> i64 {
+        let size = self.sample.value(size);
+        if self.is_model() { (size + VECTOR - 1) / VECTOR * VECTOR } else { size }
     }
 
     fn volume(&self, shape: &[Size]) -> i64 {
@@ -262,17 +286,17 @@ impl Generator<'_, '_> {
         let with = |at: usize, size: Size| [&shape[..at], &[size], &shape[at..]].concat();
         Ok(match operation {
             Operation::Leaf => self.leaf(shape)?,
-            Operation::Add => {
+            Operation::Elem(op) => {
                 let (a, b) = self.both(shape, shape, fuel, steps)?;
-                Expr::Add(a, b)
-            }
-            Operation::Mul => {
-                let (a, b) = self.both(shape, shape, fuel, steps)?;
-                Expr::Mul(a, b)
+                Expr::Elem(op, a, b)
             }
             Operation::ScalarMul => {
                 let (a, b) = self.both(&[], shape, fuel, steps)?;
-                Expr::Mul(a, b)
+                Expr::Elem(Arith::Mul, a, b)
+            }
+            Operation::ScalarDiv => {
+                let (a, b) = self.both(shape, &[], fuel, steps)?;
+                Expr::Elem(Arith::Div, a, b)
             }
             Operation::Prod => {
                 let (left, right) = shape.split_at(self.choices.int_in_range(0..=rank)?);
@@ -285,23 +309,19 @@ impl Generator<'_, '_> {
                 Expr::Red(op, at + 1, part)
             }
             Operation::Transp => {
-                let first = self.choices.int_in_range(0..=rank - 2)?;
-                let second = if core { first + 1 } else { self.choices.int_in_range(first + 1..=rank - 1)? };
+                let pairs = self.exchanges(rank)?;
                 let mut before = shape.to_vec();
-                before.swap(first, second);
-                let (i0, i1) = self.either_order(first, second)?;
-                Expr::Transp(i0, i1, self.operand(&before, fuel, steps)?)
+                pairs.iter().for_each(|(i0, i1)| before.swap(i0 - 1, i1 - 1));
+                Expr::Transp(pairs, self.operand(&before, fuel, steps)?)
             }
             Operation::Diag(first, second) => {
                 let copy = self.alias(shape[first])?;
                 let (i0, i1) = self.either_order(first, second)?;
                 Expr::Diag(i0, i1, self.operand(&with(second, copy), fuel, steps)?)
             }
-            Operation::Contr(first, second, size) => {
-                let mut before = with(first, size);
-                before.insert(second, self.alias(size)?);
-                let (i0, i1) = self.either_order(first, second)?;
-                Expr::Contr(i0, i1, self.operand(&before, fuel, steps / self.sample.value(size))?)
+            Operation::Contr(size) => {
+                let (pairs, before, visits) = self.contractions(shape, size, steps)?;
+                Expr::Contr(pairs, self.operand(&before, fuel, steps / visits)?)
             }
             Operation::Expa => {
                 let at = if core { 0 } else { self.choices.choose_index(rank)? };
@@ -316,47 +336,102 @@ impl Generator<'_, '_> {
         })
     }
 
+    /// Pairs of different dimensions to exchange: one, or in the model language perhaps more.
+    fn exchanges(&mut self, rank: usize) -> Result<Vec<Pair>> {
+        if self.sample.mode == Notation::CoreTeil {
+            let first = self.choices.int_in_range(1..=rank - 1)?;
+            return Ok(vec![(first, first + 1)]);
+        }
+        let mut free: Vec<usize> = (0..rank).collect();
+        let mut pairs = Vec::new();
+        while free.len() >= 2 && (pairs.is_empty() || self.is_model() && chance(self.choices, 1, 2)?) {
+            let second = free.remove(self.choices.int_in_range(1..=free.len() - 1)?);
+            let first = free.remove(self.choices.choose_index(free.iter().filter(|at| **at < second).count())?);
+            pairs.push(self.either_order(first, second)?);
+        }
+        Ok(pairs)
+    }
+
+    /// Pairs of dimensions whose contraction leaves a shape: one of a size that fits, or in the model language perhaps
+    /// more. Also the shape before, and how many elements the sums visit for each that is left.
+    fn contractions(&mut self, shape: &[Size], mut size: Size, steps: i64) -> Result<(Vec<Pair>, Vec<Size>, i64)> {
+        let mut before: Vec<(Size, Option<usize>)> = shape.iter().map(|size| (*size, None)).collect();
+        let (mut count, mut visits) = (0, 1);
+        loop {
+            for copy in [size, self.alias(size)?] {
+                let at = self.choices.int_in_range(0..=before.len())?;
+                before.insert(at, (copy, Some(count)));
+            }
+            (count, visits) = (count + 1, visits * self.visits(size));
+            size = self.some_size()?;
+            let sizes: Vec<Size> = before.iter().map(|(size, _)| *size).collect();
+            let fits = self.fits(&sizes, &[size, size]) && visits * self.visits(size) <= steps;
+            if !self.is_model() || !fits || !chance(self.choices, 1, 3)? {
+                let positions = |pair: usize| (0..).zip(&before).filter(move |(_, (_, of))| *of == Some(pair));
+                let pairs = (0..count).map(|pair| positions(pair).map(|(at, _)| at).collect::<Vec<usize>>());
+                let pairs = pairs.collect::<Vec<_>>();
+                let pairs = pairs.into_iter().map(|pair| self.either_order(pair[0], pair[1])).collect::<Result<_>>()?;
+                return Ok((pairs, sizes, visits));
+            }
+        }
+    }
+
+    /// Whether a tensor with more dimensions is not too large.
+    fn fits(&self, shape: &[Size], more: &[Size]) -> bool {
+        shape.len() + more.len() <= MAX_RANK && self.volume(shape) * self.volume(more) <= STEPS
+    }
+
     /// An operation that an expression of this shape can begin with, and that keeps within the limits.
     fn operation(&mut self, shape: &[Size], steps: i64) -> Result<Operation> {
-        let (rank, core) = (shape.len(), self.sample.mode == Notation::CoreTeil);
-        let mut possible = vec![Operation::Leaf, Operation::Add, Operation::Mul, Operation::ScalarMul];
-        if steps < 2 {
-            possible.truncate(1);
+        let (rank, core, model) = (shape.len(), self.sample.mode == Notation::CoreTeil, self.is_model());
+        let mut possible = vec![Operation::Leaf];
+        if steps >= 2 {
+            possible.extend([Operation::Elem(Arith::Add), Operation::Elem(Arith::Mul), Operation::ScalarMul]);
+            if model {
+                possible.extend([Operation::Elem(Arith::Sub), Operation::Elem(Arith::Div), Operation::ScalarDiv]);
+            }
         }
         possible.push(Operation::Prod);
         let size = self.some_size()?;
-        let n = self.sample.value(size);
-        let last = if core { 0 } else { rank };
-        let at = self.choices.int_in_range(0..=last)?;
-        let volume = self.volume(shape);
-        let fits = |more: usize, times: i64| rank + more <= MAX_RANK && volume * times <= STEPS;
-        if fits(1, n) {
+        let affordable = self.visits(size) <= steps;
+        if !core && self.fits(shape, &[size, size]) && affordable {
+            possible.extend([Operation::Contr(size); 2]);
+        }
+        if rank >= 2 {
+            possible.push(Operation::Transp);
+        }
+        if model {
+            return self.choices.choose(&possible).copied();
+        }
+        let at = self.choices.int_in_range(0..=if core { 0 } else { rank })?;
+        if self.fits(shape, &[size]) {
             possible.extend([Operation::Proj(at, size)]);
-            if n <= steps {
+            if affordable {
                 possible.extend([Operation::Red(at, size); 3]);
             }
-        }
-        if !core && fits(2, n * n) && n <= steps {
-            let second = self.choices.int_in_range(at + 1..=rank + 1)?;
-            possible.extend([Operation::Contr(at, second, size); 2]);
         }
         if rank >= 1 {
             possible.push(Operation::Expa);
             let first = at.min(rank - 1);
-            if fits(1, self.sample.value(shape[first])) {
+            if self.fits(shape, &[shape[first]]) {
                 let second = if core { 1 } else { self.choices.int_in_range(first + 1..=rank)? };
                 possible.push(Operation::Diag(first, second));
             }
-        }
-        if rank >= 2 {
-            possible.push(Operation::Transp);
         }
         self.choices.choose(&possible).copied()
     }
 
     fn both(&mut self, left: &[Size], right: &[Size], fuel: u32, steps: i64) -> Result<(Box<Expr>, Box<Expr>)> {
         let first = self.choices.int_in_range(0..=fuel)?;
-        Ok((self.operand(left, first, steps / 2)?, self.operand(right, fuel - first, steps / 2)?))
+        let left = self.operand(left, first, steps / 2)?;
+        let right = *self.operand(right, fuel - first, steps / 2)?;
+        Ok((left, self.right(right)))
+    }
+
+    /// The right operand of an operation: operators of the model language associate to the left.
+    fn right(&self, expr: Expr) -> Box<Expr> {
+        let closed = !self.is_model() || matches!(expr, Expr::Var(_) | Expr::Paren(_));
+        Box::new(if closed { expr } else { Expr::Paren(Box::new(expr)) })
     }
 
     /// An expression, in parentheses or not: the grammar does not need them.
@@ -368,7 +443,7 @@ impl Generator<'_, '_> {
 
     /// Two positions, from 1, in either order where the language lets one write them.
     fn either_order(&mut self, first: usize, second: usize) -> Result<(usize, usize)> {
-        let exchanged = self.sample.mode == Notation::Teil && chance(self.choices, 1, 3)?;
+        let exchanged = self.sample.mode != Notation::CoreTeil && chance(self.choices, 1, 3)?;
         Ok(if exchanged { (second + 1, first + 1) } else { (first + 1, second + 1) })
     }
 
@@ -391,8 +466,9 @@ impl Generator<'_, '_> {
         let tensors = &self.sample.tensors;
         let fitting: Vec<usize> =
             (0..tensors.len()).filter(|at| self.sample.same(&tensors[*at].shape, shape)).collect();
-        let room = tensors.len() < TENSORS && shape.len() <= MAX_DECLARED_RANK;
-        let new = room && (fitting.is_empty() || chance(self.choices, 1, 3)?);
+        // The model language makes do with vectors and scalars, which there may be more of.
+        let room = tensors.len() < TENSORS && shape.len() <= MAX_DECLARED_RANK || self.is_model() && shape.len() <= 1;
+        let new = room && (fitting.is_empty() || tensors.len() < TENSORS && chance(self.choices, 1, 3)?);
         if !new && !fitting.is_empty() {
             return self.choices.choose(&fitting).copied().map(Expr::Var);
         }
@@ -401,7 +477,15 @@ impl Generator<'_, '_> {
         }
         if shape.len() > MAX_DECLARED_RANK {
             let (left, right) = shape.split_at(MAX_DECLARED_RANK / 2);
-            return Ok(Expr::Prod(Box::new(self.leaf(left)?), Box::new(self.leaf(right)?)));
+            let (left, right) = (self.leaf(left)?, self.leaf(right)?);
+            return Ok(Expr::Prod(Box::new(left), self.right(right)));
+        }
+        if self.is_model() {
+            let mut expr = self.leaf(&shape[..1])?;
+            for size in &shape[1..] {
+                expr = Expr::Prod(Box::new(expr), Box::new(self.leaf(&[*size])?));
+            }
+            return Ok(expr);
         }
         // An element of some tensor, repeated.
         let some = self.choices.choose_index(self.sample.tensors.len())?;

@@ -1,6 +1,6 @@
 //! Generated programs: what every claim about all programs is tested with.
 //!
-//! A [`Sample`] is a well-typed TeIL or Core-TeIL program made from arbitrary bytes, with values for its sizes and
+//! A [`Sample`] is a well-typed TeIL, Core-TeIL or model language program made from arbitrary bytes, with values for its sizes and
 //! inputs. It is a tree of this crate's own, so that [`oracle`] can say what the program's types and values are without
 //! the code under test. [`Sample::broken`] gives a program with exactly one [`Mistake`], one for each premise of each
 //! typing rule and for whatever else can be wrong; [`mutate`] gives texts that are hardly programs at all.
@@ -16,7 +16,7 @@ mod sample;
 
 pub use mistake::{Broken, Mistake};
 pub use mutate::mutate;
-pub use sample::{Declared, Expr, Sample, Size, Symbol};
+pub use sample::{Declared, Expr, Pair, Sample, Size, Symbol};
 
 /// The largest magnitude up to which every integer is an f64.
 pub const EXACT: f64 = 9_007_199_254_740_992.0;

@@ -6,11 +6,11 @@
 
 use arbitrary::{Result, Unstructured};
 use certen_core::{MAX_RANK, ReduceOp};
-use certen_dialects::algebra::{MAX_NESTING, Notation, Premise};
+use certen_dialects::algebra::{Arith, MAX_NESTING, Notation, Premise};
 use certen_syntax::Code;
 
 use crate::generate::{Generator, chance};
-use crate::sample::{Expr, Sample, Size, Symbol, UNKNOWN};
+use crate::sample::{Expr, Pair, Sample, Size, Symbol, UNKNOWN};
 
 /// What is wrong with a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -43,6 +43,12 @@ pub enum Mistake {
     Operand,
     /// A size whose value has more than 64 bits.
     SizeOverflow,
+    /// A type of the model language that is declared twice.
+    TypeTwice,
+    /// A type that is not declared before it is used.
+    UnknownType,
+    /// A name of both a type and a tensor.
+    TypeAndTensor,
 }
 
 /// A program with a mistake, and how it must be reported.
@@ -58,10 +64,10 @@ pub struct Broken {
 
 impl Mistake {
     /// Every mistake that can be made in a language. In Core-TeIL positions are implied, so two of them cannot be equal
-    /// and the one of `expa` always exists.
+    /// and the one of `expa` always exists. Only the model language has names for types.
     pub fn all(mode: Notation) -> Vec<Mistake> {
         let implied = [Premise::TranspDistinct, Premise::DiagDistinct, Premise::ExpaPosition];
-        let premises = Premise::of(mode).filter(|premise| mode == Notation::Teil || !implied.contains(premise));
+        let premises = Premise::of(mode).filter(|premise| mode != Notation::CoreTeil || !implied.contains(premise));
         let others = [
             Mistake::UndeclaredSize,
             Mistake::SizeAndTensor,
@@ -77,15 +83,18 @@ impl Mistake {
             Mistake::Operand,
             Mistake::SizeOverflow,
         ];
-        premises.map(Mistake::Premise).chain(others).collect()
+        let types = [Mistake::TypeTwice, Mistake::UnknownType, Mistake::TypeAndTensor];
+        let types = types.into_iter().filter(|_| mode == Notation::Model);
+        premises.map(Mistake::Premise).chain(others).chain(types).collect()
     }
 
     /// The code of its error.
     pub fn code(self) -> Code {
         match self {
             Mistake::Premise(premise) => premise.code(),
-            Mistake::UndeclaredSize => Code::E0201,
-            Mistake::SizeAndTensor => Code::E0211,
+            Mistake::UndeclaredSize | Mistake::UnknownType => Code::E0201,
+            Mistake::TypeTwice => Code::E0202,
+            Mistake::SizeAndTensor | Mistake::TypeAndTensor => Code::E0211,
             Mistake::Unsatisfiable => Code::E0210,
             Mistake::Uninitialised | Mistake::NeverAssigned => Code::E0212,
             Mistake::Rank => Code::E0213,
@@ -139,11 +148,21 @@ struct Breaking<'a, 'b> {
 }
 
 impl Breaking<'_, '_> {
+    /// The allocation of a tensor, as text.
+    fn alloc(&self, marker: &str, name: &str, shape: &[&str]) -> Line {
+        Line::Declaration(match self.generator.sample.mode {
+            Notation::Model => format!("var {marker}{name} : [{}]", shape.join(" ")),
+            _ => format!("alloc {marker}{name} : [{}]", shape.join(", ")),
+        })
+    }
+
     fn make(&mut self, mistake: Mistake) -> Result<()> {
+        let model = self.generator.sample.mode == Notation::Model;
         let declare = |line: &str| vec![Line::Declaration(line.to_owned())];
+        let other = format!("{UNKNOWN}_1");
         match mistake {
             Mistake::Premise(premise) => self.violate(premise)?,
-            Mistake::UndeclaredSize if chance(self.generator.choices, 1, 2)? => {
+            Mistake::UndeclaredSize if model || chance(self.generator.choices, 1, 2)? => {
                 self.lines = declare(&format!("where {UNKNOWN} >= 1"));
             }
             Mistake::UndeclaredSize => {
@@ -156,55 +175,76 @@ impl Breaking<'_, '_> {
             }
             Mistake::SizeAndTensor => {
                 let tensor = self.generator.choices.choose(&self.generator.sample.tensors)?.name;
-                self.lines = declare(&format!("alloc {UNKNOWN} : [{tensor}]"));
+                self.lines = vec![self.alloc("", UNKNOWN, &[tensor])];
             }
             Mistake::Unsatisfiable => {
                 let low = self.generator.choices.int_in_range(2..=9)?;
-                self.lines = vec![
-                    Line::Declaration(format!("alloc {UNKNOWN}_1 : [{UNKNOWN}]")),
-                    Line::Declaration(format!("where {UNKNOWN} >= {low}, {UNKNOWN} < {low}")),
-                ];
+                let conditions = Line::Declaration(format!("where {UNKNOWN} >= {low}, {UNKNOWN} < {low}"));
+                self.lines = vec![self.alloc("", &other, &[UNKNOWN]), conditions];
             }
             Mistake::Uninitialised => {
-                self.lines = vec![
-                    Line::Declaration(format!("alloc {UNKNOWN} : [2]")),
-                    Line::Declaration(format!("alloc output {UNKNOWN}_1 : [2]")),
-                    Line::Statement(format!("{UNKNOWN}_1 = {UNKNOWN}")),
-                ];
+                let stmt = Line::Statement(format!("{other} = {UNKNOWN}"));
+                self.lines = vec![self.alloc("", UNKNOWN, &["2"]), self.alloc("output ", &other, &["2"]), stmt];
             }
             Mistake::NeverAssigned => {
-                let reads = Line::Declaration(format!("alloc output {UNKNOWN} : [2]"));
                 for tensor in self.generator.sample.inputs() {
                     self.generator.sample.tensors[tensor].input = true;
                 }
-                self.lines = vec![reads];
+                self.lines = vec![self.alloc("output ", UNKNOWN, &["2"])];
             }
             Mistake::Rank if chance(self.generator.choices, 1, 2)? => {
-                self.lines = declare(&format!("alloc {UNKNOWN} : [{}]", vec!["1"; MAX_RANK + 1].join(", ")));
+                self.lines = vec![self.alloc("", UNKNOWN, &["1"; MAX_RANK + 1])];
             }
             Mistake::Rank => {
                 let mut expr = *self.operand(&[])?;
                 for _ in 0..=MAX_RANK {
-                    expr = Expr::Expa(1, Size::literal(2), Box::new(expr));
+                    expr = match model {
+                        true => Expr::Prod(Box::new(expr), self.operand(&[Size::literal(2)])?),
+                        false => Expr::Expa(1, Size::literal(2), Box::new(expr)),
+                    };
                 }
                 self.replace(expr)?;
             }
             Mistake::Nesting => {
                 let mut expr = *self.operand(&[])?;
+                let one = Size::literal(1);
                 for _ in 0..=MAX_NESTING {
-                    expr = Expr::Red(ReduceOp::Sum, 1, Box::new(Expr::Expa(1, Size::literal(1), Box::new(expr))));
+                    expr = match model {
+                        true => Expr::Contr(vec![(1, 2)], Box::new(Expr::Prod(Box::new(expr), self.leaf(&[one; 2])?))),
+                        false => Expr::Red(ReduceOp::Sum, 1, Box::new(Expr::Expa(1, one, Box::new(expr)))),
+                    };
                 }
                 self.replace(expr)?;
             }
-            Mistake::Bytes => self.lines = declare(&format!("alloc {UNKNOWN} : [4000000000, 4000000000]")),
-            Mistake::LateAllocation => self.lines = vec![Line::Statement(format!("alloc {UNKNOWN} : [2]"))],
+            Mistake::Bytes => self.lines = vec![self.alloc("", UNKNOWN, &["4000000000"; 2])],
+            Mistake::LateAllocation => {
+                let (Line::Declaration(late) | Line::Statement(late) | Line::Anywhere(late)) =
+                    self.alloc("", UNKNOWN, &["2"]);
+                self.lines = vec![Line::Statement(late)];
+            }
             Mistake::Character => self.lines = vec![Line::Anywhere("\u{a7}".into())],
             Mistake::Number => self.lines = declare("where 99999999999999999999 >= 1"),
             Mistake::Operand => {
                 let tensor = self.generator.choices.choose(&self.generator.sample.tensors)?.name;
-                self.lines = vec![Line::Anywhere(format!("{tensor} = add {tensor}"))];
+                let sign = *self.generator.choices.choose(&["+", "-", "*", "/", "#", ".", "^"])?;
+                self.lines = vec![Line::Anywhere(match model {
+                    true => format!("{tensor} = {tensor} {sign}"),
+                    false => format!("{tensor} = add {tensor}"),
+                })];
             }
             Mistake::SizeOverflow => self.lines = declare("where 4000000000 * 4000000000 >= 1"),
+            Mistake::TypeTwice => {
+                let line = || Line::Declaration(format!("type {UNKNOWN} : [2]"));
+                self.lines = vec![line(), line()];
+            }
+            Mistake::UnknownType => {
+                let unused = Line::Declaration(format!("var {other} : {UNKNOWN}"));
+                self.lines = vec![unused, Line::Declaration(format!("type {UNKNOWN} : [2]"))];
+            }
+            Mistake::TypeAndTensor => {
+                let tensor = self.generator.choices.choose(&self.generator.sample.tensors)?.name;
+                self.lines = declare(&format!("type {tensor} : [2]"));
+            }
         }
         Ok(())
     }
@@ -212,7 +252,7 @@ impl Breaking<'_, '_> {
     fn violate(&mut self, premise: Premise) -> Result<()> {
         let mode = self.generator.sample.mode;
         self.rule = Some(premise.rule(mode).name.to_owned());
-        let core = mode == Notation::CoreTeil;
+        let (core, model) = (mode == Notation::CoreTeil, mode == Notation::Model);
         let shape = self.non_scalar()?;
         let rank = shape.len();
         // A position that a tensor of this rank does not have; Core-TeIL means the first one, which a scalar lacks.
@@ -222,12 +262,12 @@ impl Breaking<'_, '_> {
         let broken = match premise {
             Premise::NatSize => {
                 let size = self.unnatural()?;
-                self.lines = vec![Line::Declaration(format!("alloc {UNKNOWN} : [2, {size}, 3]"))];
+                self.lines = vec![self.alloc("", UNKNOWN, &["2", &size, "3"])];
                 return Ok(());
             }
             Premise::UniqueName => {
                 let name = self.generator.choices.choose(&self.generator.sample.tensors)?.name;
-                self.lines = vec![Line::Declaration(format!("alloc {name} : [2]"))];
+                self.lines = vec![self.alloc("", name, &["2"])];
                 return Ok(());
             }
             Premise::TargetDeclared => {
@@ -246,14 +286,17 @@ impl Breaking<'_, '_> {
             Premise::VarDeclared => Expr::Var(usize::MAX),
             Premise::AddShapes => {
                 let other = self.different(&shape)?;
-                Expr::Add(self.operand(&shape)?, self.operand(&other)?)
+                let ops = [Arith::Add, Arith::Sub, Arith::Div];
+                let ops = if model { ops.as_slice() } else { &ops[..1] };
+                let op = *self.generator.choices.choose(ops)?;
+                Expr::Elem(op, self.operand(&shape)?, self.operand(&other)?)
             }
             Premise::MulShapes => {
                 let other = self.different(&shape)?;
-                Expr::Mul(self.operand(&shape)?, self.operand(&other)?)
+                Expr::Elem(Arith::Mul, self.operand(&shape)?, self.operand(&other)?)
             }
-            Premise::SDivScalarRight => unreachable!("TeIL has no division"),
-            Premise::SMulScalarLeft => Expr::Mul(self.operand(&shape)?, self.operand(&[])?),
+            Premise::SDivScalarRight => Expr::Elem(Arith::Div, self.operand(&[])?, self.operand(&shape)?),
+            Premise::SMulScalarLeft => Expr::Elem(Arith::Mul, self.operand(&shape)?, self.operand(&[])?),
             Premise::RedPosition => {
                 let (op, name) = *self.generator.choices.choose(&[
                     (ReduceOp::Sum, "T-Red+"),
@@ -266,33 +309,41 @@ impl Breaking<'_, '_> {
             }
             Premise::TranspPosition if core => {
                 let first = *self.generator.choices.choose(&[0, rank, rank + 1, 1000])?;
-                Expr::Transp(first, first + 1, self.operand(&shape)?)
+                Expr::Transp(vec![(first, first + 1)], self.operand(&shape)?)
             }
             Premise::TranspPosition => {
-                let (i0, i1) = self.either_order(inside, outside)?;
-                Expr::Transp(i0, i1, self.operand(&shape)?)
+                let pair = self.either_order(inside, outside)?;
+                let (pairs, shape) = self.among_others(pair, shape)?;
+                Expr::Transp(pairs, self.operand(&shape)?)
             }
-            Premise::TranspDistinct => Expr::Transp(inside, inside, self.operand(&shape)?),
+            Premise::TranspDistinct => {
+                let (pairs, shape) = self.not_distinct(inside, shape)?;
+                Expr::Transp(pairs, self.operand(&shape)?)
+            }
             Premise::DiagPosition if core => {
                 let short = *self.generator.choices.choose(&[0, 1])?;
                 Expr::Diag(1, 2, self.operand(&shape[..short])?)
             }
             Premise::DiagPosition => {
-                let (i0, i1) = self.either_order(inside, outside)?;
+                let pair = self.either_order(inside, outside)?;
+                let (pairs, shape) = self.among_others(pair, shape)?;
                 let part = self.operand(&shape)?;
-                self.diagonal(i0, i1, part)?
+                self.diagonal(pairs, part)?
             }
             Premise::DiagDistinct => {
+                let (pairs, shape) = self.not_distinct(inside, shape)?;
                 let part = self.operand(&shape)?;
-                self.diagonal(inside, inside, part)?
+                self.diagonal(pairs, part)?
             }
             Premise::DiagSizes => {
                 let first = if core { 0 } else { inside - 1 };
                 let other = self.unequal(shape[first])?;
                 let second = if core { 1 } else { self.generator.choices.int_in_range(first + 1..=rank)? };
-                let part = self.operand(&[&shape[..second], &[other], &shape[second..]].concat())?;
-                let (i0, i1) = if core { (1, 2) } else { self.either_order(first + 1, second + 1)? };
-                self.diagonal(i0, i1, part)?
+                let shape = [&shape[..second], &[other], &shape[second..]].concat();
+                let pair = if core { (1, 2) } else { self.either_order(first + 1, second + 1)? };
+                let (pairs, shape) = self.among_others(pair, shape)?;
+                let part = self.operand(&shape)?;
+                self.diagonal(pairs, part)?
             }
             Premise::ExpaPosition => {
                 let at = *self.generator.choices.choose(&[0, rank + 2, rank + 3, 1000])?;
@@ -318,9 +369,39 @@ impl Breaking<'_, '_> {
         self.replace(broken)
     }
 
-    fn diagonal(&mut self, i0: usize, i1: usize, part: Box<Expr>) -> Result<Expr> {
-        let contract = self.generator.sample.mode == Notation::Teil && chance(self.generator.choices, 1, 3)?;
-        Ok(if contract { Expr::Contr(i0, i1, part) } else { Expr::Diag(i0, i1, part) })
+    fn diagonal(&mut self, pairs: Vec<Pair>, part: Box<Expr>) -> Result<Expr> {
+        let contract = match self.generator.sample.mode {
+            Notation::Model => true,
+            Notation::Teil => chance(self.generator.choices, 1, 3)?,
+            Notation::CoreTeil => false,
+        };
+        let (i0, i1) = pairs[0];
+        Ok(if contract { Expr::Contr(pairs, part) } else { Expr::Diag(i0, i1, part) })
+    }
+
+    /// A pair alone, or in the model language perhaps with one before or behind it that has nothing wrong.
+    fn among_others(&mut self, pair: Pair, mut shape: Vec<Size>) -> Result<(Vec<Pair>, Vec<Size>)> {
+        if self.generator.sample.mode != Notation::Model || !chance(self.generator.choices, 1, 2)? {
+            return Ok((vec![pair], shape));
+        }
+        // Two more dimensions behind the others; a position that there was not must not become one of theirs.
+        let (rank, size) = (shape.len(), self.generator.some_size()?);
+        shape.extend([size, size]);
+        let moved = |i: usize| if i > rank { i + 2 } else { i };
+        let pair = (moved(pair.0), moved(pair.1));
+        let right = (rank + 1, rank + 2);
+        Ok((if chance(self.generator.choices, 1, 2)? { vec![pair, right] } else { vec![right, pair] }, shape))
+    }
+
+    /// Pairs of which one has the same position twice, or in the model language of which two have the same position.
+    fn not_distinct(&mut self, inside: usize, mut shape: Vec<Size>) -> Result<(Vec<Pair>, Vec<Size>)> {
+        if self.generator.sample.mode != Notation::Model || !chance(self.generator.choices, 1, 2)? {
+            return self.among_others((inside, inside), shape);
+        }
+        let (rank, size) = (shape.len(), shape[inside - 1]);
+        shape.extend([size, size]);
+        let (first, second) = ((rank + 1, inside), (inside, rank + 2));
+        Ok((vec![first, second], shape))
     }
 
     fn either_order(&mut self, a: usize, b: usize) -> Result<(usize, usize)> {
@@ -330,6 +411,11 @@ impl Breaking<'_, '_> {
     fn stmt(&mut self) -> Result<&mut (usize, Expr)> {
         let at = self.generator.choices.choose_index(self.generator.sample.stmts.len())?;
         Ok(&mut self.generator.sample.stmts[at])
+    }
+
+    /// A tensor.
+    fn leaf(&mut self, shape: &[Size]) -> Result<Box<Expr>> {
+        self.generator.expr(shape, 0, 1).map(Box::new)
     }
 
     /// A small well-typed expression.
@@ -375,9 +461,9 @@ impl Breaking<'_, '_> {
     fn unnatural(&mut self) -> Result<String> {
         Ok(match self.below_one()? {
             Size { symbol: Some(symbol), plus, .. } => {
-                format!("{} - {}", self.generator.sample.symbols[symbol].name, -plus)
+                format!("({} - {})", self.generator.sample.symbols[symbol].name, -plus)
             }
-            Size { plus, .. } => (*self.generator.choices.choose(&[plus, -1])?).to_string(),
+            Size { plus, .. } => format!("({})", self.generator.choices.choose(&[plus, -1])?),
         })
     }
 

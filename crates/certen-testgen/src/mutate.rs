@@ -2,7 +2,7 @@
 
 use arbitrary::{Result, Unstructured};
 
-const WORDS: [&str; 28] = [
+const WORDS: [&str; 39] = [
     "add",
     "mul",
     "prod",
@@ -20,6 +20,17 @@ const WORDS: [&str; 28] = [
     "input",
     "output",
     "mode core",
+    "var",
+    "type",
+    "+",
+    "-",
+    "*",
+    "/",
+    "#",
+    ".",
+    "^",
+    ". [1 2]",
+    "^ [[1 2] [3 4]]",
     "(",
     ")",
     "[",

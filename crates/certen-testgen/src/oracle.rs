@@ -1,12 +1,15 @@
 //! What a [`Sample`]'s types and values are, said a second time: for concrete sizes, on whole tensors.
 //!
-//! [`rule`] is Fig. 8 on numbers. [`run`] evaluates statement by statement and builds every intermediate tensor, outer
+//! [`rule`] is TeIL's Fig. 8, and the model language's Fig. 9, on numbers. [`run`] evaluates statement by statement and builds every intermediate tensor, outer
 //! products too. Selecting, repeating and exchanging dimensions is reading with other strides, so that nothing here
 //! looks like Fig. 6, which is about indices.
 
-use certen_core::{Binary, Domain, ElemType, Fault, ReduceOp, Tensor};
+use std::collections::HashSet;
 
-use crate::sample::{Expr, Sample};
+use certen_core::{Binary, Domain, ElemType, Fault, ReduceOp, Tensor};
+use certen_dialects::algebra::Arith;
+
+use crate::sample::{Expr, Pair, Sample};
 
 /// The shape of an expression whose parts have these shapes; none if no rule of Fig. 8 fits.
 pub fn rule(sample: &Sample, expr: &Expr, parts: &[Vec<i64>]) -> Option<Vec<i64>> {
@@ -15,6 +18,10 @@ pub fn rule(sample: &Sample, expr: &Expr, parts: &[Vec<i64>]) -> Option<Vec<i64>
         let (i0, i1) = (exists(i0)?, exists(i1)?);
         (i0 != i1).then_some((i0.min(i1), i0.max(i1)))
     };
+    let disjoint = |pairs: &[Pair]| {
+        let all: HashSet<usize> = pairs.iter().flat_map(|(i0, i1)| [*i0, *i1]).collect();
+        (all.len() == 2 * pairs.len() && all.iter().all(|i| exists(*i).is_some())).then(|| pairs.to_vec())
+    };
     let mut shape = parts.first().cloned().unwrap_or_default();
     match expr {
         Expr::Var(tensor) => {
@@ -22,22 +29,25 @@ pub fn rule(sample: &Sample, expr: &Expr, parts: &[Vec<i64>]) -> Option<Vec<i64>
             shape = declared.iter().map(|size| sample.value(*size)).collect();
         }
         Expr::Paren(_) => {}
-        Expr::Add(..) => return (parts[0] == parts[1]).then_some(shape),
-        Expr::Mul(..) if parts[0].is_empty() => return Some(parts[1].clone()),
-        Expr::Mul(..) => return (parts[0] == parts[1]).then_some(shape),
+        Expr::Elem(Arith::Mul, ..) if parts[0].is_empty() => return Some(parts[1].clone()),
+        Expr::Elem(Arith::Div, ..) if parts[1].is_empty() => {}
+        Expr::Elem(..) => return (parts[0] == parts[1]).then_some(shape),
         Expr::Prod(..) => shape.extend(&parts[1]),
         Expr::Red(_, i, _) => drop(shape.remove(exists(*i)?)),
-        Expr::Transp(i0, i1, _) => {
-            let (i0, i1) = pair(*i0, *i1)?;
-            shape.swap(i0, i1);
+        Expr::Transp(pairs, _) => {
+            for (i0, i1) in disjoint(pairs)? {
+                shape.swap(i0 - 1, i1 - 1);
+            }
         }
         Expr::Diag(i0, i1, _) => {
             let (i0, i1) = pair(*i0, *i1)?;
             return (shape.remove(i1) == shape[i0]).then_some(shape);
         }
-        Expr::Contr(i0, i1, _) => {
-            let (i0, i1) = pair(*i0, *i1)?;
-            return (shape.remove(i1) == shape.remove(i0)).then_some(shape);
+        Expr::Contr(pairs, _) => {
+            let pairs = disjoint(pairs)?;
+            let gone: Vec<usize> = pairs.iter().flat_map(|(i0, i1)| [*i0, *i1]).collect();
+            let equal = pairs.iter().all(|(i0, i1)| shape[i0 - 1] == shape[i1 - 1]);
+            return equal.then(|| (1..).zip(shape).filter(|(at, _)| !gone.contains(at)).map(|(_, n)| n).collect());
         }
         Expr::Expa(i, n, _) => {
             let at = (1..=shape.len() + 1).contains(i).then_some(i - 1)?;
@@ -103,15 +113,32 @@ fn eval<D: Domain>(
     match expr {
         Expr::Var(at) => Ok(memory[*at].clone()),
         Expr::Paren(_) => Ok(parts[0].clone()),
-        Expr::Add(..) => each(Binary::Add),
-        Expr::Mul(..) if !parts[0].shape().is_empty() => each(Binary::Mul),
-        Expr::Mul(..) | Expr::Prod(..) => outer(),
+        Expr::Elem(Arith::Mul, ..) if parts[0].shape().is_empty() => outer(),
+        Expr::Elem(Arith::Div, ..) if parts[1].shape().is_empty() => {
+            let quotients = parts[0].data().iter().map(|a| apply(Binary::ControlledDiv, a, &parts[1].data()[0]));
+            Ok(tensor(parts[0].shape().to_vec(), quotients.collect::<Result<_, Fault>>()?))
+        }
+        Expr::Elem(op, ..) => each(match op {
+            Arith::Add => Binary::Add,
+            Arith::Sub => Binary::Sub,
+            Arith::Mul => Binary::Mul,
+            Arith::Div => Binary::ControlledDiv,
+        }),
+        Expr::Prod(..) => outer(),
         Expr::Red(op, i, _) => reduce(domain, *op, &parts[0], i - 1),
-        Expr::Transp(i0, i1, _) => Ok(View::of(&parts[0]).swap(i0 - 1, i1 - 1).read()),
+        Expr::Transp(pairs, _) => {
+            Ok(pairs.iter().fold(View::of(&parts[0]), |view, (i0, i1)| view.swap(i0 - 1, i1 - 1)).read())
+        }
         Expr::Diag(i0, i1, _) => Ok(View::of(&parts[0]).diagonal(i0.min(i1) - 1, i0.max(i1) - 1).read()),
-        Expr::Contr(i0, i1, _) => {
-            let first = i0.min(i1) - 1;
-            reduce(domain, ReduceOp::Sum, &View::of(&parts[0]).diagonal(first, i0.max(i1) - 1).read(), first)
+        // One pair after the other, the last one first: then the positions of the others need no correction.
+        Expr::Contr(pairs, _) => {
+            let mut pairs: Vec<Pair> = pairs.iter().map(|(i0, i1)| (*i0.min(i1), *i0.max(i1))).collect();
+            pairs.sort_by_key(|(_, later)| std::cmp::Reverse(*later));
+            let diagonals = pairs.iter().fold(View::of(&parts[0]), |view, (i0, i1)| view.diagonal(i0 - 1, i1 - 1));
+            pairs.sort_by_key(|(first, _)| std::cmp::Reverse(*first));
+            // Behind a diagonal's first dimension fewer are left than there were, before it as many.
+            let left = |first: usize| first - 1 - pairs.iter().filter(|(_, later)| *later < first).count();
+            pairs.iter().try_fold(diagonals.read(), |sum, (first, _)| reduce(domain, ReduceOp::Sum, &sum, left(*first)))
         }
         Expr::Expa(i, n, _) => Ok(View::of(&parts[0]).repeat(i - 1, sample.value(*n) as usize).read()),
         Expr::Proj(i, m, _) => Ok(View::of(&parts[0]).slice(i - 1, sample.value(*m) as usize - 1).read()),

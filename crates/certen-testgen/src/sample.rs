@@ -4,11 +4,14 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use certen_core::{ReduceOp, Tensor};
-use certen_dialects::algebra::Notation;
+use certen_dialects::algebra::{Arith, Notation};
 use certen_syntax::Name;
 
 /// A name that no generated tensor or size has.
 pub(crate) const UNKNOWN: &str = "unknown";
+
+/// What names of types begin with; no tensor or size has such a name.
+const TYPE: &str = "type_";
 
 /// A size, `factor * symbol + plus`. Equal as values if equal as text; see [`Sample::normal`] for what is equal by a
 /// `where` clause.
@@ -62,20 +65,25 @@ pub struct Declared {
     pub output: bool,
 }
 
-/// An expression. Positions count from 1; in Core-TeIL they are the ones that its text leaves out.
+/// Two positions of dimensions, from 1.
+pub type Pair = (usize, usize);
+
+/// An expression. Positions count from 1; in Core-TeIL they are the ones that its text leaves out. In the model language
+/// the right operand of an operator is a name or stands in parentheses: operators associate to the left.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "TeIL's own words")]
+#[expect(missing_docs, reason = "the languages' own words")]
 pub enum Expr {
     /// One of [`Sample::tensors`], or a name that is not allocated if there are fewer.
     Var(usize),
     Paren(Box<Expr>),
-    Add(Box<Expr>, Box<Expr>),
-    Mul(Box<Expr>, Box<Expr>),
+    Elem(Arith, Box<Expr>, Box<Expr>),
     Prod(Box<Expr>, Box<Expr>),
     Red(ReduceOp, usize, Box<Expr>),
-    Transp(usize, usize, Box<Expr>),
+    /// TeIL has one pair.
+    Transp(Vec<Pair>, Box<Expr>),
     Diag(usize, usize, Box<Expr>),
-    Contr(usize, usize, Box<Expr>),
+    /// TeIL has one pair.
+    Contr(Vec<Pair>, Box<Expr>),
     Expa(usize, Size, Box<Expr>),
     Proj(usize, Size, Box<Expr>),
 }
@@ -85,12 +93,12 @@ impl Expr {
     pub fn parts(&self) -> Vec<&Expr> {
         match self {
             Expr::Var(_) => Vec::new(),
-            Expr::Add(a, b) | Expr::Mul(a, b) | Expr::Prod(a, b) => vec![a, b],
+            Expr::Elem(_, a, b) | Expr::Prod(a, b) => vec![a, b],
             Expr::Paren(e)
             | Expr::Red(_, _, e)
-            | Expr::Transp(_, _, e)
+            | Expr::Transp(_, e)
             | Expr::Diag(_, _, e)
-            | Expr::Contr(_, _, e)
+            | Expr::Contr(_, e)
             | Expr::Expa(_, _, e)
             | Expr::Proj(_, _, e) => vec![e],
         }
@@ -100,12 +108,12 @@ impl Expr {
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match self {
             Expr::Var(_) => Vec::new(),
-            Expr::Add(a, b) | Expr::Mul(a, b) | Expr::Prod(a, b) => vec![a, b],
+            Expr::Elem(_, a, b) | Expr::Prod(a, b) => vec![a, b],
             Expr::Paren(e)
             | Expr::Red(_, _, e)
-            | Expr::Transp(_, _, e)
+            | Expr::Transp(_, e)
             | Expr::Diag(_, _, e)
-            | Expr::Contr(_, _, e)
+            | Expr::Contr(_, e)
             | Expr::Expa(_, _, e)
             | Expr::Proj(_, _, e) => vec![e],
         }
@@ -117,6 +125,12 @@ impl Expr {
             Expr::Var(tensor) => HashSet::from([*tensor]),
             other => other.parts().into_iter().flat_map(Expr::reads).collect(),
         }
+    }
+
+    /// The expressions that it divides by.
+    pub fn divisors(&self) -> Vec<&Expr> {
+        let own = if let Expr::Elem(Arith::Div, _, divisor) = self { Some(&**divisor) } else { None };
+        own.into_iter().chain(self.parts().into_iter().flat_map(Expr::divisors)).collect()
     }
 }
 
@@ -203,9 +217,17 @@ impl Sample {
         (0..self.tensors.len()).filter(chosen).collect()
     }
 
-    /// A tensor's elements before the first statement, from -2 to 2.
+    /// A tensor's elements before the first statement: from -2 to 2, or from 1 to 5 if something is divided by them, so
+    /// that most quotients are defined.
     pub fn elements(&self, tensor: usize) -> Tensor<i64> {
-        self.bits(tensor).map(|bits| (bits % 5) as i64 - 2)
+        let mut divisors = self.stmts.iter().flat_map(|(_, value)| value.divisors());
+        let low = if divisors.any(|divisor| divisor.reads().contains(&tensor)) { 1 } else { -2 };
+        self.bits(tensor).map(|bits| (bits % 5) as i64 + low)
+    }
+
+    /// Whether it divides: then not all its values are integers, and some may be undefined.
+    pub fn divides(&self) -> bool {
+        self.stmts.iter().any(|(_, value)| !value.divisors().is_empty())
     }
 
     /// As many pseudo-random bit patterns as a tensor has elements.
@@ -216,10 +238,12 @@ impl Sample {
         Tensor::new(shape, data).unwrap_or_else(|| Tensor::scalar(0))
     }
 
-    /// A bound on the magnitude of everything that a run with [`Sample::elements`] computes, in any order.
+    /// A bound on the magnitude of everything that a run with [`Sample::elements`] computes, in any order. A quotient
+    /// counts as a product: so what divides does not get out of hand, but there the bound does not hold.
     pub fn magnitude(&self) -> f64 {
-        let mut bounds = vec![2.0; self.tensors.len()];
-        let mut most = 2.0f64;
+        let first = if self.divides() { 5.0 } else { 2.0 };
+        let mut bounds = vec![first; self.tensors.len()];
+        let mut most: f64 = first;
         for (target, value) in &self.stmts {
             let (_, bound) = self.bound(value, &bounds);
             most = most.max(bound);
@@ -236,11 +260,11 @@ impl Sample {
         let of = |at: usize| parts[at].1;
         let bound = match expr {
             Expr::Var(tensor) => bounds[*tensor],
-            Expr::Add(..) => of(0) + of(1),
-            Expr::Mul(..) | Expr::Prod(..) => of(0) * of(1),
+            Expr::Elem(Arith::Add | Arith::Sub, ..) => of(0) + of(1),
+            Expr::Elem(..) | Expr::Prod(..) => of(0) * of(1),
             Expr::Red(ReduceOp::Sum, i, _) => of(0) * parts[0].0[i - 1] as f64,
             Expr::Red(ReduceOp::Prod, i, _) => of(0).powf(parts[0].0[i - 1] as f64),
-            Expr::Contr(i0, _, _) => of(0) * parts[0].0[i0 - 1] as f64,
+            Expr::Contr(pairs, _) => pairs.iter().fold(of(0), |bound, (i0, _)| bound * parts[0].0[i0 - 1] as f64),
             _ => of(0),
         };
         (shape, bound)
@@ -253,7 +277,7 @@ impl Sample {
 
     /// The program's text.
     pub fn text(&self) -> String {
-        let mut text = Text { sample: self, out: String::new(), spelled: self.seed as usize };
+        let mut text = Text { sample: self, out: String::new(), spelled: self.seed as usize, types: Vec::new() };
         text.program();
         text.out
     }
@@ -272,9 +296,11 @@ struct Text<'a> {
     out: String,
     /// How many sizes were written: equal ones are spelled differently.
     spelled: usize,
+    /// The shapes that have names, in order.
+    types: Vec<&'a [Size]>,
 }
 
-impl Text<'_> {
+impl<'a> Text<'a> {
     fn program(&mut self) {
         let sample = self.sample;
         if sample.mode == Notation::CoreTeil {
@@ -290,16 +316,87 @@ impl Text<'_> {
         }
         for (target, value) in &sample.stmts {
             let _ = write!(self.out, "{} =", sample.name(*target));
-            self.expr(value);
+            match sample.mode {
+                Notation::Model => self.infix(value),
+                _ => self.expr(value),
+            }
             self.out.push('\n');
         }
     }
 
-    fn alloc(&mut self, tensor: &Declared) {
-        let shape: Vec<String> = tensor.shape.iter().map(|size| self.size(*size)).collect();
+    fn alloc(&mut self, tensor: &'a Declared) {
+        let model = self.sample.mode == Notation::Model;
+        let shape = if model { self.type_of(&tensor.shape) } else { self.sizes(&tensor.shape) };
+        let word = if model { "var" } else { "alloc" };
         let markers = [("input ", tensor.input), ("output ", tensor.output)];
         let markers: String = markers.iter().filter(|(_, set)| *set).map(|(word, _)| *word).collect();
-        let _ = writeln!(self.out, "alloc {markers}{} : [{}]", tensor.name, shape.join(", "));
+        let _ = writeln!(self.out, "{word} {markers}{} : {shape}", tensor.name);
+    }
+
+    fn sizes(&mut self, shape: &[Size]) -> String {
+        let shape: Vec<String> = shape.iter().map(|size| self.size(*size)).collect();
+        format!("[{}]", shape.join(", "))
+    }
+
+    /// A shape in the model language: as it is, or by a name; one that has a name already goes by either.
+    fn type_of(&mut self, shape: &'a [Size]) -> String {
+        self.spelled += 1;
+        let known = self.types.iter().position(|named| *named == shape);
+        let name = match known {
+            Some(at) if !self.spelled.is_multiple_of(3) => at,
+            None if self.spelled.is_multiple_of(3) => {
+                let sizes = self.arguments(shape);
+                self.types.push(shape);
+                let _ = writeln!(self.out, "type {TYPE}{} : {sizes}", self.types.len());
+                self.types.len() - 1
+            }
+            _ => return self.arguments(shape),
+        };
+        format!("{TYPE}{}", name + 1)
+    }
+
+    fn arguments(&mut self, shape: &[Size]) -> String {
+        let shape: Vec<String> = shape.iter().map(|size| self.argument(*size)).collect();
+        format!("[{}]", shape.join(if self.spelled.is_multiple_of(2) { " " } else { ", " }))
+    }
+
+    fn infix(&mut self, expr: &Expr) {
+        let sign = match expr {
+            Expr::Elem(op, ..) => arith_sign(*op),
+            Expr::Contr(..) => ".",
+            Expr::Transp(..) => "^",
+            _ => "#",
+        };
+        match (expr, expr.parts().as_slice()) {
+            (Expr::Paren(e), _) => {
+                self.out += " (";
+                self.infix(e);
+                self.out += " )";
+            }
+            (Expr::Transp(pairs, e) | Expr::Contr(pairs, e), _) => {
+                self.infix(e);
+                self.spelled += 1;
+                let comma = if self.spelled.is_multiple_of(2) { "," } else { "" };
+                let each: Vec<String> = pairs.iter().map(|(i0, i1)| format!("[{i0}{comma} {i1}]")).collect();
+                let list = each.join(if self.spelled.is_multiple_of(3) { ", " } else { " " });
+                // One pair needs no second brackets, but may have them.
+                let bare = pairs.len() == 1 && !self.spelled.is_multiple_of(4);
+                let _ = if bare { write!(self.out, " {sign} {list}") } else { write!(self.out, " {sign} [{list}]") };
+            }
+            (_, [left, right]) => {
+                self.infix(left);
+                let _ = write!(self.out, " {sign}");
+                // Only a mistake stands here without parentheses of its own.
+                let closed = matches!(right, Expr::Var(_) | Expr::Paren(_));
+                self.out += if closed { "" } else { " (" };
+                self.infix(right);
+                self.out += if closed { "" } else { " )" };
+            }
+            (Expr::Var(tensor), _) => {
+                let _ = write!(self.out, " {}", self.sample.name(*tensor));
+            }
+            _ => {}
+        }
     }
 
     fn size(&mut self, size: Size) -> String {
@@ -334,14 +431,13 @@ impl Text<'_> {
         let head = match expr {
             Expr::Var(tensor) => self.sample.name(*tensor).to_owned(),
             Expr::Paren(_) => "(".into(),
-            Expr::Add(..) => "add".into(),
-            Expr::Mul(..) => "mul".into(),
+            Expr::Elem(op, ..) => arith_word(*op).into(),
             Expr::Prod(..) => "prod".into(),
             Expr::Red(op, i, _) => format!("{}{}", red_word(*op), positions(&[*i])),
-            Expr::Transp(i, _, _) if self.sample.mode == Notation::CoreTeil => format!("transp {i}"),
-            Expr::Transp(i0, i1, _) => format!("transp {i0} {i1}"),
+            Expr::Transp(pairs, _) if self.sample.mode == Notation::CoreTeil => format!("transp {}", pairs[0].0),
+            Expr::Transp(pairs, _) => format!("transp {} {}", pairs[0].0, pairs[0].1),
             Expr::Diag(i0, i1, _) => format!("diag{}", positions(&[*i0, *i1])),
-            Expr::Contr(i0, i1, _) => format!("contr {i0} {i1}"),
+            Expr::Contr(pairs, _) => format!("contr {} {}", pairs[0].0, pairs[0].1),
             Expr::Expa(i, n, _) => format!("expa{} {}", positions(&[*i]), self.argument(*n)),
             Expr::Proj(i, m, _) => format!("proj{} {}", positions(&[*i]), self.argument(*m)),
         };
@@ -360,5 +456,25 @@ pub(crate) fn red_word(op: ReduceOp) -> &'static str {
         ReduceOp::Min => "redmin",
         ReduceOp::Max => "redmax",
         _ => "red+",
+    }
+}
+
+/// How TeIL writes an operation entry by entry; it has no words for the model language's own.
+fn arith_word(op: Arith) -> &'static str {
+    match op {
+        Arith::Add => "add",
+        Arith::Sub => "sub",
+        Arith::Mul => "mul",
+        Arith::Div => "div",
+    }
+}
+
+/// How the model language writes it.
+fn arith_sign(op: Arith) -> &'static str {
+    match op {
+        Arith::Add => "+",
+        Arith::Sub => "-",
+        Arith::Mul => "*",
+        Arith::Div => "/",
     }
 }

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use certen_codegen::emit_c;
 use certen_core::domain::{Exact, Rational};
 use certen_core::{Tensor, parse_program};
-use certen_dialects::algebra::Notation;
+use certen_dialects::algebra::{InPlace, Notation};
 use certen_loops::{lower, parse_loops, verify};
 use certen_syntax::Sources;
-use common::{core, diagnose, evaluate, typed};
+use common::{core, diagnose, evaluate, typed, typed_with_sources};
 
 const MANY: usize = 100_000;
 
@@ -77,10 +77,26 @@ fn many_inputs(count: usize) -> String {
     text
 }
 
+/// The same values in every statement, and one that reads what it assigns.
+fn repeating(count: usize) -> String {
+    let stmts = [
+        "C = add (contr 2 3 (prod A B)) C\n",
+        "D = add (red+ 1 (contr 3 2 (prod A B))) (redmax 1 (add A (transp 1 2 B)))\n",
+        "E = redmax 1 (add (transp 2 1 B) A)\n",
+        "C = transp 1 2 (add C (contr 2 3 (prod A B)))\n",
+    ];
+    let allocs = "alloc A : [m, n]\nalloc B : [n, m]\nalloc C : [m, m]\nalloc D : [n]\nalloc E : [n]\nwhere m == n\n";
+    allocs.to_owned() + &(0..count).map(|at| stmts[at % stmts.len()]).collect::<String>()
+}
+
 type Text = fn(usize) -> String;
 
-const TEXTS: [(&str, Text); 3] =
-    [("reassignments", reassigning), ("allocations", allocating), ("inputs and outputs", many_inputs)];
+const TEXTS: [(&str, Text); 4] = [
+    ("reassignments", reassigning),
+    ("allocations", allocating),
+    ("inputs and outputs", many_inputs),
+    ("repetitions", repeating),
+];
 
 /// 100,000 statements are checked in less than 2 s, if the checker is compiled with optimisation.
 #[test]
@@ -100,6 +116,20 @@ fn elaboration_and_lowering_grow_linearly() {
             drop(emit_c(&loops).expect("C"));
         });
     }
+}
+
+#[test]
+fn analyses_grow_linearly() {
+    for (what, text) in TEXTS {
+        grows_linearly(what, MANY, |count| {
+            let (typed, sources) = typed_with_sources(Notation::Teil, &text(count));
+            assert_eq!(typed.analysis(&sources, count).len(), count);
+        });
+    }
+    let deep = |part: &str| format!("alloc A : [m, m]\nA = {}A{}\n", part.repeat(MANY), ")".repeat(MANY));
+    assert_eq!(typed(&deep("add A (")).in_place(0), InPlace::SameElement);
+    assert_eq!(typed(&deep("transp 1 2 (")).in_place(0), InPlace::SameElement);
+    assert!(!typed(&deep("add (transp 1 2 A) (")).in_place(0).is_allowed());
 }
 
 #[test]

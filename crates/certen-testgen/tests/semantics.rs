@@ -1,15 +1,18 @@
 //! Type safety (TeIL, Lemma 4.3, Lemma 4.5, Thm. 4.6) over values or undefined, and the meanings of programs: an eager
-//! oracle, TeIL's own semantics and Core's evaluator agree.
+//! oracle, the papers' own semantics and Core's evaluator agree. Programs are in all languages; what the model
+//! language's paper says of its own is in `model.rs`.
 
 mod common;
 
+use std::cell::Cell;
+
 use certen_core::domain::{Element, Exact, Field, Partial, Rational};
-use certen_core::{Domain, ElemType, EvalError, Evaluator, Tensor};
+use certen_core::{Domain, ElemType, EvalError, Evaluator, Fault, Tensor};
 use certen_dialects::algebra::semantics::{Memory, Semantics};
 use certen_dialects::algebra::{self, Typed};
 use certen_syntax::Name;
 use certen_testgen::{Sample, cases, oracle};
-use common::{FUEL, core, evaluate, for_samples, memory, named, typed};
+use common::{FUEL, checked, core, evaluate, for_samples, memory, named, typed};
 
 fn run<D: Domain>(
     typed: &Typed,
@@ -25,7 +28,7 @@ fn run<D: Domain>(
 fn lemma_4_3_well_typed_expressions_have_values() {
     let domain = Partial(Rational);
     for_samples(cases(), 11, |sample| {
-        let typed = typed(&sample.text());
+        let typed = checked(sample);
         let undefined = named(sample, &memory(sample, Exact::from));
         let mut semantics = Semantics::new(&typed, &domain, ElemType::F64, sample.sizes(), FUEL);
         for (stmt, (target, _)) in typed.program.stmts.iter().zip(&sample.stmts) {
@@ -41,11 +44,11 @@ fn lemma_4_3_well_typed_expressions_have_values() {
     });
 }
 
-/// A statement leaves memory with the same names and shapes; so does a program. Outputs are defined.
+/// A statement leaves memory with the same names and shapes; so does a program. Outputs are defined, but for quotients.
 #[test]
 fn lemma_4_5_and_theorem_4_6_programs_keep_the_domain_of_memory() {
     for_samples(cases(), 12, |sample| {
-        let typed = typed(&sample.text());
+        let typed = checked(sample);
         let before = named(sample, &memory(sample, Exact::from));
         let shapes = |memory: &Memory<_>| {
             let mut all: Vec<(Name, Vec<usize>)> = memory
@@ -58,7 +61,7 @@ fn lemma_4_5_and_theorem_4_6_programs_keep_the_domain_of_memory() {
         let domain_before = shapes(&before);
         let after = run(&typed, &Partial(Rational), sample, before).expect("type safety");
         assert_eq!(shapes(&after), domain_before);
-        for output in typed.outputs() {
+        for output in typed.outputs().iter().filter(|_| !sample.divides()) {
             assert!(after[output].data().iter().all(Option::is_some), "{output} is undefined");
         }
     });
@@ -87,21 +90,29 @@ fn the_eager_oracle_agrees_with_fig_6_and_9() {
     for_samples(cases(), 13, |sample| {
         let before = memory(sample, Exact::from);
         let expected = oracle::run(sample, &domain, before.clone()).expect("values");
-        let after = run(&typed(&sample.text()), &domain, sample, named(sample, &before)).expect("values");
+        let after = run(&checked(sample), &domain, sample, named(sample, &before)).expect("values");
         for (at, tensor) in expected.iter().enumerate() {
             assert_eq!(&after[&Name::new(sample.name(at))], tensor, "{}", sample.name(at));
         }
     });
 }
 
-/// Elaboration keeps the meaning: all outputs, whole and element by element.
+/// Elaboration keeps the meaning: all outputs, whole and element by element. A run that divides by zero in a domain
+/// without undefined values says nothing; there are few.
 fn core_agrees<D: Domain>(seed: u8, domain: &D, element: impl Fn(&Sample, usize) -> Tensor<D::Value>) {
+    let discarded = Cell::new(0);
     for_samples(cases(), seed, |sample| {
-        let typed = typed(&sample.text());
+        let typed = checked(sample);
         let program = core(&typed);
         let given = |at: usize| (Name::new(sample.name(at)), element(sample, at));
         let before = (0..sample.tensors.len()).map(given).collect();
-        let expected = run(&typed, domain, sample, before).expect("values");
+        let expected = match run(&typed, domain, sample, before) {
+            Err(EvalError::Fault(Fault::Undefined)) if sample.divides() => {
+                discarded.set(discarded.get() + 1);
+                return;
+            }
+            expected => expected.expect("values"),
+        };
         let inputs = || sample.inputs().into_iter().map(given).collect::<Vec<_>>();
         let outputs = evaluate(&program, domain, &sample.sizes(), inputs());
         assert_eq!(outputs.iter().map(|(name, _)| *name).collect::<Vec<_>>(), typed.outputs());
@@ -115,16 +126,25 @@ fn core_agrees<D: Domain>(seed: u8, domain: &D, element: impl Fn(&Sample, usize)
             }
         }
     });
+    assert!(discarded.get() <= cases() / 10, "{} of {} runs say nothing", discarded.get(), cases());
 }
 
 #[test]
-fn core_agrees_with_fig_6_and_9_in_rationals() {
+fn core_agrees_with_the_figures_in_rationals() {
     core_agrees(14, &Rational, |sample, at| sample.elements(at).map(|value| Exact::from(*value)));
 }
 
 #[test]
-fn core_agrees_with_fig_6_and_9_in_the_field() {
+fn core_agrees_with_the_figures_in_the_field() {
     core_agrees(15, &Field { seed: 1 }, |sample, at| sample.bits(at).map(|bits| Element::reduce(*bits)));
+}
+
+/// One element in eight is undefined; so is what is divided by zero.
+#[test]
+fn core_agrees_with_the_figures_with_undefined_values() {
+    core_agrees(16, &Partial(Rational), |sample, at| {
+        sample.bits(at).map(|bits| (bits % 8 != 0).then(|| Exact::from((bits >> 8) as i64 % 3)))
+    });
 }
 
 /// A direct look at one element never needs the others.

@@ -1,4 +1,4 @@
-//! Lemma 4.1 (TeIL): typing is computable and unique; and the generator keeps its promises.
+//! Lemma 4.1 (TeIL; the model language's rules are syntax-directed too, as its Lemma 3 needs): typing is computable and unique; and the generator keeps its promises.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use certen_dialects::algebra::{Arith, Expr, Notation, Typed};
 use certen_syntax::Name;
 use certen_testgen::{EXACT, Sample, cases, oracle};
-use common::{for_samples, typed};
+use common::{checked, for_samples};
 
 /// The shapes of all expressions at the sample's sizes.
 fn shapes(typed: &Typed, sample: &Sample) -> Vec<Vec<i64>> {
@@ -22,7 +22,7 @@ fn shapes(typed: &Typed, sample: &Sample) -> Vec<Vec<i64>> {
 #[test]
 fn lemma_4_1_types_are_those_of_fig_8() {
     for_samples(cases(), 1, |sample| {
-        let typed = typed(&sample.text());
+        let typed = checked(sample);
         let expected = sample.stmts.iter().flat_map(|(_, value)| oracle::shapes(sample, value).expect("a type"));
         assert_eq!(shapes(&typed, sample), expected.collect::<Vec<_>>());
         for (stmt, (target, _)) in typed.program.stmts.iter().zip(&sample.stmts) {
@@ -35,8 +35,7 @@ fn lemma_4_1_types_are_those_of_fig_8() {
 #[test]
 fn lemma_4_1_types_are_unique() {
     for_samples(cases(), 2, |sample| {
-        let text = sample.text();
-        let (first, second) = (typed(&text), typed(&text));
+        let (first, second) = (checked(sample), checked(sample));
         assert_eq!(first.program, second.program);
         let types = |typed: &Typed| {
             let ids = (0..typed.program.stmts.len()).flat_map(|at| typed.program.exprs_of(at));
@@ -50,7 +49,7 @@ fn lemma_4_1_types_are_unique() {
 #[test]
 fn inputs_and_outputs_are_those_of_the_markers_or_the_data_flow() {
     for_samples(cases(), 3, |sample| {
-        let typed = typed(&sample.text());
+        let typed = checked(sample);
         let names = |list: Vec<usize>| list.into_iter().map(|at| Name::new(sample.name(at))).collect::<Vec<_>>();
         assert_eq!(typed.inputs(), names(sample.inputs()));
         assert_eq!(typed.outputs(), names(sample.outputs()));
@@ -64,23 +63,28 @@ fn inputs_and_outputs_are_those_of_the_markers_or_the_data_flow() {
 fn the_generator_covers_the_language() {
     let counts = std::cell::RefCell::new(std::collections::HashMap::<&str, u32>::new());
     for_samples(500, 4, |sample| {
-        let typed = typed(&sample.text());
+        let typed = checked(sample);
         assert!(sample.magnitude() <= EXACT);
-        assert!(sample.tensors.len() <= 7);
+        assert!(sample.tensors.len() <= if sample.mode == Notation::Model { 18 } else { 7 });
         let mut seen = HashSet::new();
         for expr in typed.program.exprs() {
             seen.insert(match expr {
                 Expr::Var(_) => "name",
                 Expr::Paren(_) => "parentheses",
                 Expr::Elem(Arith::Mul, a, _) if typed.shape(*a).is_empty() => "mul by a scalar",
+                Expr::Elem(Arith::Div, _, b) if typed.shape(*b).is_empty() => "div by a scalar",
+                Expr::Elem(Arith::Add, ..) => "add",
+                Expr::Elem(Arith::Sub, ..) => "sub",
                 Expr::Elem(Arith::Mul, ..) => "mul",
-                Expr::Elem(..) => "add",
+                Expr::Elem(Arith::Div, ..) => "div",
                 Expr::Prod(..) => "prod",
                 Expr::Red(op, ..) => op.name(),
+                Expr::Transp(pairs, _) if pairs.len() > 1 => "transp of several pairs",
                 Expr::Transp(pairs, _) if pairs[0].0 > pairs[0].1 => "transp backwards",
                 Expr::Transp(..) => "transp",
                 Expr::Diag(i0, i1, _) if i0 > i1 => "diag backwards",
                 Expr::Diag(..) => "diag",
+                Expr::Contr(pairs, _) if pairs.len() > 1 => "contr of several pairs",
                 Expr::Contr(pairs, _) if pairs[0].0 > pairs[0].1 => "contr backwards",
                 Expr::Contr(..) => "contr",
                 Expr::Expa(_, n, _) if n.as_constant().is_none() => "expa by a symbol",
@@ -96,6 +100,18 @@ fn the_generator_covers_the_language() {
         let facts = [
             ("core", typed.program.notation == Notation::CoreTeil),
             ("full", typed.program.notation == Notation::Teil),
+            ("model", typed.program.notation == Notation::Model),
+            ("a name of a type", sample.text().contains("\ntype ")),
+            ("twelve statements", sample.stmts.len() == 12),
+            (
+                "six dimensions",
+                typed
+                    .program
+                    .stmts
+                    .iter()
+                    .zip(0..)
+                    .any(|(_, at)| typed.program.exprs_of(at).any(|id| typed.shape(id).len() == 6)),
+            ),
             ("markers", marked),
             ("no markers", !marked),
             ("where", !sample.wheres.is_empty()),
@@ -113,6 +129,6 @@ fn the_generator_covers_the_language() {
         seen.into_iter().for_each(|what| *counts.borrow_mut().entry(what).or_default() += 1);
     });
     let counts = counts.into_inner();
-    assert_eq!(counts.len(), 34, "{counts:?}");
+    assert_eq!(counts.len(), 43, "{counts:?}");
     assert!(counts.values().all(|count| *count >= 5), "{counts:?}");
 }

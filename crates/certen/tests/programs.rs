@@ -9,7 +9,7 @@
 //!   element type;
 //! - `out NAME: 1 2 3 …`: the result, as computed by the reference evaluator in the machine's numbers and as exact
 //!   rationals, by native code, and, in the prime field, by the evaluator and the loop interpreter, which must all agree;
-//! - `diagnostics`, `typed`, `core`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`: the text that people
+//! - `diagnostics`, `typed`, `analysis`, `core`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`: the text that people
 //!   see.
 //!
 //! `cargo xtask bless` rewrites the expectations that a header has; write `//@ KEY:` with nothing behind it to have it
@@ -170,6 +170,7 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
             let typed = typed()?;
             (0..typed.program.stmts.len()).map(|at| typed.derivation(at, 100)).collect::<Vec<_>>().join("\n")
         }
+        "analysis" => typed()?.analysis_text(module.sources(), 100),
         "core" => module.core().to_string(),
         "loops" => module.loops().map_err(|f| f.to_string())?.to_string(),
         "c" => module.c().map_err(|f| f.to_string())?.source,

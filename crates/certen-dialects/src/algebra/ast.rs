@@ -50,7 +50,7 @@ impl Arith {
 pub type Pair = (i64, i64);
 
 /// An expression. Positions of dimensions count from 1 and are as the user wrote them: typing checks them.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Expr {
     /// A tensor.
     Var(Name),

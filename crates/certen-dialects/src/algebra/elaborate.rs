@@ -2,8 +2,9 @@
 //!
 //! `x = e` becomes a generation over the indices of x whose body is `[[e]]` at those indices: index-free operations
 //! disappear, and no outer product is ever formed. An assignment that overwrites x binds a new name, so that a
-//! statement reads the old memory and makes a new one. Statements that reach no output are left out. Needs: a typed
-//! program. Guarantees: the same values as [`semantics`](super::semantics) (tested in `certen-testgen`).
+//! statement reads the old memory and makes a new one. Statements that reach no output are left out, and what
+//! [`sharing`](super::sharing) has found is computed once. Needs: a typed program. Guarantees: the same values as
+//! [`semantics`](super::semantics) (tested in `certen-testgen`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,9 +14,9 @@ use certen_core::{
 use certen_index::{Cond, Ix};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use super::ast::{Arith, Expr, ExprId};
+use super::ast::{Arith, Expr};
 use super::fig6::{Equation, equation};
-use super::flow::Origin;
+use super::sharing::{Holder, Sharing};
 use super::typed::Typed;
 
 /// Elaborates a program over elements of a type; `name` is what the result is called.
@@ -41,6 +42,7 @@ struct Elaborator<'a> {
     typed: &'a Typed,
     elem: ElemType,
     terms: Terms,
+    sharing: Sharing,
     /// Names that are in use.
     taken: HashSet<Name>,
     /// How many versions of a name there are; an input is one.
@@ -59,11 +61,15 @@ enum Task {
 
 impl<'a> Elaborator<'a> {
     fn new(typed: &'a Typed, elem: ElemType) -> Self {
-        let taken = typed.sizes.iter().copied().chain(typed.program.decls.iter().map(|decl| decl.name)).collect();
+        let sharing = Sharing::of(typed);
+        let declared = typed.program.decls.iter().map(|decl| decl.name);
+        let shared = sharing.shared.iter().map(|shared| shared.name);
+        let taken = typed.sizes.iter().copied().chain(declared).chain(shared).collect();
         Elaborator {
             typed,
             elem,
             terms: Terms::new(typed.facts.clone()),
+            sharing,
             taken,
             versions: typed.inputs().iter().map(|&name| (name, 1)).collect(),
             bound: HashMap::new(),
@@ -77,13 +83,23 @@ impl<'a> Elaborator<'a> {
         let inputs: Vec<Parameter> =
             typed.inputs().iter().map(|&name| Parameter { name, ty: self.declared(name) }).collect();
         let mut bindings = Vec::new();
+        let mut next = 0;
         for at in (0..typed.program.stmts.len()).filter(|&at| typed.flow.live[at]) {
-            let term = self.stmt(at)?;
-            let name = self.version(typed.program.stmts[at].target);
-            self.bound.insert(at, name);
-            bindings.push(Binding { name, term });
+            while let Some(shared) = self.sharing.shared.get(next).filter(|shared| shared.stmt == at) {
+                let name = shared.name;
+                let term = self.shared(next)?;
+                bindings.push(Binding { name, term });
+                next += 1;
+            }
+            if self.sharing.stmts[at] == Some(Holder::Stmt(at)) {
+                let term = self.stmt(at)?;
+                let name = self.version(typed.program.stmts[at].target);
+                self.bound.insert(at, name);
+                bindings.push(Binding { name, term });
+            }
         }
-        let shown = |name: &Name| (*name, typed.flow.last.get(name).map_or(*name, |at| self.bound[at]));
+        let holder = |name: &Name| typed.flow.last.get(name).and_then(|&at| self.sharing.stmts[at]);
+        let shown = |name: &Name| (*name, holder(name).map_or(*name, |holder| self.holder(holder)));
         Ok(Program {
             name,
             sizes: typed.sizes.clone(),
@@ -98,6 +114,15 @@ impl<'a> Elaborator<'a> {
     fn declared(&self, name: Name) -> TensorType {
         let shape: Vec<Ix> = self.typed.declared(name).into_iter().flatten().map(|(size, _)| size.clone()).collect();
         TensorType::new(self.elem, shape)
+    }
+
+    /// What a value's holder is called.
+    fn holder(&self, holder: Holder) -> Name {
+        match holder {
+            Holder::Input(name) => name,
+            Holder::Stmt(at) => self.bound.get(&at).copied().unwrap_or(self.typed.program.stmts[at].target),
+            Holder::Shared(at) => self.sharing.shared[at].name,
+        }
     }
 
     /// A name for the next value of a tensor: its own if nothing has it yet.
@@ -120,9 +145,20 @@ impl<'a> Elaborator<'a> {
     fn stmt(&mut self, at: usize) -> Result<TermId, TypeError> {
         let stmt = &self.typed.program.stmts[at];
         let shape = self.declared(stmt.target).shape;
+        self.generation(&shape, |index| Equation::Same((stmt.value, index)))
+    }
+
+    /// A value with a binding of its own.
+    fn shared(&mut self, at: usize) -> Result<TermId, TypeError> {
+        let (typed, id) = (self.typed, self.sharing.shared[at].expr);
+        let shape: Vec<Ix> = typed.shape(id).iter().map(|dim| (*dim.size).clone()).collect();
+        self.generation(&shape, |index| equation(typed, id, index, from_zero))
+    }
+
+    fn generation(&mut self, shape: &[Ix], element: impl FnOnce(Vec<Ix>) -> Equation<Ix>) -> Result<TermId, TypeError> {
         let names: Vec<Name> = (0..shape.len()).map(|n| self.index_name("i", n)).collect();
-        let mut term = self.expr(stmt.value, names.iter().map(|name| Ix::var(*name)).collect())?;
-        for (name, size) in names.iter().zip(shape.iter()).rev() {
+        let mut term = self.expr(element(names.iter().map(|name| Ix::var(*name)).collect()))?;
+        for (name, size) in names.iter().zip(shape).rev() {
             term = self.terms.add(Term::Gen(*name, Range::to(size.clone()), term))?;
         }
         Ok(term)
@@ -139,23 +175,22 @@ impl<'a> Elaborator<'a> {
         names[n]
     }
 
-    fn expr(&mut self, id: ExprId, index: Vec<Ix>) -> Result<TermId, TypeError> {
-        let mut tasks = vec![Task::Eval(Equation::Same((id, index)), 0)];
+    fn expr(&mut self, element: Equation<Ix>) -> Result<TermId, TypeError> {
+        let mut tasks = vec![Task::Eval(element, 0)];
         let mut values: Vec<TermId> = Vec::new();
         let missing = || TypeError("an operand is missing".into());
         while let Some(task) = tasks.pop() {
             match task {
-                Task::Eval(Equation::Same((id, index)), depth) => {
-                    // Slices count from 1.
-                    let literal = |m: &Ix| m.sub(&Ix::from(1)).unwrap_or_else(|_| m.clone());
-                    tasks.push(Task::Eval(equation(self.typed, id, index, literal), depth));
-                }
-                Task::Eval(Equation::Read(id, name, index), _) => {
-                    let source = match self.typed.flow.reads[id.index()] {
-                        Some(Origin::Stmt(at)) => self.bound[&at],
-                        _ => name,
-                    };
-                    values.push(self.terms.element(source, self.declared(name), index)?);
+                Task::Eval(Equation::Same((id, index)), depth) => match self.sharing.held[id.index()] {
+                    Some(holder) => {
+                        let shape: Vec<Ix> = self.sharing.shape(self.typed, holder).cloned().collect();
+                        let ty = TensorType::new(self.elem, shape);
+                        values.push(self.terms.element(self.holder(holder), ty, index)?);
+                    }
+                    None => tasks.push(Task::Eval(equation(self.typed, id, index, from_zero), depth)),
+                },
+                Task::Eval(Equation::Read(_, name, index), _) => {
+                    values.push(self.terms.element(name, self.declared(name), index)?);
                 }
                 Task::Eval(Equation::Combine(op, left, right), depth) => {
                     tasks.push(Task::Combine(op));
@@ -179,4 +214,9 @@ impl<'a> Elaborator<'a> {
         }
         values.pop().ok_or_else(missing)
     }
+}
+
+/// The index of a slice, which counts from 1.
+fn from_zero(slice: &Ix) -> Ix {
+    slice.sub(&Ix::from(1)).unwrap_or_else(|_| slice.clone())
 }

@@ -7,25 +7,35 @@
 //! [`semantics`] is a direct reading of the figures that elaboration is tested against. [`Notation`] is all that
 //! differs: rule names, words and text.
 //!
+//! The analyses of the model language's Sec. 5 work on typed programs: last definitions and dead statements
+//! ([`check`] warns of them), common subexpressions (elaboration shares them), and assignments in place
+//! ([`Typed::in_place`]); [`Typed::analysis`] shows them all.
+//!
 //! Dimensions are counted from 1 and are never empty. Sizes are whole numbers or names; a name stands for every size
 //! that the `where` clauses allow.
 
+mod analysis;
 mod ast;
+mod count;
 mod elaborate;
 mod fig6;
 mod flow;
+mod in_place;
 mod notation;
 mod premise;
 pub(crate) mod read;
 pub mod semantics;
+mod sharing;
 mod three_address;
 mod translate;
 mod typed;
 mod typing;
 
+pub use analysis::{Analysis, Defined};
 pub(crate) use ast::one_by_one;
 pub use ast::{Arith, Decl, Expr, ExprId, Marker, Pair, Program, Stmt, Where};
 pub use elaborate::elaborate;
+pub use in_place::{Conflict, InPlace};
 pub use notation::Notation;
 pub use premise::Premise;
 pub use typed::{Dim, Typed};

@@ -186,6 +186,65 @@ impl<'a, D: Domain> Semantics<'a, D> {
         Ok((memory, spills))
     }
 
+    /// Every statement in order; those that can be computed in place ([`Typed::in_place`]) write each element directly
+    /// into memory (model language, Sec. 5), in the order that `order` gives for so many elements, counted row by row.
+    ///
+    /// # Errors
+    /// As [`Semantics::run`].
+    pub fn run_in_place(
+        &mut self,
+        mut memory: Memory<D::Value>,
+        order: impl Fn(usize) -> Vec<usize>,
+    ) -> Result<Memory<D::Value>, EvalError> {
+        let typed = self.typed;
+        for (at, stmt) in typed.program.stmts.iter().enumerate() {
+            if typed.in_place(at).is_allowed() {
+                self.write_directly(&mut memory, at, &order)?;
+            } else {
+                self.stmt(&mut memory, stmt.target, stmt.value)?;
+            }
+        }
+        Ok(memory)
+    }
+
+    /// One statement that writes each element directly, whether that keeps its meaning or not.
+    ///
+    /// # Errors
+    /// As [`Semantics::run`]; also if the order names an element that there is not.
+    pub fn write_directly(
+        &mut self,
+        memory: &mut Memory<D::Value>,
+        stmt: usize,
+        order: impl Fn(usize) -> Vec<usize>,
+    ) -> Result<(), EvalError> {
+        let stmt = &self.typed.program.stmts[stmt];
+        let shape = self.shape(stmt.target)?;
+        let outside = || EvalError::OutOfBounds(format!("{} = …", stmt.target));
+        let count = memory.get(&stmt.target).filter(|old| old.shape() == shape).ok_or_else(outside)?.data().len();
+        for at in order(count) {
+            let mut rest = at;
+            let mut index: Vec<i64> = Vec::with_capacity(shape.len());
+            for &size in shape.iter().rev() {
+                index.push((rest % size.max(1)) as i64);
+                rest /= size.max(1);
+            }
+            index.reverse();
+            let value = self.expr(memory, stmt.value, index)?;
+            let place = memory.get_mut(&stmt.target).and_then(|tensor| tensor.data_mut().get_mut(at));
+            *place.ok_or_else(outside)? = value;
+        }
+        Ok(())
+    }
+
+    /// One statement: all values are computed in the old memory, then the tensor is updated.
+    ///
+    /// # Errors
+    /// As [`Semantics::run`].
+    pub fn write_at_once(&mut self, memory: &mut Memory<D::Value>, stmt: usize) -> Result<(), EvalError> {
+        let stmt = &self.typed.program.stmts[stmt];
+        self.stmt(memory, stmt.target, stmt.value)
+    }
+
     /// St-Stmt: all values are computed in the old memory, then x is updated.
     fn stmt(&mut self, memory: &mut Memory<D::Value>, target: Name, value: ExprId) -> Result<(), EvalError> {
         let shape = self.shape(target)?;

@@ -4,8 +4,9 @@
 
 use std::cell::RefCell;
 
+use arbitrary::Unstructured;
 use certen_core::{Domain, ElemType, Evaluator, Program, Tensor};
-use certen_dialects::algebra::{self, Typed, semantics::Memory};
+use certen_dialects::algebra::{self, Notation, Typed, semantics::Memory};
 use certen_dialects::{model, teil};
 use certen_syntax::{Diagnostic, Diagnostics, FileId, Name, Sources, render_all};
 use certen_testgen::Sample;
@@ -43,34 +44,52 @@ pub fn samples(cases: u32, seed: u8) -> Vec<Sample> {
     all.into_inner()
 }
 
-/// What reading and checking a text finds.
-pub fn diagnose(text: &str) -> (Option<Typed>, Vec<Diagnostic>) {
+/// Runs a test on generated programs in the model language.
+pub fn for_models(cases: u32, seed: u8, test: impl Fn(&Sample)) {
+    let make = |bytes: &[u8]| Sample::in_mode(Notation::Model, &mut Unstructured::new(bytes));
+    for_bytes(cases, seed, |bytes| make(bytes).text(), |bytes| test(&make(bytes)));
+}
+
+/// What reading and checking a text finds, with the text.
+pub fn diagnose_in(notation: Notation, text: &str) -> (Option<Typed>, Diagnostics, Sources) {
+    let (parse, name): (fn(&Sources, FileId, &mut Diagnostics) -> _, _) = match notation {
+        Notation::Teil | Notation::CoreTeil => (teil::parse, "generated.teil"),
+        Notation::Model => (model::parse, "generated.model"),
+    };
     let mut sources = Sources::new();
-    let file = sources.add("generated.teil", text);
+    let file = sources.add(name, text);
     let mut diagnostics = Diagnostics::new();
-    let program = teil::parse(&sources, file, &mut diagnostics);
-    let typed = algebra::check(program, &mut diagnostics);
+    let program = parse(&sources, file, &mut diagnostics);
+    (algebra::check(program, &mut diagnostics), diagnostics, sources)
+}
+
+/// The same of a TeIL program.
+pub fn diagnose(text: &str) -> (Option<Typed>, Vec<Diagnostic>) {
+    let (typed, diagnostics, _) = diagnose_in(Notation::Teil, text);
     (typed, diagnostics.into_sorted())
 }
 
 /// A text that must be a well-typed program.
-pub fn typed(text: &str) -> Typed {
-    typed_by(teil::parse, text)
+pub fn typed_in(notation: Notation, text: &str) -> Typed {
+    typed_with_sources(notation, text).0
 }
 
-/// A text that must be a well-typed program in the model language.
-pub fn typed_model(text: &str) -> Typed {
-    typed_by(model::parse, text)
-}
-
-fn typed_by(parse: fn(&Sources, FileId, &mut Diagnostics) -> algebra::Program, text: &str) -> Typed {
-    let mut sources = Sources::new();
-    let file = sources.add("generated", text);
-    let mut diagnostics = Diagnostics::new();
-    let program = parse(&sources, file, &mut diagnostics);
-    let typed = algebra::check(program, &mut diagnostics);
+/// The same, with the text.
+pub fn typed_with_sources(notation: Notation, text: &str) -> (Typed, Sources) {
+    let (typed, diagnostics, sources) = diagnose_in(notation, text);
     let complaint = || render_all(&sources, diagnostics.clone().into_sorted().as_slice(), false);
-    typed.unwrap_or_else(|| panic!("not well-typed:\n{text}\n{}", complaint()))
+    let typed = typed.unwrap_or_else(|| panic!("not well-typed:\n{text}\n{}", complaint()));
+    (typed, sources)
+}
+
+/// A text that must be a well-typed TeIL program.
+pub fn typed(text: &str) -> Typed {
+    typed_in(Notation::Teil, text)
+}
+
+/// A generated program, through its text.
+pub fn checked(sample: &Sample) -> Typed {
+    typed_in(sample.mode, &sample.text())
 }
 
 /// A typed program in Core; it must be well-formed.
