@@ -339,7 +339,8 @@ fn theorems_2_and_3<D: Domain>(cases: u32, seed: u8, domain: &D, element: fn(&Sa
             }
         }
     });
-    assert!(discarded.get() < cases / 4, "{} of {} runs say nothing", discarded.get(), cases);
+    // Most runs are kept; of a handful, three may not be.
+    assert!(discarded.get() <= 3 + cases / 5, "{} of {cases} runs say nothing", discarded.get());
 }
 
 #[test]
@@ -361,7 +362,7 @@ fn theorems_2_and_3_in_the_field() {
 fn undefined_values_break_theorem_2_but_not_theorem_3() {
     let domain = Partial(Rational);
     let spilt = Cell::new(0);
-    for_models(cases() / 4, 61, |sample| {
+    for_models((cases() / 4).max(50), 61, |sample| {
         let typed = checked(sample);
         let before = store(sample, perhaps);
         let expected = semantics(&typed, &domain, sample).run(before.clone()).expect("Thm. 1");
@@ -390,5 +391,5 @@ fn undefined_values_break_theorem_2_but_not_theorem_3() {
         }
     });
     // Thm. 2 does need its condition.
-    assert!(spilt.get() > cases() / 4, "{} spilt", spilt.get());
+    assert!(spilt.get() > cases() / 4, "only {} places", spilt.get());
 }

@@ -13,7 +13,7 @@ use certen_core::{Tensor, parse_program};
 use certen_dialects::algebra::{InPlace, Notation};
 use certen_loops::{lower, parse_loops, verify};
 use certen_syntax::Sources;
-use common::{core, diagnose, evaluate, typed, typed_with_sources};
+use common::{core, diagnose, diagnose_in, evaluate, typed, typed_in, typed_with_sources};
 
 const MANY: usize = 100_000;
 
@@ -89,29 +89,78 @@ fn repeating(count: usize) -> String {
     allocs.to_owned() + &(0..count).map(|at| stmts[at % stmts.len()]).collect::<String>()
 }
 
+/// A few tensors, assigned again and again: the same program in both notations.
+fn in_both(notation: Notation, count: usize) -> String {
+    let stmts = [
+        ("A = add A (mul B B)\n", "A = A + (B * B)\n"),
+        ("C = contr 2 3 (prod A B)\n", "C = (A # B) . [2 3]\n"),
+        ("B = transp 1 2 (prod (contr 2 3 (prod C D)) D)\n", "B = ((C # D) . [2 3] # D) ^ [1 2]\n"),
+        ("D = add D (contr 1 3 (prod C D))\n", "D = D + ((C # D) . [1 3])\n"),
+        ("B = add (transp 1 2 A) B\n", "B = (A ^ [1 2]) + B\n"),
+    ];
+    let (allocs, stmts) = match notation {
+        Notation::Model => ("var A : [m n]\nvar B : [n m]\nvar C : [m m]\nvar D : [n]\n", stmts.map(|both| both.1)),
+        _ => ("alloc A : [m, n]\nalloc B : [n, m]\nalloc C : [m, m]\nalloc D : [n]\n", stmts.map(|both| both.0)),
+    };
+    allocs.to_owned() + "where m == n\n" + &(0..count).map(|at| stmts[at % stmts.len()]).collect::<String>()
+}
+
+/// The model language's own operations, several pairs at once and names of types.
+fn reassigning_model(count: usize) -> String {
+    let stmts = [
+        "A = A - B ^ [1 2]\n",
+        "C = (A # B / s) . [2 3]\n",
+        "s = s + ((C # B # A) . [[1 3], [2 5] [4 6]])\n",
+        "B = (B ^ [2 1] # A) ^ [[1 3], [2 4]] . [2 4] - C\n",
+    ];
+    let decls = "type T : [m n]\nvar A : T\nvar B : [n m]\nvar C : [m m]\nvar s : []\nwhere m == n\n";
+    decls.to_owned() + &(0..count).map(|at| stmts[at % stmts.len()]).collect::<String>()
+}
+
+/// As [`allocating`].
+fn allocating_model(count: usize) -> String {
+    let decls: String = (0..=count).map(|at| format!("var t{at} : [n 3]\n")).collect();
+    decls + &(1..=count).map(|at| format!("t{at} = t{} / t0\n", at - 1)).collect::<String>()
+}
+
+/// As [`many_inputs`], with a type each.
+fn many_inputs_model(count: usize) -> String {
+    let decl = |at| format!("type T{at} : [n{at}]\nvar input x{at} : T{at}\nvar output y{at} : T{at}\n");
+    let decls: String = (0..count).map(decl).collect();
+    decls + &(0..count).map(|at| format!("y{at} = x{at} * x{at}\n")).collect::<String>()
+}
+
 type Text = fn(usize) -> String;
 
-const TEXTS: [(&str, Text); 4] = [
-    ("reassignments", reassigning),
-    ("allocations", allocating),
-    ("inputs and outputs", many_inputs),
-    ("repetitions", repeating),
+const TEXTS: [(&str, Notation, Text); 9] = [
+    ("reassignments", Notation::Teil, reassigning),
+    ("allocations", Notation::Teil, allocating),
+    ("inputs and outputs", Notation::Teil, many_inputs),
+    ("reassignments, model language", Notation::Model, reassigning_model),
+    ("allocations, model language", Notation::Model, allocating_model),
+    ("inputs and outputs, model language", Notation::Model, many_inputs_model),
+    ("both notations, TeIL", Notation::Teil, |count| in_both(Notation::Teil, count)),
+    ("both notations, model language", Notation::Model, |count| in_both(Notation::Model, count)),
+    ("repetitions", Notation::Teil, repeating),
 ];
 
 /// 100,000 statements are checked in less than 2 s, if the checker is compiled with optimisation.
 #[test]
 fn checking_grows_linearly() {
-    for (what, text) in TEXTS {
-        let time = grows_linearly(what, MANY, |count| drop(typed(&text(count))));
+    let times = TEXTS.map(|(what, notation, text)| {
+        let time = grows_linearly(what, MANY, |count| drop(typed_in(notation, &text(count))));
         assert!(time < if cfg!(debug_assertions) { 10.0 } else { 2.0 }, "{what}: {time:.4} s");
-    }
+        time
+    });
+    let [.., teil, model] = times;
+    assert!(model < 2.0 * teil && teil < 2.0 * model, "the same program: {teil:.4} s and {model:.4} s");
 }
 
 #[test]
 fn elaboration_and_lowering_grow_linearly() {
-    for (what, text) in TEXTS {
+    for (what, notation, text) in TEXTS {
         grows_linearly(what, MANY / 5, |count| {
-            let loops = lower(&core(&typed(&text(count)))).expect("TeIL programs can be lowered");
+            let loops = lower(&core(&typed_in(notation, &text(count)))).expect("elaborated programs can be lowered");
             assert!(verify(&loops).is_empty());
             drop(emit_c(&loops).expect("C"));
         });
@@ -120,9 +169,9 @@ fn elaboration_and_lowering_grow_linearly() {
 
 #[test]
 fn analyses_grow_linearly() {
-    for (what, text) in TEXTS {
+    for (what, notation, text) in TEXTS {
         grows_linearly(what, MANY, |count| {
-            let (typed, sources) = typed_with_sources(Notation::Teil, &text(count));
+            let (typed, sources) = typed_with_sources(notation, &text(count));
             assert_eq!(typed.analysis(&sources, count).len(), count);
         });
     }
@@ -134,16 +183,25 @@ fn analyses_grow_linearly() {
 
 #[test]
 fn refusing_grows_linearly() {
-    for stmt in ["A = B\n", "A = D#\n", "D# = A\n", "A = add A B\n", "C = proj 1 # A\n", "A = = B\n"] {
-        grows_linearly(stmt, MANY / 5, |count| {
-            let allocs = "alloc A : [m, n]\nalloc B : [n, m]\nalloc C : [k]\n";
-            let stmts: String = (0..count).map(|at| stmt.replace('#', &at.to_string())).collect();
-            let (typed, diagnostics) = diagnose(&(allocs.to_owned() + &stmts));
-            assert!(typed.is_none());
-            // There may be a limit on how many are kept.
-            assert!(diagnostics.len() >= count.min(100));
-        });
+    let allocs = "alloc A : [m, n]\nalloc B : [n, m]\nalloc C : [k]\n";
+    for stmt in ["A = B\n", "A = D@\n", "D@ = A\n", "A = add A B\n", "C = proj 1 @ A\n", "A = = B\n"] {
+        refuses_linearly(Notation::Teil, allocs, stmt);
     }
+    let decls = "var A : [m n]\nvar B : [n m]\nvar C : [k]\n";
+    for stmt in ["A = B\n", "A = D@\n", "A = A + B\n", "A = A # B . [1 @]\n", "A = A #\n", "A = A ^ [[1 2]\n"] {
+        refuses_linearly(Notation::Model, decls, stmt);
+    }
+}
+
+/// Many wrong statements; `@` is a number.
+fn refuses_linearly(notation: Notation, decls: &str, stmt: &str) {
+    grows_linearly(stmt, MANY / 5, |count| {
+        let stmts: String = (0..count).map(|at| stmt.replace('@', &at.to_string())).collect();
+        let (typed, diagnostics, _) = diagnose_in(notation, &(decls.to_owned() + &stmts));
+        assert!(typed.is_none());
+        // There may be a limit on how many are kept.
+        assert!(diagnostics.into_sorted().len() >= count.min(100));
+    });
 }
 
 #[test]
@@ -157,10 +215,11 @@ fn refusing_uninitialised_outputs_grows_linearly() {
 }
 
 /// Takes a program over `A : [2]` down the whole road, and back from every text. `B` must be A times `factor`.
-fn goes_all_the_way(value: &str, factor: i64) {
-    let text = format!("alloc A : [2]\nalloc B : [2]\nB = {value}\n");
-    let typed = typed(&text);
-    let again = common::typed(&typed.program.to_string());
+fn goes_all_the_way(notation: Notation, value: &str, factor: i64) {
+    let word = if notation == Notation::Model { "var" } else { "alloc" };
+    let text = format!("{word} A : [2]\n{word} B : [2]\nB = {value}\n");
+    let typed = typed_in(notation, &text);
+    let again = typed_in(notation, &typed.program.to_string());
     assert!(!again.derivation(0, 10).is_empty());
     let inputs = || vec![("A".into(), Tensor::new(vec![2], [3, 5].map(Exact::from).to_vec()).unwrap())];
     let expected = Tensor::new(vec![2], [3 * factor, 5 * factor].map(Exact::from).to_vec()).unwrap();
@@ -168,7 +227,7 @@ fn goes_all_the_way(value: &str, factor: i64) {
         let program = core(typed);
         assert_eq!(evaluate(&program, &Rational, &[], inputs())[0].1, expected);
     }
-    drop(common::typed(&typed.three_address().to_string()));
+    drop(typed_in(notation, &typed.three_address().to_string()));
 
     let program = core(&typed);
     let mut sources = Sources::new();
@@ -176,7 +235,7 @@ fn goes_all_the_way(value: &str, factor: i64) {
     let file = sources.add("deep.core", printed.as_str());
     let again = parse_program(&sources, file).expect("what is printed can be read");
     assert_eq!(again.to_string(), printed);
-    let loops = lower(&program).expect("TeIL programs can be lowered");
+    let loops = lower(&program).expect("elaborated programs can be lowered");
     assert!(verify(&loops).is_empty());
     let printed = loops.to_string();
     let file = sources.add("deep.loops", printed.as_str());
@@ -188,27 +247,62 @@ fn goes_all_the_way(value: &str, factor: i64) {
 #[test]
 fn a_sum_of_100_000_terms_grouped_to_the_left() {
     let value = format!("{}{}", "add ".repeat(MANY - 1), "A ".repeat(MANY));
-    goes_all_the_way(&value, MANY as i64);
+    goes_all_the_way(Notation::Teil, &value, MANY as i64);
 }
 
 #[test]
 fn a_sum_of_100_000_terms_grouped_to_the_right() {
     let value = format!("{}A", "add A (".repeat(MANY - 1)) + &")".repeat(MANY - 1);
-    goes_all_the_way(&value, MANY as i64);
+    goes_all_the_way(Notation::Teil, &value, MANY as i64);
 }
 
 #[test]
 fn parentheses_100_000_deep() {
-    goes_all_the_way(&format!("{}A{}", "(".repeat(MANY), ")".repeat(MANY)), 1);
+    goes_all_the_way(Notation::Teil, &format!("{}A{}", "(".repeat(MANY), ")".repeat(MANY)), 1);
 }
 
 #[test]
 fn expansions_and_slices_100_000_deep() {
-    goes_all_the_way(&("proj 1 1 expa 1 7 ".repeat(MANY / 2) + "A"), 1);
+    goes_all_the_way(Notation::Teil, &("proj 1 1 expa 1 7 ".repeat(MANY / 2) + "A"), 1);
+}
+
+/// The model language's operators associate to the left, so that the right one needs parentheses.
+#[test]
+fn operators_of_the_model_language_100_000_deep() {
+    let left = "A".to_owned() + &" + A".repeat(MANY - 1);
+    let right = "A + (".repeat(MANY - 1) + "A" + &")".repeat(MANY - 1);
+    for value in [left, right] {
+        goes_all_the_way(Notation::Model, &value, MANY as i64);
+    }
+    goes_all_the_way(Notation::Model, &format!("{}A{}", "(".repeat(MANY), ")".repeat(MANY)), 1);
+}
+
+/// Behind each other, and inside each other with parentheses of their own.
+#[test]
+fn transpositions_of_the_model_language_100_000_deep() {
+    let decls = "var A : [2 3]\nvar B : [2 3]\nB = ";
+    let behind = "A".to_owned() + &" ^ [1 2]".repeat(MANY);
+    let within = "(".repeat(MANY) + "A" + &" ^ [[2 1]])".repeat(MANY);
+    for value in [behind, within] {
+        let typed = typed_in(Notation::Model, &format!("{decls}{value}\n"));
+        let again = typed_in(Notation::Model, &typed.program.to_string());
+        let teil = common::typed(&typed.program.to(Notation::Teil).unwrap().to_string());
+        for typed in [typed, again, teil] {
+            let a = Tensor::new(vec![2, 3], (1..7).map(Exact::from).collect()).unwrap();
+            let outputs = evaluate(&core(&typed), &Rational, &[], vec![("A".into(), a.clone())]);
+            assert_eq!(outputs[0].1, a);
+        }
+    }
 }
 
 #[test]
 fn brackets_that_are_never_closed_are_refused() {
+    let refused = |notation: Notation, text: &str| {
+        let last = text.chars().last().unwrap_or('(').to_string();
+        let (typed, diagnostics, _) = diagnose_in(notation, &(text.to_owned() + &last.repeat(MANY)));
+        assert!(typed.is_none());
+        assert!(diagnostics.has_errors());
+    };
     for text in [
         "(",
         "alloc A : [",
@@ -218,9 +312,9 @@ fn brackets_that_are_never_closed_are_refused() {
         "where !",
         "alloc A : [-",
     ] {
-        let last = text.chars().last().unwrap_or('(').to_string();
-        let (typed, diagnostics) = diagnose(&(text.to_owned() + &last.repeat(MANY)));
-        assert!(typed.is_none());
-        assert!(!diagnostics.is_empty());
+        refused(Notation::Teil, text);
+    }
+    for text in ["var A : [", "type T : [(", "var A : []\nA = (", "var A : []\nA = A . [", "var A : []\nA = A #"] {
+        refused(Notation::Model, text);
     }
 }

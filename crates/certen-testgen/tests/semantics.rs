@@ -126,7 +126,7 @@ fn core_agrees<D: Domain>(seed: u8, domain: &D, element: impl Fn(&Sample, usize)
             }
         }
     });
-    assert!(discarded.get() <= cases() / 10, "{} of {} runs say nothing", discarded.get(), cases());
+    assert!(discarded.get() <= 3 + cases() / 10, "{} of {} runs say nothing", discarded.get(), cases());
 }
 
 #[test]
