@@ -6,9 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use certen_syntax::Name;
+use rustc_hash::FxHashMap;
 
 use crate::prover::{Answer, FEW_STEPS, STEPS, satisfy};
 use crate::{Cond, Ix, Witness, check, example};
@@ -81,6 +82,27 @@ pub struct Facts {
     nameless: Vec<usize>,
     /// Whether any integers satisfy the facts, once someone has asked.
     satisfiable: OnceLock<Verdict>,
+    answers: Answers,
+}
+
+/// Answers that were given: programs ask the same of their sizes again and again.
+#[derive(Debug, Default)]
+struct Answers(Mutex<FxHashMap<Cond, Verdict>>);
+
+/// More answers are not kept.
+const MOST_ANSWERS: usize = 4096;
+
+impl Clone for Answers {
+    /// Facts are copied to be added to, which makes answers void.
+    fn clone(&self) -> Answers {
+        Answers::default()
+    }
+}
+
+impl Answers {
+    fn known(&self) -> MutexGuard<'_, FxHashMap<Cond, Verdict>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Facts {
@@ -95,6 +117,7 @@ impl Facts {
             return all.into_iter().for_each(|c| self.assume(c));
         }
         self.satisfiable.take();
+        self.answers.known().clear();
         let mut names = BTreeSet::new();
         fact.collect_names(&mut names);
         if names.is_empty() {
@@ -116,11 +139,19 @@ impl Facts {
         if goal.is_always() {
             return Verdict::Yes;
         }
-        match self.decide(goal) {
+        if let Some(known) = self.answers.known().get(goal) {
+            return known.clone();
+        }
+        let verdict = match self.decide(goal) {
             Decision::Proved(_) => Verdict::Yes,
             Decision::Refuted(counterexample) => Verdict::No(counterexample),
             Decision::Unknown => Verdict::Unknown,
+        };
+        let mut known = self.answers.known();
+        if known.len() < MOST_ANSWERS {
+            known.insert(goal.clone(), verdict.clone());
         }
+        verdict
     }
 
     /// Whether the goal holds for all integers that satisfy the facts, and why.
