@@ -14,7 +14,7 @@ use certen_index::{Cond, Ix};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use super::ast::{Arith, Expr, ExprId};
-use super::fig6::{Equation, equation};
+use super::fig6::{Equation, Reduction, equation};
 use super::flow::Origin;
 use super::typed::Typed;
 
@@ -55,6 +55,7 @@ enum Task {
     Eval(Equation<Ix>, usize),
     Combine(Binary),
     Reduce(ReduceOp, Name, Ix),
+    Number(Ix),
 }
 
 impl<'a> Elaborator<'a> {
@@ -167,6 +168,20 @@ impl<'a> Elaborator<'a> {
                     tasks.push(Task::Reduce(reduction.op, name, reduction.size().clone()));
                     tasks.push(Task::Eval(reduction.at(&Ix::var(name)), depth + 1));
                 }
+                Task::Eval(Equation::Scale(n, e), depth) => {
+                    tasks.push(Task::Combine(Binary::Mul));
+                    tasks.push(Task::Eval(Equation::Same(e), depth));
+                    tasks.push(Task::Number(n));
+                }
+                Task::Eval(Equation::Power(n, e), depth) if self.elem.is_float() => {
+                    tasks.push(Task::Combine(Binary::Pow));
+                    tasks.push(Task::Number(n));
+                    tasks.push(Task::Eval(Equation::Same(e), depth));
+                }
+                Task::Eval(Equation::Power(n, e), depth) => {
+                    tasks.push(Task::Eval(Equation::Reduce(Reduction::power(n, e)), depth));
+                }
+                Task::Number(n) => values.push(self.terms.add(Term::Index(n, self.elem))?),
                 Task::Combine(op) => {
                     let (right, left) = (values.pop().ok_or_else(missing)?, values.pop().ok_or_else(missing)?);
                     values.push(self.terms.add(Term::Binary(op, left, right))?);

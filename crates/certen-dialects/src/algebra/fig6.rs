@@ -25,6 +25,10 @@ pub(super) enum Equation<I> {
     Combine(Binary, At<I>, At<I>),
     /// The values of a part combined over the indices of one or more dimensions.
     Reduce(Reduction<I>),
+    /// A number times the value of a part (Eq. 5).
+    Scale(Ix, At<I>),
+    /// The value of a part to the power of a number.
+    Power(Ix, At<I>),
 }
 
 /// Values of a part, combined over one or more indices inside each other.
@@ -47,6 +51,11 @@ enum Slot<I> {
 }
 
 impl<I: Clone> Reduction<I> {
+    /// A power: the product of as many copies of a part's value.
+    pub fn power(exponent: Ix, (part, index): At<I>) -> Self {
+        Reduction { op: ReduceOp::Prod, sizes: vec![exponent], part, index: index.into_iter().map(Slot::Known).collect() }
+    }
+
     /// The size that the outermost index runs over.
     pub fn size(&self) -> &Ix {
         &self.sizes[self.sizes.len() - 1]
@@ -109,6 +118,8 @@ pub(super) fn equation<I: Clone>(
             index.insert(place(i), literal(m));
             Equation::Same((*e, index))
         }
+        Expr::Scale(n, e) => Equation::Scale(n.clone(), (*e, index)),
+        Expr::Power(n, e) => Equation::Power(n.clone(), (*e, index)),
     }
 }
 
