@@ -32,6 +32,8 @@ enum Stage {
     Typed,
     /// The program in Core
     Core,
+    /// Which laws made the program simpler, and what it is then
+    Laws,
     /// What was lifted, and the Core program that loops are made from
     Lifted,
     /// The loops
@@ -59,6 +61,9 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     }
     if wanted(Stage::Core) {
         sections.push(("core", module.core().to_string()));
+    }
+    if wanted(Stage::Laws) && module.typed().is_some() {
+        sections.push(("laws", module.laws().map_err(|f| refused(&report, &f))?));
     }
     // A construct that cannot be lowered yet is a remark here, not a failure: the other stages are worth seeing.
     let or_remark = |result: Result<String, Failure>| result.unwrap_or_else(|failure| format!("{failure}\n"));
@@ -88,7 +93,7 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
 
 /// What was lifted, how it compares with the program as written, and the program that loops are made from.
 fn lifted(module: &Module) -> Result<String, Failure> {
-    let Some(Optimised { program, report, agreement }) = module.optimisation()? else {
+    let Some(Optimised { program, report, agreement, .. }) = module.optimisation()? else {
         return Ok("nothing was lifted: the program is compiled as written\n".into());
     };
     let checked = match agreement {
@@ -98,7 +103,9 @@ fn lifted(module: &Module) -> Result<String, Failure> {
         }
         Agreement::Differs { .. } => "checked: it differs".into(),
     };
-    Ok(format!("{report}{checked}\n\n{program}"))
+    let nothing = "nothing was lifted: the program is compiled as the laws have simplified it\n";
+    let lifted = if report.contractions.is_empty() { nothing.into() } else { report.to_string() };
+    Ok(format!("{lifted}{checked}\n\n{program}"))
 }
 
 /// The numbers of multiplications, as written and lifted, as formulas and as numbers where the sizes are known.
@@ -114,7 +121,10 @@ fn count(module: &Module, dims: &[(Name, i64)]) -> String {
     };
     let how = "counted in the Core programs: one for each `*` and each factor of a product, times the ranges around it";
     let lifted = match module.optimisation() {
-        Ok(Some(optimised)) => format!("{} lifted\n", counted(&optimised.program)),
+        Ok(Some(optimised)) => {
+            let how = if optimised.report.contractions.is_empty() { "simplified" } else { "lifted" };
+            format!("{} {how}\n", counted(&optimised.program))
+        }
         Ok(None) => "no fewer lifted\n".into(),
         Err(failure) => format!("{failure}\n"),
     };

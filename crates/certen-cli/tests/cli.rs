@@ -261,7 +261,7 @@ fn explain_shows_the_stages_that_are_wanted() {
             .filter_map(|line| Some(line.strip_prefix("== ")?.strip_suffix(" ==")?.to_owned()))
             .collect::<Vec<_>>()
     };
-    assert_eq!(sections("explain two.teil"), ["typed", "core", "lifted", "loops", "c", "multiplications"]);
+    assert_eq!(sections("explain two.teil"), ["typed", "core", "laws", "lifted", "loops", "c", "multiplications"]);
     assert_eq!(sections("explain two.teil --only core,typed"), ["typed", "core"]);
     let value = desk.json("explain scale.teil --only count --dim m=3 --dim n=4", 0);
     let count = value["stages"]["multiplications"].as_str().unwrap();

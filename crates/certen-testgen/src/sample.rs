@@ -78,6 +78,9 @@ pub enum Expr {
     Contr(usize, usize, Box<Expr>),
     Expa(usize, Size, Box<Expr>),
     Proj(usize, Size, Box<Expr>),
+    Scale(Size, Box<Expr>),
+    /// The operand is a name or in parentheses.
+    Power(Size, Box<Expr>),
 }
 
 impl Expr {
@@ -92,7 +95,9 @@ impl Expr {
             | Expr::Diag(_, _, e)
             | Expr::Contr(_, _, e)
             | Expr::Expa(_, _, e)
-            | Expr::Proj(_, _, e) => vec![e],
+            | Expr::Proj(_, _, e)
+            | Expr::Scale(_, e)
+            | Expr::Power(_, e) => vec![e],
         }
     }
 
@@ -107,7 +112,9 @@ impl Expr {
             | Expr::Diag(_, _, e)
             | Expr::Contr(_, _, e)
             | Expr::Expa(_, _, e)
-            | Expr::Proj(_, _, e) => vec![e],
+            | Expr::Proj(_, _, e)
+            | Expr::Scale(_, e)
+            | Expr::Power(_, e) => vec![e],
         }
     }
 
@@ -240,6 +247,8 @@ impl Sample {
             Expr::Mul(..) | Expr::Prod(..) => of(0) * of(1),
             Expr::Red(ReduceOp::Sum, i, _) => of(0) * parts[0].0[i - 1] as f64,
             Expr::Red(ReduceOp::Prod, i, _) => of(0).powf(parts[0].0[i - 1] as f64),
+            Expr::Scale(n, _) => of(0) * self.value(*n) as f64,
+            Expr::Power(n, _) => of(0).powf(self.value(*n) as f64),
             Expr::Contr(i0, _, _) => of(0) * parts[0].0[i0 - 1] as f64,
             _ => of(0),
         };
@@ -344,6 +353,13 @@ impl Text<'_> {
             Expr::Contr(i0, i1, _) => format!("contr {i0} {i1}"),
             Expr::Expa(i, n, _) => format!("expa{} {}", positions(&[*i]), self.argument(*n)),
             Expr::Proj(i, m, _) => format!("proj{} {}", positions(&[*i]), self.argument(*m)),
+            Expr::Scale(n, _) => format!("{} *", self.argument(*n)),
+            Expr::Power(n, e) => {
+                self.expr(e);
+                let exponent = self.argument(*n);
+                let _ = write!(self.out, " ^ {exponent}");
+                return;
+            }
         };
         let _ = write!(self.out, " {head}");
         expr.parts().into_iter().for_each(|part| self.expr(part));

@@ -53,7 +53,12 @@ enum Slot<I> {
 impl<I: Clone> Reduction<I> {
     /// A power: the product of as many copies of a part's value.
     pub fn power(exponent: Ix, (part, index): At<I>) -> Self {
-        Reduction { op: ReduceOp::Prod, sizes: vec![exponent], part, index: index.into_iter().map(Slot::Known).collect() }
+        Reduction {
+            op: ReduceOp::Prod,
+            sizes: vec![exponent],
+            part,
+            index: index.into_iter().map(Slot::Known).collect(),
+        }
     }
 
     /// The size that the outermost index runs over.

@@ -173,7 +173,14 @@ impl Parser<'_> {
         if !self.cursor.eat("^") {
             return Ok(base);
         }
+        if self.at_next_stmt() {
+            return Err(Box::new(self.cursor.expected("an exponent")));
+        }
         let (exponent, end) = self.spanned(parse_primary)?;
+        if self.cursor.peek().is("^") {
+            let error = self.cursor.expected("one exponent");
+            return Err(Box::new(error.help("a power of a power has parentheses, as in `(A ^ 2) ^ 3`")));
+        }
         let span = self.program.span(base).to(end);
         Ok(self.program.add(Expr::Power(exponent, base), span))
     }
