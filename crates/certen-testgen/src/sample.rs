@@ -79,7 +79,6 @@ pub enum Expr {
     Expa(usize, Size, Box<Expr>),
     Proj(usize, Size, Box<Expr>),
     Scale(Size, Box<Expr>),
-    /// The operand is a name or in parentheses.
     Power(Size, Box<Expr>),
 }
 
@@ -355,7 +354,11 @@ impl Text<'_> {
             Expr::Proj(i, m, _) => format!("proj{} {}", positions(&[*i]), self.argument(*m)),
             Expr::Scale(n, _) => format!("{} *", self.argument(*n)),
             Expr::Power(n, e) => {
+                // A mistake may have put anything here.
+                let bare = !matches!(**e, Expr::Var(_) | Expr::Paren(_));
+                self.out += if bare { " (" } else { "" };
                 self.expr(e);
+                self.out += if bare { " )" } else { "" };
                 let exponent = self.argument(*n);
                 let _ = write!(self.out, " ^ {exponent}");
                 return;
