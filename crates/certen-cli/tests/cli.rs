@@ -456,3 +456,18 @@ fn calls_that_are_not_understood_end_with_2() {
         assert!(err.contains("Usage") || err.contains("--help"), "{line}: {err}");
     }
 }
+
+/// The simplified program is a program: emitted again, nothing is left to simplify.
+#[test]
+fn a_simplified_program_is_emitted() {
+    let desk = Desk::new();
+    let program = "alloc a : [n]\nalloc b : [n]\nb = red+ 2 (expa 2 7 (proj 1 1 (expa 1 3 a)))\n";
+    fs::write(desk.path("copies.teil"), program).unwrap();
+    let emitted = |line: &str| desk.json(line, 0)["files"]["copies.teil"].as_str().unwrap().to_owned();
+    let simpler = emitted("emit copies.teil --to simplified");
+    assert_eq!(simpler, "alloc a : [n]\nalloc b : [n]\nb = 7 * a\n");
+    let strict = emitted("emit copies.teil --to simplified --fp strict");
+    assert_eq!(strict, "alloc a : [n]\nalloc b : [n]\nb = red+ 2 (expa 2 7 a)\n");
+    fs::write(desk.path("copies.teil"), &simpler).unwrap();
+    assert_eq!(emitted("emit copies.teil --to simplified"), simpler);
+}

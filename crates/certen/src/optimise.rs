@@ -56,7 +56,7 @@ pub(crate) fn optimise(core: &Program, typed: Option<&Typed>, fp: FpMode) -> Res
         Agreement::Differs { output, index, sizes, values: [before, after] } => {
             let sizes: String = sizes.iter().map(|(name, size)| format!(", {name} = {size}")).collect();
             let error = wrong(format!("an optimisation changed {output}{index:?} from {before} to {after}{sizes}"));
-            Err(error.help("`--fp strict` compiles programs over floats as they are written"))
+            Err(error.help("`--fp strict` leaves out what rounds floats differently"))
         }
         agreement => Ok(Some(Optimised { program, laws, report, agreement })),
     }

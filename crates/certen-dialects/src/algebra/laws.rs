@@ -329,13 +329,13 @@ fn used(from: &Program, stmts: &[Stmt], new: &[ExprId], mut into: Program) -> Pr
                 from.exprs[at].parts().for_each(|part| needed[part.index()] = true);
             }
         }
-        for at in copied.len()..=value.index() {
-            let id = match needed[at] {
+        while copied.len() <= value.index() {
+            let at = copied.len();
+            copied.push(match needed[at] {
                 true => into.add(from.exprs[at].map(|part| copied[part.index()]), from.spans[at]),
                 // Nothing asks for what is not needed.
                 false => ExprId(0),
-            };
-            copied.push(id);
+            });
         }
         into.stmts.push(Stmt { value: copied[value.index()], ..stmt.clone() });
     }
