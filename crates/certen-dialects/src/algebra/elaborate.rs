@@ -14,7 +14,7 @@ use certen_index::{Cond, Ix};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use super::ast::{Arith, Expr, ExprId};
-use super::fig6::{Equation, Reduction, equation};
+use super::fig6::{Equation, Reduction, equation, is_product};
 use super::flow::Origin;
 use super::typed::Typed;
 
@@ -173,7 +173,7 @@ impl<'a> Elaborator<'a> {
                     tasks.push(Task::Eval(Equation::Same(e), depth));
                     tasks.push(Task::Number(n));
                 }
-                Task::Eval(Equation::Power(n, e), depth) if self.elem.is_float() => {
+                Task::Eval(Equation::Power(n, e), depth) if !is_product(&n, self.elem) => {
                     tasks.push(Task::Combine(Binary::Pow));
                     tasks.push(Task::Number(n));
                     tasks.push(Task::Eval(Equation::Same(e), depth));

@@ -5,7 +5,7 @@
 //! ([`semantics`](super::semantics)), with symbols it is elaboration into Core ([`elaborate`](super::elaborate)).
 //! Indices count from 0 here, positions from 1 as in the text.
 
-use certen_core::{Binary, ReduceOp};
+use certen_core::{Binary, ElemType, ReduceOp};
 use certen_index::Ix;
 use certen_syntax::Name;
 
@@ -29,6 +29,14 @@ pub(super) enum Equation<I> {
     Scale(Ix, At<I>),
     /// The value of a part to the power of a number.
     Power(Ix, At<I>),
+}
+
+/// The largest exponent for which a power of floats is a product: a machine multiplies faster than it calls `pow`.
+const MULTIPLIED: i64 = 32;
+
+/// Whether a power is the product of copies: always over integers, over floats if the exponent is known and small.
+pub(super) fn is_product(exponent: &Ix, elem: ElemType) -> bool {
+    !elem.is_float() || exponent.as_constant().is_some_and(|n| n <= MULTIPLIED)
 }
 
 /// Values of a part, combined over one or more indices inside each other.

@@ -15,7 +15,7 @@ use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::ast::ExprId;
-use super::fig6::{Equation, Reduction, equation};
+use super::fig6::{Equation, Reduction, equation, is_product};
 use super::typed::Typed;
 
 /// μ: a map from names to maps from indices to values. The domain of `μ x` is the shape of the tensor.
@@ -240,7 +240,7 @@ impl<'a, D: Domain> Semantics<'a, D> {
                     tasks.push(Task::Eval(Equation::Same(e)));
                     tasks.push(Task::Number(n));
                 }
-                Task::Eval(Equation::Power(n, e)) if self.elem.is_float() => {
+                Task::Eval(Equation::Power(n, e)) if !is_product(&n, self.elem) => {
                     tasks.push(Task::Combine(Binary::Pow));
                     tasks.push(Task::Number(n));
                     tasks.push(Task::Eval(Equation::Same(e)));
