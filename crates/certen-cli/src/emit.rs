@@ -44,6 +44,8 @@ enum Form {
     Model,
     /// The same language with only names as operands
     ThreeAddress,
+    /// The same language, made simpler by TeIL's equations
+    Simplified,
 }
 
 pub fn emit(args: &EmitArgs) -> Outcome {
@@ -76,6 +78,11 @@ pub fn emit(args: &EmitArgs) -> Outcome {
             };
             let ending = if typed.program.notation == Notation::Model { "model" } else { "teil" };
             vec![(format!("{name}.{ending}"), typed.three_address().to_string())]
+        }
+        Form::Simplified => {
+            let (program, _) = module.simplified().map_err(refuse)?;
+            let ending = if program.notation == Notation::Model { "model" } else { "teil" };
+            vec![(format!("{name}.{ending}"), program.to_string())]
         }
     };
     match &args.out {

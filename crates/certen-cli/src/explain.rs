@@ -35,8 +35,10 @@ enum Stage {
     Analysis,
     /// The program in Core
     Core,
-    /// What was lifted, and the Core program that loops are made from
-    Lifted,
+    /// Which laws made the program simpler, and what it is then
+    Laws,
+    /// Which contractions were lifted, and the Core program that loops are made from
+    Optimised,
     /// The loops
     Loops,
     /// The C code
@@ -70,10 +72,13 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     if wanted(Stage::Core) {
         sections.push(("core", module.core().to_string()));
     }
+    if wanted(Stage::Laws) && module.typed().is_some() {
+        sections.push(("laws", module.laws().map_err(|f| refused(&report, &f))?));
+    }
     // A construct that cannot be lowered yet is a remark here, not a failure: the other stages are worth seeing.
     let or_remark = |result: Result<String, Failure>| result.unwrap_or_else(|failure| format!("{failure}\n"));
-    if wanted(Stage::Lifted) {
-        sections.push(("lifted", or_remark(lifted(&module))));
+    if wanted(Stage::Optimised) {
+        sections.push(("optimised", or_remark(optimised(&module))));
     }
     if wanted(Stage::Loops) {
         sections.push(("loops", or_remark(module.loops().map(|loops| loops.to_string()))));
@@ -120,9 +125,9 @@ fn analysis(stmt: &Analysis) -> serde_json::Value {
 }
 
 /// What was lifted, how it compares with the program as written, and the program that loops are made from.
-fn lifted(module: &Module) -> Result<String, Failure> {
-    let Some(Optimised { program, report, agreement }) = module.optimisation()? else {
-        return Ok("nothing was lifted: the program is compiled as written\n".into());
+fn optimised(module: &Module) -> Result<String, Failure> {
+    let Some(Optimised { program, report, agreement, .. }) = module.optimisation()? else {
+        return Ok("nothing to optimise: the program is compiled as written\n".into());
     };
     let checked = match agreement {
         Agreement::Agrees { elements } => format!("checked: {elements} elements agree with the program as written"),
@@ -131,10 +136,11 @@ fn lifted(module: &Module) -> Result<String, Failure> {
         }
         Agreement::Differs { .. } => "checked: it differs".into(),
     };
-    Ok(format!("{report}{checked}\n\n{program}"))
+    let lifted = if report.contractions.is_empty() { "nothing was lifted\n".into() } else { report.to_string() };
+    Ok(format!("{lifted}{checked}\n\n{program}"))
 }
 
-/// The numbers of multiplications, as written and lifted, as formulas and as numbers where the sizes are known.
+/// The numbers of multiplications, as written and optimised, as formulas and as numbers where the sizes are known.
 fn count(module: &Module, dims: &[(Name, i64)]) -> String {
     let value = |name: Name| dims.iter().find(|(n, _)| *n == name).map(|(_, size)| *size);
     let number = |formula: &Ix| match formula.as_constant() {
@@ -146,10 +152,10 @@ fn count(module: &Module, dims: &[(Name, i64)]) -> String {
         Err(error) => format!("cannot be counted: {error}"),
     };
     let how = "counted in the Core programs: one for each `*` and each factor of a product, times the ranges around it";
-    let lifted = match module.optimisation() {
-        Ok(Some(optimised)) => format!("{} lifted\n", counted(&optimised.program)),
-        Ok(None) => "no fewer lifted\n".into(),
+    let optimised = match module.optimisation() {
+        Ok(Some(optimised)) => format!("{} optimised\n", counted(&optimised.program)),
+        Ok(None) => "nothing to optimise\n".into(),
         Err(failure) => format!("{failure}\n"),
     };
-    format!("{} as written\n{lifted}({how})\n", counted(module.core()))
+    format!("{} as written\n{optimised}({how})\n", counted(module.core()))
 }

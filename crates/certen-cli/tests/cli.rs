@@ -261,7 +261,8 @@ fn explain_shows_the_stages_that_are_wanted() {
             .filter_map(|line| Some(line.strip_prefix("== ")?.strip_suffix(" ==")?.to_owned()))
             .collect::<Vec<_>>()
     };
-    assert_eq!(sections("explain two.teil"), ["typed", "analysis", "core", "lifted", "loops", "c", "multiplications"]);
+    let stages = ["typed", "analysis", "core", "laws", "optimised", "loops", "c", "multiplications"];
+    assert_eq!(sections("explain two.teil"), stages);
     assert_eq!(sections("explain two.teil --only core,typed"), ["typed", "core"]);
     let value = desk.json("explain scale.teil --only count --dim m=3 --dim n=4", 0);
     let count = value["stages"]["multiplications"].as_str().unwrap();
@@ -280,8 +281,8 @@ fn strict_floats_are_compiled_as_written() {
         let text = value["stages"]["multiplications"].as_str().unwrap().to_owned();
         text.lines().take(2).map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(counts(""), ["n*n = 25 as written", "n = 5 lifted"]);
-    assert_eq!(counts("--fp strict"), ["n*n = 25 as written", "no fewer lifted"]);
+    assert_eq!(counts(""), ["n*n = 25 as written", "n = 5 optimised"]);
+    assert_eq!(counts("--fp strict"), ["n*n = 25 as written", "nothing to optimise"]);
     assert_eq!(counts("--fp strict --elem i64"), counts(""));
 }
 
@@ -505,4 +506,19 @@ fn calls_that_are_not_understood_end_with_2() {
         assert_eq!((status, out.as_str()), (Some(2), ""), "{line}");
         assert!(err.contains("Usage") || err.contains("--help"), "{line}: {err}");
     }
+}
+
+/// The simplified program is a program: emitted again, nothing is left to simplify.
+#[test]
+fn a_simplified_program_is_emitted() {
+    let desk = Desk::new();
+    let program = "alloc a : [n]\nalloc b : [n]\nb = red+ 2 (expa 2 7 (proj 1 1 (expa 1 3 a)))\n";
+    fs::write(desk.path("copies.teil"), program).unwrap();
+    let emitted = |line: &str| desk.json(line, 0)["files"]["copies.teil"].as_str().unwrap().to_owned();
+    let simpler = emitted("emit copies.teil --to simplified");
+    assert_eq!(simpler, "alloc a : [n]\nalloc b : [n]\nb = 7 * a\n");
+    let strict = emitted("emit copies.teil --to simplified --fp strict");
+    assert_eq!(strict, "alloc a : [n]\nalloc b : [n]\nb = red+ 2 (expa 2 7 a)\n");
+    fs::write(desk.path("copies.teil"), &simpler).unwrap();
+    assert_eq!(emitted("emit copies.teil --to simplified"), simpler);
 }

@@ -144,3 +144,24 @@ fn the_rust_example_is_the_code_that_runs() {
     std::env::set_current_dir(root()).unwrap();
     rust_example().unwrap();
 }
+
+/// The table of laws in the reference is the list that the optimiser uses.
+#[test]
+fn the_table_of_laws_is_the_list_of_laws() {
+    let row = |law: &certen::road::dialects::algebra::Law| {
+        let condition = if law.condition.is_empty() { String::new() } else { format!("`{}`", law.condition) };
+        let floats = if law.exact { "bit for bit" } else { "other roundings" };
+        format!("| {} | {} | `{}` = `{}` | {condition} | {floats} |\n", law.name, law.paper, law.left, law.right)
+    };
+    let rows: String = certen::road::dialects::algebra::LAWS.iter().map(row).collect();
+    let text = read("docs/LANGUAGE.md");
+    let head = "| law | TeIL | equation | if | floats |\n|---|---|---|---|---|\n";
+    let (before, rest) = text.split_once(head).expect("a table of laws");
+    let (table, after) = rest.split_once("\n\n").map_or((rest, ""), |(table, after)| (table, after));
+    let table = if table.is_empty() { String::new() } else { format!("{table}\n") };
+    if table != rows && std::env::var_os("CERTEN_BLESS").is_some() {
+        let after = after.trim_start_matches('\n');
+        return fs::write(root().join("docs/LANGUAGE.md"), format!("{before}{head}{rows}\n{after}")).unwrap();
+    }
+    assert_eq!(table, rows, "docs/LANGUAGE.md");
+}

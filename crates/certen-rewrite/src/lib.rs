@@ -14,3 +14,4 @@ mod sizes;
 pub use check::{Agreement, agree};
 pub use lift::{Lifted, lift};
 pub use report::{Contraction, Report};
+pub use sizes::never_dearer;

@@ -19,6 +19,12 @@ const MOST_CASES: usize = 64;
 /// How many facts are made to hold, one after the other, before sizes are given up.
 const REPAIRS: usize = 32;
 
+/// Whether a program with the same sizes is shown to make at most as many operations, for all sizes.
+pub fn never_dearer(before: &Program, after: &Program) -> bool {
+    let costs = before.operations().ok().zip(after.operations().ok());
+    costs.zip(Sizes::new(before)).is_some_and(|((before, after), sizes)| sizes.never_more(&before, &after))
+}
+
 /// What is known of a program's sizes.
 pub(crate) struct Sizes {
     least: FxHashMap<Name, i64>,

@@ -110,6 +110,8 @@ enum Operation {
     Contr(Size),
     Expa,
     Proj(usize, Size),
+    Scale,
+    Power,
 }
 
 impl Generator<'_, '_> {
@@ -329,6 +331,16 @@ impl Generator<'_, '_> {
                 let before = [&shape[..at], &shape[at + 1..]].concat();
                 Expr::Expa(at + 1, size, self.operand(&before, fuel, steps)?)
             }
+            Operation::Scale => {
+                let factor = self.some_size()?;
+                let factor = self.alias(factor)?;
+                Expr::Scale(factor, self.operand(shape, fuel, steps)?)
+            }
+            Operation::Power => {
+                let exponent = self.some_size()?;
+                let exponent = self.alias(exponent)?;
+                Expr::Power(exponent, Box::new(Expr::Paren(Box::new(self.expr(shape, fuel, steps)?))))
+            }
             Operation::Proj(at, size) => {
                 let slice = self.slice(size)?;
                 Expr::Proj(at + 1, slice, self.operand(&with(at, size), fuel, steps)?)
@@ -418,6 +430,7 @@ impl Generator<'_, '_> {
                 possible.push(Operation::Diag(first, second));
             }
         }
+        possible.extend([Operation::Scale, Operation::Power]);
         self.choices.choose(&possible).copied()
     }
 

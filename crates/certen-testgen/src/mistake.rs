@@ -353,6 +353,14 @@ impl Breaking<'_, '_> {
                 let size = self.below_one()?;
                 Expr::Expa(1, size, self.operand(&shape)?)
             }
+            Premise::ScaleFactor => {
+                let factor = self.below_one()?;
+                Expr::Scale(factor, self.operand(&shape)?)
+            }
+            Premise::PowerExponent => {
+                let exponent = self.below_one()?;
+                Expr::Power(exponent, Box::new(Expr::Paren(self.operand(&shape)?)))
+            }
             Premise::ProjPosition => Expr::Proj(position, Size::literal(1), self.operand(&operand)?),
             Premise::ProjIndex => {
                 let index = self.below_one()?;

@@ -57,6 +57,7 @@ pub fn rule(sample: &Sample, expr: &Expr, parts: &[Vec<i64>]) -> Option<Vec<i64>
             let size = shape.remove(exists(*i)?);
             (1..=size).contains(&sample.value(*m)).then_some(())?;
         }
+        Expr::Scale(n, _) | Expr::Power(n, _) => return (sample.value(*n) >= 1).then_some(shape),
     }
     Some(shape)
 }
@@ -142,6 +143,11 @@ fn eval<D: Domain>(
         }
         Expr::Expa(i, n, _) => Ok(View::of(&parts[0]).repeat(i - 1, sample.value(*n) as usize).read()),
         Expr::Proj(i, m, _) => Ok(View::of(&parts[0]).slice(i - 1, sample.value(*m) as usize - 1).read()),
+        // Eq. 5 and its analogue, from right to left.
+        Expr::Scale(n, _) | Expr::Power(n, _) => {
+            let op = if matches!(expr, Expr::Scale(..)) { ReduceOp::Sum } else { ReduceOp::Prod };
+            reduce(domain, op, &View::of(&parts[0]).repeat(0, sample.value(*n) as usize).read(), 0)
+        }
     }
 }
 

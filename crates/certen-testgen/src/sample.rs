@@ -86,6 +86,8 @@ pub enum Expr {
     Contr(Vec<Pair>, Box<Expr>),
     Expa(usize, Size, Box<Expr>),
     Proj(usize, Size, Box<Expr>),
+    Scale(Size, Box<Expr>),
+    Power(Size, Box<Expr>),
 }
 
 impl Expr {
@@ -100,7 +102,9 @@ impl Expr {
             | Expr::Diag(_, _, e)
             | Expr::Contr(_, e)
             | Expr::Expa(_, _, e)
-            | Expr::Proj(_, _, e) => vec![e],
+            | Expr::Proj(_, _, e)
+            | Expr::Scale(_, e)
+            | Expr::Power(_, e) => vec![e],
         }
     }
 
@@ -115,7 +119,9 @@ impl Expr {
             | Expr::Diag(_, _, e)
             | Expr::Contr(_, e)
             | Expr::Expa(_, _, e)
-            | Expr::Proj(_, _, e) => vec![e],
+            | Expr::Proj(_, _, e)
+            | Expr::Scale(_, e)
+            | Expr::Power(_, e) => vec![e],
         }
     }
 
@@ -264,6 +270,8 @@ impl Sample {
             Expr::Elem(..) | Expr::Prod(..) => of(0) * of(1),
             Expr::Red(ReduceOp::Sum, i, _) => of(0) * parts[0].0[i - 1] as f64,
             Expr::Red(ReduceOp::Prod, i, _) => of(0).powf(parts[0].0[i - 1] as f64),
+            Expr::Scale(n, _) => of(0) * self.value(*n) as f64,
+            Expr::Power(n, _) => of(0).powf(self.value(*n) as f64),
             Expr::Contr(pairs, _) => pairs.iter().fold(of(0), |bound, (i0, _)| bound * parts[0].0[i0 - 1] as f64),
             _ => of(0),
         };
@@ -440,6 +448,17 @@ impl<'a> Text<'a> {
             Expr::Contr(pairs, _) => format!("contr {} {}", pairs[0].0, pairs[0].1),
             Expr::Expa(i, n, _) => format!("expa{} {}", positions(&[*i]), self.argument(*n)),
             Expr::Proj(i, m, _) => format!("proj{} {}", positions(&[*i]), self.argument(*m)),
+            Expr::Scale(n, _) => format!("{} *", self.argument(*n)),
+            Expr::Power(n, e) => {
+                // A mistake may have put anything here.
+                let bare = !matches!(**e, Expr::Var(_) | Expr::Paren(_));
+                self.out += if bare { " (" } else { "" };
+                self.expr(e);
+                self.out += if bare { " )" } else { "" };
+                let exponent = self.argument(*n);
+                let _ = write!(self.out, " ^ {exponent}");
+                return;
+            }
         };
         let _ = write!(self.out, " {head}");
         expr.parts().into_iter().for_each(|part| self.expr(part));

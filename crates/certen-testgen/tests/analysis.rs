@@ -15,7 +15,7 @@ use certen_dialects::algebra::semantics::{Memory, Semantics};
 use certen_dialects::algebra::{Arith, Typed};
 use certen_syntax::Name;
 use certen_testgen::{Expr, Sample, cases};
-use common::{FUEL, checked, core, for_samples, memory, named};
+use common::{FUEL, checked, for_samples, memory, named, shared_core};
 
 /// Orders to write elements in: row by row, backwards, and shuffled.
 const ORDERS: [fn(usize) -> Vec<usize>; 3] = [|n| (0..n).collect(), |n| (0..n).rev().collect(), shuffled];
@@ -183,7 +183,7 @@ fn core_keeps_outputs<D: Domain>(cases: u32, seed: u8, domain: &D, element: impl
         let before = full(sample, element);
         let Some(expected) = finished(semantics(&typed, domain, sample).run(before.clone())) else { return };
         let live = semantics(&typed, domain, sample).run_padded(before.clone()).expect("values").0;
-        let program = core(&typed);
+        let program = shared_core(&typed);
         let inputs = typed.inputs().iter().map(|name| (*name, before[name].clone()));
         let evaluator = Evaluator::new(&program, domain, sample.sizes(), inputs).expect("a call").with_fuel(FUEL);
         let outputs = evaluator.run().expect("values");
@@ -255,7 +255,7 @@ fn sharing_never_costs() {
         let counted = || Counting { domain: Partial(Field { seed: 4 }), operations: Cell::new(0) };
         let (plain, shared) = (counted(), counted());
         let Some(_) = finished(semantics(&typed, &plain, sample).run_padded(before.clone())) else { return };
-        let program = core(&typed);
+        let program = shared_core(&typed);
         let inputs = typed.inputs().iter().map(|name| (*name, before[name].clone()));
         let evaluator = Evaluator::new(&program, &shared, sample.sizes(), inputs).expect("a call").with_fuel(FUEL);
         evaluator.run().expect("values");

@@ -91,6 +91,8 @@ fn the_generator_covers_the_language() {
                 Expr::Expa(..) => "expa",
                 Expr::Proj(_, m, _) if m.as_constant().is_none() => "proj of a symbol",
                 Expr::Proj(..) => "proj",
+                Expr::Scale(..) => "scale",
+                Expr::Power(..) => "power",
             });
         }
         let targets: Vec<usize> = sample.stmts.iter().map(|(target, _)| *target).collect();
@@ -129,6 +131,6 @@ fn the_generator_covers_the_language() {
         seen.into_iter().for_each(|what| *counts.borrow_mut().entry(what).or_default() += 1);
     });
     let counts = counts.into_inner();
-    assert_eq!(counts.len(), 43, "{counts:?}");
+    assert_eq!(counts.len(), 45, "{counts:?}");
     assert!(counts.values().all(|count| *count >= 5), "{counts:?}");
 }

@@ -6,14 +6,14 @@ use std::sync::{Arc, OnceLock};
 
 use certen_codegen::CCode;
 use certen_core::{ElemType, Program};
-use certen_dialects::algebra::{self, Notation};
+use certen_dialects::algebra::{self, Applied, Notation};
 use certen_dialects::{model, teil};
 use certen_index::Ix;
 use certen_loops::{LoopProgram, Stmt};
 use certen_runtime::{NativeKernel, RuntimeError, Signature};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
-use crate::optimise::optimise;
+use crate::optimise::{is_strict, optimise};
 use crate::{Failure, FpMode, Optimised};
 
 /// Which language a file is in, by its ending.
@@ -193,11 +193,39 @@ impl Module {
     /// # Errors
     /// If it has an operation that the notation cannot write, or is not in a notation of the algebra.
     pub fn written_in(&self, notation: Notation) -> Result<algebra::Program, Failure> {
-        let Some(typed) = self.typed() else {
-            let text = "only TeIL and model language programs have this form";
-            return Err(self.refuse(Diagnostic::error(Code::E0407, None, text)));
-        };
+        let Some(typed) = self.typed() else { return Err(self.not_of_the_algebra()) };
         typed.program.to(notation).map_err(|error| self.refuse(*error))
+    }
+
+    /// The program made simpler by the laws of the tensor algebra (TeIL, Sec. 3.6), and where they were applied.
+    ///
+    /// # Errors
+    /// If it is not in a notation of the algebra.
+    pub fn simplified(&self) -> Result<(algebra::Program, Vec<Applied>), Failure> {
+        match self.typed() {
+            Some(typed) => Ok(typed.simplified(is_strict(&self.core, self.fp))),
+            None => Err(self.not_of_the_algebra()),
+        }
+    }
+
+    /// What [`Module::simplified`] did, for people: a line for each application of a law, then the program.
+    ///
+    /// # Errors
+    /// As [`Module::simplified`].
+    pub fn laws(&self) -> Result<String, Failure> {
+        let (program, applied) = self.simplified()?;
+        if applied.is_empty() {
+            return Ok("no law makes the program simpler\n".into());
+        }
+        let line = |Applied { law, span }: &Applied| {
+            let at = self.sources.locate(*span).map_or(0, |(_, position)| position.line);
+            format!("line {at}: {} (TeIL, {}): {} = {}\n", law.name, law.paper, law.left, law.right)
+        };
+        Ok(applied.iter().map(line).collect::<String>() + "\n" + &program.to_string())
+    }
+
+    fn not_of_the_algebra(&self) -> Failure {
+        self.refuse(Diagnostic::error(Code::E0407, None, "only TeIL and model language programs have this form"))
     }
 
     /// Whether inputs have to be given in every domain: those of a model language program that says which they are
@@ -214,7 +242,7 @@ impl Module {
         &self.core
     }
 
-    /// The program in Core that loops are made from: the same values with fewer multiplications.
+    /// The program in Core that loops are made from: the same values with fewer operations.
     ///
     /// # Errors
     /// If it does not agree with the program as written, which is a bug in Certen.
@@ -227,7 +255,7 @@ impl Module {
     /// # Errors
     /// As [`Module::optimised`].
     pub fn optimisation(&self) -> Result<Option<&Optimised>, Failure> {
-        let optimised = self.optimised.get_or_init(|| optimise(&self.core, self.fp));
+        let optimised = self.optimised.get_or_init(|| optimise(&self.core, self.typed(), self.fp));
         optimised.as_ref().map(Option::as_ref).map_err(|error| self.refuse(error.clone()))
     }
 

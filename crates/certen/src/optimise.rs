@@ -1,8 +1,13 @@
 //! Optimisation: the program that loops are made from, rewritten and compared with the one that was written.
+//!
+//! Laws of the tensor algebra make a program of TeIL or the model language simpler (TeIL, Sec. 3.6), common
+//! subexpressions are computed once (model language, Sec. 5), then contractions are lifted in Core. What may change the
+//! rounding of floats is left out with [`FpMode::Strict`].
 
-use certen_core::Program;
-use certen_rewrite::{Agreement, Lifted, Report, agree, lift};
-use certen_syntax::{Code, Diagnostic};
+use certen_core::{ElemType, Program};
+use certen_dialects::algebra::{self, Applied, Typed};
+use certen_rewrite::{Agreement, Lifted, Report, agree, lift, never_dearer};
+use certen_syntax::{Code, Diagnostic, Diagnostics};
 
 /// What may be assumed of floats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -22,29 +27,72 @@ const BUDGET: u64 = 100_000;
 pub struct Optimised {
     /// The program.
     pub program: Program,
+    /// Which laws were applied.
+    pub laws: Vec<Applied>,
     /// Which contractions were lifted.
     pub report: Report,
     /// What the comparison found; it did not find a difference.
     pub agreement: Agreement,
 }
 
+/// Whether every operation has to be made as written: over floats, if the mode says so. Integers are a ring.
+pub(crate) fn is_strict(core: &Program, fp: FpMode) -> bool {
+    fp == FpMode::Strict && core.bindings.iter().any(|binding| core.terms.ty(binding.term).elem.is_float())
+}
+
 /// Rewrites a program; none if there was nothing to do.
-pub(crate) fn optimise(core: &Program, fp: FpMode) -> Result<Option<Optimised>, Diagnostic> {
-    let is_float = |ty: &certen_core::TensorType| ty.elem.is_float();
-    if fp == FpMode::Strict && core.bindings.iter().any(|binding| is_float(core.terms.ty(binding.term))) {
-        return Ok(None);
-    }
-    let Lifted { program, report } = lift(core);
-    if report.contractions.is_empty() {
-        return Ok(None);
-    }
+pub(crate) fn optimise(core: &Program, typed: Option<&Typed>, fp: FpMode) -> Result<Option<Optimised>, Diagnostic> {
+    let strict = is_strict(core, fp);
+    let Simplified { plain, shared, laws } = match typed {
+        Some(typed) => simplify(typed, core, strict)?,
+        None => Simplified::default(),
+    };
+    let lifted = |program: &Program| match strict {
+        true => Lifted { program: program.clone(), report: Report::default() },
+        false => lift(program),
+    };
+    let changed = |lifted: &Lifted| plain.is_some() || !lifted.report.contractions.is_empty();
+    let plain_lifted = lifted(plain.as_ref().unwrap_or(core));
+    // A contraction that is shared is not lifted together with those around it: what comes to less is taken.
+    let shared = shared.map(|shared| lifted(&shared)).filter(|s| never_dearer(&plain_lifted.program, &s.program));
+    let Lifted { program, report } = match shared {
+        Some(shared) => shared,
+        None if changed(&plain_lifted) => plain_lifted,
+        None => return Ok(None),
+    };
     match agree(core, &program, BUDGET) {
         Agreement::Differs { output, index, sizes, values: [before, after] } => {
             let sizes: String = sizes.iter().map(|(name, size)| format!(", {name} = {size}")).collect();
-            let text = format!("an optimisation changed {output}{index:?} from {before} to {after}{sizes}");
-            let error = Diagnostic::error(Code::E0704, None, text).note("this is a bug in Certen; no code was made");
-            Err(error.help("`--fp strict` compiles programs over floats as they are written"))
+            let error = wrong(format!("an optimisation changed {output}{index:?} from {before} to {after}{sizes}"));
+            Err(error.help("`--fp strict` leaves out what rounds floats differently"))
         }
-        agreement => Ok(Some(Optimised { program, report, agreement })),
+        agreement => Ok(Some(Optimised { program, laws, report, agreement })),
     }
+}
+
+/// A program in Core, after laws, and with common subexpressions computed once, where these change anything.
+#[derive(Default)]
+struct Simplified {
+    plain: Option<Program>,
+    shared: Option<Program>,
+    laws: Vec<Applied>,
+}
+
+/// Laws keep types, so what they make is well-typed.
+fn simplify(typed: &Typed, core: &Program, strict: bool) -> Result<Simplified, Diagnostic> {
+    let elem = core.bindings.first().map_or(ElemType::F64, |binding| core.terms.ty(binding.term).elem);
+    let (simplified, laws) = typed.simplified(strict);
+    let mut found = Diagnostics::new();
+    let checked = if laws.is_empty() { None } else { algebra::check(simplified, &mut found) };
+    if checked.is_none() && !laws.is_empty() {
+        let why = found.into_sorted().into_iter().next().map_or_else(String::new, |error| error.message);
+        return Err(wrong(format!("a law made the program ill-typed: {why}")));
+    }
+    let plain = checked.as_ref().map(|checked| algebra::elaborate(checked, core.name, elem)).transpose();
+    let shared = algebra::elaborate_shared(checked.as_ref().unwrap_or(typed), core.name, elem);
+    Ok(Simplified { plain: plain.map_err(|error| *error)?, shared: shared.map_err(|error| *error)?, laws })
+}
+
+fn wrong(text: String) -> Diagnostic {
+    Diagnostic::error(Code::E0704, None, text).note("this is a bug in Certen; no code was made")
 }

@@ -6,11 +6,11 @@
 //! - `expect: ok`, or `expect: CODE RULE` for each error and warning, in order (`-` where no paper states a rule);
 //! - `type: SIGNATURE` of an accepted program;
 //! - `dims: n = 2, m = 3` and `in NAME: 1 2 3 …` (or `iota`, or `random:SEED`) to run it on, `elem: i64` for another
-//!   element type;
+//!   element type, `fp: strict` for operations as written;
 //! - `out NAME: 1 2 3 …`: the result, as computed by the reference evaluator in the machine's numbers and as exact
 //!   rationals, by native code, and, in the prime field, by the evaluator and the loop interpreter, which must all agree;
-//! - `diagnostics`, `typed`, `analysis`, `core`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`: the text that people
-//!   see.
+//! - `diagnostics`, `typed`, `analysis`, `core`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`, `laws`: the
+//!   text that people see.
 //!
 //! `cargo xtask bless` rewrites the expectations that a header has; write `//@ KEY:` with nothing behind it to have it
 //! filled in.
@@ -24,7 +24,8 @@ use certen::road::core::{Program, Tensor};
 use certen::road::dialects::algebra::Notation;
 use certen::road::syntax::render_all;
 use certen::{
-    Array, Backend, Call, DomainChoice, ElemType, Failure, Input, Module, Name, Options, Output, RunOptions, Values,
+    Array, Backend, Call, DomainChoice, ElemType, Failure, FpMode, Input, Module, Name, Options, Output, RunOptions,
+    Values,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -88,7 +89,12 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
     }
     let elem =
         given.get("elem").map_or(Ok(ElemType::F64), |elem| elem.parse().map_err(|()| format!("elem: {elem}")))?;
-    let module = Module::from_text(name, text, &Options { elem, ..Options::default() });
+    let fp = match given.get("fp") {
+        None => FpMode::Relaxed,
+        Some(&"strict") => FpMode::Strict,
+        Some(other) => return Err(format!("fp: {other}")),
+    };
+    let module = Module::from_text(name, text, &Options { elem, fp });
     let mut outputs = None;
     let mut lines = Vec::new();
     let mut expected = false;
@@ -107,7 +113,7 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
                 expected = true;
                 lines.extend(verdicts(&module).into_iter().map(|verdict| format!("//@ expect: {verdict}")));
             }
-            ("dims" | "elem" | "note", _) => lines.push(line.to_owned()),
+            ("dims" | "elem" | "fp" | "note", _) => lines.push(line.to_owned()),
             ("diagnostics", _) => block(&mut lines, key, &rendered(&module)),
             (key, _) if key.starts_with("in ") => lines.push(line.to_owned()),
             (key, Ok(module)) => {
@@ -177,8 +183,9 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
         "teil" => in_notation(Notation::Teil)?,
         "core-teil" => in_notation(Notation::CoreTeil)?,
         "model" => in_notation(Notation::Model)?,
+        "laws" => module.laws().map_err(|f| f.to_string())?,
         "three-address" => typed()?.three_address().to_string(),
-        "lifted" => {
+        "optimised" => {
             let program = module.optimised().map_err(|failure| failure.to_string())?;
             let count = program.multiplications().map_err(|e| e.to_string())?;
             format!("{count} multiplications\n{program}")

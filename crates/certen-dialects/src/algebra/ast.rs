@@ -73,6 +73,10 @@ pub enum Expr {
     Expa(i64, Ix, ExprId),
     /// The slice at an index (from 1) of the dimension at a position.
     Proj(i64, Ix, ExprId),
+    /// Every entry times a number: what `red+ i (expa i n e)` comes to (TeIL, Eq. 5).
+    Scale(Ix, ExprId),
+    /// Every entry to the power of a number: what `red* i (expa i n e)` comes to (by analogy with TeIL, Eq. 5).
+    Power(Ix, ExprId),
 }
 
 impl Expr {
@@ -87,7 +91,9 @@ impl Expr {
             | Expr::Diag(_, _, e)
             | Expr::Contr(_, e)
             | Expr::Expa(_, _, e)
-            | Expr::Proj(_, _, e) => (Some(*e), None),
+            | Expr::Proj(_, _, e)
+            | Expr::Scale(_, e)
+            | Expr::Power(_, e) => (Some(*e), None),
         };
         first.into_iter().chain(second)
     }
@@ -105,6 +111,8 @@ impl Expr {
             Expr::Contr(pairs, e) => Expr::Contr(pairs.clone(), part(*e)),
             Expr::Expa(i, n, e) => Expr::Expa(*i, n.clone(), part(*e)),
             Expr::Proj(i, m, e) => Expr::Proj(*i, m.clone(), part(*e)),
+            Expr::Scale(n, e) => Expr::Scale(n.clone(), part(*e)),
+            Expr::Power(n, e) => Expr::Power(n.clone(), part(*e)),
         }
     }
 }

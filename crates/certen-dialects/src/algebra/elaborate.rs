@@ -2,8 +2,8 @@
 //!
 //! `x = e` becomes a generation over the indices of x whose body is `[[e]]` at those indices: index-free operations
 //! disappear, and no outer product is ever formed. An assignment that overwrites x binds a new name, so that a
-//! statement reads the old memory and makes a new one. Statements that reach no output are left out, and what
-//! [`sharing`](super::sharing) has found is computed once. Needs: a typed program. Guarantees: the same values as
+//! statement reads the old memory and makes a new one. Statements that reach no output are left out. [`elaborate_shared`] computes once
+//! what [`sharing`](super::sharing) has found. Needs: a typed program. Guarantees: the same values as
 //! [`semantics`](super::semantics) (tested in `certen-testgen`).
 
 use std::collections::{HashMap, HashSet};
@@ -15,11 +15,11 @@ use certen_index::{Cond, Ix};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use super::ast::{Arith, Expr};
-use super::fig6::{Equation, equation};
+use super::fig6::{Equation, Reduction, equation, is_product};
 use super::sharing::{Holder, Sharing};
 use super::typed::Typed;
 
-/// Elaborates a program over elements of a type; `name` is what the result is called.
+/// Elaborates a program, as written, over elements of a type; `name` is what the result is called.
 ///
 /// # Errors
 /// Only if the element type does not have the program's arithmetic; otherwise a typed program elaborates.
@@ -31,8 +31,23 @@ pub fn elaborate(typed: &Typed, name: Name, elem: ElemType) -> Result<Program, B
             format!("{} divides floating-point numbers, not {elem}", (program.notation.words().arith)(Arith::Div));
         return Err(Box::new(Diagnostic::error(Code::E0504, program.spans[at], text)));
     }
-    let mut elaborator = Elaborator::new(typed, elem);
-    elaborator.program(name).map_err(|error| {
+    elaborate_with(Sharing::none(typed), typed, name, elem)
+}
+
+/// Elaborates a program with its common subexpressions computed once; none if it has none that are worth it.
+///
+/// # Errors
+/// As [`elaborate`].
+pub fn elaborate_shared(typed: &Typed, name: Name, elem: ElemType) -> Result<Option<Program>, Box<Diagnostic>> {
+    let sharing = Sharing::of(typed);
+    if sharing.is_none() {
+        return Ok(None);
+    }
+    elaborate_with(sharing, typed, name, elem).map(Some)
+}
+
+fn elaborate_with(sharing: Sharing, typed: &Typed, name: Name, elem: ElemType) -> Result<Program, Box<Diagnostic>> {
+    Elaborator::new(typed, elem, sharing).program(name).map_err(|error| {
         let text = format!("the program has no meaning over {elem}: {error}");
         Box::new(Diagnostic::error(Code::E0701, None, text))
     })
@@ -57,11 +72,11 @@ enum Task {
     Eval(Equation<Ix>, usize),
     Combine(Binary),
     Reduce(ReduceOp, Name, Ix),
+    Number(Ix),
 }
 
 impl<'a> Elaborator<'a> {
-    fn new(typed: &'a Typed, elem: ElemType) -> Self {
-        let sharing = Sharing::of(typed);
+    fn new(typed: &'a Typed, elem: ElemType, sharing: Sharing) -> Self {
         let declared = typed.program.decls.iter().map(|decl| decl.name);
         let shared = sharing.shared.iter().map(|shared| shared.name);
         let taken = typed.sizes.iter().copied().chain(declared).chain(shared).collect();
@@ -202,6 +217,20 @@ impl<'a> Elaborator<'a> {
                     tasks.push(Task::Reduce(reduction.op, name, reduction.size().clone()));
                     tasks.push(Task::Eval(reduction.at(&Ix::var(name)), depth + 1));
                 }
+                Task::Eval(Equation::Scale(n, e), depth) => {
+                    tasks.push(Task::Combine(Binary::Mul));
+                    tasks.push(Task::Eval(Equation::Same(e), depth));
+                    tasks.push(Task::Number(n));
+                }
+                Task::Eval(Equation::Power(n, e), depth) if !is_product(&n, self.elem) => {
+                    tasks.push(Task::Combine(Binary::Pow));
+                    tasks.push(Task::Number(n));
+                    tasks.push(Task::Eval(Equation::Same(e), depth));
+                }
+                Task::Eval(Equation::Power(n, e), depth) => {
+                    tasks.push(Task::Eval(Equation::Reduce(Reduction::power(n, e)), depth));
+                }
+                Task::Number(n) => values.push(self.terms.add(Term::Index(n, self.elem))?),
                 Task::Combine(op) => {
                     let (right, left) = (values.pop().ok_or_else(missing)?, values.pop().ok_or_else(missing)?);
                     values.push(self.terms.add(Term::Binary(op, left, right))?);

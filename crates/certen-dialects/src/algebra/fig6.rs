@@ -5,7 +5,7 @@
 //! ([`semantics`](super::semantics)), with symbols it is elaboration into Core ([`elaborate`](super::elaborate)).
 //! Indices count from 0 here, positions from 1 as in the text.
 
-use certen_core::{Binary, ReduceOp};
+use certen_core::{Binary, ElemType, ReduceOp};
 use certen_index::Ix;
 use certen_syntax::Name;
 
@@ -25,6 +25,18 @@ pub(super) enum Equation<I> {
     Combine(Binary, At<I>, At<I>),
     /// The values of a part combined over the indices of one or more dimensions.
     Reduce(Reduction<I>),
+    /// A number times the value of a part (Eq. 5).
+    Scale(Ix, At<I>),
+    /// The value of a part to the power of a number.
+    Power(Ix, At<I>),
+}
+
+/// The largest exponent for which a power of floats is a product: a machine multiplies faster than it calls `pow`.
+const MULTIPLIED: i64 = 32;
+
+/// Whether a power is the product of copies: always over integers, over floats if the exponent is known and small.
+pub(super) fn is_product(exponent: &Ix, elem: ElemType) -> bool {
+    !elem.is_float() || exponent.as_constant().is_some_and(|n| n <= MULTIPLIED)
 }
 
 /// Values of a part, combined over one or more indices inside each other.
@@ -47,6 +59,16 @@ enum Slot<I> {
 }
 
 impl<I: Clone> Reduction<I> {
+    /// A power: the product of as many copies of a part's value.
+    pub fn power(exponent: Ix, (part, index): At<I>) -> Self {
+        Reduction {
+            op: ReduceOp::Prod,
+            sizes: vec![exponent],
+            part,
+            index: index.into_iter().map(Slot::Known).collect(),
+        }
+    }
+
     /// The size that the outermost index runs over.
     pub fn size(&self) -> &Ix {
         &self.sizes[self.sizes.len() - 1]
@@ -109,6 +131,8 @@ pub(super) fn equation<I: Clone>(
             index.insert(place(i), literal(m));
             Equation::Same((*e, index))
         }
+        Expr::Scale(n, e) => Equation::Scale(n.clone(), (*e, index)),
+        Expr::Power(n, e) => Equation::Power(n.clone(), (*e, index)),
     }
 }
 

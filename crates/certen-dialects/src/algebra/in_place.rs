@@ -109,6 +109,7 @@ impl Typed {
                         return InPlace::No(Conflict { read, written_at, read_at, inside });
                     }
                 }
+                Equation::Scale(_, part) | Equation::Power(_, part) => tasks.push((depth, Equation::Same(part))),
                 Equation::Combine(_, left, right) => {
                     tasks.extend([(depth, Equation::Same(right)), (depth, Equation::Same(left))]);
                 }

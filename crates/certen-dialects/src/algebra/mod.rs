@@ -3,7 +3,8 @@
 //!
 //! The road of a program: its notation's `parse` → [`check`] (typing: TeIL, Fig. 8 and 12, model language, Fig. 7 to 9;
 //! and data flow) → [`elaborate`] (TeIL, Fig. 6 and 9, model language, Fig. 10 to 12, into Core). [`Program::to`]
-//! writes it in another notation, [`Typed::three_address`] splits nested expressions (TeIL, Sec. 3.3), and
+//! writes it in another notation, [`Typed::three_address`] splits nested expressions (TeIL, Sec. 3.3),
+//! [`Typed::simplified`] makes it cheaper by the [`LAWS`] (TeIL, Sec. 3.6), and
 //! [`semantics`] is a direct reading of the figures that elaboration is tested against. [`Notation`] is all that
 //! differs: rule names, words and text.
 //!
@@ -21,6 +22,7 @@ mod elaborate;
 mod fig6;
 mod flow;
 mod in_place;
+mod laws;
 mod notation;
 mod premise;
 pub(crate) mod read;
@@ -34,8 +36,9 @@ mod typing;
 pub use analysis::{Analysis, Defined};
 pub(crate) use ast::one_by_one;
 pub use ast::{Arith, Decl, Expr, ExprId, Marker, Pair, Program, Stmt, Where};
-pub use elaborate::elaborate;
+pub use elaborate::{elaborate, elaborate_shared};
 pub use in_place::{Conflict, InPlace};
+pub use laws::{Applied, LAWS, Law};
 pub use notation::Notation;
 pub use premise::Premise;
 pub use typed::{Dim, Typed};

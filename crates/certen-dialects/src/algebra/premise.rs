@@ -49,6 +49,10 @@ pub enum Premise {
     ProjIndex,
     /// T-Proj: m <= n.
     ProjBound,
+    /// Eq. 5: the factor is a natural number.
+    ScaleFactor,
+    /// Eq. 5, by analogy: the exponent is a natural number.
+    PowerExponent,
     /// OK-Stmt: the target is allocated.
     TargetDeclared,
     /// OK-Stmt: both sides have the same shape.
@@ -65,7 +69,7 @@ impl Premise {
             (model, &[SDivScalarRight]),
             (teil, &[RedPosition]),
             (true, &[TranspPosition, TranspDistinct, DiagPosition, DiagDistinct, DiagSizes]),
-            (teil, &[ExpaPosition, ExpaSize, ProjPosition, ProjIndex, ProjBound]),
+            (teil, &[ExpaPosition, ExpaSize, ProjPosition, ProjIndex, ProjBound, ScaleFactor, PowerExponent]),
             (true, &[TargetDeclared, TargetShape]),
         ];
         all.into_iter().filter(|(here, _)| *here).flat_map(|(_, premises)| premises.iter().copied())
@@ -74,7 +78,7 @@ impl Premise {
     /// The code of its error.
     pub fn code(self) -> Code {
         match self {
-            Premise::NatSize | Premise::ExpaSize => Code::E0203,
+            Premise::NatSize | Premise::ExpaSize | Premise::ScaleFactor | Premise::PowerExponent => Code::E0203,
             Premise::UniqueName => Code::E0202,
             Premise::VarDeclared | Premise::TargetDeclared => Code::E0201,
             Premise::AddShapes | Premise::MulShapes | Premise::SMulScalarLeft | Premise::SDivScalarRight => Code::E0206,
@@ -105,6 +109,8 @@ impl Premise {
             Premise::DiagPosition | Premise::DiagDistinct | Premise::DiagSizes => ("T-Diag", "T-Diag^core", "t-contr"),
             Premise::ExpaPosition | Premise::ExpaSize => ("T-Expa", "T-Expa^core", "T-Expa"),
             Premise::ProjPosition | Premise::ProjIndex | Premise::ProjBound => ("T-Proj", "T-Proj^core", "T-Proj"),
+            Premise::ScaleFactor => ("Eq. 5", "Eq. 5", "Eq. 5"),
+            Premise::PowerExponent => ("Eq. 5 of red*", "Eq. 5 of red*", "Eq. 5 of red*"),
             Premise::TargetDeclared | Premise::TargetShape => ("OK-Stmt", "OK-Stmt", "ok-stmt"),
         };
         let name = match notation {
@@ -119,6 +125,7 @@ impl Premise {
             (Notation::Model, _) if name != full => "model language, Fig. 9",
             (_, Premise::SDivScalarRight) => "model language, Fig. 9",
             (_, Premise::NatSize) => "TeIL, Sec. 3.1",
+            (_, Premise::ScaleFactor | Premise::PowerExponent) => "TeIL, Sec. 3.6",
             (_, Premise::UniqueName) => "TeIL, Fig. 8 and Sec. 3.2",
             _ if name == full => "TeIL, Fig. 8",
             _ => "TeIL, Fig. 12",
@@ -146,6 +153,8 @@ pub(super) fn rule_of(expr: &Expr, scalar: impl Fn(ExprId) -> bool, notation: No
         (Expr::Contr(..), _) => "Eq. 6",
         (Expr::Expa(..), _) => by(Premise::ExpaPosition),
         (Expr::Proj(..), _) => by(Premise::ProjPosition),
+        (Expr::Scale(..), _) => by(Premise::ScaleFactor),
+        (Expr::Power(..), _) => by(Premise::PowerExponent),
     }
 }
 

@@ -15,7 +15,7 @@ use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::ast::ExprId;
-use super::fig6::{Equation, Reduction, equation};
+use super::fig6::{Equation, Reduction, equation, is_product};
 use super::typed::Typed;
 
 /// μ: a map from names to maps from indices to values. The domain of `μ x` is the shape of the tensor.
@@ -44,6 +44,8 @@ pub struct Spill {
 enum Task<V> {
     Eval(Equation<i64>),
     Combine(Binary),
+    /// A size as a number.
+    Number(Ix),
     /// A reduction that has more indices to come.
     Reduce(Box<Reducing<V>>),
 }
@@ -292,6 +294,23 @@ impl<'a, D: Domain> Semantics<'a, D> {
                     let sum = identity.transpose()?;
                     tasks.push(Task::Reduce(Box::new(Reducing { reduction, next: 0, size, sum, pending: false })));
                 }
+                Task::Eval(Equation::Scale(n, e)) => {
+                    tasks.push(Task::Combine(Binary::Mul));
+                    tasks.push(Task::Eval(Equation::Same(e)));
+                    tasks.push(Task::Number(n));
+                }
+                Task::Eval(Equation::Power(n, e)) if !is_product(&n, self.elem) => {
+                    tasks.push(Task::Combine(Binary::Pow));
+                    tasks.push(Task::Number(n));
+                    tasks.push(Task::Eval(Equation::Same(e)));
+                }
+                // Exponents are not sizes of stores: nothing is rounded up.
+                Task::Eval(Equation::Power(n, e)) => {
+                    let (size, reduction) = (self.ix(&n)?, Reduction::power(n, e));
+                    let sum = Some(self.domain.literal(Literal::whole(1, self.elem), self.elem)?);
+                    tasks.push(Task::Reduce(Box::new(Reducing { reduction, next: 0, size, sum, pending: false })));
+                }
+                Task::Number(n) => values.push(self.domain.index(self.ix(&n)?, self.elem)?),
                 Task::Combine(op) => {
                     let (Some(b), Some(a)) = (values.pop(), values.pop()) else {
                         return Err(EvalError::EmptyReduction);

@@ -95,6 +95,27 @@ impl Value {
 }
 
 impl Sharing {
+    /// Nothing is shared: every statement has its own binding, and names read the ones that reach them.
+    pub fn none(typed: &Typed) -> Sharing {
+        let read = |(expr, origin): (&Expr, &Option<Origin>)| match (expr, origin) {
+            (Expr::Var(_), Some(Origin::Stmt(at))) => Some(Holder::Stmt(*at)),
+            (Expr::Var(name), _) => Some(Holder::Input(*name)),
+            _ => None,
+        };
+        let live = |(at, live): (usize, &bool)| live.then_some(Holder::Stmt(at));
+        Sharing {
+            shared: Vec::new(),
+            held: typed.program.exprs.iter().zip(&typed.flow.reads).map(read).collect(),
+            stmts: typed.flow.live.iter().enumerate().map(live).collect(),
+        }
+    }
+
+    /// Whether every live statement has its own binding and no value one besides.
+    pub fn is_none(&self) -> bool {
+        let own = |(at, holder): (usize, &Option<Holder>)| holder.is_none_or(|holder| holder == Holder::Stmt(at));
+        self.shared.is_empty() && self.stmts.iter().enumerate().all(own)
+    }
+
     /// Finds what a program can share.
     pub fn of(typed: &Typed) -> Sharing {
         let mut numbering = Numbering {
@@ -172,7 +193,12 @@ impl Numbering<'_> {
                 Expr::Var(_) | Expr::Red(..) | Expr::Contr(..) => true,
                 Expr::Elem(_, a, b) => [*a, *b].into_iter().any(|part| !scalar(part) && solid(part)),
                 Expr::Prod(a, b) => (scalar(*a) && solid(*b)) || (scalar(*b) && solid(*a)),
-                Expr::Paren(e) | Expr::Transp(_, e) | Expr::Diag(_, _, e) | Expr::Proj(_, _, e) => solid(*e),
+                Expr::Paren(e)
+                | Expr::Transp(_, e)
+                | Expr::Diag(_, _, e)
+                | Expr::Proj(_, _, e)
+                | Expr::Scale(_, e)
+                | Expr::Power(_, e) => solid(*e),
                 Expr::Expa(..) => false,
             };
         Value {
@@ -182,7 +208,7 @@ impl Numbering<'_> {
             solid,
             shareable: match expr {
                 Expr::Red(..) | Expr::Contr(..) => true,
-                Expr::Elem(..) => solid,
+                Expr::Elem(..) | Expr::Scale(..) | Expr::Power(..) => solid,
                 _ => false,
             },
             leaf: matches!(expr, Expr::Var(_)),

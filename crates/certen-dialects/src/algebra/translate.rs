@@ -1,6 +1,6 @@
 //! A program in another notation.
 //!
-//! TeIL has reductions, diagonals, expansions and projections that the model language cannot write; the model language
+//! TeIL has reductions, diagonals, expansions, projections, multiples and powers that the model language cannot write; the model language
 //! has subtraction and division that TeIL cannot. What both have is the same, but for several pairs at once, which TeIL
 //! writes one by one, and `red+ i (diag i j e)`, which the model language writes as a contraction (TeIL, Eq. 6). Needs:
 //! a typed program. Guarantees: the same meaning (tested in `certen-testgen`).
@@ -31,7 +31,12 @@ impl Program {
             let here = match expr {
                 _ if sums.inside.contains(&id) || sums.contracted.contains_key(&id) => true,
                 Expr::Elem(Arith::Sub | Arith::Div, ..) => notation == Notation::Model,
-                Expr::Red(..) | Expr::Diag(..) | Expr::Expa(..) | Expr::Proj(..) => notation != Notation::Model,
+                Expr::Red(..)
+                | Expr::Diag(..)
+                | Expr::Expa(..)
+                | Expr::Proj(..)
+                | Expr::Scale(..)
+                | Expr::Power(..) => notation != Notation::Model,
                 _ => true,
             };
             if !here {

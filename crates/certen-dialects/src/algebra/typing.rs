@@ -162,7 +162,7 @@ impl Checker<'_> {
             let id = ExprId(at as u32);
             let inside = expr.parts().map(|part| self.nesting[part.index()]).max().unwrap_or(0);
             let own = match expr {
-                Expr::Red(..) => 1,
+                Expr::Red(..) | Expr::Power(..) => 1,
                 Expr::Contr(pairs, _) => pairs.len(),
                 _ => 0,
             };
@@ -201,6 +201,8 @@ impl Checker<'_> {
             Expr::Contr(pairs, e) => self.t_contr(id, pairs, *e),
             Expr::Expa(i, n, e) => self.t_expa(id, *i, n, *e),
             Expr::Proj(i, m, e) => self.t_proj(id, *i, m, *e),
+            Expr::Scale(n, e) => self.t_times(Premise::ScaleFactor, id, n, *e, "the factor"),
+            Expr::Power(n, e) => self.t_times(Premise::PowerExponent, id, n, *e, "the exponent"),
         }
     }
 
@@ -345,6 +347,14 @@ impl Checker<'_> {
             }
             self.suggest_where(error, Cond::le(m, &n.size).ok())
         })
+    }
+
+    /// Eq. 5 and its analogue: as `red+ 1 (expa 1 n e)`, so n is a natural number.
+    fn t_times(&self, premise: Premise, id: ExprId, n: &Ix, e: ExprId, what: &str) -> Judgement<Shape> {
+        let shape = self.shape(e)?;
+        self.sizes_declared(n, id)?;
+        self.natural(premise, n, self.program.span(id), what)?;
+        Ok(shape)
     }
 
     /// OK-Stmt: Γ(x) = ī and Γ ⊢ e : ī.

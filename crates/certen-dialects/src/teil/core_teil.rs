@@ -61,7 +61,9 @@ impl Build<'_> {
     fn expr(&mut self, expr: &Expr, translated: &[ExprId]) -> ExprId {
         let part = |id: &ExprId| translated[id.index()];
         match expr {
-            Expr::Var(_) | Expr::Paren(_) | Expr::Elem(..) | Expr::Prod(..) => self.add(expr.map(|e| part(&e))),
+            Expr::Var(_) | Expr::Paren(_) | Expr::Elem(..) | Expr::Prod(..) | Expr::Scale(..) | Expr::Power(..) => {
+                self.add(expr.map(|e| part(&e)))
+            }
             Expr::Red(op, i, e) => self.red(*op, *i, part(e)),
             Expr::Transp(pairs, e) => pairs.iter().fold(part(e), |e, &(i0, i1)| {
                 let (low, high) = (i0.min(i1), i0.max(i1));

@@ -8,6 +8,7 @@
 //! expr     := NAME | "(" expr ")" | ("add" | "mul" | "prod") expr expr
 //!           | red INT expr | ("transp" | "diag" | "contr") INT INT expr
 //!           | ("expa" | "proj") INT arg expr
+//!           | arg "*" expr | (NAME | "(" expr ")") "^" arg
 //! red      := "red+" | "red*" | "redmin" | "redmax"
 //! arg      := INT | NAME | "(" size ")"
 //! ```
@@ -16,9 +17,11 @@
 //! there is no `contr`. Reading an expression keeps the operations that wait for operands on a stack of our own, so
 //! that depth costs memory, not stack. What all notations have in common is in [`read`](crate::algebra).
 
+use std::collections::HashSet;
+
 use certen_core::ReduceOp;
 use certen_index::{Ix, parse_ix, parse_primary};
-use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Sources, Span, TokenKind};
+use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Sources, Span, TokenKind};
 
 use crate::algebra::read::{Grammar, Parsed, Reader, read};
 use crate::algebra::{Arith, Decl, Expr, ExprId, Notation, Program};
@@ -34,8 +37,11 @@ pub fn parse(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> 
     read::<Teil>(sources, file, diagnostics)
 }
 
+/// Which tokens open a parenthesis behind whose end a `*` stands: it holds a size, as in `(n + 1) * A`.
 #[derive(Default)]
-struct Teil;
+struct Teil {
+    factors: Option<HashSet<usize>>,
+}
 
 type Parser<'a> = Reader<'a, Teil>;
 
@@ -82,6 +88,7 @@ enum Waiting {
     Red(ReduceOp, i64),
     Pair(fn(i64, i64, ExprId) -> Expr, i64, i64),
     Sized(fn(i64, Ix, ExprId) -> Expr, i64, Ix),
+    Scale(Ix),
 }
 
 fn transp(i0: i64, i1: i64, e: ExprId) -> Expr {
@@ -97,6 +104,12 @@ impl Parser<'_> {
         let mut stack: Vec<(Waiting, Span)> = Vec::new();
         loop {
             let token = self.cursor.peek();
+            if self.at_factor() {
+                let factor = parse_primary(&mut self.cursor)?;
+                self.cursor.expect_punct("*")?;
+                stack.push((Waiting::Scale(factor), token.span));
+                continue;
+            }
             if token.is("(") {
                 self.cursor.take();
                 stack.push((Waiting::Paren, token.span));
@@ -114,6 +127,7 @@ impl Parser<'_> {
                 _ => return Err(Box::new(self.missing_operand(&stack))),
             };
             let mut done = self.program.add(Expr::Var(name), span);
+            done = self.power(done)?;
             // Give the finished expression to what waits for it, as far as that is finished by it.
             loop {
                 let end = self.program.span(done);
@@ -122,7 +136,8 @@ impl Parser<'_> {
                 done = match waiting {
                     Waiting::Paren => {
                         let close = self.cursor.expect_punct(")").map_err(|e| e.also(start, "to close this"))?.span;
-                        self.program.add(Expr::Paren(done), start.to(close))
+                        let done = self.program.add(Expr::Paren(done), start.to(close));
+                        self.power(done)?
                     }
                     Waiting::Binary(make, None) => {
                         stack.push((Waiting::Binary(make, Some(done)), start));
@@ -132,9 +147,42 @@ impl Parser<'_> {
                     Waiting::Red(op, at) => self.program.add(Expr::Red(op, at, done), span),
                     Waiting::Pair(make, i0, i1) => self.program.add(make(i0, i1, done), span),
                     Waiting::Sized(make, at, size) => self.program.add(make(at, size, done), span),
+                    Waiting::Scale(factor) => self.program.add(Expr::Scale(factor, done), span),
                 };
             }
         }
+    }
+
+    /// Whether a factor and `*` stand here: a number, a name, or a size in parentheses.
+    fn at_factor(&mut self) -> bool {
+        let token = self.cursor.peek();
+        match token.kind {
+            TokenKind::Int(_) => self.cursor.peek_at(1).is("*"),
+            TokenKind::Name(name) => self.cursor.peek_at(1).is("*") && !RESERVED.contains(&name.as_str()),
+            TokenKind::Punct("(") => {
+                let cursor = self.cursor;
+                let factors = self.grammar.factors.get_or_insert_with(|| factors(cursor));
+                factors.contains(&cursor.taken())
+            }
+            _ => false,
+        }
+    }
+
+    /// `^` and an exponent behind a name or a parenthesis, if they stand here.
+    fn power(&mut self, base: ExprId) -> Parsed<ExprId> {
+        if !self.cursor.eat("^") {
+            return Ok(base);
+        }
+        if self.at_next_stmt() {
+            return Err(Box::new(self.cursor.expected("an exponent")));
+        }
+        let (exponent, end) = self.spanned(parse_primary)?;
+        if self.cursor.peek().is("^") {
+            let error = self.cursor.expected("one exponent");
+            return Err(Box::new(error.help("a power of a power has parentheses, as in `(A ^ 2) ^ 3`")));
+        }
+        let span = self.program.span(base).to(end);
+        Ok(self.program.add(Expr::Power(exponent, base), span))
     }
 
     /// Takes an operation's word and numbers, if one stands here.
@@ -207,4 +255,24 @@ impl Parser<'_> {
             _ => error.note("TeIL has no number literals: pass a constant as an input of type []"),
         }
     }
+}
+
+/// The places of the parentheses, from a place on, behind whose end a `*` stands.
+fn factors(cursor: Cursor<'_>) -> HashSet<usize> {
+    let mut found = HashSet::new();
+    let mut open = Vec::new();
+    let mut rest = cursor;
+    while !rest.at_end() {
+        let token = rest.peek();
+        if token.is("(") {
+            open.push(rest.taken());
+        } else if token.is(")")
+            && let Some(start) = open.pop()
+            && rest.peek_at(1).is("*")
+        {
+            found.insert(start);
+        }
+        rest.take();
+    }
+    found
 }

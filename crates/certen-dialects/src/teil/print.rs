@@ -66,6 +66,8 @@ pub(crate) fn head(notation: Notation, expr: &Expr) -> String {
         Expr::Contr(pairs, _) => format!("contr{}", both(pairs)),
         Expr::Expa(i, n, _) => format!("expa{} {}", at(i), argument(n)),
         Expr::Proj(i, m, _) => format!("proj{} {}", at(i), argument(m)),
+        Expr::Scale(n, _) => format!("{} *", argument(n)),
+        Expr::Power(n, _) => format!("^ {}", argument(n)),
     }
 }
 
@@ -74,6 +76,9 @@ fn expr_text(program: &Program, id: ExprId) -> String {
     enum Piece {
         Expr(ExprId),
         Operand(ExprId),
+        /// An operand before its operation.
+        First(ExprId),
+        Exponent(ExprId),
         Close,
     }
     let mut text = String::new();
@@ -84,8 +89,14 @@ fn expr_text(program: &Program, id: ExprId) -> String {
                 text.push(')');
                 continue;
             }
-            Piece::Operand(id) => {
-                text.push(' ');
+            Piece::Exponent(id) => {
+                let _ = write!(text, " {}", head(program.notation, program.expr(id)));
+                continue;
+            }
+            Piece::Operand(id) | Piece::First(id) => {
+                if matches!(piece, Piece::Operand(_)) {
+                    text.push(' ');
+                }
                 if !matches!(program.expr(id), Expr::Var(_) | Expr::Paren(_)) {
                     text.push('(');
                     todo.push(Piece::Close);
@@ -100,6 +111,7 @@ fn expr_text(program: &Program, id: ExprId) -> String {
                 todo.push(Piece::Close);
                 todo.push(Piece::Expr(*inner));
             }
+            Expr::Power(_, e) => todo.extend([Piece::Exponent(id), Piece::First(*e)]),
             expr => {
                 let _ = write!(text, "{}", head(program.notation, expr));
                 let first = todo.len();

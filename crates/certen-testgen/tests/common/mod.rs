@@ -97,6 +97,14 @@ pub fn core(typed: &Typed) -> Program {
     core_of(typed, "generated", ElemType::F64)
 }
 
+/// The same, with common subexpressions computed once.
+pub fn shared_core(typed: &Typed) -> Program {
+    let shared = algebra::elaborate_shared(typed, "generated".into(), ElemType::F64).expect("typed programs elaborate");
+    let program = shared.unwrap_or_else(|| core(typed));
+    program.check().expect("elaborated programs are well-formed");
+    program
+}
+
 /// The same, under a name and over an element type.
 pub fn core_of(typed: &Typed, name: &str, elem: ElemType) -> Program {
     let program = algebra::elaborate(typed, name.into(), elem).expect("typed programs elaborate");
