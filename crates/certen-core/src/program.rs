@@ -71,6 +71,24 @@ impl Program {
         inputs.chain(self.bindings.iter().map(|b| (b.name, self.terms.ty(b.term).clone()))).collect()
     }
 
+    /// Every name that the program uses for anything.
+    pub fn names(&self) -> HashSet<Name> {
+        let mut names: HashSet<Name> = self.sizes.iter().copied().collect();
+        names.extend(self.inputs.iter().map(|input| input.name));
+        names.extend(self.bindings.iter().map(|binding| binding.name));
+        names.extend(self.outputs.iter().map(|(name, _)| *name));
+        for (_, term) in self.terms.iter() {
+            match term {
+                Term::Ref(name, _) | Term::Gen(name, ..) | Term::Reduce(_, name, ..) | Term::Let(name, ..) => {
+                    names.insert(*name);
+                }
+                Term::Iterate(_, states, _) => names.extend(states.iter().map(|state| state.name)),
+                _ => {}
+            }
+        }
+        names
+    }
+
     /// Checks what the types of terms cannot: names are unique, bound before they are used, never shadowed, and mean
     /// the tensor that their type says. Shapes do not depend on indices.
     ///

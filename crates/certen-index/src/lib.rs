@@ -9,6 +9,7 @@ mod check;
 mod cond;
 mod example;
 mod facts;
+mod growth;
 mod ix;
 mod parse;
 mod prover;

@@ -39,7 +39,7 @@ const MAX_EXTREMES: usize = 8;
 /// maxima with a condition. E0702 for minima and maxima over a range that is not shown to be non-empty.
 pub fn lower(program: &Program) -> Result<LoopProgram, Diagnostic> {
     let Interface { outputs, storage, taken } = interface(program)?;
-    let user = all_names(program);
+    let user = program.names();
     let mut lowering = Lowering {
         program,
         out: Terms::new(program.terms.facts().clone()),
@@ -132,23 +132,6 @@ fn interface(program: &Program) -> Lowered<Interface> {
         storage.insert(binding.name, Stored { name, ty: program.terms.ty(binding.term).clone() });
     }
     Ok(Interface { outputs, storage, taken })
-}
-
-/// Every name that the program uses for anything.
-fn all_names(program: &Program) -> HashSet<Name> {
-    let mut names: HashSet<Name> = program.sizes.iter().copied().collect();
-    names.extend(program.inputs.iter().map(|p| p.name));
-    names.extend(program.bindings.iter().map(|b| b.name));
-    names.extend(program.outputs.iter().map(|(name, _)| *name));
-    for (_, term) in program.terms.iter() {
-        match term {
-            Term::Ref(name, _) | Term::Gen(name, ..) | Term::Reduce(_, name, ..) | Term::Let(name, ..) => {
-                names.insert(*name);
-            }
-            _ => {}
-        }
-    }
-    names
 }
 
 /// Fresh names for loop indices, locals and buffers of `let`s.

@@ -16,6 +16,8 @@ mod build;
 mod einstein;
 mod plan;
 
+use std::collections::HashSet;
+
 use certen_core::{Binary, Binding, Count, Program, Range, ReduceOp, Term, TermId, Terms, TypeError};
 use certen_index::{Cond, Ix, IxError, Verdict};
 use certen_syntax::Name;
@@ -53,7 +55,7 @@ pub fn lift(program: &Program) -> Lifted {
         sizes,
         counts: Count::multiplications(),
         names: Names {
-            taken: all_names(program),
+            taken: program.names(),
             kept: Vec::new(),
             summed: Vec::new(),
             temporaries: 0,
@@ -86,24 +88,6 @@ pub fn lift(program: &Program) -> Lifted {
         terms,
     };
     Lifted { program: lifted, report }
-}
-
-/// Every name that the program uses for anything.
-fn all_names(program: &Program) -> FxHashSet<Name> {
-    let mut names: FxHashSet<Name> = program.sizes.iter().copied().collect();
-    names.extend(program.inputs.iter().map(|p| p.name));
-    names.extend(program.bindings.iter().map(|b| b.name));
-    names.extend(program.outputs.iter().map(|(name, _)| *name));
-    for (_, term) in program.terms.iter() {
-        match term {
-            Term::Ref(name, _) | Term::Gen(name, ..) | Term::Reduce(_, name, ..) | Term::Let(name, ..) => {
-                names.insert(*name);
-            }
-            Term::Iterate(_, states, _) => names.extend(states.iter().map(|state| state.name)),
-            _ => {}
-        }
-    }
-    names
 }
 
 /// What is known of each term of the program before anything is rewritten.
@@ -145,7 +129,7 @@ impl Marks {
 
 /// New names; none of them is bound anywhere in the program as it was.
 struct Names {
-    taken: FxHashSet<Name>,
+    taken: HashSet<Name>,
     kept: Vec<Name>,
     summed: Vec<Name>,
     temporaries: u64,
@@ -154,7 +138,7 @@ struct Names {
 
 impl Names {
     /// The nth name of a list of index names: the same in every temporary, so that equal ones are equal terms.
-    fn nth(taken: &mut FxHashSet<Name>, list: &mut Vec<Name>, base: &str, n: usize) -> Name {
+    fn nth(taken: &mut HashSet<Name>, list: &mut Vec<Name>, base: &str, n: usize) -> Name {
         while list.len() <= n {
             let name = Name::fresh(&format!("{base}{}", list.len() + 1), |name| taken.contains(&name));
             taken.insert(name);

@@ -1,7 +1,7 @@
 //! Sizes at which costs are compared, and the proof that a cost is not larger for all of them.
 //!
-//! An order is chosen at nominal sizes; that it is no worse anywhere is shown by substituting `n = n' + least n` in the
-//! difference of the costs and seeing that nothing is subtracted in it (sizes that can be 0 are 0 or at least 1).
+//! An order is chosen at nominal sizes; that it is no worse anywhere is shown for all of them
+//! ([`Ix::never_less_than`]).
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,6 @@ use rustc_hash::FxHashMap;
 
 /// Sizes that stand for large tensors, those tried first being preferred.
 const NOMINAL: [i64; 6] = [64, 16, 8, 4, 2, 1];
-
-/// More cases than this are not distinguished in a proof.
-const MOST_CASES: usize = 64;
 
 /// How many facts are made to hold, one after the other, before sizes are given up.
 const REPAIRS: usize = 32;
@@ -53,25 +50,7 @@ impl Sizes {
 
     /// Whether the second cost is shown to be at most the first one for all sizes.
     pub fn never_more(&self, before: &Ix, after: &Ix) -> bool {
-        let Ok(difference) = before.sub(after) else { return false };
-        let mut names = BTreeSet::new();
-        difference.collect_names(&mut names);
-        let mut cases = vec![difference];
-        for name in names {
-            let least = self.least.get(&name).copied().unwrap_or(0);
-            let replaced = |case: &Ix, value: &Ix| case.substitute(&|n| (n == name).then(|| value.clone()));
-            let shifted = Ix::var(name).add(&Ix::from(least.max(1)));
-            let values: Vec<Ix> = (least <= 0).then(|| Ix::from(0)).into_iter().chain(shifted).collect();
-            let split = cases.iter().flat_map(|case| values.iter().map(move |value| replaced(case, value)));
-            let Ok(mut split) = split.collect::<Result<Vec<Ix>, _>>() else { return false };
-            split.sort_unstable();
-            split.dedup();
-            if split.len() > MOST_CASES {
-                return false;
-            }
-            cases = split;
-        }
-        cases.iter().all(Ix::subtracts_nothing)
+        before.never_less_than(after, &|name| self.least.get(&name).copied().unwrap_or(0))
     }
 }
 

@@ -17,7 +17,6 @@
 
 mod analysis;
 mod ast;
-mod count;
 mod elaborate;
 mod fig6;
 mod flow;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use certen_index::Ix;
 
-use super::ast::{Arith, Expr, Pair, Program};
+use super::ast::{Arith, Expr, ExprId, Pair, Program};
 use crate::{model, teil};
 
 /// Which notation a program is written in.
@@ -85,6 +85,14 @@ impl Notation {
         }
     }
 
+    /// An expression whose operations are all the notation's.
+    fn expr(self, program: &Program, id: ExprId) -> String {
+        match self {
+            Notation::Teil | Notation::CoreTeil => teil::expr_text(program, id),
+            Notation::Model => model::expr_text(program, id),
+        }
+    }
+
     /// An operation without its operands, as a user would write it.
     pub(super) fn head(self, expr: &Expr) -> String {
         match self {
@@ -96,9 +104,20 @@ impl Notation {
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.notation {
-            Notation::Teil | Notation::CoreTeil => teil::write(self, f),
-            Notation::Model => model::write(self, f),
+        if self.notation == Notation::CoreTeil {
+            writeln!(f, "mode core")?;
         }
+        let declare = self.notation.words().declare;
+        for decl in &self.decls {
+            let shape = self.notation.shape(decl.shape.iter().map(|(size, _)| size));
+            writeln!(f, "{declare} {}{} : {shape}", decl.marker, decl.name)?;
+        }
+        for clause in &self.wheres {
+            writeln!(f, "where {}", clause.cond)?;
+        }
+        for stmt in &self.stmts {
+            writeln!(f, "{} = {}", stmt.target, self.notation.expr(self, stmt.value))?;
+        }
+        Ok(())
     }
 }

@@ -11,7 +11,7 @@
 //!   operation on nothing but products and expansions counts as one: no outer product is ever stored;
 //! - an element of it is evaluated once for each element of the result and each index of the reductions around it. The
 //!   sum of this over all occurrences is larger than the number of its elements for some sizes and smaller for none
-//!   ([`Count::exceeds`]): for a slice or a trace of a large product the whole is not computed.
+//!   ([`Ix::never_less_than`]): for a slice or a trace of a large product the whole is not computed.
 //!
 //! A statement whose value is already held shows what holds it. Needs: a typed program. Guarantees: within an element,
 //! every operation stays and keeps its order, so results are the same bit for bit (up to which of two NaNs a sum of
@@ -24,7 +24,6 @@ use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::ast::{Arith, Expr, ExprId, Pair};
-use super::count::{Count, Sizes};
 use super::flow::Origin;
 use super::typed::Typed;
 
@@ -77,9 +76,9 @@ enum Key {
 struct Value {
     parts: Vec<ValueId>,
     /// How many elements it has, unless that is too large.
-    size: Option<Count>,
+    size: Option<Ix>,
     /// How often an element of it evaluates one of each part; none is once, or more often than can be counted.
-    inner: Option<Count>,
+    inner: Option<Ix>,
     /// Whether it stands in memory, or something of its size does that it is made from.
     solid: bool,
     /// Whether its occurrences may read one binding.
@@ -123,7 +122,6 @@ impl Sharing {
             numbers: HashMap::new(),
             values: Vec::new(),
             of: Vec::with_capacity(typed.program.exprs.len()),
-            sizes: Sizes::default(),
         };
         for at in 0..typed.program.exprs.len() {
             let value = numbering.number(ExprId(at as u32));
@@ -140,7 +138,6 @@ struct Numbering<'a> {
     values: Vec<Value>,
     /// The value of each expression.
     of: Vec<ValueId>,
-    sizes: Sizes,
 }
 
 impl Numbering<'_> {
@@ -182,8 +179,8 @@ impl Numbering<'_> {
         let expr = typed.program.expr(id);
         let shape = typed.shape(id);
         let inner = match expr {
-            Expr::Red(_, i, e) => self.sizes.product(reduced(typed, &[(*i, *i)], *e)),
-            Expr::Contr(pairs, e) => self.sizes.product(reduced(typed, pairs, *e)),
+            Expr::Red(_, i, e) => product(reduced(typed, &[(*i, *i)], *e)),
+            Expr::Contr(pairs, e) => product(reduced(typed, pairs, *e)),
             _ => None,
         };
         let solid = |part: ExprId| self.values[self.of[part.index()] as usize].solid;
@@ -203,7 +200,7 @@ impl Numbering<'_> {
             };
         Value {
             parts: expr.parts().map(|part| self.of[part.index()]).collect(),
-            size: self.sizes.product(shape.iter().map(|dim| &*dim.size)),
+            size: product(shape.iter().map(|dim| &*dim.size)),
             inner,
             solid,
             shareable: match expr {
@@ -222,34 +219,37 @@ impl Numbering<'_> {
         let mut assigned = vec![false; self.values.len()];
         // How often each value occurs, up to 2, and how often its elements are evaluated, or less than that.
         let mut occurrences = vec![0u8; self.values.len()];
-        let mut evaluations = vec![Count::default(); self.values.len()];
+        let mut evaluations = vec![Ix::from(0); self.values.len()];
         for (stmt, _) in program.stmts.iter().zip(&self.typed.flow.live).filter(|(_, live)| **live) {
             let at = self.of[stmt.value.index()] as usize;
             if !std::mem::replace(&mut assigned[at], true) {
                 occurrences[at] = 1;
-                evaluations[at] = self.values[at].size.clone().unwrap_or_default();
+                evaluations[at] = self.values[at].size.clone().unwrap_or(Ix::from(0));
             }
         }
         for (at, value) in self.values.iter().enumerate().rev() {
-            let (mut occurs, mut evaluated) = (occurrences[at], std::mem::take(&mut evaluations[at]));
+            let (mut occurs, mut evaluated) = (occurrences[at], std::mem::replace(&mut evaluations[at], Ix::from(0)));
             if occurs == 0 {
                 continue;
             }
             if let Some(size) = &value.size
                 && value.shareable
-                && (assigned[at] || occurs > 1 && evaluated.exceeds(size))
+                && (assigned[at] || occurs > 1 && evaluated != *size && evaluated.never_less_than(size, &|_| 1))
             {
                 bound[at] = true;
                 (occurs, evaluated) = (1, size.clone());
             }
             let evaluated = match &value.inner {
-                Some(inner) => evaluated.times(inner),
+                // What is too much to count counts as less.
+                Some(inner) => evaluated.mul(inner).unwrap_or(evaluated),
                 None => evaluated,
             };
             for &part in &value.parts {
                 let part = part as usize;
                 occurrences[part] = occurrences[part].saturating_add(occurs).min(2);
-                evaluations[part].add(&evaluated);
+                if let Ok(sum) = evaluations[part].add(&evaluated) {
+                    evaluations[part] = sum;
+                }
             }
         }
         bound
@@ -324,6 +324,11 @@ fn declared(typed: &Typed, name: Name) -> impl Iterator<Item = &Ix> {
 fn reduced<'a>(typed: &'a Typed, pairs: &[Pair], part: ExprId) -> impl Iterator<Item = &'a Ix> {
     let shape = typed.shape(part);
     pairs.iter().filter_map(|(i, _)| shape.get(*i as usize - 1)).map(|dim| &*dim.size)
+}
+
+/// The product of sizes, unless that is too large.
+fn product<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> Option<Ix> {
+    sizes.into_iter().try_fold(Ix::from(1), |product, size| product.mul(size).ok())
 }
 
 fn fresh(taken: &HashSet<Name>, count: &mut u64) -> Name {

@@ -1,26 +1,12 @@
 //! Model language programs as text: what [`parse`](super::parse) reads back as the same program, up to parentheses and
 //! names of types.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
 use certen_index::Ix;
 
 use crate::algebra::{Arith, Expr, ExprId, Notation, Pair, Program};
 use crate::teil;
-
-/// Writes a program whose operations are all the model language's.
-pub(crate) fn write(program: &Program, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for decl in &program.decls {
-        writeln!(f, "var {}{} : {}", decl.marker, decl.name, shape(decl.shape.iter().map(|(size, _)| size)))?;
-    }
-    for clause in &program.wheres {
-        writeln!(f, "where {}", clause.cond)?;
-    }
-    for stmt in &program.stmts {
-        writeln!(f, "{} = {}", stmt.target, expr_text(program, stmt.value))?;
-    }
-    Ok(())
-}
 
 /// `[2 n (n + 1)]`
 pub(crate) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
@@ -53,7 +39,7 @@ pub(crate) fn head(expr: &Expr) -> String {
 }
 
 /// An expression as text; operands that are not names stand in parentheses.
-fn expr_text(program: &Program, id: ExprId) -> String {
+pub(crate) fn expr_text(program: &Program, id: ExprId) -> String {
     enum Piece {
         Expr(ExprId),
         Operand(ExprId),

@@ -7,4 +7,4 @@ mod print;
 
 pub(crate) use parse::RESERVED;
 pub use parse::parse;
-pub(crate) use print::{head, shape, write};
+pub(crate) use print::{expr_text, head, shape};

@@ -1,29 +1,11 @@
 //! TeIL programs as text: what [`parse`](super::parse) reads back as the same program, up to parentheses.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
 use certen_core::ReduceOp;
 use certen_index::Ix;
 
 use crate::algebra::{Arith, Expr, ExprId, Notation, Pair, Program};
-
-/// Writes a program whose operations are all TeIL's.
-pub(crate) fn write(program: &Program, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if program.notation == Notation::CoreTeil {
-        writeln!(f, "mode core")?;
-    }
-    for decl in &program.decls {
-        let shape = shape(decl.shape.iter().map(|(size, _)| size));
-        writeln!(f, "alloc {}{} : {shape}", decl.marker, decl.name)?;
-    }
-    for clause in &program.wheres {
-        writeln!(f, "where {}", clause.cond)?;
-    }
-    for stmt in &program.stmts {
-        writeln!(f, "{} = {}", stmt.target, expr_text(program, stmt.value))?;
-    }
-    Ok(())
-}
 
 /// `[2, n, n + 1]`
 pub(crate) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
@@ -72,7 +54,7 @@ pub(crate) fn head(notation: Notation, expr: &Expr) -> String {
 }
 
 /// An expression as text; operands that are not names stand in parentheses.
-fn expr_text(program: &Program, id: ExprId) -> String {
+pub(crate) fn expr_text(program: &Program, id: ExprId) -> String {
     enum Piece {
         Expr(ExprId),
         Operand(ExprId),
