@@ -11,9 +11,10 @@ use crate::report::Report;
 #[derive(Args)]
 pub struct ProveArgs {
     /// What is to hold for all integers: `i*n + j < m*n`
+    #[arg(allow_hyphen_values = true)]
     goal: String,
     /// What is known: `0 <= i < m, 0 <= j < n`
-    #[arg(long = "where", value_name = "CONDITIONS")]
+    #[arg(long = "where", value_name = "CONDITIONS", allow_hyphen_values = true)]
     given: Vec<String>,
     /// Print the steps that prove it, which a separate checker has accepted
     #[arg(long)]

@@ -61,8 +61,9 @@ impl Prover<'_> {
                 return Outcome::Unknown;
             }
             let equality = match self.tidy(&mut rows) {
-                Err(contradiction) => return Outcome::Refuted(Closed::Contradiction(contradiction)),
                 Ok(equality) => equality,
+                Err(Some(contradiction)) => return Outcome::Refuted(Closed::Contradiction(contradiction)),
+                Err(None) => return Outcome::Unknown,
             };
             if let Some((low, high)) = equality {
                 match self.substitute(&mut rows, low, high) {
@@ -116,15 +117,15 @@ impl Prover<'_> {
         }
     }
 
-    /// Keeps the tightest of rows with the same coefficients. Finds a contradiction, or an equality as two rows: one
-    /// whose column can be solved for, if there is one.
-    fn tidy(&mut self, rows: &mut Vec<RowId>) -> Result<Option<(RowId, RowId)>, RowId> {
+    /// Keeps the tightest of rows with the same coefficients. Finds an equality as two rows, one whose column can be
+    /// solved for if there is one. Fails with a contradiction, or with nothing if its number does not fit.
+    fn tidy(&mut self, rows: &mut Vec<RowId>) -> Result<Option<(RowId, RowId)>, Option<RowId>> {
         let mut table: IndexMap<Coefficients, Sides, FxBuildHasher> = IndexMap::default();
         for &id in rows.iter() {
             let row = self.log.row(id);
             let Some((_, first)) = row.terms.first() else {
                 if row.constant < 0 {
-                    return Err(id);
+                    return Err(Some(id));
                 }
                 continue;
             };
@@ -145,8 +146,7 @@ impl Prover<'_> {
             if let (Some(low), Some(high)) = (sides.low, sides.high) {
                 let width = self.log.row(low).constant.saturating_add(self.log.row(high).constant);
                 if width < 0 {
-                    // Saturation keeps the sign; the sum itself fits or is refused.
-                    return Err(self.log.sum(&[(1, low), (1, high)]).unwrap_or(low));
+                    return Err(self.log.sum(&[(1, low), (1, high)]));
                 }
                 // Short ones first: they keep numbers small.
                 let solvable = key.iter().any(|(_, c)| c.abs() == 1);
@@ -223,7 +223,8 @@ impl Prover<'_> {
         let narrow = bounds.iter().filter_map(|(column, sides)| Some((width(sides)?, *column, sides.0?)));
         match narrow.filter(|(width, ..)| (1..=MAX_WIDTH).contains(width)).min() {
             Some((width, column, low)) => {
-                let split = Row { terms: smallvec![(column, 1)], constant: -(low + (width + 1) / 2) };
+                let Some(constant) = (low + (width + 1) / 2).checked_neg() else { return Outcome::Unknown };
+                let split = Row { terms: smallvec![(column, 1)], constant };
                 self.sign_cases(&split, |prover, row| prover.linear(rows.iter().copied().chain([row]).collect()))
             }
             None => Outcome::Unknown,
@@ -233,8 +234,8 @@ impl Prover<'_> {
     /// The two rows about `floor_div(e, k)`.
     pub(super) fn quotient(&mut self, e: &Ix, k: i64) -> Option<(RowId, RowId)> {
         let remainder = e.sub(&e.floor_div(k).ok()?.scale(k).ok()?).ok()?;
-        let below = self.log.linear(&remainder);
-        let above = self.log.linear(&Ix::from(k - 1).sub(&remainder).ok()?);
+        let below = self.log.linear(&remainder)?;
+        let above = self.log.linear(&Ix::from(k - 1).sub(&remainder).ok()?)?;
         let below = self.log.push(below, Reason::QuotientLow(e.clone(), k));
         let above = self.log.push(above, Reason::QuotientHigh(e.clone(), k));
         Some((below, above))
@@ -295,7 +296,7 @@ impl Prover<'_> {
 
     /// Solves the cases `e >= 0` and `e < 0`; `solve` gets the row that says so.
     pub(super) fn sign_cases(&mut self, e: &Row, mut solve: impl FnMut(&mut Self, RowId) -> Outcome) -> Outcome {
-        let opposite = e.negated().and_then(|row| row.plus(-1));
+        let opposite = e.negated().plus(-1);
         let (Some(e_ix), Some(opposite)) = (self.log.expression(e), opposite) else { return Outcome::Unknown };
         // The negative case first: in index arithmetic it is the one that is refuted.
         let mut refuted = [None, None];

@@ -125,11 +125,11 @@ impl Prover<'_> {
         let cond = self.hypothesis(at);
         let (Cond::Ge(e) | Cond::Eq(e)) = cond else { return };
         let (e, both) = (e.clone(), matches!(cond, Cond::Eq(_)));
-        let row = self.log.linear(&e);
-        let opposite = row.negated().filter(|_| both);
+        scope.used.insert(at);
+        let Some(row) = self.log.linear(&e) else { return };
+        let opposite = both.then(|| row.negated());
         scope.rows.push(self.log.push(row, Reason::Given(at)));
         scope.rows.extend(opposite.map(|row| self.log.push(row, Reason::Reversed(at))));
-        scope.used.insert(at);
         self.define(scope);
     }
 
@@ -164,7 +164,7 @@ impl Prover<'_> {
                 for (at, part) in parts.iter().enumerate() {
                     let (small, large) = if extreme.max { (part, &whole) } else { (&whole, part) };
                     let Ok(distance) = large.sub(small) else { continue };
-                    let row = self.log.linear(&distance);
+                    let Some(row) = self.log.linear(&distance) else { continue };
                     scope.rows.push(self.log.push(row, Reason::Extreme(extreme.clone(), at)));
                 }
             }
@@ -244,14 +244,13 @@ impl Prover<'_> {
             for atom in self.log.mono(column).clone() {
                 let (Atom::Min(parts) | Atom::Max(parts)) = &atom else { continue };
                 let extreme = Extreme { max: matches!(atom, Atom::Max(_)), parts: parts.clone() };
-                let Some(whole) = Ix::extreme(extreme.max, parts) else { continue };
-                let whole = self.log.linear(&whole);
-                let Some(&(own, _)) = whole.terms.first().filter(|(own, _)| !scope.settled.contains(own)) else {
+                let own = self.log.column(&Mono::from_iter([atom.clone()]));
+                if scope.settled.contains(&own) {
                     continue;
-                };
+                }
                 let reached = parts.iter().any(|part| {
                     let row = self.log.linear(part);
-                    row.eval(value) == Some(value(own).into())
+                    row.and_then(|row| row.eval(value)) == Some(value(own).into())
                 });
                 if !reached {
                     return Some((own, extreme));
@@ -296,7 +295,7 @@ impl Prover<'_> {
         let mut rows = Vec::with_capacity(any.len());
         for cond in any {
             let Cond::Eq(e) = cond else { return None };
-            rows.push(self.log.linear(e));
+            rows.push(self.log.linear(e)?);
         }
         let terms = rows.first()?.terms.clone();
         if rows.iter().any(|row| row.terms != terms) {
@@ -306,7 +305,7 @@ impl Prover<'_> {
         let most = rows.iter().map(|row| row.constant).max()?;
         let low = Row { terms: terms.clone(), constant: most };
         let least = rows.iter().map(|row| row.constant).min()?;
-        let high = Row { terms, constant: least }.negated()?;
+        let high = Row { terms, constant: least }.negated();
         [low, high].into_iter().find(|row| row.eval(value).is_some_and(|value| value < 0))
     }
 

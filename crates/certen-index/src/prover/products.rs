@@ -83,7 +83,7 @@ impl Prover<'_> {
         if scope.products.len() >= MAX_PRODUCTS || scope.products.contains(&(row, factor.clone())) || !self.spend(4) {
             return;
         }
-        let opposite = self.log.row(row).negated().and_then(|negated| self.log.place(&negated));
+        let opposite = self.log.place(&self.log.row(row).negated());
         let (reason, sign) = match opposite {
             Some(opposite) => (Reason::Multiple(row, opposite, Ix::monomial(factor, 1)), 1),
             None => match self.signed(scope, factor) {
@@ -118,7 +118,7 @@ impl Prover<'_> {
         if !linear && product.terms().iter().any(|(mono, _)| self.log.known(mono).is_none()) {
             return false;
         }
-        let product = self.log.linear(&product);
+        let Some(product) = self.log.linear(&product) else { return false };
         let id = self.log.push(product, reason);
         if !scope.rows.contains(&id) {
             scope.rows.push(id);
@@ -138,7 +138,7 @@ impl Prover<'_> {
                 Some((row, sign, mut before)) => {
                     before.push(atom.clone());
                     let sign = sign * own;
-                    let content = self.log.linear(&Ix::monomial(&before, sign));
+                    let content = self.log.linear(&Ix::monomial(&before, sign))?;
                     (self.log.push(content, Reason::Product(row.min(factor), row.max(factor))), sign, before)
                 }
             });
@@ -196,12 +196,12 @@ impl Prover<'_> {
                         continue;
                     }
                     let difference = Ix::monomial(&x, 1).sub(&Ix::monomial(&z, 1)).ok()?;
-                    let difference = self.log.linear(&difference);
-                    let (more, less) = (self.least(scope, &difference), self.least(scope, &difference.negated()?));
+                    let difference = self.log.linear(&difference)?;
+                    let (more, less) = (self.least(scope, &difference), self.least(scope, &difference.negated()));
                     match (more, less) {
                         (None, None) => return Some(difference),
                         (Some(0), None) => return difference.plus(-1),
-                        (None, Some(0)) => return difference.negated()?.plus(-1),
+                        (None, Some(0)) => return difference.negated().plus(-1),
                         _ => {}
                     }
                 }
@@ -215,7 +215,7 @@ impl Prover<'_> {
         wanted.iter().flatten().find_map(|atom| {
             let column = self.log.known(&smallvec![atom.clone()])?;
             let own = Row { terms: smallvec![(column, 1)], constant: -1 };
-            let open = self.least(scope, &own) == Some(0) && self.least(scope, &own.negated()?).is_none();
+            let open = self.least(scope, &own) == Some(0) && self.least(scope, &own.negated()).is_none();
             open.then_some(own)
         })
     }

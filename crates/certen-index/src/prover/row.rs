@@ -22,7 +22,7 @@ pub(super) type RowId = usize;
 
 pub(super) type Coefficients = SmallVec<[(Column, i64); 4]>;
 
-/// `Σ coefficient · column + constant`, columns in order, no coefficient zero.
+/// `Σ coefficient · column + constant`, columns in order, no coefficient zero, no number without an opposite.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Row {
     pub terms: Coefficients,
@@ -41,13 +41,12 @@ impl Row {
         })
     }
 
-    pub fn negated(&self) -> Option<Row> {
-        let terms = self.terms.iter().map(|(column, c)| Some((*column, c.checked_neg()?))).collect::<Option<_>>()?;
-        Some(Row { terms, constant: self.constant.checked_neg()? })
+    pub fn negated(&self) -> Row {
+        Row { terms: self.terms.iter().map(|(column, c)| (*column, -c)).collect(), constant: -self.constant }
     }
 
     pub fn plus(mut self, constant: i64) -> Option<Row> {
-        self.constant = self.constant.checked_add(constant)?;
+        self.constant = self.constant.checked_add(constant).filter(|constant| *constant != i64::MIN)?;
         Some(self)
     }
 }
@@ -153,11 +152,14 @@ impl Log {
         &self.columns[column]
     }
 
-    /// An expression as a row.
-    pub fn linear(&mut self, e: &Ix) -> Row {
+    /// An expression as a row, if its numbers have opposites.
+    pub fn linear(&mut self, e: &Ix) -> Option<Row> {
+        if e.constant_part() == i64::MIN || e.terms().iter().any(|(_, c)| *c == i64::MIN) {
+            return None;
+        }
         let mut terms: Coefficients = e.terms().iter().map(|(mono, c)| (self.column(mono), *c)).collect();
         terms.sort_unstable();
-        Row { terms, constant: e.constant_part() }
+        Some(Row { terms, constant: e.constant_part() })
     }
 
     /// A row as an expression.
@@ -183,6 +185,7 @@ impl Log {
             }
         }
         terms.sort_unstable_by_key(|(column, _)| *column);
+        // Of two numbers of 126 bits the sum fits; of more rows it may not, and is refused below.
         terms.dedup_by(|later, earlier| {
             let same = later.0 == earlier.0;
             if same {
