@@ -1,10 +1,10 @@
 //! The checker of witnesses: small, apart from the prover, and all that its "yes" rests on.
 //!
 //! It knows the normal form of expressions and nothing of how a witness was found. It also insists on one spelling: no
-//! step that is not used, none twice, multipliers without a common factor. So a witness that was tampered with is
-//! rejected even where some other proof would have been accepted.
+//! step that is not used, none twice, rows in order, multipliers without a common factor. So a witness that was tampered
+//! with is rejected even where some other proof would have been accepted.
 
-use crate::ix::Mono;
+use crate::ix::{Mono, gcd};
 use crate::witness::{Derivation, End, Extreme, Reason, Split, Step, Witness};
 use crate::{Cond, Ix, IxError};
 
@@ -21,8 +21,13 @@ impl std::fmt::Display for Rejected {
 impl std::error::Error for Rejected {}
 
 impl From<IxError> for Rejected {
-    fn from(_: IxError) -> Rejected {
-        Rejected("a row does not fit in 64 bits")
+    fn from(error: IxError) -> Rejected {
+        Rejected(match error {
+            IxError::Overflow => "a number of a row does not fit",
+            IxError::TooComplex => "a row has too many terms or levels",
+            IxError::Divisor => "a divisor is not positive",
+            IxError::Unbound(_) => "a name has no value",
+        })
     }
 }
 
@@ -124,6 +129,7 @@ impl Checker<'_> {
                 self.check_sum(parts, &step.row)?;
                 step.row.clone()
             }
+            Reason::Product(a, b) if a > b => return Err(Rejected("the rows of a product are not in order")),
             Reason::Product(a, b) => {
                 let left = self.row(*a)?.clone();
                 tightened(left.mul(self.row(*b)?)?)
@@ -151,7 +157,7 @@ impl Checker<'_> {
     /// Checks that a row is the sum of others, tightened. What is divided in the end may be large before, so numbers
     /// have 128 bits on the way; the product of two 64-bit ones fits.
     fn check_sum(&mut self, parts: &[(i64, usize)], row: &Ix) -> Result<(), Rejected> {
-        let common = parts.iter().fold(0, |common, (times, _)| gcd(common, (*times).into()));
+        let common = parts.iter().fold(0, |common, (times, _)| gcd(common, times.unsigned_abs().into()));
         if common != 1 || parts.iter().any(|(times, _)| *times < 1) {
             return Err(Rejected("the multipliers are not positive and without a common factor"));
         }
@@ -176,7 +182,8 @@ impl Checker<'_> {
             }
         }
         sum.retain(|(_, c)| *c != 0);
-        let common = sum.iter().fold(0, |common, (_, c)| gcd(common, *c)).max(1);
+        let common = sum.iter().fold(0, |common, (_, c)| gcd(common, c.unsigned_abs())).max(1);
+        let common = i128::try_from(common).map_err(|_| IxError::Overflow)?;
         let same = i128::from(row.constant_part()) == constant.div_euclid(common)
             && row.terms().len() == sum.len()
             && row
@@ -220,8 +227,4 @@ fn tightened(row: Ix) -> Ix {
 
 fn added(a: i128, b: i128) -> Result<i128, Rejected> {
     a.checked_add(b).ok_or(Rejected::from(IxError::Overflow))
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    if b == 0 { a.abs() } else { gcd(b, a % b) }
 }

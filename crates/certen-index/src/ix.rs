@@ -155,7 +155,7 @@ impl Ix {
 
     /// Divided by what all coefficients have in common; `constant` says what becomes of the constant.
     pub(crate) fn divided(&self, constant: impl Fn(i64, i64) -> Option<i64>) -> Option<Ix> {
-        let common = self.terms.iter().fold(0u64, |common, (_, c)| gcd(common, c.unsigned_abs()));
+        let common = self.terms.iter().fold(0, |common, (_, c)| gcd(common, c.unsigned_abs().into()));
         let Some(common) = i64::try_from(common).ok().filter(|&common| common > 1) else { return Some(self.clone()) };
         Some(self.divided_by(common, constant(self.constant, common)?))
     }
@@ -203,8 +203,12 @@ impl Ix {
             return Ok(outside);
         }
         // floor_div(6*n + 5, 4) is floor_div(3*n + 2, 2).
-        let common =
-            inside.terms.iter().fold(divisor.unsigned_abs(), |common, (_, c)| gcd(common, c.unsigned_abs())) as i64;
+        let common = inside
+            .terms
+            .iter()
+            .fold(divisor.unsigned_abs().into(), |common, (_, c)| gcd(common, c.unsigned_abs().into()));
+        // It divides the divisor.
+        let common = common as i64;
         let (inside, divisor) = (inside.divided_by(common, inside.constant.div_euclid(common)), divisor / common);
         outside.add(&Ix::checked_atom(Atom::FloorDiv(Box::new(inside), divisor))?)
     }
@@ -325,7 +329,8 @@ impl Ix {
     }
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
+/// The largest number that divides both; of 0 and a number, the number.
+pub(crate) fn gcd(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use certen_syntax::{Cursor, Diagnostic, Diagnostics, Name, Sources, lex};
 use proptest::prelude::*;
 
-use crate::{Cond, Facts, Ix, IxError, Verdict, parse_cond, parse_ix};
+use crate::{Cond, Derivation, End, Facts, Ix, IxError, Reason, Step, Verdict, Witness, check, parse_cond, parse_ix};
 
 fn parsed<T>(text: &str, parse: impl Fn(&mut Cursor<'_>) -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
     let mut sources = Sources::new();
@@ -99,6 +99,31 @@ fn a_counterexample_far_from_zero_is_found() {
     facts.assume(cond("n >= 1"));
     let Verdict::No(counterexample) = facts.prove(&cond("n <= 1000")) else { panic!() };
     assert_eq!(counterexample.to_string(), "n = 1001");
+}
+
+#[test]
+fn numbers_at_the_end_of_64_bits_are_no_burden() {
+    let most = i64::MAX;
+    let mut facts = Facts::new();
+    facts.assume(cond("a + b - b*c - min(a, c) == 1"));
+    facts.assume(cond(&format!("c*max(a, b) - b > {most}*max(a, b) || b + {most}*max(a, b) > c*max(a, b)")));
+    facts.assume(cond(&format!("{most}*d - {most}*c >= -{most}")));
+    for goal in ["a >= 0", "d >= c", "c*max(a, b) != b", "d + c != 3"] {
+        facts.prove(&cond(goal));
+    }
+    facts.satisfiable();
+}
+
+/// The checker is for witnesses of all kinds.
+#[test]
+fn a_witness_with_huge_numbers_is_rejected() {
+    let least = Ix::var("n").scale(i64::MIN).unwrap();
+    let row = |constant: i64| least.add(&Ix::from(constant)).unwrap();
+    let facts: Vec<Cond> = (0..3).map(|at| Cond::Ge(row(at))).collect();
+    let given = (0..3).map(|at| Step { row: row(at as i64), reason: Reason::Given(at) });
+    let sum = Step { row: Ix::from(-1), reason: Reason::Sum(vec![(i64::MAX, 0), (i64::MAX, 1), (2, 2)]) };
+    let root = Derivation { steps: given.chain([sum]).collect(), end: End::Contradiction(3) };
+    assert!(check(&facts, &Cond::never(), &Witness { root }).is_err());
 }
 
 #[test]

@@ -64,7 +64,7 @@ pub enum Reason {
 /// A minimum or a maximum.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Extreme {
-    /// Of two, the maximum; else the minimum.
+    /// Whether it is the maximum.
     pub max: bool,
     /// What it is the minimum or maximum of.
     pub parts: Box<[Ix]>,

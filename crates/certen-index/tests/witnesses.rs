@@ -157,6 +157,7 @@ fn corrupt_reason(reason: &mut Reason, facts: usize, rng: &mut Rng) {
             }
             Reason::Sum(parts)
         }
+        Reason::Product(a, b) if a != b && rng.below(3) == 0 => Reason::Product(b, a),
         Reason::Product(a, b) if rng.below(2) == 0 => Reason::Product(moved(a, rng), b),
         Reason::Product(a, b) => Reason::Sum(vec![(1, a), (1, b)]),
         Reason::Multiple(a, b, e) if rng.below(2) == 0 => Reason::Multiple(a, b, nudged(&e, rng)),

@@ -97,9 +97,9 @@ fn small_sizes(program: &Program) -> Vec<FxHashMap<Name, i64>> {
         let sizes = program.sizes.iter().enumerate().map(|(at, name)| (*name, size(at, low(name)))).collect();
         repaired(program, sizes)
     };
-    let different = each(&|at, low| low.max(1) + [1, 2, 0, 3][at % 4]);
+    let different = each(&|at, low| low.max(1).saturating_add([1, 2, 0, 3][at % 4]));
     let mut choices: Vec<_> = different.into_iter().collect();
-    for more in [each(&|_, low| low.max(2) + 1), each(&|_, low| low)].into_iter().flatten() {
+    for more in [each(&|_, low| low.max(2).saturating_add(1)), each(&|_, low| low)].into_iter().flatten() {
         if !choices.contains(&more) {
             choices.push(more);
         }

@@ -37,8 +37,8 @@ pub struct Lifted {
     pub report: Report,
 }
 
-/// How many pairs of operands all exact searches of a program may look at; greedy searches follow.
-const SPLITS: u64 = 30_000_000;
+/// How many pairs of operands the searches for orders of a program may look at; what comes later stays as written.
+const SPLITS: u64 = 10_000_000;
 
 /// Lifts the contractions of a program.
 pub fn lift(program: &Program) -> Lifted {

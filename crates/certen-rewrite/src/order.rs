@@ -3,7 +3,7 @@
 //! A contraction is an Einstein sum: factors, each with the set of indices it depends on; the indices that are kept; all
 //! others are summed. Two operands are multiplied at a time, and an index that no other operand needs is summed as soon
 //! as it can be, before a multiplication if it stands in one operand alone (TeIL, Sec. 5, lifts `O(n^6)` to `O(n^4)` so).
-//! The best tree is found exactly by dynamic programming over the subsets of the factors, greedily if those are too many.
+//! The best tree is found exactly by dynamic programming over the subsets of the factors, greedily if those are too many or too many have been looked at.
 //! Sizes are numbers here; that the choice is good for all sizes is for the caller to show.
 //!
 //! Guarantees: deterministic; among equally many multiplications, first fewer outer products among the temporaries, then
@@ -78,7 +78,12 @@ struct Operand {
 }
 
 pub(crate) fn elements(set: Set) -> impl Iterator<Item = usize> {
-    (0..MOST).filter(move |at| set >> at & 1 == 1)
+    let mut left = set;
+    std::iter::from_fn(move || {
+        let at = left.trailing_zeros() as usize;
+        left &= left.checked_sub(1)?;
+        Some(at)
+    })
 }
 
 impl Problem {
@@ -129,16 +134,19 @@ impl Problem {
         cost
     }
 
-    /// The best tree, parts before wholes. `splits` is how many pairs may still be looked at in exact searches.
-    pub fn best(&self, splits: &mut u64) -> Vec<Node> {
-        let count = self.factors.len();
-        let needed = 3u64.saturating_pow(count as u32);
-        if count <= EXACT_FACTORS && needed <= *splits {
-            *splits -= needed;
-            self.exact()
-        } else {
-            self.greedy()
+    /// The best tree, parts before wholes, or a good one. `splits` is how many pairs may still be looked at; with none
+    /// left there is no tree.
+    pub fn best(&self, splits: &mut u64) -> Option<Vec<Node>> {
+        let count = self.factors.len() as u64;
+        let mut afford = |needed: u64| {
+            let left = splits.checked_sub(needed);
+            *splits = left.unwrap_or(*splits);
+            left.is_some()
+        };
+        if count <= EXACT_FACTORS as u64 && afford(3u64.pow(count as u32)) {
+            return Some(self.exact());
         }
+        afford(count.pow(3)).then(|| self.greedy())
     }
 
     fn exact(&self) -> Vec<Node> {
@@ -197,14 +205,18 @@ impl Problem {
         while waiting.len() > 1 {
             let mut found: Option<(Cost, usize, usize)> = None;
             let opens: Vec<Set> = waiting.iter().map(|(_, set)| self.open(*set)).collect();
+            // The indices that are open in at least two operands, and in at least three.
+            let (mut once, mut twice, mut thrice) = (0, 0, 0);
+            for open in &opens {
+                (once, twice, thrice) = (once | open, twice | once & open, thrice | twice & open);
+            }
             for right in 1..waiting.len() {
                 for left in 0..right {
                     let [a, b] = [left, right].map(|at| self.operand(waiting[at].1, opens[at]));
                     let both = waiting[left].1 | waiting[right].1;
-                    // What is open in the product is open in one of them.
-                    let others = (0..waiting.len()).filter(|at| *at != left && *at != right);
-                    let needed = others.fold(self.kept, |all, at| all | opens[at]);
-                    let kept = (a.open | b.open) & needed;
+                    // What stays open in the product is kept or open in a third operand.
+                    let elsewhere = thrice | twice & !(a.open & b.open);
+                    let kept = (a.open | b.open) & (self.kept | elsewhere);
                     let cost = self.pair(a, b, kept, both == self.all());
                     if found.is_none_or(|(least, ..)| cost < least) {
                         found = Some((cost, left, right));

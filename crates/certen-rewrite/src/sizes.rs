@@ -87,18 +87,20 @@ pub(crate) fn repaired(program: &Program, mut sizes: FxHashMap<Name, i64>) -> Op
         let now = e.eval(&|name| value(&sizes, name)).ok()?;
         let repair = |name: &Name| {
             let old = value(&sizes, *name)?;
-            let next = e.eval(&|n| if n == *name { Some(old + 1) } else { value(&sizes, n) }).ok()?;
+            let next = e.eval(&|n| if n == *name { old.checked_add(1) } else { value(&sizes, n) }).ok()?;
             let slope = next.checked_sub(now)?;
             // The change that makes a linear expression zero, or a little more.
             let change = now.checked_neg()?.checked_div(slope)?;
-            let new =
-                [change, change + slope.signum()].map(|change| old.saturating_add(change)).into_iter().find(|new| {
+            let new = [change, change.saturating_add(slope.signum())]
+                .map(|change| old.saturating_add(change))
+                .into_iter()
+                .find(|new| {
                     *new >= 0 && fact.eval(&|n| if n == *name { Some(*new) } else { value(&sizes, n) }).unwrap_or(false)
                 })?;
             Some((*name, new))
         };
         // Larger sizes are preferred: they violate fewer other facts.
-        let (name, new) = names.iter().filter_map(repair).max_by_key(|(name, new)| new - sizes[name])?;
+        let (name, new) = names.iter().filter_map(repair).max_by_key(|(name, new)| new.saturating_sub(sizes[name]))?;
         sizes.insert(name, new);
     }
     None

@@ -47,7 +47,7 @@ pub use certen_core::ElemType;
 pub use certen_runtime::Array;
 pub use certen_syntax::Name;
 pub use failure::Failure;
-pub use module::{Dialect, Module, Options, Tongue};
+pub use module::{Dialect, Module, Options};
 pub use optimise::{FpMode, Optimised};
 pub use padded::PaddedRun;
 pub use run::{Backend, DomainChoice, Output, RunOptions, Timing, Values};

@@ -57,22 +57,14 @@ impl Default for Options {
 /// The C compiler takes a few milliseconds for each loop nest; programs with more than this are not given to it.
 const MAX_NESTS: usize = 10_000;
 
-/// What a dialect knows of a program beyond its meaning.
-#[derive(Clone, Debug)]
-pub enum Tongue {
-    /// A typed program of the tensor algebra, in one of its notations.
-    Algebra(Box<algebra::Typed>),
-    /// Nothing: the text was Core.
-    Core,
-}
-
 /// A checked program.
 pub struct Module {
     sources: Arc<Sources>,
     warnings: Vec<Diagnostic>,
-    tongue: Tongue,
+    /// The typed program, if the dialect is a notation of the tensor algebra.
+    typed: Option<Box<algebra::Typed>>,
     core: Program,
-    fp: FpMode,
+    options: Options,
     optimised: OnceLock<Result<Option<Optimised>, Diagnostic>>,
     native: OnceLock<NativeKernel>,
     /// How many operations a run makes, counted when a run first asks.
@@ -129,7 +121,7 @@ impl Module {
                 let program = parse(&sources, file, &mut diagnostics);
                 algebra::check(program, &mut diagnostics).and_then(|typed| {
                     match algebra::elaborate(&typed, kernel_name(name), options.elem) {
-                        Ok(core) => Some((Tongue::Algebra(Box::new(typed)), core)),
+                        Ok(core) => Some((Some(Box::new(typed)), core)),
                         Err(error) => {
                             diagnostics.push(*error);
                             None
@@ -140,7 +132,7 @@ impl Module {
             Dialect::Core => match certen_core::parse_program(&sources, file) {
                 Ok(core) => {
                     diagnostics.extend(bounds(&core));
-                    (!diagnostics.has_errors()).then_some((Tongue::Core, core))
+                    (!diagnostics.has_errors()).then_some((None, core))
                 }
                 Err(errors) => {
                     diagnostics.extend(errors.into_sorted());
@@ -151,12 +143,12 @@ impl Module {
         let sources = Arc::new(sources);
         let diagnostics = diagnostics.into_sorted();
         match built {
-            Some((tongue, core)) => Ok(Module {
+            Some((typed, core)) => Ok(Module {
                 sources,
                 warnings: diagnostics,
-                tongue,
+                typed,
                 core,
-                fp: options.fp,
+                options: options.clone(),
                 optimised: OnceLock::new(),
                 native: OnceLock::new(),
                 operations: OnceLock::new(),
@@ -175,17 +167,9 @@ impl Module {
         &self.warnings
     }
 
-    /// What the dialect knows of the program.
-    pub fn tongue(&self) -> &Tongue {
-        &self.tongue
-    }
-
     /// The typed program, if the dialect is a notation of the tensor algebra.
     pub fn typed(&self) -> Option<&algebra::Typed> {
-        match &self.tongue {
-            Tongue::Algebra(typed) => Some(typed),
-            Tongue::Core => None,
-        }
+        self.typed.as_deref()
     }
 
     /// The program in a notation of the tensor algebra.
@@ -203,7 +187,7 @@ impl Module {
     /// If it is not in a notation of the algebra.
     pub fn simplified(&self) -> Result<(algebra::Program, Vec<Applied>), Failure> {
         match self.typed() {
-            Some(typed) => Ok(typed.simplified(is_strict(&self.core, self.fp))),
+            Some(typed) => Ok(typed.simplified(is_strict(&self.core, self.options.fp))),
             None => Err(self.not_of_the_algebra()),
         }
     }
@@ -237,6 +221,10 @@ impl Module {
         })
     }
 
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// The program in Core, as written: what it means.
     pub fn core(&self) -> &Program {
         &self.core
@@ -255,7 +243,7 @@ impl Module {
     /// # Errors
     /// As [`Module::optimised`].
     pub fn optimisation(&self) -> Result<Option<&Optimised>, Failure> {
-        let optimised = self.optimised.get_or_init(|| optimise(&self.core, self.typed(), self.fp));
+        let optimised = self.optimised.get_or_init(|| optimise(&self.core, self.typed(), &self.options));
         optimised.as_ref().map(Option::as_ref).map_err(|error| self.refuse(error.clone()))
     }
 

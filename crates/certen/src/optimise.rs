@@ -9,6 +9,8 @@ use certen_dialects::algebra::{self, Applied, Typed};
 use certen_rewrite::{Agreement, Lifted, Report, agree, lift, never_dearer};
 use certen_syntax::{Code, Diagnostic, Diagnostics};
 
+use crate::Options;
+
 /// What may be assumed of floats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FpMode {
@@ -41,10 +43,14 @@ pub(crate) fn is_strict(core: &Program, fp: FpMode) -> bool {
 }
 
 /// Rewrites a program; none if there was nothing to do.
-pub(crate) fn optimise(core: &Program, typed: Option<&Typed>, fp: FpMode) -> Result<Option<Optimised>, Diagnostic> {
-    let strict = is_strict(core, fp);
+pub(crate) fn optimise(
+    core: &Program,
+    typed: Option<&Typed>,
+    options: &Options,
+) -> Result<Option<Optimised>, Diagnostic> {
+    let strict = is_strict(core, options.fp);
     let Simplified { plain, shared, laws } = match typed {
-        Some(typed) => simplify(typed, core, strict)?,
+        Some(typed) => simplify(typed, core, options.elem, strict)?,
         None => Simplified::default(),
     };
     let lifted = |program: &Program| match strict {
@@ -78,15 +84,12 @@ struct Simplified {
     laws: Vec<Applied>,
 }
 
-/// Laws keep types, so what they make is well-typed.
-fn simplify(typed: &Typed, core: &Program, strict: bool) -> Result<Simplified, Diagnostic> {
-    let elem = core.bindings.first().map_or(ElemType::F64, |binding| core.terms.ty(binding.term).elem);
-    let (simplified, laws) = typed.simplified(strict);
-    let mut found = Diagnostics::new();
-    let checked = if laws.is_empty() { None } else { algebra::check(simplified, &mut found) };
-    if checked.is_none() && !laws.is_empty() {
-        let why = found.into_sorted().into_iter().next().map_or_else(String::new, |error| error.message);
-        return Err(wrong(format!("a law made the program ill-typed: {why}")));
+/// Laws keep types, so what they make is well-typed; if that cannot be shown, the program stays as written.
+fn simplify(typed: &Typed, core: &Program, elem: ElemType, strict: bool) -> Result<Simplified, Diagnostic> {
+    let (simplified, mut laws) = typed.simplified(strict);
+    let checked = if laws.is_empty() { None } else { algebra::check(simplified, &mut Diagnostics::new()) };
+    if checked.is_none() {
+        laws.clear();
     }
     let plain = checked.as_ref().map(|checked| algebra::elaborate(checked, core.name, elem)).transpose();
     let shared = algebra::elaborate_shared(checked.as_ref().unwrap_or(typed), core.name, elem);

@@ -56,12 +56,6 @@ impl Module {
         let spills = spills.iter().map(|spill| warning(typed, spill)).collect();
         Ok(PaddedRun { outputs, timing, spills })
     }
-
-    /// The one element type of a program in a dialect that names none.
-    pub(crate) fn element_type(&self) -> ElemType {
-        let inputs = self.core().inputs.iter().map(|input| input.ty.elem);
-        inputs.chain(self.signature().outputs.into_iter().map(|ty| ty.elem)).next().unwrap_or(ElemType::F64)
-    }
 }
 
 fn warning(typed: &Typed, spill: &Spill) -> Diagnostic {

@@ -319,7 +319,7 @@ impl Module {
             }
             Way::Core => Evaluator::new(self.core(), domain, sizes, inputs).and_then(|run| run.with_fuel(fuel).run()),
             Way::Padded(typed, vector) => {
-                let elem = self.element_type();
+                let elem = self.options().elem;
                 let semantics = Semantics::new(typed, domain, elem, sizes, fuel).padded(vector);
                 padded::evaluate(semantics, typed, domain, elem, inputs).map(|(outputs, found)| {
                     spills = found;

@@ -147,7 +147,7 @@ impl Analyst<'_> {
         let mut todo = vec![root];
         let first = self.sharing.shared.partition_point(|shared| shared.stmt < at);
         for shared in self.sharing.shared[first..].iter().take_while(|shared| shared.stmt == at) {
-            lines.push(format!("computes once: {} = {}", shared.name, self.snippet(shared.expr)));
+            lines.push(format!("can be computed once: {} = {}", shared.name, self.snippet(shared.expr)));
             todo.extend(program.expr(shared.expr).parts());
         }
         let mut seen: HashSet<ExprId> = HashSet::new();

@@ -34,9 +34,10 @@ pub(super) enum Equation<I> {
 /// The largest exponent for which a power of floats is a product: a machine multiplies faster than it calls `pow`.
 const MULTIPLIED: i64 = 32;
 
-/// Whether a power is the product of copies: always over integers, over floats if the exponent is known and small.
+/// Whether a power is the product of copies: always but over f64, which alone has every exponent as a number, and there
+/// if the exponent is known and small.
 pub(super) fn is_product(exponent: &Ix, elem: ElemType) -> bool {
-    !elem.is_float() || exponent.as_constant().is_some_and(|n| n <= MULTIPLIED)
+    elem != ElemType::F64 || exponent.as_constant().is_some_and(|n| n <= MULTIPLIED)
 }
 
 /// Values of a part, combined over one or more indices inside each other.

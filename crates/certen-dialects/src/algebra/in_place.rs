@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use certen_core::ReduceOp;
-use certen_index::{Ix, Verdict};
+use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::ast::{Expr, ExprId};
@@ -124,12 +124,5 @@ impl Typed {
             }
         }
         InPlace::SameElement
-    }
-
-    fn is_one(&self, size: &Ix) -> bool {
-        match size.as_constant() {
-            Some(size) => size == 1,
-            None => !self.program.wheres.is_empty() && self.facts.prove_equal(size, &Ix::from(1)) == Verdict::Yes,
-        }
     }
 }

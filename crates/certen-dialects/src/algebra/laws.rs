@@ -215,12 +215,12 @@ fn contr_expa(at: &mut Rewriting<'_>, expr: &Expr) -> Option<Simpler> {
 
 fn scale_one(at: &mut Rewriting<'_>, expr: &Expr) -> Option<Simpler> {
     let Expr::Scale(n, e) = expr else { return None };
-    at.is_one(n).then_some(Simpler::Part(*e))
+    at.typed.is_one(n).then_some(Simpler::Part(*e))
 }
 
 fn power_one(at: &mut Rewriting<'_>, expr: &Expr) -> Option<Simpler> {
     let Expr::Power(n, e) = expr else { return None };
-    at.is_one(n).then_some(Simpler::Part(*e))
+    at.typed.is_one(n).then_some(Simpler::Part(*e))
 }
 
 /// Whether a list has a pair, in either order.
@@ -241,10 +241,6 @@ impl Rewriting<'_> {
 
     fn shown(&self, goal: Option<Cond>) -> bool {
         goal.is_some_and(|goal| self.typed.facts.prove(&goal) == Verdict::Yes)
-    }
-
-    fn is_one(&self, n: &Ix) -> bool {
-        self.typed.facts.prove_equal(n, &Ix::from(1)) == Verdict::Yes
     }
 
     /// A reduction of copies: how many, and of what.

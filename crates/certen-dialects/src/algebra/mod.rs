@@ -9,7 +9,7 @@
 //! differs: rule names, words and text.
 //!
 //! The analyses of the model language's Sec. 5 work on typed programs: last definitions and dead statements
-//! ([`check`] warns of them), common subexpressions (elaboration shares them), and assignments in place
+//! ([`check`] warns of them), common subexpressions ([`elaborate_shared`]), and assignments in place
 //! ([`Typed::in_place`]); [`Typed::analysis`] shows them all.
 //!
 //! Dimensions are counted from 1 and are never empty. Sizes are whole numbers or names; a name stands for every size

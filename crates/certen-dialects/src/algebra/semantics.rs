@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use certen_core::{Binary, Domain, ElemType, EvalError, Literal, Tensor};
+use certen_core::{Binary, Domain, ElemType, EvalError, Literal, ReduceOp, Tensor};
 use certen_index::Ix;
 use certen_syntax::Name;
 
@@ -289,7 +289,9 @@ impl<'a, D: Domain> Semantics<'a, D> {
                     tasks.push(Task::Eval(Equation::Same(left)));
                 }
                 Task::Eval(Equation::Reduce(reduction)) => {
-                    let size = self.rounded(self.ix(reduction.size())?)?;
+                    // Padding is zero, so it changes sums only: those of the model language.
+                    let size = self.ix(reduction.size())?;
+                    let size = if reduction.op == ReduceOp::Sum { self.rounded(size)? } else { size };
                     let identity = reduction.op.identity(self.elem).map(|one| self.domain.literal(one, self.elem));
                     let sum = identity.transpose()?;
                     tasks.push(Task::Reduce(Box::new(Reducing { reduction, next: 0, size, sum, pending: false })));

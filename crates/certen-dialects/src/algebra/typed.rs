@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use certen_index::{Facts, Ix};
+use certen_index::{Facts, Ix, Verdict};
 use certen_syntax::{Name, Span};
 
 use super::ast::{Expr, ExprId, Program};
@@ -40,6 +40,14 @@ impl Typed {
     /// The type of an expression.
     pub fn shape(&self, id: ExprId) -> &[Dim] {
         &self.types[id.index()]
+    }
+
+    /// Whether a size is shown to be 1; only conditions can show it of a name.
+    pub(super) fn is_one(&self, size: &Ix) -> bool {
+        match size.as_constant() {
+            Some(size) => size == 1,
+            None => !self.program.wheres.is_empty() && self.facts.prove_equal(size, &Ix::from(1)) == Verdict::Yes,
+        }
     }
 
     /// The declared sizes of a tensor.

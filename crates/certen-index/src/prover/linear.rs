@@ -215,7 +215,11 @@ impl Prover<'_> {
             if let [(column, 1 | -1)] = row.terms.as_slice() {
                 let (low, high) = bounds.entry(*column).or_default();
                 let value = bound(row, *column, &Model::default());
-                if row.terms[0].1 > 0 { *low = value.max(*low) } else { *high = value }
+                if row.terms[0].1 > 0 {
+                    *low = value.max(*low);
+                } else {
+                    *high = high.iter().copied().chain(value).min();
+                }
             }
         }
         let width =

@@ -11,7 +11,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
 use crate::Ix;
-use crate::ix::Mono;
+use crate::ix::{Mono, gcd};
 use crate::witness::{Derivation, End, Reason, Split, Step, Witness};
 
 /// A number of an unknown.
@@ -170,9 +170,8 @@ impl Log {
 
     /// A sum of rows with positive multipliers, tightened. Nothing if a number does not fit.
     pub fn sum(&mut self, parts: &[(i64, RowId)]) -> Option<RowId> {
-        let common = parts.iter().fold(0, |common, (times, _)| gcd(common, i128::from(*times)));
-        let mut multipliers: Vec<(i64, RowId)> =
-            parts.iter().map(|(times, row)| ((i128::from(*times) / common) as i64, *row)).collect();
+        let common = parts.iter().fold(0, |common, (times, _)| gcd(common, times.unsigned_abs().into())) as i64;
+        let mut multipliers: Vec<(i64, RowId)> = parts.iter().map(|(times, row)| (times / common, *row)).collect();
         multipliers.sort_unstable_by_key(|(_, row)| *row);
         let mut constant = 0i128;
         let mut terms: SmallVec<[(Column, i128); 8]> = SmallVec::new();
@@ -194,10 +193,11 @@ impl Log {
             same
         });
         terms.retain(|(_, c)| *c != 0);
-        let common = terms.iter().fold(0, |common, (_, c)| gcd(common, *c)).max(1);
-        let terms = terms.iter().map(|(column, c)| Some((*column, i64::try_from(c / common).ok()?)));
-        let row =
-            Row { terms: terms.collect::<Option<_>>()?, constant: i64::try_from(constant.div_euclid(common)).ok()? };
+        let common = terms.iter().fold(0, |common, (_, c)| gcd(common, c.unsigned_abs())).max(1);
+        let common = i128::try_from(common).ok()?;
+        let fits = |number: i128| i64::try_from(number).ok().filter(|number| *number != i64::MIN);
+        let terms = terms.iter().map(|(column, c)| Some((*column, fits(c / common)?)));
+        let row = Row { terms: terms.collect::<Option<_>>()?, constant: fits(constant.div_euclid(common))? };
         Some(self.push(row, Reason::Sum(multipliers)))
     }
 
@@ -275,8 +275,4 @@ impl Log {
         rows.truncate(before);
         Some(Derivation { steps, end })
     }
-}
-
-pub(super) fn gcd(a: i128, b: i128) -> i128 {
-    if b == 0 { a.abs() } else { gcd(b, a % b) }
 }

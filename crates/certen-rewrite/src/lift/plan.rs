@@ -54,7 +54,7 @@ impl Lifter<'_> {
                 .collect(),
             written: sum.products.clone(),
         };
-        let nodes = problem.best(&mut self.splits);
+        let Some(nodes) = problem.best(&mut self.splits) else { return Ok(None) };
         let mut plan = Plan { factors, nodes, sets: Vec::new(), open: Vec::new(), cost: Ix::from(0), multiply, bind };
         for (at, node) in plan.nodes.iter().enumerate() {
             let set = match node {
