@@ -130,7 +130,11 @@ fn optimised(module: &Module) -> Result<String, Failure> {
         return Ok("nothing to optimise: the program is compiled as written\n".into());
     };
     let checked = match agreement {
-        Agreement::Agrees { elements } => format!("checked: {elements} elements agree with the program as written"),
+        Agreement::Agrees { elements, smaller } => {
+            let sizes = if *smaller { ", both at smaller sizes" } else { "" };
+            format!("checked: {elements} elements agree with the program as written{sizes}")
+        }
+        Agreement::OutOfBudget { elements: 0 } => "not checked: a single element would take too long".into(),
         Agreement::OutOfBudget { elements } => {
             format!("checked: {elements} elements agree with the program as written; more would take too long")
         }

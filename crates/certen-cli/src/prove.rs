@@ -32,7 +32,11 @@ pub fn prove(args: &ProveArgs) -> Outcome {
         report.refuse(&sources, &diagnostics);
         Blame::Program
     })?;
-    let decision = facts.decide(&goal);
+    let decision = match facts.decide(&goal) {
+        // A counterexample speaks of the goal's names; others may have no values at all.
+        Decision::Refuted(_) if facts.satisfiable() != Verdict::Yes => Decision::Unknown,
+        decision => decision,
+    };
     if args.json {
         report.json(&answer(&decision, args.witness));
     } else {

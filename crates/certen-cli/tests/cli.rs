@@ -295,6 +295,7 @@ fn prove_answers_with_a_status() {
         ("i >= 1, i < n", "0 <= i < n", 1, "no, for example i = 0, n = 1\n"),
         ("false", "n >= 1", 1, "no\n"),
         ("x*x*x + y*y*y != 33*z", "x >= 9, y >= x", 1, ""),
+        ("-j <= -1", "i*i == 2", 1, "cannot tell\n"),
     ] {
         let ran = asked(goal, facts);
         assert_eq!((ran.status, ran.err.as_str()), (Some(status), ""), "{goal}");

@@ -139,6 +139,9 @@ impl Facts {
         if goal.is_always() {
             return Verdict::Yes;
         }
+        if self.is_fact(goal) {
+            return Verdict::Yes;
+        }
         if let Some(known) = self.answers.known().get(goal) {
             return known.clone();
         }
@@ -152,6 +155,13 @@ impl Facts {
             known.insert(goal.clone(), verdict.clone());
         }
         verdict
+    }
+
+    /// Whether the goal is one of the few facts about its first name, as it mostly is where a size is at least 1.
+    fn is_fact(&self, goal: &Cond) -> bool {
+        let (Cond::Ge(e) | Cond::Eq(e)) = goal else { return false };
+        let facts = e.first_name().and_then(|name| self.by_name.get(&name)).filter(|facts| facts.len() <= 8);
+        facts.is_some_and(|facts| facts.iter().any(|&at| self.conjuncts[at] == *goal))
     }
 
     /// Whether the goal holds for all integers that satisfy the facts, and why.

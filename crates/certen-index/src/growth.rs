@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use certen_syntax::Name;
 
 use crate::Ix;
+use crate::ix::{Atom, Mono};
 
 /// More cases than this are not distinguished.
 const MOST_CASES: usize = 64;
@@ -27,7 +28,7 @@ impl Ix {
     /// ```
     pub fn never_less_than(&self, other: &Ix, least: &impl Fn(Name) -> i64) -> bool {
         let Ok(difference) = self.sub(other) else { return false };
-        if difference.subtracts_nothing() {
+        if difference.subtracts_nothing() || difference.is_covered(least) {
             return true;
         }
         let mut names = BTreeSet::new();
@@ -48,5 +49,34 @@ impl Ix {
             cases = split;
         }
         cases.iter().all(Ix::subtracts_nothing)
+    }
+
+    /// Whether every product that is subtracted divides one that is added, by names that are at least 1, each of which
+    /// is used as often as its coefficient allows. Costs of many names are compared so, without multiplying them out.
+    fn is_covered(&self, least: &impl Fn(Name) -> i64) -> bool {
+        let mut added: Vec<(&Mono, i64)> = self.terms().iter().filter(|(_, c)| *c > 0).map(|(m, c)| (m, *c)).collect();
+        let subtracted = self.terms().iter().filter(|(_, c)| *c < 0);
+        let is_positive = |atom: &Atom| matches!(atom, Atom::Var(name) if least(*name) >= 1);
+        let is_name = |(mono, _): &&(Mono, i64)| mono.iter().all(|atom| matches!(atom, Atom::Var(_)));
+        if !self.terms().iter().all(|term| is_name(&term)) {
+            return false;
+        }
+        let mut needed: Vec<(Option<&Mono>, i64)> =
+            subtracted.map(|(mono, c)| (Some(mono), c.saturating_neg())).collect();
+        needed.extend((self.constant_part() < 0).then(|| (None, self.constant_part().saturating_neg())));
+        needed.into_iter().all(|(small, mut count)| {
+            for (large, left) in added.iter_mut() {
+                let mut rest: Vec<&Atom> = large.iter().collect();
+                let divides = small
+                    .into_iter()
+                    .flatten()
+                    .all(|atom| rest.iter().position(|other| *other == atom).map(|at| rest.remove(at)).is_some());
+                if divides && rest.into_iter().all(is_positive) {
+                    let used = count.min(*left);
+                    (count, *left) = (count - used, *left - used);
+                }
+            }
+            count == 0
+        })
     }
 }

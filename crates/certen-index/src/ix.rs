@@ -29,7 +29,7 @@ impl fmt::Display for IxError {
         match self {
             IxError::Overflow => write!(f, "the value does not fit in 64 bits"),
             IxError::TooComplex => write!(f, "the expression has more than {MAX_TERMS} terms or {MAX_DEPTH} levels"),
-            IxError::Divisor => write!(f, "the divisor is not positive"),
+            IxError::Divisor => write!(f, "a divisor has to be a positive number"),
             IxError::Unbound(name) => write!(f, "`{name}` has no value"),
         }
     }
@@ -259,6 +259,14 @@ impl Ix {
             Atom::Min(es) | Atom::Max(es) => es.iter().map(Ix::depth).max().unwrap_or(0) + 1,
         };
         self.terms.iter().flat_map(|(mono, _)| mono).map(of_atom).max().unwrap_or(0)
+    }
+
+    /// A name that is a term or a factor, if the first term has one.
+    pub(crate) fn first_name(&self) -> Option<Name> {
+        self.terms.first()?.0.iter().find_map(|atom| match atom {
+            Atom::Var(name) => Some(*name),
+            _ => None,
+        })
     }
 
     /// Every name that occurs, added to a set.

@@ -10,6 +10,7 @@ use certen_core::{Binary, Domain, ElemType, EvalError, Evaluator, Fault, Program
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
+use crate::shrink::shrunk;
 use crate::sizes::{lower_bounds, repaired};
 
 /// What a comparison found.
@@ -19,6 +20,8 @@ pub enum Agreement {
     Agrees {
         /// How many they are.
         elements: usize,
+        /// Whether literal sizes were replaced by smaller ones.
+        smaller: bool,
     },
     /// As far as the steps went, elements are equal.
     OutOfBudget {
@@ -41,8 +44,22 @@ pub enum Agreement {
 /// How many elements of an output are compared; one with at most that many is compared whole.
 const ELEMENTS: usize = 8;
 
-/// Compares two programs with the same inputs and outputs, in at most about `budget` steps of the evaluator.
+/// Compares two programs with the same inputs and outputs, in at most about `budget` steps of the evaluator. Where one
+/// element takes more, they are compared at smaller sizes ([`shrink`](crate::shrink)), in as many steps again.
 pub fn agree(before: &Program, after: &Program, budget: u64) -> Agreement {
+    match agree_at_own_sizes(before, after, budget) {
+        Agreement::OutOfBudget { elements: 0 } => match shrunk(before, after) {
+            Some((before, after)) => match agree_at_own_sizes(&before, &after, budget) {
+                Agreement::Agrees { elements, .. } => Agreement::Agrees { elements, smaller: true },
+                agreement => agreement,
+            },
+            None => Agreement::OutOfBudget { elements: 0 },
+        },
+        agreement => agreement,
+    }
+}
+
+fn agree_at_own_sizes(before: &Program, after: &Program, budget: u64) -> Agreement {
     let mut comparison = Comparison { before, after, compared: 0, out_of_budget: false };
     let choices = small_sizes(before);
     if choices.is_empty() {
@@ -71,7 +88,7 @@ pub fn agree(before: &Program, after: &Program, budget: u64) -> Agreement {
         }
     }
     match comparison {
-        Comparison { compared: elements, out_of_budget: false, .. } => Agreement::Agrees { elements },
+        Comparison { compared: elements, out_of_budget: false, .. } => Agreement::Agrees { elements, smaller: false },
         Comparison { compared: elements, .. } => Agreement::OutOfBudget { elements },
     }
 }
@@ -252,7 +269,7 @@ mod tests {
             "y = gen i in 0..m. sum k in 0..n. A[i, k] * x[k]",
             "t = gen i in 0..m. gen k in 0..n. x[k] * A[i, k]\ny = gen i in 0..m. sum k in 0..n. t[i, k]",
         ];
-        assert!(matches!(compared(before, after), Agreement::Agrees { elements: 3.. }));
+        assert!(matches!(compared(before, after), Agreement::Agrees { elements: 3.., .. }));
     }
 
     #[test]
@@ -274,14 +291,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_not_compared() {
-        let text = "y = sum k in 0..1000000. sum l in 0..1000000. x[0] * x[0]";
+    fn what_is_too_large_is_compared_at_smaller_sizes() {
+        let text = "y = sum k in 0..1000000. sum l in 0..2000000. x[0] * x[0]";
+        assert!(matches!(compared(text, text), Agreement::Agrees { elements: 1.., smaller: true }));
+        let lifted = "y = index.f64(2000000) * (index.f64(1000000) * (x[0] * x[0]))";
+        assert!(matches!(compared(text, lifted), Agreement::Agrees { elements: 1.., smaller: true }));
+        let wrong = "y = sum k in 0..1000000. sum l in 0..1000000. x[0] * x[0]";
+        assert!(matches!(compared(text, wrong), Agreement::Differs { .. }));
+        // Conditions may speak of sizes.
+        let text = "y = sum k in 0..1000000 where k >= 3. sum l in 0..1000000. x[0] * x[0]";
         assert_eq!(compared(text, text), Agreement::OutOfBudget { elements: 0 });
     }
 
     #[test]
     fn functions_that_the_rationals_do_not_have() {
         let text = "y = max(exp(x[0]), f64(0.0))";
-        assert!(matches!(compared(text, text), Agreement::Agrees { elements: 1.. }));
+        assert!(matches!(compared(text, text), Agreement::Agrees { elements: 1.., .. }));
     }
 }

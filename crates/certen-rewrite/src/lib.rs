@@ -9,6 +9,7 @@ mod free;
 mod lift;
 mod order;
 mod report;
+mod shrink;
 mod sizes;
 
 pub use check::{Agreement, agree};

@@ -139,9 +139,9 @@ const TEXTS: [(&str, Notation, Text); 9] = [
     ("reassignments, model language", Notation::Model, reassigning_model),
     ("allocations, model language", Notation::Model, allocating_model),
     ("inputs and outputs, model language", Notation::Model, many_inputs_model),
+    ("repetitions", Notation::Teil, repeating),
     ("both notations, TeIL", Notation::Teil, |count| in_both(Notation::Teil, count)),
     ("both notations, model language", Notation::Model, |count| in_both(Notation::Model, count)),
-    ("repetitions", Notation::Teil, repeating),
 ];
 
 /// 100,000 statements are checked in less than 2 s, if the checker is compiled with optimisation.

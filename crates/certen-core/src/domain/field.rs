@@ -57,8 +57,8 @@ impl fmt::Display for Element {
     }
 }
 
-/// The largest exponent for which a power is a product.
-const MAX_EXPONENT: u64 = i32::MAX as u64;
+/// The largest exponent for which a power is a product: the largest that a float has exactly.
+const MAX_EXPONENT: u64 = 1 << 53;
 
 fn add(a: u64, b: u64) -> u64 {
     let sum = a + b;

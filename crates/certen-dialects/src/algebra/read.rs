@@ -155,8 +155,14 @@ impl<G: Grammar> Reader<'_, G> {
         let from = self.cursor.peek().span;
         let before = self.cursor;
         let value = read(&mut self.cursor)?;
-        let last = before.peek_at(self.cursor.taken() - before.taken() - 1).span;
-        Ok((value, from.to(last)))
+        let count = self.cursor.taken() - before.taken();
+        let reserved = |word: &str| G::RESERVED.contains(&word) && !matches!(word, "true" | "false");
+        let mut tokens = (0..count).map(|at| before.peek_at(at));
+        if let Some(token) = tokens.find(|token| token.word().is_some_and(reserved)) {
+            let text = format!("`{}` is a word of the language", token.word().unwrap_or_default());
+            return Err(Box::new(Diagnostic::error(Code::E0103, token.span, text).label("expected a size")));
+        }
+        Ok((value, from.to(before.peek_at(count - 1).span)))
     }
 
     /// Whether the next statement begins here: an operand that should stand here is missing.

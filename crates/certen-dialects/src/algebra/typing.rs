@@ -42,6 +42,10 @@ pub fn check(program: Program, diagnostics: &mut Diagnostics) -> Option<Typed> {
         diagnostics,
     };
     checker.declarations();
+    if checker.diagnostics.iter().any(|diagnostic| diagnostic.code == Code::E0210) {
+        // What holds for no sizes at all is not worth a second message.
+        return None;
+    }
     checker.expressions();
     for at in 0..program.stmts.len() {
         checker.ok_stmt(at);
@@ -105,7 +109,9 @@ impl Checker<'_> {
                 self.facts.assume(clause.cond.clone());
             }
         }
-        if let (Verdict::No(_), Some(clause)) = (self.facts.satisfiable(), program.wheres.first()) {
+        if let Some(clause) = program.wheres.first()
+            && let Verdict::No(_) = self.facts.satisfiable()
+        {
             let last = program.wheres.last().map_or(clause.span, |last| last.span);
             let error = Diagnostic::error(Code::E0210, clause.span.to(last), "no sizes satisfy these conditions");
             self.diagnostics.push(error.note("sizes are at least 1"));

@@ -97,8 +97,8 @@ impl Build<'_> {
     /// Both dimensions to the front, the earlier one first; the diagonal back to where the earlier one was.
     fn diag(&mut self, i0: i64, i1: i64, e: ExprId) -> ExprId {
         let (low, high) = (i0.min(i1), i0.max(i1));
-        let second = self.moved(e, high, 1);
-        let both = self.moved(second, low + 1, 1);
+        let first = self.moved(e, low, 1);
+        let both = self.moved(first, high, 2);
         let diagonal = self.apply(|e| Expr::Diag(1, 2, e), both);
         self.moved(diagonal, 1, low)
     }

@@ -22,7 +22,7 @@ fn lifted(program: &Program) -> (Vec<String>, [String; 2]) {
     let lifted = lift(program);
     lifted.program.check().unwrap_or_else(|error| panic!("{error}\n{}", lifted.program));
     let found = agree(program, &lifted.program, 1_000_000);
-    assert!(matches!(found, Agreement::Agrees { elements: 1.. }), "{found:?}\n{program}\n{}", lifted.program);
+    assert!(matches!(found, Agreement::Agrees { elements: 1.., .. }), "{found:?}\n{program}\n{}", lifted.program);
     let text = lifted.program.to_string();
     let bindings = text.lines().filter(|line| line.contains(" = ") && !line.starts_with("output"));
     let count = |program: &Program| program.multiplications().unwrap().to_string();
