@@ -45,7 +45,7 @@ pub enum Agreement {
 const ELEMENTS: usize = 8;
 
 /// Compares two programs with the same inputs and outputs, in at most about `budget` steps of the evaluator. Where one
-/// element takes more, they are compared at smaller sizes ([`shrink`](crate::shrink)), in as many steps again.
+/// element takes more, they are compared at smaller literal sizes, in as many steps again.
 pub fn agree(before: &Program, after: &Program, budget: u64) -> Agreement {
     match agree_at_own_sizes(before, after, budget) {
         Agreement::OutOfBudget { elements: 0 } => match shrunk(before, after) {
