@@ -132,14 +132,14 @@ impl Checker<'_> {
             Reason::Product(a, b) if a > b => return Err(Rejected("the rows of a product are not in order")),
             Reason::Product(a, b) => {
                 let left = self.row(*a)?.clone();
-                tightened(left.mul(self.row(*b)?)?)
+                left.mul(self.row(*b)?)?.tightened()
             }
             Reason::Multiple(a, b, factor) => {
                 let zero = self.row(*a)?.clone();
                 if *self.row(*b)? != zero.scale(-1)? {
                     return Err(Rejected("the row is not shown to be zero"));
                 }
-                tightened(zero.mul(factor)?)
+                zero.mul(factor)?.tightened()
             }
             Reason::One => Ix::from(1),
         };
@@ -218,11 +218,6 @@ fn remainder(e: &Ix, k: i64) -> Result<Ix, Rejected> {
 
 fn value(extreme: &Extreme) -> Result<Ix, Rejected> {
     Ix::extreme(extreme.max, &extreme.parts).ok_or(Rejected("a minimum or maximum of fewer than two"))
-}
-
-/// Over the integers, `2*n - 7 >= 0` is `n - 4 >= 0`.
-fn tightened(row: Ix) -> Ix {
-    row.divided(|constant, common| Some(constant.div_euclid(common))).unwrap_or(row)
 }
 
 fn added(a: i128, b: i128) -> Result<i128, Rejected> {

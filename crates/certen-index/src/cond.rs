@@ -52,8 +52,7 @@ impl Cond {
         match e.as_constant() {
             Some(constant) if constant >= 0 => Cond::always(),
             Some(_) => Cond::never(),
-            // Over the integers, 2*n - 7 >= 0 is n - 4 >= 0.
-            None => Cond::Ge(e.divided(|constant, divisor| Some(constant.div_euclid(divisor))).unwrap_or(e)),
+            None => Cond::Ge(e.tightened()),
         }
     }
 

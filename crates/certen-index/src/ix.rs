@@ -160,6 +160,11 @@ impl Ix {
         Some(self.divided_by(common, constant(self.constant, common)?))
     }
 
+    /// What is at least zero just where this is, over the integers: 2*n - 7 is n - 4.
+    pub(crate) fn tightened(self) -> Ix {
+        self.divided(|constant, common| Some(constant.div_euclid(common))).unwrap_or(self)
+    }
+
     /// The terms divided by a common factor, with a new constant.
     fn divided_by(&self, common: i64, constant: i64) -> Ix {
         Ix { constant, terms: self.terms.iter().map(|(mono, c)| (mono.clone(), c / common)).collect() }

@@ -158,23 +158,11 @@ impl Names {
     /// A name like another one, given once.
     fn copy(&mut self, of: Name) -> Name {
         let count = self.copies.entry(of).or_insert(0);
-        loop {
-            *count += 1;
-            let name = Name::new(&format!("{of}_{count}"));
-            if self.taken.insert(name) {
-                return name;
-            }
-        }
+        Name::numbered(&format!("{of}_"), count, |name| !self.taken.insert(name))
     }
 
     fn temporary(&mut self) -> Name {
-        loop {
-            self.temporaries += 1;
-            let name = Name::new(&format!("t{}", self.temporaries));
-            if self.taken.insert(name) {
-                return name;
-            }
-        }
+        Name::numbered("t", &mut self.temporaries, |name| !self.taken.insert(name))
     }
 }
 

@@ -37,6 +37,17 @@ impl Name {
         }
         name
     }
+
+    /// The next of `base1`, `base2`, … after `count` that is not taken.
+    pub fn numbered(base: &str, count: &mut u64, mut taken: impl FnMut(Name) -> bool) -> Name {
+        loop {
+            *count += 1;
+            let name = Name::new(&format!("{base}{count}"));
+            if !taken(name) {
+                return name;
+            }
+        }
+    }
 }
 
 impl From<&str> for Name {
@@ -73,5 +84,8 @@ mod tests {
         let taken = ["i", "i_1"].map(Name::new);
         assert_eq!(Name::fresh("i", |n| taken.contains(&n)).as_str(), "i_2");
         assert_eq!(Name::fresh("j", |n| taken.contains(&n)).as_str(), "j");
+        let mut count = 0;
+        let mut next = || Name::numbered("i_", &mut count, |n| taken.contains(&n)).as_str();
+        assert_eq!([next(), next()], ["i_2", "i_3"]);
     }
 }

@@ -5,7 +5,7 @@
 //! rounding of floats is left out with [`FpMode::Strict`].
 
 use certen_core::{ElemType, Program};
-use certen_dialects::algebra::{self, Applied, Typed};
+use certen_dialects::algebra::{self, Typed};
 use certen_rewrite::{Agreement, Lifted, Report, agree, lift, never_dearer};
 use certen_syntax::{Code, Diagnostic, Diagnostics};
 
@@ -29,8 +29,6 @@ const BUDGET: u64 = 100_000;
 pub struct Optimised {
     /// The program.
     pub program: Program,
-    /// Which laws were applied.
-    pub laws: Vec<Applied>,
     /// Which contractions were lifted.
     pub report: Report,
     /// What the comparison found; it did not find a difference.
@@ -49,7 +47,7 @@ pub(crate) fn optimise(
     options: &Options,
 ) -> Result<Option<Optimised>, Diagnostic> {
     let strict = is_strict(core, options.fp);
-    let Simplified { plain, shared, laws } = match typed {
+    let Simplified { plain, shared } = match typed {
         Some(typed) => simplify(typed, core, options.elem, strict)?,
         None => Simplified::default(),
     };
@@ -72,7 +70,7 @@ pub(crate) fn optimise(
             let error = wrong(format!("an optimisation changed {output}{index:?} from {before} to {after}{sizes}"));
             Err(error.help("`--fp strict` leaves out what rounds floats differently"))
         }
-        agreement => Ok(Some(Optimised { program, laws, report, agreement })),
+        agreement => Ok(Some(Optimised { program, report, agreement })),
     }
 }
 
@@ -81,19 +79,15 @@ pub(crate) fn optimise(
 struct Simplified {
     plain: Option<Program>,
     shared: Option<Program>,
-    laws: Vec<Applied>,
 }
 
 /// Laws keep types, so what they make is well-typed; if that cannot be shown, the program stays as written.
 fn simplify(typed: &Typed, core: &Program, elem: ElemType, strict: bool) -> Result<Simplified, Diagnostic> {
-    let (simplified, mut laws) = typed.simplified(strict);
+    let (simplified, laws) = typed.simplified(strict);
     let checked = if laws.is_empty() { None } else { algebra::check(simplified, &mut Diagnostics::new()) };
-    if checked.is_none() {
-        laws.clear();
-    }
     let plain = checked.as_ref().map(|checked| algebra::elaborate(checked, core.name, elem)).transpose();
     let shared = algebra::elaborate_shared(checked.as_ref().unwrap_or(typed), core.name, elem);
-    Ok(Simplified { plain: plain.map_err(|error| *error)?, shared: shared.map_err(|error| *error)?, laws })
+    Ok(Simplified { plain: plain.map_err(|error| *error)?, shared: shared.map_err(|error| *error)? })
 }
 
 fn wrong(text: String) -> Diagnostic {

@@ -281,7 +281,7 @@ impl Numbering<'_> {
                     continue;
                 }
                 if known[value].is_none() && bound[value] {
-                    let name = fresh(&taken, &mut count);
+                    let name = Name::numbered("shared", &mut count, |name| taken.contains(&name));
                     known[value] = Some(Holder::Shared(sharing.shared.len()));
                     sharing.shared.push(Shared { name, expr: id, stmt: at });
                 }
@@ -329,14 +329,4 @@ fn reduced<'a>(typed: &'a Typed, pairs: &[Pair], part: ExprId) -> impl Iterator<
 /// The product of sizes, unless that is too large.
 fn product<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> Option<Ix> {
     sizes.into_iter().try_fold(Ix::from(1), |product, size| product.mul(size).ok())
-}
-
-fn fresh(taken: &HashSet<Name>, count: &mut u64) -> Name {
-    loop {
-        *count += 1;
-        let name = Name::new(&format!("shared{count}"));
-        if !taken.contains(&name) {
-            return name;
-        }
-    }
 }

@@ -46,7 +46,7 @@ impl Typed {
                         continue;
                     }
                     _ => {
-                        let name = fresh(&mut taken, &mut count);
+                        let name = Name::numbered("t", &mut count, |name| !taken.insert(name));
                         let shape = self.shape(id).iter().map(|dim| ((*dim.size).clone(), dim.origin)).collect();
                         let span = program.span(id);
                         flat.decls.push(Decl { marker: Marker::default(), name, name_span: span, shape });
@@ -59,16 +59,6 @@ impl Typed {
             }
         }
         flat
-    }
-}
-
-fn fresh(taken: &mut HashSet<Name>, count: &mut u64) -> Name {
-    loop {
-        *count += 1;
-        let name = Name::new(&format!("t{count}"));
-        if taken.insert(name) {
-            return name;
-        }
     }
 }
 

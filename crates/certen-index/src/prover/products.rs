@@ -111,8 +111,7 @@ impl Prover<'_> {
 
     fn product(&mut self, scope: &mut Scope, row: RowId, by: &Ix, reason: Reason) -> bool {
         let product = self.log.expression(self.log.row(row)).and_then(|e| e.mul(by).ok());
-        let tightened = |e: Ix| e.divided(|constant, common| Some(constant.div_euclid(common)));
-        let Some(product) = product.and_then(tightened) else { return false };
+        let Some(product) = product.map(Ix::tightened) else { return false };
         // Products of products only where they say something of what is there.
         let linear = self.log.row(row).terms.iter().all(|(column, _)| self.log.mono(*column).len() == 1);
         if !linear && product.terms().iter().any(|(mono, _)| self.log.known(mono).is_none()) {
