@@ -1,0 +1,385 @@
+//! The `.ten` language as it is written: what the parser makes and the printer prints.
+//!
+//! Names are not resolved and nothing is typed. Every node that a message can speak of has its place in the text.
+
+use certen_core::ElemType;
+use certen_syntax::{Name, Span};
+
+/// A name and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Ident {
+    /// The name.
+    pub name: Name,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A file: its items in order.
+#[derive(Clone, Debug, Default)]
+pub struct File {
+    /// What it declares.
+    pub items: Vec<Item>,
+}
+
+/// A declaration.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// `import "stencils.ten";`
+    Import(Import),
+    /// `const G = 9.81;`
+    Const(Const),
+    /// `fn f(x: f64[n]) -> f64[n] { … }`
+    Function(Function),
+}
+
+/// The functions and constants of another file.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// The path, relative to the importing file.
+    pub path: String,
+    /// The path's place.
+    pub span: Span,
+}
+
+/// A named constant.
+#[derive(Clone, Debug)]
+pub struct Const {
+    /// Its name.
+    pub name: Ident,
+    /// Its type, if it is stated.
+    pub ty: Option<Type>,
+    /// Its value.
+    pub value: Expr,
+}
+
+/// A function.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Its name.
+    pub name: Ident,
+    /// Its parameters.
+    pub params: Vec<Param>,
+    /// What it gives.
+    pub results: Results,
+    /// The identity of an operator that is declared associative.
+    pub associative: Option<Expr>,
+    /// What must hold of the sizes.
+    pub wheres: Vec<Expr>,
+    /// What it computes.
+    pub body: Block,
+    /// From `fn` to the end of the signature.
+    pub span: Span,
+}
+
+/// A parameter or named result.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// Its name.
+    pub name: Ident,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// What a function gives.
+#[derive(Clone, Debug)]
+pub enum Results {
+    /// Nothing is said: the type is inferred.
+    Inferred,
+    /// `-> f64[n]`
+    One(Type),
+    /// `-> (q: f64[n], r: f64[m])`
+    Named(Vec<Param>),
+}
+
+/// A type.
+#[derive(Clone, Debug)]
+pub struct Type {
+    /// What the elements are.
+    pub elem: Elem,
+    /// The dimensions, outermost first; none for a scalar.
+    pub dims: Vec<Dim>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What the elements of a type are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Elem {
+    /// An element type.
+    Is(ElemType),
+    /// `any`: an element type, the same in the whole signature.
+    Any,
+    /// `num`: f32, f64, i32 or i64, the same in the whole signature.
+    Num,
+    /// `float`: f32 or f64, the same in the whole signature.
+    Float,
+    /// `size`: not data, but an index.
+    Size,
+}
+
+/// A dimension of a type, or several.
+#[derive(Clone, Debug)]
+pub enum Dim {
+    /// `n`, `h-2`, `3`
+    Size(Expr),
+    /// `s...`
+    Rest(Ident),
+    /// `d:s`, `d>0:s`: d dimensions with the sizes s; at least so many.
+    Ranked {
+        /// How many.
+        rank: Ident,
+        /// The least number; 0 if nothing is said.
+        least: usize,
+        /// Their sizes.
+        shape: Ident,
+    },
+    /// `.`
+    One(Span),
+    /// `*`
+    Any(Span),
+    /// `+`
+    Some(Span),
+}
+
+/// Bindings, then results: one, or several in parentheses.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// The bindings, in order.
+    pub lets: Vec<Let>,
+    /// What the block gives; more than one only at the end of a function or an iteration.
+    pub results: Vec<Expr>,
+    /// From `{` to `}`.
+    pub span: Span,
+}
+
+/// `let x = e;`, `let x: f64[n] = e;`, `let (a, b) = e;`
+#[derive(Clone, Debug)]
+pub struct Let {
+    /// What is bound.
+    pub names: Vec<Ident>,
+    /// The type, if it is stated.
+    pub ty: Option<Type>,
+    /// What it stands for.
+    pub value: Expr,
+}
+
+/// An expression and where it stands.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// An expression.
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// A parameter, binding, index, size or constant.
+    Name(Name),
+    /// `2`
+    Int(i64),
+    /// `2.5`
+    Float(f64),
+    /// `true`
+    Bool(bool),
+    /// `"ij,jk->ik"`
+    Text(String),
+    /// `(e)`
+    Paren(Box<Expr>),
+    /// `[e, e]`
+    List(Vec<Expr>),
+    /// `-e`, `!e`
+    Unary(UnaryOp, Box<Expr>),
+    /// `e + e`
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `e[i, j]`
+    Select(Box<Expr>, Vec<Selector>),
+    /// `f(e, e)`, `sum(e, axis = 0)`
+    Call(Ident, Vec<Expr>, Vec<(Ident, Expr)>),
+    /// `if c { e } else { e }`
+    If(Box<Expr>, Box<Block>, Box<Block>),
+    /// `{ let a = e; e }`
+    Block(Box<Block>),
+    /// `{ [i] -> e | [i] < [n]; … }`
+    Comprehension(Vec<Partition>),
+    /// `with { … } : genarray(…)`
+    With(Box<With>),
+    /// `iterate k times u = e { e }`
+    Iterate(Box<Iterate>),
+}
+
+/// An operator before its operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UnaryOp {
+    /// `-`
+    Neg,
+    /// `!`
+    Not,
+}
+
+/// An operator between its operands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BinaryOp {
+    /// `||`
+    Or,
+    /// `&&`
+    And,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `++`
+    Concat,
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+    /// `/`
+    Div,
+    /// `@`
+    MatMul,
+    /// `^`
+    Pow,
+}
+
+/// What stands between the brackets of a selection.
+#[derive(Clone, Debug)]
+pub enum Selector {
+    /// An index or index vector.
+    At(Expr),
+    /// `.`: all of one dimension.
+    Dot(Span),
+    /// `...`: all of the dimensions that the others leave.
+    Dots(Span),
+    /// `a..b`, with either end left out.
+    Slice(Option<Expr>, Option<Expr>, Span),
+}
+
+/// A part of a comprehension: `pattern -> e | generator`.
+#[derive(Clone, Debug)]
+pub struct Partition {
+    /// The indices.
+    pub pattern: Pattern,
+    /// The element.
+    pub body: Expr,
+    /// Where; empty if nothing is said.
+    pub generator: Vec<Relation>,
+    /// The whole partition.
+    pub span: Span,
+}
+
+/// The indices of a partition or generator.
+#[derive(Clone, Debug)]
+pub enum Pattern {
+    /// `iv`: all indices as a vector.
+    Vector(Ident),
+    /// `[i, ., j]`
+    List(Vec<Slot>, Span),
+}
+
+/// A place in a pattern.
+#[derive(Clone, Copy, Debug)]
+pub enum Slot {
+    /// `i`
+    Index(Ident),
+    /// `.`: a dimension of the body.
+    Dot(Span),
+    /// `...`: all dimensions of the body that have no dot.
+    Dots(Span),
+    /// `iv...`: several indices as a vector.
+    Rest(Ident),
+}
+
+/// A relation of a generator: `lower <= subject < upper`; at least one bound is there.
+#[derive(Clone, Debug)]
+pub struct Relation {
+    /// The bound on the left, and whether the subject may reach it (`<=`).
+    pub lower: Option<(Bound, bool)>,
+    /// What is bounded.
+    pub subject: Subject,
+    /// The bound on the right, and whether the subject may reach it (`<=`).
+    pub upper: Option<(Bound, bool)>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What a relation bounds.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject {
+    /// All indices of the pattern.
+    All,
+    /// One of its names.
+    One(Ident),
+}
+
+/// A bound of a generator.
+#[derive(Clone, Debug)]
+pub enum Bound {
+    /// `.`: the end of the result's range.
+    Dot(Span),
+    /// An index or index vector.
+    At(Expr),
+}
+
+/// A with-loop.
+#[derive(Clone, Debug)]
+pub struct With {
+    /// `(lower <= pattern < upper) : e;`. Both bounds are there and the subject is [`Subject::All`].
+    pub generators: Vec<(Pattern, Relation, Expr)>,
+    /// What is made of the elements.
+    pub operation: WithOp,
+}
+
+/// What a with-loop makes of its elements.
+#[derive(Clone, Debug)]
+pub enum WithOp {
+    /// `genarray(shape, default)`: a tensor of this shape; the default is zero if it is left out.
+    Genarray(Expr, Option<Expr>),
+    /// `modarray(a)`: a tensor with some elements replaced.
+    Modarray(Expr),
+    /// `fold(op, neutral)`
+    Fold(FoldOp, Expr),
+}
+
+/// What a fold combines with.
+#[derive(Clone, Copy, Debug)]
+pub enum FoldOp {
+    /// `+`
+    Sum,
+    /// `*`
+    Prod,
+    /// `min`
+    Min,
+    /// `max`
+    Max,
+    /// `&&`
+    All,
+    /// `||`
+    Any,
+    /// A function.
+    Function(Ident),
+}
+
+/// `iterate k times u = e { e }`, `iterate t < k (u = e, v = e) { (e, e) }`
+#[derive(Clone, Debug)]
+pub struct Iterate {
+    /// The number of the step, if it has a name.
+    pub step: Option<Ident>,
+    /// How many steps.
+    pub times: Expr,
+    /// The states and their first values.
+    pub states: Vec<(Ident, Expr)>,
+    /// Their next values, in the same order.
+    pub body: Block,
+}
