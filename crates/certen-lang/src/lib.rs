@@ -5,6 +5,10 @@
 
 pub mod ast;
 mod library;
+pub mod passes;
+mod to_core;
+mod tree;
 pub mod typed;
 
 pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Parse, Read};
+pub use to_core::to_core;
