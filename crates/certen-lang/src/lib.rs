@@ -6,6 +6,8 @@
 pub mod ast;
 mod library;
 pub mod passes;
+#[cfg(test)]
+mod testing;
 mod to_core;
 mod tree;
 pub mod typed;

@@ -14,7 +14,7 @@ pub(crate) enum Met<'a> {
     /// A call, before its arguments.
     Call(&'a Call),
     /// An iteration, before its parts.
-    Iterate(&'a Iterate),
+    Iterate,
     /// An index-level expression.
     Ix(&'a Ix),
     /// An index-level condition.
@@ -102,7 +102,7 @@ fn walk_call<'a>(call: &'a Call, meet: &mut dyn FnMut(Met<'a>)) {
 
 /// The same for an iteration.
 pub(crate) fn walk_iterate<'a>(iterate: &'a Iterate, meet: &mut dyn FnMut(Met<'a>)) {
-    meet(Met::Iterate(iterate));
+    meet(Met::Iterate);
     meet(Met::Ix(&iterate.times));
     iterate.states.iter().for_each(|(_, first)| walk(first, meet));
     walk_block(&iterate.body, meet);
@@ -128,7 +128,7 @@ pub(crate) fn names_of(met: &Met<'_>) -> BTreeSet<Name> {
             }
             expr.ty.shape.iter().for_each(|size| size.collect_names(&mut names));
         }
-        Met::Call(_) | Met::Iterate(_) => {}
+        Met::Call(_) | Met::Iterate => {}
         Met::Ix(ix) => ix.collect_names(&mut names),
         Met::Cond(cond) => cond.collect_names(&mut names),
     }

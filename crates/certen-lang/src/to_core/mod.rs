@@ -19,10 +19,12 @@ mod names;
 mod policy;
 mod scopes;
 mod shapes;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{HashMap, HashSet};
 
-use certen_core::{Binding, Literal, Parameter, Program as Core, Range, TensorType, Term, TermId, Terms, TypeError};
+use certen_core::{Binding, Parameter, Program as Core, Range, TensorType, Term, TermId, Terms, TypeError};
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
@@ -213,6 +215,21 @@ impl<'a> Build<'a> {
         Ok(name)
     }
 
+    /// Leaves the scopes further in than a depth for a while: what is built does not see their names.
+    fn leave(&mut self, depth: usize) -> Vec<Scope> {
+        let hidden = self.scopes.split_off(depth + 1);
+        hidden.iter().flat_map(|scope| &scope.names).for_each(|given| self.names.give_back(given));
+        hidden
+    }
+
+    fn enter_again(&mut self, hidden: Vec<Scope>) {
+        for scope in hidden {
+            let depth = self.scopes.len();
+            scope.names.iter().for_each(|given| self.names.take_back(given, depth));
+            self.scopes.push(scope);
+        }
+    }
+
     fn add(&mut self, term: Term, span: Span) -> Built<TermId> {
         self.terms.add(term).map_err(ill_typed(span))
     }
@@ -253,12 +270,12 @@ impl<'a> Build<'a> {
         base: Name,
         placement: Placement,
     ) -> Built<(Name, TensorType)> {
-        let hidden = self.scopes.split_off(placement.depth + 1);
+        let hidden = self.leave(placement.depth);
         let given = self.names.tensor(base, placement.depth);
         let guard = self.unknown_part(placement.guard);
         let term = if guard.is_always() { self.tensor(expr, act)? } else { self.guarded(expr, act, &guard)? };
         let stored = self.bind(given, term);
-        self.scopes.extend(hidden);
+        self.enter_again(hidden);
         Ok(stored)
     }
 
@@ -311,7 +328,7 @@ impl<'a> Build<'a> {
             (Bound::Iterate(iterate), names) => {
                 let survey = self.survey_iterate(iterate, act);
                 let placement = self.outwards(survey);
-                let hidden = self.scopes.split_off(placement.depth + 1);
+                let hidden = self.leave(placement.depth);
                 let guard = self.unknown_part(placement.guard);
                 let terms = self.iterate(iterate, act, span)?;
                 for ((name, _), term) in names.iter().zip(terms) {
@@ -320,7 +337,7 @@ impl<'a> Build<'a> {
                     let (stored, ty) = self.bind(given, term);
                     self.mean(act, *name, Meaning::Stored(stored, ty));
                 }
-                self.scopes.extend(hidden);
+                self.enter_again(hidden);
                 Ok(())
             }
             (Bound::Expr(e), _) => Err(ill_formed(e.span, "one value for several names")),
@@ -554,11 +571,6 @@ impl<'a> Build<'a> {
             closed.push(body);
         }
         Ok(closed)
-    }
-
-    /// A literal zero.
-    fn zero(&mut self, elem: certen_core::ElemType, span: Span) -> Built<TermId> {
-        self.add(Term::Literal(Literal::whole(0, elem), elem), span)
     }
 }
 

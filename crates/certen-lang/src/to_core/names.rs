@@ -52,7 +52,8 @@ impl Names {
         let mut count = self.next.get(&base).copied().unwrap_or(0);
         loop {
             let name = if count == 0 { base } else { Name::new(&format!("{base}_{count}")) };
-            if !self.active.contains_key(&name) && !(unused && self.recent.contains(&name)) {
+            let taken = self.active.contains_key(&name) || (unused && self.recent.contains(&name));
+            if !taken {
                 self.active.insert(name, depth);
                 self.recent.insert(name);
                 self.next.insert(base, count + 1);
@@ -68,6 +69,11 @@ impl Names {
         if let Some(next) = self.next.get_mut(&given.base) {
             *next = (*next).min(given.count);
         }
+    }
+
+    /// Takes a name that was given back again, for the same scope.
+    pub(super) fn take_back(&mut self, given: &Given, depth: usize) {
+        self.active.insert(given.name, depth);
     }
 
     /// Another statement begins: no scope is open.

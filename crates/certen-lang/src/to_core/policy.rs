@@ -239,7 +239,7 @@ fn meet_nature(met: Met<'_>, nature: &mut Nature, called: &mut Vec<FunctionId>) 
     let expr = match met {
         Met::Expr(expr) => expr,
         Met::Call(call) => return called.push(call.function),
-        Met::Iterate(_) => {
+        Met::Iterate => {
             nature.costly = true;
             return;
         }
