@@ -4,4 +4,5 @@
 //! elaborated step by step as in *Tensor Comprehensions in SaC* (Sec. 5 and 6), and what remains becomes Core.
 
 pub mod ast;
+pub mod parse;
 pub mod typed;
