@@ -5,6 +5,7 @@
 
 pub mod ast;
 mod library;
+pub mod parse;
 pub mod passes;
 #[cfg(test)]
 mod testing;
