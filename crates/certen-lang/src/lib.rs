@@ -4,5 +4,8 @@
 //! elaborated step by step as in *Tensor Comprehensions in SaC* (Sec. 5 and 6), and what remains becomes Core.
 
 pub mod ast;
+pub mod format;
 pub mod parse;
+mod pretty;
+mod print;
 pub mod typed;
