@@ -4,9 +4,12 @@
 //! elaborated step by step as in *Tensor Comprehensions in SaC* (Sec. 5 and 6), and what remains becomes Core.
 
 pub mod ast;
+pub mod format;
 mod library;
 pub mod parse;
 pub mod passes;
+mod pretty;
+mod print;
 #[cfg(test)]
 mod testing;
 mod to_core;
