@@ -12,9 +12,11 @@ mod pretty;
 mod print;
 #[cfg(test)]
 mod testing;
+mod to_ast;
 mod to_core;
 mod tree;
 pub mod typed;
 
 pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Parse, Read};
+pub use to_ast::to_ast;
 pub use to_core::to_core;
