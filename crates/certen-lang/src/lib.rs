@@ -7,4 +7,4 @@ pub mod ast;
 mod library;
 pub mod typed;
 
-pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Parse, Read};
+pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Read};
