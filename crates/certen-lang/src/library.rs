@@ -7,6 +7,8 @@
 //! instantiate functions one inside the other and come to an end.
 
 mod cycles;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -94,12 +96,7 @@ struct Parsed {
 impl Library {
     /// Parses a file of `sources`, what it imports, and the prelude. What is wrong with the texts, their imports and
     /// their names is reported; the library holds what could be read.
-    pub fn load(
-        sources: &mut Sources,
-        file: FileId,
-        read: &mut Read<'_>,
-        diagnostics: &mut Diagnostics,
-    ) -> Library {
+    pub fn load(sources: &mut Sources, file: FileId, read: &mut Read<'_>, diagnostics: &mut Diagnostics) -> Library {
         let prelude = sources.add("prelude.ten", PRELUDE_TEXT);
         let mut library = Library { files: Vec::new() };
         let mut known: HashMap<String, FileRef> = HashMap::new();
