@@ -46,9 +46,7 @@ pub fn eval(args: &EvalArgs) -> Outcome {
     // Sizes are constants here, so that they can stand in places where a number has to be known.
     let constants: String = args.given.dims.iter().map(|(name, size)| format!("const {name} = {size};\n")).collect();
     let expression = Expression { text: args.expression.clone(), origin: Origin::Called("expression".into()), inputs };
-    let modules = Module::expressions("sizes.ten", constants, &[expression], &Options::default());
-    let mut modules = modules.map_err(|failure| refused(&report, &failure))?;
-    let Some(module) = modules.pop() else { return Ok(()) };
+    let module = Module::expression("sizes.ten", constants, expression, &Options::default());
     let module = module.map_err(|failure| refused(&report, &failure))?;
     report.warnings(module.sources(), module.warnings());
     let options =

@@ -7,6 +7,7 @@ mod eval;
 mod explain;
 mod given;
 mod prove;
+mod repl;
 mod report;
 mod run;
 mod show;
@@ -37,6 +38,8 @@ enum Command {
     Run(Box<run::RunArgs>),
     /// Evaluate an expression of the `.ten` language
     Eval(Box<eval::EvalArgs>),
+    /// Talk in the `.ten` language: expressions are evaluated, declarations stay
+    Repl(repl::ReplArgs),
     /// Test what `.ten` files claim in lines that begin with `//?`
     Test(test::TestArgs),
     /// Print a program as C, loops, Core, TeIL or the model language
@@ -131,6 +134,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::check(&args),
         Command::Run(args) => run::run(&args),
         Command::Eval(args) => eval::eval(&args),
+        Command::Repl(args) => repl::repl(&args),
         Command::Test(args) => test::test(&args),
         Command::Emit(args) => emit::emit(&args),
         Command::Explain(args) => explain::explain(&args),

@@ -42,6 +42,7 @@ mod module;
 mod optimise;
 mod padded;
 mod run;
+mod session;
 mod ten;
 
 pub use call::{Call, Input};
@@ -54,6 +55,7 @@ pub use module::{Checked, Dialect, Module, Options, check, read_program};
 pub use optimise::{FpMode, Optimised};
 pub use padded::PaddedRun;
 pub use run::{Backend, DomainChoice, Output, RunOptions, Timing, Values};
+pub use session::{Declared, Reply, Session, is_complete};
 pub use ten::{Expression, Origin};
 
 /// The rooms of the road, for those who want to look inside.

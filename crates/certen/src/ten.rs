@@ -6,12 +6,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use certen_core::{ElemType, Program};
 use certen_lang::ast::{Dim, Elem, Expr, ExprKind, Function, Ident, Param, Results, Type};
 use certen_lang::parse::parse_block_text;
 use certen_lang::{FunctionRef, Library, check_all, instantiate, typed};
-use certen_syntax::{Diagnostics, FileId, Name, Source, Sources, Span};
+use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
 
 use crate::deep::{Deep, deeply};
 use crate::module::{Front, read_text};
@@ -70,6 +71,20 @@ pub(crate) fn check(sources: &mut Sources, file: FileId, diagnostics: &mut Diagn
 }
 
 impl Module {
+    /// Compiles an expression in the scope of a `.ten` text: a program whose output is `result`.
+    ///
+    /// # Errors
+    /// If the text or the expression is not accepted.
+    pub fn expression(
+        name: &str,
+        text: impl Into<String>,
+        expression: Expression,
+        options: &Options,
+    ) -> Result<Module, Failure> {
+        let made = Module::expressions(name, text, &[expression], options)?.pop();
+        made.unwrap_or_else(|| Err(Failure::new(Arc::default(), Vec::new())))
+    }
+
     /// Compiles expressions in the scope of a `.ten` text. Each is a program by itself whose output is `result`.
     ///
     /// # Errors
@@ -97,7 +112,7 @@ impl Module {
             };
             Some(entries.into_iter().map(compile).collect::<Vec<_>>())
         });
-        let sources = std::sync::Arc::new(sources);
+        let sources = Arc::new(sources);
         match built {
             None => Err(Failure::new(sources, diagnostics.into_sorted())),
             Some(built) => Ok(built
@@ -183,7 +198,9 @@ fn wrap(
         name: Ident { name: *name, span },
         ty: Type { elem: Elem::Is(*elem), dims: shape.iter().map(size).collect(), span },
     };
-    if diagnostics.has_errors() {
+    let body = block?;
+    if body.results.is_empty() {
+        diagnostics.push(Diagnostic::error(Code::E0103, span.end_point(), "expected an expression at the end"));
         return None;
     }
     Some(Function {
@@ -192,7 +209,7 @@ fn wrap(
         results: Results::Inferred,
         associative: None,
         wheres: Vec::new(),
-        body: block?,
+        body,
         span,
     })
 }
