@@ -6,6 +6,12 @@
 pub mod ast;
 mod library;
 pub mod parse;
+pub mod passes;
+#[cfg(test)]
+mod testing;
+mod to_core;
+mod tree;
 pub mod typed;
 
 pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Read};
+pub use to_core::to_core;
