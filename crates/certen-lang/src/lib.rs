@@ -7,7 +7,13 @@ pub mod ast;
 mod check;
 mod library;
 pub mod parse;
+pub mod passes;
+#[cfg(test)]
+mod testing;
+mod to_core;
+mod tree;
 pub mod typed;
 
 pub use check::{Known, check_all, instantiate};
-pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Parse, Read};
+pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Read};
+pub use to_core::to_core;
