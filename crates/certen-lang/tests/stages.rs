@@ -210,15 +210,3 @@ fn every_stage_means_the_same() {
         assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     });
 }
-
-#[test]
-#[ignore = "shows the Core of all programs"]
-fn show() {
-    on_a_deep_stack(|| {
-        for (what, text, _) in PROGRAMS {
-            if let Ok(program) = checked(text) {
-                eprintln!("== {what}\n{}", core(&program));
-            }
-        }
-    });
-}
