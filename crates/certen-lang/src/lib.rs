@@ -5,6 +5,7 @@
 
 pub mod ast;
 mod library;
+pub mod parse;
 pub mod typed;
 
 pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Parse, Read};

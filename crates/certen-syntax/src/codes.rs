@@ -55,8 +55,8 @@ macro_rules! codes {
 
 codes! {
 E0101 "a character without meaning" {
-"Programs are written with letters, digits, `_` and a fixed set of punctuation. Anything else, such as a quotation
-mark or a letter with an accent, is an error. Comments (`//` to the end of the line) may hold any text."
+"Programs are written with letters, digits, `_` and a fixed set of punctuation. Anything else, such as a typographic
+quotation mark or a letter with an accent, is an error. Comments (`//` to the end of the line) may hold any text."
 dialect: "teil"
 wrong: "alloc A : [4]
 alloc B : [4]
