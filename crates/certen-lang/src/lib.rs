@@ -4,8 +4,10 @@
 //! elaborated step by step as in *Tensor Comprehensions in SaC* (Sec. 5 and 6), and what remains becomes Core.
 
 pub mod ast;
+mod check;
 mod library;
 pub mod parse;
 pub mod typed;
 
+pub use check::{Known, check_all, instantiate};
 pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Parse, Read};
