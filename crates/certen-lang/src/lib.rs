@@ -4,6 +4,7 @@
 //! elaborated step by step as in *Tensor Comprehensions in SaC* (Sec. 5 and 6), and what remains becomes Core.
 
 pub mod ast;
+mod check;
 mod library;
 pub mod parse;
 pub mod passes;
@@ -13,5 +14,6 @@ mod to_core;
 mod tree;
 pub mod typed;
 
+pub use check::{Known, check_all, instantiate};
 pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Read};
 pub use to_core::to_core;
