@@ -5,9 +5,12 @@
 
 pub mod ast;
 mod check;
+pub mod format;
 mod library;
 pub mod parse;
 pub mod passes;
+mod pretty;
+mod print;
 #[cfg(test)]
 mod testing;
 mod to_core;
