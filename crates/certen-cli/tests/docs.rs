@@ -1,6 +1,6 @@
 //! Every example in the documentation is true.
 //!
-//! In `README.md` and `docs/LANGUAGE.md`, a block marked `teil` or `model` is an accepted program. A block marked
+//! In `README.md` and `docs/LANGUAGE.md`, a block marked `ten`, `teil` or `model` is an accepted program. A block marked
 //! `console` holds commands, `$ certen …`, each followed by exactly what it prints (standard output, then standard
 //! error) when run at the root of the repository; `cargo xtask bless` rewrites it. Blocks marked `sh` are the README's
 //! two commands, the one marked `rust` is the code of a test below.
@@ -94,7 +94,7 @@ fn programs_are_accepted() {
     for file in ["README.md", "docs/LANGUAGE.md"] {
         let text = read(file);
         assert!(!blocks(&text, "teil").is_empty(), "{file} shows no program");
-        for dialect in ["teil", "model"] {
+        for dialect in ["ten", "teil", "model"] {
             for program in blocks(&text, dialect) {
                 let name = format!("program.{dialect}");
                 fs::write(directory.path().join(&name), &program).unwrap();

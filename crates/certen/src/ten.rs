@@ -11,7 +11,7 @@ use std::sync::Arc;
 use certen_core::{ElemType, Program};
 use certen_lang::ast::{Dim, Elem, Expr, ExprKind, Function, Ident, Param, Results, Type};
 use certen_lang::parse::parse_block_text;
-use certen_lang::{FunctionRef, Library, check_all, instantiate, passes, to_ast, to_core, typed};
+use certen_lang::{FunctionRef, Known, Library, check_all, instantiate, passes, to_ast, to_core, typed};
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
 
 use crate::deep::{Deep, deeply};
@@ -187,7 +187,7 @@ fn made(
     options: &Options,
     diagnostics: &mut Diagnostics,
 ) -> Option<(Program, TenFront)> {
-    let typed = instantiate(library, entry, &options.known, diagnostics)?;
+    let typed = instantiate(library, entry, &open(library.function(entry), options), diagnostics)?;
     let mut passed = typed.clone();
     passes::run(&mut passed);
     let name = typed.functions.get(typed.entry).map_or(Name::new("kernel"), |function| function.source);
@@ -197,6 +197,39 @@ fn made(
     let fixed = fixed.filter_map(|param| Some((param.name.name, *options.known.values.get(&param.name.name)?)));
     let fixed = fixed.collect();
     Some((core, TenFront { typed: Deep::new(typed), fixed }))
+}
+
+/// What is known of the parameters whose rank or element type a function leaves open. An element type that nothing tells
+/// is that of the options, if it is of the class.
+fn open(function: &Function, options: &Options) -> Known {
+    let of_any_rank = |param: &Param| {
+        let several = |dim: &Dim| matches!(dim, Dim::Rest(_) | Dim::Ranked { .. } | Dim::Any(_) | Dim::Some(_));
+        param.ty.elem == Elem::Size || param.ty.dims.iter().any(several)
+    };
+    let mut known = Known { values: options.known.values.clone(), ..Known::default() };
+    for param in &function.params {
+        let name = param.name.name;
+        if let Some(rank) = options.known.ranks.get(&name).filter(|_| of_any_rank(param)) {
+            known.ranks.insert(name, *rank);
+        }
+        if let Some(elem) = options.known.elems.get(&name).filter(|_| is_class(param.ty.elem)) {
+            known.elems.insert(name, *elem);
+        }
+    }
+    let told: Vec<Elem> =
+        function.params.iter().filter(|p| known.elems.contains_key(&p.name.name)).map(class).collect();
+    for param in function.params.iter().filter(|param| is_class(param.ty.elem) && !told.contains(&param.ty.elem)) {
+        known.elems.insert(param.name.name, options.elem);
+    }
+    known
+}
+
+fn class(param: &Param) -> Elem {
+    param.ty.elem
+}
+
+fn is_class(elem: Elem) -> bool {
+    matches!(elem, Elem::Any | Elem::Num | Elem::Float)
 }
 
 /// An expression as a function.
