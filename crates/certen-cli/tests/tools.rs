@@ -125,7 +125,7 @@ fn expressions_that_are_wrong_say_where() {
         assert_eq!(desk.run(&["eval", text]).status, Some(1), "{text}");
     }
     assert_eq!(desk.code(&["eval", "x", "--in", "x=iota"], 2), "E0407");
-    assert_eq!(desk.code(&["eval", "x", "--in", "x=gone.npy"], 3), "E0603");
+    assert_eq!(desk.code(&["eval", "x", "--in", "x=gone.npy"], 2), "E0405");
     assert_eq!(desk.code(&["eval", "sum({ [i] -> i | i < 1000000 })", "--fuel", "1000"], 2), "E0501");
 }
 
