@@ -5,6 +5,7 @@
 
 pub mod ast;
 mod check;
+pub mod demand;
 pub mod format;
 mod library;
 pub mod parse;
