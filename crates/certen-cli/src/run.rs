@@ -107,11 +107,11 @@ fn target(text: &str) -> Result<(Option<Name>, PathBuf), String> {
     }
 }
 
-/// Reads `n=100`.
+/// Reads `n=100`. Which sizes may be negative, the program knows.
 pub fn dim(text: &str) -> Result<(Name, i64), String> {
     let (name, value) = named(text)?;
-    let size = value.parse().ok().filter(|size: &i64| *size >= 0);
-    size.map(|size| (name, size)).ok_or_else(|| format!("`{value}` is not a size: a whole number from 0 to 2^63 - 1"))
+    let size = value.parse().map_err(|_| format!("`{value}` is not a size: a whole number below 2^63"))?;
+    Ok((name, size))
 }
 
 fn place(text: &str) -> Result<(Name, Vec<i64>), String> {
