@@ -79,7 +79,7 @@ right: "alloc A : [999]
 E0103 "a syntax error" {
 "The text is not what the grammar wants at this place. The message names what was expected and what was found. After
 a syntax error, reading goes on at the next line that begins a statement, so that one mistake gives one message. The
-grammar is in docs/LANGUAGE.md."
+grammar is in docs/LANGUAGE.md and, for `.ten` files, in docs/GRAMMAR.md."
 dialect: "teil"
 wrong: "alloc A : [4]
 alloc B : [4]

@@ -625,6 +625,7 @@ impl Function<'_, '_> {
         let uneven = made.iter().any(|(plan, _)| plan.indices.len() != count);
         let mut partitions = Vec::new();
         for (plan, mut body) in made.drain(..) {
+            self.release(&plan.indices);
             self.settle(&mut body, elem, flex);
             let (dots, rest) = plan.dots();
             let rest_length = body.rank() - dots;
