@@ -37,6 +37,8 @@ pub fn format(source: &Source, file: FileId) -> Result<String, Diagnostics> {
 /// The line that is being written.
 #[derive(Clone, Copy, Default)]
 struct Line {
+    /// Where it begins in the text.
+    start: usize,
     /// How far it is indented, in spaces.
     indent: usize,
     /// How many line ends of the user stand before what comes next; none in the middle of a line.
@@ -46,7 +48,7 @@ struct Line {
 /// A bracket that is open.
 struct Open {
     bracket: &'static str,
-    /// The number of bytes written where the line of the bracket begins; tells lines apart.
+    /// Where its line begins in the text.
     line_start: usize,
     /// How far that line is indented.
     outside: usize,
@@ -89,8 +91,9 @@ impl Formatter<'_> {
         if !self.out.is_empty() {
             self.out.push_str(if self.line.breaks > 1 { "\n\n" } else { "\n" });
         }
-        self.out.extend(std::iter::repeat_n(' ', indent));
+        self.line.start = self.out.len();
         self.line.breaks = 0;
+        self.out.extend(std::iter::repeat_n(' ', indent));
     }
 
     fn token(&mut self, at: usize, text: &str) {
@@ -108,7 +111,7 @@ impl Formatter<'_> {
         self.out.push_str(text);
         match token.kind {
             TokenKind::Punct(bracket @ ("(" | "[" | "{")) => {
-                let line_start = self.out.rfind('\n').map_or(0, |end| end + 1);
+                let line_start = self.line.start;
                 let outside = self.line.indent;
                 // Brackets that are opened on one line are one level.
                 let inside = match self.open.last() {

