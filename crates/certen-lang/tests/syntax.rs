@@ -163,6 +163,18 @@ fn declarations() {
     assert_eq!(read(one_line).to_string(), one_line);
 }
 
+/// Words that only other languages know are names like any other.
+#[test]
+fn words_of_other_languages_are_names() {
+    for word in ["for", "while", "loop", "lambda", "not", "and", "or", "as", "mut", "then", "elif", "def", "T", "in"] {
+        let text = format!("fn f({word}: f64) {{\n    let x: f64 = {word} + {word}^2;\n    {word}\n}}\n");
+        assert_eq!(read(&text).to_string(), text);
+        let text =
+            format!("fn {word}() {{\n    let {word}: f64 = {word}({word}, {word} = {word}[{word}]);\n    {word}\n}}\n");
+        assert_eq!(read(&text).to_string(), text);
+    }
+}
+
 #[test]
 fn everything_of_the_language_is_read() {
     let text = include_str!("everything.ten");

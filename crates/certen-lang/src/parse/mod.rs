@@ -4,7 +4,7 @@
 //! with-loops, whose subject is recognised by its names, are in [`generator`]; what people write out of habit from
 //! other languages gets a message of its own in [`slips`].
 //!
-//! Needs a stack for [`MAX_NESTING`] levels of expressions: callers run it on a thread with a large one. Guarantees:
+//! Needs a stack for [`MAX_NESTING`] levels of expressions: callers run it on a thread with 64 MiB or more. Guarantees:
 //! never fails, whatever the text; without errors the tree is exactly the text's, with exact spans; no expression is
 //! nested deeper than [`MAX_NESTING`]. After a mistake inside a block reading goes on behind the next `;` of the block,
 //! and outside of functions at the next line that begins a declaration, so that one mistake gives one message.
@@ -426,7 +426,7 @@ impl<'a> Parser<'a> {
             }
             names
         } else {
-            slips::no_operand(&self.cursor)?;
+            slips::no_change(&self.cursor)?;
             let name = self.name("a name, or several in parentheses")?;
             if self.cursor.eat(":") {
                 ty = Some(self.ty()?);
