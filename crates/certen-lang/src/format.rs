@@ -1,10 +1,12 @@
 //! The house style for `.ten` files, as `certen fmt` writes it.
 //!
 //! Token by token: spaces and indentation are ours, line breaks are the user's. A line is indented by four spaces more
-//! than the line that opened the innermost bracket around it, and by four more if it continues a statement. Comments
-//! are kept as they are; behind code they stand after two spaces. Guarantees: tokens and comments stay the same, lines
-//! do not end in spaces, there are no two empty lines in a row, the text ends with its last line, and formatting again
-//! changes nothing. A text with a syntax error is refused: what is no program has no style.
+//! than the line that opened the innermost bracket around it, and by four more if it continues a statement, unless the
+//! bracket has something behind it on its line. Comments are kept as they are; behind code they stand after two spaces.
+//!
+//! Guarantees: tokens and comments stay the same, lines do not end in spaces, there are no two empty lines in a row,
+//! the text ends with its last line, and formatting again changes nothing. A text with a syntax error is refused: what
+//! is no program has no style. Needs the stack of [`parse`](crate::parse).
 
 use certen_core::ElemType;
 use certen_syntax::{Diagnostics, FileId, Source, Token, TokenKind, lex};
@@ -54,6 +56,8 @@ struct Open {
     outside: usize,
     /// How far lines in the bracket are indented.
     inside: usize,
+    /// Whether something stands behind it on its line.
+    hanging: bool,
     /// Whether it holds the indices of a selection or the sizes of a type: `x[i+1]`.
     indices: bool,
 }
@@ -105,8 +109,13 @@ impl Formatter<'_> {
         if self.line.breaks > 0 || self.out.is_empty() {
             self.line.indent = self.indent(token, previous);
             self.new_line(self.line.indent);
-        } else if at > 0 && self.space_before(at) {
-            self.out.push(' ');
+        } else if at > 0 {
+            if self.space_before(at) {
+                self.out.push(' ');
+            }
+            if let (Some(open), Some(last)) = (self.open.last_mut(), previous) {
+                open.hanging |= last.is(open.bracket);
+            }
         }
         self.out.push_str(text);
         match token.kind {
@@ -119,7 +128,7 @@ impl Formatter<'_> {
                     _ => outside + INDENT,
                 };
                 let indices = bracket == "[" && previous.is_some_and(ends_operand);
-                self.open.push(Open { bracket, line_start, outside, inside, indices });
+                self.open.push(Open { bracket, line_start, outside, inside, hanging: false, indices });
             }
             TokenKind::Punct(")" | "]" | "}") => {
                 self.open.pop();
@@ -144,7 +153,7 @@ impl Formatter<'_> {
                 || (last.is(",") && open.bracket != "{")
                 || first.word() == Some("else")
         });
-        if begins { open.inside } else { open.inside + INDENT }
+        if begins || open.hanging { open.inside } else { open.inside + INDENT }
     }
 
     /// Whether a space stands before a token that is not the first.

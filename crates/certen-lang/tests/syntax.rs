@@ -148,18 +148,40 @@ fn with_loops_and_iterations() {
 
 #[test]
 fn declarations() {
-    let text = "import \"a.ten\";\nconst G = 9.81;\nconst N: i64 = 8;\n\n\
-        fn f(x: f64[h-2, 2*n, 3], y: any[s...], z: num[d:s], w: float[d>0:s], v: u8[., *, +], k: size, i: size[d])\n    \
-        -> f64\n{\n    1\n}\n";
+    let text = r#"import "a.ten";
+const G = 9.81;
+const N: i64 = 8;
+
+fn f(x: f64[h-2, 2*n, 3], y: any[s...], z: num[d:s], w: float[d>0:s], v: u8[., *, +], k: size, i: size[d])
+    -> f64
+{
+    1
+}
+"#;
     let printed = read(text).to_string();
     assert_eq!(
         printed,
-        "import \"a.ten\";\nconst G = 9.81;\nconst N: i64 = 8;\n\n\
-         fn f(\n    x: f64[h-2, 2*n, 3],\n    y: any[s...],\n    z: num[d:s],\n    w: float[d>0:s],\n    v: u8[., *, +],\n    \
-         k: size,\n    i: size[d]\n) -> f64 {\n    1\n}\n"
+        r#"import "a.ten";
+const G = 9.81;
+const N: i64 = 8;
+
+fn f(
+    x: f64[h-2, 2*n, 3],
+    y: any[s...],
+    z: num[d:s],
+    w: float[d>0:s],
+    v: u8[., *, +],
+    k: size,
+    i: size[d]
+) -> f64 {
+    1
+}
+"#
     );
-    let one_line =
-        "fn g(a: f64, b: f64) -> (q: f64, r: f64) associative(-1e300) where n >= 1, m == n {\n    (a, b)\n}\n";
+    let one_line = r"fn g(a: f64, b: f64) -> (q: f64, r: f64) associative(-1e300) where n >= 1, m == n {
+    (a, b)
+}
+";
     assert_eq!(read(one_line).to_string(), one_line);
 }
 
@@ -300,31 +322,93 @@ fn check_format(text: &str, expected: &str) {
 #[test]
 fn house_style() {
     check_format("", "");
-    check_format("\n\n // only a remark  \r\n\n", "// only a remark\n");
     check_format(
-        "import   \"a.ten\" ;// path\n\n\n\nconst  W=[1,2 ,\n3 ,-4];\n",
-        "import \"a.ten\";  // path\n\nconst W = [1, 2,\n    3, -4];\n",
+        "\n\n // only a remark  \r\n\n",
+        r"// only a remark
+",
     );
     check_format(
-        "fn f( x:f64[h - 2,d > 0 : s, d : s,s ...,.,*,+] ,k : size[ d ])->f64[n]\nwhere n>=1,\nm==n\n{\nx}",
-        "fn f(x: f64[h-2, d>0:s, d:s, s..., ., *, +], k: size[d]) -> f64[n]\n    where n >= 1,\n    m == n\n{\n    x }\n",
+        r#"import   "a.ten" ;// path
+
+
+
+const  W=[1,2 ,
+3 ,-4];
+"#,
+        r#"import "a.ten";  // path
+
+const W = [1, 2,
+    3, -4];
+"#,
     );
     check_format(
-        "fn f(x: f64){\n// before\nlet (a,b)=f( x,axis=0 ) ;    // behind\nlet c = a\n+ b^ - 2 - -a[ .. 3];\n\n\n\n c\n// end\n}",
-        "fn f(x: f64) {\n    // before\n    let (a, b) = f(x, axis = 0);  // behind\n    let c = a\n        + b^-2 - -a[..3];\n\n    \
-         c\n    // end\n}\n",
+        r"fn f( x:f64[h - 2,d > 0 : s, d : s,s ...,.,*,+] ,k : size[ d ])->f64[n]
+where n>=1,
+m==n
+{
+x}",
+        r"fn f(x: f64[h-2, d>0:s, d:s, s..., ., *, +], k: size[d]) -> f64[n]
+    where n >= 1,
+    m == n
+{
+    x }
+",
     );
     check_format(
-        "const A = with{(. <=iv< .):x[iv];\n( 0<=[ i,r ... ]<n ):{\n1}\n}:genarray( shape(x),0 );",
-        "const A = with { (. <= iv < .) : x[iv];\n    (0 <= [i, r...] < n) : {\n        1 }\n} : genarray(shape(x), 0);\n",
+        r"fn f(x: f64){
+// before
+let (a,b)=f( x,axis=0 ) ;    // behind
+let c = a
++ b^ - 2 - -a[ .. 3];
+
+
+
+ c
+// end
+}",
+        r"fn f(x: f64) {
+    // before
+    let (a, b) = f(x, axis = 0);  // behind
+    let c = a
+        + b^-2 - -a[..3];
+
+    c
+    // end
+}
+",
     );
     check_format(
-        "const A = f(g({ [i] ->\nx[i+1 , 2 * j]\n}));\nconst B = iterate t<k(u=a,v = b){(u,v)};",
-        "const A = f(g({ [i] ->\n        x[i+1, 2*j]\n}));\nconst B = iterate t < k (u = a, v = b) { (u, v) };\n",
+        r"const A = with{(. <=iv< .):x[iv];
+( 0<=[ i,r ... ]<n ):{
+1}
+}:genarray( shape(x),0 );",
+        r"const A = with { (. <= iv < .) : x[iv];
+    (0 <= [i, r...] < n) : {
+        1 }
+} : genarray(shape(x), 0);
+",
     );
     check_format(
-        "const A = if !a&&b{1}\nelse   if c{2}else{\n3\n};",
-        "const A = if !a && b { 1 }\nelse if c { 2 } else {\n    3\n};\n",
+        r"const A = f(g({ [i] ->
+x[i+1 , 2 * j]
+}));
+const B = iterate t<k(u=a,v = b){(u,v)};",
+        r"const A = f(g({ [i] ->
+    x[i+1, 2*j]
+}));
+const B = iterate t < k (u = a, v = b) { (u, v) };
+",
+    );
+    check_format(
+        r"const A = if !a&&b{1}
+else   if c{2}else{
+3
+};",
+        r"const A = if !a && b { 1 }
+else if c { 2 } else {
+    3
+};
+",
     );
 }
 

@@ -1,8 +1,8 @@
 //! The text of `.ten` files, as `docs/GRAMMAR.md` defines it.
 //!
-//! Recursive descent, with precedence climbing for operators ([`expr`]); the generators of comprehensions and
-//! with-loops, whose subject is recognised by its names, are in [`generator`]; what people write out of habit from
-//! other languages gets a message of its own in [`slips`].
+//! Recursive descent, with precedence climbing for operators (`expr`); the generators of comprehensions and with-loops,
+//! whose subject is recognised by its names, are in `generator`; what people write out of habit from other languages
+//! gets a message of its own in `slips`.
 //!
 //! Needs a stack for [`MAX_NESTING`] levels of expressions: callers run it on a thread with 64 MiB or more. Guarantees:
 //! never fails, whatever the text; without errors the tree is exactly the text's, with exact spans; no expression is
