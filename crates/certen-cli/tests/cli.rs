@@ -493,7 +493,7 @@ fn calls_that_are_not_understood_end_with_2() {
         "run add.teil --in A",
         "run add.teil --in A=a.txt",
         "run add.teil --in A=random:x",
-        "run add.teil --dim n=-1",
+        "run add.teil --dim n=1.5",
         "run add.teil --dim n=many",
         "run add.teil --out C=c.txt",
         "run add.teil --at C",
