@@ -176,8 +176,9 @@ impl Names {
         let mut count = first.get(&base).copied().unwrap_or(0);
         loop {
             let name = if count == 0 { base } else { Name::new(&format!("{base}_{count}")) };
-            let hides = self.taken.contains(&name) || (own && self.user.contains(&name));
-            if !hides && !(new && self.used.contains(&name)) && self.active.insert(name) {
+            let hides =
+                self.taken.contains(&name) || (own && self.user.contains(&name)) || (new && self.used.contains(&name));
+            if !hides && self.active.insert(name) {
                 self.used.insert(name);
                 (if new { &mut self.unused } else { &mut self.next }).insert(base, count + 1);
                 return Given { name, base, count };

@@ -232,7 +232,9 @@ impl Generator<'_, '_> {
         let fitting: Vec<(Name, TensorType)> =
             self.tensors.iter().filter(|(_, t)| t.shape.ends_with(&ty.shape)).cloned().collect();
         if !fitting.is_empty() && !self.u.ratio(1, 4)? {
-            let (name, of) = self.u.choose(&fitting)?.clone();
+            // What was bound last would hardly be used otherwise.
+            let at = if self.u.arbitrary()? { fitting.len() - 1 } else { self.u.choose_index(fitting.len())? };
+            let (name, of) = fitting[at].clone();
             let tensor = self.add(Term::Ref(name, of.clone()));
             return self.select(tensor, of.rank() - ty.rank());
         }
@@ -296,7 +298,7 @@ impl Generator<'_, '_> {
         let times = match self.u.int_in_range(0..=3)? {
             0 => Ix::var("k"),
             1 => self.ix()?,
-            _ => Ix::from(self.u.int_in_range(0..=3)?),
+            _ => Ix::from(*self.u.choose(&[2, 0, 3, 1])?),
         };
         let outside = self.tensors.len();
         self.tensors.extend(states.iter().map(|s| s.name).zip(types.iter().cloned()));
