@@ -187,7 +187,7 @@ impl<'l> Function<'_, 'l> {
         let names = self.visible().chain(self.world.library.names(self.file)).map(|name| name.as_str().to_string());
         let names = names.chain(super::builtin::NAMES.iter().map(|name| name.to_string()));
         let distance = |other: &String| strsim::damerau_levenshtein(name.as_str(), other);
-        let limit = 1 + name.as_str().len() / 4;
+        let limit = name.as_str().len() / 3;
         names
             .filter(|other| !other.contains('.') && distance(other) <= limit)
             .min_by_key(|other| (distance(other), other.clone()))
