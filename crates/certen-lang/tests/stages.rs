@@ -58,6 +58,14 @@ fn outputs(program: &Program, sizes: &[(&str, i64)]) -> Named<Scalar> {
 /// Programs and sizes to run them at. `main` is the entry.
 const PROGRAMS: &[(&str, &str, &[(&str, i64)])] = &[
     (
+        "names beside each other",
+        "fn main(x: f64[n]) where n >= 2 {
+        let w = { [i] -> x[i+1] }; let s = with { ([0] <= [i] < [n]) : x[i] } : fold(+, 0.0);
+        { [i] -> w[0] * 10.0 + x[i] + s * sum({ [k] -> x[k] }) | i < n }
+    }",
+        &[("n", 4)],
+    ),
+    (
         "rows and a border",
         "fn main(x: f64[n]) -> f64[n] {
         { [i] -> (x[i-1] + x[i+1]) / 2.0 | [1] <= [i] < [n-1]; [i] -> x[i] | [i] < [n] }
