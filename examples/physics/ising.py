@@ -4,5 +4,5 @@ import numpy as np
 
 
 def ising(s: np.ndarray, coupling: float, field: float) -> float:
-    neighbours = np.roll(s, -1, axis=0) + np.roll(s, -1, axis=1)
-    return -np.sum(s * (coupling * neighbours + field))
+    bonds = s * (np.roll(s, -1, axis=0) + np.roll(s, -1, axis=1))
+    return -coupling * np.sum(bonds) - field * np.sum(s)
