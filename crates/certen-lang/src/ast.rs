@@ -383,3 +383,63 @@ pub struct Iterate {
     /// Their next values, in the same order.
     pub body: Block,
 }
+
+impl BinaryOp {
+    /// Every operator, the loosest first.
+    pub const ALL: [BinaryOp; 15] = [
+        BinaryOp::Or,
+        BinaryOp::And,
+        BinaryOp::Lt,
+        BinaryOp::Le,
+        BinaryOp::Gt,
+        BinaryOp::Ge,
+        BinaryOp::Eq,
+        BinaryOp::Ne,
+        BinaryOp::Concat,
+        BinaryOp::Add,
+        BinaryOp::Sub,
+        BinaryOp::Mul,
+        BinaryOp::Div,
+        BinaryOp::MatMul,
+        BinaryOp::Pow,
+    ];
+
+    /// As it is written.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            BinaryOp::Or => "||",
+            BinaryOp::And => "&&",
+            BinaryOp::Lt => "<",
+            BinaryOp::Le => "<=",
+            BinaryOp::Gt => ">",
+            BinaryOp::Ge => ">=",
+            BinaryOp::Eq => "==",
+            BinaryOp::Ne => "!=",
+            BinaryOp::Concat => "++",
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+            BinaryOp::MatMul => "@",
+            BinaryOp::Pow => "^",
+        }
+    }
+
+    /// How tightly it binds, from 1; unary operators bind tighter than all but the power.
+    pub const fn precedence(self) -> u8 {
+        match self {
+            BinaryOp::Or => 1,
+            BinaryOp::And => 2,
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Eq | BinaryOp::Ne => 3,
+            BinaryOp::Concat => 4,
+            BinaryOp::Add | BinaryOp::Sub => 5,
+            BinaryOp::Mul | BinaryOp::Div | BinaryOp::MatMul => 6,
+            BinaryOp::Pow => 8,
+        }
+    }
+
+    /// Whether it compares.
+    pub const fn is_comparison(self) -> bool {
+        self.precedence() == 3
+    }
+}

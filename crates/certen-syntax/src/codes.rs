@@ -55,8 +55,8 @@ macro_rules! codes {
 
 codes! {
 E0101 "a character without meaning" {
-"Programs are written with letters, digits, `_` and a fixed set of punctuation. Anything else, such as a quotation
-mark or a letter with an accent, is an error. Comments (`//` to the end of the line) may hold any text."
+"Programs are written with letters, digits, `_` and a fixed set of punctuation. Anything else, such as a typographic
+quotation mark or a letter with an accent, is an error. Comments (`//` to the end of the line) may hold any text."
 dialect: "teil"
 wrong: "alloc A : [4]
 alloc B : [4]
@@ -109,6 +109,10 @@ alloc C : [4]
 A = B
 " }
 
+E0106 "an import that cannot be read" {
+"A `.ten` file imports the functions and constants of another with `import \"path.ten\";`, the path relative to the
+importing file. The file is missing or is not text, or there are too many imports; the message says which." }
+
 E0201 "a name that is not declared" {
 "Every tensor is declared, with `alloc x : [..]` in TeIL and `var x : [..]` in the model language, before it is used
 (rules T-Var, t-var) or assigned (rules OK-Stmt, ok-stmt). A type that has a name is declared above its first use."
@@ -122,7 +126,9 @@ A = B
 " }
 
 E0202 "a name that is declared twice" {
-"All names in the declarations of a program are unique (TeIL, Sec. 3.2 and rule OK-Prog; model language, rule s-var)."
+"All names in the declarations of a program are unique (TeIL, Sec. 3.2 and rule OK-Prog; model language, rule s-var). In
+a `.ten` file, functions and constants are unique together with those of the files that it imports; only the prelude's
+may be declared anew."
 dialect: "teil"
 wrong: "alloc A : [4]
 alloc A : [5]
@@ -285,6 +291,10 @@ wrong: "alloc A : [4000000000 * 4000000000]
 right: "alloc A : [4000 * n]
 " }
 
+E0217 "a function or constant that uses itself" {
+"Calls have no cycles: a function calls neither itself nor a function that leads back to it, and a constant is not made
+from itself. The message shows the way around. `iterate k times` repeats a step; `fold` combines elements." }
+
 W0301 "a program that does nothing" {
 "The program has no statement. It is well-formed (rules OK-Empty, ok-empty), but probably not what was meant."
 dialect: "teil"
@@ -373,6 +383,10 @@ E0408 "more memory than there is" {
 
 E0409 "sizes that the program excludes" {
 "The sizes of the arrays do not satisfy the program's `where` clauses, so what was proved does not hold for them." }
+
+E0410 "a function that has to be chosen" {
+"A `.ten` file with several functions, none of them called `main`, does not say which one to run: choose it with
+`--fn NAME`. A file without functions has nothing to run." }
 
 E0501 "an evaluation that takes too long" {
 "The reference evaluator counts its steps and stops at a limit, so that it never hangs. Use smaller sizes, a larger

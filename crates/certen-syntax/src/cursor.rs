@@ -39,6 +39,11 @@ impl<'a> Cursor<'a> {
         token
     }
 
+    /// The token that was taken last; none at the beginning.
+    pub fn previous(&self) -> Option<Token> {
+        self.tokens.get(self.at.checked_sub(1)?).copied()
+    }
+
     /// How many tokens were taken.
     pub fn taken(&self) -> usize {
         self.at

@@ -1,7 +1,7 @@
-//! Tokens, the same for every dialect: names, numbers and punctuation, with `//` comments.
+//! Tokens, the same for every dialect: names, numbers, texts and punctuation, with `//` comments.
 //!
 //! Lexing never fails: a character that no dialect knows becomes an error and is skipped, so that the parser sees the
-//! rest. Guarantees: tokens are in order, do not overlap, and the last one is [`TokenKind::End`].
+//! rest; a text that is not closed ends with its line. Guarantees: tokens are in order, do not overlap, and the last one is [`TokenKind::End`].
 
 use crate::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Span};
 
@@ -14,6 +14,8 @@ pub enum TokenKind {
     Int(i64),
     /// A number with a point or an exponent.
     Float(f64),
+    /// A text in quotation marks, as it is meant: `\"` and `\\` stand for the character behind the backslash.
+    Text(Name),
     /// Punctuation, one of a fixed list, the longest that fits.
     Punct(&'static str),
     /// The end of the text.
@@ -51,6 +53,7 @@ impl Token {
             TokenKind::Name(name) => format!("`{name}`"),
             TokenKind::Int(value) => format!("`{value}`"),
             TokenKind::Float(value) => format!("`{value:?}`"),
+            TokenKind::Text(text) => format!("`{:?}`", text.as_str()),
             TokenKind::Punct(p) => format!("`{p}`"),
             TokenKind::End => "the end of the file".into(),
         }
@@ -58,9 +61,9 @@ impl Token {
 }
 
 /// All punctuation of all dialects; longer ones first.
-const PUNCTUATION: [&str; 37] = [
-    "...", "->", "<=", ">=", "==", "!=", "&&", "||", "..", "+=", "*=", "(", ")", "[", "]", "{", "}", "<", ">", "=",
-    "+", "-", "*", "/", ",", ";", ":", ".", "#", "^", "!", "|", "&", "@", "%", "?", "'",
+const PUNCTUATION: [&str; 38] = [
+    "...", "->", "<=", ">=", "==", "!=", "&&", "||", "..", "++", "+=", "*=", "(", ")", "[", "]", "{", "}", "<", ">",
+    "=", "+", "-", "*", "/", ",", ";", ":", ".", "#", "^", "!", "|", "&", "@", "%", "?", "'",
 ];
 
 /// Reads a text into tokens.
@@ -94,6 +97,8 @@ impl<'a> Lexer<'a> {
                 self.push(start, TokenKind::Name(Name::new(text)));
             } else if c.is_ascii_digit() {
                 self.number();
+            } else if c == '"' {
+                self.text();
             } else if let Some(punct) = PUNCTUATION.into_iter().find(|p| self.rest().starts_with(p)) {
                 let start = self.at;
                 self.at += punct.len();
@@ -159,10 +164,51 @@ impl<'a> Lexer<'a> {
         self.push(start, kind);
     }
 
+    /// A text in quotation marks, on one line.
+    fn text(&mut self) {
+        let start = self.at;
+        let mut text = String::new();
+        let mut escaped = false;
+        for (at, c) in self.rest().char_indices().skip(1) {
+            match c {
+                '\n' => break,
+                '"' | '\\' if escaped => text.push(c),
+                '"' => {
+                    self.at += at + 1;
+                    self.push(start, TokenKind::Text(Name::new(&text)));
+                    return;
+                }
+                '\\' => {}
+                _ => {
+                    if escaped {
+                        let file = self.file;
+                        let span =
+                            Span { file, start: (start + at - 1) as u32, end: (start + at + c.len_utf8()) as u32 };
+                        let shown = c.escape_debug();
+                        let error =
+                            Diagnostic::error(Code::E0101, span, format!("`\\{shown}` has no meaning in a text"));
+                        self.diagnostics.push(error.help("a backslash is written `\\\\`, a quotation mark `\\\"`"));
+                    }
+                    text.push(c);
+                }
+            }
+            escaped = c == '\\' && !escaped;
+        }
+        // What closes the statement is probably not meant as part of the text: the parser shall not miss it.
+        let line = self.rest().split('\n').next().unwrap_or_default();
+        self.at += line.trim_end_matches([';', ')', '}', ' ', '\t', '\r']).len();
+        let error = Diagnostic::error(Code::E0103, self.span(start), "this text is not closed on its line");
+        self.diagnostics.push(error.label("expected `\"` at its end"));
+        self.push(start, TokenKind::Text(Name::new(&text)));
+    }
+
     /// One error for a whole run of characters that begin no token.
     fn unknown(&mut self) {
         let begins_token = |c: char| {
-            c.is_whitespace() || c.is_ascii_alphanumeric() || c == '_' || PUNCTUATION.iter().any(|p| p.starts_with(c))
+            c.is_whitespace()
+                || c.is_ascii_alphanumeric()
+                || matches!(c, '_' | '"')
+                || PUNCTUATION.iter().any(|p| p.starts_with(c))
         };
         let start = self.at;
         self.take_while(|c| !begins_token(c));
@@ -190,6 +236,22 @@ mod tests {
         let (tokens, errors) = kinds("red+ 2 x_1 // gone\n1..3 1.5e3 a.b");
         assert_eq!(tokens.join(" "), "`red` `+` `2` `x_1` `1` `..` `3` `1500.0` `a` `.` `b` the end of the file");
         assert_eq!(errors, 0);
+    }
+
+    #[test]
+    fn dots_belong_to_ranges_not_to_numbers() {
+        let (tokens, errors) = kinds("s... x[1..n] [., ...] a++b");
+        let expected = "`s` `...` `x` `[` `1` `..` `n` `]` `[` `.` `,` `...` `]` `a` `++` `b` the end of the file";
+        assert_eq!((tokens.join(" ").as_str(), errors), (expected, 0));
+    }
+
+    #[test]
+    fn texts_end_with_their_line() {
+        assert_eq!(kinds(r#""ij->ji" "a\"b\\" """#).0.join(" "), r#"`"ij->ji"` `"a\"b\\"` `""` the end of the file"#);
+        assert_eq!(kinds(r#""a\n""#), (vec![r#"`"an"`"#.into(), "the end of the file".into()], 1));
+        let (tokens, errors) = kinds("f(\"ab);\nx");
+        assert_eq!(errors, 1);
+        assert_eq!(tokens[3..].join(" "), "`)` `;` `x` the end of the file");
     }
 
     #[test]
