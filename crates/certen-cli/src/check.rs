@@ -1,14 +1,16 @@
 //! `certen check`: are these programs accepted?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use certen::Module;
-use certen::road::core::Program;
+use certen::Checked;
 use clap::Args;
 use serde_json::json;
 
 use crate::report::{Report, list};
 use crate::{Common, Outcome, shown};
+
+/// How many functions of a file are shown.
+const SHOWN: usize = 50;
 
 #[derive(Args)]
 pub struct CheckArgs {
@@ -24,14 +26,13 @@ pub fn check(args: &CheckArgs) -> Outcome {
     let mut worst = None;
     let mut diagnostics = Vec::new();
     for path in &args.files {
-        match Module::from_file(path, &args.common.options()) {
-            Ok(module) => {
-                if args.common.json {
-                    diagnostics.extend(list(module.sources(), module.warnings()));
-                } else {
-                    report.warnings(module.sources(), module.warnings());
-                    report.text(&format!("{}: ok  {}\n", shown(path), signature(module.core())));
-                }
+        match certen::check(path, &args.common.options()) {
+            Ok(Checked { sources, warnings, .. }) if args.common.json => {
+                diagnostics.extend(list(&sources, &warnings));
+            }
+            Ok(Checked { sources, warnings, signatures }) => {
+                report.warnings(&sources, &warnings);
+                report.text(&accepted(path, &signatures));
             }
             Err(failure) => {
                 worst = worst.max(Some(failure.blame()));
@@ -49,15 +50,17 @@ pub fn check(args: &CheckArgs) -> Outcome {
     worst.map_or(Ok(()), Err)
 }
 
-/// A program's interface on one line.
-pub fn signature(program: &Program) -> String {
-    let types = program.types();
-    let inputs: Vec<String> = program.inputs.iter().map(|input| format!("{}: {}", input.name, input.ty)).collect();
-    let output = |(name, source): &(_, _)| types.get(source).map(|ty| format!("{name}: {ty}"));
-    let outputs: Vec<String> = program.outputs.iter().filter_map(output).collect();
-    let list = |tensors: Vec<String>| match tensors.len() {
-        0..=20 => tensors.join(", "),
-        many => format!("{}, … {} more", tensors[..19].join(", "), many - 19),
-    };
-    format!("{}({}) -> ({})", program.name, list(inputs), list(outputs))
+/// A file and its interface: on its line, or below if there are several functions.
+fn accepted(path: &Path, signatures: &[String]) -> String {
+    let head = format!("{}: ok", shown(path));
+    match signatures {
+        [] => format!("{head}\n"),
+        [only] => format!("{head}  {only}\n"),
+        several => {
+            let lines: String = several.iter().take(SHOWN).map(|signature| format!("  {signature}\n")).collect();
+            let more = several.len().saturating_sub(SHOWN);
+            let more = if more > 0 { format!("  … {more} more\n") } else { String::new() };
+            format!("{head}\n{lines}{more}")
+        }
+    }
 }

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::report::{Report, list};
-use crate::{Common, Outcome, refused, shown};
+use crate::{Common, Entry, Outcome, refused, shown};
 
 #[derive(Args)]
 pub struct EmitArgs {
@@ -22,6 +22,8 @@ pub struct EmitArgs {
     /// Write files into this directory: NAME.c and NAME.h, or NAME with the form's ending
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    entry: Entry,
     #[command(flatten)]
     common: Common,
 }
@@ -50,7 +52,8 @@ enum Form {
 
 pub fn emit(args: &EmitArgs) -> Outcome {
     let report = Report::new(args.common.json);
-    let module = Module::from_file(&args.file, &args.common.options()).map_err(|f| refused(&report, &f))?;
+    let module =
+        Module::from_file(&args.file, &args.entry.options(&args.common, None)).map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), module.warnings());
     let name = module.core().name;
     let refuse = |failure| refused(&report, &failure);

@@ -6,12 +6,12 @@ use certen::road::core::Program;
 use certen::road::dialects::algebra::{Analysis, Defined};
 use certen::road::index::Ix;
 use certen::road::rewrite::Agreement;
-use certen::{Failure, Module, Name, Optimised};
+use certen::{Call, Failure, Module, Name, Optimised};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::report::{Report, list};
-use crate::{Common, Outcome, refused};
+use crate::{Common, Entry, Outcome, refused};
 
 #[derive(Args)]
 pub struct ExplainArgs {
@@ -21,14 +21,26 @@ pub struct ExplainArgs {
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Stage>,
     /// A size at which to count multiplications: `n=100`
-    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = crate::run::dim)]
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = crate::given::dim)]
     dims: Vec<(Name, i64)>,
+    #[command(flatten)]
+    entry: Entry,
     #[command(flatten)]
     common: Common,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Stage {
+    /// A `.ten` program as the checker understood it: one function for each instance
+    Written,
+    /// … with the bounds of all indices written out
+    Bounds,
+    /// … without dots in patterns
+    Dots,
+    /// … with comprehensions as with-loops
+    WithLoops,
+    /// … with what each function demands of its arguments
+    Demands,
     /// The typing derivation of each statement
     Typed,
     /// What each statement reads, whether it is dead, can be computed in place, and shares values with others
@@ -55,10 +67,19 @@ const ANALYSED_STATEMENTS: usize = 200;
 
 pub fn explain(args: &ExplainArgs) -> Outcome {
     let report = Report::new(args.common.json);
-    let module = Module::from_file(&args.file, &args.common.options()).map_err(|f| refused(&report, &f))?;
+    let call = args.dims.iter().fold(Call::new(), |call, (name, size)| call.dim(*name, *size));
+    let options = args.entry.options(&args.common, Some(&call));
+    let module = Module::from_file(&args.file, &options).map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), module.warnings());
     let wanted = |stage| args.only.is_empty() || args.only.contains(&stage);
     let mut sections: Vec<(&str, String)> = Vec::new();
+    let passes = [Stage::Written, Stage::Bounds, Stage::Dots, Stage::WithLoops, Stage::Demands];
+    if passes.into_iter().any(wanted) {
+        let name = |stage: &Stage| stage.to_possible_value().map(|value| value.get_name().to_owned());
+        let is_wanted =
+            |found: &str| passes.iter().any(|stage| wanted(*stage) && name(stage).as_deref() == Some(found));
+        sections.extend(module.stages().into_iter().filter(|(found, _)| is_wanted(found)));
+    }
     if wanted(Stage::Typed)
         && let Some(typed) = module.typed()
     {

@@ -3,17 +3,21 @@
 
 mod check;
 mod emit;
+mod eval;
 mod explain;
+mod given;
 mod prove;
+mod repl;
 mod report;
 mod run;
 mod show;
+mod test;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use certen::road::syntax::{Blame, Code, Diagnostic};
-use certen::{ElemType, Failure, FpMode, Options};
+use certen::{Call, ElemType, Failure, FpMode, Name, Options};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use report::Report;
@@ -32,6 +36,12 @@ enum Command {
     Check(check::CheckArgs),
     /// Run a program on arrays, natively or by the reference evaluator
     Run(Box<run::RunArgs>),
+    /// Evaluate an expression of the `.ten` language
+    Eval(Box<eval::EvalArgs>),
+    /// Talk in the `.ten` language: expressions are evaluated, declarations stay
+    Repl(repl::ReplArgs),
+    /// Test what `.ten` files claim in lines that begin with `//?`
+    Test(test::TestArgs),
     /// Print a program as C, loops, Core, TeIL or the model language
     Emit(emit::EmitArgs),
     /// Show a program at every stage of the road
@@ -71,7 +81,26 @@ impl Common {
             FpArg::Relaxed => FpMode::Relaxed,
             FpArg::Strict => FpMode::Strict,
         };
-        Options { elem: self.elem, fp }
+        Options { elem: self.elem, fp, ..Options::default() }
+    }
+}
+
+/// Options of every command that needs one function of a program.
+#[derive(Args)]
+struct Entry {
+    /// The function of a `.ten` file, if it is not `main` or the only one
+    #[arg(long = "fn", value_name = "NAME")]
+    function: Option<String>,
+    /// How many dimensions an input has that may have any number, where no array tells: `x=2`
+    #[arg(long = "rank", value_name = "NAME=RANK", value_parser = given::rank)]
+    ranks: Vec<(Name, usize)>,
+}
+
+impl Entry {
+    fn options(&self, common: &Common, call: Option<&Call>) -> Options {
+        let mut known = call.map(Call::known).unwrap_or_default();
+        known.ranks.extend(self.ranks.iter().copied());
+        Options { function: self.function.as_deref().map(Name::new), known, ..common.options() }
     }
 }
 
@@ -104,6 +133,9 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Check(args) => check::check(&args),
         Command::Run(args) => run::run(&args),
+        Command::Eval(args) => eval::eval(&args),
+        Command::Repl(args) => repl::repl(&args),
+        Command::Test(args) => test::test(&args),
         Command::Emit(args) => emit::emit(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Prove(args) => prove::prove(&args),

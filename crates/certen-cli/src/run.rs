@@ -3,28 +3,25 @@
 use std::path::PathBuf;
 
 use certen::road::core::DEFAULT_FUEL;
-use certen::road::runtime::{read_npy, read_npz, write_npy, write_npz};
+use certen::road::runtime::{write_npy, write_npz};
 use certen::road::syntax::{Code, Diagnostic};
-use certen::{Array, Backend, Call, DomainChoice, Failure, Input, Module, Name, Output, RunOptions, Timing};
+use certen::{Array, Backend, Call, DomainChoice, Failure, Module, Name, Output, RunOptions, Timing};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
+use crate::given::{DomainArg, Given, named, place};
 use crate::report::{Report, list};
-use crate::{Common, Outcome, refused, show, shown};
+use crate::{Common, Entry, Outcome, refused, show, shown};
 
 #[derive(Args)]
 pub struct RunArgs {
     /// The program
     file: PathBuf,
-    /// An input: NAME=FILE.npy, NAME=FILE.npz:KEY, NAME=random:SEED, NAME=iota or NAME=3.5
-    #[arg(long = "in", value_name = "NAME=SOURCE", value_parser = input)]
-    inputs: Vec<(Name, Source)>,
+    #[command(flatten)]
+    given: Given,
     /// Write an output: NAME=FILE.npy, or FILE.npz for all of them
     #[arg(long = "out", value_name = "[NAME=]FILE", value_parser = target)]
     outs: Vec<(Option<Name>, PathBuf)>,
-    /// A size that no array tells: `n=100`
-    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = dim)]
-    dims: Vec<(Name, i64)>,
     /// What runs it; by default native code, or the evaluator if there is no C compiler
     #[arg(long, value_enum)]
     backend: Option<BackendArg>,
@@ -45,6 +42,8 @@ pub struct RunArgs {
     #[arg(long, default_value_t = DEFAULT_FUEL)]
     fuel: u64,
     #[command(flatten)]
+    entry: Entry,
+    #[command(flatten)]
     common: Common,
 }
 
@@ -52,51 +51,6 @@ pub struct RunArgs {
 enum BackendArg {
     Native,
     Interp,
-}
-
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum DomainArg {
-    F64,
-    Rational,
-    Field,
-    Undefined,
-}
-
-/// Where an input comes from.
-#[derive(Clone, Debug)]
-pub enum Source {
-    Npy(PathBuf),
-    Npz(PathBuf, String),
-    Random(u64),
-    Iota,
-    Fill(f64),
-}
-
-fn named(text: &str) -> Result<(Name, &str), String> {
-    let (name, value) = text.split_once('=').ok_or("it has the form NAME=VALUE")?;
-    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if is_name { Ok((Name::new(name), value)) } else { Err(format!("`{name}` is not a name")) }
-}
-
-fn input(text: &str) -> Result<(Name, Source), String> {
-    let (name, value) = named(text)?;
-    if let Some(seed) = value.strip_prefix("random:") {
-        let seed = seed.parse().map_err(|_| format!("`{seed}` is not a seed: a whole number from 0 to 2^64 - 1"))?;
-        return Ok((name, Source::Random(seed)));
-    }
-    if value == "iota" {
-        return Ok((name, Source::Iota));
-    }
-    if let Ok(number) = value.parse::<f64>() {
-        return Ok((name, Source::Fill(number)));
-    }
-    if let Some((path, key)) = value.rsplit_once(':').filter(|(path, _)| path.ends_with(".npz")) {
-        return Ok((name, Source::Npz(path.into(), key.into())));
-    }
-    if value.ends_with(".npy") {
-        return Ok((name, Source::Npy(value.into())));
-    }
-    Err("an input is FILE.npy, FILE.npz:KEY, random:SEED, iota or a number".into())
 }
 
 fn target(text: &str) -> Result<(Option<Name>, PathBuf), String> {
@@ -107,35 +61,21 @@ fn target(text: &str) -> Result<(Option<Name>, PathBuf), String> {
     }
 }
 
-/// Reads `n=100`.
-pub fn dim(text: &str) -> Result<(Name, i64), String> {
-    let (name, value) = named(text)?;
-    let size = value.parse().ok().filter(|size: &i64| *size >= 0);
-    size.map(|size| (name, size)).ok_or_else(|| format!("`{value}` is not a size: a whole number from 0 to 2^63 - 1"))
-}
-
-fn place(text: &str) -> Result<(Name, Vec<i64>), String> {
-    let form = || "it has the form NAME[I,J,…]".to_owned();
-    let (name, rest) = text.split_once('[').ok_or_else(form)?;
-    let inside = rest.strip_suffix(']').ok_or_else(form)?;
-    let numbers = inside.split(',').map(str::trim).filter(|part| !part.is_empty());
-    let index =
-        numbers.map(|part| part.parse().map_err(|_| format!("`{part}` is not an index"))).collect::<Result<_, _>>()?;
-    Ok((Name::new(name), index))
-}
-
 /// Native runs made by `--time` end after about this long.
 const TIMING_SECONDS: f64 = 1.0;
 
 pub fn run(args: &RunArgs) -> Outcome {
     let report = Report::new(args.common.json);
-    let module = Module::from_file(&args.file, &args.common.options()).map_err(|f| refused(&report, &f))?;
+    // What the arrays are can decide what a function is.
+    let call = args.given.call().map_err(|error| report.error(error))?;
+    let call = if args.domain == DomainArg::Undefined { call.allow_missing() } else { call };
+    let options = args.entry.options(&args.common, Some(&call));
+    let module = Module::from_file(&args.file, &options).map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), module.warnings());
     if args.pad.is_some() && args.backend == Some(BackendArg::Native) {
         let error = Diagnostic::error(Code::E0407, None, "native code has no padding: `--pad` is for the evaluator");
         return Err(report.error(error.help("leave out `--backend native`, or `--pad`")));
     }
-    let call = call(args).map_err(|error| report.error(error))?;
     check_targets(args, &module).map_err(|error| report.error(error))?;
     if let Some((name, index)) = &args.at {
         let value = module.element(&call, *name, index, args.fuel).map_err(|f| refused(&report, &f))?;
@@ -197,34 +137,6 @@ fn check_targets(args: &RunArgs, module: &Module) -> Result<(), Diagnostic> {
     }
 }
 
-fn call(args: &RunArgs) -> Result<Call, Diagnostic> {
-    let given = args.inputs.iter().map(|(name, _)| name).chain(args.dims.iter().map(|(name, _)| name));
-    let mut seen = std::collections::BTreeSet::new();
-    if let Some(again) = given.copied().find(|name| !seen.insert(*name)) {
-        return Err(Diagnostic::error(Code::E0407, None, format!("`{again}` is given twice")));
-    }
-    let mut call = Call::new();
-    for (name, source) in &args.inputs {
-        let read = |result: Result<Array, _>| {
-            let failed =
-                |e: certen::road::runtime::NpyError| Diagnostic::error(e.code(), None, format!("`{name}`: {e}"));
-            result.map(Input::Array).map_err(failed)
-        };
-        let input = match source {
-            Source::Npy(path) => read(read_npy(path))?,
-            Source::Npz(path, key) => read(read_npz(path, key))?,
-            Source::Random(seed) => Input::Random(*seed),
-            Source::Iota => Input::Iota,
-            Source::Fill(value) => Input::Fill(*value),
-        };
-        call = call.input(*name, input);
-    }
-    for (name, size) in &args.dims {
-        call = call.dim(*name, *size);
-    }
-    Ok(if args.domain == DomainArg::Undefined { call.allow_missing() } else { call })
-}
-
 /// What a run gave, and what there is to say about how it was done.
 struct Executed {
     outputs: Vec<Output>,
@@ -233,12 +145,7 @@ struct Executed {
 }
 
 fn execute(args: &RunArgs, module: &Module, call: &Call) -> Result<Executed, Failure> {
-    let domain = match args.domain {
-        DomainArg::F64 => DomainChoice::Machine,
-        DomainArg::Rational => DomainChoice::Rational,
-        DomainArg::Field => DomainChoice::Field,
-        DomainArg::Undefined => DomainChoice::Undefined,
-    };
+    let domain = args.domain.choice();
     if let Some(vector) = args.pad {
         let run = module.run_padded(call, vector, domain, args.fuel)?;
         return Ok(Executed { outputs: run.outputs, timing: run.timing, remarks: run.spills });

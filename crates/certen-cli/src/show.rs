@@ -24,6 +24,20 @@ pub fn text(output: &Output) -> String {
     head + &nested(output, whole) + "\n"
 }
 
+/// An output as text in the middle of a line: its elements, then its type; further lines begin with so many blanks.
+pub fn value(output: &Output, indent: usize) -> String {
+    let sizes: Vec<String> = output.shape.iter().map(usize::to_string).collect();
+    let shape = if sizes.is_empty() { String::new() } else { format!("[{}]", sizes.join(", ")) };
+    let whole = output.shape.iter().product::<usize>() <= SHOWN_WHOLE;
+    let elements = nested(output, whole).replace('\n', &format!("\n{}", " ".repeat(indent)));
+    format!("{elements} : {}{shape}", output.elem)
+}
+
+/// An output for programs: its type, shape and elements.
+pub fn entry(output: &Output) -> Value {
+    json!({"type": output.elem.name(), "shape": output.shape, "data": data(output)})
+}
+
 /// The elements in nested brackets, a row per line.
 fn nested(output: &Output, whole: bool) -> String {
     enum Piece {

@@ -48,6 +48,7 @@ pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
         uses_math: false,
         locals: HashSet::new(),
         read: read_names(program),
+        swapped: swapped_names(program),
         types: HashMap::new(),
         functions: String::new(),
         function: Function::default(),
@@ -98,6 +99,8 @@ pub(crate) struct Emitter<'a> {
     locals: HashSet<Name>,
     /// Names that some value reads.
     read: HashSet<Name>,
+    /// Buffers that exchange their contents: their pointers change, so that none is `restrict`.
+    swapped: HashSet<Name>,
     /// Types of the buffers in scope.
     types: HashMap<Name, &'a TensorType>,
     /// Functions that the program's own one calls.
@@ -283,7 +286,8 @@ impl<'a> Emitter<'a> {
         let mut prelude = String::new();
         for (place, (name, elem)) in &function.earlier {
             let (c, memory) = (self.names.get(*name), &self.own.memory);
-            prelude += &format!("    {}{} *restrict {c} = {memory}[{place}];\n", kind(name), c_type(*elem));
+            let restrict = self.restrict(*name);
+            prelude += &format!("    {}{} *{restrict}{c} = {memory}[{place}];\n", kind(name), c_type(*elem));
         }
         // Sizes and the caller's buffers, in the order of the program's parameters.
         let mut used: Vec<(usize, Name)> =
@@ -369,6 +373,7 @@ impl<'a> Emitter<'a> {
                     self.empty.push(place);
                 }
             }
+            Stmt::Swap(a, b) => self.swap(*a, *b)?,
             Stmt::For { index, range, body } => {
                 let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
                 let i = self.names.get(*index).to_owned();
@@ -422,9 +427,28 @@ impl<'a> Emitter<'a> {
         let alloc = self.helper(Helper::Alloc);
         let (rank, sizes) = if sizes.is_empty() { (1, "1".into()) } else { (sizes.len(), sizes.join(", ")) };
         let call = format!("{alloc}({rank}, (const int64_t[]){{{sizes}}}, sizeof({elem}))");
-        self.line(&format!("{elem} *restrict {c} = {}[{place}] = {call};", self.own.memory));
+        self.line(&format!("{elem} *{}{c} = {}[{place}] = {call};", self.restrict(name), self.own.memory));
         let give_up = if self.staged { "return 1" } else { "goto done" };
         self.line(&format!("if ({c} == NULL) {give_up};"));
+        Ok(())
+    }
+
+    fn restrict(&self, name: Name) -> &'static str {
+        if self.swapped.contains(&name) { "" } else { "restrict " }
+    }
+
+    /// Two buffers exchange their memory: the pointers and what the array of memory says.
+    fn swap(&mut self, a: Name, b: Name) -> Emitted<()> {
+        let (Some(&first), Some(&second)) = (self.heap.get(&a), self.heap.get(&b)) else {
+            return Err(Diagnostic::error(Code::E0702, None, format!("{a} or {b} is no buffer in scope")));
+        };
+        self.function.written.extend([a, b]);
+        self.function.uses_memory = true;
+        let (a, b, memory) = (self.c_name(a), self.c_name(b), self.own.memory.clone());
+        self.line(&format!("{a} = {memory}[{second}];"));
+        self.line(&format!("{b} = {memory}[{first}];"));
+        self.line(&format!("{memory}[{first}] = {a};"));
+        self.line(&format!("{memory}[{second}] = {b};"));
         Ok(())
     }
 
@@ -508,6 +532,7 @@ fn walk(program: &LoopProgram, block: &[Stmt], visit: &mut impl FnMut(Name)) {
                 Stmt::For { body, .. } => todo.push(body),
                 Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
                 Stmt::Local { init: Some(init), .. } => value(*init, visit),
+                Stmt::Swap(a, b) => [*a, *b].into_iter().for_each(&mut *visit),
                 Stmt::Assign { target, value: assigned, .. } => {
                     visit(target.name());
                     value(*assigned, visit);
@@ -529,25 +554,47 @@ fn read_names(program: &LoopProgram) -> HashSet<Name> {
     names
 }
 
-/// Every name that the program declares, its own first.
-fn declared_names(program: &LoopProgram) -> Vec<Name> {
-    let mut names = vec![program.name];
-    names.extend(&program.sizes);
-    names.extend(program.inputs.iter().chain(&program.outputs).map(|p| p.name));
+/// Every buffer that exchanges its content with another.
+fn swapped_names(program: &LoopProgram) -> HashSet<Name> {
+    let mut names = HashSet::new();
+    each_block(program, |block| {
+        for stmt in block {
+            if let Stmt::Swap(a, b) = stmt {
+                names.extend([*a, *b]);
+            }
+        }
+    });
+    names
+}
+
+/// Visits every block.
+fn each_block(program: &LoopProgram, mut visit: impl FnMut(&[Stmt])) {
     let mut todo: Vec<&[Stmt]> = vec![&program.body];
     while let Some(block) = todo.pop() {
+        visit(block);
         for stmt in block {
             match stmt {
-                Stmt::Alloc(name, _) | Stmt::Local { name, .. } => names.push(*name),
-                Stmt::For { index, body, .. } => {
-                    names.push(*index);
-                    todo.push(body);
-                }
+                Stmt::For { body, .. } => todo.push(body),
                 Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
                 _ => {}
             }
         }
     }
+}
+
+/// Every name that the program declares, its own first.
+fn declared_names(program: &LoopProgram) -> Vec<Name> {
+    let mut names = vec![program.name];
+    names.extend(&program.sizes);
+    names.extend(program.inputs.iter().chain(&program.outputs).map(|p| p.name));
+    each_block(program, |block| {
+        for stmt in block {
+            match stmt {
+                Stmt::Alloc(name, _) | Stmt::Local { name, .. } | Stmt::For { index: name, .. } => names.push(*name),
+                _ => {}
+            }
+        }
+    });
     names
 }
 

@@ -196,8 +196,8 @@ enum Bound<V> {
     /// A `let`: its elements are computed when they are asked for. Names are never shadowed, so that its term means the
     /// same under the bindings further in.
     Let(Name, TermId, HashMap<Vec<i64>, V>),
-    /// The state of an iteration at the beginning of a step.
-    State(Name, Tensor<V>, i64),
+    /// The state of an iteration, this term, at the beginning of a step.
+    State(Name, Tensor<V>, TermId),
 }
 
 /// What is still to be done; the last frame first.
@@ -235,7 +235,7 @@ struct Reducing<V> {
 struct Iterating<V> {
     term: TermId,
     index: Vec<i64>,
-    key: (TermId, Vec<i64>),
+    key: Around,
     /// How many steps are done; -1 while the first values are computed.
     step: i64,
     times: i64,
@@ -248,19 +248,28 @@ struct Iterating<V> {
     pending: bool,
 }
 
+/// A term and what is bound around it: names with the values of indices, or with the term that says what they mean.
+type Around = (TermId, Vec<(Name, i64)>);
+
+/// Elements of iterations that are remembered at most: beyond that all are forgotten, and computed again if need be.
+const MOST_REMEMBERED: usize = 1 << 24;
+
 /// One demand for an element.
 struct Run<'e, 'a, D: Domain> {
     evaluator: &'e mut Evaluator<'a, D>,
     frames: Vec<Frame<D::Value>>,
     values: Vec<D::Value>,
     scope: Vec<Bound<D::Value>>,
-    /// Results of iterations, by the term and everything bound around it.
-    iterated: HashMap<(TermId, Vec<i64>), Tensor<D::Value>>,
+    /// Results of iterations whose elements are asked for one by one.
+    iterated: HashMap<Around, Tensor<D::Value>>,
+    /// How many elements they have.
+    remembered: usize,
 }
 
 impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
     fn new(evaluator: &'e mut Evaluator<'a, D>) -> Self {
-        Run { evaluator, frames: Vec::new(), values: Vec::new(), scope: Vec::new(), iterated: HashMap::new() }
+        let iterated = HashMap::new();
+        Run { evaluator, frames: Vec::new(), values: Vec::new(), scope: Vec::new(), iterated, remembered: 0 }
     }
 
     fn element(&mut self, term: TermId, index: Vec<i64>) -> Result<D::Value, EvalError> {
@@ -391,7 +400,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 self.scope.push(Bound::Let(*name, *value, HashMap::new()));
                 self.frames.push(Frame::Eval(*body, index));
             }
-            Term::Iterate(times, states, at) => {
+            Term::Iterate(times, _, states, at) => {
                 let key = (id, self.surroundings());
                 if let Some(tensor) = self.iterated.get(&key) {
                     let value = tensor.get(&index).cloned();
@@ -564,18 +573,33 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
         Ok(())
     }
 
-    /// Everything bound around a term, as a key: the values of indices and the steps of iterations.
-    fn surroundings(&self) -> Vec<i64> {
+    /// Everything bound around a term, as a key. Indices (steps too) have values; those and its term say what a `let` or
+    /// a state is.
+    fn surroundings(&self) -> Vec<(Name, i64)> {
         let stamp = |bound: &Bound<D::Value>| match bound {
-            Bound::Index(_, value) => Some(*value),
-            Bound::State(_, _, step) => Some(*step),
-            Bound::Let(..) => None,
+            Bound::Index(name, value) => (*name, *value),
+            Bound::State(name, _, term) | Bound::Let(name, term, _) => (*name, term.index() as i64),
         };
-        self.scope.iter().filter_map(stamp).collect()
+        self.scope.iter().map(stamp).collect()
+    }
+
+    /// The end of an iteration: what it is asked for, and the rest for later. A scalar is all that there is.
+    fn iterated(&mut self, it: Iterating<D::Value>, result: Tensor<D::Value>) -> Result<(), EvalError> {
+        let value = result.get(&it.index).cloned();
+        if !it.index.is_empty() {
+            self.remembered = self.remembered.saturating_add(result.data().len());
+            if self.remembered > MOST_REMEMBERED {
+                self.iterated.clear();
+                self.remembered = result.data().len();
+            }
+            self.iterated.insert(it.key, result);
+        }
+        self.values.push(value.ok_or_else(|| EvalError::OutOfBounds(format!("iterate{:?}", it.index)))?);
+        Ok(())
     }
 
     fn iterate(&mut self, mut it: Box<Iterating<D::Value>>) -> Result<(), EvalError> {
-        let Term::Iterate(_, states, at) = self.evaluator.program.terms.get(it.term) else { return Ok(()) };
+        let Term::Iterate(_, step, states, at) = self.evaluator.program.terms.get(it.term) else { return Ok(()) };
         if std::mem::take(&mut it.pending) {
             let value = self.pop()?;
             it.current.push(value);
@@ -587,13 +611,11 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 self.scope.truncate(it.bound);
                 if it.step == it.times {
                     let result = it.done.swap_remove(*at);
-                    let value = result.get(&it.index).cloned();
-                    self.iterated.insert(it.key, result);
-                    self.values.push(value.ok_or_else(|| EvalError::OutOfBounds(format!("iterate{:?}", it.index)))?);
-                    return Ok(());
+                    return self.iterated(*it, result);
                 }
                 let now = states.iter().zip(it.done.drain(..));
-                self.scope.extend(now.map(|(state, tensor)| Bound::State(state.name, tensor, it.step)));
+                self.scope.push(Bound::Index(*step, it.step));
+                self.scope.extend(now.map(|(state, tensor)| Bound::State(state.name, tensor, it.term)));
             }
             let shape = &it.shapes[it.done.len()];
             let count = shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size)).ok_or(EvalError::Memory)?;

@@ -25,8 +25,9 @@
 //!          | ("flatten" | "transpose" | UNARY) "(" expr ")"
 //!          | ("concat" | BINARY) "(" expr "," expr ")"
 //!          | "select" "(" expr "," expr "," expr ")"
-//!          | "iterate" ix "times" "(" states ")" "then" "(" states ")" "give" NAME
+//!          | "iterate" steps "(" states ")" "then" "(" states ")" "give" NAME
 //!          | "(" expr ")"
+//! steps   := NAME "in" "0" ".." ix  |  ix "times"              the step has a name in the next values, or none
 //! states  := NAME "=" expr ("," NAME "=" expr)*               the same names in the same order, first and next values
 //! ixs     := (ix ("," ix)*)?
 //! ```
@@ -243,8 +244,8 @@ enum FrameKind {
     Call(Call, usize),
     Then(Cond),
     LetValue(Name),
-    First(Ix, Vec<Name>),
-    Next(Ix, Vec<Name>, usize),
+    First(Ix, Name, Vec<Name>),
+    Next(Ix, Name, Vec<Name>, usize),
 }
 
 #[derive(Clone, Copy)]
@@ -461,12 +462,11 @@ impl Reader<'_> {
                 self.push(FrameKind::LetValue(name), span);
             }
             "iterate" => {
-                let times = self.ix(cursor)?;
-                cursor.expect_word("times")?;
+                let (times, step) = self.steps(cursor)?;
                 cursor.expect_punct("(")?;
                 let (name, _) = cursor.expect_name("a state's name")?;
                 cursor.expect_punct("=")?;
-                self.push(FrameKind::First(times, vec![name]), span);
+                self.push(FrameKind::First(times, step, vec![name]), span);
             }
             _ => match ReduceOp::from_name(word) {
                 Some(op) => self.binder(cursor, Some(op), span)?,
@@ -495,6 +495,24 @@ impl Reader<'_> {
         cursor.expect_punct(".")?;
         self.push(kind, span);
         Ok(())
+    }
+
+    /// How often, and the name of the step: `NAME in 0..ix`, or `ix times` and then a name that is not in scope.
+    fn steps(&mut self, cursor: &mut Cursor<'_>) -> Read<(Ix, Name)> {
+        if cursor.peek_at(1).word() == Some("in") {
+            let (step, _) = cursor.expect_name("the step's name")?;
+            cursor.expect_word("in")?;
+            let (first, span) = cursor.expect_int("0")?;
+            if first != 0 {
+                return Err(Diagnostic::error(Code::E0103, span, "steps count from 0"));
+            }
+            cursor.expect_punct("..")?;
+            return Ok((self.ix(cursor)?, step));
+        }
+        let times = self.ix(cursor)?;
+        cursor.expect_word("times")?;
+        let is_used = |name| self.locals.contains_key(&name) || (self.index)(name) || (self.tensor)(name).is_some();
+        Ok((times, Name::fresh("step", is_used)))
     }
 
     /// A function, from its parenthesis on.
@@ -624,40 +642,41 @@ impl Reader<'_> {
                 self.bind_last(name, 0);
                 (None, Some(FrameKind::LetBody(name)))
             }
-            FrameKind::First(times, mut names) => {
+            FrameKind::First(times, step, mut names) => {
                 if cursor.eat(",") {
                     names.push(cursor.expect_name("a state's name")?.0);
                     cursor.expect_punct("=")?;
-                    (None, Some(FrameKind::First(times, names)))
+                    (None, Some(FrameKind::First(times, step, names)))
                 } else {
                     cursor.expect_punct(")")?;
                     cursor.expect_word("then")?;
                     cursor.expect_punct("(")?;
+                    self.bind(step, Local::Index);
                     for (at, name) in names.iter().rev().enumerate() {
                         self.bind_last(*name, at);
                     }
                     state_name(cursor, &names, 0)?;
-                    (None, Some(FrameKind::Next(times, names, 0)))
+                    (None, Some(FrameKind::Next(times, step, names, 0)))
                 }
             }
-            FrameKind::Next(times, names, before) if before + 1 < names.len() => {
+            FrameKind::Next(times, step, names, before) if before + 1 < names.len() => {
                 cursor.expect_punct(",")?;
                 state_name(cursor, &names, before + 1)?;
-                (None, Some(FrameKind::Next(times, names, before + 1)))
+                (None, Some(FrameKind::Next(times, step, names, before + 1)))
             }
-            FrameKind::Next(times, names, _) => {
+            FrameKind::Next(times, step, names, _) => {
                 cursor.expect_punct(")")?;
                 cursor.expect_word("give")?;
                 let (given, given_span) = cursor.expect_name("the state to give")?;
                 let Some(at) = names.iter().position(|name| *name == given) else {
                     return Err(ill_formed(given_span, format!("`{given}` is no state of this iteration")));
                 };
-                names.iter().for_each(|name| self.unbind(*name));
+                names.iter().chain([&step]).for_each(|name| self.unbind(*name));
                 let next = self.values.split_off(self.values.len().saturating_sub(names.len()));
                 let init = self.values.split_off(self.values.len().saturating_sub(names.len()));
                 let states = names.iter().zip(init.iter().zip(&next));
                 let states = states.map(|(&name, (&init, &next))| Carried { name, init, next }).collect();
-                (Some(Term::Iterate(times, states, at)), None)
+                (Some(Term::Iterate(times, step, states, at)), None)
             }
             // Open forms have a level and were reduced.
             _ => (None, None),

@@ -146,8 +146,8 @@ fn write_term<'a>(f: &mut fmt::Formatter<'_>, term: &'a Term, rest: &mut Vec<Pie
             write!(f, "let {name} = ")?;
             rest.extend([open(value), Piece::Text(" in "), open(body)]);
         }
-        Term::Iterate(times, states, at) => {
-            write!(f, "iterate {times} times (")?;
+        Term::Iterate(times, step, states, at) => {
+            write!(f, "iterate {step} in 0..{times} (")?;
             equations(rest, states, |state| state.init);
             rest.push(Piece::Text(") then ("));
             equations(rest, states, |state| state.next);

@@ -82,7 +82,10 @@ impl Program {
                 Term::Ref(name, _) | Term::Gen(name, ..) | Term::Reduce(_, name, ..) | Term::Let(name, ..) => {
                     names.insert(*name);
                 }
-                Term::Iterate(_, states, _) => names.extend(states.iter().map(|state| state.name)),
+                Term::Iterate(_, step, states, _) => {
+                    names.insert(*step);
+                    names.extend(states.iter().map(|state| state.name));
+                }
                 _ => {}
             }
         }
@@ -228,11 +231,11 @@ impl Count {
         match term {
             Term::Gen(_, range, body) => times(range, of(body)?),
             Term::Reduce(_, _, range, _, body) => times(range, of(body)?.add(&own)?),
-            Term::Iterate(steps, states, _) => {
+            Term::Iterate(steps, _, states, _) => {
                 let sum = |pick: fn(&Carried) -> TermId| {
                     states.iter().try_fold(Ix::from(0), |sum, s| sum.add(&of(&pick(s))?))
                 };
-                sum(|s| s.init)?.add(&steps.mul(&sum(|s| s.next)?)?)
+                sum(|s| s.init)?.add(&times(&Range::to(steps.clone()), sum(|s| s.next)?)?)
             }
             _ => term.parts().iter().try_fold(own, |sum, part| sum.add(&of(part)?)),
         }
@@ -346,11 +349,13 @@ impl<'a> Scope<'a> {
                     Visit::BindTensor(*name, terms.ty(*value)),
                     Visit::Term(*value),
                 ]),
-                Term::Iterate(times, states, _) => {
+                Term::Iterate(times, step, states, _) => {
                     self.ix(times)?;
+                    todo.push(Visit::UnbindIndex(*step));
                     todo.extend(states.iter().map(|s| Visit::UnbindTensor(s.name)));
                     todo.extend(states.iter().map(|s| Visit::Term(s.next)));
                     todo.extend(states.iter().map(|s| Visit::BindTensor(s.name, terms.ty(s.init))));
+                    todo.push(Visit::BindIndex(*step));
                     todo.extend(states.iter().map(|s| Visit::Term(s.init)));
                 }
                 other => {

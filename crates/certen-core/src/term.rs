@@ -89,8 +89,9 @@ pub enum Term {
     If(Cond, TermId, TermId),
     /// A tensor named for use in the body.
     Let(Name, TermId, TermId),
-    /// States carried through a number of steps; the value is that of the state at a position.
-    Iterate(Ix, Box<[Carried]>, usize),
+    /// States carried through a number of steps, none if it is negative; the value is that of the state at a position.
+    /// The name is the step's index, from 0, in the next values.
+    Iterate(Ix, Name, Box<[Carried]>, usize),
     /// An element, or a slice if there are fewer indices than dimensions.
     Select(TermId, Box<[Ix]>),
     /// The two outermost dimensions as one.
@@ -145,7 +146,7 @@ impl Term {
             | Term::Cast(_, a) => vec![*a],
             Term::If(_, a, b) | Term::Let(_, a, b) | Term::Concat(a, b) | Term::Binary(_, a, b) => vec![*a, *b],
             Term::Choose(a, b, c) => vec![*a, *b, *c],
-            Term::Iterate(_, states, _) => states.iter().flat_map(|s| [s.init, s.next]).collect(),
+            Term::Iterate(_, _, states, _) => states.iter().flat_map(|s| [s.init, s.next]).collect(),
         }
     }
 }
@@ -287,7 +288,7 @@ impl Terms {
             Term::Guard(_, body) => self.ty(*body).clone(),
             Term::If(_, a, b) => self.same(*a, *b, "the branches of `if`")?,
             Term::Let(_, _, body) => self.ty(*body).clone(),
-            Term::Iterate(_, states, at) => {
+            Term::Iterate(_, _, states, at) => {
                 for state in states {
                     self.same(state.init, state.next, "a state before and after a step")?;
                 }

@@ -195,13 +195,15 @@ impl Generator<'_, '_> {
             let init = self.term(ty, part)?;
             states.push(Carried { name: self.fresh("s")?, init, next: init });
         }
-        let outside = self.tensors.len();
+        let (outside, step) = (self.tensors.len(), self.fresh("i")?);
+        self.indices.push(step);
         self.tensors.extend(states.iter().map(|s| s.name).zip(types.iter().cloned()));
         for (state, ty) in states.iter_mut().zip(&types) {
             state.next = self.term(ty, part)?;
         }
         self.tensors.truncate(outside);
-        Ok(Term::Iterate(self.ix()?, states.into(), at))
+        self.indices.pop();
+        Ok(Term::Iterate(self.ix()?, step, states.into(), at))
     }
 
     fn scalar(&mut self, elem: ElemType, part: usize) -> Result<Term> {

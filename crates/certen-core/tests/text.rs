@@ -45,7 +45,7 @@ output C
 size n, k
 where n >= 3, k >= 0 || n <= 9
 input u : f32[n]
-r = iterate k times (v = u) then (v = gen i in 0..n. if i == 0 then v[i] else f32(0.5) * v[i - 1]) give v
+r = iterate t in 0..k (v = u) then (v = gen i in 0..n. if i == 0 then v[i] else f32(0.5) * v[i - 1]) give v
 s = gen i in 0..n. guard(i <= 2, r[i])
 output y = s
 output r
@@ -92,7 +92,8 @@ fn expressions_read_as_they_are_written() {
         "let y = gen i in 0..n. x[i] in gen j in 0..n. y[j]",
         "let y = let z = a in z * z in y + y",
         "if n <= 4 then if n <= 2 then a else b else c",
-        "iterate 2*n times (s = a, t = if n <= 2 then b else c) then (s = t, t = s + t) give t",
+        "iterate i in 0..2*n (s = a, t = if n <= 2 then b else c) then (s = t, t = s + t) give t",
+        "iterate i in 0..n (s = a) then (s = iterate j in 0..i + 1 (t = s) then (t = t * index.f64(i - j)) give t) give s",
         "select(a < b, exp(a), controlled_div(a, b))",
         "pow(min(a, b), 2.0)",
         "cast.f32(a)",
@@ -121,6 +122,10 @@ fn other_spellings_are_understood() {
         ("-sum i in 0..n where true. x[i] * 2.0", "-(sum i in 0..n. x[i] * 2.0)"),
         ("f64(2) + f64(1e0)", "2.0 + 1.0"),
         ("i64(3)", "3"),
+        (
+            "iterate n times (s = a) then (s = iterate 2 times (t = s) then (t = t + s) give t) give s",
+            "iterate step in 0..n (s = a) then (s = iterate step_1 in 0..2 (t = s) then (t = t + s) give t) give s",
+        ),
         ("a\n  + b // the sum\n  - c", "a + b - c"),
         ("if 0 <= n < 3 then a else b + c", "if n >= 0 && n <= 2 then a else b + c"),
     ] {
@@ -138,7 +143,7 @@ input exp : f64[where]
 input true : f64[]
 input = gen then in 0..in. @gen[then] + @true
 output = let sum = exp in @sum
-if = iterate in times (then = @true, else = @true) then (then = else, else = then) give then
+if = iterate times in 0..in (then = @true, else = @true) then (then = else, else = then) give then
 output output
 output if
 ",
@@ -160,6 +165,8 @@ fn mistakes_are_shown_where_they_are() {
         ("gen i in 0..n where i < 2. x[i]", "E0103", "where i"),
         ("iterate n times (s = a) then (t = s) give s", "E0103", "t = s"),
         ("iterate n times (s = a) then (s = s) give t", "E0701", "t\n"),
+        ("iterate i in 1..n (s = a) then (s = s) give s", "E0103", "1.."),
+        ("iterate i in 0..n (s = x[i]) then (s = s) give s", "E0701", "i])"),
         ("u8(2.5)", "E0103", "2.5"),
         ("u8(256)", "E0701", "u8(256)"),
         ("cast.f16(a)", "E0103", "f16"),

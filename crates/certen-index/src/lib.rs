@@ -13,6 +13,7 @@ mod growth;
 mod ix;
 mod parse;
 mod prover;
+mod simplify;
 mod witness;
 
 #[cfg(test)]

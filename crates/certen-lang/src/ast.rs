@@ -443,3 +443,70 @@ impl BinaryOp {
         self.precedence() == 3
     }
 }
+
+impl Expr {
+    /// Adds the expressions that this one is made of, those in its types aside.
+    pub fn parts<'a>(&'a self, parts: &mut Vec<&'a Expr>) {
+        fn block<'a>(block: &'a Block, parts: &mut Vec<&'a Expr>) {
+            parts.extend(block.lets.iter().map(|binding| &binding.value));
+            parts.extend(&block.results);
+        }
+        fn relation<'a>(relation: &'a Relation, parts: &mut Vec<&'a Expr>) {
+            for (bound, _) in relation.lower.iter().chain(&relation.upper) {
+                if let Bound::At(e) = bound {
+                    parts.push(e);
+                }
+            }
+        }
+        match &self.kind {
+            ExprKind::Name(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) | ExprKind::Text(_) => {}
+            ExprKind::Paren(e) | ExprKind::Unary(_, e) => parts.push(e),
+            ExprKind::List(list) => parts.extend(list),
+            ExprKind::Binary(_, a, b) => parts.extend([&**a, &**b]),
+            ExprKind::Select(base, selectors) => {
+                parts.push(base);
+                for selector in selectors {
+                    match selector {
+                        Selector::At(e) => parts.push(e),
+                        Selector::Slice(a, b, _) => parts.extend(a.iter().chain(b)),
+                        Selector::Dot(_) | Selector::Dots(_) => {}
+                    }
+                }
+            }
+            ExprKind::Call(_, args, named) => {
+                parts.extend(args);
+                parts.extend(named.iter().map(|(_, e)| e));
+            }
+            ExprKind::If(cond, then, otherwise) => {
+                parts.push(cond);
+                block(then, parts);
+                block(otherwise, parts);
+            }
+            ExprKind::Block(inner) => block(inner, parts),
+            ExprKind::Comprehension(partitions) => {
+                for partition in partitions {
+                    partition.generator.iter().for_each(|r| relation(r, parts));
+                    parts.push(&partition.body);
+                }
+            }
+            ExprKind::With(with) => {
+                for (_, bounds, body) in &with.generators {
+                    relation(bounds, parts);
+                    parts.push(body);
+                }
+                match &with.operation {
+                    WithOp::Genarray(shape, default) => {
+                        parts.push(shape);
+                        parts.extend(default);
+                    }
+                    WithOp::Modarray(e) | WithOp::Fold(_, e) => parts.push(e),
+                }
+            }
+            ExprKind::Iterate(iterate) => {
+                parts.push(&iterate.times);
+                parts.extend(iterate.states.iter().map(|(_, e)| e));
+                block(&iterate.body, parts);
+            }
+        }
+    }
+}

@@ -4,8 +4,19 @@
 //! elaborated step by step as in *Tensor Comprehensions in SaC* (Sec. 5 and 6), and what remains becomes Core.
 
 pub mod ast;
+mod check;
+pub mod format;
 mod library;
 pub mod parse;
+pub mod passes;
+mod pretty;
+mod print;
+#[cfg(test)]
+mod testing;
+mod to_core;
+mod tree;
 pub mod typed;
 
-pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Parse, Read};
+pub use check::{Known, check_all, instantiate};
+pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Read};
+pub use to_core::to_core;

@@ -7,13 +7,16 @@
 //! instantiate functions one inside the other and come to an end.
 
 mod cycles;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
+use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Sources, Span};
 
 use crate::ast;
+use crate::parse::parse;
 
 /// The text of the prelude.
 const PRELUDE_TEXT: &str = include_str!("../prelude/prelude.ten");
@@ -74,9 +77,6 @@ impl Found {
 /// text. A name belongs to one file only; that of the main file is the one it has in [`Sources`].
 pub type Read<'a> = dyn FnMut(&str, &str) -> Result<(String, String), String> + 'a;
 
-/// What parses a file.
-pub type Parse = fn(&Source, FileId, &mut Diagnostics) -> ast::File;
-
 /// A program's files, parsed.
 #[derive(Debug)]
 pub struct Library {
@@ -96,13 +96,7 @@ struct Parsed {
 impl Library {
     /// Parses a file of `sources`, what it imports, and the prelude. What is wrong with the texts, their imports and
     /// their names is reported; the library holds what could be read.
-    pub fn load_with(
-        parse: Parse,
-        sources: &mut Sources,
-        file: FileId,
-        read: &mut Read<'_>,
-        diagnostics: &mut Diagnostics,
-    ) -> Library {
+    pub fn load(sources: &mut Sources, file: FileId, read: &mut Read<'_>, diagnostics: &mut Diagnostics) -> Library {
         let prelude = sources.add("prelude.ten", PRELUDE_TEXT);
         let mut library = Library { files: Vec::new() };
         let mut known: HashMap<String, FileRef> = HashMap::new();
@@ -214,6 +208,14 @@ impl Library {
     /// One of the constants.
     pub fn constant(&self, constant: ConstRef) -> &ast::Const {
         &self.files[constant.file.0 as usize].constants[constant.index as usize]
+    }
+
+    /// Adds a function to the main file that no name stands for: it sees what the file sees, and nothing calls it.
+    pub fn add(&mut self, function: ast::Function) -> FunctionRef {
+        let file = FileRef::MAIN;
+        let functions = &mut self.files[file.0 as usize].functions;
+        functions.push(function);
+        FunctionRef { file, index: functions.len() as u32 - 1 }
     }
 
     /// What a name stands for in a file.

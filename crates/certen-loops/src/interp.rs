@@ -114,6 +114,7 @@ fn gone(name: Name) -> EvalError {
 enum Code<V> {
     Alloc(usize, Vec<At>),
     Free(usize),
+    Swap(usize, usize),
     For { slot: usize, lo: At, hi: At, body: Vec<Code<V>> },
     If { cond: Cond, names: Names, then: Vec<Code<V>>, otherwise: Vec<Code<V>> },
     Local(usize, Option<Vec<Step<V>>>),
@@ -205,6 +206,7 @@ impl<D: Domain> Resolver<'_, D> {
                     Code::Alloc(self.declare(*name), shape)
                 }
                 Stmt::Free(name) => Code::Free(self.slot(*name)?),
+                Stmt::Swap(a, b) => Code::Swap(self.slot(*a)?, self.slot(*b)?),
                 Stmt::For { index, range: Range { lo, hi }, body } => {
                     let (lo, hi) = (self.at(lo)?, self.at(hi)?);
                     let hidden = self.scope.get(index).copied();
@@ -321,6 +323,7 @@ impl<D: Domain> Run<'_, D> {
                     self.buffers[*slot] = Some(buffer);
                 }
                 Code::Free(slot) => self.buffers[*slot] = None,
+                Code::Swap(a, b) => self.buffers.swap(*a, *b),
                 Code::For { slot, lo, hi, body } => {
                     for index in self.at(lo)?..self.at(hi)? {
                         self.spend(1)?;

@@ -41,6 +41,8 @@ pub enum Stmt {
     Alloc(Name, TensorType),
     /// The end of a buffer.
     Free(Name),
+    /// Two allocated buffers of the same type, which has dimensions, exchange their contents. Nothing is copied.
+    Swap(Name, Name),
     /// The body for every value of the index, in order.
     For {
         /// The index, in scope in the body.

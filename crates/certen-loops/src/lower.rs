@@ -9,7 +9,8 @@
 //! - a reduction becomes an accumulator and a loop *before* the statement that needs the value;
 //! - `if` and `guard` become a local that is assigned under the condition, so no access leaves the condition that
 //!   made it safe;
-//! - a `let` becomes a local or a buffer.
+//! - a `let` becomes a local or a buffer, an iteration a loop over its steps (`whole.rs`);
+//! - reshape operators become other indices (`reshape.rs`).
 //!
 //! Names of Core are never substituted into terms; they are looked up in an environment whose values speak of loop
 //! indices, which are fresh where they have to be. So nothing is captured.
@@ -18,25 +19,28 @@
 //! thin prover can follow its accesses; no recursion over the depth of scalar expressions, only over loops.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
-use certen_core::{Literal, Parameter, Program, Range, ReduceOp, TensorType, Term, TermId, Terms, TypeError};
+use certen_core::{ElemType, Literal, Parameter, Program, Range, ReduceOp, TensorType, Term, TermId, Terms, TypeError};
 use certen_index::{Cond, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::ir::{LoopProgram, MAX_NESTING, Stmt, Target};
 
+mod reshape;
+mod whole;
+
+use whole::Whole;
+
 /// Values computed for one binding before it is refused: inlining generations into each other can grow exponentially.
 const MAX_STEPS: usize = 4_000_000;
-
-/// Minima and maxima inside each other: each one doubles the code of its body, for its first element.
-const MAX_EXTREMES: usize = 8;
 
 /// Lowers a program. The outputs are in the order of [`Program::outputs`]; one that has the name of an input or size
 /// gets another name.
 ///
 /// # Errors
-/// E0703 for what is not lowered yet: reshapes (flatten, split, transpose, concat, pad, trunc), `iterate`, minima and
-/// maxima with a condition. E0702 for minima and maxima over a range that is not shown to be non-empty.
+/// E0703 for what is too large or too deep. E0702 for minima and maxima without a condition over a range that is not
+/// shown to be non-empty.
 pub fn lower(program: &Program) -> Result<LoopProgram, Diagnostic> {
     let Interface { outputs, storage, taken } = interface(program)?;
     let user = program.names();
@@ -47,18 +51,24 @@ pub fn lower(program: &Program) -> Result<LoopProgram, Diagnostic> {
         scopes: Vec::new(),
         names: Names { taken, user, active: HashSet::new(), next: HashMap::new() },
         blocks: vec![Block::default()],
+        levels: HashMap::new(),
+        has_loops: has_loops(&program.terms),
         steps: 0,
-        extremes: 0,
+        depth: 0,
     };
     let is_output: HashSet<Name> = outputs.iter().map(|p| p.name).collect();
     let ends = program.last_uses();
-    for (at, binding) in program.bindings.iter().enumerate() {
-        let Some(last_uses) = &ends[at] else { continue };
+    let mut live = program.bindings.iter().zip(&ends).filter_map(|(b, end)| Some((b, end.as_ref()?))).peekable();
+    while let Some((binding, last_uses)) = live.next() {
         let buffer = lowering.stored(None, binding.name)?;
         if !is_output.contains(&buffer.name) {
             lowering.push(Stmt::Alloc(buffer.name, buffer.ty.clone()));
         }
         lowering.binding(binding.term, &buffer).map_err(|error| error.note(format!("in `{}`", binding.name)))?;
+        // Another state of the same iteration needs no other loop.
+        if !live.peek().is_some_and(|(next, _)| lowering.same_iteration(binding.term, next.term)) {
+            lowering.forget();
+        }
         for used in last_uses {
             let name = lowering.stored(None, *used)?.name;
             if !is_output.contains(&name) {
@@ -195,17 +205,31 @@ type Env = Option<usize>;
 /// A term at indices, under an environment.
 type Key = (TermId, Env, Box<[Ix]>);
 
+/// Tensors that were computed in an environment, and where they are.
+type Computed = (Env, Rc<[Stored]>);
+
 /// A block of statements that is being built.
 #[derive(Default)]
-struct Block {
+struct Block<'a> {
     stmts: Vec<Stmt>,
     /// What holds inside, beyond what holds outside.
     facts: Vec<Cond>,
+    /// The range of the index, if the block is the body of a loop.
+    range: Option<Range>,
     /// Values that are already computed here.
     known: HashMap<Key, TermId>,
+    /// Tensors that are already computed as a whole here.
+    whole: HashMap<Whole<'a>, Vec<Computed>>,
     names: Vec<Given>,
     /// Buffers that end with the block.
     buffers: Vec<Name>,
+}
+
+/// One of two terms at indices, by a condition; without the second it is zero.
+struct Choice {
+    cond: Cond,
+    then: (TermId, Vec<Ix>),
+    otherwise: Option<(TermId, Vec<Ix>)>,
 }
 
 enum Task {
@@ -223,9 +247,14 @@ struct Lowering<'a> {
     storage: HashMap<Name, Stored>,
     scopes: Vec<Scope>,
     names: Names,
-    blocks: Vec<Block>,
+    blocks: Vec<Block<'a>>,
+    /// The open block in which an index, local or buffer got its present value, if that is not the outermost one.
+    levels: HashMap<Name, usize>,
+    /// For each term, whether computing an element of it takes a loop.
+    has_loops: Vec<bool>,
     steps: usize,
-    extremes: usize,
+    /// How many `let`s and iterations are being computed for each other.
+    depth: usize,
 }
 
 type Lowered<T> = Result<T, Diagnostic>;
@@ -237,6 +266,10 @@ fn not_yet(what: impl std::fmt::Display) -> Diagnostic {
 
 fn ill_typed(error: TypeError) -> Diagnostic {
     Diagnostic::error(Code::E0701, None, format!("ill-formed Core: {error}"))
+}
+
+fn no_part() -> Diagnostic {
+    ill_typed(TypeError("a part is missing".into()))
 }
 
 fn not_bound(name: Name) -> Diagnostic {
@@ -254,7 +287,7 @@ impl<'a> Lowering<'a> {
 
     // Blocks
 
-    fn block(&mut self) -> &mut Block {
+    fn block(&mut self) -> &mut Block<'a> {
         if self.blocks.is_empty() {
             self.blocks.push(Block::default());
         }
@@ -278,7 +311,10 @@ impl<'a> Lowering<'a> {
     fn close(&mut self) -> Vec<Stmt> {
         self.free_buffers();
         let block = self.blocks.pop().unwrap_or_default();
-        block.names.iter().rev().for_each(|given| self.names.give_back(given));
+        for given in block.names.iter().rev() {
+            self.names.give_back(given);
+            self.levels.remove(&given.name);
+        }
         block.stmts
     }
 
@@ -293,8 +329,8 @@ impl<'a> Lowering<'a> {
         self.open(Vec::new())?;
         let index = self.fresh(base, false);
         let i = Ix::var(index);
-        self.block().facts =
-            vec![Cond::le(&range.lo, &i).map_err(bad_index)?, Cond::lt(&i, &range.hi).map_err(bad_index)?];
+        let facts = vec![Cond::le(&range.lo, &i).map_err(bad_index)?, Cond::lt(&i, &range.hi).map_err(bad_index)?];
+        (self.block().facts, self.block().range) = (facts, Some(range.clone()));
         Ok(index)
     }
 
@@ -307,10 +343,11 @@ impl<'a> Lowering<'a> {
         let given = self.names.give(base, own);
         let name = given.name;
         self.block().names.push(given);
+        self.levels.insert(name, self.blocks.len() - 1);
         name
     }
 
-    fn local(&mut self, base: &str, elem: certen_core::ElemType, init: Option<TermId>) -> Lowered<(Name, TermId)> {
+    fn local(&mut self, base: &str, elem: ElemType, init: Option<TermId>) -> Lowered<(Name, TermId)> {
         let name = self.fresh(Name::new(base), true);
         self.push(Stmt::Local { name, elem, init });
         let read = self.out.reference(name, TensorType::scalar(elem)).map_err(ill_typed)?;
@@ -372,11 +409,19 @@ impl<'a> Lowering<'a> {
     fn binding(&mut self, term: TermId, buffer: &Stored) -> Lowered<()> {
         self.steps = 0;
         self.scopes.clear();
-        self.store(term, None, buffer)?;
-        self.free_buffers();
         let block = self.block();
         block.known.clear();
-        Ok(())
+        block.whole.retain(|_, found| {
+            found.retain(|(env, _)| env.is_none());
+            !found.is_empty()
+        });
+        self.store(term, None, buffer)
+    }
+
+    /// Ends the buffers of the outermost block.
+    fn forget(&mut self) {
+        self.free_buffers();
+        self.block().whole.clear();
     }
 
     /// A nest that computes every element of a term into a buffer.
@@ -389,6 +434,24 @@ impl<'a> Lowering<'a> {
             (term, env, read) = self.head(term, env, read)?;
             if !std::mem::replace(&mut begun, true) {
                 self.push(Stmt::Nest(buffer.name));
+            }
+            if let Term::Flatten(a) = self.term(term)
+                && read.is_empty()
+            {
+                // Both dimensions have a loop, and together they count the elements.
+                let shape = self.program.terms.ty(*a).shape[..2].iter().map(|size| self.ix(env, size));
+                let shape = shape.collect::<Lowered<Vec<Ix>>>()?;
+                let mut place = Ix::from(0);
+                for size in shape {
+                    let range = Range::to(size);
+                    let index = self.open_loop(Name::new(&format!("i{}", loops.len() + 1)), &range)?;
+                    place = place.mul(&range.hi).and_then(|place| place.add(&Ix::var(index))).map_err(bad_index)?;
+                    read.push(Ix::var(index));
+                    loops.push((index, range));
+                }
+                written.push(place);
+                term = *a;
+                continue;
             }
             let Term::Gen(name, range, body) = self.term(term) else { break };
             let range = self.range(env, range)?;
@@ -415,48 +478,32 @@ impl<'a> Lowering<'a> {
     /// An element of a term, into a target. A condition at the top chooses between assignments.
     fn assign(&mut self, term: TermId, env: Env, indices: Vec<Ix>, target: &Target) -> Lowered<()> {
         let (term, env, indices) = self.head(term, env, indices)?;
-        if let Some((cond, then, otherwise)) = self.branches(term, env)? {
-            return self.choice(cond, env, indices, (then, otherwise), target);
+        if let Some(choice) = self.branches(term, env, &indices)? {
+            return self.choice(choice, env, target);
         }
         let value = self.value(term, env, indices)?;
         self.push(Stmt::Assign { target: target.clone(), op: None, value });
         Ok(())
     }
 
-    /// The condition and branches of an `if` or `guard` that is open; a guard has no second branch.
-    fn branches(&self, term: TermId, env: Env) -> Lowered<Option<(Cond, TermId, Option<TermId>)>> {
-        Ok(match self.term(term) {
-            Term::Guard(cond, body) => Some((self.cond(env, cond)?, *body, None)),
-            Term::If(cond, then, otherwise) => Some((self.cond(env, cond)?, *then, Some(*otherwise))),
-            _ => None,
-        })
-    }
-
     /// One of two assignments to the same target; the missing branch of a guard is zero.
-    fn choice(
-        &mut self,
-        cond: Cond,
-        env: Env,
-        indices: Vec<Ix>,
-        (then, otherwise): (TermId, Option<TermId>),
-        target: &Target,
-    ) -> Lowered<()> {
-        if cond.is_never() && otherwise.is_none() {
-            let value = self.zero(then)?;
-            self.push(Stmt::Assign { target: target.clone(), op: None, value });
-            return Ok(());
+    fn choice(&mut self, Choice { cond, then, otherwise }: Choice, env: Env, target: &Target) -> Lowered<()> {
+        let zero = self.zero(then.0)?;
+        let branch = |lowering: &mut Self, chosen: Option<(TermId, Vec<Ix>)>| match chosen {
+            Some((term, indices)) => lowering.assign(term, env, indices, target),
+            None => {
+                lowering.push(Stmt::Assign { target: target.clone(), op: None, value: zero });
+                Ok(())
+            }
+        };
+        if cond.is_never() {
+            return branch(self, otherwise);
         }
         self.open(vec![cond.clone()])?;
-        self.assign(then, env, indices.clone(), target)?;
+        branch(self, Some(then))?;
         let accepted = self.close();
         self.open(vec![cond.not().map_err(bad_index)?])?;
-        match otherwise {
-            Some(otherwise) => self.assign(otherwise, env, indices, target)?,
-            None => {
-                let value = self.zero(then)?;
-                self.push(Stmt::Assign { target: target.clone(), op: None, value });
-            }
-        }
+        branch(self, otherwise)?;
         let refused = self.close();
         self.push(Stmt::If { cond, then: accepted, otherwise: refused });
         Ok(())
@@ -515,42 +562,22 @@ impl<'a> Lowering<'a> {
                     env = self.bind(env, *name, Meaning::Tensor(stored));
                     term = *body;
                 }
-                Term::Guard(cond, body) if self.cond(env, cond)?.is_always() => term = *body,
-                Term::If(cond, then, otherwise) => {
-                    let cond = self.cond(env, cond)?;
-                    match (cond.is_always(), cond.is_never()) {
-                        (true, _) => term = *then,
-                        (_, true) => term = *otherwise,
-                        _ => return Ok((term, env, indices)),
-                    }
+                Term::Iterate(..) => {
+                    self.whole(term, env)?;
+                    return Ok((term, env, indices));
                 }
-                _ => return Ok((term, env, indices)),
+                _ => match self.reshaped(term, env, &mut indices)? {
+                    Some(inner) => term = inner,
+                    None => match self.branches(term, env, &indices)? {
+                        Some(Choice { cond, then, .. }) if cond.is_always() => (term, indices) = then,
+                        Some(Choice { cond, otherwise: Some(otherwise), .. }) if cond.is_never() => {
+                            (term, indices) = otherwise;
+                        }
+                        _ => return Ok((term, env, indices)),
+                    },
+                },
             }
         }
-    }
-
-    /// Where the value of a `let` is kept: where it is already, in a local, or in a buffer of this block.
-    fn bound(&mut self, name: Name, value: TermId, env: Env) -> Lowered<Stored> {
-        if let Term::Ref(other, _) = self.term(value) {
-            return self.stored(env, *other);
-        }
-        let ty = self.program.terms.ty(value);
-        let shape = ty.shape.iter().map(|size| self.ix(env, size)).collect::<Lowered<Vec<Ix>>>()?;
-        let ty = TensorType::new(ty.elem, shape);
-        if ty.is_scalar() {
-            let value = self.value(value, env, Vec::new())?;
-            if let Term::Ref(name, ty) = self.out.get(value) {
-                return Ok(Stored { name: *name, ty: ty.clone() });
-            }
-            let name = self.fresh(name, false);
-            self.push(Stmt::Local { name, elem: ty.elem, init: Some(value) });
-            return Ok(Stored { name, ty });
-        }
-        let stored = Stored { name: self.fresh(name, false), ty };
-        self.push(Stmt::Alloc(stored.name, stored.ty.clone()));
-        self.block().buffers.push(stored.name);
-        self.store(value, env, &stored)?;
-        Ok(stored)
     }
 
     /// The value of a term at indices, as many as it has dimensions; statements that it needs are pushed before.
@@ -588,17 +615,25 @@ impl<'a> Lowering<'a> {
                             self.block().known.insert(key, value);
                             value
                         }
-                        Term::Guard(..) | Term::If(..) => {
+                        Term::Iterate(.., at) => {
+                            let stored = self.whole(id, env)?.get(*at).cloned().ok_or_else(no_part)?;
+                            self.out.element(stored.name, stored.ty, indices).map_err(ill_typed)?
+                        }
+                        Term::Flatten(_) => {
+                            let stored = self.whole(id, env)?.first().cloned().ok_or_else(no_part)?;
+                            self.out.element(stored.name, stored.ty, indices).map_err(ill_typed)?
+                        }
+                        _ if self.branches(id, env, &indices)?.is_some() => {
                             let (name, value) = self.local("value", self.program.terms.ty(id).elem, None)?;
                             self.assign(id, env, indices, &Target::Local(name))?;
                             self.block().known.insert(key, value);
                             value
                         }
-                        other => return Err(not_yet(describe(other))),
+                        _ => return Err(no_part()),
                     }
                 }
                 Task::Combine(id) => {
-                    let mut part = || values.pop().ok_or_else(|| ill_typed(TypeError("a part is missing".into())));
+                    let mut part = || values.pop().ok_or_else(no_part);
                     // The last part was computed last.
                     let combined = match self.term(id) {
                         Term::Unary(op, _) => Term::Unary(*op, part()?),
@@ -623,20 +658,35 @@ impl<'a> Lowering<'a> {
             };
             values.push(value);
         }
-        values.pop().ok_or_else(|| ill_typed(TypeError("a value is missing".into())))
+        values.pop().ok_or_else(no_part)
     }
 
     /// The accumulator of a reduction, behind the loop that fills it.
     fn reduction(&mut self, term: TermId, env: Env, indices: Vec<Ix>) -> Lowered<TermId> {
-        let Term::Reduce(op, name, range, cond, body) = self.term(term) else {
-            return Err(ill_typed(TypeError("not a reduction".into())));
-        };
+        let Term::Reduce(op, _, range, ..) = self.term(term) else { return Err(no_part()) };
         let (elem, range) = (self.program.terms.ty(term).elem, self.range(env, range)?);
         let Some(identity) = op.identity(elem) else {
-            return self.extreme(*op, *name, range, cond, *body, env, indices);
+            return self.extreme(term, range, env, indices);
         };
         let first = self.out.add(Term::Literal(identity, elem)).map_err(ill_typed)?;
         let (sum, value) = self.local("acc", elem, Some(first))?;
+        self.elements(term, range, env, indices, |lowering, _, element| {
+            lowering.push(Stmt::Assign { target: Target::Local(sum), op: Some(*op), value: element });
+            Ok(())
+        })?;
+        Ok(value)
+    }
+
+    /// A loop over a range of a reduction that does something with each element for which the condition holds.
+    fn elements(
+        &mut self,
+        term: TermId,
+        range: Range,
+        env: Env,
+        indices: Vec<Ix>,
+        combine: impl FnOnce(&mut Self, Name, TermId) -> Lowered<()>,
+    ) -> Lowered<()> {
+        let Term::Reduce(_, name, _, cond, body) = self.term(term) else { return Err(no_part()) };
         let index = self.open_loop(*name, &range)?;
         let inner = self.bind(env, *name, Meaning::Index(Ix::var(index)));
         let cond = self.cond(inner, cond)?;
@@ -644,85 +694,98 @@ impl<'a> Lowering<'a> {
             self.open(vec![cond.clone()])?;
         }
         let element = self.value(*body, inner, indices)?;
-        self.push(Stmt::Assign { target: Target::Local(sum), op: Some(*op), value: element });
+        combine(self, index, element)?;
         if !cond.is_always() {
             let then = self.close();
             self.push(Stmt::If { cond, then, otherwise: Vec::new() });
         }
         self.close_loop(index, range);
-        Ok(value)
+        Ok(())
     }
 
-    /// A minimum or maximum, which has no identity: the first element by itself, then the others.
-    #[allow(clippy::too_many_arguments, reason = "the parts of one term")]
-    fn extreme(
-        &mut self,
-        op: ReduceOp,
-        name: Name,
-        range: Range,
-        cond: &Cond,
-        body: TermId,
-        env: Env,
-        indices: Vec<Ix>,
-    ) -> Lowered<TermId> {
+    /// A minimum or maximum, which has no identity: the first element replaces, the others are combined. Which is the
+    /// first is known by its place; with a condition, by a local that says whether there was one.
+    ///
+    /// If there is none for which the condition holds, the result is zero: Core gives such a term no value.
+    fn extreme(&mut self, term: TermId, range: Range, env: Env, indices: Vec<Ix>) -> Lowered<TermId> {
+        let Term::Reduce(op, _, _, cond, body) = self.term(term) else { return Err(no_part()) };
+        let (op, elem) = (*op, self.program.terms.ty(*body).elem);
+        let assign =
+            |best: Name, op: Option<ReduceOp>, value: TermId| Stmt::Assign { target: Target::Local(best), op, value };
         if !cond.is_always() {
-            return Err(not_yet(format!("a {} with a condition", op.name())));
-        }
-        if self.extremes >= MAX_EXTREMES {
-            return Err(not_yet(format!("more than {MAX_EXTREMES} minima and maxima inside each other"))
-                .note("give the inner ones a name of their own"));
+            let zero = self.zero(*body)?;
+            let mut truth = |value: bool| self.out.add(Term::Literal(Literal::Bool(value), ElemType::Bool));
+            let (no, yes) = (truth(false).map_err(ill_typed)?, truth(true).map_err(ill_typed)?);
+            let (best, value) = self.local("acc", elem, Some(zero))?;
+            let (found, was_found) = self.local("found", ElemType::Bool, Some(no))?;
+            self.elements(term, range, env, indices, |lowering, _, element| {
+                let combined = lowering.out.add(Term::Binary(op.combine(), value, element)).map_err(ill_typed)?;
+                let chosen = lowering.out.add(Term::Choose(was_found, combined, element)).map_err(ill_typed)?;
+                lowering.push(assign(best, None, chosen));
+                lowering.push(assign(found, None, yes));
+                Ok(())
+            })?;
+            return Ok(value);
         }
         self.non_empty(op, &range)?;
-        let (best, value) = self.local("acc", self.program.terms.ty(body).elem, None)?;
-        self.extremes += 1;
-        let second = range.lo.add(&Ix::from(1)).map_err(bad_index)?;
-        let first = Range { lo: range.lo, hi: second.clone() };
-        for (range, op) in [(first, None), (Range { lo: second, hi: range.hi }, Some(op))] {
-            if range.lo == range.hi {
-                continue;
+        // A body without loops is written twice: compilers like loops without conditions.
+        if !self.has_loops[body.index()] {
+            let (best, value) = self.local("acc", elem, None)?;
+            let second = range.lo.add(&Ix::from(1)).map_err(bad_index)?;
+            let first = Range { lo: range.lo, hi: second.clone() };
+            for (range, op) in [(first, None), (Range { lo: second, hi: range.hi }, Some(op))] {
+                if range.lo != range.hi {
+                    self.elements(term, range, env, indices.clone(), |lowering, _, element| {
+                        lowering.push(assign(best, op, element));
+                        Ok(())
+                    })?;
+                }
             }
-            let index = self.open_loop(name, &range)?;
-            let inner = self.bind(env, name, Meaning::Index(Ix::var(index)));
-            let element = self.value(body, inner, indices.clone())?;
-            self.push(Stmt::Assign { target: Target::Local(best), op, value: element });
-            self.close_loop(index, range);
+            return Ok(value);
         }
-        self.extremes -= 1;
+        let zero = self.zero(*body)?;
+        let (best, value) = self.local("acc", elem, Some(zero))?;
+        let lo = range.lo.clone();
+        self.elements(term, range, env, indices, |lowering, index, element| {
+            let cond = Cond::eq(&Ix::var(index), &lo).map_err(bad_index)?;
+            let (then, otherwise) = (vec![assign(best, None, element)], vec![assign(best, Some(op), element)]);
+            lowering.push(Stmt::If { cond, then, otherwise });
+            Ok(())
+        })?;
         Ok(value)
     }
 
     fn non_empty(&self, op: ReduceOp, range: &Range) -> Lowered<()> {
         let goal = Cond::lt(&range.lo, &range.hi).map_err(bad_index)?;
-        if goal.is_always() || self.out.facts().prove(&goal) == Verdict::Yes {
+        let verdict = self.prove(&goal);
+        if verdict == Verdict::Yes {
             return Ok(());
+        }
+        let text = format!("a {} over {}..{}, which is not shown to be non-empty", op.name(), range.lo, range.hi);
+        let error = Diagnostic::error(Code::E0702, None, text).note(format!("it needs {goal}"));
+        Err(match verdict {
+            Verdict::No(sizes) => error.note(format!("but this does not hold for {sizes}")),
+            _ => error,
+        })
+    }
+
+    /// Whether something holds where the innermost block is.
+    fn prove(&self, goal: &Cond) -> Verdict {
+        if goal.is_always() || self.out.facts().prove(goal) == Verdict::Yes {
+            return Verdict::Yes;
         }
         let mut facts = self.out.facts().clone();
         self.blocks.iter().flat_map(|block| &block.facts).for_each(|fact| facts.assume(fact.clone()));
-        match facts.prove(&goal) {
-            Verdict::Yes => Ok(()),
-            verdict => {
-                let text =
-                    format!("a {} over {}..{}, which is not shown to be non-empty", op.name(), range.lo, range.hi);
-                let error = Diagnostic::error(Code::E0702, None, text).note(format!("it needs {goal}"));
-                Err(match verdict {
-                    Verdict::No(sizes) => error.note(format!("but this does not hold for {sizes}")),
-                    _ => error,
-                })
-            }
-        }
+        facts.prove(goal)
     }
 }
 
-/// How messages speak of a construct that is not lowered.
-fn describe(term: &Term) -> &'static str {
-    match term {
-        Term::Iterate(..) => "`iterate`",
-        Term::Flatten(_) => "`flatten`",
-        Term::Split(..) => "`split`",
-        Term::Transpose(_) => "`transpose`",
-        Term::Concat(..) => "`concat`",
-        Term::PadLeft(..) | Term::PadRight(..) => "padding",
-        Term::TruncLeft(..) | Term::TruncRight(..) => "truncation",
-        _ => "this term",
+/// For each term, whether computing an element of it takes a loop.
+fn has_loops(terms: &Terms) -> Vec<bool> {
+    let mut found: Vec<bool> = Vec::with_capacity(terms.len());
+    for (_, term) in terms.iter() {
+        let own = matches!(term, Term::Reduce(..) | Term::Let(..) | Term::Iterate(..) | Term::Flatten(_));
+        found.push(own || term.parts().iter().any(|part| found[part.index()]));
     }
+    found
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! program   := "loops" NAME ("size" NAME ("," NAME)*)? ("where" cond ("," cond)*)?
 //!              ("input" NAME ":" type)* ("output" NAME ":" type)* statement*
-//! statement := "nest" NAME | "alloc" NAME ":" type | "free" NAME
+//! statement := "nest" NAME | "alloc" NAME ":" type | "free" NAME | "swap" NAME "," NAME
 //!            | "for" NAME "in" ix ".." ix block
 //!            | "if" cond block ("else" block)?
 //!            | "local" NAME ":" ELEM ("=" expr)?
@@ -213,6 +213,11 @@ impl Parser<'_> {
         }
         if self.begins("free") {
             return Ok(Stmt::Free(name(self)?.0));
+        }
+        if self.begins("swap") {
+            let (a, _) = name(self)?;
+            self.cursor.expect_punct(",")?;
+            return Ok(Stmt::Swap(a, name(self)?.0));
         }
         if self.begins("alloc") {
             let (name, span) = name(self)?;

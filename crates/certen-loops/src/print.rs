@@ -70,6 +70,7 @@ impl LoopProgram {
                 Stmt::Nest(name) => writeln!(f, "nest {name}")?,
                 Stmt::Alloc(name, ty) => writeln!(f, "alloc {name} : {ty}")?,
                 Stmt::Free(name) => writeln!(f, "free {name}")?,
+                Stmt::Swap(a, b) => writeln!(f, "swap {a}, {b}")?,
                 Stmt::For { index, range, body } => {
                     writeln!(f, "for {index} in {}..{} {{", range.lo, range.hi)?;
                     self.block(body, depth + 1, f)?;

@@ -192,6 +192,13 @@ impl<'a> Verifier<'a> {
                     Some(Thing::Buffer { kind: Kind::Freed, .. }) => self.error(format!("{name} is freed twice")),
                     _ => self.error(format!("{name} is freed, but was not allocated in this block")),
                 },
+                Stmt::Swap(a, b) => match (self.things.get(a), self.things.get(b)) {
+                    (
+                        Some(Thing::Buffer { ty, kind: Kind::Own(_) }),
+                        Some(Thing::Buffer { ty: other, kind: Kind::Own(_) }),
+                    ) if a != b && ty == other && !ty.is_scalar() => {}
+                    _ => self.error(format!("{a} and {b} are no two allocated buffers of the same type")),
+                },
                 Stmt::For { index, range, body } => {
                     self.ix(&range.lo);
                     self.ix(&range.hi);

@@ -33,6 +33,7 @@ fn well_formed_programs_are_accepted() {
         "local a : f64\nfor k in 0..n {\n a = y[k]\n}\nz[0] = a\n",
         "local a : f64\nif m < n {\n a = 1.0\n} else {\n a = 2.0\n}\nz[0] = a\n",
         "alloc t : f64[m]\nfor i in 0..m {\n t[i] = 1.0\n}\nfree t\nz[0] = 1.0\n",
+        "alloc t : f64[m]\nalloc u : f64[m]\nfor i in 0..m {\n t[i] = 1.0\n}\nswap t, u\nfree t\nfree u\nz[0] = 1.0\n",
         "for i in 0..n {\n local a : f64 = 1.0\n z[i] = a\n}\nfor i in 0..n {\n local a : f64 = 2.0\n z[i] = a\n}\n",
     ] {
         let program = program(body);
@@ -63,6 +64,11 @@ fn ill_formed_programs_are_refused() {
         ("alloc t : f64[3]\nfree t\nt[0] = 1.0\nz[0] = 1.0\n", "t is used after it was freed"),
         ("free y\nz[0] = 1.0\n", "y is freed, but was not allocated"),
         ("alloc t : f64[3]\nif m < n {\n free t\n}\nz[0] = 1.0\n", "t is freed, but was not allocated in this block"),
+        ("alloc t : f64[3]\nalloc u : f64[4]\nswap t, u\nfree t\nfree u\nz[0] = 1.0\n", "t and u are no two allocated"),
+        ("alloc t : f64[3]\nswap t, t\nfree t\nz[0] = 1.0\n", "t and t are no two allocated"),
+        ("alloc t : f64[]\nalloc u : f64[]\nswap t, u\nfree t\nfree u\nz[0] = 1.0\n", "t and u are no two allocated"),
+        ("alloc t : f64[n]\nswap z, t\nfree t\nz[0] = 1.0\n", "z and t are no two allocated"),
+        ("alloc t : f64[n]\nswap t, y\nfree t\nz[0] = 1.0\n", "t and y are no two allocated"),
         ("z[0, 1] = 1.0\n", "z has 1 dimensions, but 2 indices are given"),
         ("z[0] = 1\n", "z[0] has type f64, its value i64"),
         ("z[0] = sum k in 0..n. y[k]\n", "not made of scalar operations"),
@@ -133,6 +139,9 @@ fn the_interpreter_checks_by_itself() {
     assert_eq!(run(&Machine, "z[0] = 1.0\n", one).unwrap_err().code(), Code::E0503);
     assert_eq!(run(&Machine, "alloc t : f64[3]\nz[0] = t[1]\nfree t\n", one).unwrap_err().code(), Code::E0503);
     assert_eq!(run(&Machine, "local a : f64\nz[0] = a\n", one).unwrap_err().code(), Code::E0503);
+    let swapped =
+        "alloc t : f64[1]\nalloc u : f64[1]\nt[0] = 1.0\nu[0] = 2.0\nswap t, u\nfor i in 0..n {\n z[i] = t[0]\n}\n";
+    assert_eq!(run(&Machine, swapped, one).unwrap(), [Scalar::F64(2.0); 3]);
     let partial = run(&Partial(Machine), "z[1] = 1.0\n", Some(one)).unwrap();
     assert_eq!(partial, [None, Some(one), None]);
 }

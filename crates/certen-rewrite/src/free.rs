@@ -47,8 +47,11 @@ pub(crate) fn mentioned(terms: &Terms, root: TermId, most: usize) -> Option<(Vec
             }
             Term::Guard(cond, _) | Term::If(cond, ..) => add(names_of_cond(cond)),
             Term::Select(_, indices) => indices.iter().for_each(|ix| add(names_of(ix))),
-            Term::Iterate(ix, ..)
-            | Term::Index(ix, _)
+            Term::Iterate(times, step, ..) => {
+                bound.insert(*step);
+                add(names_of(times));
+            }
+            Term::Index(ix, _)
             | Term::PadLeft(ix, _)
             | Term::PadRight(ix, _)
             | Term::TruncLeft(ix, _)
@@ -106,9 +109,9 @@ pub(crate) fn rename(terms: &mut Terms, root: TermId, to: &FxHashMap<Name, Name>
             Term::PadRight(ix, a) => Term::PadRight(renamed_ix(ix, to)?, of(a)),
             Term::TruncLeft(ix, a) => Term::TruncLeft(renamed_ix(ix, to)?, of(a)),
             Term::TruncRight(ix, a) => Term::TruncRight(renamed_ix(ix, to)?, of(a)),
-            Term::Iterate(times, states, at) => {
+            Term::Iterate(times, step, states, at) => {
                 let state = |s: &Carried| Carried { name: s.name, init: of(&s.init), next: of(&s.next) };
-                Term::Iterate(renamed_ix(times, to)?, states.iter().map(state).collect(), *at)
+                Term::Iterate(renamed_ix(times, to)?, *step, states.iter().map(state).collect(), *at)
             }
             other => with_parts(other, &of),
         };

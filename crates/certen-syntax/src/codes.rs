@@ -295,6 +295,109 @@ E0217 "a function or constant that uses itself" {
 "Calls have no cycles: a function calls neither itself nor a function that leads back to it, and a constant is not made
 from itself. The message shows the way around. `iterate k times` repeats a step; `fold` combines elements." }
 
+E0230 "a bound that cannot be inferred" {
+"The upper bound of an index of a comprehension is inferred from the selections in its body: `{ [i] -> A[i] }` lets `i` go
+through A. Where nothing in the body says how far an index may go, the bound is written behind it.
+(Tensor Comprehensions in SaC, Sec. 5.2: find-shapes is not complete)"
+dialect: "ten"
+wrong: "fn f(n: size) -> i64[n] { { [i] -> i * i } }
+"
+right: "fn f(n: size) -> i64[n] where n >= 0 { { [i] -> i * i | [i] < [n] } }
+" }
+
+E0231 "data where an index is wanted" {
+"Indices, sizes, bounds and conditions on them are made of sizes, indices and literals, so that shapes and bounds are known
+before any data is. Data never becomes an index. An index can be used as data."
+dialect: "ten"
+wrong: "fn f(x: f64[n], k: i64) -> f64 { x[k] }
+"
+right: "fn f(x: f64[n], k: size) -> f64 where 0 <= k, k < n { x[k] }
+" }
+
+E0232 "element types that do not fit" {
+"Operands have one element type; f32 and f64, or integers and floats, do not mix by themselves. Literals and indices take the
+type of what they meet. `f64(x)`, `i32(x)` and so on convert."
+dialect: "ten"
+wrong: "fn f(x: f64[n], y: f32[n]) -> f64[n] { x + y }
+"
+right: "fn f(x: f64[n], y: f32[n]) -> f64[n] { x + f64(y) }
+" }
+
+E0233 "parts of a tensor that do not fit together" {
+"All elements of a tensor have one shape, so the body of a comprehension has a shape that does not depend on its indices, all
+its partitions have the same one, and a pattern has as many dots as the body has dimensions, or fewer."
+dialect: "ten"
+wrong: "fn f(x: f64[n]) -> f64[n] { { [i] -> { [j] -> x[j] | [j] < [i] } | [i] < [n] } }
+"
+right: "fn f(x: f64[n]) -> f64[n] { { [i] -> sum({ [j] -> x[j] | [j] < [i] }) | [i] < [n] } }
+" }
+
+E0234 "a number of dimensions that does not fit" {
+"The rank of an argument is not one that the function takes, or does not follow from the arguments."
+dialect: "ten"
+wrong: "fn f(x: f64[m, n]) -> f64[m, n] { x }
+fn main(y: f64[n]) -> f64[n] { f(y) }
+"
+right: "fn f(x: f64[s...]) -> f64[s...] { x }
+fn main(y: f64[n]) -> f64[n] { f(y) }
+" }
+
+E0235 "a call that does not fit" {
+"The number of arguments or results is not that of the function, an argument has no such name, or what is called is no
+function."
+dialect: "ten"
+wrong: "fn f(x: f64) -> f64 { x }
+fn main(y: f64) -> f64 { f(y, y) }
+"
+right: "fn f(x: f64) -> f64 { x }
+fn main(y: f64) -> f64 { f(y) }
+" }
+
+E0236 "a value of another type than is stated" {
+"A result, a binding with a type, or the state of an iteration has another shape or element type than is stated."
+dialect: "ten"
+wrong: "fn f(x: f64[n]) -> f64[n] { { [i] -> x[i+1] - x[i] } }
+"
+right: "fn f(x: f64[n]) -> f64[n-1] where n >= 1 { { [i] -> x[i+1] - x[i] } }
+" }
+
+E0237 "two bounds that cannot be compared" {
+"Several selections bound an index, and which of the bounds is the smallest depends on the sizes. Taking the minimum
+would hide that sizes differ that were meant to be equal, so it has to be said: by the types, a `where` clause, or a
+written bound. (Tensor Comprehensions in SaC, Sec. 5.2, takes the minimum)"
+dialect: "ten"
+wrong: "fn f(x: f64[m], y: f64[n]) { { [i] -> x[i] + y[i] } }
+"
+right: "fn f(x: f64[n], y: f64[n]) { { [i] -> x[i] + y[i] } }
+" }
+
+E0238 "a part that leaves the result" {
+"The last partition of a comprehension gives the shape; generators of a with-loop stay inside its shape."
+dialect: "ten"
+wrong: "fn f() -> i64[10] { { iv -> 1 | iv < [20]; iv -> 2 | iv < [10] } }
+"
+right: "fn f() -> i64[20] { { iv -> 1 | iv < [10]; iv -> 2 | iv < [20] } }
+" }
+
+E0239 "a condition of a function that is not met" {
+"The `where` clause of a function must hold where it is called, for all sizes that the caller allows."
+dialect: "ten"
+wrong: "fn first(x: f64[n]) -> f64 where n >= 1 { x[0] }
+fn main(x: f64[n]) -> f64 { first(x) }
+"
+right: "fn first(x: f64[n]) -> f64 where n >= 1 { x[0] }
+fn main(x: f64[n]) -> f64 where n >= 1 { first(x) }
+" }
+
+E0240 "a minimum or maximum of nothing" {
+"An empty sum is 0 and an empty product 1, but there is no least or largest of no elements: the size must be shown to be at
+least 1."
+dialect: "ten"
+wrong: "fn f(x: f64[n]) -> f64 { max(x) }
+"
+right: "fn f(x: f64[n]) -> f64 where n >= 1 { max(x) }
+" }
+
 W0301 "a program that does nothing" {
 "The program has no statement. It is well-formed (rules OK-Empty, ok-empty), but probably not what was meant."
 dialect: "teil"

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use certen_core::{ElemType, Program, TensorType};
 use certen_index::Ix;
+use certen_lang::Known;
 use certen_runtime::{Array, ArrayError, RuntimeError, available_bytes};
 use certen_syntax::{Code, Diagnostic, Name, Rule};
 
@@ -53,10 +54,31 @@ impl Call {
         self
     }
 
+    /// The inputs that are given, by name.
+    pub fn inputs(&self) -> impl Iterator<Item = (Name, &Input)> {
+        self.inputs.iter().map(|(name, input)| (*name, input))
+    }
+
     /// Lets inputs be missing: they are uninitialised, which only the domain of undefined values can bear.
     pub fn allow_missing(mut self) -> Call {
         self.allow_missing = true;
         self
+    }
+
+    /// What the call tells of a `.ten` function that leaves ranks or element types open: those of its arrays, and its
+    /// numbers.
+    pub fn known(&self) -> Known {
+        let arrays = || {
+            self.inputs.iter().filter_map(|(name, input)| match input {
+                Input::Array(array) => Some((*name, array)),
+                Input::Random(_) | Input::Iota | Input::Fill(_) => None,
+            })
+        };
+        Known {
+            ranks: arrays().map(|(name, array)| (name, array.shape().len())).collect(),
+            elems: arrays().map(|(name, array)| (name, array.elem())).collect(),
+            values: self.dims.clone(),
+        }
     }
 }
 
@@ -87,7 +109,7 @@ impl Given<'_> {
 }
 
 /// A size's value and what told it.
-type Known = BTreeMap<Name, (i64, String)>;
+type Sizes = BTreeMap<Name, (i64, String)>;
 
 impl Call {
     /// Finds the sizes of a call and checks everything against the program. `bytes` is what an element takes in memory.
@@ -101,7 +123,7 @@ impl Call {
         bytes: impl Fn(ElemType) -> usize,
     ) -> Result<Bound<'a>, Box<Diagnostic>> {
         let program = module.core();
-        self.known_names(program, module.inputs_have_values())?;
+        self.known_names(module)?;
         let known = self.sizes(program)?;
         let value = |name: Name| known.get(&name).map(|(value, _)| *value);
         for fact in &program.facts {
@@ -141,7 +163,10 @@ impl Call {
     }
 
     /// Every name that is given is one of the program's, and every input that it needs is given.
-    fn known_names(&self, program: &Program, have_values: bool) -> Result<(), Box<Diagnostic>> {
+    fn known_names(&self, module: &Module) -> Result<(), Box<Diagnostic>> {
+        let program = module.core();
+        let have_values = module.inputs_have_values();
+        let is_fixed = |name: &Name| module.fixed().is_some_and(|fixed| fixed.contains_key(name));
         let list = |names: Vec<Name>| match names.as_slice() {
             [] => "the program has none".to_owned(),
             names => format!("it has {}", names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
@@ -151,7 +176,7 @@ impl Call {
             let error = fail(Code::E0402, format!("the program has no input `{unknown}`"));
             return Err(Box::new(error.note(list(inputs))));
         }
-        if let Some(unknown) = self.dims.keys().find(|name| !program.sizes.contains(name)) {
+        if let Some(unknown) = self.dims.keys().find(|name| !program.sizes.contains(name) && !is_fixed(name)) {
             let error = fail(Code::E0402, format!("the program has no size `{unknown}`"));
             return Err(Box::new(error.note(list(program.sizes.clone()))));
         }
@@ -174,8 +199,8 @@ impl Call {
     }
 
     /// The sizes, from `dim` and from the arrays: a dimension `n`, `n + 1` or `2*n` tells n.
-    fn sizes(&self, program: &Program) -> Result<Known, Box<Diagnostic>> {
-        let mut known: Known =
+    fn sizes(&self, program: &Program) -> Result<Sizes, Box<Diagnostic>> {
+        let mut known: Sizes =
             self.dims.iter().map(|(name, value)| (*name, (*value, format!("--dim {name}")))).collect();
         let mut waiting: Vec<(&Ix, i64, String)> = Vec::new();
         for parameter in &program.inputs {
@@ -267,7 +292,7 @@ fn fail(code: Code, text: String) -> Diagnostic {
 }
 
 /// The value of the one size in `size` that is not known, if the dimension's value tells it.
-fn solve(size: &Ix, found: i64, known: &Known) -> Option<(Name, i64)> {
+fn solve(size: &Ix, found: i64, known: &Sizes) -> Option<(Name, i64)> {
     let mut names = Default::default();
     size.collect_names(&mut names);
     let mut unknown = names.into_iter().filter(|name| !known.contains_key(name));
@@ -294,7 +319,7 @@ fn check_array(
     array: &Array,
     ty: &TensorType,
     expected: &[usize],
-    known: &Known,
+    known: &Sizes,
 ) -> Result<(), Box<Diagnostic>> {
     if array.elem() != ty.elem {
         let error = fail(

@@ -36,21 +36,27 @@
 //! ```
 
 mod call;
+mod deep;
 mod failure;
 mod module;
 mod optimise;
 mod padded;
 mod run;
+mod session;
+mod ten;
 
 pub use call::{Call, Input};
 pub use certen_core::ElemType;
+pub use certen_lang::Known;
 pub use certen_runtime::Array;
 pub use certen_syntax::Name;
 pub use failure::Failure;
-pub use module::{Dialect, Module, Options};
+pub use module::{Checked, Dialect, Module, Options, check, read_program};
 pub use optimise::{FpMode, Optimised};
 pub use padded::PaddedRun;
 pub use run::{Backend, DomainChoice, Output, RunOptions, Timing, Values};
+pub use session::{Declared, Reply, Session, is_complete};
+pub use ten::{Expression, Origin};
 
 /// The rooms of the road, for those who want to look inside.
 pub mod road {
@@ -58,6 +64,7 @@ pub mod road {
     pub use certen_core as core;
     pub use certen_dialects as dialects;
     pub use certen_index as index;
+    pub use certen_lang as lang;
     pub use certen_loops as loops;
     pub use certen_rewrite as rewrite;
     pub use certen_runtime as runtime;

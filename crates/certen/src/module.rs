@@ -1,5 +1,6 @@
 //! A program on its way along the road: text, typed program, Core, loops, C.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -9,11 +10,13 @@ use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Applied, Notation};
 use certen_dialects::{model, teil};
 use certen_index::Ix;
+use certen_lang::Known;
 use certen_loops::{LoopProgram, Stmt};
 use certen_runtime::{NativeKernel, RuntimeError, Signature};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
 use crate::optimise::{is_strict, optimise};
+use crate::ten::{self, TenFront};
 use crate::{Failure, FpMode, Optimised};
 
 /// Which language a file is in, by its ending.
@@ -23,6 +26,8 @@ pub enum Dialect {
     Teil,
     /// `.model`: the model language.
     Model,
+    /// `.ten`: the language that users write by hand.
+    Ten,
     /// `.core`: the textual form of Core.
     Core,
 }
@@ -33,6 +38,7 @@ impl Dialect {
         match Path::new(name).extension()?.to_str()? {
             "teil" => Some(Dialect::Teil),
             "model" => Some(Dialect::Model),
+            "ten" => Some(Dialect::Ten),
             "core" => Some(Dialect::Core),
             _ => None,
         }
@@ -46,23 +52,36 @@ pub struct Options {
     pub elem: ElemType,
     /// What may be assumed of floats.
     pub fp: FpMode,
+    /// The function of a `.ten` file that is run: none for `main`, or the only one.
+    pub function: Option<Name>,
+    /// The ranks and element types that this function leaves open.
+    pub known: Known,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { elem: ElemType::F64, fp: FpMode::default() }
+        Options { elem: ElemType::F64, fp: FpMode::default(), function: None, known: Known::default() }
     }
 }
 
 /// The C compiler takes a few milliseconds for each loop nest; programs with more than this are not given to it.
 const MAX_NESTS: usize = 10_000;
 
+/// What is kept of the way to Core.
+pub(crate) enum Front {
+    /// The typed program, of a notation of the tensor algebra.
+    Algebra(Box<algebra::Typed>),
+    /// The typed tree of a `.ten` program.
+    Ten(Box<TenFront>),
+    /// Nothing: it was written in Core.
+    Core,
+}
+
 /// A checked program.
 pub struct Module {
     sources: Arc<Sources>,
     warnings: Vec<Diagnostic>,
-    /// The typed program, if the dialect is a notation of the tensor algebra.
-    typed: Option<Box<algebra::Typed>>,
+    front: Front,
     core: Program,
     options: Options,
     optimised: OnceLock<Result<Option<Optimised>, Diagnostic>>,
@@ -77,41 +96,17 @@ impl Module {
     /// # Errors
     /// If it cannot be read, or is not an accepted program.
     pub fn from_file(path: impl AsRef<Path>, options: &Options) -> Result<Module, Failure> {
-        let path = path.as_ref();
-        let name = path.display().to_string();
-        let refuse = |text: String| {
-            Err(Failure::new(Arc::default(), vec![Diagnostic::error(Code::E0104, None, format!("{name}: {text}"))]))
-        };
-        match std::fs::metadata(path) {
-            Err(error) => return refuse(error.to_string()),
-            Ok(meta) if meta.is_dir() => return refuse("is a directory".into()),
-            // A pipe or a device may have no end.
-            Ok(meta) if !meta.is_file() => return refuse("is not a regular file".into()),
-            Ok(meta) if meta.len() > Sources::MAX_BYTES as u64 => return refuse("is larger than 4 GiB".into()),
-            Ok(_) if Dialect::of(&name).is_none() => return Module::from_text(&name, "", options),
-            Ok(_) => {}
-        }
-        match std::fs::read(path).map(String::from_utf8) {
-            Ok(Ok(text)) => Module::from_text(&name, text, options),
-            Ok(Err(error)) => refuse(format!("is not UTF-8 text, at byte {}", error.utf8_error().valid_up_to())),
-            Err(error) => refuse(error.to_string()),
-        }
+        let (name, text) = read_program(path.as_ref())?;
+        Module::from_text(&name, text, options)
     }
 
-    /// Checks a text; the dialect comes from the ending of `name`, which messages show.
+    /// Checks a text; the dialect comes from the ending of `name`, which messages show. The files that a `.ten` text
+    /// imports are looked for where `name` would stand.
     ///
     /// # Errors
     /// If it is not an accepted program.
     pub fn from_text(name: &str, text: impl Into<String>, options: &Options) -> Result<Module, Failure> {
-        let Some(dialect) = Dialect::of(name) else {
-            let error = Diagnostic::error(Code::E0104, None, format!("{name}: the file's ending names no dialect"));
-            return Err(Failure::new(
-                Arc::default(),
-                vec![error.help(
-                    "TeIL programs end in `.teil`, model language programs in `.model`, Core programs in `.core`",
-                )],
-            ));
-        };
+        let dialect = dialect(name)?;
         let mut sources = Sources::new();
         let file = sources.add(name, text);
         let mut diagnostics = Diagnostics::new();
@@ -121,7 +116,7 @@ impl Module {
                 let program = parse(&sources, file, &mut diagnostics);
                 algebra::check(program, &mut diagnostics).and_then(|typed| {
                     match algebra::elaborate(&typed, kernel_name(name), options.elem) {
-                        Ok(core) => Some((Some(Box::new(typed)), core)),
+                        Ok(core) => Some((core, Front::Algebra(Box::new(typed)))),
                         Err(error) => {
                             diagnostics.push(*error);
                             None
@@ -129,10 +124,12 @@ impl Module {
                     }
                 })
             }
+            Dialect::Ten => ten::compile(&mut sources, file, options, &mut diagnostics)
+                .map(|(core, front)| (core, Front::Ten(Box::new(front)))),
             Dialect::Core => match certen_core::parse_program(&sources, file) {
                 Ok(core) => {
                     diagnostics.extend(bounds(&core));
-                    (!diagnostics.has_errors()).then_some((None, core))
+                    (!diagnostics.has_errors()).then_some((core, Front::Core))
                 }
                 Err(errors) => {
                     diagnostics.extend(errors.into_sorted());
@@ -140,13 +137,23 @@ impl Module {
                 }
             },
         };
-        let sources = Arc::new(sources);
-        let diagnostics = diagnostics.into_sorted();
+        Module::assembled(Arc::new(sources), built, diagnostics, options)
+    }
+
+    /// A module, or why there is none.
+    pub(crate) fn assembled(
+        sources: Arc<Sources>,
+        built: Option<(Program, Front)>,
+        diagnostics: Diagnostics,
+        options: &Options,
+    ) -> Result<Module, Failure> {
+        let mut diagnostics = diagnostics.into_sorted();
+        diagnostics.dedup();
         match built {
-            Some((typed, core)) => Ok(Module {
+            Some((core, front)) => Ok(Module {
                 sources,
                 warnings: diagnostics,
-                typed,
+                front,
                 core,
                 options: options.clone(),
                 optimised: OnceLock::new(),
@@ -169,7 +176,26 @@ impl Module {
 
     /// The typed program, if the dialect is a notation of the tensor algebra.
     pub fn typed(&self) -> Option<&algebra::Typed> {
-        self.typed.as_deref()
+        match &self.front {
+            Front::Algebra(typed) => Some(typed),
+            Front::Ten(_) | Front::Core => None,
+        }
+    }
+
+    /// A `.ten` program on its way to Core: the name of each stage and the program there, as text.
+    pub fn stages(&self) -> Vec<(&'static str, String)> {
+        match &self.front {
+            Front::Ten(front) => front.stages(),
+            Front::Algebra(_) | Front::Core => Vec::new(),
+        }
+    }
+
+    /// Numbers that were given like sizes and are part of the program.
+    pub(crate) fn fixed(&self) -> Option<&BTreeMap<Name, i64>> {
+        match &self.front {
+            Front::Ten(front) => Some(&front.fixed),
+            Front::Algebra(_) | Front::Core => None,
+        }
     }
 
     /// The program in a notation of the tensor algebra.
@@ -309,6 +335,97 @@ impl Module {
 
     pub(crate) fn runtime_failure(&self, error: &RuntimeError) -> Failure {
         self.refuse(Diagnostic::error(error.code(), None, error.to_string()))
+    }
+}
+
+/// An accepted file.
+#[derive(Debug)]
+pub struct Checked {
+    /// The texts that the warnings point into.
+    pub sources: Arc<Sources>,
+    /// What is probably not meant.
+    pub warnings: Vec<Diagnostic>,
+    /// The interface of the program; of a `.ten` file, the signature of each of its functions.
+    pub signatures: Vec<String>,
+}
+
+/// Checks a file, whatever its dialect. A `.ten` file needs no function that can be run.
+///
+/// # Errors
+/// If it cannot be read, or is not accepted.
+pub fn check(path: impl AsRef<Path>, options: &Options) -> Result<Checked, Failure> {
+    let (name, text) = read_program(path.as_ref())?;
+    if dialect(&name)? != Dialect::Ten {
+        let module = Module::from_text(&name, text, options)?;
+        let signatures = vec![interface(&module.core)];
+        return Ok(Checked { sources: module.sources, warnings: module.warnings, signatures });
+    }
+    let mut sources = Sources::new();
+    let file = sources.add(name, text);
+    let mut diagnostics = Diagnostics::new();
+    let signatures = ten::check(&mut sources, file, &mut diagnostics);
+    let (sources, warnings) = (Arc::new(sources), diagnostics.into_sorted());
+    match signatures {
+        Some(signatures) => Ok(Checked { sources, warnings, signatures }),
+        None => Err(Failure::new(sources, warnings)),
+    }
+}
+
+/// A program's interface on one line.
+fn interface(program: &Program) -> String {
+    let types = program.types();
+    let inputs: Vec<String> = program.inputs.iter().map(|input| format!("{}: {}", input.name, input.ty)).collect();
+    let output = |(name, source): &(_, _)| types.get(source).map(|ty| format!("{name}: {ty}"));
+    let outputs: Vec<String> = program.outputs.iter().filter_map(output).collect();
+    let list = |tensors: Vec<String>| match tensors.len() {
+        0..=20 => tensors.join(", "),
+        many => format!("{}, … {} more", tensors[..19].join(", "), many - 19),
+    };
+    format!("{}({}) -> ({})", program.name, list(inputs), list(outputs))
+}
+
+/// The dialect of a file name, which has to have one.
+fn dialect(name: &str) -> Result<Dialect, Failure> {
+    Dialect::of(name).ok_or_else(|| {
+        let error = Diagnostic::error(Code::E0104, None, format!("{name}: the file's ending names no dialect"));
+        let endings = "programs of the tensor language end in `.ten`, TeIL programs in `.teil`, model language programs \
+                       in `.model`, Core programs in `.core`";
+        Failure::new(Arc::default(), vec![error.help(endings)])
+    })
+}
+
+/// The name and text of a program's file.
+///
+/// # Errors
+/// If it cannot be read, is not text, or its ending names no dialect.
+pub fn read_program(path: &Path) -> Result<(String, String), Failure> {
+    let name = path.display().to_string();
+    let failed = |text: String| Diagnostic::error(Code::E0104, None, format!("{name}: {text}"));
+    match std::fs::metadata(path) {
+        // What is no program is not read.
+        Ok(meta) if meta.is_file() => dialect(&name).map(drop)?,
+        _ => {}
+    }
+    match read_text(path) {
+        Ok(text) => Ok((name, text)),
+        Err(reason) => Err(Failure::new(Arc::default(), vec![failed(reason)])),
+    }
+}
+
+/// The text of a file, or why it has none.
+pub(crate) fn read_text(path: &Path) -> Result<String, String> {
+    match std::fs::metadata(path) {
+        Err(error) => return Err(error.to_string()),
+        Ok(meta) if meta.is_dir() => return Err("is a directory".into()),
+        // A pipe or a device may have no end.
+        Ok(meta) if !meta.is_file() => return Err("is not a regular file".into()),
+        Ok(meta) if meta.len() > Sources::MAX_BYTES as u64 => return Err("is larger than 4 GiB".into()),
+        Ok(_) => {}
+    }
+    match std::fs::read(path).map(String::from_utf8) {
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(error)) => Err(format!("is not UTF-8 text, at byte {}", error.utf8_error().valid_up_to())),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::mem::{replace, take};
 use certen_core::ElemType;
 use certen_syntax::{Name, Span, Token, TokenKind};
 
-use super::{BlockOf, Nesting, Parsed, Parser, is_reserved, slips, wrong};
+use super::{BlockOf, Parsed, Parser, is_reserved, slips, wrong};
 use crate::ast::{BinaryOp, Block, Expr, ExprKind, FoldOp, Ident, Iterate, Selector, UnaryOp, With, WithOp};
 
 /// How tightly `++` binds.
@@ -25,17 +25,22 @@ fn spanned(kind: ExprKind, span: Span) -> Expr {
 
 impl Parser<'_> {
     pub(super) fn expr(&mut self) -> Parsed<Expr> {
+        self.nested(0)
+    }
+
+    /// An expression in another one, with operators that bind at least so tightly.
+    pub(super) fn nested(&mut self, tightness: u8) -> Parsed<Expr> {
         let at = self.cursor.peek().span;
         self.enter(at)?;
         let in_step_bound = take(&mut self.nesting.in_step_bound);
-        let expr = self.binary(0)?;
+        let expr = self.binary(tightness)?;
         self.nesting.in_step_bound = in_step_bound;
         self.nesting.level -= 1;
         Ok(expr)
     }
 
     /// Operators that bind at least so tightly, and their operands.
-    pub(super) fn binary(&mut self, tightness: u8) -> Parsed<Expr> {
+    fn binary(&mut self, tightness: u8) -> Parsed<Expr> {
         let around = take(&mut self.nesting.height);
         let mut left = self.unary()?;
         while let Some(op) = operator(self.cursor.peek()).filter(|op| op.precedence() >= tightness) {
@@ -365,10 +370,11 @@ impl Parser<'_> {
             self.enter(at)?;
             let around = replace(&mut self.nesting.in_step_bound, true);
             times = self.binary(CONCAT)?;
-            self.nesting = Nesting { level: self.nesting.level - 1, in_step_bound: around, ..self.nesting };
+            self.nesting.in_step_bound = around;
+            self.nesting.level -= 1;
         } else {
             step = None;
-            times = self.expr()?;
+            times = self.nested(CONCAT)?;
             if !self.cursor.eat_word("times") {
                 let error = slips::unexpected(&self.cursor, "`times`");
                 return Err(error.help("`iterate k times u = u0 { … }` or `iterate t < k u = u0 { … }`").into());

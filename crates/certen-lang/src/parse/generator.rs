@@ -148,10 +148,7 @@ impl Parser<'_> {
             let (slots, span) = self.slots()?;
             return Ok(Term::Dotted(slots, span));
         }
-        self.enter(token.span)?;
-        let term = self.binary(CONCAT)?;
-        self.nesting.level -= 1;
-        Ok(Term::Expr(term))
+        self.nested(CONCAT).map(Term::Expr)
     }
 
     fn comparison(&mut self) -> Option<Comparison> {

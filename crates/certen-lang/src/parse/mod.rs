@@ -324,7 +324,7 @@ impl<'a> Parser<'a> {
             TokenKind::Int(value) if named && second.is(">") && fourth.is(":") => {
                 usize::try_from(value).unwrap_or(usize::MAX).saturating_add(1)
             }
-            _ => return self.binary(expr::SUM).map(Dim::Size),
+            _ => return self.nested(expr::SUM).map(Dim::Size),
         };
         let rank = self.name("a rank")?;
         while !self.cursor.eat(":") {

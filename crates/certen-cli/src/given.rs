@@ -1,0 +1,134 @@
+//! What a program is run on: the options that give inputs and sizes.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use certen::road::runtime::{NpyError, read_npy, read_npz};
+use certen::road::syntax::{Code, Diagnostic};
+use certen::{Array, Call, DomainChoice, Input, Name};
+use clap::{Args, ValueEnum};
+
+/// The options that give inputs and sizes.
+#[derive(Args)]
+pub struct Given {
+    /// An input: NAME=FILE.npy, NAME=FILE.npz:KEY, NAME=random:SEED, NAME=iota or NAME=3.5
+    #[arg(long = "in", value_name = "NAME=SOURCE", value_parser = input)]
+    pub inputs: Vec<(Name, Source)>,
+    /// A size that no array tells, or a `size` parameter: `n=100`
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = dim)]
+    pub dims: Vec<(Name, i64)>,
+}
+
+/// What the elements are.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub enum DomainArg {
+    F64,
+    Rational,
+    Field,
+    Undefined,
+}
+
+impl DomainArg {
+    pub fn choice(self) -> DomainChoice {
+        match self {
+            DomainArg::F64 => DomainChoice::Machine,
+            DomainArg::Rational => DomainChoice::Rational,
+            DomainArg::Field => DomainChoice::Field,
+            DomainArg::Undefined => DomainChoice::Undefined,
+        }
+    }
+}
+
+/// Where an input comes from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    Npy(PathBuf),
+    Npz(PathBuf, String),
+    Random(u64),
+    Iota,
+    Fill(f64),
+}
+
+/// Reads `NAME=VALUE`.
+pub fn named(text: &str) -> Result<(Name, &str), String> {
+    let (name, value) = text.split_once('=').ok_or("it has the form NAME=VALUE")?;
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_name { Ok((Name::new(name), value)) } else { Err(format!("`{name}` is not a name")) }
+}
+
+fn input(text: &str) -> Result<(Name, Source), String> {
+    let (name, value) = named(text)?;
+    if let Some(seed) = value.strip_prefix("random:") {
+        let seed = seed.parse().map_err(|_| format!("`{seed}` is not a seed: a whole number from 0 to 2^64 - 1"))?;
+        return Ok((name, Source::Random(seed)));
+    }
+    if value == "iota" {
+        return Ok((name, Source::Iota));
+    }
+    if let Ok(number) = value.parse::<f64>() {
+        return Ok((name, Source::Fill(number)));
+    }
+    if let Some((path, key)) = value.rsplit_once(':').filter(|(path, _)| path.ends_with(".npz")) {
+        return Ok((name, Source::Npz(path.into(), key.into())));
+    }
+    if value.ends_with(".npy") {
+        return Ok((name, Source::Npy(value.into())));
+    }
+    Err("an input is FILE.npy, FILE.npz:KEY, random:SEED, iota or a number".into())
+}
+
+/// Reads `n=100`.
+pub fn dim(text: &str) -> Result<(Name, i64), String> {
+    let (name, value) = named(text)?;
+    let size = value.parse().map_err(|_| format!("`{value}` is not a size: a whole number of 64 bits"))?;
+    Ok((name, size))
+}
+
+/// Reads `x=2`.
+pub fn rank(text: &str) -> Result<(Name, usize), String> {
+    let (name, value) = named(text)?;
+    let rank = value.parse().map_err(|_| format!("`{value}` is not a number of dimensions"))?;
+    Ok((name, rank))
+}
+
+/// Reads `C[0,2]`.
+pub fn place(text: &str) -> Result<(Name, Vec<i64>), String> {
+    let form = || "it has the form NAME[I,J,…]".to_owned();
+    let (name, rest) = text.split_once('[').ok_or_else(form)?;
+    let inside = rest.strip_suffix(']').ok_or_else(form)?;
+    let numbers = inside.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let index =
+        numbers.map(|part| part.parse().map_err(|_| format!("`{part}` is not an index"))).collect::<Result<_, _>>()?;
+    Ok((Name::new(name), index))
+}
+
+impl Given {
+    /// The call, with the arrays read.
+    pub fn call(&self) -> Result<Call, Diagnostic> {
+        Ok(self.dims.iter().fold(self.arrays()?, |call, (name, size)| call.dim(*name, *size)))
+    }
+
+    /// The call without its sizes.
+    pub fn arrays(&self) -> Result<Call, Diagnostic> {
+        let given = self.inputs.iter().map(|(name, _)| name).chain(self.dims.iter().map(|(name, _)| name));
+        let mut seen = BTreeSet::new();
+        if let Some(again) = given.copied().find(|name| !seen.insert(*name)) {
+            return Err(Diagnostic::error(Code::E0407, None, format!("`{again}` is given twice")));
+        }
+        let mut call = Call::new();
+        for (name, source) in &self.inputs {
+            let read = |result: Result<Array, NpyError>| {
+                result.map(Input::Array).map_err(|e| Diagnostic::error(e.code(), None, format!("`{name}`: {e}")))
+            };
+            let input = match source {
+                Source::Npy(path) => read(read_npy(path))?,
+                Source::Npz(path, key) => read(read_npz(path, key))?,
+                Source::Random(seed) => Input::Random(*seed),
+                Source::Iota => Input::Iota,
+                Source::Fill(value) => Input::Fill(*value),
+            };
+            call = call.input(*name, input);
+        }
+        Ok(call)
+    }
+}

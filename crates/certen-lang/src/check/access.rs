@@ -1,0 +1,179 @@
+//! Accesses: every selection is proved in bounds for all sizes, or refused with sizes and indices that break it.
+
+use certen_index::{Cond, Ix, IxError, Verdict};
+use certen_syntax::{Code, Diagnostic, Name, Span};
+
+use super::Checked;
+use super::expr::shape_text;
+use super::index::{affine, within};
+use super::scope::Function;
+
+/// An access of a body whose bounds are being inferred.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    /// The index.
+    pub index: Ix,
+    /// The size that it must stay below.
+    pub size: Ix,
+    /// How many index-level conditions stand around it.
+    pub guards: usize,
+    /// The ranges of the indices that are bound further in, innermost last.
+    pub ranges: Vec<(Name, Ix, Ix)>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl Function<'_, '_> {
+    /// Proves that indices are inside the first dimensions of a shape, or lists them if their bounds are being inferred.
+    pub fn access(&mut self, what: &str, indices: &[Ix], shape: &[Ix], span: Span) -> Checked<()> {
+        if let Some(accesses) = &mut self.probe {
+            let guards = self.guards;
+            let access = |(index, size): (&Ix, &Ix)| Access {
+                index: index.clone(),
+                size: size.clone(),
+                guards,
+                ranges: Vec::new(),
+                span,
+            };
+            accesses.extend(indices.iter().zip(shape).map(access));
+            return Ok(());
+        }
+        for (at, (index, size)) in indices.iter().zip(shape).enumerate() {
+            let made = within(index, &Ix::from(0), size);
+            let goal = self.made(span, made)?;
+            let verdict = self.facts().prove(&goal);
+            if verdict != Verdict::Yes {
+                let error = self.out_of_bounds(what, indices, at, shape, verdict, span);
+                return self.fail(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn out_of_bounds(
+        &mut self,
+        what: &str,
+        indices: &[Ix],
+        at: usize,
+        shape: &[Ix],
+        verdict: Verdict,
+        span: Span,
+    ) -> Diagnostic {
+        let (index, size) = (&indices[at], &shape[at]);
+        let low = Cond::le(&Ix::from(0), index);
+        let high = Cond::lt(index, size);
+        let too_low = matches!(&low, Ok(goal) if self.facts().prove(goal) != Verdict::Yes);
+        let (goal, wish) = if too_low {
+            (low, format!("{index} must not be negative"))
+        } else {
+            (high, format!("{index} must be below {size}"))
+        };
+        let verdict = match &goal {
+            Ok(goal) => match self.facts().prove(goal) {
+                Verdict::No(sizes) => Verdict::No(sizes),
+                _ => verdict,
+            },
+            Err(_) => verdict,
+        };
+        let title = match verdict {
+            Verdict::No(_) => "this access can be out of bounds",
+            _ => "this access could not be shown to be in bounds",
+        };
+        let mut error = Diagnostic::error(Code::E0207, span, title).label(wish);
+        if let Some(reached) = self.reached(index, !too_low)
+            && reached.to_string() != index.to_string()
+        {
+            error = error.note(format!("{index} reaches {reached}, and {what} has the shape {}", shape_text(shape)));
+        } else {
+            error = error.note(format!("{what} has the shape {}", shape_text(shape)));
+        }
+        if let Verdict::No(sizes) = &verdict {
+            let value = |name: Name| Some(sizes.0.get(&name).copied().unwrap_or(0));
+            let numbers = |parts: &[Ix]| -> Result<Vec<String>, IxError> {
+                parts.iter().map(|part| part.eval(&value).map(|number| number.to_string())).collect()
+            };
+            if let (Ok(place), Ok(dims)) = (numbers(indices), numbers(shape)) {
+                let example = if sizes.0.is_empty() { String::new() } else { format!("for example {sizes}: ") };
+                error = error.note(format!(
+                    "{example}the access is [{}], and the shape [{}]",
+                    place.join(", "),
+                    dims.join(", ")
+                ));
+            }
+        }
+        match self.where_clause(&goal) {
+            Some(clause) => error.help(clause),
+            None => error,
+        }
+    }
+
+    /// The largest (or least) value of an index expression over the ranges of the indices around, if it is affine.
+    fn reached(&self, index: &Ix, largest: bool) -> Option<Ix> {
+        let mut e = index.clone();
+        for (name, lower, upper) in self.ranges.iter().rev() {
+            if e.mentions(*name) {
+                e = extreme(&e, *name, lower, upper, largest)?;
+            }
+        }
+        Some(e)
+    }
+
+    /// A condition on the sizes of the function that would make a goal true, as a sentence.
+    pub fn where_clause(&self, goal: &Result<Cond, IxError>) -> Option<String> {
+        let goal = goal.as_ref().ok()?;
+        let clause = self.for_all_indices(goal)?;
+        if clause.is_always() || clause.is_never() {
+            return None;
+        }
+        let mut names = Default::default();
+        clause.collect_names(&mut names);
+        if !names.iter().all(|name| self.sizes.contains(name)) {
+            return None;
+        }
+        let mut facts = self.facts().clone();
+        facts.assume(clause.clone());
+        let possible = !matches!(facts.prove(&Cond::never()), Verdict::Yes);
+        (possible && facts.prove(goal) == Verdict::Yes).then(|| format!("`where {clause}` would make it so"))
+    }
+
+    /// What must hold of the sizes for a goal to hold at all indices around.
+    fn for_all_indices(&self, goal: &Cond) -> Option<Cond> {
+        match goal {
+            Cond::Ge(e) => Cond::le(&Ix::from(0), &self.reached(e, false)?).ok(),
+            Cond::Eq(e) => (!self.ranges.iter().any(|(name, ..)| e.mentions(*name))).then(|| goal.clone()),
+            Cond::And(all) => {
+                all.iter().try_fold(Cond::always(), |clause, part| Some(clause.and(self.for_all_indices(part)?)))
+            }
+            Cond::Or(_) => None,
+        }
+    }
+
+    /// Proves something that a call or a reduction needs; a probe does not ask.
+    pub fn require(&mut self, goal: &Cond, refused: impl FnOnce(&mut Self, Verdict) -> Diagnostic) -> Checked<()> {
+        if self.probe.is_some() {
+            return Ok(());
+        }
+        match self.facts().prove(goal) {
+            Verdict::Yes => Ok(()),
+            verdict => {
+                let mut error = refused(self, verdict.clone());
+                if let Verdict::No(sizes) = &verdict
+                    && !sizes.0.is_empty()
+                {
+                    error = error.note(format!("this does not hold for example where {sizes}"));
+                }
+                if let Some(clause) = self.where_clause(&Ok(goal.clone())) {
+                    error = error.help(clause);
+                }
+                self.fail(error)
+            }
+        }
+    }
+}
+
+/// An affine expression where an index is as large (or small) as its range lets it.
+pub(super) fn extreme(e: &Ix, name: Name, lower: &Ix, upper: &Ix, largest: bool) -> Option<Ix> {
+    let (coefficient, _) = affine(e, name)?;
+    let at = if (coefficient > 0) == largest { upper.sub(&Ix::from(1)).ok()? } else { lower.clone() };
+    e.substitute(&|n| (n == name).then(|| at.clone())).ok()
+}

@@ -1,0 +1,453 @@
+//! Calls: arguments are matched with a signature, the instance that they ask for is checked once, and its `where` clause
+//! is proved where the call stands.
+
+use std::collections::HashMap;
+
+use certen_core::{ElemType, TensorType};
+use certen_index::{Cond, Ix, Verdict};
+use certen_syntax::{Code, Diagnostic, Name, Span};
+
+use super::index::Index;
+use super::scope::{Function, Meaning};
+use super::signature::{Argument, Open, Part, SizeSource, class_has, class_name, parts, solve};
+use super::value::{Draft, Flex, Value};
+use super::{Checked, Reported};
+use crate::ast::{self, Dim, Elem, ExprKind, Ident, Results};
+use crate::typed::{self, Bound, Expr, FunctionId, Kind};
+use crate::{Found, FunctionRef};
+
+/// What the names of a signature stand for in a call.
+#[derive(Default)]
+struct Matched {
+    sizes: HashMap<Name, Ix>,
+    vectors: HashMap<Name, Vec<Ix>>,
+}
+
+impl<'l> Function<'_, 'l> {
+    pub fn call(
+        &mut self,
+        name: Ident,
+        args: &[ast::Expr],
+        named: &[(Ident, ast::Expr)],
+        span: Span,
+    ) -> Checked<Value> {
+        match self.meaning(name.name) {
+            Some(Meaning::Wrong) => return Err(Reported),
+            Some(_) => {
+                let error = Diagnostic::error(Code::E0235, name.span, format!("`{}` is no function", name.name))
+                    .help(format!("elements are selected with brackets: `{}[…]`", name.name));
+                return self.fail(error);
+            }
+            None => {}
+        }
+        match self.world.library.lookup(self.file, name.name) {
+            Some(Found::Function(function)) => {
+                if let Some((keyword, _)) = named.first() {
+                    let text = format!("`{}` has no argument called `{}`", name.name, keyword.name);
+                    return self.error(Code::E0235, keyword.span, text);
+                }
+                let mut values = Vec::new();
+                for arg in args {
+                    values.push((self.expr(arg)?, arg.span));
+                }
+                self.apply(function, values, span)
+            }
+            Some(Found::Const(_)) => {
+                let text = format!("`{}` is a constant, not a function", name.name);
+                self.error(Code::E0235, name.span, text)
+            }
+            None => match self.builtin(name, args, named, span)? {
+                Some(value) => Ok(value),
+                None => {
+                    let mut error =
+                        Diagnostic::error(Code::E0201, name.span, format!("there is no function `{}`", name.name));
+                    if let Some(near) = self.nearest(name.name) {
+                        error = error.help(format!("did you mean `{near}`?"));
+                    }
+                    self.fail(error)
+                }
+            },
+        }
+    }
+
+    /// A call of a function with several results; nothing if it has one.
+    pub fn call_several(
+        &mut self,
+        name: Ident,
+        args: &[ast::Expr],
+        named: &[(Ident, ast::Expr)],
+        span: Span,
+    ) -> Checked<Option<(Bound, Vec<TensorType>)>> {
+        if self.meaning(name.name).is_some() || !named.is_empty() {
+            return Ok(None);
+        }
+        let Some(Found::Function(function)) = self.world.library.lookup(self.file, name.name) else { return Ok(None) };
+        let ast = self.world.library.function(function);
+        let several = match &ast.results {
+            Results::Named(results) => results.len() > 1,
+            Results::Inferred => ast.body.results.len() > 1,
+            Results::One(_) => false,
+        };
+        if !several {
+            return Ok(None);
+        }
+        let mut values = Vec::new();
+        for arg in args {
+            values.push((self.expr(arg)?, arg.span));
+        }
+        let (call, types) = self.instantiated(function, values, span)?;
+        Ok(Some((Bound::Call(call), types)))
+    }
+
+    /// A function applied to values, for one result.
+    pub fn apply(&mut self, function: FunctionRef, values: Vec<(Value, Span)>, span: Span) -> Checked<Value> {
+        let ast = self.world.library.function(function);
+        if matches!(&ast.results, Results::One(ty) if ty.elem == Elem::Size) {
+            return self.index_function(function, values, span);
+        }
+        // An index that is one of several is lifted to the call.
+        let case = values.iter().enumerate().find_map(|(at, (value, _))| match value {
+            Value::Index(Index::Case(case)) if is_index(ast, at) => Some((at, None, case.clone())),
+            Value::Vector(components) if is_index(ast, at) => {
+                components.iter().enumerate().find_map(|(component, index)| match index {
+                    Index::Case(case) => Some((at, Some(component), case.clone())),
+                    Index::Is(_) => None,
+                })
+            }
+            _ => None,
+        });
+        if let Some((at, component, case)) = case {
+            let made = case.0.not();
+            let not = self.made(span, made)?;
+            let replaced = |with: &Index| {
+                let mut values = values.clone();
+                match (&mut values[at].0, component) {
+                    (Value::Vector(parts), Some(component)) => parts[component] = with.clone(),
+                    (value, _) => *value = Value::Index(with.clone()),
+                }
+                values
+            };
+            let then = self.guarded(case.0.clone(), |f| f.apply(function, replaced(&case.1), span))?;
+            let otherwise = self.guarded(not, |f| f.apply(function, replaced(&case.2), span))?;
+            return self.either(case.0.clone(), (then, span), (otherwise, span), span);
+        }
+        let (call, types) = self.instantiated(function, values, span)?;
+        let [ty] = types.as_slice() else {
+            let error = Diagnostic::error(
+                Code::E0235,
+                span,
+                format!("`{}` gives {} values, and one is wanted here", ast.name.name, types.len()),
+            )
+            .help("give them names: `let (a, b) = …;`");
+            return self.fail(error);
+        };
+        let ty = ty.clone();
+        Ok(Value::Data(Draft::fixed(Expr { kind: Kind::Call(Box::new(call)), ty, span })))
+    }
+
+    fn arity(&mut self, ast: &ast::Function, given: usize, span: Span) -> Checked<()> {
+        if given == ast.params.len() {
+            return Ok(());
+        }
+        let wanted = match ast.params.len() {
+            1 => "1 argument".to_string(),
+            n => format!("{n} arguments"),
+        };
+        let error = Diagnostic::error(Code::E0235, span, format!("`{}` takes {wanted}, not {given}", ast.name.name))
+            .also(ast.span, "declared here");
+        self.fail(error)
+    }
+
+    /// A function on indices is evaluated where it is called.
+    fn index_function(&mut self, function: FunctionRef, values: Vec<(Value, Span)>, span: Span) -> Checked<Value> {
+        let ast = self.world.library.function(function);
+        self.arity(ast, values.len(), span)?;
+        for (param, (value, place)) in ast.params.iter().zip(&values) {
+            match (value, param.ty.elem, param.ty.dims.is_empty()) {
+                (Value::Index(_), Elem::Size, true) | (Value::Vector(_), Elem::Size, false) => {}
+                (Value::Data(_), ..) | (_, Elem::Size, _) => return self.no_index(value, *place),
+                _ => {
+                    let error =
+                        Diagnostic::error(Code::E0231, param.ty.span, "a function that gives an index takes indices")
+                            .also(span, "called here");
+                    return self.fail(error);
+                }
+            }
+        }
+        let (name, where_span) = (ast.name.name, ast.span);
+        self.inline(function.file, span, |f| {
+            for (param, (value, _)) in ast.params.iter().zip(values) {
+                if let (Value::Vector(parts), [Dim::Size(ast::Expr { kind: ExprKind::Name(d), .. })]) =
+                    (&value, param.ty.dims.as_slice())
+                {
+                    f.bind(*d, Meaning::Size(Value::Index(Ix::from(parts.len() as i64).into())));
+                }
+                f.bind(param.name.name, Meaning::Size(value));
+            }
+            for clause in &ast.wheres {
+                let Value::Cond(goal) = f.expr(clause)? else {
+                    return f.error(Code::E0231, clause.span, "a `where` clause is a condition on sizes");
+                };
+                f.require(&goal, |_, _| {
+                    Diagnostic::error(Code::E0239, span, format!("`{name}` needs {goal}"))
+                        .also(clause.span, "stated here")
+                })?;
+            }
+            match f.block(&ast.body)? {
+                value @ (Value::Index(_) | Value::Vector(_)) => Ok(value),
+                _ => f.error(Code::E0236, where_span, format!("`{name}` is declared to give an index, and gives data")),
+            }
+        })
+    }
+
+    /// Matches arguments with a signature.
+    fn instantiated(
+        &mut self,
+        function: FunctionRef,
+        values: Vec<(Value, Span)>,
+        span: Span,
+    ) -> Checked<(typed::Call, Vec<TensorType>)> {
+        let library = self.world.library;
+        let ast = library.function(function);
+        self.arity(ast, values.len(), span)?;
+        let mut arguments = Vec::new();
+        let mut drafts: Vec<Option<Draft>> = Vec::new();
+        let mut matched = Matched::default();
+        let mut spans = Vec::new();
+        for (param, (value, place)) in ast.params.iter().zip(values) {
+            spans.push(place);
+            if param.ty.elem != Elem::Size {
+                let draft = self.to_data(value, place)?;
+                let elem = (draft.flex == Flex::No).then(|| draft.elem());
+                arguments.push(Argument { rank: Some(draft.rank()), value: None, elem });
+                drafts.push(Some(draft));
+                continue;
+            }
+            drafts.push(None);
+            let plain = |index: &Index| index.plain().cloned();
+            match (&value, param.ty.dims.is_empty()) {
+                (Value::Index(index), true) => {
+                    let Some(ix) = plain(index) else { return Err(Reported) };
+                    arguments.push(Argument { rank: None, value: ix.as_constant(), elem: None });
+                    matched.sizes.insert(param.name.name, ix);
+                }
+                (Value::Vector(parts), false) => {
+                    let parts: Vec<Ix> = parts.iter().filter_map(plain).collect();
+                    if let [Dim::Size(ast::Expr { kind: ExprKind::Int(length), .. })] = param.ty.dims.as_slice()
+                        && *length != parts.len() as i64
+                    {
+                        let text = format!("`{}` has {length} components, not {}", param.name.name, parts.len());
+                        return self.error(Code::E0234, place, text);
+                    }
+                    arguments.push(Argument { rank: Some(parts.len()), value: None, elem: None });
+                    matched.vectors.insert(param.name.name, parts);
+                }
+                (Value::Index(_), false) => {
+                    let text = format!("`{}` is an index vector: `[{}]`", param.name.name, "k");
+                    return self.error(Code::E0231, place, text);
+                }
+                _ => return self.no_index(&value, place),
+            }
+        }
+        // A class that only literals ask for is what they are by default.
+        for (param, (argument, draft)) in ast.params.iter().zip(arguments.iter_mut().zip(&drafts)) {
+            let class = param.ty.elem;
+            if let (None, Some(draft)) = (argument.elem, draft)
+                && !matches!(class, Elem::Is(_) | Elem::Size)
+            {
+                argument.elem = None;
+                let default = if class_has(class, draft.elem()) { draft.elem() } else { ElemType::F64 };
+                argument.elem = Some(default).filter(|_| draft.flex == Flex::No);
+            }
+        }
+        let fixed = |class: Elem| {
+            ast.params
+                .iter()
+                .zip(&arguments)
+                .find_map(|(param, argument)| (param.ty.elem == class).then_some(argument.elem).flatten())
+        };
+        let defaults: Vec<(Elem, ElemType)> = ast
+            .params
+            .iter()
+            .zip(&drafts)
+            .filter(|(param, _)| !matches!(param.ty.elem, Elem::Is(_) | Elem::Size) && fixed(param.ty.elem).is_none())
+            .filter_map(|(param, draft)| Some((param.ty.elem, draft.as_ref()?)))
+            .map(|(class, draft)| (class, if class_has(class, draft.elem()) { draft.elem() } else { ElemType::F64 }))
+            .collect();
+        for (class, elem) in defaults {
+            // A float among the literals makes all of them floats.
+            for (param, argument) in ast.params.iter().zip(arguments.iter_mut()) {
+                if param.ty.elem == class && (argument.elem.is_none() || elem == ElemType::F64) {
+                    argument.elem = Some(elem);
+                }
+            }
+        }
+        let solved = solve(library, function.file, ast, &arguments, Open::Call(span));
+        let instance = match solved {
+            Ok(instance) => instance,
+            Err(error) => return self.fail(*error),
+        };
+        let mut args = Vec::new();
+        let mut deferred: Vec<(usize, usize, ast::Expr, Ix)> = Vec::new();
+        for (at, param) in ast.params.iter().enumerate() {
+            let Some(mut draft) = drafts[at].take() else { continue };
+            let elem = match param.ty.elem {
+                Elem::Is(elem) => elem,
+                class => instance.elems.iter().find(|(of, _)| *of == class).map_or(ElemType::F64, |(_, elem)| *elem),
+            };
+            if !draft.can_be(elem) {
+                let found = if draft.flex == Flex::No { draft.elem().to_string() } else { "a number".into() };
+                let mut error = Diagnostic::error(
+                    Code::E0232,
+                    spans[at],
+                    format!("`{}` is {elem}, and this is {found}", param.name.name),
+                )
+                .also(param.ty.span, "declared here");
+                if !matches!(param.ty.elem, Elem::Is(_)) {
+                    error = error.note(format!("`{}` is one type in the whole signature", class_name(param.ty.elem)));
+                }
+                return self.fail(error.help(format!("convert it: `{elem}(…)`")));
+            }
+            draft.take(elem);
+            let mut dims = draft.expr.ty.shape.iter().cloned();
+            for (position, part) in parts(param.name.name, &param.ty).into_iter().enumerate() {
+                match part {
+                    Part::One(Dim::Size(expr)) => {
+                        let Some(size) = dims.next() else { continue };
+                        deferred.push((at, position, expr.clone(), size));
+                    }
+                    Part::One(_) => {
+                        let key = Name::new(&format!("{}.{position}", param.name.name));
+                        matched.vectors.insert(key, dims.next().into_iter().collect());
+                    }
+                    Part::Many(key, _, _) => {
+                        let length = instance.lengths.get(&key).copied().unwrap_or(0);
+                        let sizes: Vec<Ix> = dims.by_ref().take(length).collect();
+                        match matched.vectors.get(&key) {
+                            None => {
+                                matched.vectors.insert(key, sizes);
+                            }
+                            Some(known) => {
+                                let known = known.clone();
+                                for (size, known) in sizes.iter().zip(&known) {
+                                    self.agrees(ast, param, spans[at], size, known, span)?;
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            args.push(draft.expr);
+        }
+        // Plain names bind, in order; everything else must then agree.
+        let mut checks = Vec::new();
+        for (at, _, expr, size) in deferred {
+            if let ExprKind::Name(name) = &expr.kind
+                && !matched.sizes.contains_key(name)
+                && !instance.lengths.contains_key(name)
+                && !matches!(library.lookup(function.file, *name), Some(Found::Const(_)))
+            {
+                matched.sizes.insert(*name, size);
+            } else {
+                checks.push((at, expr, size));
+            }
+        }
+        let lengths = instance.lengths.clone();
+        let id: FunctionId = self.world.instance(function, instance, Some(span))?;
+        let bind = |f: &mut Self, matched: &Matched| {
+            for (name, length) in &lengths {
+                f.bind(*name, Meaning::Size(Value::Index(Ix::from(*length as i64).into())));
+            }
+            for (name, ix) in &matched.sizes {
+                f.bind(*name, Meaning::Size(Value::Index(ix.clone().into())));
+            }
+            for (name, parts) in &matched.vectors {
+                let parts = parts.iter().map(|part| Index::Is(part.clone())).collect();
+                f.bind(*name, Meaning::Size(Value::Vector(parts)));
+            }
+        };
+        for (at, expr, size) in checks {
+            let stated = self.inline(function.file, span, |f| {
+                bind(f, &matched);
+                f.plain_index(&expr)
+            })?;
+            self.agrees(ast, &ast.params[at], spans[at], &size, &stated, span)?;
+        }
+        for clause in &ast.wheres {
+            let goal = self.inline(function.file, span, |f| {
+                bind(f, &matched);
+                f.expr(clause)
+            })?;
+            let Value::Cond(goal) = goal else { return Err(Reported) };
+            let name = ast.name.name;
+            self.require(&goal, |_, _| {
+                Diagnostic::error(Code::E0239, span, format!("`{name}` needs {goal} here"))
+                    .also(clause.span, "stated here")
+            })?;
+        }
+        let sizes: Vec<Ix> = self.world.sources[id]
+            .iter()
+            .map(|source| match source {
+                SizeSource::Name(name) => matched.sizes.get(name).cloned(),
+                SizeSource::Part(key, at) => matched.vectors.get(key).and_then(|parts| parts.get(*at)).cloned(),
+            })
+            .map(|ix| ix.unwrap_or_else(|| Ix::from(0)))
+            .collect();
+        let names: HashMap<Name, Ix> =
+            self.world.functions[id].sizes.iter().map(|size| size.name).zip(sizes.iter().cloned()).collect();
+        let mut types = Vec::new();
+        for (_, ty) in self.world.functions[id].results.clone() {
+            let made: Result<Vec<Ix>, _> =
+                ty.shape.iter().map(|size| size.substitute(&|name| names.get(&name).cloned())).collect();
+            let mut shape = Vec::new();
+            for size in self.made(span, made)? {
+                let made = self.simpler(&size);
+                shape.push(self.made(span, made)?);
+            }
+            types.push(TensorType::new(ty.elem, shape));
+        }
+        Ok((typed::Call { function: id, sizes, args }, types))
+    }
+
+    /// A size in a form that is easier to read: without a maximum with zero that the facts decide.
+    fn simpler(&self, size: &Ix) -> Result<Ix, certen_index::IxError> {
+        size.simplified(self.facts())
+    }
+
+    /// Checks that a size of an argument is what the signature says.
+    fn agrees(
+        &mut self,
+        function: &ast::Function,
+        param: &ast::Param,
+        place: Span,
+        size: &Ix,
+        stated: &Ix,
+        span: Span,
+    ) -> Checked<()> {
+        let _ = span;
+        match self.facts().prove_equal(size, stated) {
+            Verdict::Yes => Ok(()),
+            verdict => {
+                let text = format!(
+                    "`{}` of `{}` has a dimension of size {size}, and {stated} is wanted",
+                    param.name.name, function.name.name
+                );
+                let mut error = Diagnostic::error(Code::E0206, place, text).also(param.ty.span, "declared here");
+                if let Verdict::No(sizes) = &verdict
+                    && !sizes.0.is_empty()
+                {
+                    error = error.note(format!("they differ for example where {sizes}"));
+                }
+                if let Some(clause) = self.where_clause(&Cond::eq(size, stated)) {
+                    error = error.help(clause);
+                }
+                self.fail(error)
+            }
+        }
+    }
+}
+
+/// Whether a parameter is of the index level.
+fn is_index(function: &ast::Function, at: usize) -> bool {
+    function.params.get(at).is_some_and(|param| param.ty.elem == Elem::Size)
+}

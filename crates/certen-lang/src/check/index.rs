@@ -1,0 +1,122 @@
+//! The index level: integers made of sizes and indices, vectors of them, and conditions on them.
+//!
+//! It is evaluated while a function is checked: ranks are known, so every vector has a known length, and what is left is
+//! symbolic arithmetic ([`Ix`]). An index-level `if` has no [`Ix`]; it is kept as [`Index::Case`] and *lifted* to the data
+//! that it is used in: `x[if c { a } else { b }]` is `if c { x[a] } else { x[b] }`, so that each access is checked where
+//! its condition holds.
+
+use std::rc::Rc;
+
+use certen_index::{Cond, Facts, Ix, IxError, Order, Verdict};
+
+/// An integer of the index level.
+#[derive(Clone, Debug)]
+pub(super) enum Index {
+    /// An expression.
+    Is(Ix),
+    /// One of two, by a condition.
+    Case(Rc<(Cond, Index, Index)>),
+}
+
+impl From<Ix> for Index {
+    fn from(ix: Ix) -> Index {
+        Index::Is(ix)
+    }
+}
+
+type Made<T> = Result<T, IxError>;
+
+impl Index {
+    /// One of two by a condition, or the one that is certain.
+    pub fn case(cond: Cond, then: Index, otherwise: Index) -> Index {
+        match (&then, &otherwise) {
+            _ if cond.is_always() => then,
+            _ if cond.is_never() => otherwise,
+            (Index::Is(a), Index::Is(b)) if a == b => then,
+            _ => Index::Case(Rc::new((cond, then, otherwise))),
+        }
+    }
+
+    /// The expression, if there is no case in it.
+    pub fn plain(&self) -> Option<&Ix> {
+        match self {
+            Index::Is(ix) => Some(ix),
+            Index::Case(_) => None,
+        }
+    }
+
+    /// The number, if it is one.
+    pub fn constant(&self) -> Option<i64> {
+        self.plain().and_then(Ix::as_constant)
+    }
+
+    /// Applied in every case.
+    pub fn map(&self, f: &dyn Fn(&Ix) -> Made<Ix>) -> Made<Index> {
+        Ok(match self {
+            Index::Is(ix) => Index::Is(f(ix)?),
+            Index::Case(case) => Index::case(case.0.clone(), case.1.map(f)?, case.2.map(f)?),
+        })
+    }
+
+    /// Applied in every pair of cases.
+    pub fn zip(&self, other: &Index, f: &dyn Fn(&Ix, &Ix) -> Made<Ix>) -> Made<Index> {
+        Ok(match (self, other) {
+            (Index::Is(a), Index::Is(b)) => Index::Is(f(a, b)?),
+            (Index::Case(case), _) => Index::case(case.0.clone(), case.1.zip(other, f)?, case.2.zip(other, f)?),
+            (_, Index::Case(case)) => Index::case(case.0.clone(), self.zip(&case.1, f)?, self.zip(&case.2, f)?),
+        })
+    }
+
+    /// A condition on two, in every pair of cases.
+    pub fn compare(&self, other: &Index, f: &dyn Fn(&Ix, &Ix) -> Made<Cond>) -> Made<Cond> {
+        let either = |cond: &Cond, then: Cond, otherwise: Cond| -> Made<Cond> {
+            Ok(cond.clone().and(then).or(cond.not()?.and(otherwise)))
+        };
+        match (self, other) {
+            (Index::Is(a), Index::Is(b)) => f(a, b),
+            (Index::Case(case), _) => either(&case.0, case.1.compare(other, f)?, case.2.compare(other, f)?),
+            (_, Index::Case(case)) => either(&case.0, self.compare(&case.1, f)?, self.compare(&case.2, f)?),
+        }
+    }
+}
+
+/// The smaller of two, or their minimum where neither is always the smaller.
+pub(super) fn smaller(facts: &Facts, a: &Ix, b: &Ix) -> Made<Ix> {
+    match facts.compare(a, b) {
+        Order::Equal | Order::AtMost => Ok(a.clone()),
+        Order::AtLeast => Ok(b.clone()),
+        Order::Depends(..) | Order::Unknown => a.min_with(b),
+    }
+}
+
+/// The larger of two, or their maximum where neither is always the larger.
+pub(super) fn larger(facts: &Facts, a: &Ix, b: &Ix) -> Made<Ix> {
+    match facts.compare(a, b) {
+        Order::Equal | Order::AtLeast => Ok(a.clone()),
+        Order::AtMost => Ok(b.clone()),
+        Order::Depends(..) | Order::Unknown => a.max_with(b),
+    }
+}
+
+/// A size: the expression where it is known not to be negative, else the larger of it and zero.
+pub(super) fn extent(facts: &Facts, lower: &Ix, upper: &Ix) -> Made<Ix> {
+    let size = upper.sub(lower)?;
+    match facts.prove(&Cond::le(&Ix::from(0), &size)?) {
+        Verdict::Yes => Ok(size),
+        _ => size.max_with(&Ix::from(0)),
+    }
+}
+
+/// `i >= lower && i < upper`
+pub(super) fn within(i: &Ix, lower: &Ix, upper: &Ix) -> Made<Cond> {
+    Ok(Cond::le(lower, i)?.and(Cond::lt(i, upper)?))
+}
+
+/// The coefficient of a variable, if the expression is affine in it, and the expression without it.
+pub(super) fn affine(e: &Ix, name: certen_syntax::Name) -> Option<(i64, Ix)> {
+    let next = Ix::var(name).add(&Ix::from(1)).ok()?;
+    let stepped = e.substitute(&|n| (n == name).then(|| next.clone())).ok()?;
+    let coefficient = stepped.sub(e).ok()?.as_constant()?;
+    let rest = e.substitute(&|n| (n == name).then(|| Ix::from(0))).ok()?;
+    Some((coefficient, rest))
+}

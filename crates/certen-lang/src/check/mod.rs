@@ -1,0 +1,185 @@
+//! Checking: from the syntax tree to the typed tree.
+//!
+//! A function is checked once for each *instance*: the lengths of its shape variables, the element types that its
+//! classes stand for. Sizes stay symbolic, so one check holds for all sizes that satisfy its facts. A call is checked
+//! against the instance's signature alone: the arguments' types fit, the `where` clause is proved where the call stands.
+//!
+//! Checking evaluates the index level ([`index`]), gives every expression a type, infers the bounds of comprehensions
+//! ([`comprehension`], [`bounds`]) and proves every access ([`access`]). The guarantees are those of [`crate::typed`].
+//!
+//! Needs: a [`Library`] without cycles of calls. Recursion follows the nesting of expressions and of calls between
+//! polymorphic functions, so callers run it on a thread with a large stack.
+
+mod access;
+mod bounds;
+mod builtin;
+mod call;
+mod comprehension;
+mod einsum;
+mod expr;
+mod index;
+mod scope;
+mod select;
+mod signature;
+mod value;
+mod with;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use certen_core::ElemType;
+use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
+
+use crate::typed::{self, FunctionId};
+use crate::{FunctionRef, Library};
+use scope::Function;
+use signature::{Argument, Instance};
+
+/// What is known of the arguments of an entry whose signature leaves ranks or element types open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// The ranks of parameters.
+    pub ranks: BTreeMap<Name, usize>,
+    /// The element types of parameters.
+    pub elems: BTreeMap<Name, ElemType>,
+    /// The values of `size` parameters that say how many dimensions there are.
+    pub values: BTreeMap<Name, i64>,
+}
+
+/// The largest rank that is tried when a polymorphic function is checked by itself.
+const SAMPLE_RANKS: usize = 3;
+
+/// An error that is already among the diagnostics.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reported;
+
+type Checked<T> = Result<T, Reported>;
+
+/// Checks every function of the main file: those that are polymorphic at ranks 0 to 3 and at two element types.
+pub fn check_all(library: &Library, diagnostics: &mut Diagnostics) {
+    let mut world = World::new(library);
+    for function in library.own_functions() {
+        world.check_by_itself(function);
+    }
+    diagnostics.extend(world.diagnostics.iter().cloned());
+}
+
+/// Instantiates a function, and every function that it calls.
+pub fn instantiate(
+    library: &Library,
+    entry: FunctionRef,
+    known: &Known,
+    diagnostics: &mut Diagnostics,
+) -> Option<typed::Program> {
+    let mut world = World::new(library);
+    let made = world.entry(entry, known);
+    diagnostics.extend(world.diagnostics.iter().cloned());
+    let entry = made.ok()?;
+    (!diagnostics.has_errors()).then_some(typed::Program { functions: world.functions, entry })
+}
+
+/// Everything that is shared by the functions that are checked.
+struct World<'l> {
+    library: &'l Library,
+    functions: Vec<typed::Function>,
+    /// Where each size of an instance comes from, beside [`World::functions`].
+    sources: Vec<Vec<signature::SizeSource>>,
+    instances: HashMap<(FunctionRef, Instance), Option<FunctionId>>,
+    names: HashSet<Name>,
+    diagnostics: Diagnostics,
+    /// What was reported: an error of a polymorphic function is the same in each of its instances.
+    reported: HashSet<(Code, Option<Span>)>,
+}
+
+impl<'l> World<'l> {
+    fn new(library: &'l Library) -> World<'l> {
+        World {
+            library,
+            functions: Vec::new(),
+            sources: Vec::new(),
+            instances: HashMap::new(),
+            names: HashSet::new(),
+            diagnostics: Diagnostics::new(),
+            reported: HashSet::new(),
+        }
+    }
+
+    /// Keeps what was found in a function. Errors of an instance are shown beside the call that needs it.
+    fn report(&mut self, found: Diagnostics, call: Option<(Span, &str)>) {
+        for mut diagnostic in found.into_sorted() {
+            if self.reported.insert((diagnostic.code, diagnostic.primary.as_ref().map(|label| label.span))) {
+                if let Some((span, text)) = call {
+                    diagnostic = diagnostic.also(span, text);
+                }
+                self.diagnostics.push(diagnostic);
+            }
+        }
+    }
+
+    /// The instance of a function, checked when it is first asked for.
+    fn instance(&mut self, function: FunctionRef, instance: Instance, call: Option<Span>) -> Checked<FunctionId> {
+        let key = (function, instance);
+        if let Some(known) = self.instances.get(&key) {
+            return known.ok_or(Reported);
+        }
+        // A call of itself finds this; cycles were reported when the library was loaded.
+        self.instances.insert(key.clone(), None);
+        let source = self.library.function(function).name.name;
+        let open = key.1.describe();
+        let made = {
+            let mut checker = Function::new(self, function);
+            let made = checker.definition(&key.1);
+            let found = checker.take_errors();
+            let remark = format!("in this call{open}");
+            self.report(found, call.map(|span| (span, remark.as_str())));
+            made
+        };
+        let (mut typed, sources) = made?;
+        typed.name = Name::fresh(source.as_str(), |name| self.names.contains(&name));
+        self.names.insert(typed.name);
+        let id = self.functions.len();
+        self.functions.push(typed);
+        self.sources.push(sources);
+        self.instances.insert(key, Some(id));
+        Ok(id)
+    }
+
+    /// Checks a function without a call: all sample instances until one is wrong.
+    fn check_by_itself(&mut self, function: FunctionRef) {
+        let ast = self.library.function(function);
+        match signature::samples(self.library, function.file, ast, SAMPLE_RANKS) {
+            Err(errors) => self.report(errors, None),
+            Ok(samples) => {
+                for sample in samples {
+                    if self.instance(function, sample, None).is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn entry(&mut self, function: FunctionRef, known: &Known) -> Checked<FunctionId> {
+        let ast = self.library.function(function);
+        let arguments: Vec<Argument> = ast
+            .params
+            .iter()
+            .map(|param| Argument {
+                rank: known.ranks.get(&param.name.name).copied(),
+                value: known.values.get(&param.name.name).copied(),
+                elem: known.elems.get(&param.name.name).copied(),
+            })
+            .collect();
+        let solved = signature::solve(self.library, function.file, ast, &arguments, signature::Open::Entry);
+        match solved {
+            Ok(instance) => self.instance(function, instance, None),
+            Err(error) => {
+                self.report(Diagnostics::from(*error), None);
+                Err(Reported)
+            }
+        }
+    }
+}
+
+fn too_complex(span: Span, error: certen_index::IxError) -> Diagnostic {
+    Diagnostic::error(Code::E0216, span, format!("this expression over sizes cannot be used: {error}"))
+}

@@ -1,0 +1,225 @@
+//! The state of checking one function: names in scope, what holds, what was found.
+
+use std::collections::{HashMap, HashSet};
+
+use certen_core::{ElemType, TensorType};
+use certen_index::{Cond, Facts, Ix, IxError};
+use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
+
+use super::access::Access;
+use super::value::{Draft, Value};
+use super::{Checked, Reported, World, too_complex};
+use crate::ast::{self, Elem, Ident};
+use crate::typed::{Expr, Kind};
+use crate::{FileRef, FunctionRef};
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Meaning {
+    /// A size or an index-level parameter.
+    Size(Value),
+    /// An index, a `let` of the index level or of a small constant.
+    Alias(Value),
+    /// A tensor, under its unique name.
+    Tensor(Name, TensorType),
+    /// Something whose definition is wrong: no further message.
+    Wrong,
+}
+
+/// A function that is being checked.
+pub(super) struct Function<'w, 'l> {
+    pub world: &'w mut World<'l>,
+    /// Where its names are looked up.
+    pub file: FileRef,
+    /// What is checked.
+    source: FunctionRef,
+    /// Its sizes: what a `where` clause can speak of.
+    pub sizes: Vec<Name>,
+    /// What its element classes stand for.
+    pub elems: Vec<(Elem, ElemType)>,
+    names: HashMap<Name, Meaning>,
+    /// What the names meant outside of the open scopes.
+    hidden: Vec<(Name, Option<Meaning>)>,
+    used: HashSet<Name>,
+    used_in_order: Vec<Name>,
+    facts: Facts,
+    errors: Diagnostics,
+    /// The accesses of a body whose bounds are not known yet; they are not proved.
+    pub probe: Option<Vec<Access>>,
+    /// Index-level conditions around.
+    pub guards: usize,
+    /// The ranges of the indices around, innermost last.
+    pub ranges: Vec<(Name, Ix, Ix)>,
+    /// Indices around whose ranges are being inferred.
+    pub open: Vec<Name>,
+    /// How deep constants and index functions are inside each other.
+    pub inlined: usize,
+}
+
+impl<'w, 'l> Function<'w, 'l> {
+    pub fn new(world: &'w mut World<'l>, function: FunctionRef) -> Function<'w, 'l> {
+        Function {
+            world,
+            file: function.file,
+            source: function,
+            sizes: Vec::new(),
+            elems: Vec::new(),
+            names: HashMap::new(),
+            hidden: Vec::new(),
+            used: HashSet::new(),
+            used_in_order: Vec::new(),
+            facts: Facts::new(),
+            errors: Diagnostics::new(),
+            probe: None,
+            guards: 0,
+            ranges: Vec::new(),
+            open: Vec::new(),
+            inlined: 0,
+        }
+    }
+
+    /// The definition.
+    pub fn current(&self) -> &'l ast::Function {
+        self.world.library.function(self.source)
+    }
+
+    // Errors
+
+    pub fn take_errors(self) -> Diagnostics {
+        self.errors
+    }
+
+    pub fn fail<T>(&mut self, error: Diagnostic) -> Checked<T> {
+        self.errors.push(error);
+        Err(Reported)
+    }
+
+    pub fn error<T>(&mut self, code: Code, span: Span, message: impl Into<String>) -> Checked<T> {
+        self.fail(Diagnostic::error(code, span, message))
+    }
+
+    /// An index expression, or the error that it cannot be made.
+    pub fn made<T>(&mut self, span: Span, made: Result<T, IxError>) -> Checked<T> {
+        made.or_else(|error| self.fail(too_complex(span, error)))
+    }
+
+    /// Evaluates something without keeping its errors and names; the accesses that it makes are listed, not proved.
+    pub fn probing<T>(&mut self, what: impl FnOnce(&mut Self) -> Checked<T>) -> (Checked<T>, Vec<Access>, Diagnostics) {
+        let errors = std::mem::take(&mut self.errors);
+        let outer = self.probe.replace(Vec::new());
+        let names = self.used_in_order.len();
+        let made = what(self);
+        for name in self.used_in_order.drain(names..) {
+            self.used.remove(&name);
+        }
+        let accesses = std::mem::replace(&mut self.probe, outer).unwrap_or_default();
+        (made, accesses, std::mem::replace(&mut self.errors, errors))
+    }
+
+    /// Keeps errors that a probe found.
+    pub fn keep(&mut self, errors: Diagnostics) {
+        self.errors.extend(errors.into_sorted());
+    }
+
+    // Facts
+
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Adds what holds in the whole function.
+    pub fn assume(&mut self, fact: Cond) {
+        self.facts.assume(fact);
+    }
+
+    /// Evaluates something where more holds. Names that it binds end with it.
+    pub fn under<T>(&mut self, facts: Vec<Cond>, what: impl FnOnce(&mut Self) -> Checked<T>) -> Checked<T> {
+        let mut inner = self.facts().clone();
+        facts.into_iter().for_each(|fact| inner.assume(fact));
+        let outer = std::mem::replace(&mut self.facts, inner);
+        let made = self.scoped(what);
+        self.facts = outer;
+        made
+    }
+
+    /// Evaluates something where a condition of the program holds.
+    pub fn guarded<T>(&mut self, cond: Cond, what: impl FnOnce(&mut Self) -> Checked<T>) -> Checked<T> {
+        self.guards += 1;
+        let made = self.under(vec![cond], what);
+        self.guards -= 1;
+        made
+    }
+
+    // Names
+
+    /// Evaluates something; names that it binds end with it.
+    pub fn scoped<T>(&mut self, what: impl FnOnce(&mut Self) -> Checked<T>) -> Checked<T> {
+        let open = self.hidden.len();
+        let made = what(self);
+        while self.hidden.len() > open {
+            match self.hidden.pop() {
+                Some((name, Some(meaning))) => self.names.insert(name, meaning),
+                Some((name, None)) => self.names.remove(&name),
+                None => None,
+            };
+        }
+        made
+    }
+
+    /// Evaluates something in another file's scope, in which nothing of this function is visible.
+    pub fn elsewhere<T>(&mut self, file: FileRef, what: impl FnOnce(&mut Self) -> Checked<T>) -> Checked<T> {
+        let names = std::mem::take(&mut self.names);
+        let hidden = std::mem::take(&mut self.hidden);
+        let here = std::mem::replace(&mut self.file, file);
+        let made = what(self);
+        self.names = names;
+        self.hidden = hidden;
+        self.file = here;
+        made
+    }
+
+    pub fn bind(&mut self, name: Name, meaning: Meaning) {
+        let before = self.names.insert(name, meaning);
+        self.hidden.push((name, before));
+    }
+
+    pub fn meaning(&self, name: Name) -> Option<&Meaning> {
+        self.names.get(&name)
+    }
+
+    pub fn visible(&self) -> impl Iterator<Item = Name> {
+        self.names.keys().copied()
+    }
+
+    /// A name that nothing in the function has: the given one, or a variant of it.
+    pub fn fresh(&mut self, base: Name) -> Name {
+        let name =
+            if self.used.contains(&base) { Name::fresh(base.as_str(), |name| self.used.contains(&name)) } else { base };
+        self.used.insert(name);
+        self.used_in_order.push(name);
+        name
+    }
+
+    /// Binds an index under a unique name. Indices may hide each other and tensors, but not a size: shapes in messages
+    /// would then lie.
+    pub fn bind_index(&mut self, ident: Ident, meaning: Value) -> Checked<()> {
+        if let Some(Meaning::Size(_)) = self.meaning(ident.name) {
+            let text = format!("`{}` is a size here, and cannot be an index too", ident.name);
+            let error = Diagnostic::error(Code::E0211, ident.span, text).help("give the index another name");
+            return self.fail(error);
+        }
+        self.bind(ident.name, Meaning::Alias(meaning));
+        Ok(())
+    }
+
+    /// A new index.
+    pub fn new_index(&mut self, base: Name) -> (Name, Ix) {
+        let name = self.fresh(base);
+        (name, Ix::var(name))
+    }
+
+    /// A reference to a tensor.
+    pub fn var(name: Name, ty: TensorType, span: Span) -> Draft {
+        Draft::fixed(Expr { kind: Kind::Var(name), ty, span })
+    }
+}

@@ -1,0 +1,156 @@
+//! Libraries of files that stand in a table.
+
+use certen_syntax::{Code, Diagnostics, Name, Sources, render_all};
+
+use super::{FileRef, Found, Library};
+
+/// A library whose main file is the first, and what was found wrong with it.
+fn load(files: &[(&str, &str)]) -> (Library, Vec<Code>, String) {
+    let mut sources = Sources::new();
+    let main = sources.add(files[0].0, files[0].1);
+    let mut diagnostics = Diagnostics::new();
+    let mut read = |_: &str, path: &str| {
+        let file = files.iter().find(|(name, _)| *name == path);
+        file.map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).ok_or("there is no such file".to_owned())
+    };
+    let library = Library::load(&mut sources, main, &mut read, &mut diagnostics);
+    if !diagnostics.has_errors() {
+        library.check_cycles(&mut diagnostics);
+    }
+    let found = diagnostics.into_sorted();
+    (library, found.iter().map(|d| d.code).collect(), render_all(&sources, &found, false))
+}
+
+fn codes(files: &[(&str, &str)]) -> Vec<Code> {
+    load(files).1
+}
+
+/// Where a name of the main file is declared.
+fn home(library: &Library, name: &str) -> Option<usize> {
+    let found = library.lookup(FileRef::MAIN, Name::new(name))?;
+    library.files().position(|file| file == found.file())
+}
+
+#[test]
+fn a_name_is_that_of_the_file_then_of_its_imports() {
+    let (library, codes, text) = load(&[
+        ("a", "import \"b\"; import \"c\"; fn f() { g() + h() }"),
+        ("b", "import \"c\"; import \"a\"; fn g() { h() } const K = 2;"),
+        ("c", "import \"d\"; fn h() { x() }"),
+        ("d", "fn x() { 1 }"),
+    ]);
+    assert_eq!(codes, [], "{text}");
+    let homes = ["f", "g", "h", "K", "x", "y"].map(|name| home(&library, name));
+    assert_eq!(homes, [Some(1), Some(2), Some(3), Some(2), None, None]);
+    assert!(matches!(library.lookup(FileRef::MAIN, Name::new("K")), Some(Found::Const(_))));
+    // Five files: the prelude, and each of the others once.
+    assert_eq!(library.files().count(), 5);
+    let names: Vec<Name> = library.names(FileRef::MAIN).collect();
+    assert!(names.contains(&Name::new("K")) && !names.contains(&Name::new("x")));
+}
+
+#[test]
+fn a_name_has_one_meaning() {
+    assert_eq!(codes(&[("a", "fn f() { 1 } const f = 2;")]), [Code::E0202]);
+    assert_eq!(codes(&[("a", "import \"b\"; fn f() { 1 }"), ("b", "fn f() { 1 }")]), [Code::E0202]);
+    let three = [("a", "import \"b\"; import \"c\";"), ("b", "fn f() { 1 }"), ("c", "const f = 1;")];
+    let (_, codes_found, text) = load(&three);
+    assert_eq!(codes_found, [Code::E0202]);
+    assert!(text.contains("a:1:20") && text.contains("b:1:4") && text.contains("c:1:7"), "{text}");
+    assert_eq!(codes(&[("a", "import \"b\"; import \"b\";"), ("b", "")]), [Code::E0202]);
+    assert_eq!(codes(&[("a", "import \"a\"; fn f() { 1 }")]), [Code::E0202]);
+}
+
+#[test]
+fn an_import_that_is_missing_is_an_error_at_its_path() {
+    let (_, codes, text) = load(&[("a", "fn f() { 1 }\nimport \"gone\";")]);
+    assert_eq!(codes, [Code::E0106]);
+    assert!(text.contains("a:2:8") && text.contains("there is no such file"), "{text}");
+}
+
+#[test]
+fn imports_are_limited_in_depth_and_number() {
+    let chain: Vec<(String, String)> =
+        (0..100).map(|at| (format!("f{at}"), format!("import \"f{}\";", (at + 1) % 100))).collect();
+    let chain: Vec<(&str, &str)> = chain.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let (library, found, text) = load(&chain);
+    assert_eq!(found, [Code::E0106], "{text}");
+    assert_eq!(library.files().count(), 1 + 65);
+    let many: String = (0..300).map(|at| format!("import \"f{at}\";\n")).collect();
+    let leaves: Vec<(String, String)> = (0..300).map(|at| (format!("f{at}"), String::new())).collect();
+    let mut wide = vec![("a", many.as_str())];
+    wide.extend(leaves.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+    let (library, found, _) = load(&wide);
+    assert_eq!((library.files().count(), found.len()), (1 + 256, 45));
+}
+
+#[test]
+fn cycles_of_calls_are_found_wherever_they_hide() {
+    let cycle = |text: &str| codes(&[("a", text)]) == [Code::E0217];
+    for text in [
+        "fn f(x: f64) { f(x) }",
+        "fn f(x: f64) { g(x) } fn g(x: f64) { if x < 1.0 { x } else { f(x) } }",
+        "const A = B; const B = [1, A];",
+        "const A = f(1); fn f(k: size) { A }",
+        "fn f(x: f64[n]) { { [i] -> x[i] | i < g(n) } } fn g(n: size) { sum(f(n)) }",
+        "fn f(a: f64, b: f64) { with { ([0] <= [i] < [3]) : a; } : fold(f, 0.0) }",
+        "fn f(x: f64[f(2)]) { x }",
+        "fn f(x: f64) where f(1) > 0 { x }",
+        "fn f(x: f64) { iterate 3 times u = x { f(u) } }",
+        "fn f(x: f64[n]) { x[..f(x)] }",
+    ] {
+        assert!(cycle(text), "{text}: {:?}", codes(&[("a", text)]));
+    }
+    for text in [
+        // Each of these names is something else in the function that uses it.
+        "fn f(f: f64) { f } fn g(x: f64) { let h = f(x); h } fn h(x: f64) { g(x) }",
+        "const A = f(1); fn f(A: size) { A }",
+        "const A = f(1); fn f(k: size) { let A = k; A }",
+        "const A = f(1); fn f(k: size) { { [A] -> A | A < k } }",
+        "const A = f(1); fn f(k: size) { iterate k times A = 0 { A + 1 } }",
+        "fn f(x: f64) { g(x) + g(x) } fn g(x: f64) { h(x) } fn h(x: f64) { x }",
+    ] {
+        assert_eq!(codes(&[("a", text)]), [], "{text}");
+    }
+}
+
+#[test]
+fn the_way_around_a_cycle_is_shown() {
+    let (_, codes, text) = load(&[
+        ("a", "import \"b\";\nfn f(x: f64) { g(x) }"),
+        ("b", "import \"a\";\nfn g(x: f64) { h(x) }\nfn h(x: f64) { f(x) }"),
+    ]);
+    assert_eq!(codes, [Code::E0217]);
+    for part in ["f -> g -> h -> f", "a:2:16", "b:3:16", "closes the cycle"] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+}
+
+#[test]
+fn long_chains_of_calls_are_searched_without_recursion() {
+    let functions = |last: &str| -> String {
+        let each = |at| format!("fn g{at}(x: f64) {{ g{}(x) }}\n", at + 1);
+        (0..20_000).map(each).collect::<String>() + &format!("fn g20000(x: f64) {{ {last} }}\n")
+    };
+    let (_, found, text) = load(&[("a", &functions("x"))]);
+    assert_eq!(found, [], "{text}");
+    let (_, found, text) = load(&[("a", &functions("g0(x)"))]);
+    assert_eq!(found, [Code::E0217]);
+    assert!(text.contains("g0 -> g1 -> g2 -> g3 -> g4 -> … -> g19997"), "{text}");
+}
+
+#[test]
+fn the_entry_is_asked_for_or_main_or_alone() {
+    let entry = |text: &str, wanted: Option<&str>| {
+        let (library, codes, _) = load(&[("a", text)]);
+        assert_eq!(codes, []);
+        let entry = library.entry(wanted.map(Name::new));
+        entry.map(|function| library.function(function).name.name.as_str()).map_err(|error| error.code)
+    };
+    assert_eq!(entry("fn f() { 1 } fn main() { 2 }", None), Ok("main"));
+    assert_eq!(entry("fn f() { 1 } fn main() { 2 }", Some("f")), Ok("f"));
+    assert_eq!(entry("const K = 1; fn f() { K }", None), Ok("f"));
+    assert_eq!(entry("fn f() { 1 } fn g() { 2 }", None), Err(Code::E0410));
+    assert_eq!(entry("const K = 1;", None), Err(Code::E0410));
+    assert_eq!(entry("fn f() { 1 }", Some("g")), Err(Code::E0402));
+}

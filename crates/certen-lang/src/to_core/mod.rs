@@ -1,0 +1,598 @@
+//! With-loops to Core: the typed tree, after the passes, as one flat program.
+//!
+//! Calls are inlined, and every tensor expression is *pulled*: [`Build::element`] builds the scalar term of an expression
+//! at given indices, [`Build::tensor`] the whole tensor, which is a generation around an element. Indices and sizes of a
+//! function are never substituted into text; they are looked up in its [`Activation`], where they stand for index
+//! expressions over names of Core, which are fresh where they have to be. So nothing is captured.
+//!
+//! A with-loop is a generation over its frame and cell whose element is a chain of lazy `if`s over its generators; a
+//! condition that the facts and the ranges around prove is left out, so a generator over the whole frame leaves none.
+//! What gets a name of its own is decided in [`policy`], and only there.
+//!
+//! Needs: a typed tree without comprehensions ([`crate::passes`]). Guarantees: a program that
+//! [`Program::check`](certen_core::Program::check) accepts and that means the same. Recursive in the depth of expressions and calls: run it on a thread
+//! with a large stack.
+
+mod element;
+mod folds;
+mod names;
+mod policy;
+mod scopes;
+mod shapes;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+
+use certen_core::{Binding, Parameter, Program as Core, Range, TensorType, Term, TermId, Terms, TypeError};
+use certen_index::{Cond, Facts, Ix, IxError, Verdict};
+use certen_syntax::{Code, Diagnostic, Name, Span};
+
+use crate::typed::{Block, Bound, Call, Expr, Function, Iterate, Kind, Let, Program};
+use names::{Given, Names};
+use policy::{Nature, Placement, Survey};
+use scopes::Scope;
+
+/// The Core program of the entry of a typed program; `name` is what it is called.
+///
+/// # Errors
+/// E0216 if an index expression that arises does not fit in 64 bits. A typed tree that keeps the guarantees of
+/// [`crate::typed`] has no other errors; one that does not is refused with E0701.
+pub fn to_core(program: &Program, name: Name) -> Result<Core, Diagnostic> {
+    let Some(entry) = program.functions.get(program.entry) else {
+        return Err(Diagnostic::error(Code::E0701, None, "the program has no entry"));
+    };
+    let mut facts = Facts::new();
+    entry.facts.iter().for_each(|fact| facts.assume(fact.clone()));
+    let mut build = Build {
+        program,
+        terms: Terms::new(facts),
+        bindings: Vec::new(),
+        names: Names::default(),
+        scopes: vec![Scope::program()],
+        activations: Vec::new(),
+        natures: HashMap::new(),
+        functions: vec![None; program.functions.len()],
+    };
+    let outputs = build.entry(entry)?;
+    let core = Core {
+        name,
+        sizes: entry.sizes.iter().map(|size| size.name).collect(),
+        facts: entry.facts.clone(),
+        inputs: entry.params.iter().map(|(name, ty)| Parameter { name: *name, ty: ty.clone() }).collect(),
+        bindings: build.bindings,
+        outputs,
+        terms: build.terms,
+    };
+    core.check().map_err(|error| ill_formed(entry.span, error))?;
+    Ok(core)
+}
+
+/// What the names of one call of a function stand for: a place in [`Build::activations`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Activation(usize);
+
+/// What a name of the typed tree stands for.
+enum Meaning<'a> {
+    /// A size or an index.
+    Index(Ix),
+    /// A tensor of Core.
+    Stored(Name, TensorType),
+    /// An expression that is put in its place.
+    View(View<'a>),
+}
+
+struct View<'a> {
+    expr: &'a Expr,
+    act: Activation,
+    reads: usize,
+    survey: Survey,
+}
+
+struct Build<'a> {
+    program: &'a Program,
+    terms: Terms,
+    bindings: Vec<Binding>,
+    names: Names,
+    /// The scopes that are open, that of the program first.
+    scopes: Vec<Scope>,
+    /// Every name is bound once in a function, so one map for each call is enough.
+    activations: Vec<HashMap<Name, Meaning<'a>>>,
+    natures: HashMap<*const Expr, Nature>,
+    functions: Vec<Option<Nature>>,
+}
+
+type Built<T> = Result<T, Diagnostic>;
+
+/// The tree does not keep its guarantees.
+fn ill_formed(span: impl Into<Option<Span>>, error: impl std::fmt::Display) -> Diagnostic {
+    Diagnostic::error(Code::E0701, span, format!("ill-formed Core: {error}"))
+}
+
+fn bad_index(span: Span) -> impl Fn(IxError) -> Diagnostic {
+    move |error| Diagnostic::error(Code::E0216, span, format!("an index expression cannot be used: {error}"))
+}
+
+fn ill_typed(span: Span) -> impl Fn(TypeError) -> Diagnostic {
+    move |error| ill_formed(span, error)
+}
+
+impl<'a> Build<'a> {
+    fn entry(&mut self, entry: &'a Function) -> Built<Vec<(Name, Name)>> {
+        let mut own = HashMap::new();
+        for size in &entry.sizes {
+            self.names.reserve(size.name);
+            own.insert(size.name, Meaning::Index(Ix::var(size.name)));
+        }
+        for (name, ty) in &entry.params {
+            self.names.reserve(*name);
+            own.insert(*name, Meaning::Stored(*name, ty.clone()));
+        }
+        let act = self.activation(own);
+        for bound in &entry.body.lets {
+            self.names.statement();
+            self.bind_let(bound, act, entry.span)?;
+        }
+        let mut outputs = Vec::new();
+        for ((name, _), result) in entry.results.iter().zip(&entry.body.results) {
+            self.names.statement();
+            let (shown, _) = self.store(result, act, *name, Placement { depth: 0, guard: Cond::always() })?;
+            outputs.push((*name, shown));
+        }
+        Ok(outputs)
+    }
+
+    // Names of the typed tree
+
+    fn activation(&mut self, meanings: HashMap<Name, Meaning<'a>>) -> Activation {
+        self.activations.push(meanings);
+        Activation(self.activations.len() - 1)
+    }
+
+    fn meaning(&self, act: Activation, name: Name) -> Option<&Meaning<'a>> {
+        self.activations.get(act.0).and_then(|names| names.get(&name))
+    }
+
+    fn mean(&mut self, act: Activation, name: Name, meaning: Meaning<'a>) {
+        if let Some(names) = self.activations.get_mut(act.0) {
+            names.insert(name, meaning);
+        }
+    }
+
+    fn index_of(&self, act: Activation, name: Name) -> Option<Ix> {
+        match self.meaning(act, name) {
+            Some(Meaning::Index(ix)) => Some(ix.clone()),
+            _ => None,
+        }
+    }
+
+    fn ix(&self, act: Activation, ix: &Ix, span: Span) -> Built<Ix> {
+        match (ix.as_constant(), ix.as_var()) {
+            (Some(_), _) => Ok(ix.clone()),
+            (_, Some(name)) => Ok(self.index_of(act, name).unwrap_or_else(|| ix.clone())),
+            _ => ix.substitute(&|name| self.index_of(act, name)).map_err(bad_index(span)),
+        }
+    }
+
+    fn cond(&self, act: Activation, cond: &Cond, span: Span) -> Built<Cond> {
+        cond.substitute(&|name| self.index_of(act, name)).map_err(bad_index(span))
+    }
+
+    fn range(&self, act: Activation, range: &crate::typed::Range, span: Span) -> Built<Range> {
+        Ok(Range { lo: self.ix(act, &range.lower, span)?, hi: self.ix(act, &range.upper, span)? })
+    }
+
+    fn shape(&self, act: Activation, expr: &Expr) -> Built<Vec<Ix>> {
+        expr.ty.shape.iter().map(|size| self.ix(act, size, expr.span)).collect()
+    }
+
+    // Scopes
+
+    fn depth(&self) -> usize {
+        self.scopes.len() - 1
+    }
+
+    fn open(&mut self, scope: Scope) {
+        self.scopes.push(scope);
+    }
+
+    /// Ends the innermost scope: its `let`s are put around its content.
+    fn close(&mut self, content: TermId, span: Span) -> Built<TermId> {
+        let Some(scope) = self.scopes.pop() else { return Ok(content) };
+        scope.names.iter().rev().for_each(|given| self.names.give_back(given));
+        scope
+            .lets
+            .into_iter()
+            .rev()
+            .try_fold(content, |body, (name, value)| self.add(Term::Let(name, value, body), span))
+    }
+
+    /// Opens a loop over a range; its index.
+    fn open_loop(&mut self, base: Name, range: &Range, stated: bool, span: Span) -> Built<Name> {
+        let given = self.names.index(base, self.scopes.len());
+        let name = given.name;
+        self.open(Scope::counting(given, range, stated).map_err(bad_index(span))?);
+        Ok(name)
+    }
+
+    /// Leaves the scopes further in than a depth for a while: what is built does not see their names.
+    fn leave(&mut self, depth: usize) -> Vec<Scope> {
+        let hidden = self.scopes.split_off(depth + 1);
+        hidden.iter().flat_map(|scope| &scope.names).for_each(|given| self.names.give_back(given));
+        hidden
+    }
+
+    fn enter_again(&mut self, hidden: Vec<Scope>) {
+        for scope in hidden {
+            let depth = self.scopes.len();
+            scope.names.iter().for_each(|given| self.names.take_back(given, depth));
+            self.scopes.push(scope);
+        }
+    }
+
+    fn add(&mut self, term: Term, span: Span) -> Built<TermId> {
+        self.terms.add(term).map_err(ill_typed(span))
+    }
+
+    /// Whether a condition holds wherever the facts and everything known in the open scopes do.
+    fn is_known(&self, cond: &Cond) -> bool {
+        let assumed = || self.scopes.iter().flat_map(|scope| &scope.known);
+        if cond.is_always() || assumed().any(|known| known == cond) || self.terms.facts().prove(cond) == Verdict::Yes {
+            return true;
+        }
+        if self.scopes.len() == 1 {
+            return false;
+        }
+        let mut facts = self.terms.facts().clone();
+        assumed().for_each(|known| facts.assume(known.clone()));
+        facts.prove(cond) == Verdict::Yes
+    }
+
+    /// What of a conjunction is not known.
+    fn unknown_part(&self, cond: Cond) -> Cond {
+        match cond {
+            Cond::And(all) => {
+                let open = all.into_iter().filter(|cond| !self.is_known(cond));
+                open.fold(Cond::always(), Cond::and)
+            }
+            cond if self.is_known(&cond) => Cond::always(),
+            cond => cond,
+        }
+    }
+
+    // Stored tensors
+
+    /// Stores an expression in a scope; what it is called there.
+    fn store(
+        &mut self,
+        expr: &'a Expr,
+        act: Activation,
+        base: Name,
+        placement: Placement,
+    ) -> Built<(Name, TensorType)> {
+        let hidden = self.leave(placement.depth);
+        let given = self.names.tensor(base, placement.depth);
+        let guard = self.unknown_part(placement.guard);
+        let term = if guard.is_always() { self.tensor(expr, act)? } else { self.guarded(expr, act, &guard)? };
+        let stored = self.bind(given, term);
+        self.enter_again(hidden);
+        Ok(stored)
+    }
+
+    /// Binds a term in the innermost scope, unless it has a name already.
+    fn bind(&mut self, given: Given, term: TermId) -> (Name, TensorType) {
+        if let Term::Ref(name, ty) = self.terms.get(term) {
+            self.names.give_back(&given);
+            return (*name, ty.clone());
+        }
+        let (name, ty) = (given.name, self.terms.ty(term).clone());
+        let depth = self.depth();
+        match self.scopes.last_mut() {
+            Some(scope) if depth > 0 => {
+                scope.lets.push((name, term));
+                scope.names.push(given);
+            }
+            _ => self.bindings.push(Binding { name, term }),
+        }
+        (name, ty)
+    }
+
+    /// A reference to a term, which is bound in the innermost scope unless it is as simple as a reference.
+    fn named(&mut self, term: TermId, base: &str, span: Span) -> Built<TermId> {
+        if matches!(self.terms.get(term), Term::Ref(..) | Term::Literal(..)) {
+            return Ok(term);
+        }
+        let given = self.names.tensor(Name::new(base), self.depth());
+        let (name, ty) = self.bind(given, term);
+        self.add(Term::Ref(name, ty), span)
+    }
+
+    // Blocks and calls
+
+    fn lets(&mut self, block: &'a Block, act: Activation, span: Span) -> Built<()> {
+        block.lets.iter().try_for_each(|bound| self.bind_let(bound, act, span))
+    }
+
+    fn bind_let(&mut self, bound: &'a Let, act: Activation, span: Span) -> Built<()> {
+        match (&bound.value, bound.names.as_slice()) {
+            (Bound::Expr(e), [(name, _)]) => self.mean_expr(act, *name, e, act),
+            (Bound::Call(call), names) => {
+                let inner = self.call(call, act, span)?;
+                let callee = self.callee(call, span)?;
+                for ((name, _), result) in names.iter().zip(&callee.body.results) {
+                    let meaning = self.stored_or_view(*name, result, inner)?;
+                    self.mean(act, *name, meaning);
+                }
+                Ok(())
+            }
+            (Bound::Iterate(iterate), names) => {
+                let survey = self.survey_iterate(iterate, act);
+                let placement = self.outwards(survey);
+                let hidden = self.leave(placement.depth);
+                let guard = self.unknown_part(placement.guard);
+                let terms = self.iterate(iterate, act, span)?;
+                for ((name, _), term) in names.iter().zip(terms) {
+                    let term = self.under(&guard, term, span)?;
+                    let given = self.names.tensor(*name, self.depth());
+                    let (stored, ty) = self.bind(given, term);
+                    self.mean(act, *name, Meaning::Stored(stored, ty));
+                }
+                self.enter_again(hidden);
+                Ok(())
+            }
+            (Bound::Expr(e), _) => Err(ill_formed(e.span, "one value for several names")),
+        }
+    }
+
+    /// Gives a name of one activation an expression of another.
+    fn mean_expr(&mut self, act: Activation, name: Name, expr: &'a Expr, of: Activation) -> Built<()> {
+        let meaning = self.stored_or_view(name, expr, of)?;
+        self.mean(act, name, meaning);
+        Ok(())
+    }
+
+    fn stored_or_view(&mut self, base: Name, expr: &'a Expr, act: Activation) -> Built<Meaning<'a>> {
+        let survey = self.survey(expr, act);
+        if let Some(reads) = self.reads(expr, act) {
+            return Ok(Meaning::View(View { expr, act, reads, survey }));
+        }
+        let (name, ty) = self.store(expr, act, base, self.outwards(survey))?;
+        Ok(Meaning::Stored(name, ty))
+    }
+
+    fn callee(&self, call: &Call, span: Span) -> Built<&'a Function> {
+        self.program.functions.get(call.function).ok_or_else(|| ill_formed(span, "a call of nothing"))
+    }
+
+    /// Enters a function: its sizes and parameters have a meaning, its `let`s are bound.
+    fn call(&mut self, call: &'a Call, act: Activation, span: Span) -> Built<Activation> {
+        let callee = self.callee(call, span)?;
+        let mut own = HashMap::new();
+        for (size, value) in callee.sizes.iter().zip(&call.sizes) {
+            own.insert(size.name, Meaning::Index(self.ix(act, value, span)?));
+        }
+        for ((param, _), arg) in callee.params.iter().zip(&call.args) {
+            own.insert(*param, self.stored_or_view(*param, arg, act)?);
+        }
+        let inner = self.activation(own);
+        self.lets(&callee.body, inner, span)?;
+        Ok(inner)
+    }
+
+    /// The expression that a call or block gives, once everything before it is bound.
+    fn result(&mut self, expr: &'a Expr, act: Activation) -> Built<Option<(&'a Expr, Activation)>> {
+        let only = |results: &'a [Expr]| match results {
+            [result] => Ok(result),
+            _ => Err(ill_formed(expr.span, "several values where one is wanted")),
+        };
+        Ok(match &expr.kind {
+            Kind::Block(block) => {
+                self.lets(block, act, expr.span)?;
+                Some((only(&block.results)?, act))
+            }
+            Kind::Call(call) => {
+                let inner = self.call(call, act, expr.span)?;
+                Some((only(&self.callee(call, expr.span)?.body.results)?, inner))
+            }
+            Kind::Var(name) => match self.meaning(act, *name) {
+                Some(Meaning::View(view)) => Some((view.expr, view.act)),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    // Tensors
+
+    /// The term of a whole tensor.
+    fn tensor(&mut self, expr: &'a Expr, act: Activation) -> Built<TermId> {
+        if let Some((inner, inner_act)) = self.result(expr, act)? {
+            return self.tensor(inner, inner_act);
+        }
+        if expr.ty.is_scalar() {
+            return self.pull(expr, act, &[]);
+        }
+        if let Some(term) = self.reshaped(expr, act)? {
+            return Ok(term);
+        }
+        match &expr.kind {
+            Kind::Var(name) => self.read(act, *name, &[], expr.span),
+            Kind::Iterate(iterate) => self.only_state(iterate, act, expr.span),
+            Kind::Fold(fold) if policy::has_no_elements(expr) => self.fold_by_function(fold, act, &expr.ty, expr.span),
+            _ => {
+                let shape = self.frame_shape(expr, act)?;
+                let hints = self.hints(expr);
+                self.generation(&shape, &hints, expr.span, |build, indices| build.pull(expr, act, indices))
+            }
+        }
+    }
+
+    /// The whole tensor where a condition holds, else zeros.
+    fn guarded(&mut self, expr: &'a Expr, act: Activation, guard: &Cond) -> Built<TermId> {
+        if expr.ty.is_scalar() {
+            self.open(Scope::branch(guard));
+            let term = self.tensor(expr, act)?;
+            let term = self.close(term, expr.span)?;
+            return self.add(Term::Guard(guard.clone(), term), expr.span);
+        }
+        if policy::has_no_elements(expr) {
+            let term = self.tensor(expr, act)?;
+            return self.add(Term::Guard(guard.clone(), term), expr.span);
+        }
+        let shape = self.frame_shape(expr, act)?;
+        let hints = self.hints(expr);
+        self.generation(&shape, &hints, expr.span, |build, indices| {
+            build.open(Scope::branch(guard));
+            let term = build.pull(expr, act, indices)?;
+            let term = build.close(term, expr.span)?;
+            build.add(Term::Guard(guard.clone(), term), expr.span)
+        })
+    }
+
+    fn under(&mut self, guard: &Cond, term: TermId, span: Span) -> Built<TermId> {
+        if guard.is_always() { Ok(term) } else { self.add(Term::Guard(guard.clone(), term), span) }
+    }
+
+    /// A generation over a shape, named after the hints.
+    fn generation(
+        &mut self,
+        shape: &[Ix],
+        hints: &[Name],
+        span: Span,
+        element: impl FnOnce(&mut Self, &[Ix]) -> Built<TermId>,
+    ) -> Built<TermId> {
+        let mut loops = Vec::new();
+        for (at, size) in shape.iter().enumerate() {
+            let base = hints.get(at).copied().unwrap_or_else(|| index_name(at));
+            let range = Range::to(size.clone());
+            loops.push((self.open_loop(base, &range, false, span)?, range));
+        }
+        let indices: Vec<Ix> = loops.iter().map(|(name, _)| Ix::var(*name)).collect();
+        let mut term = element(self, &indices)?;
+        for (name, range) in loops.into_iter().rev() {
+            term = self.close(term, span)?;
+            term = self.add(Term::Gen(name, range, term), span)?;
+        }
+        Ok(term)
+    }
+
+    /// The shape of an expression; that of a with-loop begins with its frame.
+    fn frame_shape(&self, expr: &Expr, act: Activation) -> Built<Vec<Ix>> {
+        let mut shape = self.shape(act, expr)?;
+        if let Kind::With(with) = &expr.kind {
+            for (size, frame) in shape.iter_mut().zip(&with.frame) {
+                *size = self.ix(act, frame, expr.span)?;
+            }
+        }
+        Ok(shape)
+    }
+
+    /// An element of a tensor by name, or the tensor if there are no indices.
+    fn read(&mut self, act: Activation, name: Name, indices: &[Ix], span: Span) -> Built<TermId> {
+        match self.meaning(act, name) {
+            Some(Meaning::Stored(name, ty)) => {
+                let (name, ty) = (*name, ty.clone());
+                self.terms.element(name, ty, indices).map_err(ill_typed(span))
+            }
+            _ => Err(ill_formed(span, format!("the tensor {name} is not bound"))),
+        }
+    }
+
+    /// The terms of all states of an iteration.
+    fn iterate(&mut self, iterate: &'a Iterate, act: Activation, span: Span) -> Built<Vec<TermId>> {
+        let times = self.ix(act, &iterate.times, span)?;
+        let firsts = iterate.states.iter().map(|(_, first)| self.tensor(first, act)).collect::<Built<Vec<TermId>>>()?;
+        let step = self.open_loop(iterate.step, &Range::to(times.clone()), true, span)?;
+        self.mean(act, iterate.step, Meaning::Index(Ix::var(step)));
+        let mut names = Vec::new();
+        for ((state, _), first) in iterate.states.iter().zip(&firsts) {
+            names.push(self.state(act, *state, *first));
+        }
+        self.lets(&iterate.body, act, span)?;
+        let mut nexts = Vec::new();
+        for (result, first) in iterate.body.results.iter().zip(&firsts) {
+            nexts.push(self.tensor_like(result, act, *first)?);
+        }
+        let nexts = self.close_all(nexts, span)?;
+        let states = names.into_iter().zip(firsts).zip(nexts);
+        let states: Box<[certen_core::Carried]> =
+            states.map(|((name, init), next)| certen_core::Carried { name, init, next }).collect();
+        (0..states.len()).map(|at| self.add(Term::Iterate(times.clone(), step, states.clone(), at), span)).collect()
+    }
+
+    /// The term of the state of an iteration that has one.
+    fn only_state(&mut self, iterate: &'a Iterate, act: Activation, span: Span) -> Built<TermId> {
+        let states = self.iterate(iterate, act, span)?;
+        states.first().copied().ok_or_else(|| ill_formed(span, "an iteration without states"))
+    }
+
+    /// Names a state in the innermost scope; it has the type of its first value.
+    fn state(&mut self, act: Activation, name: Name, first: TermId) -> Name {
+        let given = self.names.index(name, self.depth());
+        let state = given.name;
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.names.push(given);
+        }
+        self.mean(act, name, Meaning::Stored(state, self.terms.ty(first).clone()));
+        state
+    }
+
+    /// A whole tensor with the shape, letter for letter, of another: shapes that are equal only under the conditions
+    /// around are not so to Core.
+    fn tensor_like(&mut self, expr: &'a Expr, act: Activation, other: TermId) -> Built<TermId> {
+        let term = self.tensor(expr, act)?;
+        let wanted = self.terms.ty(other).shape.clone();
+        if self.terms.ty(term).shape == wanted || wanted.is_empty() {
+            return Ok(term);
+        }
+        // What a generation makes can be read element by element; anything else is made first.
+        let term =
+            if matches!(self.terms.get(term), Term::Gen(..)) { term } else { self.named(term, "next", expr.span)? };
+        let hints = self.hints(expr);
+        self.generation(&wanted, &hints, expr.span, |build, indices| {
+            build.add(Term::Select(term, indices.into()), expr.span)
+        })
+    }
+
+    /// Ends the innermost scope, whose content is several terms: each gets the `let`s that it needs.
+    fn close_all(&mut self, contents: Vec<TermId>, span: Span) -> Built<Vec<TermId>> {
+        let Some(scope) = self.scopes.pop() else { return Ok(contents) };
+        scope.names.iter().rev().for_each(|given| self.names.give_back(given));
+        let mut closed = Vec::new();
+        for content in contents {
+            let mut needed = mentioned(&self.terms, content);
+            let mut body = content;
+            for (name, value) in scope.lets.iter().rev() {
+                if needed.contains(name) {
+                    needed.extend(mentioned(&self.terms, *value));
+                    body = self.add(Term::Let(*name, *value, body), span)?;
+                }
+            }
+            closed.push(body);
+        }
+        Ok(closed)
+    }
+}
+
+/// The tensors that a term refers to.
+fn mentioned(terms: &Terms, root: TermId) -> HashSet<Name> {
+    let (mut names, mut seen, mut todo) = (HashSet::new(), HashSet::new(), vec![root]);
+    while let Some(id) = todo.pop() {
+        if seen.insert(id) {
+            let term = terms.get(id);
+            if let Term::Ref(name, _) = term {
+                names.insert(*name);
+            }
+            todo.extend(term.parts());
+        }
+    }
+    names
+}
+
+/// The name of an index that has none: i, j, k, l, i5, …
+fn index_name(at: usize) -> Name {
+    match ["i", "j", "k", "l"].get(at) {
+        Some(name) => Name::new(name),
+        None => Name::new(&format!("i{}", at + 1)),
+    }
+}

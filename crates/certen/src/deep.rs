@@ -1,0 +1,60 @@
+//! Work that recurses as deeply as expressions are nested, on a stack that is large enough for it.
+//!
+//! The front end of `.ten` follows the nesting of its trees. Trees are dropped recursively too, so they live and die on
+//! such a stack.
+
+use std::panic::resume_unwind;
+use std::thread;
+
+/// How large the stack is; its pages are only used when they are needed. Where so much is not to be had, less is.
+const STACK_BYTES: [usize; 3] = [512 << 20, 128 << 20, 16 << 20];
+
+/// Does work on a large stack; on this one if no thread can be started.
+pub(crate) fn deeply<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let mut work = Some(work);
+    let mut result = None;
+    for bytes in STACK_BYTES {
+        thread::scope(|scope| {
+            let run = || result = work.take().map(|work| work());
+            if let Ok(thread) = thread::Builder::new().stack_size(bytes).spawn_scoped(scope, run)
+                && let Err(panic) = thread.join()
+            {
+                resume_unwind(panic);
+            }
+        });
+        if let Some(result) = result {
+            return result;
+        }
+    }
+    match work {
+        Some(work) => work(),
+        // The loop ends only if no thread took the work.
+        None => unreachable!("a thread that took the work has returned its result or panicked"),
+    }
+}
+
+/// A tree that is dropped on a large stack.
+pub(crate) struct Deep<T: Send>(Option<T>);
+
+impl<T: Send> Deep<T> {
+    /// Takes the tree in.
+    pub fn new(tree: T) -> Deep<T> {
+        Deep(Some(tree))
+    }
+
+    /// Looks at the tree on a large stack.
+    pub fn with<R: Send>(&self, look: impl FnOnce(&T) -> R + Send) -> Option<R>
+    where
+        T: Sync,
+    {
+        self.0.as_ref().map(|tree| deeply(|| look(tree)))
+    }
+}
+
+impl<T: Send> Drop for Deep<T> {
+    fn drop(&mut self) {
+        if let Some(tree) = self.0.take() {
+            deeply(|| drop(tree));
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The front door of `.ten`: files are loaded with what they import, every function is checked, one is instantiated and
+//! becomes Core.
+//!
+//! Everything here happens on a deep stack ([`crate::deep`]). An [`Expression`] is compiled like a function of the file
+//! in whose scope it stands, which nothing can call.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use certen_core::{ElemType, Program};
+use certen_lang::ast::{Dim, Elem, Expr, ExprKind, Function, Ident, Param, Results, Type};
+use certen_lang::parse::parse_block_text;
+use certen_lang::{FunctionRef, Library, check_all, instantiate, typed};
+use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
+
+use crate::deep::{Deep, deeply};
+use crate::module::{Front, read_text};
+use crate::{Dialect, Failure, Module, Options};
+
+/// An expression to be evaluated in the scope of a file: perhaps some `let x = e;`, then the expression itself.
+#[derive(Clone, Debug, Default)]
+pub struct Expression {
+    /// Its text.
+    pub text: String,
+    /// What messages call the text; if it is a piece of the file, where it begins there.
+    pub origin: Origin,
+    /// The tensors that it may use beside what the file declares: their element types and sizes.
+    pub inputs: Vec<(Name, ElemType, Vec<usize>)>,
+}
+
+/// Where the text of an expression comes from.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// The user wrote it by itself; messages call it this.
+    Called(String),
+    /// It stands in the file, from this byte on.
+    InFile(usize),
+}
+
+impl Default for Origin {
+    fn default() -> Origin {
+        Origin::Called("expression".into())
+    }
+}
+
+/// Compiles a file's entry. What is wrong is among the diagnostics.
+pub(crate) fn compile(
+    sources: &mut Sources,
+    file: FileId,
+    options: &Options,
+    diagnostics: &mut Diagnostics,
+) -> Option<(Program, TenFront)> {
+    deeply(|| {
+        let library = load(sources, file, diagnostics)?;
+        let entry = library.entry(options.function).map_err(|error| diagnostics.push(error)).ok()?;
+        made(&library, entry, options, diagnostics)
+    })
+}
+
+/// Checks all functions of a file; says what their signatures are.
+pub(crate) fn check(sources: &mut Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Vec<String>> {
+    deeply(|| {
+        let library = load(sources, file, diagnostics)?;
+        let signature = |function| {
+            let Function { span, .. } = library.function(function);
+            sources.snippet(*span).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        Some(library.own_functions().map(signature).collect())
+    })
+}
+
+impl Module {
+    /// Compiles an expression in the scope of a `.ten` text: a program whose output is `result`.
+    ///
+    /// # Errors
+    /// If the text or the expression is not accepted.
+    pub fn expression(
+        name: &str,
+        text: impl Into<String>,
+        expression: Expression,
+        options: &Options,
+    ) -> Result<Module, Failure> {
+        let made = Module::expressions(name, text, &[expression], options)?.pop();
+        made.unwrap_or_else(|| Err(Failure::new(Arc::default(), Vec::new())))
+    }
+
+    /// Compiles expressions in the scope of a `.ten` text. Each is a program by itself whose output is `result`.
+    ///
+    /// # Errors
+    /// If the text itself is not accepted.
+    pub fn expressions(
+        name: &str,
+        text: impl Into<String>,
+        expressions: &[Expression],
+        options: &Options,
+    ) -> Result<Vec<Result<Module, Failure>>, Failure> {
+        let mut sources = Sources::new();
+        let file = sources.add(name, text);
+        let mut diagnostics = Diagnostics::new();
+        let built = deeply(|| {
+            let mut library = load(&mut sources, file, &mut diagnostics)?;
+            let add = |expression: &Expression| {
+                let mut diagnostics = Diagnostics::new();
+                let function = wrap(&mut sources, file, expression, &mut diagnostics);
+                (function.map(|function| library.add(function)), diagnostics)
+            };
+            let entries: Vec<_> = expressions.iter().map(add).collect();
+            let compile = |(entry, mut diagnostics): (Option<FunctionRef>, Diagnostics)| {
+                let made = entry.and_then(|entry| made(&library, entry, options, &mut diagnostics));
+                (made, diagnostics)
+            };
+            Some(entries.into_iter().map(compile).collect::<Vec<_>>())
+        });
+        let sources = Arc::new(sources);
+        match built {
+            None => Err(Failure::new(sources, diagnostics.into_sorted())),
+            Some(built) => Ok(built
+                .into_iter()
+                .map(|(made, diagnostics)| {
+                    let made = made.map(|(core, front)| (core, Front::Ten(Box::new(front))));
+                    Module::assembled(sources.clone(), made, diagnostics, options)
+                })
+                .collect()),
+        }
+    }
+}
+
+/// What is kept of the way to Core.
+pub(crate) struct TenFront {
+    /// The typed tree as the checker made it.
+    typed: Deep<typed::Program>,
+    /// The `size` parameters that are no sizes of the program any more: their values are part of it.
+    pub fixed: BTreeMap<Name, i64>,
+}
+
+impl TenFront {
+    /// The program after each pass, as a text that means the same.
+    pub fn stages(&self) -> Vec<(&'static str, String)> {
+        self.typed.with(|typed| certen_lang::passes::stages(typed)).unwrap_or_default()
+    }
+}
+
+/// Loads a file and checks every function of it; none if something is wrong.
+fn load(sources: &mut Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Library> {
+    let mut imports = Imports::new(sources.get(file).map_or("", Source::name));
+    let library = Library::load(sources, file, &mut |from, path| imports.read(from, path), diagnostics);
+    if !diagnostics.has_errors() {
+        library.check_cycles(diagnostics);
+    }
+    if !diagnostics.has_errors() {
+        check_all(&library, diagnostics);
+    }
+    (!diagnostics.has_errors()).then_some(library)
+}
+
+/// One function as a program.
+fn made(
+    library: &Library,
+    entry: FunctionRef,
+    options: &Options,
+    diagnostics: &mut Diagnostics,
+) -> Option<(Program, TenFront)> {
+    let typed = instantiate(library, entry, &options.known, diagnostics)?;
+    let core = certen_lang::to_core(&typed).map_err(|error| diagnostics.push(error)).ok()?;
+    let is_size = |param: &&Param| param.ty.elem == Elem::Size && !core.sizes.contains(&param.name.name);
+    let fixed = library.function(entry).params.iter().filter(is_size);
+    let fixed = fixed.filter_map(|param| Some((param.name.name, *options.known.values.get(&param.name.name)?)));
+    let fixed = fixed.collect();
+    Some((core, TenFront { typed: Deep::new(typed), fixed }))
+}
+
+/// An expression as a function.
+fn wrap(
+    sources: &mut Sources,
+    file: FileId,
+    expression: &Expression,
+    diagnostics: &mut Diagnostics,
+) -> Option<Function> {
+    let (block, start, file) = match &expression.origin {
+        Origin::Called(name) => {
+            let file = sources.add(name.clone(), expression.text.clone());
+            (parse_block_text(sources.get(file)?, file, diagnostics), 0, file)
+        }
+        Origin::InFile(start) => {
+            // Behind as many blanks as there is text before it in the file, its places are those of the file.
+            let mut alone = Sources::new();
+            let padded = alone.add("", " ".repeat(*start) + &expression.text);
+            (parse_block_text(alone.get(padded)?, file, diagnostics), *start, file)
+        }
+    };
+    let span = Span { file, start: start as u32, end: (start + expression.text.len()) as u32 };
+    let size = |size: &usize| {
+        let size = i64::try_from(*size).unwrap_or(i64::MAX);
+        Dim::Size(Expr { kind: ExprKind::Int(size), span })
+    };
+    let param = |(name, elem, shape): &(Name, ElemType, Vec<usize>)| Param {
+        name: Ident { name: *name, span },
+        ty: Type { elem: Elem::Is(*elem), dims: shape.iter().map(size).collect(), span },
+    };
+    let body = block?;
+    if body.results.is_empty() {
+        diagnostics.push(Diagnostic::error(Code::E0103, span.end_point(), "expected an expression at the end"));
+        return None;
+    }
+    Some(Function {
+        name: Ident { name: Name::new("result"), span },
+        params: expression.inputs.iter().map(param).collect(),
+        results: Results::Inferred,
+        associative: None,
+        wheres: Vec::new(),
+        body,
+        span,
+    })
+}
+
+/// Finds imported files, relative to the importing one, and what messages call each.
+struct Imports {
+    /// What files are called, by where they really are: two ways to one file give one name.
+    names: HashMap<PathBuf, String>,
+}
+
+impl Imports {
+    fn new(main: &str) -> Imports {
+        let real = Path::new(main).canonicalize().unwrap_or_else(|_| main.into());
+        Imports { names: HashMap::from([(real, main.to_owned())]) }
+    }
+
+    fn read(&mut self, from: &str, path: &str) -> Result<(String, String), String> {
+        if Dialect::of(path) != Some(Dialect::Ten) {
+            return Err("its name does not end in `.ten`".into());
+        }
+        let path = tidy(&Path::new(from).with_file_name("").join(path));
+        let text = read_text(&path)?;
+        let real = path.canonicalize().map_err(|error| error.to_string())?;
+        let name = self.names.entry(real).or_insert_with(|| path.display().to_string());
+        Ok((name.clone(), text))
+    }
+}
+
+/// A path without `.` inside.
+fn tidy(path: &Path) -> PathBuf {
+    path.components().filter(|part| *part != Component::CurDir).collect()
+}
