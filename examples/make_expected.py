@@ -83,6 +83,16 @@ def dominant(n: int) -> Recipe:
     return made
 
 
+def lower(n: int) -> Recipe:
+    """A lower triangular matrix with a large diagonal."""
+    return lambda seed: np.tril(dominant(n)(seed))
+
+
+def roads(n: int) -> Recipe:
+    """Distances that are large except between neighbours, so that there are detours worth taking."""
+    return lambda seed: bits(n, n)(seed) + np.where(np.abs(np.arange(n) - np.arange(n)[:, None]) == 1, 1, 16)
+
+
 def lattice(n: int) -> Recipe:
     """n points near the corners of a cubic lattice."""
 
@@ -108,6 +118,8 @@ CASES = {
     "linalg/mttkrp": dict(X=signed(5, 3, 7), B=signed(3, 2), C=signed(7, 2)),
     "linalg/power_iteration": dict(A=dominant(5), start=positive(5), steps=6),
     "linalg/rbf_kernel": dict(X=signed(5, 3), Y=signed(7, 3), gamma=0.75),
+    "linalg/shortest_paths": dict(D0=roads(7)),
+    "linalg/triangular_solve": dict(L=lower(7), b=signed(7)),
     "linalg/tucker_core": dict(X=signed(3, 5, 7), U=signed(2, 3), V=signed(3, 5), W=signed(5, 7)),
     "learning/attention": dict(Q=signed(2, 3, 5), K=signed(2, 7, 5), V=signed(2, 7, 4), mask=mask(3, 7)),
     "learning/batch_norm": dict(

@@ -15,7 +15,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use certen::road::syntax::{Diagnostics, Sources, TokenKind, lex, render_all};
-use certen::{Array, Backend, Call, ElemType, Failure, Module, Name, Options, Output, RunOptions, Values};
+use certen::{Array, Backend, Call, Failure, Module, Name, Options, Output, RunOptions};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 
@@ -100,8 +100,7 @@ fn agrees(kernel: &str) -> Result<(), Failed> {
     }
     let wanted: Vec<Array> = case["outputs"].as_array().into_iter().flatten().map(array).collect::<Result<_, _>>()?;
     for backend in [Backend::Interp, Backend::Native] {
-        let options = RunOptions { backend, ..RunOptions::default() };
-        let (outputs, _) = module.run_with(&call, &options).map_err(shown)?;
+        let outputs = outputs(&module, &call, backend).map_err(shown)?;
         let outputs: Vec<&Array> = outputs.iter().filter_map(Output::array).collect();
         if outputs.len() != wanted.len() {
             return Err(format!("{} results, expected {}", outputs.len(), wanted.len()).into());
@@ -111,6 +110,11 @@ fn agrees(kernel: &str) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+fn outputs(module: &Module, call: &Call, backend: Backend) -> Result<Vec<Output>, Failure> {
+    let options = RunOptions { backend, ..RunOptions::default() };
+    Ok(module.run_with(call, &options)?.0)
 }
 
 fn shown(failure: Failure) -> String {
