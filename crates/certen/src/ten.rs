@@ -137,7 +137,7 @@ pub(crate) struct TenFront {
 impl TenFront {
     /// The program after each pass, as a text that means the same.
     pub fn stages(&self) -> Vec<(&'static str, String)> {
-        self.typed.with(|typed| certen_lang::passes::stages(typed)).unwrap_or_default()
+        Vec::new()
     }
 }
 
@@ -162,7 +162,10 @@ fn made(
     diagnostics: &mut Diagnostics,
 ) -> Option<(Program, TenFront)> {
     let typed = instantiate(library, entry, &options.known, diagnostics)?;
-    let core = certen_lang::to_core(&typed).map_err(|error| diagnostics.push(error)).ok()?;
+    let mut elaborated = typed.clone();
+    certen_lang::passes::run(&mut elaborated);
+    let name = library.function(entry).name.name;
+    let core = certen_lang::to_core(&elaborated, name).map_err(|error| diagnostics.push(error)).ok()?;
     let is_size = |param: &&Param| param.ty.elem == Elem::Size && !core.sizes.contains(&param.name.name);
     let fixed = library.function(entry).params.iter().filter(is_size);
     let fixed = fixed.filter_map(|param| Some((param.name.name, *options.known.values.get(&param.name.name)?)));

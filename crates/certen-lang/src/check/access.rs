@@ -1,5 +1,7 @@
 //! Accesses: every selection is proved in bounds for all sizes, or refused with sizes and indices that break it.
 
+use std::collections::BTreeSet;
+
 use certen_index::{Cond, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
@@ -68,12 +70,9 @@ impl Function<'_, '_> {
         } else {
             (high, format!("{index} must be below {size}"))
         };
-        let verdict = match &goal {
-            Ok(goal) => match self.facts().prove(goal) {
-                Verdict::No(sizes) => Verdict::No(sizes),
-                _ => verdict,
-            },
-            Err(_) => verdict,
+        let verdict = match goal.as_ref().map(|goal| self.whole_example(goal, indices.iter().chain(shape))) {
+            Ok(Verdict::No(sizes)) => Verdict::No(sizes),
+            _ => verdict,
         };
         let title = match verdict {
             Verdict::No(_) => "this access can be out of bounds",
@@ -104,6 +103,20 @@ impl Function<'_, '_> {
         match self.where_clause(&goal) {
             Some(clause) => error.help(clause),
             None => error,
+        }
+    }
+
+    /// Whether a goal holds; a counterexample has a value for every name of some expressions.
+    fn whole_example<'a>(&self, goal: &Cond, speak_of: impl Iterator<Item = &'a Ix>) -> Verdict {
+        let mut names = BTreeSet::new();
+        speak_of.for_each(|e| e.collect_names(&mut names));
+        let far = Ix::from(-(1 << 40));
+        // Not so for any size or index, so it adds nothing to the goal but the name.
+        let never = |name: &Name| Cond::lt(&Ix::var(*name), &far).ok();
+        let wider = names.iter().filter_map(never).fold(goal.clone(), Cond::or);
+        match self.facts().prove(&wider) {
+            Verdict::No(sizes) => Verdict::No(sizes),
+            _ => self.facts().prove(goal),
         }
     }
 

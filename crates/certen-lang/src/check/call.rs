@@ -174,7 +174,7 @@ impl<'l> Function<'_, 'l> {
                 }
             }
         }
-        let (name, where_span) = (ast.name.name, ast.span);
+        let (name, signature) = (ast.name.name, ast.span);
         self.inline(function.file, span, |f| {
             for (param, (value, _)) in ast.params.iter().zip(values) {
                 if let (Value::Vector(parts), [Dim::Size(ast::Expr { kind: ExprKind::Name(d), .. })]) =
@@ -195,9 +195,57 @@ impl<'l> Function<'_, 'l> {
             }
             match f.block(&ast.body)? {
                 value @ (Value::Index(_) | Value::Vector(_)) => Ok(value),
-                _ => f.error(Code::E0236, where_span, format!("`{name}` is declared to give an index, and gives data")),
+                _ => f.error(Code::E0236, signature, format!("`{name}` is declared to give an index, and gives data")),
             }
         })
+    }
+
+    /// Checks a function on indices by itself, for index vectors of two components.
+    pub fn index_definition(&mut self) -> Checked<()> {
+        let ast = self.current();
+        let mut values = Vec::new();
+        for param in &ast.params {
+            let length = match param.ty.dims.as_slice() {
+                [] => None,
+                [Dim::Size(ast::Expr { kind: ExprKind::Int(length), .. })] => Some((*length).clamp(0, 64)),
+                _ => Some(2),
+            };
+            let mut part = |at: Option<i64>| {
+                let base = at.map_or(param.name.name, |at| Name::new(&format!("{}_{at}", param.name.name)));
+                let name = self.fresh(base);
+                self.sizes.push(name);
+                Index::Is(Ix::var(name))
+            };
+            let value = match length {
+                None => Value::Index(part(None)),
+                Some(length) => Value::Vector((0..length).map(|at| part(Some(at))).collect()),
+            };
+            values.push((param, value));
+        }
+        for (param, value) in values {
+            if param.ty.elem != Elem::Size {
+                return self.error(Code::E0231, param.ty.span, "a function that gives an index takes indices");
+            }
+            if let (Value::Vector(parts), [Dim::Size(ast::Expr { kind: ExprKind::Name(d), .. })]) =
+                (&value, param.ty.dims.as_slice())
+            {
+                self.bind(*d, Meaning::Size(Value::Index(Ix::from(parts.len() as i64).into())));
+            }
+            self.bind(param.name.name, Meaning::Size(value));
+        }
+        for clause in &ast.wheres {
+            match self.expr(clause)? {
+                Value::Cond(cond) => self.assume(cond),
+                _ => return self.error(Code::E0231, clause.span, "a `where` clause is a condition on sizes"),
+            }
+        }
+        match self.block(&ast.body)? {
+            Value::Index(_) | Value::Vector(_) => Ok(()),
+            _ => {
+                let text = format!("`{}` is declared to give an index, and gives data", ast.name.name);
+                self.error(Code::E0236, ast.span, text)
+            }
+        }
     }
 
     /// Matches arguments with a signature.

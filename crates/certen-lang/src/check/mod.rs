@@ -146,6 +146,13 @@ impl<'l> World<'l> {
     /// Checks a function without a call: all sample instances until one is wrong.
     fn check_by_itself(&mut self, function: FunctionRef) {
         let ast = self.library.function(function);
+        if matches!(&ast.results, crate::ast::Results::One(ty) if ty.elem == crate::ast::Elem::Size) {
+            let mut checker = Function::new(self, function);
+            // What is wrong is among the errors.
+            let _ = checker.index_definition();
+            let found = checker.take_errors();
+            return self.report(found, None);
+        }
         match signature::samples(self.library, function.file, ast, SAMPLE_RANKS) {
             Err(errors) => self.report(errors, None),
             Ok(samples) => {
@@ -160,6 +167,13 @@ impl<'l> World<'l> {
 
     fn entry(&mut self, function: FunctionRef, known: &Known) -> Checked<FunctionId> {
         let ast = self.library.function(function);
+        if let crate::ast::Results::One(ty) = &ast.results
+            && ty.elem == crate::ast::Elem::Size
+        {
+            let text = format!("`{}` gives an index: it can be called, but not run by itself", ast.name.name);
+            self.report(Diagnostics::from(Diagnostic::error(Code::E0235, ty.span, text)), None);
+            return Err(Reported);
+        }
         let arguments: Vec<Argument> = ast
             .params
             .iter()

@@ -41,6 +41,8 @@ pub(super) struct Function<'w, 'l> {
     /// What the names meant outside of the open scopes.
     hidden: Vec<(Name, Option<Meaning>)>,
     used: HashSet<Name>,
+    /// What the user calls indices whose unique names differ.
+    renamed: HashMap<Name, Name>,
     used_in_order: Vec<Name>,
     facts: Facts,
     errors: Diagnostics,
@@ -67,6 +69,7 @@ impl<'w, 'l> Function<'w, 'l> {
             names: HashMap::new(),
             hidden: Vec::new(),
             used: HashSet::new(),
+            renamed: HashMap::new(),
             used_in_order: Vec::new(),
             facts: Facts::new(),
             errors: Diagnostics::new(),
@@ -89,7 +92,14 @@ impl<'w, 'l> Function<'w, 'l> {
         self.errors
     }
 
-    pub fn fail<T>(&mut self, error: Diagnostic) -> Checked<T> {
+    pub fn fail<T>(&mut self, mut error: Diagnostic) -> Checked<T> {
+        if !self.renamed.is_empty() {
+            let renamed = &self.renamed;
+            let places = error.primary.iter_mut().chain(&mut error.secondary).map(|label| &mut label.text);
+            let texts =
+                std::iter::once(&mut error.message).chain(&mut error.notes).chain(&mut error.help).chain(places);
+            texts.for_each(|text| *text = with_names(text, renamed));
+        }
         self.errors.push(error);
         Err(Reported)
     }
@@ -215,6 +225,9 @@ impl<'w, 'l> Function<'w, 'l> {
     /// A new index.
     pub fn new_index(&mut self, base: Name) -> (Name, Ix) {
         let name = self.fresh(base);
+        if name != base {
+            self.renamed.insert(name, base);
+        }
         (name, Ix::var(name))
     }
 
@@ -222,4 +235,19 @@ impl<'w, 'l> Function<'w, 'l> {
     pub fn var(name: Name, ty: TensorType, span: Span) -> Draft {
         Draft::fixed(Expr { kind: Kind::Var(name), ty, span })
     }
+}
+
+/// A text in which names stand as the user wrote them.
+fn with_names(text: &str, renamed: &HashMap<Name, Name>) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut rest = text;
+    while let Some(start) = rest.find(is_word) {
+        let (before, from) = rest.split_at(start);
+        let (word, behind) = from.split_at(from.find(|c| !is_word(c)).unwrap_or(from.len()));
+        shown.push_str(before);
+        shown.push_str(renamed.get(&Name::new(word)).map_or(word, |name| name.as_str()));
+        rest = behind;
+    }
+    shown + rest
 }

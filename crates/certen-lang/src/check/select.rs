@@ -69,7 +69,10 @@ impl Function<'_, '_> {
             }
         }
         if taken.len() > shape.len() {
-            let text = format!("{} indices for {what}, which has {} dimensions", taken.len(), shape.len());
+            let count = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+            let (indices, dims) =
+                (count(taken.len(), "index", "indices"), count(shape.len(), "dimension", "dimensions"));
+            let text = format!("{indices} for {what}, which has {dims}");
             let error = Diagnostic::error(Code::E0204, span, text).note(format!("its shape is {}", shape_text(&shape)));
             return self.fail(error);
         }
