@@ -164,6 +164,9 @@ CASES = {
     "physics/heat3d": dict(u0=signed(4, 5, 7), c=0.125, steps=3),
     "physics/ising": dict(s=spins(5, 7), coupling=1.5, field=0.25),
     "physics/lennard_jones": dict(x=lattice(7), side=3.5),
+    "physics/maxwell2d": dict(
+        E0=signed(5, 7), Hx0=signed(5, 6), Hy0=signed(4, 7), eps=positive(5, 7), c=0.25, steps=3
+    ),
     "physics/nbody": dict(x=signed(7, 3), mass=positive(7), eps=0.125),
     "physics/ricci": dict(C=signed(3, 3, 3), dC=signed(3, 3, 3, 3)),
     "physics/wave2d": dict(u0=signed(5, 7), u1=signed(5, 7), c=0.25, steps=3),
