@@ -7,7 +7,7 @@
 //!
 //! Length is counted in tokens, without comments: those of Certen's lexer, and those of Python (names, numbers, strings,
 //! operators and brackets; line ends and indentation are not counted). `examples/README.md` shows them; with
-//! `CERTEN_BLESS` its tables are written anew.
+//! `CERTEN_BLESS` its tables are written anew, and kernels are brought into house style.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -187,6 +187,7 @@ fn equal(found: &Array, wanted: &Array) -> Result<(), String> {
 
 /// Counts tokens, looks at the layout, and compares the README with them and with the kernels' comments.
 fn readme(kernels: &[String]) -> Result<(), Failed> {
+    let bless = env::var_os("CERTEN_BLESS").is_some();
     let mut tables = String::new();
     let mut too_long = Vec::new();
     for (domain, title) in DOMAINS {
@@ -198,8 +199,11 @@ fn readme(kernels: &[String]) -> Result<(), Failed> {
                 too_long.push(format!("{kernel}: {ours} tokens, {numpy} in NumPy"));
             }
             let name = kernel.rsplit('/').next().unwrap_or(kernel);
-            if formatted(&ten)? != ten {
-                return Err(format!("{kernel}.ten is not in house style").into());
+            let styled = formatted(&ten)?;
+            if styled != ten && !bless {
+                return Err(format!("{kernel}.ten is not in house style, which is\n{styled}").into());
+            } else if styled != ten {
+                fs::write(folder().join(format!("{kernel}.ten")), styled).map_err(|error| error.to_string())?;
             }
             let about = summary(&ten).ok_or(format!("{kernel} begins with no comment"))?;
             tables += &format!("| [{name}]({kernel}.ten) | {about} | {ours} | [{numpy}]({kernel}.py) |\n");
@@ -213,7 +217,7 @@ fn readme(kernels: &[String]) -> Result<(), Failed> {
     if found == tables {
         return Ok(());
     }
-    if env::var_os("CERTEN_BLESS").is_none() {
+    if !bless {
         return Err(format!("the tables of examples/README.md are old; the new ones are\n{tables}").into());
     }
     fs::write(folder().join("README.md"), format!("{before}{MARK}{tables}")).map_err(|error| error.to_string().into())
