@@ -208,7 +208,8 @@ impl Formatter<'_> {
             TokenKind::Punct(">") => 2,
             _ => return false,
         };
-        in_brackets && self.token_at(at + ahead).is(":")
+        let behind_brace = at.checked_sub(1).is_some_and(|before| self.tokens[before].is("}"));
+        in_brackets && !behind_brace && self.token_at(at + ahead).is(":")
     }
 
     fn finish(mut self) -> String {

@@ -79,7 +79,7 @@ right: "alloc A : [999]
 E0103 "a syntax error" {
 "The text is not what the grammar wants at this place. The message names what was expected and what was found. After
 a syntax error, reading goes on at the next line that begins a statement, so that one mistake gives one message. The
-grammar is in docs/LANGUAGE.md."
+grammar is in docs/LANGUAGE.md and, for `.ten` files, in docs/GRAMMAR.md."
 dialect: "teil"
 wrong: "alloc A : [4]
 alloc B : [4]
@@ -426,7 +426,7 @@ B = T
 " }
 
 W0303 "bounds that are not shown" {
-"The Core program uses a construct that cannot be lowered to loops yet, so that its accesses could not be shown to be in
+"The Core program is too large or too deep to be lowered to loops, so that its accesses could not be shown to be in
 bounds. The reference evaluator, which runs it, checks every access when it happens." }
 
 W0304 "the evaluator instead of native code" {
@@ -527,11 +527,12 @@ leaves its tensor." }
 
 E0702 "ill-formed loops" {
 "The text is not a well-formed loop program: a name out of scope, a buffer used with the wrong rank or element type, an
-access that is not shown to be in bounds." }
+access that is not shown to be in bounds. Or a minimum or maximum of Core is over a range that is not shown to be
+non-empty; one with a condition (`where`) needs no such range, and has no value if nothing satisfies the condition." }
 
-E0703 "a construct that cannot be compiled yet" {
-"The reference evaluator understands this construct of Core, but lowering to loops does not yet. Use
-`--backend interp`." }
+E0703 "a program that is too large or too deep to be compiled" {
+"The reference evaluator understands this program, but its loops would be too many, or too deep inside each other. Give
+parts names of their own, or use `--backend interp`." }
 
 E0704 "an optimisation that changed the program's meaning" {
 "Every optimised program is compared with the program as written, on some elements of its outputs, before code is made

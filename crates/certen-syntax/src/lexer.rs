@@ -196,6 +196,7 @@ impl<'a> Lexer<'a> {
         }
         // What closes the statement is probably not meant as part of the text: the parser shall not miss it.
         let line = self.rest().split('\n').next().unwrap_or_default();
+        let line = line.split("//").next().unwrap_or_default();
         self.at += line.trim_end_matches([';', ')', '}', ' ', '\t', '\r']).len();
         let error = Diagnostic::error(Code::E0103, self.span(start), "this text is not closed on its line");
         self.diagnostics.push(error.label("expected `\"` at its end"));

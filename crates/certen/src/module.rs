@@ -284,7 +284,7 @@ impl Module {
     /// The program in C. No code leaves without the loops being verified.
     ///
     /// # Errors
-    /// If it uses what cannot be compiled yet.
+    /// If it is too large or too deep to be compiled.
     pub fn c(&self) -> Result<CCode, Failure> {
         self.verified_c(&self.loops()?)
     }
@@ -312,7 +312,7 @@ impl Module {
     /// The program as native code: compiled on first use, or found in the cache.
     ///
     /// # Errors
-    /// If there is no C compiler, or the program uses what cannot be compiled yet.
+    /// If there is no C compiler, or the program is too large or too deep to be compiled.
     pub fn native(&self) -> Result<&NativeKernel, Failure> {
         if let Some(kernel) = self.native.get() {
             return Ok(kernel);

@@ -14,7 +14,7 @@ use super::value::{Draft, Flex, Value};
 use super::{Checked, Reported};
 use crate::ast::{self, Dim, Elem, ExprKind, Ident, Results};
 use crate::typed::{self, Bound, Expr, FunctionId, Kind};
-use crate::{Found, FunctionRef};
+use crate::{FileRef, Found, FunctionRef};
 
 /// What the names of a signature stand for in a call.
 #[derive(Default)]
@@ -50,6 +50,11 @@ impl<'l> Function<'_, 'l> {
                 for arg in args {
                     values.push((self.expr(arg)?, arg.span));
                 }
+                if function.file == FileRef::PRELUDE
+                    && let Some(vector) = self.of_vectors(name, &values)?
+                {
+                    return Ok(vector);
+                }
                 self.apply(function, values, span)
             }
             Some(Found::Const(_)) => {
@@ -68,6 +73,33 @@ impl<'l> Function<'_, 'l> {
                 }
             },
         }
+    }
+
+    /// `take` and `drop` of the prelude on an index vector: the result is one too, not data.
+    fn of_vectors(&mut self, name: Ident, values: &[(Value, Span)]) -> Checked<Option<Value>> {
+        let [(Value::Vector(count), place), (Value::Vector(parts), _)] = values else { return Ok(None) };
+        let take = match name.name.as_str() {
+            "take" => true,
+            "drop" => false,
+            _ => return Ok(None),
+        };
+        let [count] = count.as_slice() else {
+            return self.error(Code::E0234, *place, format!("`{}` of an index vector takes one number", name.name));
+        };
+        let Some(count) = count.constant() else {
+            let text = format!("`{}` of an index vector takes a literal: its length must be known", name.name);
+            return self.error(Code::E0231, *place, text);
+        };
+        let length = parts.len();
+        let amount = usize::try_from(count.unsigned_abs()).unwrap_or(length).min(length);
+        let from_front = (count >= 0) == take;
+        let kept = match (take, from_front) {
+            (true, true) => 0..amount,
+            (true, false) => length - amount..length,
+            (false, true) => 0..length - amount,
+            (false, false) => amount..length,
+        };
+        Ok(Some(Value::Vector(parts[kept].to_vec())))
     }
 
     /// A call of a function with several results; nothing if it has one.

@@ -229,7 +229,7 @@ impl Function<'_, '_> {
                     let mut parts = Vec::new();
                     named.push((ident.name, plan.indices.len()..plan.indices.len() + length));
                     for at in 0..length {
-                        let (name, ix) = self.new_index(Name::new(&format!("{}_{at}", ident.name)));
+                        let (name, ix) = self.new_component(ident.name, at);
                         plan.slots.push(Slot::Index(plan.indices.len()));
                         plan.indices.push(name);
                         plan.shown.push(format!("{}[{at}]", ident.name));
@@ -404,19 +404,32 @@ impl Function<'_, '_> {
             .collect();
         let find =
             FindShapes { facts: self.facts(), accesses: &accesses, guards: self.guards, open: &self.open, known };
-        for (name, upper) in find.all(&wanted) {
+        let found = find.all(&wanted);
+        let unbounded = |(name, upper): &(Name, Upper)| match upper {
+            Upper::Nothing => plan.indices.iter().position(|index| index == name).map(|at| plan.shown[at].clone()),
+            _ => None,
+        };
+        let unbounded: Vec<String> = found.iter().filter_map(unbounded).collect();
+        if frame.is_none() && !unbounded.is_empty() {
+            let listed = unbounded.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
+            let sizes = vec!["n"; unbounded.len()].join(", ");
+            let (pattern, help) = match unbounded.as_slice() {
+                [one] => (one.clone(), "n".to_string()),
+                all => (format!("[{}]", all.join(", ")), format!("[{sizes}]")),
+            };
+            let error = Diagnostic::error(Code::E0230, plan.span, format!("there is no upper bound for {listed}"))
+                .note(format!("no selection in the body says how far {listed} may go"))
+                .help(format!("write it behind the body, for example `| {pattern} < {help}`"));
+            return self.fail(error);
+        }
+        for (name, upper) in found {
             let Some(at) = plan.indices.iter().position(|index| *index == name) else { continue };
             plan.upper[at] = match (upper, &frame) {
                 (Upper::Is(size), _) => End::Found(size),
-                (Upper::Nothing, Some(frame)) => End::Found(frame[at].clone()),
-                (Upper::Nothing, None) => {
-                    let shown = &plan.shown[at];
-                    let text = format!("there is no upper bound for `{shown}`");
-                    let error = Diagnostic::error(Code::E0230, plan.span, text)
-                        .note(format!("no selection in the body says how far `{shown}` may go"))
-                        .help("write the bound behind the body: `| [i] < [n]`");
-                    return self.fail(error);
-                }
+                (Upper::Nothing, frame) => match frame {
+                    Some(frame) => End::Found(frame[at].clone()),
+                    None => continue,
+                },
                 (Upper::Unclear(candidates, _), _) if self.probe.is_some() => End::Found(candidates[0].0.clone()),
                 (Upper::Unclear(candidates, order), _) => {
                     let error = self.unclear(&plan.shown[at], &candidates, order, plan.span);
@@ -612,6 +625,7 @@ impl Function<'_, '_> {
         let uneven = made.iter().any(|(plan, _)| plan.indices.len() != count);
         let mut partitions = Vec::new();
         for (plan, mut body) in made.drain(..) {
+            self.release(&plan.indices);
             self.settle(&mut body, elem, flex);
             let (dots, rest) = plan.dots();
             let rest_length = body.rank() - dots;

@@ -119,11 +119,7 @@ impl<'l> Function<'_, 'l> {
         if !parts.is_empty() {
             return Expr { kind: Kind::Stack(parts), ty, span };
         }
-        let (index, _) = self.new_index(Name::new("i"));
-        let zero = Expr { kind: Kind::Literal(Literal::whole(0, part.elem)), ty: TensorType::scalar(part.elem), span };
-        let range = typed::Range { lower: Ix::from(0), upper: size, lower_written: false, upper_written: true };
-        let partition = typed::Partition { pattern: vec![typed::Slot::Index(index)], ranges: vec![range], body: zero };
-        Expr { kind: Kind::Comprehension(vec![partition]), ty, span }
+        self.zeros(&ty, span)
     }
 
     fn name(&mut self, name: Name, span: Span) -> Checked<Value> {
@@ -523,7 +519,8 @@ impl<'l> Function<'_, 'l> {
                     value => {
                         let mut right = self.to_data(value, b.span)?;
                         self.give(&mut right, ElemType::Bool)?;
-                        let other = self.fill(if and { Cond::never() } else { Cond::always() }, &right.expr, span);
+                        let other = truth(if and { Cond::never() } else { Cond::always() }, span);
+                        let other = self.repeated(other, &right.expr.ty, span);
                         let (then, otherwise) = if and { (right.expr, other) } else { (other, right.expr) };
                         let ty = then.ty.clone();
                         let kind = Kind::If(left, Box::new(then), Box::new(otherwise));
@@ -538,27 +535,6 @@ impl<'l> Function<'_, 'l> {
                 Ok(Value::Data(self.apply_binary(op, left, right, span)?))
             }
         }
-    }
-
-    /// A truth value in the shape of an expression.
-    fn fill(&mut self, cond: Cond, like: &Expr, span: Span) -> Expr {
-        let scalar = truth(cond, span);
-        if like.ty.is_scalar() {
-            return scalar;
-        }
-        let (pattern, ranges) = like
-            .ty
-            .shape
-            .iter()
-            .map(|size| {
-                let (index, _) = self.new_index(Name::new("i"));
-                let range =
-                    typed::Range { lower: Ix::from(0), upper: size.clone(), lower_written: false, upper_written: true };
-                (typed::Slot::Index(index), range)
-            })
-            .unzip();
-        let partition = typed::Partition { pattern, ranges, body: scalar };
-        Expr { kind: Kind::Comprehension(vec![partition]), ty: like.ty.clone(), span }
     }
 
     /// `a ++ b`: index vectors, or tensors along their outermost dimension.

@@ -239,6 +239,7 @@ impl Function<'_, '_> {
             accesses[seen..].iter_mut().for_each(|access| access.ranges.extend(added.iter().cloned()));
         }
         let body = body?;
+        self.release(&added.iter().map(|(name, ..)| *name).collect::<Vec<_>>());
         shape.extend(body.expr.ty.shape.iter().cloned());
         let (ty, flex) = (TensorType::new(body.elem(), shape), body.flex);
         let partition = typed::Partition { pattern, ranges, body: body.expr };

@@ -115,12 +115,14 @@ struct Parser<'a> {
     diagnostics: &'a mut Diagnostics,
     layout: Layout,
     nesting: Nesting,
+    /// 2 if a declaration was just met in a block; behind it, when this is 1, may be the rest of the block.
+    left_open: u8,
 }
 
 impl<'a> Parser<'a> {
     fn new(tokens: &'a [Token], diagnostics: &'a mut Diagnostics) -> Parser<'a> {
         let layout = Layout::new(tokens);
-        Parser { cursor: Cursor::new(tokens), diagnostics, layout, nesting: Nesting::default() }
+        Parser { cursor: Cursor::new(tokens), diagnostics, layout, nesting: Nesting::default(), left_open: 0 }
     }
 
     fn report(&mut self, failed: Failed) {
@@ -148,7 +150,7 @@ impl<'a> Parser<'a> {
         if self.cursor.peek().is(punct) {
             return Ok(self.cursor.take().span);
         }
-        Err(slips::unexpected(&self.cursor, &format!("{or}`{punct}`")).also(open, "to close this").into())
+        Err(slips::unclosed(&self.cursor, &format!("{or}`{punct}`"), open).into())
     }
 
     /// Comma-separated things up to a closing bracket, which is taken. The last may have a comma behind it.
@@ -201,6 +203,8 @@ impl<'a> Parser<'a> {
 
     fn item(&mut self) -> Parsed<Item> {
         let first = self.cursor.take();
+        let rest_of_block = self.left_open == 1;
+        self.left_open = self.left_open.saturating_sub(1);
         match first.word() {
             Some("import") => {
                 let token = self.cursor.peek();
@@ -220,6 +224,7 @@ impl<'a> Parser<'a> {
                 Ok(Item::Const(Const { name, ty, value }))
             }
             Some("fn") => self.function(first.span).map(Item::Function),
+            _ if rest_of_block => Err(Failed::Said),
             _ => Err(slips::no_item(first).into()),
         }
     }
@@ -247,8 +252,11 @@ impl<'a> Parser<'a> {
         }
         let span = self.since(start);
         if !self.cursor.peek().is("{") {
-            let what = if wheres.is_empty() { "`->`, `where` or `{`" } else { "`,` or `{`" };
-            return self.unexpected(what);
+            if self.cursor.peek().is(":") {
+                let error = self.cursor.expected("`->`, `where` or `{`");
+                return Err(error.help("the type of the result stands behind `->`").into());
+            }
+            return self.unexpected(if wheres.is_empty() { "`->`, `where` or `{`" } else { "`,` or `{`" });
         }
         let body = self.block(BlockOf::Several)?;
         Ok(Function { name, params, results, associative, wheres, body, span })
@@ -346,7 +354,10 @@ impl<'a> Parser<'a> {
         let mut sound = true;
         while !self.cursor.peek().is("}") {
             if self.cursor.at_end() || self.at_item() {
+                self.left_open = 2;
                 let error = self.cursor.expected("`}`").also(open, "to close this");
+                let error =
+                    if self.cursor.at_end() { error } else { error.note("functions have no declarations inside") };
                 return Err(if sound { error.into() } else { Failed::Said });
             }
             if let Err(failed) = self.statement(&mut block, of, open) {
@@ -382,7 +393,8 @@ impl<'a> Parser<'a> {
                 Err(error.help("leave the `;` out").into())
             }
             token if token.is(";") => Err(slips::no_effect(token.span).into()),
-            _ => Err(slips::unexpected(&self.cursor, "`}`").also(open, "to close this").into()),
+            token if token.is("=") => Err(slips::no_assignment(token.span).into()),
+            _ => Err(slips::unclosed(&self.cursor, "`}`", open).into()),
         }
     }
 
@@ -416,6 +428,7 @@ impl<'a> Parser<'a> {
             }
             names
         } else {
+            slips::no_operand(&self.cursor)?;
             let name = self.name("a name, or several in parentheses")?;
             if self.cursor.eat(":") {
                 ty = Some(self.ty()?);

@@ -4,12 +4,12 @@
 //! as many away as its frame has, entrywise operations pass them on (to scalars: none), a reduction puts its own index
 //! into the place of the axis that it reduces.
 
-use certen_core::{Literal, Range, ReduceOp, Term, TermId};
+use certen_core::{Literal, Range, ReduceOp, Term, TermId, Unary};
 use certen_index::{Cond, Ix};
 use certen_syntax::{Name, Span};
 
 use super::scopes::Scope;
-use super::{Activation, Build, Built, Meaning, bad_index, ill_formed, index_name};
+use super::{Activation, Build, Built, Meaning, bad_index, ill_formed};
 use crate::typed::{Expr, Generator, Kind, With, WithDefault};
 
 impl<'a> Build<'a> {
@@ -54,7 +54,10 @@ impl<'a> Build<'a> {
             Kind::Stack(parts) => return self.stack(parts, act, indices, span),
             Kind::With(with) => return self.with_loop(with, act, indices, span),
             Kind::Fold(fold) => return self.fold(fold, act, indices, expr),
-            Kind::Unary(op, a) => Term::Unary(*op, self.operand(a, act, indices)?),
+            Kind::Unary(op, a) => match negative(*op, a) {
+                Some(literal) => Term::Literal(literal, elem),
+                None => Term::Unary(*op, self.operand(a, act, indices)?),
+            },
             Kind::Cast(a) => Term::Cast(elem, self.operand(a, act, indices)?),
             Kind::Binary(op, a, b) => {
                 let a = self.operand(a, act, indices)?;
@@ -235,7 +238,7 @@ impl<'a> Build<'a> {
         for (at, size) in shape.iter().enumerate() {
             if axes.contains(&at) {
                 let range = Range::to(size.clone());
-                let base = hints.get(at).copied().unwrap_or_else(|| index_name(at));
+                let base = hints.get(at).copied().flatten();
                 let index = self.open_loop(base, &range, false, span)?;
                 full.push(Ix::var(index));
                 loops.push((index, range));
@@ -252,12 +255,12 @@ impl<'a> Build<'a> {
     }
 
     /// Names for the indices of an expression's dimensions: those that the user gave, as far as there are any.
-    pub(super) fn hints(&self, expr: &Expr) -> Vec<Name> {
+    pub(super) fn hints(&self, expr: &Expr) -> Vec<Option<Name>> {
         let mut expr = expr;
-        let mut names: Vec<Name> = loop {
+        let mut names: Vec<Option<Name>> = loop {
             expr = match &expr.kind {
                 Kind::With(with) => match with.generators.last() {
-                    Some(generator) => break generator.indices.iter().map(|(name, _)| *name).collect(),
+                    Some(generator) => break generator.indices.iter().map(|(name, _)| Some(*name)).collect(),
                     None => break Vec::new(),
                 },
                 Kind::Unary(_, a) | Kind::Cast(a) | Kind::Guard(_, a) | Kind::If(_, a, _) => a,
@@ -285,11 +288,18 @@ impl<'a> Build<'a> {
                 _ => break Vec::new(),
             };
         };
-        names.truncate(expr.ty.rank());
-        while names.len() < expr.ty.rank() {
-            let next = (names.len()..).map(index_name).find(|name| !names.contains(name));
-            names.extend(next);
-        }
+        names.resize(expr.ty.rank(), None);
         names
+    }
+}
+
+/// A literal with a minus before it, which is a literal.
+fn negative(op: Unary, operand: &Expr) -> Option<Literal> {
+    match (op, &operand.kind) {
+        (Unary::Neg, Kind::Literal(Literal::Float(value))) => Some(Literal::Float(-value)),
+        (Unary::Neg, Kind::Literal(Literal::Int(value))) => {
+            value.checked_neg().map(Literal::Int).filter(|literal| literal.fits(operand.ty.elem))
+        }
+        _ => None,
     }
 }

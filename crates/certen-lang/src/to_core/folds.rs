@@ -54,7 +54,8 @@ impl<'a> Build<'a> {
                 });
                 continue;
             };
-            let before = self.named(before, "so_far", span)?;
+            // It stands in both branches.
+            let before = if any.is_always() { before } else { self.named(before, "so_far", span)? };
             let none = any.not().map_err(bad_index(span))?;
             let with_it = self.either(
                 &any,
@@ -89,7 +90,7 @@ impl<'a> Build<'a> {
         let mut loops = Vec::new();
         for (name, range) in &generator.indices {
             let range = self.range(act, range, span)?;
-            let index = self.open_loop(*name, &range, true, span)?;
+            let index = self.open_loop(Some(*name), &range, true, span)?;
             self.mean(act, *name, Meaning::Index(Ix::var(index)));
             loops.push((index, range));
         }
@@ -164,7 +165,7 @@ impl<'a> Build<'a> {
         let Range { lo, hi } = self.range(act, range, span)?;
         let times = hi.sub(&lo).map_err(bad_index(span))?;
         let base = if lo == Ix::from(0) { *name } else { Name::new("step") };
-        let step = self.open_loop(base, &Range::to(times.clone()), true, span)?;
+        let step = self.open_loop(Some(base), &Range::to(times.clone()), true, span)?;
         let index = lo.add(&Ix::var(step)).map_err(bad_index(span))?;
         self.mean(act, *name, Meaning::Index(index.clone()));
         let state = self.state(act, *so_far, first);

@@ -207,8 +207,12 @@ impl<'a> Build<'a> {
             .try_fold(content, |body, (name, value)| self.add(Term::Let(name, value, body), span))
     }
 
-    /// Opens a loop over a range; its index.
-    fn open_loop(&mut self, base: Name, range: &Range, stated: bool, span: Span) -> Built<Name> {
+    /// Opens a loop over a range; its index, which is named after a name of the user's or is one of i, j, k, l.
+    fn open_loop(&mut self, base: Option<Name>, range: &Range, stated: bool, span: Span) -> Built<Name> {
+        let base = base.unwrap_or_else(|| {
+            let free = ["i", "j", "k", "l"].into_iter().map(Name::new).find(|name| self.names.depth(*name).is_none());
+            free.unwrap_or("i".into())
+        });
         let given = self.names.index(base, self.scopes.len());
         let name = given.name;
         self.open(Scope::counting(given, range, stated).map_err(bad_index(span))?);
@@ -353,7 +357,7 @@ impl<'a> Build<'a> {
 
     fn stored_or_view(&mut self, base: Name, expr: &'a Expr, act: Activation) -> Built<Meaning<'a>> {
         let survey = self.survey(expr, act);
-        if let Some(reads) = self.reads(expr, act) {
+        if let Some(reads) = self.reads(expr, act).filter(|_| survey.links < policy::MOST_LINKS) {
             return Ok(Meaning::View(View { expr, act, reads, survey }));
         }
         let (name, ty) = self.store(expr, act, base, self.outwards(survey))?;
@@ -457,13 +461,13 @@ impl<'a> Build<'a> {
     fn generation(
         &mut self,
         shape: &[Ix],
-        hints: &[Name],
+        hints: &[Option<Name>],
         span: Span,
         element: impl FnOnce(&mut Self, &[Ix]) -> Built<TermId>,
     ) -> Built<TermId> {
         let mut loops = Vec::new();
         for (at, size) in shape.iter().enumerate() {
-            let base = hints.get(at).copied().unwrap_or_else(|| index_name(at));
+            let base = hints.get(at).copied().flatten();
             let range = Range::to(size.clone());
             loops.push((self.open_loop(base, &range, false, span)?, range));
         }
@@ -502,7 +506,7 @@ impl<'a> Build<'a> {
     fn iterate(&mut self, iterate: &'a Iterate, act: Activation, span: Span) -> Built<Vec<TermId>> {
         let times = self.ix(act, &iterate.times, span)?;
         let firsts = iterate.states.iter().map(|(_, first)| self.tensor(first, act)).collect::<Built<Vec<TermId>>>()?;
-        let step = self.open_loop(iterate.step, &Range::to(times.clone()), true, span)?;
+        let step = self.open_loop(Some(iterate.step), &Range::to(times.clone()), true, span)?;
         self.mean(act, iterate.step, Meaning::Index(Ix::var(step)));
         let mut names = Vec::new();
         for ((state, _), first) in iterate.states.iter().zip(&firsts) {
@@ -587,12 +591,4 @@ fn mentioned(terms: &Terms, root: TermId) -> HashSet<Name> {
         }
     }
     names
-}
-
-/// The name of an index that has none: i, j, k, l, i5, …
-fn index_name(at: usize) -> Name {
-    match ["i", "j", "k", "l"].get(at) {
-        Some(name) => Name::new(name),
-        None => Name::new(&format!("i{}", at + 1)),
-    }
 }

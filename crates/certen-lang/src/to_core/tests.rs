@@ -317,3 +317,28 @@ fn deep_expressions_and_calls() {
     };
     std::thread::Builder::new().stack_size(256 << 20).spawn(deep).unwrap().join().unwrap();
 }
+
+#[test]
+fn long_programs_take_time_in_proportion() {
+    let long = || {
+        // Every third statement is a view of the one before.
+        let mut lets = Vec::new();
+        let mut last = "x".to_owned();
+        for count in 0..30_000 {
+            let (name, index) = (format!("s{count}"), format!("i{count}"));
+            let element = at(var(&last, "n"), &index);
+            let value = match count % 3 {
+                0 => binary(Binary::Add, var(&last, "n"), number(1.0)),
+                1 => comprehension(vec![partition(&index, &[("0", "n")], element)], "n"),
+                _ => binary(Binary::Add, var(&last, "n"), sum(var(&last, "n"))),
+            };
+            lets.push(bind(&name, value));
+            last = name;
+        }
+        let p = of(lets, var(&last, "n"));
+        let begun = std::time::Instant::now();
+        assert_eq!(core_text(&p).len(), 30_000);
+        assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+    };
+    std::thread::Builder::new().stack_size(256 << 20).spawn(long).unwrap().join().unwrap();
+}
