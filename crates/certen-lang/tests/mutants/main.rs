@@ -1,6 +1,6 @@
 //! Mutation test of bounds: what is out of bounds is refused with a counterexample that is one, and nothing else is.
 //!
-//! Every program in `tests/mutants` is accepted. Each number and name of the index level in it is changed by one, up and
+//! Every program in `tests/mutants` and every example is accepted. Each number and name of the index level in it is changed by one, up and
 //! down ([`mutate`]). An oracle that knows nothing of the prover ([`trace`]) then walks over every access at small sizes,
 //! and says whether the mutant leaves a tensor. The checker must refuse exactly those that do, and the sizes that its
 //! message shows must make the oracle find a fault too.
@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 use certen_lang::typed::Function;
 use certen_lang::{Library, check_all, unproved};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources, Span};
-use trace::{Fault, Sizes, Stop, What, allowed, trace};
+use trace::{Fault, Sizes, What, allowed, trace};
 
 /// What speaks of bounds.
 const BOUNDS: [Code; 4] = [Code::E0207, Code::E0238, Code::E0239, Code::E0240];
 
-/// How many expressions the oracle looks at in one mutant.
+/// How many expressions the oracle looks at in one function of a mutant.
 const STEPS: u64 = 40_000;
 
 /// What the checker says of a text, and its functions without proofs, if they can be made.
@@ -29,12 +29,15 @@ struct Checked {
     functions: Option<Vec<Function>>,
 }
 
-fn check(text: &str) -> Checked {
+fn check(path: &Path, text: &str) -> Checked {
     let mut sources = Sources::new();
-    let file = sources.add("mutant.ten", text);
+    let file = sources.add(path.display().to_string(), text);
     let mut diagnostics = Diagnostics::new();
-    let no_files = &mut |_: &str, _: &str| Err("there are no other files".to_owned());
-    let library = Library::load(&mut sources, file, no_files, &mut diagnostics);
+    let imports = &mut |from: &str, path: &str| {
+        let path = Path::new(from).with_file_name("").join(path);
+        Ok((path.display().to_string(), fs::read_to_string(path).map_err(|error| error.to_string())?))
+    };
+    let library = Library::load(&mut sources, file, imports, &mut diagnostics);
     let mut functions = None;
     if !diagnostics.has_errors() {
         library.check_cycles(&mut diagnostics);
@@ -78,17 +81,10 @@ fn sizes(function: &Function) -> Vec<Sizes> {
 
 /// The first fault at small sizes.
 fn brute_force(functions: &[Function]) -> Option<Fault> {
-    let mut steps = STEPS;
-    for function in functions {
-        for sizes in sizes(function) {
-            match trace(functions, function, &sizes, &mut steps) {
-                Ok(()) => {}
-                Err(Stop::Fault(fault)) => return Some(fault),
-                Err(Stop::Budget) => return None,
-            }
-        }
-    }
-    None
+    functions.iter().find_map(|function| {
+        let mut steps = STEPS;
+        sizes(function).iter().find_map(|sizes| trace(functions, function, sizes, 1, &mut steps).pop())
+    })
 }
 
 /// `name = number` for each of the names in a note.
@@ -117,51 +113,53 @@ fn replays(functions: &[Function], found: &Diagnostic) -> Result<(), String> {
     let note = found.notes.iter().find(|note| note.contains("the access is") || note.contains(" example where"));
     let shown = note.map(|note| numbers(note)).unwrap_or_default();
     let place: Span = found.primary.as_ref().ok_or("no place")?.span;
-    let function = functions
-        .iter()
-        .filter(|function| function.span.start <= place.start && function.span.file == place.file)
-        .max_by_key(|function| function.span.start)
-        .ok_or("no function")?;
-    let access = note.and_then(|note| Some((vector(note, "the access is")?, vector(note, "and the shape")?)));
-    if found.code == Code::E0207 && access.is_none() && !found.message.contains("amount") {
-        return Err("no counterexample".into());
-    }
-    if let Some((index, shape)) = &access
-        && index.iter().zip(shape).all(|(index, size)| (0..*size).contains(index))
-    {
-        return Err("the access shown is inside the shape shown".into());
-    }
-    let mut tried = sizes(function);
-    // Sizes that the message does not speak of may be anything; those that it does speak of may be large.
-    tried.iter_mut().flatten().for_each(|(name, value)| *value = shown.get(name).copied().unwrap_or(*value));
-    if tried.is_empty() {
-        tried.push(function.sizes.iter().map(|s| (s.name, shown.get(&s.name).copied().unwrap_or(0))).collect());
-    }
-    tried.dedup();
-    tried.retain(|sizes| allowed(function, sizes));
-    if tried.is_empty() {
-        return Err("the sizes shown are not allowed".into());
-    }
-    let mut seen = Vec::new();
-    for sizes in tried {
-        if let Err(Stop::Fault(fault)) = trace(functions, function, &sizes, &mut 1_000_000) {
-            match (&fault.what, &access) {
-                (What::Access(..), Some(_)) if fault.span == place => return Ok(()),
-                (What::Access(..), Some(_)) => seen.push(format!("{fault:?}")),
-                _ => return Ok(()),
-            }
+    let start = |function: &Function| (function.span.file == place.file).then_some(function.span.start);
+    let own = functions.iter().filter_map(start).filter(|start| *start <= place.start).max().ok_or("no function")?;
+    let access =
+        note.and_then(|note| Some(What::Access(vector(note, "the access is")?, vector(note, "and the shape")?)));
+    let is_so = |fault: &Fault| match (&access, found.code) {
+        (Some(access), _) => fault.span == place && fault.what == *access,
+        (None, Code::E0238) => fault.what == What::Leaves,
+        (None, Code::E0239) => fault.what == What::Called,
+        (None, Code::E0240) => fault.what == What::Nothing,
+        (None, _) => fault.what == What::Amount,
+    };
+    let mut steps = 100 * STEPS;
+    let mut tried = Vec::new();
+    // A function that works for any rank is there several times.
+    for function in functions.iter().filter(|function| start(function) == Some(own)) {
+        let mut all = sizes(function);
+        all.push(function.sizes.iter().map(|size| (size.name, 0)).collect());
+        // Sizes that the message does not speak of may be anything; those that it does speak of may be large.
+        all.iter_mut().flatten().for_each(|(name, value)| *value = shown.get(name).copied().unwrap_or(*value));
+        all.retain(|sizes| allowed(function, sizes));
+        all.sort();
+        all.dedup();
+        if all.iter().any(|sizes| trace(functions, function, sizes, usize::MAX, &mut steps).iter().any(is_so)) {
+            return Ok(());
         }
+        tried.extend(all);
     }
-    match seen.is_empty() {
-        true => Err("nothing is out of bounds at the sizes shown".into()),
-        // An access further on in the text may fail at these sizes before this one does.
-        false => Ok(()),
+    match tried.is_empty() {
+        true => Err("the sizes shown are not allowed".into()),
+        false => Err(format!("this is not so at the sizes shown: {tried:?}")),
     }
 }
 
-fn programs() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mutants");
-    let mut files: Vec<PathBuf> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
+/// The programs, and what they are called.
+fn programs() -> Vec<(String, PathBuf)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut todo = vec![root.join("tests/mutants"), root.join("examples")];
+    let mut files = Vec::new();
+    while let Some(directory) = todo.pop() {
+        for path in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                todo.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "ten") {
+                files.push((path.strip_prefix(&root).unwrap().display().to_string(), path));
+            }
+        }
+    }
     files.sort();
     files
 }
@@ -174,14 +172,14 @@ fn exactly_what_is_out_of_bounds_is_refused() {
     let files = programs();
     let mut table: BTreeMap<Cell, Vec<String>> = BTreeMap::new();
     let mut wrong = String::new();
-    for path in &files {
-        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let text = fs::read_to_string(path).unwrap();
-        let original = check(&text);
+    for (name, path) in &files {
+        let stated = fs::read_to_string(path).unwrap();
+        let text = mutate::without_results(&stated);
+        let original = check(path, &text);
         assert!(original.found.is_empty(), "{name} is not accepted: {:#?}", original.found);
         assert_eq!(original.functions.as_deref().and_then(brute_force), None, "{name} is out of bounds");
         for mutant in mutate::mutants(&text) {
-            let checked = check(&mutant.text);
+            let checked = check(path, &mutant.text);
             let who = format!("{name}: {}", mutant.change);
             let bounds = checked.found.iter().find(|found| BOUNDS.contains(&found.code));
             let other = checked.found.first().filter(|_| bounds.is_none());

@@ -2,13 +2,12 @@
 //!
 //! The places are those where an index, a bound, a stride, an offset or a size stands: between the brackets of a
 //! selection, in generators and `where` clauses, in the conditions of `if` and `guard`, in the shape of a `genarray`, in
-//! arguments that are indices. Types stay as they are.
+//! arguments that are indices. Types stay as they are; that of a result is left out first, since it would refuse most
+//! mutants for their shape.
 
-use certen_lang::ast::{
-    Block, Bound, Elem, Expr, ExprKind, File, Function, Item, Relation, Selector, WithOp,
-};
+use certen_lang::ast::{Block, Bound, Elem, Expr, ExprKind, File, Function, Item, Relation, Results, Selector, WithOp};
 use certen_lang::parse::parse;
-use certen_syntax::{Diagnostics, Name, Span, Sources};
+use certen_syntax::{Diagnostics, Name, Sources, Span};
 
 /// A changed program, and what was changed.
 pub struct Mutant {
@@ -16,13 +15,32 @@ pub struct Mutant {
     pub change: String,
 }
 
-/// All mutants of a text.
-pub fn mutants(text: &str) -> Vec<Mutant> {
+fn read(text: &str) -> File {
     let mut sources = Sources::new();
     let file = sources.add("original", text);
     let mut diagnostics = Diagnostics::new();
     let ast = parse(sources.get(file).unwrap(), file, &mut diagnostics);
     assert!(!diagnostics.has_errors());
+    ast
+}
+
+/// A text in which functions do not say what they give, those on indices aside.
+pub fn without_results(text: &str) -> String {
+    let mut text = text.to_owned();
+    for item in read(&text).items.iter().rev() {
+        if let Item::Function(Function { results: Results::One(ty), .. }) = item
+            && ty.elem != Elem::Size
+            && let Some(arrow) = text[..ty.span.start as usize].rfind("->")
+        {
+            text.replace_range(arrow..ty.span.end as usize, "");
+        }
+    }
+    text
+}
+
+/// All mutants of a text.
+pub fn mutants(text: &str) -> Vec<Mutant> {
+    let ast = read(text);
     let mut places = Places { file: &ast, found: Vec::new() };
     for item in &ast.items {
         if let Item::Function(function) = item {
@@ -104,7 +122,11 @@ impl Places<'_> {
                 named.iter().for_each(|(_, arg)| self.index(arg));
             }
             ExprKind::If(cond, then, otherwise) => {
-                if speaks_of_data(cond) { self.data(cond) } else { self.index(cond) }
+                if speaks_of_data(cond) {
+                    self.data(cond)
+                } else {
+                    self.index(cond)
+                }
                 self.block(then);
                 self.block(otherwise);
             }

@@ -4,9 +4,11 @@
 //! indices around it. Conditions on indices are lazy and the first partition wins, as the language says. A call is looked
 //! at from outside: whether its sizes satisfy what the function asks for. Nothing here knows of the prover.
 
-use certen_index::{Cond, Ix};
-use certen_lang::typed::{Block, Bound, Call, Expr, FoldOp, Function, Generator, Iterate, Kind, Range, Side, Slot, WithDefault};
 use certen_core::ReduceOp;
+use certen_index::{Cond, Ix};
+use certen_lang::typed::{
+    Block, Bound, Call, Expr, FoldOp, Function, Generator, Iterate, Kind, Range, Side, Slot, WithDefault,
+};
 use certen_syntax::{Name, Span};
 
 /// Something that is out of bounds.
@@ -31,12 +33,8 @@ pub enum What {
     Amount,
 }
 
-/// Why a walk ended.
-pub enum Stop {
-    Fault(Fault),
-    /// It takes too many steps.
-    Budget,
-}
+/// A walk that ended before its end: it takes too many steps, or has found enough.
+pub struct Stop;
 
 /// The sizes of a function.
 pub type Sizes = Vec<(Name, i64)>;
@@ -46,15 +44,20 @@ pub fn allowed(function: &Function, sizes: &Sizes) -> bool {
     function.facts.iter().all(|fact| holds(fact, sizes))
 }
 
-/// Walks over a function.
-pub fn trace(functions: &[Function], function: &Function, sizes: &Sizes, steps: &mut u64) -> Result<(), Stop> {
-    Walk { functions, values: sizes.clone(), steps }.block(&function.body)
+/// Everything that is out of bounds in a function at some sizes, up to a number of faults and of steps.
+pub fn trace(functions: &[Function], function: &Function, sizes: &Sizes, most: usize, steps: &mut u64) -> Vec<Fault> {
+    let mut walk = Walk { functions, values: sizes.clone(), steps, most, faults: Vec::new() };
+    // A walk that stopped has found what it has found.
+    let _ = walk.block(&function.body);
+    walk.faults
 }
 
 struct Walk<'a> {
     functions: &'a [Function],
     values: Sizes,
     steps: &'a mut u64,
+    most: usize,
+    faults: Vec<Fault>,
 }
 
 fn holds(cond: &Cond, values: &Sizes) -> bool {
@@ -66,6 +69,11 @@ impl Walk<'_> {
     fn ix(&self, ix: &Ix) -> i64 {
         let value = |name: Name| self.values.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value);
         ix.eval(&value).expect("an index has a value")
+    }
+
+    fn fault(&mut self, span: Span, what: What) -> Result<(), Stop> {
+        self.faults.push(Fault { span, what });
+        if self.faults.len() < self.most { Ok(()) } else { Err(Stop) }
     }
 
     fn all(&self, parts: &[Ix]) -> Vec<i64> {
@@ -87,8 +95,7 @@ impl Walk<'_> {
     }
 
     fn expr(&mut self, e: &Expr) -> Result<(), Stop> {
-        *self.steps = self.steps.checked_sub(1).ok_or(Stop::Budget)?;
-        let fault = |what| Err(Stop::Fault(Fault { span: e.span, what }));
+        *self.steps = self.steps.checked_sub(1).ok_or(Stop)?;
         match &e.kind {
             Kind::Var(_) | Kind::Literal(_) | Kind::Index(_) => Ok(()),
             Kind::Stack(parts) => parts.iter().try_for_each(|part| self.expr(part)),
@@ -96,7 +103,7 @@ impl Walk<'_> {
                 self.expr(base)?;
                 let (indices, shape) = (self.all(indices), self.all(&base.ty.shape));
                 if indices.iter().zip(&shape).any(|(index, size)| !(0..*size).contains(index)) {
-                    return fault(What::Access(indices, shape));
+                    self.fault(e.span, What::Access(indices, shape))?;
                 }
                 Ok(())
             }
@@ -142,11 +149,17 @@ impl Walk<'_> {
                 self.expr(b)
             }
             Kind::If(cond, then, otherwise) => self.expr(if holds(cond, &self.values) { then } else { otherwise }),
-            Kind::Guard(cond, body) => if holds(cond, &self.values) { self.expr(body) } else { Ok(()) },
+            Kind::Guard(cond, body) => {
+                if holds(cond, &self.values) {
+                    self.expr(body)
+                } else {
+                    Ok(())
+                }
+            }
             Kind::Reduce(op, axes, body) => {
                 let shape = self.all(&body.ty.shape);
                 if matches!(op, ReduceOp::Min | ReduceOp::Max) && axes.iter().any(|axis| shape[*axis] <= 0) {
-                    return fault(What::Nothing);
+                    self.fault(e.span, What::Nothing)?;
                 }
                 self.expr(body)
             }
@@ -155,13 +168,13 @@ impl Walk<'_> {
             Kind::Block(block) => self.block(block),
             Kind::Pad(Side::Left | Side::Right, amount, body) => {
                 if self.ix(amount) < 0 {
-                    return fault(What::Amount);
+                    self.fault(e.span, What::Amount)?;
                 }
                 self.expr(body)
             }
             Kind::Trunc(Side::Left | Side::Right, amount, body) => {
                 if !(0..=self.ix(&body.ty.shape[0])).contains(&self.ix(amount)) {
-                    return fault(What::Amount);
+                    self.fault(e.span, What::Amount)?;
                 }
                 self.expr(body)
             }
@@ -180,7 +193,7 @@ impl Walk<'_> {
                     if let Some(shape) = shape
                         && ends.iter().zip(&at).any(|((dim, ..), at)| !(0..shape[*dim]).contains(at))
                     {
-                        return Err(Stop::Fault(Fault { span, what: What::Leaves }));
+                        self.fault(span, What::Leaves)?;
                     }
                     let taken = |part: &Vec<(usize, i64, i64)>| {
                         part.iter().all(|(dim, lower, upper)| match ends.iter().position(|(own, ..)| own == dim) {
@@ -213,7 +226,7 @@ impl Walk<'_> {
         let callee = &self.functions[call.function];
         let sizes = callee.sizes.iter().map(|size| size.name).zip(self.all(&call.sizes)).collect();
         if !allowed(callee, &sizes) {
-            return Err(Stop::Fault(Fault { span, what: What::Called }));
+            self.fault(span, What::Called)?;
         }
         Ok(())
     }
