@@ -66,7 +66,7 @@ fn text(trace: &Trace<Scalar>) -> String {
         match piece {
             Piece::LeftOut(what, count, depth) => text += &format!("{}… {count} more {what}\n", "  ".repeat(depth)),
             Piece::Step(Trace { step, value, parts, left_out }, depth) => {
-                text += &format!("{}{} = {value}\n", "  ".repeat(depth), named(step));
+                text += &format!("{}{} {value}\n", "  ".repeat(depth), named(step));
                 if *left_out > 0 {
                     let what = if matches!(step, Step::Reduce { .. }) { "terms" } else { "steps" };
                     todo.push(Piece::LeftOut(what, *left_out, depth + 1));
@@ -80,11 +80,11 @@ fn text(trace: &Trace<Scalar>) -> String {
 
 fn named(step: &Step) -> String {
     match step {
-        Step::Read(name, index) if index.is_empty() => name.to_string(),
-        Step::Read(name, index) => format!("{name}{index:?}"),
-        Step::Reduce { op, index, lo, hi } => format!("{} over {index} in {lo}..{hi}", op.name()),
-        Step::Term(name, value) => format!("{name} = {value}: term"),
-        Step::Iterate(times) => format!("iterate {times} times"),
+        Step::Read(name, index) if index.is_empty() => format!("{name} ="),
+        Step::Read(name, index) => format!("{name}{index:?} ="),
+        Step::Reduce { op, index, lo, hi } => format!("{} over {index} in {lo}..{hi} =", op.name()),
+        Step::Term(name, value) => format!("{name} = {value}:"),
+        Step::Iterate(times) => format!("iterate {times} times ="),
     }
 }
 

@@ -1,11 +1,12 @@
 //! The tree as text: `Display` for files, functions, types, patterns and expressions.
 //!
 //! Parentheses stand only where precedence needs them, and around what ends in a block (`if`, `with`, `iterate`) where
-//! it is an operand. `+ - * /` directly in the brackets of a selection or type stand without spaces: `x[i+1]`. A block's bindings and the partitions of a comprehension have lines of their own; other lines are
-//! broken at brackets and operators where they would be longer than 100 columns (see [`pretty`](crate::pretty)).
-//! Guarantee: the text of a tree that was read is read as the same tree, up to places and [`ExprKind::Paren`].
+//! it is an operand. `+ - * /` directly in the brackets of a selection or type stand without spaces: `x[i+1]`. A
+//! block's bindings and the partitions of a comprehension have lines of their own; other lines are broken at brackets
+//! and operators where they would be longer than 100 columns (see [`pretty`](crate::pretty)).
 //!
-//! Nothing recurses: what is still to be printed waits on a stack.
+//! Guarantee: the text of a tree that was read is read as the same tree, up to places and [`ExprKind::Paren`]. Nothing
+//! recurses: what is still to be printed waits on a stack.
 
 use std::fmt;
 
@@ -350,7 +351,7 @@ impl<'a> Seq<'a> {
             self.piece(Piece::Indent)
                 .piece(if braced { Piece::Text(" ".into()) } else { Piece::Break(" ") })
                 .text("| ");
-            self.separated(Piece::Break(" "), &partition.generator, |seq, relation| {
+            self.separated(Piece::Fill, &partition.generator, |seq, relation| {
                 seq.put_relation(relation, &partition.pattern);
             });
             self.piece(Piece::Dedent);

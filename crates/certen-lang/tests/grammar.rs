@@ -40,7 +40,8 @@ fn write(tokens: &[String], rng: &mut Rng) -> String {
 fn generated(grammar: &Grammar, seed: u64) -> (Vec<String>, Rng) {
     let mut rng = Rng::new(seed);
     let depth = 10 + rng.below(35);
-    (grammar.make("file", depth, &mut rng), rng)
+    let items = 1 + rng.below(3);
+    ((0..items).flat_map(|_| grammar.make("item", depth, &mut rng)).collect(), rng)
 }
 
 /// The tokens, and the comments without spaces at their ends.
@@ -149,6 +150,6 @@ fn a_text_with_a_wrong_token_is_nearly_always_refused() {
                 check_round_trips(&text);
             }
         }
-        assert!(refused * 10 >= changed * 7, "only {refused} of {changed} texts were refused");
+        assert!(refused * 10 >= changed * 8, "only {refused} of {changed} texts were refused");
     });
 }

@@ -91,8 +91,9 @@ A = add B B
 " }
 
 E0104 "a file that cannot be read as a program" {
-"The file is missing, is not UTF-8 text, is larger than 4 GiB, or its ending names no dialect. TeIL programs end in
-`.teil`, model language programs in `.model`, Core programs in `.core`." }
+"The file is missing, is not UTF-8 text, is larger than 4 GiB, or its ending names no dialect. Programs of
+the tensor language end in `.ten`, TeIL programs in `.teil`, model language programs in `.model`, Core programs in
+`.core`." }
 
 E0105 "a declaration after a statement" {
 "A program is a sequence of declarations followed by a sequence of statements (TeIL, Fig. 5; model language, Fig. 1).
@@ -111,7 +112,13 @@ A = B
 
 E0106 "an import that cannot be read" {
 "A `.ten` file imports the functions and constants of another with `import \"path.ten\";`, the path relative to the
-importing file. The file is missing or is not text, or there are too many imports; the message says which." }
+importing file. The file is missing or is not text, or there are too many imports; the message says which."
+dialect: "ten"
+wrong: "import \"no_such_file.ten\";
+fn f(x: f64[n]) -> f64 { sum(x) }
+"
+right: "fn f(x: f64[n]) -> f64 { sum(x) }
+" }
 
 E0201 "a name that is not declared" {
 "Every tensor is declared, with `alloc x : [..]` in TeIL and `var x : [..]` in the model language, before it is used
@@ -293,7 +300,12 @@ right: "alloc A : [4000 * n]
 
 E0217 "a function or constant that uses itself" {
 "Calls have no cycles: a function calls neither itself nor a function that leads back to it, and a constant is not made
-from itself. The message shows the way around. `iterate k times` repeats a step; `fold` combines elements." }
+from itself. The message shows the way around. `iterate k times` repeats a step; `fold` combines elements."
+dialect: "ten"
+wrong: "fn halve(x: f64[n]) -> f64[n] { halve(x / 2.0) }
+"
+right: "fn halve(x: f64[n], k: size) -> f64[n] { iterate k times y = x { y / 2.0 } }
+" }
 
 E0230 "a bound that cannot be inferred" {
 "The upper bound of an index of a comprehension is inferred from the selections in its body: `{ [i] -> A[i] }` lets `i` go
@@ -489,7 +501,14 @@ E0409 "sizes that the program excludes" {
 
 E0410 "a function that has to be chosen" {
 "A `.ten` file with several functions, none of them called `main`, does not say which one to run: choose it with
-`--fn NAME`. A file without functions has nothing to run." }
+`--fn NAME`. A file without functions has nothing to run."
+dialect: "ten"
+wrong: "fn f(x: f64[n]) -> f64 { sum(x) }
+fn g(x: f64[n]) -> f64 { prod(x) }
+"
+right: "fn f(x: f64[n]) -> f64 { sum(x) }
+fn main(x: f64[n]) -> f64 { f(x) / 2.0 }
+" }
 
 E0501 "an evaluation that takes too long" {
 "The reference evaluator counts its steps and stops at a limit, so that it never hangs. Use smaller sizes, a larger

@@ -1,7 +1,8 @@
 //! Tokens, the same for every dialect: names, numbers, texts and punctuation, with `//` comments.
 //!
 //! Lexing never fails: a character that no dialect knows becomes an error and is skipped, so that the parser sees the
-//! rest; a text that is not closed ends with its line. Guarantees: tokens are in order, do not overlap, and the last one is [`TokenKind::End`].
+//! rest; a text that is not closed ends with its line. Guarantees: tokens are in order, do not overlap, and the last
+//! one is [`TokenKind::End`].
 
 use crate::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Span};
 

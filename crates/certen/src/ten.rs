@@ -11,7 +11,7 @@ use std::sync::Arc;
 use certen_core::{ElemType, Program};
 use certen_lang::ast::{Dim, Elem, Expr, ExprKind, Function, Ident, Param, Results, Type};
 use certen_lang::parse::parse_block_text;
-use certen_lang::{FunctionRef, Known, Library, check_all, instantiate, passes, to_ast, to_core, typed};
+use certen_lang::{FunctionRef, Known, Library, check_all, instantiate, passes, to_core, typed};
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
 
 use crate::deep::{Deep, deeply};
@@ -154,16 +154,7 @@ pub(crate) struct TenFront {
 impl TenFront {
     /// The program after each pass, as a text that means the same.
     pub fn stages(&self) -> Vec<(&'static str, String)> {
-        let stages = |typed: &typed::Program| {
-            let mut program = typed.clone();
-            let mut stages = vec![("written", to_ast(&program).to_string())];
-            for pass in passes::ALL {
-                (pass.run)(&mut program);
-                stages.push((pass.name, to_ast(&program).to_string()));
-            }
-            stages
-        };
-        self.typed.with(stages).unwrap_or_default()
+        self.typed.with(passes::stages).unwrap_or_default()
     }
 }
 

@@ -159,6 +159,10 @@ impl<'l> Function<'_, 'l> {
                 }
                 values
             };
+            if let Some(decided) = self.decided(&case.0, &not) {
+                let branch = if decided { &case.1 } else { &case.2 };
+                return self.apply(function, replaced(branch), span);
+            }
             let then = self.guarded(case.0.clone(), |f| f.apply(function, replaced(&case.1), span))?;
             let otherwise = self.guarded(not, |f| f.apply(function, replaced(&case.2), span))?;
             return self.either(case.0.clone(), (then, span), (otherwise, span), span);

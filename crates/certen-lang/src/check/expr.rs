@@ -187,7 +187,7 @@ impl<'l> Function<'_, 'l> {
         let names = self.visible().chain(self.world.library.names(self.file)).map(|name| name.as_str().to_string());
         let names = names.chain(super::builtin::NAMES.iter().map(|name| name.to_string()));
         let distance = |other: &String| strsim::damerau_levenshtein(name.as_str(), other);
-        let limit = 1 + name.as_str().len() / 4;
+        let limit = name.as_str().len() / 3;
         names
             .filter(|other| !other.contains('.') && distance(other) <= limit)
             .min_by_key(|other| (distance(other), other.clone()))
@@ -578,11 +578,14 @@ impl<'l> Function<'_, 'l> {
         span: Span,
     ) -> Checked<Value> {
         match self.expr(cond)? {
-            Value::Cond(cond) if cond.is_always() => self.block(then),
-            Value::Cond(cond) if cond.is_never() => self.block(otherwise),
             Value::Cond(cond) => {
                 let made = cond.not();
                 let not = self.made(span, made)?;
+                match self.decided(&cond, &not) {
+                    Some(true) => return self.block(then),
+                    Some(false) => return self.block(otherwise),
+                    None => {}
+                }
                 let first = self.guarded(cond.clone(), |function| function.block(then))?;
                 let second = self.guarded(not, |function| function.block(otherwise))?;
                 self.either(cond, (first, then.span), (second, otherwise.span), span)
@@ -602,6 +605,18 @@ impl<'l> Function<'_, 'l> {
                 Ok(Value::Data(self.choose(condition, a, b, span)?))
             }
             value => self.no_condition(&value, cond.span),
+        }
+    }
+
+    /// Whether what holds here decides a condition, whose opposite is given.
+    pub fn decided(&self, cond: &Cond, not: &Cond) -> Option<bool> {
+        let holds = |cond: &Cond| cond.is_always() || self.facts().prove(cond) == Verdict::Yes;
+        if holds(cond) {
+            Some(true)
+        } else if holds(not) {
+            Some(false)
+        } else {
+            None
         }
     }
 

@@ -144,6 +144,10 @@ impl Function<'_, '_> {
                 indices[place] = with.clone();
                 indices
             };
+            if let Some(decided) = self.decided(&case.0, &not) {
+                let branch = if decided { &case.1 } else { &case.2 };
+                return self.at(what, tensor, replaced(branch), span);
+            }
             // The tensor stands in both branches: give it a name if it is not one.
             let (lets, tensor) = self.named(tensor, "x");
             let then =

@@ -41,7 +41,10 @@ impl Parser<'_> {
 
     /// Operators that bind at least so tightly, and their operands.
     fn binary(&mut self, tightness: u8) -> Parsed<Expr> {
-        let around = take(&mut self.nesting.height);
+        self.framed(|parser| parser.operators(tightness))
+    }
+
+    fn operators(&mut self, tightness: u8) -> Parsed<Expr> {
         let mut left = self.unary()?;
         while let Some(op) = operator(self.cursor.peek()).filter(|op| op.precedence() >= tightness) {
             let token = self.cursor.take();
@@ -55,7 +58,6 @@ impl Parser<'_> {
                 return Err(error.help("write `a < b && b < c`; only a generator can say `a <= i < b`").into());
             }
         }
-        self.nesting.height = self.nesting.height.max(around);
         Ok(left)
     }
 
@@ -292,7 +294,7 @@ impl Parser<'_> {
         let next = self.cursor.peek();
         let otherwise = if next.word() == Some("if") {
             self.enter(next.span)?;
-            let kind = self.conditional(next.span)?;
+            let kind = self.framed(|parser| parser.conditional(next.span))?;
             self.nesting.level -= 1;
             let span = self.since(next.span);
             Block { lets: Vec::new(), results: vec![spanned(kind, span)], span }

@@ -1,7 +1,7 @@
 //! Patterns and generators: `[i, ., j] -> e | 0 <= [i, j] < [n, m]` (SaC, Sec. 2 and 4).
 //!
-//! Which term of a relation is bounded is seen by its names: it is the pattern without its dots, or one of the pattern's
-//! names. Relations that are written the other way round (`n > i >= 0`) are turned.
+//! Which term of a relation is bounded is seen by its names: it is the pattern without its dots, or one of the
+//! pattern's names. Relations that are written the other way round (`n > i >= 0`) are turned.
 
 use certen_syntax::{Span, TokenKind};
 

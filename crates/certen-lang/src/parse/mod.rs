@@ -1,10 +1,10 @@
 //! The text of `.ten` files, as `docs/GRAMMAR.md` defines it.
 //!
-//! Recursive descent, with precedence climbing for operators ([`expr`]); the generators of comprehensions and
-//! with-loops, whose subject is recognised by its names, are in [`generator`]; what people write out of habit from
-//! other languages gets a message of its own in [`slips`].
+//! Recursive descent, with precedence climbing for operators (`expr`); the generators of comprehensions and with-loops,
+//! whose subject is recognised by its names, are in `generator`; what people write out of habit from other languages
+//! gets a message of its own in `slips`.
 //!
-//! Needs a stack for [`MAX_NESTING`] levels of expressions: callers run it on a thread with a large one. Guarantees:
+//! Needs a stack for [`MAX_NESTING`] levels of expressions: callers run it on a thread with 64 MiB or more. Guarantees:
 //! never fails, whatever the text; without errors the tree is exactly the text's, with exact spans; no expression is
 //! nested deeper than [`MAX_NESTING`]. After a mistake inside a block reading goes on behind the next `;` of the block,
 //! and outside of functions at the next line that begins a declaration, so that one mistake gives one message.
@@ -13,8 +13,6 @@ mod expr;
 mod generator;
 mod layout;
 mod slips;
-#[cfg(test)]
-mod tests;
 
 use certen_core::ElemType;
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Source, Span, Token, TokenKind, lex};
@@ -343,7 +341,7 @@ impl<'a> Parser<'a> {
 
     fn block(&mut self, of: BlockOf) -> Parsed<Block> {
         let open = self.expect("{")?;
-        self.block_behind(open, of)
+        self.framed(|parser| parser.block_behind(open, of))
     }
 
     /// A block whose `{` was just taken.
@@ -428,7 +426,7 @@ impl<'a> Parser<'a> {
             }
             names
         } else {
-            slips::no_operand(&self.cursor)?;
+            slips::no_change(&self.cursor)?;
             let name = self.name("a name, or several in parentheses")?;
             if self.cursor.eat(":") {
                 ty = Some(self.ty()?);
@@ -498,6 +496,14 @@ impl<'a> Parser<'a> {
     fn enter(&mut self, at: Span) -> Parsed<()> {
         self.nesting.level += 1;
         if self.nesting.level > MAX_NESTING { Err(too_deep(at)) } else { Ok(()) }
+    }
+
+    /// Reads something whose height does not add up with what was read beside it.
+    fn framed<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        let around = std::mem::take(&mut self.nesting.height);
+        let result = read(self)?;
+        self.nesting.height = self.nesting.height.max(around);
+        Ok(result)
     }
 
     /// What was read of the innermost open expression becomes part of one node.

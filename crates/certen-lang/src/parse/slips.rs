@@ -178,7 +178,8 @@ pub(super) fn no_statement(cursor: &Cursor<'_>) -> Parsed<()> {
     let error = match first.word() {
         Some("return") => wrong(first.span, "`return` is not needed")
             .help("a block gives its last expression: leave `return` and its `;` out"),
-        Some("for" | "while" | "loop") if !next.is("(") || first.word() != Some("loop") => no_loop(first),
+        Some("for" | "while") if next.word().is_some() || next.is("(") => no_loop(first),
+        Some("loop") if next.is("{") => no_loop(first),
         Some("fn" | "def") if next.word().is_some() => {
             let error = wrong(first.span, "a function inside of a block");
             error.help("move it out, or close the block before it with `}`")
@@ -223,12 +224,18 @@ pub(super) fn no_operand(cursor: &Cursor<'_>) -> Parsed<()> {
         Some("return") if next.word().is_some() => {
             wrong(first.span, "`return` is not needed").help("a block gives its last expression")
         }
-        Some("mut") if next.word().is_some() => {
-            wrong(first.span, "bindings do not change").help("leave `mut` out; `iterate` repeats steps on a state")
-        }
         _ => return Ok(()),
     };
     Err(error.into())
+}
+
+/// `let mut x`
+pub(super) fn no_change(cursor: &Cursor<'_>) -> Parsed<()> {
+    if cursor.peek().word() == Some("mut") && cursor.peek_at(1).word().is_some() {
+        let error = wrong(cursor.peek().span, "bindings do not change");
+        return Err(error.help("leave `mut` out; `iterate` repeats steps on a state").into());
+    }
+    Ok(())
 }
 
 /// `x[0] = 1`

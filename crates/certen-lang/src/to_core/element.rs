@@ -157,9 +157,22 @@ impl<'a> Build<'a> {
         Ok(term)
     }
 
-    /// The first generator that contains the indices gives the element, else the default does.
+    /// The first generator that contains the indices gives the element, else the default does. Elements are only asked
+    /// for inside of the frame, so that is known.
     fn with_loop(&mut self, with: &'a With, act: Activation, indices: &[Ix], span: Span) -> Built<TermId> {
-        let mut before = Vec::new();
+        let mut scope = Scope::part(&Cond::always());
+        for (ix, size) in indices.iter().zip(&with.frame) {
+            let size = self.ix(act, size, span)?;
+            scope.known.push(Cond::le(&Ix::from(0), ix).map_err(bad_index(span))?);
+            scope.known.push(Cond::lt(ix, &size).map_err(bad_index(span))?);
+        }
+        self.open(scope);
+        let element = self.chosen(with, act, indices, span)?;
+        self.close(element, span)
+    }
+
+    fn chosen(&mut self, with: &'a With, act: Activation, indices: &[Ix], span: Span) -> Built<TermId> {
+        let mut chosen = Vec::new();
         let mut last = None;
         let mut refused = Vec::new();
         for generator in &with.generators {
@@ -171,18 +184,20 @@ impl<'a> Build<'a> {
             let mut scope = Scope::generator(&inside, any);
             scope.known.append(&mut refused.clone());
             self.open(scope);
+            let mut before = Vec::new();
             for ((name, _), ix) in generator.indices.iter().zip(indices) {
-                self.mean(act, *name, Meaning::Index(ix.clone()));
+                before.push(self.mean_for_now(act, *name, Meaning::Index(ix.clone())));
             }
             let rest = indices.get(generator.indices.len()..).unwrap_or_default();
             let element = self.operand(&generator.body, act, rest)?;
             let element = self.close(element, span)?;
+            self.restore(before.into_iter());
             if inside.is_always() {
                 last = Some(element);
                 break;
             }
             refused.push(inside.not().map_err(bad_index(span))?);
-            before.push((inside, element));
+            chosen.push((inside, element));
         }
         let mut term = match last {
             Some(element) => element,
@@ -199,7 +214,7 @@ impl<'a> Build<'a> {
                 self.close(element, span)?
             }
         };
-        for (inside, element) in before.into_iter().rev() {
+        for (inside, element) in chosen.into_iter().rev() {
             term = self.add(Term::If(inside, element, term), span)?;
         }
         Ok(term)

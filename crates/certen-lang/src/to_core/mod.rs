@@ -82,6 +82,13 @@ enum Meaning<'a> {
     View(View<'a>),
 }
 
+/// What a name meant before it got another meaning.
+struct Before<'a> {
+    act: Activation,
+    name: Name,
+    before: Option<Meaning<'a>>,
+}
+
 struct View<'a> {
     expr: &'a Expr,
     act: Activation,
@@ -96,7 +103,7 @@ struct Build<'a> {
     names: Names,
     /// The scopes that are open, that of the program first.
     scopes: Vec<Scope>,
-    /// Every name is bound once in a function, so one map for each call is enough.
+    /// What is in scope in a function has one meaning for each name, so one map for each call is enough.
     activations: Vec<HashMap<Name, Meaning<'a>>>,
     natures: HashMap<*const Expr, Nature>,
     functions: Vec<Option<Nature>>,
@@ -156,6 +163,24 @@ impl<'a> Build<'a> {
     fn mean(&mut self, act: Activation, name: Name, meaning: Meaning<'a>) {
         if let Some(names) = self.activations.get_mut(act.0) {
             names.insert(name, meaning);
+        }
+    }
+
+    /// Gives a name a meaning for a while; what it meant before is to be [restored](Build::restore). Indices whose scopes
+    /// are beside each other can have one name, and a view brings its own indices into the scope of others.
+    fn mean_for_now(&mut self, act: Activation, name: Name, meaning: Meaning<'a>) -> Before<'a> {
+        let before = self.activations.get_mut(act.0).and_then(|names| names.insert(name, meaning));
+        Before { act, name, before }
+    }
+
+    fn restore(&mut self, before: impl DoubleEndedIterator<Item = Before<'a>>) {
+        for Before { act, name, before } in before.rev() {
+            if let Some(names) = self.activations.get_mut(act.0) {
+                match before {
+                    Some(meaning) => names.insert(name, meaning),
+                    None => names.remove(&name),
+                };
+            }
         }
     }
 
@@ -507,10 +532,12 @@ impl<'a> Build<'a> {
         let times = self.ix(act, &iterate.times, span)?;
         let firsts = iterate.states.iter().map(|(_, first)| self.tensor(first, act)).collect::<Built<Vec<TermId>>>()?;
         let step = self.open_loop(Some(iterate.step), &Range::to(times.clone()), true, span)?;
-        self.mean(act, iterate.step, Meaning::Index(Ix::var(step)));
+        let mut before = vec![self.mean_for_now(act, iterate.step, Meaning::Index(Ix::var(step)))];
         let mut names = Vec::new();
         for ((state, _), first) in iterate.states.iter().zip(&firsts) {
-            names.push(self.state(act, *state, *first));
+            let (name, meant) = self.state(act, *state, *first);
+            names.push(name);
+            before.push(meant);
         }
         self.lets(&iterate.body, act, span)?;
         let mut nexts = Vec::new();
@@ -518,6 +545,7 @@ impl<'a> Build<'a> {
             nexts.push(self.tensor_like(result, act, *first)?);
         }
         let nexts = self.close_all(nexts, span)?;
+        self.restore(before.into_iter());
         let states = names.into_iter().zip(firsts).zip(nexts);
         let states: Box<[certen_core::Carried]> =
             states.map(|((name, init), next)| certen_core::Carried { name, init, next }).collect();
@@ -531,14 +559,14 @@ impl<'a> Build<'a> {
     }
 
     /// Names a state in the innermost scope; it has the type of its first value.
-    fn state(&mut self, act: Activation, name: Name, first: TermId) -> Name {
+    fn state(&mut self, act: Activation, name: Name, first: TermId) -> (Name, Before<'a>) {
         let given = self.names.index(name, self.depth());
         let state = given.name;
         if let Some(scope) = self.scopes.last_mut() {
             scope.names.push(given);
         }
-        self.mean(act, name, Meaning::Stored(state, self.terms.ty(first).clone()));
-        state
+        let meaning = Meaning::Stored(state, self.terms.ty(first).clone());
+        (state, self.mean_for_now(act, name, meaning))
     }
 
     /// A whole tensor with the shape, letter for letter, of another: shapes that are equal only under the conditions

@@ -104,6 +104,20 @@ fn calls_are_inlined_and_names_are_not_captured() {
 }
 
 #[test]
+fn indices_beside_each_other_can_have_one_name() {
+    // let w = { [i] -> x[i+1] }; { [i] -> w[0] * 10 + x[i] - fold(max, …, over i) }: w's own i ends where it is read.
+    let mut w = comprehension(vec![partition("i", &[("0", "n-1")], at(var("x", "n"), "i+1"))], "n-1");
+    w.ty = ty("n-1");
+    let read = binary(Binary::Mul, at(var("w", "n-1"), "0"), number(10.0));
+    let body = binary(Binary::Add, read, at(var("x", "n"), "i"));
+    let again = binary(Binary::Add, body, binary(Binary::Mul, at(var("w", "n-1"), "1"), at(var("x", "n"), "i")));
+    let e = comprehension(vec![partition("i", &[("0", "n")], again)], "n");
+    let p = of(vec![bind("w", w)], e);
+    assert_eq!(core_text(&p), ["result = gen i in 0..n. x[1] * 10.0 + x[i] + x[2] * x[i]"]);
+    assert_eq!(value(&p, &[("n", 3), ("m", 0)]).1, [24.0, 28.0, 32.0]);
+}
+
+#[test]
 fn partitions_become_conditions() {
     let p = of(
         vec![],

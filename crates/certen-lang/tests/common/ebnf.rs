@@ -2,8 +2,8 @@
 //!
 //! The rules are read from the page's `ebnf` blocks. What they cannot say is handled here by the names of the rules:
 //!
-//! - `pattern` and `indices`: after one `...` no further one is made; their names are used nowhere else, so that no bound
-//!   can look like a subject;
+//! - `pattern` and `indices`: after one `...` no further one is made; their names are used nowhere else, so that no
+//!   bound can look like a subject;
 //! - `subject`: the innermost `partition`'s pattern without its dots, or one of its names;
 //! - `selection`: after one `...` further ones become `.`.
 
