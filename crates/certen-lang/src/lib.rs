@@ -19,6 +19,8 @@ mod to_core;
 mod tree;
 pub mod typed;
 
+#[doc(hidden)]
+pub use check::unproved;
 pub use check::{Known, check_all, instantiate};
 pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Read};
 pub use to_ast::to_ast;
