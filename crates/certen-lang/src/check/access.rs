@@ -134,16 +134,16 @@ impl Function<'_, '_> {
             let i = Ix::var(*name);
             let (bound, text) = if too_low {
                 let least = rest.scale(-1).ok()?.ceil_div(coefficient).ok()?;
-                (Cond::le(&least, &i).ok()?, format!("where `{least} <= {name}`"))
+                (Cond::le(&least, &i).ok()?, format!("`{least} <= {name}`"))
             } else {
                 let end = size.sub(&rest).ok()?.ceil_div(coefficient).ok()?;
-                (Cond::lt(&i, &end).ok()?, format!("where `{name} < {end}`"))
+                (Cond::lt(&i, &end).ok()?, format!("`{name} < {end}`"))
             };
             let mut facts = self.facts().clone();
             facts.assume(bound);
             if facts.prove(goal) == Verdict::Yes {
-                let outside = "; `guard(c, e)` is zero elsewhere, `if` chooses";
-                return Some(format!("{text} it is inside{}", if too_low { outside } else { "" }));
+                let elsewhere = "; `guard(c, e)` is zero elsewhere, and `if` chooses";
+                return Some(format!("it is inside where {text}{}", if too_low { elsewhere } else { "" }));
             }
         }
         None

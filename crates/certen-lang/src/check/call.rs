@@ -169,12 +169,16 @@ impl<'l> Function<'_, 'l> {
         }
         let (call, types) = self.instantiated(function, values, span)?;
         let [ty] = types.as_slice() else {
+            let names: Vec<String> = match &ast.results {
+                Results::Named(results) => results.iter().map(|result| result.name.name.to_string()).collect(),
+                _ => (0..types.len()).map(|at| format!("r{at}")).collect(),
+            };
             let error = Diagnostic::error(
                 Code::E0235,
                 span,
                 format!("`{}` gives {} values, and one is wanted here", ast.name.name, types.len()),
             )
-            .help("give them names: `let (a, b) = …;`");
+            .help(format!("give them names: `let ({}) = …;`", names.join(", ")));
             return self.fail(error);
         };
         let ty = ty.clone();

@@ -323,12 +323,12 @@ impl<'l> Function<'_, 'l> {
     }
 
     /// The shape of an entrywise operation: that of both, or of the one that is no scalar.
-    pub fn entrywise(&mut self, a: &Draft, b: &Draft, span: Span) -> Checked<Arc<[Ix]>> {
+    pub fn entrywise(&mut self, a: &Draft, b: &Draft, symbol: &str, span: Span) -> Checked<Arc<[Ix]>> {
         match (a.rank(), b.rank()) {
             (0, _) => Ok(b.expr.ty.shape.clone()),
             (_, 0) => Ok(a.expr.ty.shape.clone()),
             _ => {
-                if let Some(error) = self.stretched(a, b, span) {
+                if let Some(error) = self.stretched(a, b, symbol, span) {
                     return self.fail(error);
                 }
                 self.same_shape(a, b, span, "operands of different shapes")?;
@@ -446,7 +446,8 @@ impl<'l> Function<'_, 'l> {
     /// An operation on the elements of two operands.
     pub fn apply_binary(&mut self, op: Binary, mut a: Draft, mut b: Draft, span: Span) -> Checked<Draft> {
         self.unify(&mut a, &mut b, span)?;
-        let shape = self.entrywise(&a, &b, span)?;
+        let symbol = if op.name().starts_with(char::is_alphabetic) { "+" } else { op.name() };
+        let shape = self.entrywise(&a, &b, symbol, span)?;
         if op.result(a.elem()).is_none() && a.flex == Flex::Int && op.result(ElemType::F64).is_some() {
             self.settle(&mut a, ElemType::F64, Flex::Float);
             self.settle(&mut b, ElemType::F64, Flex::Float);
@@ -677,7 +678,7 @@ impl<'l> Function<'_, 'l> {
     /// One of two, element by element, by truth values.
     pub fn choose(&mut self, condition: Draft, mut a: Draft, mut b: Draft, span: Span) -> Checked<Draft> {
         self.unify(&mut a, &mut b, span)?;
-        let shape = self.entrywise(&a, &b, span)?;
+        let shape = self.entrywise(&a, &b, "+", span)?;
         let branch = if a.rank() > 0 { &a } else { &b };
         let shape = if shape.is_empty() {
             condition.expr.ty.shape.clone()
@@ -859,7 +860,8 @@ impl<'l> Function<'_, 'l> {
                     match self.facts().prove_equal(&shape[at], &size) {
                         Verdict::Yes => {}
                         Verdict::No(sizes) => {
-                            let place = if shape.len() == 1 { String::new() } else { format!("dimension {at} is ") };
+                            let place =
+                                if shape.len() == 1 { "its size is ".into() } else { format!("dimension {at} is ") };
                             let example = match sizes.0.is_empty() {
                                 true => String::new(),
                                 false => format!("; they differ for example where {sizes}"),

@@ -13,12 +13,13 @@ use super::value::Draft;
 use crate::typed::Kind;
 
 impl Function<'_, '_> {
-    /// The error that operands have different ranks, or differ in dimensions of size 1 only.
-    pub fn stretched(&self, a: &Draft, b: &Draft, span: Span) -> Option<Diagnostic> {
+    /// The error that operands have different ranks, or differ in dimensions of size 1 only. The symbol is what stands
+    /// between them in the example.
+    pub fn stretched(&self, a: &Draft, b: &Draft, symbol: &str, span: Span) -> Option<Diagnostic> {
         let (left, right) = (&a.expr.ty.shape, &b.expr.ty.shape);
         let help = match a.rank() == b.rank() {
-            true => Some(self.along_ones(a, b)?),
-            false => self.along_rows(a, b),
+            true => Some(self.along_ones(a, b, symbol)?),
+            false => self.along_rows(a, b, symbol),
         };
         let error = Diagnostic::error(Code::E0206, span, "operands of different shapes")
             .also(a.expr.span, format!("this has the shape {}", shape_text(left)))
@@ -35,7 +36,7 @@ impl Function<'_, '_> {
     }
 
     /// One operand has the shape of the other's last dimensions.
-    fn along_rows(&self, a: &Draft, b: &Draft) -> Option<String> {
+    fn along_rows(&self, a: &Draft, b: &Draft, symbol: &str) -> Option<String> {
         let (large, small) = if a.rank() > b.rank() { (a, b) } else { (b, a) };
         let rows = large.rank() - small.rank();
         let mut last = large.expr.ty.shape[rows..].iter().zip(small.expr.ty.shape.iter());
@@ -47,11 +48,11 @@ impl Function<'_, '_> {
             let name = name(draft, other);
             if draft.rank() == large.rank() { format!("{name}[{at}]") } else { name }
         };
-        Some(format!("{{ [{at}] -> {} + {} }}", of(a, "x"), of(b, "y")))
+        Some(format!("{{ [{at}] -> {} {symbol} {} }}", of(a, "x"), of(b, "y")))
     }
 
     /// The operands differ where one of them has the size 1, and somewhere they do.
-    fn along_ones(&self, a: &Draft, b: &Draft) -> Option<String> {
+    fn along_ones(&self, a: &Draft, b: &Draft, symbol: &str) -> Option<String> {
         let one = |size: &Ix| size.as_constant() == Some(1);
         let pairs: Vec<(&Ix, &Ix)> = a.expr.ty.shape.iter().zip(b.expr.ty.shape.iter()).collect();
         let differ: Vec<bool> = pairs.iter().map(|(left, right)| !self.same(left, right)).collect();
@@ -67,7 +68,7 @@ impl Function<'_, '_> {
             let places = draft.expr.ty.shape.iter().zip(&differ).zip(&at).map(place);
             format!("{}[{}]", name(draft, other), places.collect::<Vec<_>>().join(", "))
         };
-        Some(format!("{{ [{}] -> {} + {} }}", at.join(", "), of(a, "x"), of(b, "y")))
+        Some(format!("{{ [{}] -> {} {symbol} {} }}", at.join(", "), of(a, "x"), of(b, "y")))
     }
 }
 
