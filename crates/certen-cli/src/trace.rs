@@ -58,18 +58,17 @@ pub fn trace(args: &TraceArgs) -> Outcome {
 fn text(trace: &Trace<Scalar>) -> String {
     enum Piece<'a> {
         Step(&'a Trace<Scalar>, usize),
-        LeftOut(&'static str, u64, usize),
+        LeftOut(u64, usize),
     }
     let mut text = String::new();
     let mut todo = vec![Piece::Step(trace, 0)];
     while let Some(piece) = todo.pop() {
         match piece {
-            Piece::LeftOut(what, count, depth) => text += &format!("{}… {count} more {what}\n", "  ".repeat(depth)),
+            Piece::LeftOut(count, depth) => text += &format!("{}… {count} more\n", "  ".repeat(depth)),
             Piece::Step(Trace { step, value, parts, left_out }, depth) => {
                 text += &format!("{}{} {value}\n", "  ".repeat(depth), named(step));
                 if *left_out > 0 {
-                    let what = if matches!(step, Step::Reduce { .. }) { "terms" } else { "steps" };
-                    todo.push(Piece::LeftOut(what, *left_out, depth + 1));
+                    todo.push(Piece::LeftOut(*left_out, depth + 1));
                 }
                 todo.extend(parts.iter().rev().map(|part| Piece::Step(part, depth + 1)));
             }

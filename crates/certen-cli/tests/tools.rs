@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use certen::Array;
@@ -313,7 +313,7 @@ fn a_trace_tells_how_an_element_is_computed() {
     assert_eq!(lines[0], "result[1, 2] = 94.0");
     assert!(lines[1].starts_with("sum over ") && lines[1].ends_with(" in 0..3 = 94.0"), "{out}");
     assert_eq!(lines[3..5], ["a[1, 0] = 3.0", "b[0, 2] = 2.0"]);
-    assert_eq!(lines.last(), Some(&"… 1 more terms"));
+    assert_eq!(lines.last(), Some(&"… 1 more"));
     let value = desk.json(&product, 0);
     assert_eq!(value["trace"]["value"], json!(94.0));
     assert_eq!(value["trace"]["parts"][0]["parts"].as_array().unwrap().len(), 3);
@@ -323,4 +323,15 @@ fn a_trace_tells_how_an_element_is_computed() {
     assert_eq!(desk.out(&[&chain[..], &["--depth", "1"]].concat()), "C[2] = 16.0\n  B[2] = 4.0\n  B[2] = 4.0\n");
     assert_eq!(desk.code(&["trace", "chain.teil", "--in", "A=iota", "--at", "C[3]"], 2), "E0403");
     assert_eq!(desk.code(&["trace", "chain.teil", "--in", "A=iota", "--at", "D[0]"], 2), "E0402");
+}
+
+/// What the prelude, its tables and the examples claim is true.
+#[test]
+fn the_claims_of_the_repository_hold() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let places = ["crates/certen-lang/prelude/prelude.ten", "tests/prelude", "examples"];
+    let ran = run(command(CERTEN, &root).arg("test").args(places));
+    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
+    let passed: usize = ran.out.trim_end().rsplit(' ').nth(1).unwrap().parse().unwrap();
+    assert!(passed > 300, "{}", ran.out);
 }

@@ -449,7 +449,7 @@ impl fmt::Debug for Module {
 }
 
 /// What a program is called, from its file's name: an identifier.
-fn kernel_name(file: &str) -> Name {
+pub(crate) fn kernel_name(file: &str) -> Name {
     let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or("");
     let safe: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     match safe.chars().next() {

@@ -15,7 +15,7 @@ use certen_lang::{FunctionRef, Known, Library, check_all, instantiate, passes, t
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
 
 use crate::deep::{Deep, deeply};
-use crate::module::{Front, read_text};
+use crate::module::{Front, kernel_name, read_text};
 use crate::{Dialect, Failure, Module, Options};
 
 /// An expression to be evaluated in the scope of a file: perhaps some `let x = e;`, then the expression itself.
@@ -44,6 +44,9 @@ impl Default for Origin {
     }
 }
 
+/// What an expression is called as a program.
+const RESULT: &str = "result";
+
 /// Compiles a file's entry. What is wrong is among the diagnostics.
 pub(crate) fn compile(
     sources: &mut Sources,
@@ -54,7 +57,12 @@ pub(crate) fn compile(
     deeply(|| {
         let library = load(sources, file, diagnostics)?;
         let entry = library.entry(options.function).map_err(|error| diagnostics.push(error)).ok()?;
-        made(&library, entry, options, diagnostics)
+        // C has another `main`.
+        let name = match library.function(entry).name.name {
+            name if name.as_str() == "main" => kernel_name(sources.get(file).map_or("", Source::name)),
+            name => name,
+        };
+        made(&library, entry, name, options, diagnostics)
     })
 }
 
@@ -124,7 +132,7 @@ impl Module {
             };
             let entries: Vec<_> = expressions.iter().map(add).collect();
             let compile = |(entry, mut diagnostics): (Option<FunctionRef>, Diagnostics)| {
-                let made = entry.and_then(|entry| made(&library, entry, options, &mut diagnostics));
+                let made = entry.and_then(|entry| made(&library, entry, Name::new(RESULT), options, &mut diagnostics));
                 (made, diagnostics)
             };
             Some(entries.into_iter().map(compile).collect::<Vec<_>>())
@@ -171,17 +179,17 @@ fn load(sources: &mut Sources, file: FileId, diagnostics: &mut Diagnostics) -> O
     (!diagnostics.has_errors()).then_some(library)
 }
 
-/// One function as a program.
+/// One function as a program of this name.
 fn made(
     library: &Library,
     entry: FunctionRef,
+    name: Name,
     options: &Options,
     diagnostics: &mut Diagnostics,
 ) -> Option<(Program, TenFront)> {
     let typed = instantiate(library, entry, &open(library.function(entry), options), diagnostics)?;
     let mut passed = typed.clone();
     passes::run(&mut passed);
-    let name = typed.functions.get(typed.entry).map_or(Name::new("kernel"), |function| function.source);
     let core = to_core(&passed, name).map_err(|error| diagnostics.push(error)).ok()?;
     let is_size = |param: &&Param| param.ty.elem == Elem::Size && !core.sizes.contains(&param.name.name);
     let fixed = library.function(entry).params.iter().filter(is_size);
@@ -257,7 +265,7 @@ fn wrap(
         return None;
     }
     Some(Function {
-        name: Ident { name: Name::new("result"), span },
+        name: Ident { name: Name::new(RESULT), span },
         params: expression.inputs.iter().map(param).collect(),
         results: Results::Inferred,
         associative: None,

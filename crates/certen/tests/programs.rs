@@ -140,7 +140,7 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
                     }
                     let values = outputs.as_ref().and_then(|all: &BTreeMap<String, String>| all.get(output));
                     let values = values.ok_or_else(|| format!("there is no output {output}"))?;
-                    lines.push(format!("//@ out {output}: {values}"));
+                    lines.push(format!("//@ out {output}: {values}").trim_end().to_owned());
                 } else if key == "type" {
                     lines.push(format!("//@ type: {}", signature(module.core())));
                 } else {

@@ -51,7 +51,7 @@ impl<'l> Function<'_, 'l> {
                     values.push((self.expr(arg)?, arg.span));
                 }
                 if function.file == FileRef::PRELUDE
-                    && let Some(vector) = self.of_vectors(name, &values)?
+                    && let Some(vector) = self.of_vectors(name, &values)
                 {
                     return Ok(vector);
                 }
@@ -76,20 +76,15 @@ impl<'l> Function<'_, 'l> {
     }
 
     /// `take` and `drop` of the prelude on an index vector: the result is one too, not data.
-    fn of_vectors(&mut self, name: Ident, values: &[(Value, Span)]) -> Checked<Option<Value>> {
-        let [(Value::Vector(count), place), (Value::Vector(parts), _)] = values else { return Ok(None) };
+    fn of_vectors(&mut self, name: Ident, values: &[(Value, Span)]) -> Option<Value> {
+        let [(Value::Vector(count), _), (Value::Vector(parts), _)] = values else { return None };
         let take = match name.name.as_str() {
             "take" => true,
             "drop" => false,
-            _ => return Ok(None),
+            _ => return None,
         };
-        let [count] = count.as_slice() else {
-            return self.error(Code::E0234, *place, format!("`{}` of an index vector takes one number", name.name));
-        };
-        let Some(count) = count.constant() else {
-            let text = format!("`{}` of an index vector takes a literal: its length must be known", name.name);
-            return self.error(Code::E0231, *place, text);
-        };
+        // The length of an index vector is known; where it would not be, the vector is used as data.
+        let Some(count) = count.first().filter(|_| count.len() == 1).and_then(Index::constant) else { return None };
         let length = parts.len();
         let amount = usize::try_from(count.unsigned_abs()).unwrap_or(length).min(length);
         let from_front = (count >= 0) == take;
@@ -99,7 +94,7 @@ impl<'l> Function<'_, 'l> {
             (false, true) => 0..length - amount,
             (false, false) => amount..length,
         };
-        Ok(Some(Value::Vector(parts[kept].to_vec())))
+        Some(Value::Vector(parts[kept].to_vec()))
     }
 
     /// A call of a function with several results; nothing if it has one.

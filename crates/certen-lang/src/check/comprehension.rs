@@ -6,7 +6,7 @@
 
 use certen_core::TensorType;
 use certen_index::{Cond, Ix, Order, Verdict};
-use certen_syntax::{Code, Diagnostic, Name, Span};
+use certen_syntax::{Code, Diagnostic, Name, Rule, Span};
 
 use super::Checked;
 use super::access::Access;
@@ -17,6 +17,15 @@ use super::scope::Function;
 use super::value::{Draft, Value};
 use crate::ast::{self, Bound, ExprKind, Ident, Pattern, Selector, Subject};
 use crate::typed::{self, Expr, Kind};
+
+/// Bounds that are left out are found in the body.
+const FIND_SHAPES: Rule = Rule { name: "find-shapes", paper: "SaC, Sec. 5.2" };
+
+/// The last partition gives the shape.
+const LAST_PARTITION: Rule = Rule { name: "last partition", paper: "SaC, Sec. 4" };
+
+/// All elements have one shape.
+const HOMOGENEITY: Rule = Rule { name: "shape homogeneity", paper: "SaC, Sec. 6" };
 
 /// A partition or generator before its body is checked.
 pub(super) struct Plan {
@@ -418,6 +427,7 @@ impl Function<'_, '_> {
                 all => (format!("[{}]", all.join(", ")), format!("[{sizes}]")),
             };
             let error = Diagnostic::error(Code::E0230, plan.span, format!("there is no upper bound for {listed}"))
+                .rule(FIND_SHAPES)
                 .note(format!("no selection in the body says how far {listed} may go"))
                 .help(format!("write it behind the body, for example `| {pattern} < {help}`"));
             return self.fail(error);
@@ -449,6 +459,7 @@ impl Function<'_, '_> {
     fn unclear(&self, shown: &str, [first, second]: &[(Ix, Span); 2], order: Order, span: Span) -> Diagnostic {
         let text = format!("two bounds for `{shown}`, and which is the smaller depends on the sizes");
         let mut error = Diagnostic::error(Code::E0237, span, text)
+            .rule(FIND_SHAPES)
             .also(first.1, format!("here `{shown}` must be below {}", first.0))
             .also(second.1, format!("here `{shown}` must be below {}", second.0));
         if let Order::Depends(less, more) = order {
@@ -467,7 +478,7 @@ impl Function<'_, '_> {
             let (shown, lower) = (plan.shown[at].clone(), range.lower.clone());
             self.require(&goal, |_, _| {
                 let text = format!("`{shown}` begins at {lower}, before the first element");
-                Diagnostic::error(Code::E0238, plan.span, text)
+                Diagnostic::error(Code::E0238, plan.span, text).rule(LAST_PARTITION)
             })?;
         }
         Ok(())
@@ -494,7 +505,7 @@ impl Function<'_, '_> {
             );
             let note = format!("the result has the shape {}", shape_text(total));
             self.require(&goal, |_, verdict| {
-                let error = Diagnostic::error(Code::E0238, span, text);
+                let error = Diagnostic::error(Code::E0238, span, text).rule(LAST_PARTITION);
                 match verdict {
                     Verdict::No(_) => error.note(note),
                     _ => error.note(note).note("it could not be shown to stay inside"),
@@ -597,6 +608,7 @@ impl Function<'_, '_> {
         let rank = plan.indices.len() + body.rank();
         let wrong = |note: String| {
             Diagnostic::error(Code::E0233, body.expr.span, "this partition has another shape than the last one")
+                .rule(HOMOGENEITY)
                 .note(format!("its elements have the shape {}", shape_text(&body.expr.ty.shape)))
                 .note(note)
         };

@@ -186,6 +186,13 @@ impl<'l> Function<'_, 'l> {
 
     fn unknown<T>(&mut self, name: Name, span: Span) -> Checked<T> {
         let mut error = Diagnostic::error(Code::E0201, span, format!("`{name}` is not declared"));
+        let in_types = |param: &ast::Param| {
+            param.ty.span.file == span.file && param.ty.span.start <= span.start && span.end <= param.ty.span.end
+        };
+        if self.current().params.iter().any(in_types) {
+            error = error.help(format!("a size is bound where it stands alone, as in `x: f64[{name}]`; or let the caller say it: `{name}: size`"));
+            return self.fail(error);
+        }
         if let Some(near) = self.nearest(name) {
             error = error.help(format!("did you mean `{near}`?"));
         }

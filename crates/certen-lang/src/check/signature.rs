@@ -645,16 +645,23 @@ impl Function<'_, '_> {
         let mut results = Vec::new();
         for (at, draft) in values.iter_mut().enumerate() {
             let (name, ty, _) = declared.get(at).copied().unwrap_or((None, None, function.name.span));
+            let mut stated = draft.expr.ty.shape.clone();
             if let Some(ty) = ty {
                 let what = match name {
                     Some(name) => format!("the result `{name}`"),
                     None => format!("the result of `{}`", function.name.name),
                 };
                 self.must_have(draft, ty, &what)?;
+                // Callers see the sizes as they are stated, which have been shown to be equal.
+                let sizes =
+                    self.asked(ty)?.into_iter().map(|dim| if let Asked::Size(size) = dim { Some(size) } else { None });
+                if let Some(sizes) = sizes.collect::<Option<Vec<Ix>>>() {
+                    stated = sizes.into();
+                }
             }
             // Several results without names are numbered.
             let unnamed = || if several { Name::new(&format!("result{at}")) } else { Name::new("result") };
-            results.push((name.unwrap_or_else(unnamed), draft.expr.ty.clone()));
+            results.push((name.unwrap_or_else(unnamed), TensorType { elem: draft.elem(), shape: stated }));
         }
         let values = values.into_iter().map(|draft| draft.expr).collect();
         Ok((typed::Block { lets, results: values }, results))

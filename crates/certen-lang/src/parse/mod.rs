@@ -468,7 +468,7 @@ impl<'a> Parser<'a> {
         }
         self.cursor.take();
         let mut values = vec![self.expr()?];
-        while self.cursor.eat(",") {
+        while self.cursor.eat(",") && !self.cursor.peek().is(")") {
             values.push(self.expr()?);
         }
         self.close(")", "`,` or ", open.span)?;
