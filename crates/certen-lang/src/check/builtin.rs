@@ -399,9 +399,14 @@ impl Function<'_, '_> {
                         }
                         Some(at) => found.push(at),
                         None => {
-                            let text = format!("a tensor of {rank} dimensions has no such axis");
-                            let error = Diagnostic::error(Code::E0204, axes.span, text)
-                                .note(format!("its shape is {}", shape_text(&draft.expr.ty.shape)));
+                            let text = match place.constant() {
+                                Some(axis) => format!("there is no axis {axis}"),
+                                None => "an axis is a number that stands in the program".into(),
+                            };
+                            let shape = shape_text(&draft.expr.ty.shape);
+                            let error = Diagnostic::error(Code::E0204, axes.span, text).note(format!(
+                                "the tensor has the shape {shape}; axes count from 0, and -1 is the last"
+                            ));
                             return self.fail(error);
                         }
                     }
@@ -421,7 +426,14 @@ impl Function<'_, '_> {
         }
         if op.combine().result(draft.elem()) != Some(draft.elem()) {
             let text = format!("`{}` of elements of type {}", op.name(), draft.elem());
-            return self.error(Code::E0232, span, text);
+            let error = Diagnostic::error(Code::E0232, span, text);
+            return self.fail(match (op, draft.elem()) {
+                (ReduceOp::Sum, ElemType::Bool) => {
+                    error.help("to count them: `sum(i64(…))`; `any` and `all` say whether some or all hold")
+                }
+                (ReduceOp::All | ReduceOp::Any, _) => error.help("compare first: `x > 0`"),
+                _ => error,
+            });
         }
         if matches!(op, ReduceOp::Min | ReduceOp::Max) {
             for axis in &axes {

@@ -164,12 +164,16 @@ impl<'l> Function<'_, 'l> {
         }
         let (call, types) = self.instantiated(function, values, span)?;
         let [ty] = types.as_slice() else {
+            let names: Vec<String> = match &ast.results {
+                Results::Named(results) => results.iter().map(|result| result.name.name.to_string()).collect(),
+                _ => (0..types.len()).map(|at| format!("r{at}")).collect(),
+            };
             let error = Diagnostic::error(
                 Code::E0235,
                 span,
                 format!("`{}` gives {} values, and one is wanted here", ast.name.name, types.len()),
             )
-            .help("give them names: `let (a, b) = …;`");
+            .help(format!("give them names: `let ({}) = …;`", names.join(", ")));
             return self.fail(error);
         };
         let ty = ty.clone();
@@ -186,7 +190,13 @@ impl<'l> Function<'_, 'l> {
         };
         let error = Diagnostic::error(Code::E0235, span, format!("`{}` takes {wanted}, not {given}", ast.name.name))
             .also(ast.span, "declared here");
-        self.fail(error)
+        let missing: Vec<String> =
+            ast.params.iter().skip(given).map(|param| format!("`{}`", param.name.name)).collect();
+        self.fail(match missing.as_slice() {
+            [] => error,
+            [one] => error.note(format!("{one} is missing")),
+            several => error.note(format!("{} are missing", several.join(", "))),
+        })
     }
 
     /// A function on indices is evaluated where it is called.
@@ -298,7 +308,7 @@ impl<'l> Function<'_, 'l> {
             if param.ty.elem != Elem::Size {
                 let draft = self.to_data(value, place)?;
                 let elem = (draft.flex == Flex::No).then(|| draft.elem());
-                arguments.push(Argument { rank: Some(draft.rank()), value: None, elem });
+                arguments.push(Argument { rank: Some(draft.rank()), value: None, elem, place: Some(place) });
                 drafts.push(Some(draft));
                 continue;
             }
@@ -307,7 +317,7 @@ impl<'l> Function<'_, 'l> {
             match (&value, param.ty.dims.is_empty()) {
                 (Value::Index(index), true) => {
                     let Some(ix) = plain(index) else { return Err(Reported) };
-                    arguments.push(Argument { rank: None, value: ix.as_constant(), elem: None });
+                    arguments.push(Argument { rank: None, value: ix.as_constant(), elem: None, place: Some(place) });
                     matched.sizes.insert(param.name.name, ix);
                 }
                 (Value::Vector(parts), false) => {
@@ -318,7 +328,7 @@ impl<'l> Function<'_, 'l> {
                         let text = format!("`{}` has {length} components, not {}", param.name.name, parts.len());
                         return self.error(Code::E0234, place, text);
                     }
-                    arguments.push(Argument { rank: Some(parts.len()), value: None, elem: None });
+                    arguments.push(Argument { rank: Some(parts.len()), value: None, elem: None, place: Some(place) });
                     matched.vectors.insert(param.name.name, parts);
                 }
                 (Value::Index(_), false) => {
@@ -517,7 +527,7 @@ impl<'l> Function<'_, 'l> {
                 {
                     error = error.note(format!("they differ for example where {sizes}"));
                 }
-                if let Some(clause) = self.where_clause(&Cond::eq(size, stated)) {
+                if let Some(clause) = self.equal_clause(size, stated) {
                     error = error.help(clause);
                 }
                 self.fail(error)

@@ -571,7 +571,8 @@ impl Function<'_, '_> {
                     "it is {}; all elements of a tensor have one shape",
                     shape_text(&draft.expr.ty.shape)
                 ));
-                return self.fail(error);
+                return self
+                    .fail(error.help("range over the largest shape, and leave elements out with `guard(c, e)`"));
             }
         }
         Ok(draft)

@@ -80,13 +80,23 @@ impl<'l> Function<'_, 'l> {
 
     /// The error that something is no index.
     pub fn no_index<T>(&mut self, value: &Value, span: Span) -> Checked<T> {
+        self.no_index_but(value, span, "places and shapes that data decides are not in this version")
+    }
+
+    /// The error that something is no index, with what to do if it is data.
+    pub fn no_index_but<T>(&mut self, value: &Value, span: Span, help: &str) -> Checked<T> {
         let error = match value {
+            Value::Data(Draft {
+                expr: Expr { kind: Kind::Binary(Binary::Div, ..), .. },
+                flex: Flex::Int | Flex::Float,
+            }) => Diagnostic::error(Code::E0231, span, "`/` makes fractions, and a fraction is no index")
+                .help("`floor_div(a, 2)` rounds down, `ceil_div(a, 2)` up"),
             Value::Data(_) => {
                 Diagnostic::error(Code::E0231, span, "this is data, and data never becomes an index or size")
                     .note(
                         "shapes and indices are made of sizes, indices and literals: they are known before any data is",
                     )
-                    .help("reading at places that data names (gather, scatter) is not in this version")
+                    .help(help)
             }
             Value::Vector(parts) => {
                 let text = format!("one index is wanted here, not an index vector of {} components", parts.len());
@@ -244,7 +254,7 @@ impl<'l> Function<'_, 'l> {
                 let error = Diagnostic::error(Code::E0232, span, text)
                     .also(a.expr.span, format!("this is {}", a.elem()))
                     .also(b.expr.span, format!("this is {}", b.elem()))
-                    .help(format!("convert one of them: `{}(…)`", a.elem()));
+                    .help(format!("convert one of them: `{}(…)`", wider(a.elem(), b.elem())));
                 self.fail(error)
             }
             (Flex::No, _) => self.give(b, a.elem()),
@@ -271,7 +281,13 @@ impl<'l> Function<'_, 'l> {
         let error = match draft.flex {
             Flex::No => Diagnostic::error(Code::E0232, span, format!("{elem} is wanted here, not {}", draft.elem()))
                 .help(format!("convert it: `{elem}(…)`")),
-            Flex::Float => Diagnostic::error(Code::E0232, span, format!("a number with a point is no {elem}")),
+            Flex::Float => {
+                let error = Diagnostic::error(Code::E0232, span, format!("a number with a point is no {elem}"));
+                match elem.is_int() {
+                    true => error.help("write a whole number, or convert the integers: `f64(…)`"),
+                    false => error,
+                }
+            }
             Flex::Int => Diagnostic::error(Code::E0232, span, format!("a number is no {elem}")),
         };
         self.fail(error)
@@ -299,7 +315,7 @@ impl<'l> Function<'_, 'l> {
                         format!("{left} is not {right} for example where {sizes}")
                     };
                     let mut error = error().note(note);
-                    if let Some(clause) = self.where_clause(&Cond::eq(left, right)) {
+                    if let Some(clause) = self.equal_clause(left, right) {
                         error = error.help(clause);
                     }
                     return self.fail(error);
@@ -314,11 +330,14 @@ impl<'l> Function<'_, 'l> {
     }
 
     /// The shape of an entrywise operation: that of both, or of the one that is no scalar.
-    pub fn entrywise(&mut self, a: &Draft, b: &Draft, span: Span) -> Checked<Arc<[Ix]>> {
+    pub fn entrywise(&mut self, a: &Draft, b: &Draft, symbol: &str, span: Span) -> Checked<Arc<[Ix]>> {
         match (a.rank(), b.rank()) {
             (0, _) => Ok(b.expr.ty.shape.clone()),
             (_, 0) => Ok(a.expr.ty.shape.clone()),
             _ => {
+                if let Some(error) = self.stretched(a, b, symbol, span) {
+                    return self.fail(error);
+                }
                 self.same_shape(a, b, span, "operands of different shapes")?;
                 Ok(a.expr.ty.shape.clone())
             }
@@ -434,7 +453,8 @@ impl<'l> Function<'_, 'l> {
     /// An operation on the elements of two operands.
     pub fn apply_binary(&mut self, op: Binary, mut a: Draft, mut b: Draft, span: Span) -> Checked<Draft> {
         self.unify(&mut a, &mut b, span)?;
-        let shape = self.entrywise(&a, &b, span)?;
+        let symbol = if op.name().starts_with(char::is_alphabetic) { "+" } else { op.name() };
+        let shape = self.entrywise(&a, &b, symbol, span)?;
         if op.result(a.elem()).is_none() && a.flex == Flex::Int && op.result(ElemType::F64).is_some() {
             self.settle(&mut a, ElemType::F64, Flex::Float);
             self.settle(&mut b, ElemType::F64, Flex::Float);
@@ -665,7 +685,7 @@ impl<'l> Function<'_, 'l> {
     /// One of two, element by element, by truth values.
     pub fn choose(&mut self, condition: Draft, mut a: Draft, mut b: Draft, span: Span) -> Checked<Draft> {
         self.unify(&mut a, &mut b, span)?;
-        let shape = self.entrywise(&a, &b, span)?;
+        let shape = self.entrywise(&a, &b, "+", span)?;
         let branch = if a.rank() > 0 { &a } else { &b };
         let shape = if shape.is_empty() {
             condition.expr.ty.shape.clone()
@@ -836,17 +856,26 @@ impl<'l> Function<'_, 'l> {
         }
         let mut rest = shape.len() - least;
         let mut at = 0;
+        // Sizes that stand in another order are not meant to be equal.
+        let stated = asked.iter().filter_map(|dim| if let Asked::Size(size) = dim { Some(size) } else { None });
+        let mut orders = [stated.map(Ix::to_string).collect::<Vec<_>>(), shape.iter().map(Ix::to_string).collect()];
+        orders.iter_mut().for_each(|sizes| sizes.sort());
+        let reordered = orders[0] == orders[1];
         for dim in asked {
             match dim {
                 Asked::Size(size) => {
                     match self.facts().prove_equal(&shape[at], &size) {
                         Verdict::Yes => {}
                         Verdict::No(sizes) => {
-                            let place = if shape.len() == 1 { String::new() } else { format!("dimension {at} is ") };
-                            let example =
-                                if sizes.0.is_empty() { String::new() } else { format!(", for example where {sizes}") };
-                            let mut error = wrong(Some(format!("{place}{}, and not {size}{example}", shape[at])));
-                            if let Some(clause) = self.where_clause(&Cond::eq(&shape[at], &size)) {
+                            let place =
+                                if shape.len() == 1 { "its size is ".into() } else { format!("dimension {at} is ") };
+                            let example = match sizes.0.is_empty() {
+                                true => String::new(),
+                                false => format!("; they differ for example where {sizes}"),
+                            };
+                            let note = format!("{place}{}, and {size} is stated{example}", shape[at]);
+                            let mut error = wrong(Some(note));
+                            if let Some(clause) = self.equal_clause(&shape[at], &size).filter(|_| !reordered) {
                                 error = error.help(clause);
                             }
                             return self.fail(error);
@@ -935,6 +964,12 @@ impl<'l> Function<'_, 'l> {
             Ok(typed::Iterate { times: times.clone(), step, states, body: typed::Block { lets, results } })
         })
     }
+}
+
+/// The element type of two that holds more numbers.
+fn wider(a: ElemType, b: ElemType) -> ElemType {
+    let order = [ElemType::F64, ElemType::F32, ElemType::I64, ElemType::I32];
+    order.into_iter().find(|elem| [a, b].contains(elem)).unwrap_or(a)
 }
 
 /// Something made of two index expressions.

@@ -21,6 +21,7 @@ mod index;
 mod scope;
 mod select;
 mod signature;
+mod stretch;
 mod value;
 mod with;
 
@@ -196,6 +197,7 @@ impl<'l> World<'l> {
                 rank: known.ranks.get(&param.name.name).copied(),
                 value: known.values.get(&param.name.name).copied(),
                 elem: known.elems.get(&param.name.name).copied(),
+                place: None,
             })
             .collect();
         let solved = signature::solve(self.library, function.file, ast, &arguments, signature::Open::Entry);

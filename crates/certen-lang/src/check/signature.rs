@@ -70,6 +70,8 @@ pub(super) struct Argument {
     pub value: Option<i64>,
     /// The element type of a tensor.
     pub elem: Option<ElemType>,
+    /// Where it stands in a call.
+    pub place: Option<Span>,
 }
 
 /// Who asks for an instance: what is open is then told by whom.
@@ -147,8 +149,8 @@ pub(super) fn solve(
         Open::Entry => param.ty.span,
         Open::Call(span) => span,
     };
-    let refuse = |param: &ast::Param, text: String| {
-        let error = Diagnostic::error(Code::E0234, at(param), text);
+    let refuse = |param: &ast::Param, place: Option<Span>, text: String| {
+        let error = Diagnostic::error(Code::E0234, place.unwrap_or(at(param)), text);
         Err(Box::new(if matches!(open, Open::Call(_)) { error.also(param.ty.span, "declared here") } else { error }))
     };
     loop {
@@ -164,12 +166,14 @@ pub(super) fn solve(
                         (Some(value), _) => {
                             return refuse(
                                 param,
+                                argument.place,
                                 format!("`{name}` is a number of dimensions, from 0 to {MAX_RANK}, not {value}"),
                             );
                         }
                         (None, Open::Call(_)) => {
                             return refuse(
                                 param,
+                                argument.place,
                                 format!("`{name}` is a number of dimensions, so it must be a literal"),
                             );
                         }
@@ -190,6 +194,7 @@ pub(super) fn solve(
                         Some(known) if *known != rank => {
                             return refuse(
                                 param,
+                                argument.place,
                                 format!("the index vector `{name}` has {rank} components; `{d}` is {known}"),
                             );
                         }
@@ -209,10 +214,15 @@ pub(super) fn solve(
                 unknown.iter().map(|part| if let Part::Many(_, _, least) = part { *least } else { 0 }).sum();
             if rank < sum + least || (unknown.is_empty() && rank != sum) {
                 let wants = if unknown.is_empty() { format!("{sum}") } else { format!("at least {}", sum + least) };
-                return refuse(
-                    param,
-                    format!("`{name}` has {rank} dimensions; `{}` takes {wants}", function.name.name),
-                );
+                let many = match rank {
+                    1 => "1 dimension".to_owned(),
+                    _ => format!("{rank} dimensions"),
+                };
+                let text = match open {
+                    Open::Entry => format!("`{name}` has {many}; `{}` takes {wants}", function.name.name),
+                    Open::Call(_) => format!("this has {many}, and `{name}` of `{}` has {wants}", function.name.name),
+                };
+                return refuse(param, argument.place, text);
             }
             if let [Part::Many(key, length, _)] = unknown.as_slice() {
                 lengths.insert(*key, rank - sum);
@@ -225,7 +235,11 @@ pub(super) fn solve(
                     && let Some(&length) = lengths.get(d)
                 {
                     if length < *least {
-                        return refuse(param, format!("`{key}` has {length} dimensions; it needs at least {least}"));
+                        return refuse(
+                            param,
+                            argument.place,
+                            format!("`{key}` has {length} dimensions; it needs at least {least}"),
+                        );
                     }
                     lengths.insert(*key, length);
                 }
@@ -398,6 +412,14 @@ impl Function<'_, '_> {
         let mut asked = Vec::new();
         for dim in &ty.dims {
             match dim {
+                Dim::Size(ast::Expr { kind: ExprKind::Name(name), span })
+                    if self.meaning(*name).is_none() && self.world.library.lookup(self.file, *name).is_none() =>
+                {
+                    let error = Diagnostic::error(Code::E0201, *span, format!("`{name}` is not declared"))
+                        .note("a size is declared where it first stands as a dimension of a parameter")
+                        .help("a dimension of a result that has no name is written `.`");
+                    return self.fail(error);
+                }
                 Dim::Size(expr) => asked.push(Asked::Size(self.plain_index(expr)?)),
                 Dim::One(_) => asked.push(Asked::One),
                 Dim::Any(_) => asked.push(Asked::Many(0)),

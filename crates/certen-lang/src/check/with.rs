@@ -45,7 +45,10 @@ impl Function<'_, '_> {
         let parts = match self.expr(shape)? {
             Value::Vector(parts) => parts,
             Value::Index(index) => vec![index],
-            value => return self.no_index(&value, shape.span),
+            value => {
+                let help = "a size that is known only at run time is a parameter: `k: size`";
+                return self.no_index_but(&value, shape.span, help);
+            }
         };
         let mut sizes = Vec::new();
         for part in parts {
@@ -132,6 +135,13 @@ impl Function<'_, '_> {
         };
         if let Some((_, body)) = generators.first_mut() {
             self.unify(body, &mut default, span)?;
+            if default.rank() == 0 && body.rank() > 0 {
+                let place = default.expr.span;
+                let error = Diagnostic::error(Code::E0206, place, "the default is a scalar, and the elements are not")
+                    .also(body.expr.span, format!("this has the shape {}", shape_text(&body.expr.ty.shape)))
+                    .help("without a default the elements are zero: `genarray(shape)`");
+                return self.fail(error);
+            }
             self.same_shape(body, &default, span, "the default element has another shape than the elements")?;
         }
         let shape: Vec<Ix> = frame.iter().chain(default.expr.ty.shape.iter()).cloned().collect();

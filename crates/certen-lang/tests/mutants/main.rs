@@ -115,12 +115,18 @@ fn replays(functions: &[Function], found: &Diagnostic) -> Result<(), String> {
     let place: Span = found.primary.as_ref().ok_or("no place")?.span;
     let start = |function: &Function| (function.span.file == place.file).then_some(function.span.start);
     let own = functions.iter().filter_map(start).filter(|start| *start <= place.start).max().ok_or("no function")?;
-    let access =
-        note.and_then(|note| Some(What::Access(vector(note, "the access is")?, vector(note, "and the shape")?)));
+    let access = note.and_then(|note| Some((vector(note, "the access is")?, vector(note, "and the shape")?)));
     let is_so = |fault: &Fault| match (&access, found.code) {
-        (Some(access), _) => fault.span == place && fault.what == *access,
+        // `x[i][j]` is one access to the oracle.
+        (Some((index, shape)), _) => match &fault.what {
+            What::Access(indices, sizes) => {
+                indices.starts_with(index) && sizes == shape && fault.span.start == place.start
+            }
+            _ => false,
+        },
         (None, Code::E0238) => fault.what == What::Leaves,
-        (None, Code::E0239) => fault.what == What::Called,
+        // A function on indices is written out where it is called: what it asks for is seen by what it is used for.
+        (None, Code::E0239) => matches!(fault.what, What::Called | What::Access(..)),
         (None, Code::E0240) => fault.what == What::Nothing,
         (None, _) => fault.what == What::Amount,
     };
