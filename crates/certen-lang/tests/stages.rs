@@ -193,9 +193,6 @@ fn on_a_deep_stack(work: impl FnOnce() + Send + 'static) {
 fn check_stages(what: &str, program: &typed::Program, sizes: &[(&str, i64)], wrong: &mut Vec<String>) {
     let expected = outputs(&core(program), sizes);
     for (stage, text) in passes::stages(program) {
-        if stage == "demands" {
-            continue;
-        }
         match checked(&text) {
             Err(error) => wrong.push(format!("{what}, {stage}: {error}\n{text}")),
             Ok(again) if outputs(&core(&again), sizes) != expected => {

@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 
 use certen_core::{ElemType, TensorType};
-use certen_index::{Cond, Ix, Verdict};
+use certen_index::{Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::index::Index;
 use super::scope::{Function, Meaning};
 use super::signature::{Argument, Open, Part, SizeSource, class_has, class_name, parts, solve};
+use super::types::shape_text;
 use super::value::{Draft, Flex, Value};
 use super::{Checked, Reported};
 use crate::ast::{self, Dim, Elem, ExprKind, Ident, Results};
@@ -229,16 +230,41 @@ impl<'l> Function<'_, 'l> {
                 let Value::Cond(goal) = f.expr(clause)? else {
                     return f.error(Code::E0231, clause.span, "a `where` clause is a condition on sizes");
                 };
-                f.require(&goal, |_, _| {
-                    Diagnostic::error(Code::E0239, span, format!("`{name}` needs {goal}"))
-                        .also(clause.span, "stated here")
-                })?;
+                let error = f.unmet(name, clause, span);
+                f.require(&goal, |_, _| error)?;
             }
             match f.block(&ast.body)? {
                 value @ (Value::Index(_) | Value::Vector(_)) => Ok(value),
                 _ => f.error(Code::E0236, signature, format!("`{name}` is declared to give an index, and gives data")),
             }
         })
+    }
+
+    /// The error that a condition of a function is not met, with what its names stand for here.
+    fn unmet(&self, function: Name, clause: &ast::Expr, span: Span) -> Diagnostic {
+        let mut here: Vec<String> = Vec::new();
+        let mut todo = vec![clause];
+        while let Some(e) = todo.pop() {
+            if let ExprKind::Name(name) = &e.kind {
+                let value = match self.meaning(*name) {
+                    Some(Meaning::Size(Value::Index(Index::Is(ix)))) if ix.as_var() != Some(*name) => ix.to_string(),
+                    Some(Meaning::Size(Value::Vector(parts))) => {
+                        let parts = parts.iter().filter_map(Index::plain).cloned().collect::<Vec<Ix>>();
+                        shape_text(&parts)
+                    }
+                    _ => continue,
+                };
+                let text = format!("{name} is {value}");
+                if !here.contains(&text) {
+                    here.push(text);
+                }
+            }
+            e.parts(&mut todo);
+        }
+        here.sort();
+        let error = Diagnostic::error(Code::E0239, span, format!("`{function}` needs {clause}"))
+            .also(clause.span, "stated here");
+        if here.is_empty() { error } else { error.note(format!("here {}", here.join(", "))) }
     }
 
     /// Checks a function on indices by itself, for index vectors of two components.
@@ -306,7 +332,7 @@ impl<'l> Function<'_, 'l> {
         for (param, (value, place)) in ast.params.iter().zip(values) {
             spans.push(place);
             if param.ty.elem != Elem::Size {
-                let draft = self.to_data(value, place)?;
+                let draft = self.as_data(value, place)?;
                 let elem = (draft.flex == Flex::No).then(|| draft.elem());
                 arguments.push(Argument { rank: Some(draft.rank()), value: None, elem, place: Some(place) });
                 drafts.push(Some(draft));
@@ -463,16 +489,12 @@ impl<'l> Function<'_, 'l> {
             self.agrees(ast, &ast.params[at], spans[at], &size, &stated, span)?;
         }
         for clause in &ast.wheres {
-            let goal = self.inline(function.file, span, |f| {
+            let (goal, error) = self.inline(function.file, span, |f| {
                 bind(f, &matched);
-                f.expr(clause)
+                Ok((f.expr(clause)?, f.unmet(ast.name.name, clause, span)))
             })?;
             let Value::Cond(goal) = goal else { return Err(Reported) };
-            let name = ast.name.name;
-            self.require(&goal, |_, _| {
-                Diagnostic::error(Code::E0239, span, format!("`{name}` needs {goal} here"))
-                    .also(clause.span, "stated here")
-            })?;
+            self.require(&goal, |_, _| error)?;
         }
         let sizes: Vec<Ix> = self.world.sources[id]
             .iter()
