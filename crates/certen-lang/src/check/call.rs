@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use certen_core::{ElemType, TensorType};
-use certen_index::{Cond, Ix, Verdict};
+use certen_index::{Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::index::Index;
