@@ -84,7 +84,7 @@ impl<'l> Function<'_, 'l> {
             _ => return None,
         };
         // The length of an index vector is known; where it would not be, the vector is used as data.
-        let Some(count) = count.first().filter(|_| count.len() == 1).and_then(Index::constant) else { return None };
+        let count = count.first().filter(|_| count.len() == 1).and_then(Index::constant)?;
         let length = parts.len();
         let amount = usize::try_from(count.unsigned_abs()).unwrap_or(length).min(length);
         let from_front = (count >= 0) == take;

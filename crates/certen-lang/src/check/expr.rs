@@ -406,7 +406,7 @@ impl<'l> Function<'_, 'l> {
         (right, right_span): (Value, Span),
         span: Span,
     ) -> Checked<Value> {
-        let of_indices: Option<fn(&Ix, &Ix) -> Result<Ix, certen_index::IxError>> = match op {
+        let of_indices: Option<OfTwo<Ix>> = match op {
             BinaryOp::Add => Some(Ix::add),
             BinaryOp::Sub => Some(Ix::sub),
             BinaryOp::Mul => Some(Ix::mul),
@@ -512,7 +512,7 @@ impl<'l> Function<'_, 'l> {
         &mut self,
         left: &Value,
         right: &Value,
-        f: fn(&Ix, &Ix) -> Result<Cond, certen_index::IxError>,
+        f: OfTwo<Cond>,
         some: bool,
         span: Span,
     ) -> Checked<Option<Cond>> {
@@ -972,7 +972,10 @@ fn wider(a: ElemType, b: ElemType) -> ElemType {
     order.into_iter().find(|elem| [a, b].contains(elem)).unwrap_or(a)
 }
 
-fn comparison(op: BinaryOp) -> Option<fn(&Ix, &Ix) -> Result<Cond, certen_index::IxError>> {
+/// Something made of two index expressions.
+type OfTwo<T> = fn(&Ix, &Ix) -> Result<T, certen_index::IxError>;
+
+fn comparison(op: BinaryOp) -> Option<OfTwo<Cond>> {
     Some(match op {
         BinaryOp::Lt => Cond::lt,
         BinaryOp::Le => Cond::le,

@@ -75,11 +75,11 @@ impl Function<'_, '_> {
                 return self.fail(error);
             }
             let count = plan.indices.len();
-            if let Some(shape) = shape {
-                if count > shape.len() || (whole && count < shape.len()) {
-                    let text = format!("{count} indices for the shape {}", shape_text(shape));
-                    return self.error(Code::E0233, relation.span, text);
-                }
+            if let Some(shape) = shape
+                && (count > shape.len() || (whole && count < shape.len()))
+            {
+                let text = format!("{count} indices for the shape {}", shape_text(shape));
+                return self.error(Code::E0233, relation.span, text);
             }
             if let Some((first, _)) = made.first()
                 && first.indices.len() != count
