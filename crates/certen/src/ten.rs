@@ -297,6 +297,9 @@ impl Imports {
             return Err("its name does not end in `.ten`".into());
         }
         let path = tidy(&Path::new(from).with_file_name("").join(path));
+        if !path.exists() {
+            return Err(format!("there is no file {}", path.display()));
+        }
         let text = read_text(&path)?;
         let real = path.canonicalize().map_err(|error| error.to_string())?;
         let name = self.names.entry(real).or_insert_with(|| path.display().to_string());
