@@ -56,7 +56,10 @@ fn outputs(program: &Program, sizes: &[(&str, i64)]) -> Named<Scalar> {
 }
 
 /// Programs and sizes to run them at. `main` is the entry.
-const PROGRAMS: &[(&str, &str, &[(&str, i64)])] = &[
+/// What it shows, its text, and the sizes to run it at.
+type Sample = (&'static str, &'static str, &'static [(&'static str, i64)]);
+
+const PROGRAMS: &[Sample] = &[
     (
         "names beside each other",
         "fn main(x: f64[n]) where n >= 2 {

@@ -240,6 +240,13 @@ impl<'l> Function<'_, 'l> {
         })
     }
 
+    /// A call with several results cannot be lifted out of the cases of an index.
+    fn no_cases<T>(&mut self, function: &ast::Function, span: Span) -> Checked<T> {
+        let text = format!("this index depends on an `if`, and `{}` gives several values", function.name.name);
+        let error = Diagnostic::error(Code::E0216, span, text).help("put the `if` around calls with plain indices");
+        self.fail(error)
+    }
+
     /// The error that a condition of a function is not met, with what its names stand for here.
     fn unmet(&self, function: Name, clause: &ast::Expr, span: Span) -> Diagnostic {
         let mut here: Vec<String> = Vec::new();
@@ -342,18 +349,14 @@ impl<'l> Function<'_, 'l> {
             let plain = |index: &Index| index.plain().cloned();
             match (&value, param.ty.dims.is_empty()) {
                 (Value::Index(index), true) => {
-                    let Some(ix) = plain(index) else { return Err(Reported) };
+                    let Some(ix) = plain(index) else { return self.no_cases(ast, place) };
                     arguments.push(Argument { rank: None, value: ix.as_constant(), elem: None, place: Some(place) });
                     matched.sizes.insert(param.name.name, ix);
                 }
                 (Value::Vector(parts), false) => {
-                    let parts: Vec<Ix> = parts.iter().filter_map(plain).collect();
-                    if let [Dim::Size(ast::Expr { kind: ExprKind::Int(length), .. })] = param.ty.dims.as_slice()
-                        && *length != parts.len() as i64
-                    {
-                        let text = format!("`{}` has {length} components, not {}", param.name.name, parts.len());
-                        return self.error(Code::E0234, place, text);
-                    }
+                    let Some(parts) = parts.iter().map(plain).collect::<Option<Vec<Ix>>>() else {
+                        return self.no_cases(ast, place);
+                    };
                     arguments.push(Argument { rank: Some(parts.len()), value: None, elem: None, place: Some(place) });
                     matched.vectors.insert(param.name.name, parts);
                 }
@@ -481,6 +484,22 @@ impl<'l> Function<'_, 'l> {
                 f.bind(*name, Meaning::Size(Value::Vector(parts)));
             }
         };
+        for (param, place) in ast.params.iter().zip(&spans) {
+            let (Some(parts), [Dim::Size(length)]) = (matched.vectors.get(&param.name.name), param.ty.dims.as_slice())
+            else {
+                continue;
+            };
+            let given = parts.len();
+            let stated = self.inline(function.file, span, |f| {
+                bind(f, &matched);
+                f.plain_index(length)
+            })?;
+            if stated.as_constant() != Some(given as i64) {
+                let text = format!("`{}` has {stated} components, and {given} are given", param.name.name);
+                let error = Diagnostic::error(Code::E0234, *place, text).also(param.ty.span, "declared here");
+                return self.fail(error);
+            }
+        }
         for (at, expr, size) in checks {
             let stated = self.inline(function.file, span, |f| {
                 bind(f, &matched);

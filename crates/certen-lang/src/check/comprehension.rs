@@ -564,6 +564,7 @@ impl Function<'_, '_> {
             accesses[seen..].iter_mut().for_each(|access: &mut Access| access.ranges.extend(ranges.iter().cloned()));
         }
         let draft = made?;
+        let draft = self.outside(draft)?;
         for size in draft.expr.ty.shape.iter() {
             if let Some(at) = plan.indices.iter().position(|index| size.mentions(*index)) {
                 let text = format!("the shape of the body depends on the index `{}`", plan.shown[at]);

@@ -87,7 +87,8 @@ impl Function<'_, '_> {
                 Ok(Value::Cond(cond.and(a).or(not.and(b))))
             }
             (a, b) => {
-                let (mut a, mut b) = (self.as_data(a, a_span)?, self.as_data(b, b_span)?);
+                let (a, b) = (self.as_data(a, a_span)?, self.as_data(b, b_span)?);
+                let (mut a, mut b) = (self.outside(a)?, self.outside(b)?);
                 self.unify(&mut a, &mut b, span)?;
                 self.same_shape(&a, &b, span, "the branches of `if` have different shapes")?;
                 let ty = a.expr.ty.clone();

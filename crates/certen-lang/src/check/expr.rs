@@ -432,7 +432,8 @@ impl<'l> Function<'_, 'l> {
                 match self.guarded(known, |function| function.expr(b))? {
                     Value::Cond(right) => Ok(Value::Cond(if and { left.and(right) } else { left.or(right) })),
                     value => {
-                        let mut right = self.as_data(value, b.span)?;
+                        let right = self.as_data(value, b.span)?;
+                        let mut right = self.outside(right)?;
                         self.give(&mut right, ElemType::Bool)?;
                         let other = truth(if and { Cond::never() } else { Cond::always() }, span);
                         let other = self.repeated(other, &right.expr.ty, span);

@@ -278,6 +278,7 @@ impl Function<'_, '_> {
             return self.data(body);
         }
         let draft = self.guarded(cond.clone(), |function| function.data(body))?;
+        let draft = self.outside(draft)?;
         let (ty, flex) = (draft.expr.ty.clone(), draft.flex);
         let kind = Kind::Guard(cond, Box::new(draft.expr));
         Ok(Draft { expr: Expr { kind, ty, span }, flex })

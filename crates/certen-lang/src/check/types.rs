@@ -2,17 +2,28 @@
 
 use std::sync::Arc;
 
-use certen_core::ElemType;
+use certen_core::{ElemType, TensorType};
 use certen_index::{Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Span};
 
 use super::Checked;
+use super::index::extent;
 use super::scope::Function;
 use super::signature::Asked;
 use super::value::{Draft, Flex};
 use crate::ast;
 
 impl Function<'_, '_> {
+    /// An expression as it is seen where less holds than where it was made. A size that was not negative there may be
+    /// here, where the expression is never evaluated; then it is 0, as sizes are everywhere.
+    pub fn outside(&mut self, mut draft: Draft) -> Checked<Draft> {
+        let span = draft.expr.span;
+        let made = draft.expr.ty.shape.iter().map(|size| extent(self.facts(), &Ix::from(0), size)).collect();
+        let shape: Vec<Ix> = self.made(span, made)?;
+        draft.expr.ty = TensorType::new(draft.elem(), shape);
+        Ok(draft)
+    }
+
     /// Gives a draft the element type that all parts of something have agreed on.
     pub fn settle(&mut self, draft: &mut Draft, elem: ElemType, flex: Flex) {
         if draft.flex != Flex::No {
