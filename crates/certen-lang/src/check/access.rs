@@ -6,9 +6,9 @@ use certen_index::{Cond, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
-use super::expr::shape_text;
 use super::index::{affine, within};
 use super::scope::Function;
+use super::types::shape_text;
 
 /// An access of a body whose bounds are being inferred.
 #[derive(Clone, Debug)]

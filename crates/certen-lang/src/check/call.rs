@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 
 use certen_core::{ElemType, TensorType};
-use certen_index::{Cond, Ix, Verdict};
+use certen_index::{Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::index::Index;
 use super::scope::{Function, Meaning};
 use super::signature::{Argument, Open, Part, SizeSource, class_has, class_name, parts, solve};
+use super::types::shape_text;
 use super::value::{Draft, Flex, Value};
 use super::{Checked, Reported};
 use crate::ast::{self, Dim, Elem, ExprKind, Ident, Results};
@@ -229,16 +230,48 @@ impl<'l> Function<'_, 'l> {
                 let Value::Cond(goal) = f.expr(clause)? else {
                     return f.error(Code::E0231, clause.span, "a `where` clause is a condition on sizes");
                 };
-                f.require(&goal, |_, _| {
-                    Diagnostic::error(Code::E0239, span, format!("`{name}` needs {goal}"))
-                        .also(clause.span, "stated here")
-                })?;
+                let error = f.unmet(name, clause, span);
+                f.require(&goal, |_, _| error)?;
             }
             match f.block(&ast.body)? {
                 value @ (Value::Index(_) | Value::Vector(_)) => Ok(value),
                 _ => f.error(Code::E0236, signature, format!("`{name}` is declared to give an index, and gives data")),
             }
         })
+    }
+
+    /// A call with several results cannot be lifted out of the cases of an index.
+    fn no_cases<T>(&mut self, function: &ast::Function, span: Span) -> Checked<T> {
+        let text = format!("this index depends on an `if`, and `{}` gives several values", function.name.name);
+        let error = Diagnostic::error(Code::E0216, span, text).help("put the `if` around calls with plain indices");
+        self.fail(error)
+    }
+
+    /// The error that a condition of a function is not met, with what its names stand for here.
+    fn unmet(&self, function: Name, clause: &ast::Expr, span: Span) -> Diagnostic {
+        let mut here: Vec<String> = Vec::new();
+        let mut todo = vec![clause];
+        while let Some(e) = todo.pop() {
+            if let ExprKind::Name(name) = &e.kind {
+                let value = match self.meaning(*name) {
+                    Some(Meaning::Size(Value::Index(Index::Is(ix)))) if ix.as_var() != Some(*name) => ix.to_string(),
+                    Some(Meaning::Size(Value::Vector(parts))) => {
+                        let parts = parts.iter().filter_map(Index::plain).cloned().collect::<Vec<Ix>>();
+                        shape_text(&parts)
+                    }
+                    _ => continue,
+                };
+                let text = format!("{name} is {value}");
+                if !here.contains(&text) {
+                    here.push(text);
+                }
+            }
+            e.parts(&mut todo);
+        }
+        here.sort();
+        let error = Diagnostic::error(Code::E0239, span, format!("`{function}` needs {clause}"))
+            .also(clause.span, "stated here");
+        if here.is_empty() { error } else { error.note(format!("here {}", here.join(", "))) }
     }
 
     /// Checks a function on indices by itself, for index vectors of two components.
@@ -306,7 +339,7 @@ impl<'l> Function<'_, 'l> {
         for (param, (value, place)) in ast.params.iter().zip(values) {
             spans.push(place);
             if param.ty.elem != Elem::Size {
-                let draft = self.to_data(value, place)?;
+                let draft = self.as_data(value, place)?;
                 let elem = (draft.flex == Flex::No).then(|| draft.elem());
                 arguments.push(Argument { rank: Some(draft.rank()), value: None, elem, place: Some(place) });
                 drafts.push(Some(draft));
@@ -316,18 +349,14 @@ impl<'l> Function<'_, 'l> {
             let plain = |index: &Index| index.plain().cloned();
             match (&value, param.ty.dims.is_empty()) {
                 (Value::Index(index), true) => {
-                    let Some(ix) = plain(index) else { return Err(Reported) };
+                    let Some(ix) = plain(index) else { return self.no_cases(ast, place) };
                     arguments.push(Argument { rank: None, value: ix.as_constant(), elem: None, place: Some(place) });
                     matched.sizes.insert(param.name.name, ix);
                 }
                 (Value::Vector(parts), false) => {
-                    let parts: Vec<Ix> = parts.iter().filter_map(plain).collect();
-                    if let [Dim::Size(ast::Expr { kind: ExprKind::Int(length), .. })] = param.ty.dims.as_slice()
-                        && *length != parts.len() as i64
-                    {
-                        let text = format!("`{}` has {length} components, not {}", param.name.name, parts.len());
-                        return self.error(Code::E0234, place, text);
-                    }
+                    let Some(parts) = parts.iter().map(plain).collect::<Option<Vec<Ix>>>() else {
+                        return self.no_cases(ast, place);
+                    };
                     arguments.push(Argument { rank: Some(parts.len()), value: None, elem: None, place: Some(place) });
                     matched.vectors.insert(param.name.name, parts);
                 }
@@ -455,6 +484,22 @@ impl<'l> Function<'_, 'l> {
                 f.bind(*name, Meaning::Size(Value::Vector(parts)));
             }
         };
+        for (param, place) in ast.params.iter().zip(&spans) {
+            let (Some(parts), [Dim::Size(length)]) = (matched.vectors.get(&param.name.name), param.ty.dims.as_slice())
+            else {
+                continue;
+            };
+            let given = parts.len();
+            let stated = self.inline(function.file, span, |f| {
+                bind(f, &matched);
+                f.plain_index(length)
+            })?;
+            if stated.as_constant() != Some(given as i64) {
+                let text = format!("`{}` has {stated} components, and {given} are given", param.name.name);
+                let error = Diagnostic::error(Code::E0234, *place, text).also(param.ty.span, "declared here");
+                return self.fail(error);
+            }
+        }
         for (at, expr, size) in checks {
             let stated = self.inline(function.file, span, |f| {
                 bind(f, &matched);
@@ -463,16 +508,12 @@ impl<'l> Function<'_, 'l> {
             self.agrees(ast, &ast.params[at], spans[at], &size, &stated, span)?;
         }
         for clause in &ast.wheres {
-            let goal = self.inline(function.file, span, |f| {
+            let (goal, error) = self.inline(function.file, span, |f| {
                 bind(f, &matched);
-                f.expr(clause)
+                Ok((f.expr(clause)?, f.unmet(ast.name.name, clause, span)))
             })?;
             let Value::Cond(goal) = goal else { return Err(Reported) };
-            let name = ast.name.name;
-            self.require(&goal, |_, _| {
-                Diagnostic::error(Code::E0239, span, format!("`{name}` needs {goal} here"))
-                    .also(clause.span, "stated here")
-            })?;
+            self.require(&goal, |_, _| error)?;
         }
         let sizes: Vec<Ix> = self.world.sources[id]
             .iter()

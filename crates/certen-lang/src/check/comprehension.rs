@@ -11,9 +11,9 @@ use certen_syntax::{Code, Diagnostic, Name, Rule, Span};
 use super::Checked;
 use super::access::Access;
 use super::bounds::{FindShapes, Upper, selections_with};
-use super::expr::shape_text;
 use super::index::{Index, extent, within};
 use super::scope::Function;
+use super::types::shape_text;
 use super::value::{Draft, Value};
 use crate::ast::{self, Bound, ExprKind, Ident, Pattern, Selector, Subject};
 use crate::typed::{self, Expr, Kind};
@@ -564,6 +564,7 @@ impl Function<'_, '_> {
             accesses[seen..].iter_mut().for_each(|access: &mut Access| access.ranges.extend(ranges.iter().cloned()));
         }
         let draft = made?;
+        let draft = self.outside(draft)?;
         for size in draft.expr.ty.shape.iter() {
             if let Some(at) = plan.indices.iter().position(|index| size.mentions(*index)) {
                 let text = format!("the shape of the body depends on the index `{}`", plan.shown[at]);

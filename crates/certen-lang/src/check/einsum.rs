@@ -8,8 +8,8 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
 use super::builtin::text_of;
-use super::expr::shape_text;
 use super::scope::Function;
+use super::types::shape_text;
 use super::value::{Draft, Flex, block_expr};
 use crate::ast;
 use crate::typed::{self, Expr, Kind};

@@ -11,10 +11,12 @@
 //! polymorphic functions, so callers run it on a thread with a large stack.
 
 mod access;
+mod block;
 mod bounds;
 mod builtin;
 mod call;
 mod comprehension;
+mod condition;
 mod einsum;
 mod expr;
 mod index;
@@ -22,6 +24,7 @@ mod scope;
 mod select;
 mod signature;
 mod stretch;
+mod types;
 mod value;
 mod with;
 

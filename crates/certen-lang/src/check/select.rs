@@ -7,9 +7,9 @@ use certen_index::Ix;
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
-use super::expr::shape_text;
 use super::index::{Index, extent};
 use super::scope::Function;
+use super::types::shape_text;
 use super::value::{Draft, Value, block_expr};
 use crate::ast::{self, ExprKind, Selector};
 use crate::typed::{self, Bound, Expr, Kind};
@@ -28,7 +28,7 @@ impl Function<'_, '_> {
         let tensor = match self.expr(base)? {
             Value::Vector(parts) => match self.component(&parts, selectors, span)? {
                 Some(value) => return Ok(value),
-                None => self.to_data(Value::Vector(parts), base.span)?,
+                None => self.as_data(Value::Vector(parts), base.span)?,
             },
             Value::Index(_) | Value::Cond(_) => {
                 return self.error(Code::E0204, base.span, "this is one index: there is nothing to select from");
@@ -278,6 +278,7 @@ impl Function<'_, '_> {
             return self.data(body);
         }
         let draft = self.guarded(cond.clone(), |function| function.data(body))?;
+        let draft = self.outside(draft)?;
         let (ty, flex) = (draft.expr.ty.clone(), draft.flex);
         let kind = Kind::Guard(cond, Box::new(draft.expr));
         Ok(Draft { expr: Expr { kind, ty, span }, flex })

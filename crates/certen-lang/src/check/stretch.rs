@@ -7,8 +7,8 @@
 use certen_index::{Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Span};
 
-use super::expr::shape_text;
 use super::scope::Function;
+use super::types::shape_text;
 use super::value::Draft;
 use crate::typed::Kind;
 

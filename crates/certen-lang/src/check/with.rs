@@ -6,9 +6,9 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
 use super::comprehension::{End, Plan, Slot};
-use super::expr::shape_text;
 use super::index::extent;
 use super::scope::Function;
+use super::types::shape_text;
 use super::value::{Draft, Flex, Value};
 use crate::Found;
 use crate::ast::{self, FoldOp, WithOp};
@@ -225,7 +225,7 @@ impl Function<'_, '_> {
                 let (so_far, element) = (self.fresh(Name::new("so_far")), self.fresh(Name::new("element")));
                 let args = [so_far, element].map(|name| Value::Data(Self::var(name, ty.clone(), ident.span)));
                 let next = self.apply(function, args.into_iter().map(|value| (value, ident.span)).collect(), span)?;
-                let mut next = self.to_data(next, span)?;
+                let mut next = self.as_data(next, span)?;
                 self.give(&mut next, ty.elem)?;
                 let before = Draft::fixed(Expr { kind: Kind::Var(so_far), ty, span });
                 self.same_shape(&before, &next, span, "the function gives another shape than it takes")?;

@@ -174,6 +174,7 @@ fn programs() -> Vec<(String, PathBuf)> {
 type Cell = (&'static str, &'static str);
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the table is what people want to see")]
 fn exactly_what_is_out_of_bounds_is_refused() {
     let files = programs();
     let mut table: BTreeMap<Cell, Vec<String>> = BTreeMap::new();
