@@ -3,9 +3,10 @@
 //! Every program in `tests/mutants` and every example is accepted. Each number and name of the index level in it is changed by one, up and
 //! down ([`mutate`]). An oracle that knows nothing of the prover ([`trace`]) then walks over every access at small sizes,
 //! and says whether the mutant leaves a tensor. The checker must refuse exactly those that do, and the sizes that its
-//! message shows must make the oracle find a fault too.
+//! message shows must make the oracle find a fault too. What is accepted is run ([`run`]).
 
 mod mutate;
+mod run;
 mod trace;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,8 @@ const STEPS: u64 = 40_000;
 struct Checked {
     found: Vec<Diagnostic>,
     functions: Option<Vec<Function>>,
+    /// How it runs, if it is accepted.
+    ran: Result<(), String>,
 }
 
 fn check(path: &Path, text: &str) -> Checked {
@@ -53,7 +56,8 @@ fn check(path: &Path, text: &str) -> Checked {
             function.body.results.clear();
         });
     }
-    Checked { found: diagnostics.into_sorted(), functions }
+    let ran = if diagnostics.has_errors() { Ok(()) } else { run::runs(&library) };
+    Checked { found: diagnostics.into_sorted(), functions, ran }
 }
 
 /// Sizes to try: all up to 3, then larger ones that are near each other or 1.
@@ -212,6 +216,9 @@ fn exactly_what_is_out_of_bounds_is_refused() {
                 }
                 (_, _, Some(Err(why))) => wrong += &format!("{who}: {why}{}\n", told().collect::<String>()),
                 _ => {}
+            }
+            if let Err(why) = &checked.ran {
+                wrong += &format!("{who}: {why}\n");
             }
             let why = other.map_or(String::new(), |found| format!(" {}", found.code));
             table.entry((oracle, verdict)).or_default().push(who + &why);
