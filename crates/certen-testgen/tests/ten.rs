@@ -1,0 +1,158 @@
+//! The `.ten` language on generated programs: what is well-typed is accepted, means what the oracle says, on every way
+//! to run it, and never goes out of bounds.
+
+mod common;
+
+use std::cell::Cell;
+
+use certen::{Backend, Call, DomainChoice, Failure, Module, Options, Output, RunOptions, Values};
+use certen_core::domain::{Exact, Scalar};
+use certen_core::{ElemType, Tensor};
+use certen_runtime::Array;
+use certen_syntax::{Name, render_all};
+use certen_testgen::cases;
+use certen_testgen::ten::oracle::{Trouble, Value};
+use certen_testgen::ten::tree::Elem;
+use certen_testgen::ten::{Sizes, TenSample};
+use common::for_bytes;
+
+/// Runs a test on generated programs.
+fn for_programs(cases: u32, seed: u8, test: impl Fn(&TenSample)) {
+    let show = |bytes: &[u8]| TenSample::generate(bytes).text();
+    for_bytes(cases, seed, show, |bytes| test(&TenSample::generate(bytes)));
+}
+
+fn complaint(failure: &Failure) -> String {
+    render_all(failure.sources(), failure.diagnostics(), false)
+}
+
+/// A text that must be accepted.
+fn accepted(text: &str) -> Module {
+    let made = Module::from_text("generated.ten", text, &Options::default());
+    made.unwrap_or_else(|failure| panic!("not accepted:\n{}", complaint(&failure)))
+}
+
+/// A call of `main` at some sizes.
+fn call(sample: &TenSample, sizes: &Sizes) -> Call {
+    let mut call = Call::new();
+    for (name, (elem, value)) in sample.inputs(sizes) {
+        let elem = if elem == Elem::F64 { ElemType::F64 } else { ElemType::I64 };
+        let shape = value.shape.iter().map(|size| *size as usize).collect();
+        let data = value.data.iter().map(|x| Scalar::from_f64(*x, elem)).collect();
+        let tensor = Tensor::new(shape, data).expect("as many elements as the shape has");
+        call = call.input(name.as_str(), Array::from_tensor(elem, &tensor).expect("memory for a small array"));
+    }
+    for name in sample.amounts() {
+        call = call.dim(name.as_str(), sizes[&name]);
+    }
+    call
+}
+
+/// What the oracle says; nothing if numbers get too large or it takes too long.
+fn expected(sample: &TenSample, sizes: &Sizes) -> Option<Vec<Value>> {
+    let inputs = sample.inputs(sizes).into_iter().map(|(name, (_, value))| (name, value)).collect();
+    match sample.program.run(&inputs, sizes) {
+        Ok(values) => Some(values),
+        Err(Trouble::TooMuch) => None,
+        Err(trouble) => panic!("the generator made a wrong program: {trouble:?} at {sizes:?}"),
+    }
+}
+
+fn run(module: &Module, call: &Call, backend: Backend, domain: DomainChoice) -> Vec<Output> {
+    let options = RunOptions { backend, domain, ..RunOptions::default() };
+    match module.run_with(call, &options) {
+        Ok((outputs, _)) => outputs,
+        Err(failure) => panic!("a run fails:\n{}", complaint(&failure)),
+    }
+}
+
+/// The elements of an output as numbers; nothing is undefined.
+fn numbers(output: &Output) -> Vec<f64> {
+    match &output.values {
+        Values::Array(array) => (0..array.len()).filter_map(|at| array.get(at)).map(|x| x.to_f64()).collect(),
+        Values::Partial(values) => values.iter().map(|x| x.expect("no element is undefined").to_f64()).collect(),
+        Values::Exact(_) | Values::Field(_) => Vec::new(),
+    }
+}
+
+fn agree(outputs: &[Output], expected: &[Value], what: &str, sizes: &Sizes) {
+    assert_eq!(outputs.len(), expected.len());
+    for (output, expected) in outputs.iter().zip(expected) {
+        let shape: Vec<i64> = output.shape.iter().map(|size| *size as i64).collect();
+        assert_eq!(shape, expected.shape, "the shape of {} {what} at {sizes:?}", output.name);
+        match &output.values {
+            Values::Exact(values) => {
+                let expected: Vec<Exact> = expected.data.iter().map(|x| Exact::from(*x as i64)).collect();
+                assert_eq!(values, &expected, "{} {what} at {sizes:?}", output.name);
+            }
+            _ => assert_eq!(numbers(output), expected.data, "{} {what} at {sizes:?}", output.name),
+        }
+    }
+}
+
+/// Runs a test on every accepted program at several sizes, with what its results are.
+fn for_runs(cases: u32, seed: u8, test: impl Fn(&Module, &Call, &[Value], &Sizes)) {
+    let (runs, silent) = (Cell::new(0), Cell::new(0));
+    for_programs(cases, seed, |sample| {
+        let module = accepted(&sample.text());
+        for sizes in sample.sizes() {
+            match expected(sample, &sizes) {
+                Some(expected) => {
+                    test(&module, &call(sample, &sizes), &expected, &sizes);
+                    runs.set(runs.get() + 1);
+                }
+                None => silent.set(silent.get() + 1),
+            }
+        }
+    });
+    assert!(silent.get() <= runs.get() / 5 + 8, "{} runs say nothing, and {} something", silent.get(), runs.get());
+}
+
+#[test]
+fn what_is_well_typed_is_accepted() {
+    for_programs(cases(), 101, |sample| drop(accepted(&sample.text())));
+}
+
+#[test]
+fn the_evaluator_agrees_with_the_oracle() {
+    for_runs(cases(), 102, |module, call, expected, sizes| {
+        agree(&run(module, call, Backend::Interp, DomainChoice::Machine), expected, "evaluated", sizes);
+    });
+}
+
+/// The rationals, and values or undefined: nothing is read that has no value.
+#[test]
+fn accepted_programs_are_defined_everywhere() {
+    for_runs(cases() / 2, 103, |module, call, expected, sizes| {
+        agree(&run(module, call, Backend::Interp, DomainChoice::Undefined), expected, "or undefined", sizes);
+        agree(&run(module, call, Backend::Interp, DomainChoice::Rational), expected, "in rationals", sizes);
+    });
+}
+
+#[test]
+fn the_loops_agree_with_the_oracle() {
+    for_runs(cases(), 104, |module, call, expected, sizes| {
+        agree(&run(module, call, Backend::Loops, DomainChoice::Machine), expected, "by loops", sizes);
+    });
+}
+
+/// Starting the C compiler takes long, so there are fewer.
+#[test]
+fn native_code_agrees_with_the_oracle() {
+    for_runs((cases() / 20).max(10), 105, |module, call, expected, sizes| {
+        agree(&run(module, call, Backend::Native, DomainChoice::Machine), expected, "natively", sizes);
+    });
+}
+
+/// Prints the programs of a few seeds: `cargo test -p certen-testgen --test ten -- --ignored --nocapture look`.
+#[test]
+#[ignore = "for people"]
+#[allow(clippy::print_stdout, reason = "it prints")]
+fn look_at_programs() {
+    let count = Cell::new(0);
+    for_programs(cases().min(30), 106, |sample| {
+        count.set(count.get() + 1);
+        println!("// {}\n{}", count.get(), sample.text());
+    });
+    let _ = Name::new("looked");
+}
