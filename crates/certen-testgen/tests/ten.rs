@@ -3,13 +3,14 @@
 
 mod common;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 
 use certen::{Backend, Call, DomainChoice, Failure, Module, Options, Output, RunOptions, Values};
 use certen_core::domain::{Exact, Scalar};
 use certen_core::{ElemType, Tensor};
 use certen_runtime::Array;
-use certen_syntax::{Name, render_all};
+use certen_syntax::render_all;
 use certen_testgen::cases;
 use certen_testgen::ten::oracle::{Trouble, Value};
 use certen_testgen::ten::tree::Elem;
@@ -144,15 +145,42 @@ fn native_code_agrees_with_the_oracle() {
     });
 }
 
-/// Prints the programs of a few seeds: `cargo test -p certen-testgen --test ten -- --ignored --nocapture look`.
+/// Prints a few programs, and of each kind of failure the shortest program among all cases: how the generator, or the
+/// language, is looked at. `cargo test -p certen-testgen --test ten -- --ignored --nocapture look`
 #[test]
 #[ignore = "for people"]
 #[allow(clippy::print_stdout, reason = "it prints")]
 fn look_at_programs() {
     let count = Cell::new(0);
-    for_programs(cases().min(30), 106, |sample| {
+    let found: RefCell<BTreeMap<String, (usize, String, String)>> = RefCell::default();
+    for_programs(cases(), 106, |sample| {
         count.set(count.get() + 1);
-        println!("// {}\n{}", count.get(), sample.text());
+        let text = sample.text();
+        if count.get() <= 10 {
+            println!("// {}\n{text}", count.get());
+        }
+        let tested = std::panic::catch_unwind(|| {
+            let module = accepted(&text);
+            for sizes in sample.sizes() {
+                if let Some(expected) = expected(sample, &sizes) {
+                    let call = call(sample, &sizes);
+                    agree(&run(&module, &call, Backend::Interp, DomainChoice::Machine), &expected, "evaluated", &sizes);
+                    agree(&run(&module, &call, Backend::Loops, DomainChoice::Machine), &expected, "loops", &sizes);
+                }
+            }
+        });
+        if let Err(panic) = tested {
+            let why = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+            let kind: String = why.lines().take(2).collect::<Vec<_>>().join(" ").chars().take(70).collect();
+            let mut found = found.borrow_mut();
+            let entry = found.entry(kind).or_insert((0, text.clone(), why.clone()));
+            entry.0 += 1;
+            if text.len() < entry.1.len() {
+                (entry.1, entry.2) = (text, why);
+            }
+        }
     });
-    let _ = Name::new("looked");
+    for (kind, (count, text, why)) in found.into_inner() {
+        println!("=== {count} times: {kind}\n{text}\n{why}\n");
+    }
 }

@@ -533,7 +533,7 @@ impl Generator<'_> {
         let mut firsts = Vec::new();
         for (elem, dims) in states {
             let first = self.expr(c, *elem, dims, depth);
-            let state = self.fresh("u");
+            let state = self.fresh("w");
             inner.vars.push(Var { name: state.clone(), elem: *elem, dims: dims.clone() });
             firsts.push((state, fixed(first, *elem)));
         }
@@ -1015,7 +1015,7 @@ impl Generator<'_> {
                     continue;
                 }
                 let ((lower, how), (upper, end)) = self.range(c, dim);
-                let i = self.fresh("i");
+                let i = self.fresh("j");
                 let known = if own.len() == 1 { lower.max(covered) } else { lower };
                 inner.indices.push(Bound { name: i.clone(), lower: known, upper: upper.clone() });
                 if own.len() == 1 && lower == 0 && upper.terms.is_empty() {
@@ -1060,7 +1060,7 @@ impl Generator<'_> {
                 let slot = rest(self, front);
                 slots.push(slot);
                 for upper in back {
-                    let i = self.fresh("i");
+                    let i = self.fresh("j");
                     inner.indices.push(Bound { name: i.clone(), lower: 0, upper: upper.clone() });
                     anchor.push(Sel::At(name(&i)));
                     anchored.push(upper.clone());
@@ -1073,7 +1073,7 @@ impl Generator<'_> {
                         slots.push(Slot::Dot);
                         continue;
                     }
-                    let i = self.fresh("i");
+                    let i = self.fresh("j");
                     let inferred = infer && self.pick(4) != 3;
                     let mut lower = if self.pick(5) == 4 { 1 } else { 0 };
                     let how = if lower == 0 { [Written::No, Written::Yes][self.pick(2)] } else { Written::Yes };
@@ -1158,12 +1158,14 @@ impl Generator<'_> {
                 inner.indices.push(Bound { name: format!("{iv}[{at}]"), lower, upper: upper.clone() });
             }
             inner.vectors.push((iv.clone(), uppers.clone()));
-            let low = if self.flip() { IxVec::One(lit(lower)) } else { IxVec::List(vec![lit(lower); frame.len()]) };
-            // In a fold, and with one index as lower bound, the length must come from the upper one.
+            // The length of the vector comes from one of its bounds.
+            let listed = how == Written::Dot || self.flip();
+            let how_low = if how == Written::Dot { Written::Yes } else { how_low };
+            let low = if listed { IxVec::List(vec![lit(lower); frame.len()]) } else { IxVec::One(lit(lower)) };
             slots.push(Slot::Rest(iv, (low, how_low), (shape(&uppers), how)));
         } else {
             for dim in frame {
-                let i = self.fresh("i");
+                let i = self.fresh("j");
                 let upper = dim.shifted(-cut);
                 slots.push(Slot::Index(i.clone(), (lit(lower), how_low), (upper.ix(), how)));
                 inner.indices.push(Bound { name: i, lower, upper });
