@@ -1,7 +1,7 @@
 //! The project's own commands, run as `cargo xtask COMMAND`:
 //!
 //! - `test` runs all tests; `test --slow` runs the named slow set too, with 10,000 generated programs per property and
-//!   100,000 questions to the prover, which z3 is asked too;
+//!   100,000 questions to the prover, which z3 is asked too, and NumPy computes the examples again;
 //! - `bless` rewrites what tests expect to what they now get: read the diff before committing it;
 //! - `ci` does what has to pass before a change lands: tests, format, lints, documentation.
 
@@ -39,27 +39,30 @@ const QUICK: &str = "answers_come_quickly";
 /// The slow set: generated programs in the thousands, and tests too slow for every day.
 fn slow() -> bool {
     let programs = [("CERTEN_CASES", "10000")];
-    let Some(python) = python_with_z3() else { return false };
-    let questions = [("CERTEN_CASES", "100000"), ("CERTEN_Z3_PYTHON", &python)];
+    let (Some(z3), Some(numpy)) = (python_with("z3-solver", "z3"), python_with("numpy", "numpy")) else { return false };
+    let questions = [("CERTEN_CASES", "100000"), ("CERTEN_Z3_PYTHON", &z3)];
+    let examples = [("CERTEN_NUMPY_PYTHON", &*numpy)];
     cargo(&["test", "--release", "-p", "certen-testgen", "-p", "certen-cli", "--", "--include-ignored"], &programs)
+        && cargo(&["test", "--release", "-p", "certen", "--test", "examples", "--", "--include-ignored"], &examples)
         && cargo(&["test", "--release", "-p", "certen-index", "--", "--include-ignored", "--skip", QUICK], &questions)
         // Time is measured alone.
         && cargo(&["test", "--release", "-p", "certen-index", "--", "--ignored", "--nocapture", QUICK], &questions)
 }
 
-/// A Python that has z3, in an environment of its own under `target`, made once.
-fn python_with_z3() -> Option<String> {
+/// A Python that has a package (what is installed, what is imported), in an environment of its own under `target`, made
+/// once.
+fn python_with(package: &str, module: &str) -> Option<String> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
     let target =
         env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), |given| workspace.join(given));
-    let place = target.join("z3").display().to_string();
+    let place = target.join(module).display().to_string();
     let python = format!("{place}/bin/python");
-    let has_z3 = || Command::new(&python).args(["-c", "import z3"]).stderr(Stdio::null()).status();
-    if has_z3().is_ok_and(|status| status.success()) {
+    let import = format!("import {module}");
+    let has_package = || Command::new(&python).args(["-c", &import]).stderr(Stdio::null()).status();
+    if has_package().is_ok_and(|status| status.success()) {
         return Some(python);
     }
-    let made =
-        run("python3", &["-m", "venv", &place], &[]) && run(&python, &["-m", "pip", "install", "z3-solver"], &[]);
+    let made = run("python3", &["-m", "venv", &place], &[]) && run(&python, &["-m", "pip", "install", package], &[]);
     made.then_some(python)
 }
 

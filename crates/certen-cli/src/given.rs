@@ -77,10 +77,10 @@ fn input(text: &str) -> Result<(Name, Source), String> {
     Err("an input is FILE.npy, FILE.npz:KEY, random:SEED, iota or a number".into())
 }
 
-/// Reads `n=100`.
+/// Reads `n=100`. Which sizes may be negative, the program knows.
 pub fn dim(text: &str) -> Result<(Name, i64), String> {
     let (name, value) = named(text)?;
-    let size = value.parse().map_err(|_| format!("`{value}` is not a size: a whole number of 64 bits"))?;
+    let size = value.parse().map_err(|_| format!("`{value}` is not a size: a whole number below 2^63"))?;
     Ok((name, size))
 }
 

@@ -5,6 +5,7 @@ mod check;
 mod emit;
 mod eval;
 mod explain;
+mod fmt;
 mod given;
 mod prove;
 mod repl;
@@ -12,6 +13,7 @@ mod report;
 mod run;
 mod show;
 mod test;
+mod trace;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -42,6 +44,10 @@ enum Command {
     Repl(repl::ReplArgs),
     /// Test what `.ten` files claim in lines that begin with `//?`
     Test(test::TestArgs),
+    /// Show how one element of a program's output is computed
+    Trace(Box<trace::TraceArgs>),
+    /// Format `.ten` files
+    Fmt(fmt::FmtArgs),
     /// Print a program as C, loops, Core, TeIL or the model language
     Emit(emit::EmitArgs),
     /// Show a program at every stage of the road
@@ -136,6 +142,8 @@ fn main() -> ExitCode {
         Command::Eval(args) => eval::eval(&args),
         Command::Repl(args) => repl::repl(&args),
         Command::Test(args) => test::test(&args),
+        Command::Trace(args) => trace::trace(&args),
+        Command::Fmt(args) => fmt::fmt(&args),
         Command::Emit(args) => emit::emit(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Prove(args) => prove::prove(&args),

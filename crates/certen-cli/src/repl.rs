@@ -187,7 +187,7 @@ impl Repl {
 fn types(module: &Module) -> String {
     let types = module.core().types();
     let outputs = module.core().outputs.iter().filter_map(|(_, source)| types.get(source));
-    outputs.map(|ty| format!("{ty}\n")).collect()
+    outputs.map(|ty| if ty.is_scalar() { format!("{}\n", ty.elem) } else { format!("{ty}\n") }).collect()
 }
 
 /// Where lines are remembered: `CERTEN_HISTORY`, or a file in the user's state directory.

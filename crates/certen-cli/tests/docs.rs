@@ -1,7 +1,7 @@
 //! Every example in the documentation is true.
 //!
-//! In `README.md` and `docs/LANGUAGE.md`, a block marked `teil` or `model` is an accepted program. A block marked
-//! `console` holds commands, `$ certen …`, each followed by exactly what it prints (standard output, then standard
+//! In `README.md`, `docs/LANGUAGE.md`, `docs/TEN.md` and `docs/TOOLS.md`, a block marked `ten`, `teil` or `model` is an
+//! accepted program. A block marked `console` holds commands, `$ certen …`, each followed by exactly what it prints (standard output, then standard
 //! error) when run at the root of the repository; `cargo xtask bless` rewrites it. Blocks marked `sh` are the README's
 //! two commands, the one marked `rust` is the code of a test below.
 
@@ -11,6 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{CERTEN, Ran, command, run};
+
+const FILES: [&str; 4] = ["README.md", "docs/LANGUAGE.md", "docs/TEN.md", "docs/TOOLS.md"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -72,7 +74,7 @@ fn with_outputs(text: &str) -> String {
 
 #[test]
 fn consoles_show_what_is_printed() {
-    for file in ["README.md", "docs/LANGUAGE.md"] {
+    for file in FILES {
         let written = read(file);
         let found = with_outputs(&written);
         assert!(found.contains("\n$ certen "), "{file} shows no command");
@@ -91,10 +93,11 @@ fn consoles_show_what_is_printed() {
 #[test]
 fn programs_are_accepted() {
     let directory = tempfile::tempdir().unwrap();
-    for file in ["README.md", "docs/LANGUAGE.md"] {
+    for file in FILES {
         let text = read(file);
-        assert!(!blocks(&text, "teil").is_empty(), "{file} shows no program");
-        for dialect in ["teil", "model"] {
+        let dialects = ["ten", "teil", "model"];
+        assert!(dialects.iter().any(|dialect| !blocks(&text, dialect).is_empty()), "{file} shows no program");
+        for dialect in dialects {
             for program in blocks(&text, dialect) {
                 let name = format!("program.{dialect}");
                 fs::write(directory.path().join(&name), &program).unwrap();
@@ -164,4 +167,10 @@ fn the_table_of_laws_is_the_list_of_laws() {
         return fs::write(root().join("docs/LANGUAGE.md"), format!("{before}{head}{rows}\n{after}")).unwrap();
     }
     assert_eq!(table, rows, "docs/LANGUAGE.md");
+}
+
+/// The file that the page about tools shows is the one that its commands use.
+#[test]
+fn the_example_of_the_tools_is_the_file() {
+    assert_eq!(blocks(&read("docs/TOOLS.md"), "ten"), [read("examples/smooth.ten")]);
 }

@@ -26,9 +26,6 @@ impl<V> Arguments<V> {
         inputs: impl IntoIterator<Item = (Name, Tensor<V>)>,
     ) -> Result<Arguments<V>, EvalError> {
         let mut arguments = Arguments { sizes: sizes.into_iter().collect(), inputs: Vec::new() };
-        if let Some((name, size)) = arguments.sizes.iter().find(|(_, size)| **size < 0) {
-            return Err(EvalError::Call(format!("the size {name} is {size}")));
-        }
         for fact in facts {
             if !fact.eval(&|name| arguments.size(name))? {
                 return Err(EvalError::Call(format!("the sizes do not satisfy {fact}")));
@@ -39,6 +36,12 @@ impl<V> Arguments<V> {
             let Some(tensor) = given.remove(name) else {
                 return Err(EvalError::Call(format!("the input {name} is missing")));
             };
+            for size in ty.shape.iter() {
+                let value = size.eval(&|name| arguments.size(name))?;
+                if value < 0 {
+                    return Err(EvalError::Call(format!("{size}, a size of {name}, is {value}")));
+                }
+            }
             let shape = ty.shape_at(&|name| arguments.size(name))?;
             if tensor.shape() != shape {
                 let text = format!("{name} has shape {:?}, but {ty} is {shape:?}", tensor.shape());

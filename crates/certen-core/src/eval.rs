@@ -17,6 +17,7 @@ use certen_index::{Cond, Ix, IxError};
 use certen_syntax::{Code, Name};
 
 use crate::tensor::index_of;
+use crate::trace::{Limits, Log, Step, Trace};
 use crate::{Arguments, Binary, Domain, ElemType, Fault, Literal, Program, ReduceOp, Tensor, Term, TermId, Unary};
 
 /// Steps after which an evaluation is given up, unless told otherwise: about a minute.
@@ -170,6 +171,20 @@ impl<'a, D: Domain> Evaluator<'a, D> {
     /// # Errors
     /// See [`EvalError`].
     pub fn element(&mut self, name: Name, index: &[i64]) -> Result<D::Value, EvalError> {
+        self.demand(name, index, None).map(|(value, _)| value)
+    }
+
+    /// Computes one element like [`Evaluator::element`], and says how. What was computed before is not explained again.
+    ///
+    /// # Errors
+    /// See [`EvalError`].
+    pub fn trace(&mut self, name: Name, index: &[i64], limits: Limits) -> Result<Trace<D::Value>, EvalError> {
+        let (value, log) = self.demand(name, index, Some(Log::new(limits)))?;
+        let nothing = Trace { step: Step::Read(name, index.to_vec()), value, parts: Vec::new(), left_out: 0 };
+        Ok(log.and_then(Log::finish).unwrap_or(nothing))
+    }
+
+    fn demand(&mut self, name: Name, index: &[i64], log: Option<Log<D::Value>>) -> Result<Demanded<D>, EvalError> {
         let source =
             self.program.outputs.iter().find(|(output, _)| *output == name).map_or(name, |(_, source)| *source);
         for binding in &self.program.bindings {
@@ -185,10 +200,15 @@ impl<'a, D: Domain> Evaluator<'a, D> {
             return Err(EvalError::OutOfBounds(format!("{name}{index:?}, but its shape is {shape:?}")));
         }
         let mut run = Run::new(self);
+        run.log = log;
         run.read(source, index.to_vec())?;
-        run.finish()
+        let value = run.finish()?;
+        Ok((value, run.log))
     }
 }
+
+/// An element, and how it was computed.
+type Demanded<D> = (<D as Domain>::Value, Option<Log<<D as Domain>::Value>>);
 
 /// What is bound around the term that is being evaluated, innermost last.
 enum Bound<V> {
@@ -214,6 +234,8 @@ enum Frame<V> {
     RememberLet(usize, Vec<i64>),
     /// Forget bindings down to this many.
     Leave(usize),
+    /// The step of the trace that is open ends with the value on top.
+    Traced,
 }
 
 /// A reduction in progress; its index is bound at `bound`.
@@ -264,12 +286,14 @@ struct Run<'e, 'a, D: Domain> {
     iterated: HashMap<Around, Tensor<D::Value>>,
     /// How many elements they have.
     remembered: usize,
+    /// Where the steps are noted, if somebody wants to know them.
+    log: Option<Log<D::Value>>,
 }
 
 impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
     fn new(evaluator: &'e mut Evaluator<'a, D>) -> Self {
         let iterated = HashMap::new();
-        Run { evaluator, frames: Vec::new(), values: Vec::new(), scope: Vec::new(), iterated, remembered: 0 }
+        Run { evaluator, frames: Vec::new(), values: Vec::new(), scope: Vec::new(), iterated, remembered: 0, log: None }
     }
 
     fn element(&mut self, term: TermId, index: Vec<i64>) -> Result<D::Value, EvalError> {
@@ -314,9 +338,25 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                     }
                 }
                 Frame::Leave(depth) => self.scope.truncate(depth),
+                Frame::Traced => {
+                    let value = self.top()?;
+                    self.end_step(&value);
+                }
             }
         }
         self.pop()
+    }
+
+    fn begin_step(&mut self, step: impl FnOnce() -> Step) {
+        if let Some(log) = &mut self.log {
+            log.begin(step);
+        }
+    }
+
+    fn end_step(&mut self, value: &D::Value) {
+        if let Some(log) = &mut self.log {
+            log.end(value);
+        }
     }
 
     fn pop(&mut self) -> Result<D::Value, EvalError> {
@@ -373,6 +413,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
             Term::Reduce(op, name, range, cond, body) => {
                 let (next, hi) = (self.ix(&range.lo)?, self.ix(&range.hi)?);
                 let identity = op.identity(elem).map(|one| self.evaluator.domain.literal(one, elem)).transpose()?;
+                self.begin_step(|| Step::Reduce { op: *op, index: *name, lo: next, hi });
                 let bound = self.scope.len();
                 self.scope.push(Bound::Index(*name, next));
                 self.frames.push(Frame::Reduce(Box::new(Reducing {
@@ -410,12 +451,14 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 let shape = |term| terms.ty(term).shape_at(&|name| self.lookup(name));
                 let shapes = states.iter().map(|s| shape(s.init)).collect::<Result<_, _>>()?;
                 debug_assert!(*at < states.len());
+                let times = self.ix(times)?.max(0);
+                self.begin_step(|| Step::Iterate(times));
                 self.frames.push(Frame::Iterate(Box::new(Iterating {
                     term: id,
                     index,
                     key,
                     step: -1,
-                    times: self.ix(times)?.max(0),
+                    times,
                     bound: self.scope.len(),
                     shapes,
                     done: Vec::new(),
@@ -510,6 +553,10 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
     /// `[[x]] js = μ x js` (TeIL, Fig. 6), where μ holds what is bound, innermost first.
     fn read(&mut self, name: Name, index: Vec<i64>) -> Result<(), EvalError> {
         let outside = |index: &[i64]| EvalError::OutOfBounds(format!("{name}{index:?}"));
+        if let Some(log) = &mut self.log {
+            log.begin(|| Step::Read(name, index.clone()));
+            self.frames.push(Frame::Traced);
+        }
         for (at, bound) in self.scope.iter().enumerate().rev() {
             match bound {
                 Bound::State(n, tensor, _) if *n == name => {
@@ -548,18 +595,21 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
     fn reduce(&mut self, mut r: Box<Reducing<D::Value>>) -> Result<(), EvalError> {
         if r.pending {
             let value = self.pop()?;
+            self.end_step(&value);
             r.sum = Some(match r.sum {
                 Some(sum) => self.evaluator.domain.binary(r.op.combine(), r.elem, &sum, &value)?,
                 None => value,
             });
         }
         while r.next < r.hi {
-            self.scope[r.bound] = match self.scope[r.bound] {
-                Bound::Index(name, _) => Bound::Index(name, r.next),
+            let name = match self.scope[r.bound] {
+                Bound::Index(name, _) => name,
                 _ => return Err(EvalError::EmptyReduction),
             };
+            self.scope[r.bound] = Bound::Index(name, r.next);
             r.next += 1;
             if self.holds(&r.cond)? {
+                self.begin_step(|| Step::Term(name, r.next - 1));
                 r.pending = true;
                 let body = Frame::Eval(r.body, r.index.clone());
                 self.frames.push(Frame::Reduce(r));
@@ -569,7 +619,9 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
             self.evaluator.fuel = self.evaluator.fuel.checked_sub(1).ok_or(EvalError::Fuel)?;
         }
         self.scope.truncate(r.bound);
-        self.values.push(r.sum.ok_or(EvalError::EmptyReduction)?);
+        let value = r.sum.ok_or(EvalError::EmptyReduction)?;
+        self.end_step(&value);
+        self.values.push(value);
         Ok(())
     }
 
@@ -594,7 +646,9 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
             }
             self.iterated.insert(it.key, result);
         }
-        self.values.push(value.ok_or_else(|| EvalError::OutOfBounds(format!("iterate{:?}", it.index)))?);
+        let value = value.ok_or_else(|| EvalError::OutOfBounds(format!("iterate{:?}", it.index)))?;
+        self.end_step(&value);
+        self.values.push(value);
         Ok(())
     }
 

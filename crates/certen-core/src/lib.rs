@@ -14,6 +14,7 @@ mod print;
 mod program;
 mod tensor;
 mod term;
+mod trace;
 mod types;
 
 pub use arguments::Arguments;
@@ -25,4 +26,5 @@ pub use print::print_term;
 pub use program::{Binding, Count, Parameter, Program, ScopeError};
 pub use tensor::Tensor;
 pub use term::{Carried, MAX_RANK, Range, Term, TermId, Terms, TypeError};
+pub use trace::{Limits, Step, Trace};
 pub use types::{ElemType, TensorType};

@@ -91,14 +91,14 @@ fn program(cursor: &mut Cursor<'_>) -> Read<Program> {
     }
     let mut known = Facts::new();
     facts.iter().for_each(|fact| known.assume(fact.clone()));
-    // No size is negative.
-    sizes.iter().for_each(|size| known.assume(Cond::Ge(Ix::var(*size))));
     let mut inputs = Vec::new();
     while declares(cursor, "input") {
         let (name, _) = cursor.expect_name("an input's name")?;
         cursor.expect_punct(":")?;
         inputs.push(Parameter { name, ty: tensor_type(cursor)? });
     }
+    // No dimension of an input is negative.
+    inputs.iter().flat_map(|p| p.ty.shape.iter()).for_each(|size| known.assume(Cond::Ge(size.clone())));
     let mut terms = Terms::new(known);
     let mut bindings = Vec::new();
     let indices: HashSet<Name> = sizes.iter().copied().collect();

@@ -1,10 +1,12 @@
 //! The house style for `.ten` files, as `certen fmt` writes it.
 //!
 //! Token by token: spaces and indentation are ours, line breaks are the user's. A line is indented by four spaces more
-//! than the line that opened the innermost bracket around it, and by four more if it continues a statement. Comments
-//! are kept as they are; behind code they stand after two spaces. Guarantees: tokens and comments stay the same, lines
-//! do not end in spaces, there are no two empty lines in a row, the text ends with its last line, and formatting again
-//! changes nothing. A text with a syntax error is refused: what is no program has no style.
+//! than the line that opened the innermost bracket around it, and by four more if it continues a statement, unless the
+//! bracket has something behind it on its line. Comments are kept as they are; behind code they stand after two spaces.
+//!
+//! Guarantees: tokens and comments stay the same, lines do not end in spaces, there are no two empty lines in a row,
+//! the text ends with its last line, and formatting again changes nothing. A text with a syntax error is refused: what
+//! is no program has no style. Needs the stack of [`parse`](crate::parse).
 
 use certen_core::ElemType;
 use certen_syntax::{Diagnostics, FileId, Source, Token, TokenKind, lex};
@@ -37,6 +39,8 @@ pub fn format(source: &Source, file: FileId) -> Result<String, Diagnostics> {
 /// The line that is being written.
 #[derive(Clone, Copy, Default)]
 struct Line {
+    /// Where it begins in the text.
+    start: usize,
     /// How far it is indented, in spaces.
     indent: usize,
     /// How many line ends of the user stand before what comes next; none in the middle of a line.
@@ -46,12 +50,14 @@ struct Line {
 /// A bracket that is open.
 struct Open {
     bracket: &'static str,
-    /// The number of bytes written where the line of the bracket begins; tells lines apart.
+    /// Where its line begins in the text.
     line_start: usize,
     /// How far that line is indented.
     outside: usize,
     /// How far lines in the bracket are indented.
     inside: usize,
+    /// Whether something stands behind it on its line.
+    hanging: bool,
     /// Whether it holds the indices of a selection or the sizes of a type: `x[i+1]`.
     indices: bool,
 }
@@ -89,8 +95,9 @@ impl Formatter<'_> {
         if !self.out.is_empty() {
             self.out.push_str(if self.line.breaks > 1 { "\n\n" } else { "\n" });
         }
-        self.out.extend(std::iter::repeat_n(' ', indent));
+        self.line.start = self.out.len();
         self.line.breaks = 0;
+        self.out.extend(std::iter::repeat_n(' ', indent));
     }
 
     fn token(&mut self, at: usize, text: &str) {
@@ -102,13 +109,18 @@ impl Formatter<'_> {
         if self.line.breaks > 0 || self.out.is_empty() {
             self.line.indent = self.indent(token, previous);
             self.new_line(self.line.indent);
-        } else if at > 0 && self.space_before(at) {
-            self.out.push(' ');
+        } else if at > 0 {
+            if self.space_before(at) {
+                self.out.push(' ');
+            }
+            if let (Some(open), Some(last)) = (self.open.last_mut(), previous) {
+                open.hanging |= last.is(open.bracket);
+            }
         }
         self.out.push_str(text);
         match token.kind {
             TokenKind::Punct(bracket @ ("(" | "[" | "{")) => {
-                let line_start = self.out.rfind('\n').map_or(0, |end| end + 1);
+                let line_start = self.line.start;
                 let outside = self.line.indent;
                 // Brackets that are opened on one line are one level.
                 let inside = match self.open.last() {
@@ -116,7 +128,7 @@ impl Formatter<'_> {
                     _ => outside + INDENT,
                 };
                 let indices = bracket == "[" && previous.is_some_and(ends_operand);
-                self.open.push(Open { bracket, line_start, outside, inside, indices });
+                self.open.push(Open { bracket, line_start, outside, inside, hanging: false, indices });
             }
             TokenKind::Punct(")" | "]" | "}") => {
                 self.open.pop();
@@ -141,7 +153,7 @@ impl Formatter<'_> {
                 || (last.is(",") && open.bracket != "{")
                 || first.word() == Some("else")
         });
-        if begins { open.inside } else { open.inside + INDENT }
+        if begins || open.hanging { open.inside } else { open.inside + INDENT }
     }
 
     /// Whether a space stands before a token that is not the first.
@@ -208,7 +220,8 @@ impl Formatter<'_> {
             TokenKind::Punct(">") => 2,
             _ => return false,
         };
-        in_brackets && self.token_at(at + ahead).is(":")
+        let behind_brace = at.checked_sub(1).is_some_and(|before| self.tokens[before].is("}"));
+        in_brackets && !behind_brace && self.token_at(at + ahead).is(":")
     }
 
     fn finish(mut self) -> String {

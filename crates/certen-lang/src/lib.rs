@@ -5,6 +5,7 @@
 
 pub mod ast;
 mod check;
+pub mod demand;
 pub mod format;
 mod library;
 pub mod parse;
@@ -13,10 +14,14 @@ mod pretty;
 mod print;
 #[cfg(test)]
 mod testing;
+mod to_ast;
 mod to_core;
 mod tree;
 pub mod typed;
 
+#[doc(hidden)]
+pub use check::unproved;
 pub use check::{Known, check_all, instantiate};
 pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Read};
+pub use to_ast::to_ast;
 pub use to_core::to_core;

@@ -58,6 +58,9 @@ pub(crate) fn layout(pieces: &[Piece]) -> String {
     let mut out = String::new();
     let mut column = 0;
     let mut indent = 0;
+    // How far the line is indented that begins where the text ends, if one does. Indentation is written with the first
+    // text, so that empty lines stay empty.
+    let mut new_line = None;
     // Of each open group, whether it is on one line.
     let mut flat = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
@@ -65,9 +68,8 @@ pub(crate) fn layout(pieces: &[Piece]) -> String {
         let mut line_end = false;
         match piece {
             Piece::Text(text) => {
-                // Indentation is written with the first text, so that empty lines stay empty.
-                if out.is_empty() || out.ends_with('\n') {
-                    out.extend(std::iter::repeat_n(' ', indent * INDENT));
+                if let Some(indent) = new_line.take() {
+                    out.extend(std::iter::repeat_n(' ', indent));
                 }
                 out.push_str(text);
                 column += piece.width();
@@ -95,6 +97,7 @@ pub(crate) fn layout(pieces: &[Piece]) -> String {
             out.truncate(out.trim_end_matches(' ').len());
             out.push('\n');
             column = indent * INDENT;
+            new_line = Some(column);
         }
     }
     out

@@ -1,11 +1,12 @@
 //! The tree as text: `Display` for files, functions, types, patterns and expressions.
 //!
 //! Parentheses stand only where precedence needs them, and around what ends in a block (`if`, `with`, `iterate`) where
-//! it is an operand. `+ - * /` directly in the brackets of a selection or type stand without spaces: `x[i+1]`. A block's bindings and the partitions of a comprehension have lines of their own; other lines are
-//! broken at brackets and operators where they would be longer than 100 columns (see [`pretty`](crate::pretty)).
-//! Guarantee: the text of a tree that was read is read as the same tree, up to places and [`ExprKind::Paren`].
+//! it is an operand. `+ - * /` directly in the brackets of a selection or type stand without spaces: `x[i+1]`. A
+//! block's bindings and the partitions of a comprehension have lines of their own; other lines are broken at brackets
+//! and operators where they would be longer than 100 columns (see [`pretty`](crate::pretty)).
 //!
-//! Nothing recurses: what is still to be printed waits on a stack.
+//! Guarantee: the text of a tree that was read is read as the same tree, up to places and [`ExprKind::Paren`]. Nothing
+//! recurses: what is still to be printed waits on a stack.
 
 use std::fmt;
 
@@ -54,13 +55,16 @@ impl<'a> Seq<'a> {
     }
 
     fn expr(&mut self, expr: &'a Expr, tightness: u8) -> &mut Self {
-        self.0.push(Todo::Expr(expr, tightness, Spaces::Around));
-        self
+        self.within(expr, tightness, Spaces::Around)
     }
 
     /// An expression directly in the brackets of a selection or type.
     fn index(&mut self, expr: &'a Expr, tightness: u8) -> &mut Self {
-        self.0.push(Todo::Expr(expr, tightness, Spaces::None));
+        self.within(expr, tightness, Spaces::None)
+    }
+
+    fn within(&mut self, expr: &'a Expr, tightness: u8, spaces: Spaces) -> &mut Self {
+        self.0.push(Todo::Expr(expr, tightness, spaces));
         self
     }
 
@@ -169,19 +173,17 @@ impl<'a> Seq<'a> {
                     UnaryOp::Neg => "-",
                     UnaryOp::Not => "!",
                 };
-                self.text(symbol);
-                self.0.push(Todo::Expr(operand, UNARY, spaces));
-                self
+                self.text(symbol).within(operand, UNARY, spaces)
             }
             ExprKind::Binary(BinaryOp::Pow, base, exponent) => self.expr(base, ATOM).text("^").expr(exponent, UNARY),
             ExprKind::Binary(op, left, right) => self.chain(*op, left, right, spaces),
             ExprKind::Select(tensor, selectors) => self.expr(tensor, ATOM).list("[", "]", selectors, Seq::put_selector),
             ExprKind::Call(function, args, named) => self.call(function, args, named),
             ExprKind::If(condition, then, otherwise) => {
-                self.piece(Piece::Open).text("if ").expr(condition, 0).text(" ").block(then).text(" else ");
+                self.piece(Piece::Open).text("if ").within(condition, 0, spaces).text(" ").block(then).text(" else ");
                 match otherwise.results.as_slice() {
                     [result] if otherwise.lets.is_empty() && matches!(result.kind, ExprKind::If(..)) => {
-                        self.expr(result, 0)
+                        self.within(result, 0, spaces)
                     }
                     _ => self.block(otherwise),
                 };
@@ -190,7 +192,7 @@ impl<'a> Seq<'a> {
             ExprKind::Block(block) => self.block(block),
             ExprKind::Comprehension(partitions) => self.comprehension(partitions),
             ExprKind::With(with) => self.with(with),
-            ExprKind::Iterate(iterate) => self.iterate(iterate),
+            ExprKind::Iterate(iterate) => self.iterate(iterate, spaces),
         };
     }
 
@@ -208,8 +210,7 @@ impl<'a> Seq<'a> {
         }
         let above = tightness + 1;
         let first_tightness = if op.is_comparison() { above } else { tightness };
-        self.piece(Piece::Open).piece(Piece::Indent);
-        self.0.push(Todo::Expr(first, first_tightness, spaces));
+        self.piece(Piece::Open).piece(Piece::Indent).within(first, first_tightness, spaces);
         for (op, operand) in rest.into_iter().rev() {
             let tight = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div);
             if spaces == Spaces::None && tight {
@@ -217,7 +218,7 @@ impl<'a> Seq<'a> {
             } else {
                 self.piece(Piece::Break(" ")).text(op.symbol()).text(" ");
             }
-            self.0.push(Todo::Expr(operand, above, spaces));
+            self.within(operand, above, spaces);
         }
         self.piece(Piece::Dedent).piece(Piece::Close)
     }
@@ -350,7 +351,7 @@ impl<'a> Seq<'a> {
             self.piece(Piece::Indent)
                 .piece(if braced { Piece::Text(" ".into()) } else { Piece::Break(" ") })
                 .text("| ");
-            self.separated(Piece::Break(" "), &partition.generator, |seq, relation| {
+            self.separated(Piece::Fill, &partition.generator, |seq, relation| {
                 seq.put_relation(relation, &partition.pattern);
             });
             self.piece(Piece::Dedent);
@@ -440,22 +441,19 @@ impl<'a> Seq<'a> {
         }
     }
 
-    fn iterate(&mut self, iterate: &'a Iterate) -> &mut Self {
+    fn iterate(&mut self, iterate: &'a Iterate, spaces: Spaces) -> &mut Self {
         let bound = BinaryOp::Concat.precedence();
         self.piece(Piece::Open).text("iterate ");
         match &iterate.step {
-            Some(step) => self.name(step).text(" < ").expr(&iterate.times, bound).text(" "),
-            None => self.expr(&iterate.times, bound).text(" times "),
-        };
-        let state = |seq: &mut Self, (name, value): &'a (Ident, Expr)| {
-            seq.name(name).text(" = ").expr(value, 0);
+            Some(step) => self.name(step).text(" < ").within(&iterate.times, bound, spaces).text(" "),
+            None => self.within(&iterate.times, bound, spaces).text(" times "),
         };
         match iterate.states.as_slice() {
-            [one] => state(self, one),
-            several => {
-                self.list("(", ")", several, state);
-            }
-        }
+            [(name, value)] => self.name(name).text(" = ").within(value, 0, spaces),
+            several => self.list("(", ")", several, |seq, (name, value)| {
+                seq.name(name).text(" = ").expr(value, 0);
+            }),
+        };
         self.text(" ").block(&iterate.body).piece(Piece::Close)
     }
 

@@ -6,8 +6,8 @@
 //! - there is no polymorphism: ranks and element types are known; sizes stay symbolic;
 //! - the index level is evaluated: what is left of it are [`Ix`] and [`Cond`] over the function's sizes and the indices
 //!   that are bound around them;
-//! - every name that a function binds (parameters, sizes, `let`s, states, indices) is bound once in it, so nothing is
-//!   shadowed and nothing can be captured;
+//! - no name is bound again where it is in scope, so nothing is shadowed and nothing can be captured; sizes, parameters
+//!   and `let`s are bound once in a function, indices again where their scopes are beside each other;
 //! - every selection is in bounds, and every minimum and maximum is over something, for all sizes that satisfy the
 //!   function's facts and all values of the indices around it that satisfy the ranges and conditions around it.
 

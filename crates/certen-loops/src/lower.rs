@@ -49,9 +49,10 @@ pub fn lower(program: &Program) -> Result<LoopProgram, Diagnostic> {
         out: Terms::new(program.terms.facts().clone()),
         storage,
         scopes: Vec::new(),
-        names: Names { taken, user, active: HashSet::new(), next: HashMap::new() },
+        names: Names { taken, user, ..Names::default() },
         blocks: vec![Block::default()],
         levels: HashMap::new(),
+        above: None,
         has_loops: has_loops(&program.terms),
         steps: 0,
         depth: 0,
@@ -145,6 +146,7 @@ fn interface(program: &Program) -> Lowered<Interface> {
 }
 
 /// Fresh names for loop indices, locals and buffers of `let`s.
+#[derive(Default)]
 struct Names {
     /// Sizes and buffers of the whole program: no index may hide one.
     taken: HashSet<Name>,
@@ -154,6 +156,9 @@ struct Names {
     active: HashSet<Name>,
     /// The smallest number worth trying behind a name.
     next: HashMap<Name, u64>,
+    /// What ever was in scope, and the smallest number behind a name that was not.
+    used: HashSet<Name>,
+    unused: HashMap<Name, u64>,
 }
 
 /// A name that [`Names`] gave, to be given back when its block is closed.
@@ -164,14 +169,18 @@ struct Given {
 }
 
 impl Names {
-    /// The first of `base`, `base_1`, … that is free; with `own`, one that the user did not write either.
-    fn give(&mut self, base: Name, own: bool) -> Given {
-        let mut count = self.next.get(&base).copied().unwrap_or(0);
+    /// The first of `base`, `base_1`, … that is free; with `own`, one that the user did not write either; with `new`, one
+    /// that was never given before.
+    fn give(&mut self, base: Name, own: bool, new: bool) -> Given {
+        let first = if new { &self.unused } else { &self.next };
+        let mut count = first.get(&base).copied().unwrap_or(0);
         loop {
             let name = if count == 0 { base } else { Name::new(&format!("{base}_{count}")) };
-            let hides = self.taken.contains(&name) || (own && self.user.contains(&name));
+            let hides =
+                self.taken.contains(&name) || (own && self.user.contains(&name)) || (new && self.used.contains(&name));
             if !hides && self.active.insert(name) {
-                self.next.insert(base, count + 1);
+                self.used.insert(name);
+                (if new { &mut self.unused } else { &mut self.next }).insert(base, count + 1);
                 return Given { name, base, count };
             }
             count += 1;
@@ -250,6 +259,9 @@ struct Lowering<'a> {
     blocks: Vec<Block<'a>>,
     /// The open block in which an index, local or buffer got its present value, if that is not the outermost one.
     levels: HashMap<Name, usize>,
+    /// The block to which statements are added before a loop that is still open: what is declared there must not have a
+    /// name that the loop has used.
+    above: Option<usize>,
     /// For each term, whether computing an element of it takes a loop.
     has_loops: Vec<bool>,
     steps: usize,
@@ -340,7 +352,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn fresh(&mut self, base: Name, own: bool) -> Name {
-        let given = self.names.give(base, own);
+        let given = self.names.give(base, own, self.above == Some(self.blocks.len() - 1));
         let name = given.name;
         self.block().names.push(given);
         self.levels.insert(name, self.blocks.len() - 1);

@@ -8,16 +8,16 @@ use crate::RuntimeError;
 
 /// Writes a file through a temporary one in the same directory, which is synced and then renamed.
 ///
-/// An existing file is replaced, a link is followed. After an error the directory is as it was. What exists and is not
+/// An existing file is replaced and keeps its permissions, a link is followed. After an error the directory is as it was. What exists and is not
 /// a regular file is refused: a rename would replace a device.
 pub(crate) fn write_atomically<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&mut File>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let target = match fs::metadata(path) {
+    let (target, permissions) = match fs::metadata(path) {
         Ok(found) if !found.is_file() => return Err(io::Error::other("it exists and is not a regular file").into()),
-        Ok(_) => fs::canonicalize(path)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
+        Ok(found) => (fs::canonicalize(path)?, Some(found.permissions())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (path.to_path_buf(), None),
         Err(error) => return Err(error.into()),
     };
     let directory = match target.parent() {
@@ -41,6 +41,9 @@ pub(crate) fn write_atomically<E: From<io::Error>>(
     write(&mut out)?;
     out.flush()?;
     drop(out);
+    if let Some(permissions) = permissions {
+        temporary.as_file().set_permissions(permissions)?;
+    }
     temporary.as_file().sync_all()?;
     temporary.persist(&target).map_err(|error| error.error)?;
     sync_directory(&directory);

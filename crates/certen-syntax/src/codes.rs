@@ -79,7 +79,7 @@ right: "alloc A : [999]
 E0103 "a syntax error" {
 "The text is not what the grammar wants at this place. The message names what was expected and what was found. After
 a syntax error, reading goes on at the next line that begins a statement, so that one mistake gives one message. The
-grammar is in docs/LANGUAGE.md."
+grammar is in docs/LANGUAGE.md and, for `.ten` files, in docs/GRAMMAR.md."
 dialect: "teil"
 wrong: "alloc A : [4]
 alloc B : [4]
@@ -91,8 +91,9 @@ A = add B B
 " }
 
 E0104 "a file that cannot be read as a program" {
-"The file is missing, is not UTF-8 text, is larger than 4 GiB, or its ending names no dialect. TeIL programs end in
-`.teil`, model language programs in `.model`, Core programs in `.core`." }
+"The file is missing, is not UTF-8 text, is larger than 4 GiB, or its ending names no dialect. Programs of
+the tensor language end in `.ten`, TeIL programs in `.teil`, model language programs in `.model`, Core programs in
+`.core`." }
 
 E0105 "a declaration after a statement" {
 "A program is a sequence of declarations followed by a sequence of statements (TeIL, Fig. 5; model language, Fig. 1).
@@ -111,7 +112,13 @@ A = B
 
 E0106 "an import that cannot be read" {
 "A `.ten` file imports the functions and constants of another with `import \"path.ten\";`, the path relative to the
-importing file. The file is missing or is not text, or there are too many imports; the message says which." }
+importing file. The file is missing or is not text, or there are too many imports; the message says which."
+dialect: "ten"
+wrong: "import \"no_such_file.ten\";
+fn f(x: f64[n]) -> f64 { sum(x) }
+"
+right: "fn f(x: f64[n]) -> f64 { sum(x) }
+" }
 
 E0201 "a name that is not declared" {
 "Every tensor is declared, with `alloc x : [..]` in TeIL and `var x : [..]` in the model language, before it is used
@@ -293,7 +300,12 @@ right: "alloc A : [4000 * n]
 
 E0217 "a function or constant that uses itself" {
 "Calls have no cycles: a function calls neither itself nor a function that leads back to it, and a constant is not made
-from itself. The message shows the way around. `iterate k times` repeats a step; `fold` combines elements." }
+from itself. The message shows the way around. `iterate k times` repeats a step; `fold` combines elements."
+dialect: "ten"
+wrong: "fn halve(x: f64[n]) -> f64[n] { halve(x / 2.0) }
+"
+right: "fn halve(x: f64[n], k: size) -> f64[n] { iterate k times y = x { y / 2.0 } }
+" }
 
 E0230 "a bound that cannot be inferred" {
 "The upper bound of an index of a comprehension is inferred from the selections in its body: `{ [i] -> A[i] }` lets `i` go
@@ -426,7 +438,7 @@ B = T
 " }
 
 W0303 "bounds that are not shown" {
-"The Core program uses a construct that cannot be lowered to loops yet, so that its accesses could not be shown to be in
+"The Core program is too large or too deep to be lowered to loops, so that its accesses could not be shown to be in
 bounds. The reference evaluator, which runs it, checks every access when it happens." }
 
 W0304 "the evaluator instead of native code" {
@@ -489,7 +501,14 @@ E0409 "sizes that the program excludes" {
 
 E0410 "a function that has to be chosen" {
 "A `.ten` file with several functions, none of them called `main`, does not say which one to run: choose it with
-`--fn NAME`. A file without functions has nothing to run." }
+`--fn NAME`. A file without functions has nothing to run."
+dialect: "ten"
+wrong: "fn f(x: f64[n]) -> f64 { sum(x) }
+fn g(x: f64[n]) -> f64 { prod(x) }
+"
+right: "fn f(x: f64[n]) -> f64 { sum(x) }
+fn main(x: f64[n]) -> f64 { f(x) / 2.0 }
+" }
 
 E0501 "an evaluation that takes too long" {
 "The reference evaluator counts its steps and stops at a limit, so that it never hangs. Use smaller sizes, a larger
@@ -527,11 +546,12 @@ leaves its tensor." }
 
 E0702 "ill-formed loops" {
 "The text is not a well-formed loop program: a name out of scope, a buffer used with the wrong rank or element type, an
-access that is not shown to be in bounds." }
+access that is not shown to be in bounds. Or a minimum or maximum of Core is over a range that is not shown to be
+non-empty; one with a condition (`where`) needs no such range, and has no value if nothing satisfies the condition." }
 
-E0703 "a construct that cannot be compiled yet" {
-"The reference evaluator understands this construct of Core, but lowering to loops does not yet. Use
-`--backend interp`." }
+E0703 "a program that is too large or too deep to be compiled" {
+"The reference evaluator understands this program, but its loops would be too many, or too deep inside each other. Give
+parts names of their own, or use `--backend interp`." }
 
 E0704 "an optimisation that changed the program's meaning" {
 "Every optimised program is compared with the program as written, on some elements of its outputs, before code is made

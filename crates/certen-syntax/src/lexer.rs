@@ -1,7 +1,8 @@
 //! Tokens, the same for every dialect: names, numbers, texts and punctuation, with `//` comments.
 //!
 //! Lexing never fails: a character that no dialect knows becomes an error and is skipped, so that the parser sees the
-//! rest; a text that is not closed ends with its line. Guarantees: tokens are in order, do not overlap, and the last one is [`TokenKind::End`].
+//! rest; a text that is not closed ends with its line. Guarantees: tokens are in order, do not overlap, and the last
+//! one is [`TokenKind::End`].
 
 use crate::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Span};
 
@@ -196,6 +197,7 @@ impl<'a> Lexer<'a> {
         }
         // What closes the statement is probably not meant as part of the text: the parser shall not miss it.
         let line = self.rest().split('\n').next().unwrap_or_default();
+        let line = line.split("//").next().unwrap_or_default();
         self.at += line.trim_end_matches([';', ')', '}', ' ', '\t', '\r']).len();
         let error = Diagnostic::error(Code::E0103, self.span(start), "this text is not closed on its line");
         self.diagnostics.push(error.label("expected `\"` at its end"));

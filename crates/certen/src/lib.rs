@@ -56,7 +56,7 @@ pub use optimise::{FpMode, Optimised};
 pub use padded::PaddedRun;
 pub use run::{Backend, DomainChoice, Output, RunOptions, Timing, Values};
 pub use session::{Declared, Reply, Session, is_complete};
-pub use ten::{Expression, Origin};
+pub use ten::{Expression, Origin, format};
 
 /// The rooms of the road, for those who want to look inside.
 pub mod road {

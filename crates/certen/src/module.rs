@@ -284,7 +284,7 @@ impl Module {
     /// The program in C. No code leaves without the loops being verified.
     ///
     /// # Errors
-    /// If it uses what cannot be compiled yet.
+    /// If it is too large or too deep to be compiled.
     pub fn c(&self) -> Result<CCode, Failure> {
         self.verified_c(&self.loops()?)
     }
@@ -312,7 +312,7 @@ impl Module {
     /// The program as native code: compiled on first use, or found in the cache.
     ///
     /// # Errors
-    /// If there is no C compiler, or the program uses what cannot be compiled yet.
+    /// If there is no C compiler, or the program is too large or too deep to be compiled.
     pub fn native(&self) -> Result<&NativeKernel, Failure> {
         if let Some(kernel) = self.native.get() {
             return Ok(kernel);
@@ -449,7 +449,7 @@ impl fmt::Debug for Module {
 }
 
 /// What a program is called, from its file's name: an identifier.
-fn kernel_name(file: &str) -> Name {
+pub(crate) fn kernel_name(file: &str) -> Name {
     let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or("");
     let safe: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     match safe.chars().next() {

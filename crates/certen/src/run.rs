@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use certen_core::domain::{Element, Exact, Field, Machine, Partial, Rational, Scalar};
-use certen_core::{DEFAULT_FUEL, Domain, ElemType, EvalError, Evaluator, Literal, Tensor};
+use certen_core::{DEFAULT_FUEL, Domain, ElemType, EvalError, Evaluator, Limits, Literal, Tensor, Trace};
 use certen_dialects::algebra::Typed;
 use certen_dialects::algebra::semantics::{Semantics, Spill};
 use certen_loops::Interpreter;
@@ -170,6 +170,26 @@ impl Module {
         let evaluator = Evaluator::new(self.core(), &Machine, sizes, inputs);
         let element = evaluator.and_then(|evaluator| evaluator.with_fuel(fuel).element(output, index));
         element.map_err(|error| self.eval_failure(&error))
+    }
+
+    /// How one element of an output is computed, by the reference evaluator in the machine's domain.
+    ///
+    /// # Errors
+    /// As [`Module::element`].
+    pub fn trace(
+        &self,
+        call: &Call,
+        output: Name,
+        index: &[i64],
+        limits: Limits,
+        fuel: u64,
+    ) -> Result<Trace<Scalar>, Failure> {
+        let bound = call.bind(self, |elem| elem.bytes()).map_err(|error| self.refuse(*error))?;
+        self.check_place(&bound, output, index)?;
+        let (sizes, inputs) = self.embedded(&bound, &Machine, |value, _| Ok(*value))?;
+        let evaluator = Evaluator::new(self.core(), &Machine, sizes, inputs);
+        let trace = evaluator.and_then(|evaluator| evaluator.with_fuel(fuel).trace(output, index, limits));
+        trace.map_err(|error| self.eval_failure(&error))
     }
 
     /// There is such an output, and it has an element there.

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use certen_core::{ElemType, Program};
 use certen_lang::ast::{Dim, Elem, Expr, ExprKind, Function, Ident, Param, Results, Type};
 use certen_lang::parse::parse_block_text;
-use certen_lang::{FunctionRef, Library, check_all, instantiate, typed};
+use certen_lang::{FunctionRef, Known, Library, check_all, instantiate, passes, to_core, typed};
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
 
 use crate::deep::{Deep, deeply};
-use crate::module::{Front, read_text};
+use crate::module::{Front, kernel_name, read_text};
 use crate::{Dialect, Failure, Module, Options};
 
 /// An expression to be evaluated in the scope of a file: perhaps some `let x = e;`, then the expression itself.
@@ -44,6 +44,9 @@ impl Default for Origin {
     }
 }
 
+/// What an expression is called as a program.
+const RESULT: &str = "result";
+
 /// Compiles a file's entry. What is wrong is among the diagnostics.
 pub(crate) fn compile(
     sources: &mut Sources,
@@ -54,7 +57,12 @@ pub(crate) fn compile(
     deeply(|| {
         let library = load(sources, file, diagnostics)?;
         let entry = library.entry(options.function).map_err(|error| diagnostics.push(error)).ok()?;
-        made(&library, entry, options, diagnostics)
+        // C has another `main`.
+        let name = match library.function(entry).name.name {
+            name if name.as_str() == "main" => kernel_name(sources.get(file).map_or("", Source::name)),
+            name => name,
+        };
+        made(&library, entry, name, options, diagnostics)
     })
 }
 
@@ -68,6 +76,23 @@ pub(crate) fn check(sources: &mut Sources, file: FileId, diagnostics: &mut Diagn
         };
         Some(library.own_functions().map(signature).collect())
     })
+}
+
+/// The text of a `.ten` file in the one layout that there is.
+///
+/// # Errors
+/// If it has syntax errors, or is in another dialect.
+pub fn format(name: &str, text: &str) -> Result<String, Failure> {
+    let mut sources = Sources::new();
+    let file = sources.add(name, text);
+    let formatted = match (Dialect::of(name), sources.get(file)) {
+        (Some(Dialect::Ten), Some(source)) => deeply(|| certen_lang::format::format(source, file)),
+        _ => {
+            let error = Diagnostic::error(Code::E0407, None, format!("{name}: only `.ten` files can be formatted"));
+            Err(Diagnostics::from(error))
+        }
+    };
+    formatted.map_err(|diagnostics| Failure::new(Arc::new(sources), diagnostics.into_sorted()))
 }
 
 impl Module {
@@ -107,7 +132,7 @@ impl Module {
             };
             let entries: Vec<_> = expressions.iter().map(add).collect();
             let compile = |(entry, mut diagnostics): (Option<FunctionRef>, Diagnostics)| {
-                let made = entry.and_then(|entry| made(&library, entry, options, &mut diagnostics));
+                let made = entry.and_then(|entry| made(&library, entry, Name::new(RESULT), options, &mut diagnostics));
                 (made, diagnostics)
             };
             Some(entries.into_iter().map(compile).collect::<Vec<_>>())
@@ -137,7 +162,7 @@ pub(crate) struct TenFront {
 impl TenFront {
     /// The program after each pass, as a text that means the same.
     pub fn stages(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
+        self.typed.with(passes::stages).unwrap_or_default()
     }
 }
 
@@ -154,23 +179,56 @@ fn load(sources: &mut Sources, file: FileId, diagnostics: &mut Diagnostics) -> O
     (!diagnostics.has_errors()).then_some(library)
 }
 
-/// One function as a program.
+/// One function as a program of this name.
 fn made(
     library: &Library,
     entry: FunctionRef,
+    name: Name,
     options: &Options,
     diagnostics: &mut Diagnostics,
 ) -> Option<(Program, TenFront)> {
-    let typed = instantiate(library, entry, &options.known, diagnostics)?;
-    let mut elaborated = typed.clone();
-    certen_lang::passes::run(&mut elaborated);
-    let name = library.function(entry).name.name;
-    let core = certen_lang::to_core(&elaborated, name).map_err(|error| diagnostics.push(error)).ok()?;
+    let typed = instantiate(library, entry, &open(library.function(entry), options), diagnostics)?;
+    let mut passed = typed.clone();
+    passes::run(&mut passed);
+    let core = to_core(&passed, name).map_err(|error| diagnostics.push(error)).ok()?;
     let is_size = |param: &&Param| param.ty.elem == Elem::Size && !core.sizes.contains(&param.name.name);
     let fixed = library.function(entry).params.iter().filter(is_size);
     let fixed = fixed.filter_map(|param| Some((param.name.name, *options.known.values.get(&param.name.name)?)));
     let fixed = fixed.collect();
     Some((core, TenFront { typed: Deep::new(typed), fixed }))
+}
+
+/// What is known of the parameters whose rank or element type a function leaves open. An element type that nothing tells
+/// is that of the options, if it is of the class.
+fn open(function: &Function, options: &Options) -> Known {
+    let of_any_rank = |param: &Param| {
+        let several = |dim: &Dim| matches!(dim, Dim::Rest(_) | Dim::Ranked { .. } | Dim::Any(_) | Dim::Some(_));
+        param.ty.elem == Elem::Size || param.ty.dims.iter().any(several)
+    };
+    let mut known = Known { values: options.known.values.clone(), ..Known::default() };
+    for param in &function.params {
+        let name = param.name.name;
+        if let Some(rank) = options.known.ranks.get(&name).filter(|_| of_any_rank(param)) {
+            known.ranks.insert(name, *rank);
+        }
+        if let Some(elem) = options.known.elems.get(&name).filter(|_| is_class(param.ty.elem)) {
+            known.elems.insert(name, *elem);
+        }
+    }
+    let told: Vec<Elem> =
+        function.params.iter().filter(|p| known.elems.contains_key(&p.name.name)).map(class).collect();
+    for param in function.params.iter().filter(|param| is_class(param.ty.elem) && !told.contains(&param.ty.elem)) {
+        known.elems.insert(param.name.name, options.elem);
+    }
+    known
+}
+
+fn class(param: &Param) -> Elem {
+    param.ty.elem
+}
+
+fn is_class(elem: Elem) -> bool {
+    matches!(elem, Elem::Any | Elem::Num | Elem::Float)
 }
 
 /// An expression as a function.
@@ -207,7 +265,7 @@ fn wrap(
         return None;
     }
     Some(Function {
-        name: Ident { name: Name::new("result"), span },
+        name: Ident { name: Name::new(RESULT), span },
         params: expression.inputs.iter().map(param).collect(),
         results: Results::Inferred,
         associative: None,

@@ -7,10 +7,12 @@
 //! - `type: SIGNATURE` of an accepted program;
 //! - `dims: n = 2, m = 3` and `in NAME: 1 2 3 …` (or `iota`, or `random:SEED`) to run it on, `elem: i64` for another
 //!   element type, `fp: strict` for operations as written;
+//! - `fn: NAME` and `rank x: 2` to choose a function of a `.ten` file and the ranks of its inputs; what it imports stands
+//!   beside it;
 //! - `out NAME: 1 2 3 …`: the result, as computed by the reference evaluator in the machine's numbers and as exact
 //!   rationals, by native code, and, in the prime field, by the evaluator and the loop interpreter, which must all agree;
-//! - `diagnostics`, `typed`, `analysis`, `core`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`, `laws`: the
-//!   text that people see.
+//! - `diagnostics`, `typed`, `analysis`, `core`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`, `laws`, and of
+//!   a `.ten` file `written`, `bounds`, `dots`, `with-loops`, `demands`: the text that people see.
 //!
 //! `cargo xtask bless` rewrites the expectations that a header has; write `//@ KEY:` with nothing behind it to have it
 //! filled in.
@@ -24,13 +26,20 @@ use certen::road::core::{Program, Tensor};
 use certen::road::dialects::algebra::Notation;
 use certen::road::syntax::render_all;
 use certen::{
-    Array, Backend, Call, DomainChoice, ElemType, Failure, FpMode, Input, Module, Name, Options, Output, RunOptions,
-    Values,
+    Array, Backend, Call, DomainChoice, ElemType, Failure, FpMode, Input, Known, Module, Name, Options, Output,
+    RunOptions, Values,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 
+const DIALECTS: [&str; 4] = ["teil", "model", "ten", "core"];
+
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
+    // Imports are found relative to the names that messages show.
+    if let Err(error) = std::env::set_current_dir(&root) {
+        panic!("{}: {error}", root.display());
+    }
+    let root = PathBuf::from(".");
     let mut files = Vec::new();
     collect(&root, &mut files);
     files.sort();
@@ -46,7 +55,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.path();
         if path.is_dir() {
             collect(&path, files);
-        } else if path.extension().is_some_and(|ending| ending == "teil" || ending == "model" || ending == "core") {
+        } else if path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| DIALECTS.contains(&ending)) {
             files.push(path);
         }
     }
@@ -94,7 +103,15 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
         Some(&"strict") => FpMode::Strict,
         Some(other) => return Err(format!("fp: {other}")),
     };
-    let module = Module::from_text(name, text, &Options { elem, fp });
+    let mut known = Known::default();
+    for (key, value) in &given {
+        if let Some(name) = key.strip_prefix("rank ") {
+            known.ranks.insert(Name::new(name.trim()), value.parse().map_err(|_| format!("rank: {value}"))?);
+        }
+    }
+    known.values = sizes(&given)?;
+    let function = given.get("fn").map(|name| Name::new(name));
+    let module = Module::from_text(name, text, &Options { elem, fp, function, known });
     let mut outputs = None;
     let mut lines = Vec::new();
     let mut expected = false;
@@ -113,9 +130,9 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
                 expected = true;
                 lines.extend(verdicts(&module).into_iter().map(|verdict| format!("//@ expect: {verdict}")));
             }
-            ("dims" | "elem" | "fp" | "note", _) => lines.push(line.to_owned()),
+            ("dims" | "elem" | "fp" | "fn" | "note", _) => lines.push(line.to_owned()),
             ("diagnostics", _) => block(&mut lines, key, &rendered(&module)),
-            (key, _) if key.starts_with("in ") => lines.push(line.to_owned()),
+            (key, _) if key.starts_with("in ") || key.starts_with("rank ") => lines.push(line.to_owned()),
             (key, Ok(module)) => {
                 if let Some(output) = key.strip_prefix("out ") {
                     if outputs.is_none() {
@@ -123,7 +140,7 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
                     }
                     let values = outputs.as_ref().and_then(|all: &BTreeMap<String, String>| all.get(output));
                     let values = values.ok_or_else(|| format!("there is no output {output}"))?;
-                    lines.push(format!("//@ out {output}: {values}"));
+                    lines.push(format!("//@ out {output}: {values}").trim_end().to_owned());
                 } else if key == "type" {
                     lines.push(format!("//@ type: {}", signature(module.core())));
                 } else {
@@ -191,20 +208,30 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
             format!("{count} multiplications\n{program}")
         }
         "multiplications" => module.core().multiplications().map_err(|e| e.to_string())?.to_string(),
-        _ => return Err(format!("unknown key `{key}`")),
+        _ => match module.stages().into_iter().find(|(name, _)| *name == key) {
+            Some((_, text)) => text,
+            None => return Err(format!("unknown key `{key}`")),
+        },
     })
+}
+
+/// The sizes that a header gives.
+fn sizes(given: &BTreeMap<&str, &str>) -> Result<BTreeMap<Name, i64>, String> {
+    let mut sizes = BTreeMap::new();
+    for part in given.get("dims").into_iter().flat_map(|dims| dims.split(',')) {
+        let (name, size) = part.split_once('=').ok_or("dims: n = 2, m = 3")?;
+        sizes.insert(Name::new(name.trim()), size.trim().parse().map_err(|_| format!("the size {size}"))?);
+    }
+    Ok(sizes)
 }
 
 /// The outputs, computed in every way there is; they must all agree.
 fn run_everywhere(module: &Module, given: &BTreeMap<&str, &str>) -> Result<BTreeMap<String, String>, String> {
     let mut call = Call::new();
     // Explicit elements tell no sizes: they are a flat list, shaped by the dims.
-    let mut sizes: BTreeMap<Name, i64> = BTreeMap::new();
-    for part in given.get("dims").into_iter().flat_map(|dims| dims.split(',')) {
-        let (name, size) = part.split_once('=').ok_or("dims: n = 2, m = 3")?;
-        let (name, size) = (Name::new(name.trim()), size.trim().parse().map_err(|_| format!("the size {size}"))?);
-        sizes.insert(name, size);
-        call = call.dim(name, size);
+    let sizes = sizes(given)?;
+    for (name, size) in &sizes {
+        call = call.dim(*name, *size);
     }
     for parameter in &module.core().inputs {
         let source = given.get(format!("in {}", parameter.name).as_str()).copied().unwrap_or("iota");

@@ -40,6 +40,9 @@ impl Function<'_, '_> {
             accesses.extend(indices.iter().zip(shape).map(access));
             return Ok(());
         }
+        if !self.world.proves {
+            return Ok(());
+        }
         for (at, (index, size)) in indices.iter().zip(shape).enumerate() {
             let made = within(index, &Ix::from(0), size);
             let goal = self.made(span, made)?;
@@ -163,7 +166,7 @@ impl Function<'_, '_> {
 
     /// Proves something that a call or a reduction needs; a probe does not ask.
     pub fn require(&mut self, goal: &Cond, refused: impl FnOnce(&mut Self, Verdict) -> Diagnostic) -> Checked<()> {
-        if self.probe.is_some() {
+        if self.probe.is_some() || !self.world.proves {
             return Ok(());
         }
         match self.facts().prove(goal) {

@@ -430,7 +430,10 @@ impl Function<'_, '_> {
                 let goal = self.made(span, made)?;
                 let word = if op == ReduceOp::Min { "minimum" } else { "maximum" };
                 self.require(&goal, |_, _| {
-                    let text = format!("a {word} of nothing: the size {size} can be 0");
+                    let text = match size.as_constant() {
+                        Some(_) => format!("a {word} of nothing: the size is 0"),
+                        None => format!("a {word} of nothing: the size {size} can be 0"),
+                    };
                     Diagnostic::error(Code::E0240, span, text)
                 })?;
             }

@@ -14,7 +14,7 @@ use super::value::{Draft, Flex, Value};
 use super::{Checked, Reported};
 use crate::ast::{self, Dim, Elem, ExprKind, Ident, Results};
 use crate::typed::{self, Bound, Expr, FunctionId, Kind};
-use crate::{Found, FunctionRef};
+use crate::{FileRef, Found, FunctionRef};
 
 /// What the names of a signature stand for in a call.
 #[derive(Default)]
@@ -50,6 +50,11 @@ impl<'l> Function<'_, 'l> {
                 for arg in args {
                     values.push((self.expr(arg)?, arg.span));
                 }
+                if function.file == FileRef::PRELUDE
+                    && let Some(vector) = self.of_vectors(name, &values)
+                {
+                    return Ok(vector);
+                }
                 self.apply(function, values, span)
             }
             Some(Found::Const(_)) => {
@@ -68,6 +73,28 @@ impl<'l> Function<'_, 'l> {
                 }
             },
         }
+    }
+
+    /// `take` and `drop` of the prelude on an index vector: the result is one too, not data.
+    fn of_vectors(&mut self, name: Ident, values: &[(Value, Span)]) -> Option<Value> {
+        let [(Value::Vector(count), _), (Value::Vector(parts), _)] = values else { return None };
+        let take = match name.name.as_str() {
+            "take" => true,
+            "drop" => false,
+            _ => return None,
+        };
+        // The length of an index vector is known; where it would not be, the vector is used as data.
+        let Some(count) = count.first().filter(|_| count.len() == 1).and_then(Index::constant) else { return None };
+        let length = parts.len();
+        let amount = usize::try_from(count.unsigned_abs()).unwrap_or(length).min(length);
+        let from_front = (count >= 0) == take;
+        let kept = match (take, from_front) {
+            (true, true) => 0..amount,
+            (true, false) => length - amount..length,
+            (false, true) => 0..length - amount,
+            (false, false) => amount..length,
+        };
+        Some(Value::Vector(parts[kept].to_vec()))
     }
 
     /// A call of a function with several results; nothing if it has one.
@@ -127,6 +154,10 @@ impl<'l> Function<'_, 'l> {
                 }
                 values
             };
+            if let Some(decided) = self.decided(&case.0, &not) {
+                let branch = if decided { &case.1 } else { &case.2 };
+                return self.apply(function, replaced(branch), span);
+            }
             let then = self.guarded(case.0.clone(), |f| f.apply(function, replaced(&case.1), span))?;
             let otherwise = self.guarded(not, |f| f.apply(function, replaced(&case.2), span))?;
             return self.either(case.0.clone(), (then, span), (otherwise, span), span);

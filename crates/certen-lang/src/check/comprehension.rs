@@ -6,7 +6,7 @@
 
 use certen_core::TensorType;
 use certen_index::{Cond, Ix, Order, Verdict};
-use certen_syntax::{Code, Diagnostic, Name, Span};
+use certen_syntax::{Code, Diagnostic, Name, Rule, Span};
 
 use super::Checked;
 use super::access::Access;
@@ -17,6 +17,15 @@ use super::scope::Function;
 use super::value::{Draft, Value};
 use crate::ast::{self, Bound, ExprKind, Ident, Pattern, Selector, Subject};
 use crate::typed::{self, Expr, Kind};
+
+/// Bounds that are left out are found in the body.
+const FIND_SHAPES: Rule = Rule { name: "find-shapes", paper: "SaC, Sec. 5.2" };
+
+/// The last partition gives the shape.
+const LAST_PARTITION: Rule = Rule { name: "last partition", paper: "SaC, Sec. 4" };
+
+/// All elements have one shape.
+const HOMOGENEITY: Rule = Rule { name: "shape homogeneity", paper: "SaC, Sec. 6" };
 
 /// A partition or generator before its body is checked.
 pub(super) struct Plan {
@@ -229,7 +238,7 @@ impl Function<'_, '_> {
                     let mut parts = Vec::new();
                     named.push((ident.name, plan.indices.len()..plan.indices.len() + length));
                     for at in 0..length {
-                        let (name, ix) = self.new_index(Name::new(&format!("{}_{at}", ident.name)));
+                        let (name, ix) = self.new_component(ident.name, at);
                         plan.slots.push(Slot::Index(plan.indices.len()));
                         plan.indices.push(name);
                         plan.shown.push(format!("{}[{at}]", ident.name));
@@ -404,19 +413,33 @@ impl Function<'_, '_> {
             .collect();
         let find =
             FindShapes { facts: self.facts(), accesses: &accesses, guards: self.guards, open: &self.open, known };
-        for (name, upper) in find.all(&wanted) {
+        let found = find.all(&wanted);
+        let unbounded = |(name, upper): &(Name, Upper)| match upper {
+            Upper::Nothing => plan.indices.iter().position(|index| index == name).map(|at| plan.shown[at].clone()),
+            _ => None,
+        };
+        let unbounded: Vec<String> = found.iter().filter_map(unbounded).collect();
+        if frame.is_none() && !unbounded.is_empty() {
+            let listed = unbounded.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
+            let sizes = vec!["n"; unbounded.len()].join(", ");
+            let (pattern, help) = match unbounded.as_slice() {
+                [one] => (one.clone(), "n".to_string()),
+                all => (format!("[{}]", all.join(", ")), format!("[{sizes}]")),
+            };
+            let error = Diagnostic::error(Code::E0230, plan.span, format!("there is no upper bound for {listed}"))
+                .rule(FIND_SHAPES)
+                .note(format!("no selection in the body says how far {listed} may go"))
+                .help(format!("write it behind the body, for example `| {pattern} < {help}`"));
+            return self.fail(error);
+        }
+        for (name, upper) in found {
             let Some(at) = plan.indices.iter().position(|index| *index == name) else { continue };
             plan.upper[at] = match (upper, &frame) {
                 (Upper::Is(size), _) => End::Found(size),
-                (Upper::Nothing, Some(frame)) => End::Found(frame[at].clone()),
-                (Upper::Nothing, None) => {
-                    let shown = &plan.shown[at];
-                    let text = format!("there is no upper bound for `{shown}`");
-                    let error = Diagnostic::error(Code::E0230, plan.span, text)
-                        .note(format!("no selection in the body says how far `{shown}` may go"))
-                        .help("write the bound behind the body: `| [i] < [n]`");
-                    return self.fail(error);
-                }
+                (Upper::Nothing, frame) => match frame {
+                    Some(frame) => End::Found(frame[at].clone()),
+                    None => continue,
+                },
                 (Upper::Unclear(candidates, _), _) if self.probe.is_some() => End::Found(candidates[0].0.clone()),
                 (Upper::Unclear(candidates, order), _) => {
                     let error = self.unclear(&plan.shown[at], &candidates, order, plan.span);
@@ -436,6 +459,7 @@ impl Function<'_, '_> {
     fn unclear(&self, shown: &str, [first, second]: &[(Ix, Span); 2], order: Order, span: Span) -> Diagnostic {
         let text = format!("two bounds for `{shown}`, and which is the smaller depends on the sizes");
         let mut error = Diagnostic::error(Code::E0237, span, text)
+            .rule(FIND_SHAPES)
             .also(first.1, format!("here `{shown}` must be below {}", first.0))
             .also(second.1, format!("here `{shown}` must be below {}", second.0));
         if let Order::Depends(less, more) = order {
@@ -454,7 +478,7 @@ impl Function<'_, '_> {
             let (shown, lower) = (plan.shown[at].clone(), range.lower.clone());
             self.require(&goal, |_, _| {
                 let text = format!("`{shown}` begins at {lower}, before the first element");
-                Diagnostic::error(Code::E0238, plan.span, text)
+                Diagnostic::error(Code::E0238, plan.span, text).rule(LAST_PARTITION)
             })?;
         }
         Ok(())
@@ -481,7 +505,7 @@ impl Function<'_, '_> {
             );
             let note = format!("the result has the shape {}", shape_text(total));
             self.require(&goal, |_, verdict| {
-                let error = Diagnostic::error(Code::E0238, span, text);
+                let error = Diagnostic::error(Code::E0238, span, text).rule(LAST_PARTITION);
                 match verdict {
                     Verdict::No(_) => error.note(note),
                     _ => error.note(note).note("it could not be shown to stay inside"),
@@ -583,6 +607,7 @@ impl Function<'_, '_> {
         let rank = plan.indices.len() + body.rank();
         let wrong = |note: String| {
             Diagnostic::error(Code::E0233, body.expr.span, "this partition has another shape than the last one")
+                .rule(HOMOGENEITY)
                 .note(format!("its elements have the shape {}", shape_text(&body.expr.ty.shape)))
                 .note(note)
         };
@@ -612,6 +637,7 @@ impl Function<'_, '_> {
         let uneven = made.iter().any(|(plan, _)| plan.indices.len() != count);
         let mut partitions = Vec::new();
         for (plan, mut body) in made.drain(..) {
+            self.release(&plan.indices);
             self.settle(&mut body, elem, flex);
             let (dots, rest) = plan.dots();
             let rest_length = body.rank() - dots;

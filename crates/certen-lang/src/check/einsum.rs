@@ -172,7 +172,9 @@ impl Function<'_, '_> {
             let kind = Kind::Reduce(ReduceOp::Sum, (0..summed.len()).collect(), Box::new(inner));
             Expr { kind, ty: scalar, span }
         };
-        Ok(Draft::fixed(block_expr(lets, over(output, body))))
+        let made = over(output, body);
+        self.release(&names.iter().map(|(_, name)| *name).collect::<Vec<_>>());
+        Ok(Draft::fixed(block_expr(lets, made)))
     }
 
     /// `A @ B`: the last dimension of the first is summed with the first of a vector, or the last but one of a matrix.

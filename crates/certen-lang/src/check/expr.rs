@@ -119,11 +119,7 @@ impl<'l> Function<'_, 'l> {
         if !parts.is_empty() {
             return Expr { kind: Kind::Stack(parts), ty, span };
         }
-        let (index, _) = self.new_index(Name::new("i"));
-        let zero = Expr { kind: Kind::Literal(Literal::whole(0, part.elem)), ty: TensorType::scalar(part.elem), span };
-        let range = typed::Range { lower: Ix::from(0), upper: size, lower_written: false, upper_written: true };
-        let partition = typed::Partition { pattern: vec![typed::Slot::Index(index)], ranges: vec![range], body: zero };
-        Expr { kind: Kind::Comprehension(vec![partition]), ty, span }
+        self.zeros(&ty, span)
     }
 
     fn name(&mut self, name: Name, span: Span) -> Checked<Value> {
@@ -180,6 +176,13 @@ impl<'l> Function<'_, 'l> {
 
     fn unknown<T>(&mut self, name: Name, span: Span) -> Checked<T> {
         let mut error = Diagnostic::error(Code::E0201, span, format!("`{name}` is not declared"));
+        let in_types = |param: &ast::Param| {
+            param.ty.span.file == span.file && param.ty.span.start <= span.start && span.end <= param.ty.span.end
+        };
+        if self.current().params.iter().any(in_types) {
+            error = error.help(format!("a size is bound where it stands alone, as in `x: f64[{name}]`; or let the caller say it: `{name}: size`"));
+            return self.fail(error);
+        }
         if let Some(near) = self.nearest(name) {
             error = error.help(format!("did you mean `{near}`?"));
         }
@@ -191,7 +194,7 @@ impl<'l> Function<'_, 'l> {
         let names = self.visible().chain(self.world.library.names(self.file)).map(|name| name.as_str().to_string());
         let names = names.chain(super::builtin::NAMES.iter().map(|name| name.to_string()));
         let distance = |other: &String| strsim::damerau_levenshtein(name.as_str(), other);
-        let limit = 1 + name.as_str().len() / 4;
+        let limit = name.as_str().len() / 3;
         names
             .filter(|other| !other.contains('.') && distance(other) <= limit)
             .min_by_key(|other| (distance(other), other.clone()))
@@ -523,7 +526,8 @@ impl<'l> Function<'_, 'l> {
                     value => {
                         let mut right = self.to_data(value, b.span)?;
                         self.give(&mut right, ElemType::Bool)?;
-                        let other = self.fill(if and { Cond::never() } else { Cond::always() }, &right.expr, span);
+                        let other = truth(if and { Cond::never() } else { Cond::always() }, span);
+                        let other = self.repeated(other, &right.expr.ty, span);
                         let (then, otherwise) = if and { (right.expr, other) } else { (other, right.expr) };
                         let ty = then.ty.clone();
                         let kind = Kind::If(left, Box::new(then), Box::new(otherwise));
@@ -538,27 +542,6 @@ impl<'l> Function<'_, 'l> {
                 Ok(Value::Data(self.apply_binary(op, left, right, span)?))
             }
         }
-    }
-
-    /// A truth value in the shape of an expression.
-    fn fill(&mut self, cond: Cond, like: &Expr, span: Span) -> Expr {
-        let scalar = truth(cond, span);
-        if like.ty.is_scalar() {
-            return scalar;
-        }
-        let (pattern, ranges) = like
-            .ty
-            .shape
-            .iter()
-            .map(|size| {
-                let (index, _) = self.new_index(Name::new("i"));
-                let range =
-                    typed::Range { lower: Ix::from(0), upper: size.clone(), lower_written: false, upper_written: true };
-                (typed::Slot::Index(index), range)
-            })
-            .unzip();
-        let partition = typed::Partition { pattern, ranges, body: scalar };
-        Expr { kind: Kind::Comprehension(vec![partition]), ty: like.ty.clone(), span }
     }
 
     /// `a ++ b`: index vectors, or tensors along their outermost dimension.
@@ -602,11 +585,14 @@ impl<'l> Function<'_, 'l> {
         span: Span,
     ) -> Checked<Value> {
         match self.expr(cond)? {
-            Value::Cond(cond) if cond.is_always() => self.block(then),
-            Value::Cond(cond) if cond.is_never() => self.block(otherwise),
             Value::Cond(cond) => {
                 let made = cond.not();
                 let not = self.made(span, made)?;
+                match self.decided(&cond, &not) {
+                    Some(true) => return self.block(then),
+                    Some(false) => return self.block(otherwise),
+                    None => {}
+                }
                 let first = self.guarded(cond.clone(), |function| function.block(then))?;
                 let second = self.guarded(not, |function| function.block(otherwise))?;
                 self.either(cond, (first, then.span), (second, otherwise.span), span)
@@ -626,6 +612,18 @@ impl<'l> Function<'_, 'l> {
                 Ok(Value::Data(self.choose(condition, a, b, span)?))
             }
             value => self.no_condition(&value, cond.span),
+        }
+    }
+
+    /// Whether what holds here decides a condition, whose opposite is given.
+    pub fn decided(&self, cond: &Cond, not: &Cond) -> Option<bool> {
+        let holds = |cond: &Cond| cond.is_always() || self.facts().prove(cond) == Verdict::Yes;
+        if holds(cond) {
+            Some(true)
+        } else if holds(not) {
+            Some(false)
+        } else {
+            None
         }
     }
 

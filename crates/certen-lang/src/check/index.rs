@@ -9,6 +9,9 @@ use std::rc::Rc;
 
 use certen_index::{Cond, Facts, Ix, IxError, Order, Verdict};
 
+/// More cases of one index are refused: sums of indices that come in cases multiply them.
+const MAX_CASES: usize = 256;
+
 /// An integer of the index level.
 #[derive(Clone, Debug)]
 pub(super) enum Index {
@@ -58,8 +61,19 @@ impl Index {
         })
     }
 
+    /// In how many cases it comes.
+    fn cases(&self) -> usize {
+        match self {
+            Index::Is(_) => 1,
+            Index::Case(case) => case.1.cases() + case.2.cases(),
+        }
+    }
+
     /// Applied in every pair of cases.
     pub fn zip(&self, other: &Index, f: &dyn Fn(&Ix, &Ix) -> Made<Ix>) -> Made<Index> {
+        if self.cases().saturating_mul(other.cases()) > MAX_CASES {
+            return Err(IxError::TooComplex);
+        }
         Ok(match (self, other) {
             (Index::Is(a), Index::Is(b)) => Index::Is(f(a, b)?),
             (Index::Case(case), _) => Index::case(case.0.clone(), case.1.zip(other, f)?, case.2.zip(other, f)?),

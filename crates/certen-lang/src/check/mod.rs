@@ -63,6 +63,18 @@ pub fn check_all(library: &Library, diagnostics: &mut Diagnostics) {
     diagnostics.extend(world.diagnostics.iter().cloned());
 }
 
+/// The functions that [`check_all`] checks, and those that they call, with nothing proved of accesses, partitions, calls
+/// and reductions: for tests that look for what is out of bounds by running them.
+#[doc(hidden)]
+pub fn unproved(library: &Library, diagnostics: &mut Diagnostics) -> Vec<typed::Function> {
+    let mut world = World { proves: false, ..World::new(library) };
+    for function in library.own_functions() {
+        world.check_by_itself(function);
+    }
+    diagnostics.extend(world.diagnostics.iter().cloned());
+    world.functions
+}
+
 /// Instantiates a function, and every function that it calls.
 pub fn instantiate(
     library: &Library,
@@ -88,6 +100,8 @@ struct World<'l> {
     diagnostics: Diagnostics,
     /// What was reported: an error of a polymorphic function is the same in each of its instances.
     reported: HashSet<(Code, Option<Span>)>,
+    /// Whether accesses and conditions are proved; not so for [`unproved`].
+    proves: bool,
 }
 
 impl<'l> World<'l> {
@@ -100,6 +114,7 @@ impl<'l> World<'l> {
             names: HashSet::new(),
             diagnostics: Diagnostics::new(),
             reported: HashSet::new(),
+            proves: true,
         }
     }
 

@@ -231,6 +231,20 @@ impl<'w, 'l> Function<'w, 'l> {
         (name, Ix::var(name))
     }
 
+    /// Ends indices: what stands beside their scope may have the same names again.
+    pub fn release(&mut self, indices: &[Name]) {
+        for index in indices {
+            self.used.remove(index);
+        }
+    }
+
+    /// A new index that is a component of an index vector.
+    pub fn new_component(&mut self, vector: Name, at: usize) -> (Name, Ix) {
+        let name = self.fresh(Name::new(&format!("{vector}_{at}")));
+        self.renamed.insert(name, Name::new(&format!("{vector}[{at}]")));
+        (name, Ix::var(name))
+    }
+
     /// A reference to a tensor.
     pub fn var(name: Name, ty: TensorType, span: Span) -> Draft {
         Draft::fixed(Expr { kind: Kind::Var(name), ty, span })

@@ -144,6 +144,10 @@ impl Function<'_, '_> {
                 indices[place] = with.clone();
                 indices
             };
+            if let Some(decided) = self.decided(&case.0, &not) {
+                let branch = if decided { &case.1 } else { &case.2 };
+                return self.at(what, tensor, replaced(branch), span);
+            }
             // The tensor stands in both branches: give it a name if it is not one.
             let (lets, tensor) = self.named(tensor, "x");
             let then =
@@ -239,6 +243,7 @@ impl Function<'_, '_> {
             accesses[seen..].iter_mut().for_each(|access| access.ranges.extend(added.iter().cloned()));
         }
         let body = body?;
+        self.release(&added.iter().map(|(name, ..)| *name).collect::<Vec<_>>());
         shape.extend(body.expr.ty.shape.iter().cloned());
         let (ty, flex) = (TensorType::new(body.elem(), shape), body.flex);
         let partition = typed::Partition { pattern, ranges, body: body.expr };

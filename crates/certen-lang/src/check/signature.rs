@@ -37,10 +37,6 @@ impl Instance {
         parts.extend(self.elems.iter().map(|(class, elem)| format!("`{}` is {elem}", class_name(*class))));
         if parts.is_empty() { String::new() } else { format!(", where {}", parts.join(" and ")) }
     }
-
-    fn elem(&self, class: Elem) -> Option<ElemType> {
-        self.elems.iter().find(|(known, _)| *known == class).map(|(_, elem)| *elem)
-    }
 }
 
 /// The word for a class of element types.
@@ -623,34 +619,31 @@ impl Function<'_, '_> {
         };
         let count = if matches!(function.results, Results::Inferred) { None } else { Some(declared.len()) };
         let (lets, mut values) = self.block_values(&function.body, count)?;
+        let several = values.len() > 1;
         let mut results = Vec::new();
         for (at, draft) in values.iter_mut().enumerate() {
             let (name, ty, _) = declared.get(at).copied().unwrap_or((None, None, function.name.span));
+            let mut stated = draft.expr.ty.shape.clone();
             if let Some(ty) = ty {
                 let what = match name {
                     Some(name) => format!("the result `{name}`"),
                     None => format!("the result of `{}`", function.name.name),
                 };
                 self.must_have(draft, ty, &what)?;
+                // Callers see the sizes as they are stated, which have been shown to be equal.
+                let sizes =
+                    self.asked(ty)?.into_iter().map(|dim| if let Asked::Size(size) = dim { Some(size) } else { None });
+                if let Some(sizes) = sizes.collect::<Option<Vec<Ix>>>() {
+                    stated = sizes.into();
+                }
             }
-            let name = name.unwrap_or_else(|| match (values_len(&declared, at), at) {
-                (1, _) => Name::new("result"),
-                (_, at) => Name::new(&format!("result{at}")),
-            });
-            results.push((name, draft.expr.ty.clone()));
+            // Several results without names are numbered.
+            let unnamed = || if several { Name::new(&format!("result{at}")) } else { Name::new("result") };
+            results.push((name.unwrap_or_else(unnamed), TensorType { elem: draft.elem(), shape: stated }));
         }
-        if count.is_none() && values.len() > 1 {
-            for (at, result) in results.iter_mut().enumerate() {
-                result.0 = Name::new(&format!("result{at}"));
-            }
-        }
-        let results_exprs = values.into_iter().map(|draft| draft.expr).collect();
-        Ok((typed::Block { lets, results: results_exprs }, results))
+        let values = values.into_iter().map(|draft| draft.expr).collect();
+        Ok((typed::Block { lets, results: values }, results))
     }
-}
-
-fn values_len<T>(declared: &[T], _at: usize) -> usize {
-    declared.len()
 }
 
 fn not_negative(ix: &Ix) -> Cond {

@@ -160,6 +160,7 @@ impl Function<'_, '_> {
     fn settled(&mut self, generators: Vec<(Plan, Draft)>, elem: certen_core::ElemType, flex: Flex) -> Vec<Generator> {
         let mut made = Vec::new();
         for (plan, mut body) in generators {
+            self.release(&plan.indices);
             self.settle(&mut body, elem, flex);
             let indices = plan.indices.iter().copied().zip(plan.ranges()).collect();
             made.push(Generator { indices, body: body.expr });

@@ -41,7 +41,10 @@ impl Parser<'_> {
 
     /// Operators that bind at least so tightly, and their operands.
     fn binary(&mut self, tightness: u8) -> Parsed<Expr> {
-        let around = take(&mut self.nesting.height);
+        self.framed(|parser| parser.operators(tightness))
+    }
+
+    fn operators(&mut self, tightness: u8) -> Parsed<Expr> {
         let mut left = self.unary()?;
         while let Some(op) = operator(self.cursor.peek()).filter(|op| op.precedence() >= tightness) {
             let token = self.cursor.take();
@@ -55,7 +58,6 @@ impl Parser<'_> {
                 return Err(error.help("write `a < b && b < c`; only a generator can say `a <= i < b`").into());
             }
         }
-        self.nesting.height = self.nesting.height.max(around);
         Ok(left)
     }
 
@@ -75,7 +77,7 @@ impl Parser<'_> {
         Ok(spanned(ExprKind::Unary(op, Box::new(operand)), span))
     }
 
-    /// `x` or `x ^ 2`
+    /// `x` or `x^2`
     fn power(&mut self) -> Parsed<Expr> {
         let base = self.postfix()?;
         let operator = self.cursor.peek();
@@ -100,7 +102,7 @@ impl Parser<'_> {
         }
         if self.cursor.peek().is("^") {
             let error = self.cursor.expected("one exponent");
-            return Err(error.help("a power of a power has parentheses, as in `(x ^ 2) ^ 3`").into());
+            return Err(error.help("a power of a power has parentheses, as in `(x^2)^3`").into());
         }
         self.nesting.height = self.nesting.height.max(1);
         self.grow(operator.span)?;
@@ -253,7 +255,11 @@ impl Parser<'_> {
             if self.state_stands_at(0) {
                 if args.is_empty() {
                     let error = wrong(token.span, "an argument with a name stands behind those without");
-                    return Err(error.help("if a comparison is meant, write `==`").into());
+                    return Err(match token.word() {
+                        Some("axis") => error.help("write the tensor first, as in `sum(x, axis = 0)`"),
+                        _ => error.help("if a comparison is meant, write `==`"),
+                    }
+                    .into());
                 }
                 let name = self.name("the name of an argument")?;
                 self.expect("=")?;
@@ -288,7 +294,7 @@ impl Parser<'_> {
         let next = self.cursor.peek();
         let otherwise = if next.word() == Some("if") {
             self.enter(next.span)?;
-            let kind = self.conditional(next.span)?;
+            let kind = self.framed(|parser| parser.conditional(next.span))?;
             self.nesting.level -= 1;
             let span = self.since(next.span);
             Block { lets: Vec::new(), results: vec![spanned(kind, span)], span }
@@ -311,7 +317,10 @@ impl Parser<'_> {
             }
         }
         self.close("}", "`;` or ", open)?;
-        self.expect(":")?;
+        if !self.cursor.eat(":") {
+            let error = slips::unexpected(&self.cursor, "`:` and what the with-loop makes");
+            return Err(error.help("write `: genarray(shape, default)`, `: modarray(x)` or `: fold(+, 0)`").into());
+        }
         let operation = self.with_operation()?;
         self.grow(start)?;
         Ok(ExprKind::With(Box::new(With { generators, operation })))

@@ -1,12 +1,12 @@
 //! Patterns and generators: `[i, ., j] -> e | 0 <= [i, j] < [n, m]` (SaC, Sec. 2 and 4).
 //!
-//! Which term of a relation is bounded is seen by its names: it is the pattern without its dots, or one of the pattern's
-//! names. Relations that are written the other way round (`n > i >= 0`) are turned.
+//! Which term of a relation is bounded is seen by its names: it is the pattern without its dots, or one of the
+//! pattern's names. Relations that are written the other way round (`n > i >= 0`) are turned.
 
 use certen_syntax::{Span, TokenKind};
 
 use super::expr::CONCAT;
-use super::{Parsed, Parser, wrong};
+use super::{Failed, Parsed, Parser, slips, wrong};
 use crate::ast::{Bound, Expr, ExprKind, Ident, Partition, Pattern, Relation, Slot, Subject};
 
 /// A side of a relation.
@@ -75,7 +75,7 @@ impl Parser<'_> {
     pub(super) fn partitions(&mut self, open: Span) -> Parsed<Vec<Partition>> {
         let mut partitions = Vec::new();
         while !self.cursor.peek().is("}") {
-            partitions.push(self.partition()?);
+            partitions.push(self.partition(open)?);
             if !self.cursor.eat(";") {
                 break;
             }
@@ -84,10 +84,13 @@ impl Parser<'_> {
         Ok(partitions)
     }
 
-    fn partition(&mut self) -> Parsed<Partition> {
+    fn partition(&mut self, open: Span) -> Parsed<Partition> {
         let start = self.cursor.peek().span;
         let pattern = self.pattern()?;
-        self.expect("->")?;
+        if !self.cursor.eat("->") {
+            let error = slips::unexpected(&self.cursor, "`->` behind the pattern");
+            return Err(error.also(open, "in the comprehension that begins here").into());
+        }
         let body = self.expr()?;
         let mut generator = Vec::new();
         if self.cursor.eat("|") {
@@ -169,7 +172,7 @@ impl Parser<'_> {
         let first = self.term()?;
         let Some(comparison) = self.comparison() else {
             let what = "`<` or `<=` and a bound, as in `0 <= i < n`";
-            return Err(super::slips::unexpected(&self.cursor, what).into());
+            return Err(slips::unexpected(&self.cursor, what).into());
         };
         let second = self.term()?;
         let more = match self.comparison() {
@@ -304,13 +307,17 @@ fn bound(term: Term) -> Parsed<Bound> {
     }
 }
 
-fn unbounded(span: Span, pattern: &Pattern) -> super::Failed {
+fn unbounded(span: Span, pattern: &Pattern) -> Failed {
     let all = match pattern {
         Pattern::Vector(name) => name.name.to_string(),
         Pattern::List(slots, _) => show(slots),
     };
     let error = wrong(span, "this generator bounds no index of its pattern");
-    error.help(format!("what is bounded is `{all}`, as in `0 <= {all} < …`, or one of its indices")).into()
+    let one = match pattern {
+        Pattern::Vector(_) => String::new(),
+        Pattern::List(..) => " or one of its indices".into(),
+    };
+    error.help(format!("what is bounded is `{all}`{one}, as in `0 <= {all} < …`")).into()
 }
 
 /// A pattern without its dots.

@@ -1,10 +1,10 @@
 //! The text of `.ten` files, as `docs/GRAMMAR.md` defines it.
 //!
-//! Recursive descent, with precedence climbing for operators ([`expr`]); the generators of comprehensions and
-//! with-loops, whose subject is recognised by its names, are in [`generator`]; what people write out of habit from
-//! other languages gets a message of its own in [`slips`].
+//! Recursive descent, with precedence climbing for operators (`expr`); the generators of comprehensions and with-loops,
+//! whose subject is recognised by its names, are in `generator`; what people write out of habit from other languages
+//! gets a message of its own in `slips`.
 //!
-//! Needs a stack for [`MAX_NESTING`] levels of expressions: callers run it on a thread with a large one. Guarantees:
+//! Needs a stack for [`MAX_NESTING`] levels of expressions: callers run it on a thread with 64 MiB or more. Guarantees:
 //! never fails, whatever the text; without errors the tree is exactly the text's, with exact spans; no expression is
 //! nested deeper than [`MAX_NESTING`]. After a mistake inside a block reading goes on behind the next `;` of the block,
 //! and outside of functions at the next line that begins a declaration, so that one mistake gives one message.
@@ -13,8 +13,6 @@ mod expr;
 mod generator;
 mod layout;
 mod slips;
-#[cfg(test)]
-mod tests;
 
 use certen_core::ElemType;
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Source, Span, Token, TokenKind, lex};
@@ -115,12 +113,14 @@ struct Parser<'a> {
     diagnostics: &'a mut Diagnostics,
     layout: Layout,
     nesting: Nesting,
+    /// 2 if a declaration was just met in a block; behind it, when this is 1, may be the rest of the block.
+    left_open: u8,
 }
 
 impl<'a> Parser<'a> {
     fn new(tokens: &'a [Token], diagnostics: &'a mut Diagnostics) -> Parser<'a> {
         let layout = Layout::new(tokens);
-        Parser { cursor: Cursor::new(tokens), diagnostics, layout, nesting: Nesting::default() }
+        Parser { cursor: Cursor::new(tokens), diagnostics, layout, nesting: Nesting::default(), left_open: 0 }
     }
 
     fn report(&mut self, failed: Failed) {
@@ -148,7 +148,7 @@ impl<'a> Parser<'a> {
         if self.cursor.peek().is(punct) {
             return Ok(self.cursor.take().span);
         }
-        Err(slips::unexpected(&self.cursor, &format!("{or}`{punct}`")).also(open, "to close this").into())
+        Err(slips::unclosed(&self.cursor, &format!("{or}`{punct}`"), open).into())
     }
 
     /// Comma-separated things up to a closing bracket, which is taken. The last may have a comma behind it.
@@ -201,6 +201,8 @@ impl<'a> Parser<'a> {
 
     fn item(&mut self) -> Parsed<Item> {
         let first = self.cursor.take();
+        let rest_of_block = self.left_open == 1;
+        self.left_open = self.left_open.saturating_sub(1);
         match first.word() {
             Some("import") => {
                 let token = self.cursor.peek();
@@ -220,6 +222,7 @@ impl<'a> Parser<'a> {
                 Ok(Item::Const(Const { name, ty, value }))
             }
             Some("fn") => self.function(first.span).map(Item::Function),
+            _ if rest_of_block => Err(Failed::Said),
             _ => Err(slips::no_item(first).into()),
         }
     }
@@ -247,8 +250,11 @@ impl<'a> Parser<'a> {
         }
         let span = self.since(start);
         if !self.cursor.peek().is("{") {
-            let what = if wheres.is_empty() { "`->`, `where` or `{`" } else { "`,` or `{`" };
-            return self.unexpected(what);
+            if self.cursor.peek().is(":") {
+                let error = self.cursor.expected("`->`, `where` or `{`");
+                return Err(error.help("the type of the result stands behind `->`").into());
+            }
+            return self.unexpected(if wheres.is_empty() { "`->`, `where` or `{`" } else { "`,` or `{`" });
         }
         let body = self.block(BlockOf::Several)?;
         Ok(Function { name, params, results, associative, wheres, body, span })
@@ -335,7 +341,7 @@ impl<'a> Parser<'a> {
 
     fn block(&mut self, of: BlockOf) -> Parsed<Block> {
         let open = self.expect("{")?;
-        self.block_behind(open, of)
+        self.framed(|parser| parser.block_behind(open, of))
     }
 
     /// A block whose `{` was just taken.
@@ -346,7 +352,10 @@ impl<'a> Parser<'a> {
         let mut sound = true;
         while !self.cursor.peek().is("}") {
             if self.cursor.at_end() || self.at_item() {
+                self.left_open = 2;
                 let error = self.cursor.expected("`}`").also(open, "to close this");
+                let error =
+                    if self.cursor.at_end() { error } else { error.note("functions have no declarations inside") };
                 return Err(if sound { error.into() } else { Failed::Said });
             }
             if let Err(failed) = self.statement(&mut block, of, open) {
@@ -382,7 +391,8 @@ impl<'a> Parser<'a> {
                 Err(error.help("leave the `;` out").into())
             }
             token if token.is(";") => Err(slips::no_effect(token.span).into()),
-            _ => Err(slips::unexpected(&self.cursor, "`}`").also(open, "to close this").into()),
+            token if token.is("=") => Err(slips::no_assignment(token.span).into()),
+            _ => Err(slips::unclosed(&self.cursor, "`}`", open).into()),
         }
     }
 
@@ -416,6 +426,7 @@ impl<'a> Parser<'a> {
             }
             names
         } else {
+            slips::no_change(&self.cursor)?;
             let name = self.name("a name, or several in parentheses")?;
             if self.cursor.eat(":") {
                 ty = Some(self.ty()?);
@@ -457,7 +468,7 @@ impl<'a> Parser<'a> {
         }
         self.cursor.take();
         let mut values = vec![self.expr()?];
-        while self.cursor.eat(",") {
+        while self.cursor.eat(",") && !self.cursor.peek().is(")") {
             values.push(self.expr()?);
         }
         self.close(")", "`,` or ", open.span)?;
@@ -485,6 +496,14 @@ impl<'a> Parser<'a> {
     fn enter(&mut self, at: Span) -> Parsed<()> {
         self.nesting.level += 1;
         if self.nesting.level > MAX_NESTING { Err(too_deep(at)) } else { Ok(()) }
+    }
+
+    /// Reads something whose height does not add up with what was read beside it.
+    fn framed<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        let around = std::mem::take(&mut self.nesting.height);
+        let result = read(self)?;
+        self.nesting.height = self.nesting.height.max(around);
+        Ok(result)
     }
 
     /// What was read of the innermost open expression becomes part of one node.

@@ -12,12 +12,17 @@ pub(super) fn unexpected(cursor: &Cursor<'_>, what: &str) -> Diagnostic {
     if let Some(error) = later(cursor.peek()) {
         return error;
     }
-    let error = cursor.expected(what);
     match slip(cursor) {
-        Some((Some(message), help)) => Diagnostic { message: message.into(), ..error }.label("").help(help),
-        Some((None, help)) => error.help(help),
-        None => error,
+        Some(Slip { message: Some(message), help, span }) => wrong(span, message).help(help),
+        Some(Slip { message: None, help, .. }) => cursor.expected(what).help(help),
+        None => cursor.expected(what),
     }
+}
+
+/// That a bracket is not closed here; if it is a slip, the bracket does not matter.
+pub(super) fn unclosed(cursor: &Cursor<'_>, what: &str, open: Span) -> Diagnostic {
+    let error = unexpected(cursor, what);
+    if is_slip(cursor) || later(cursor.peek()).is_some() { error } else { error.also(open, "to close this") }
 }
 
 /// Whether a slip stands here.
@@ -50,8 +55,15 @@ pub(super) fn reserved(cursor: &Cursor<'_>, what: &str) -> Diagnostic {
     }
 }
 
-/// What is said instead of "expected …", and what to do.
-type Slip = (Option<&'static str>, String);
+/// What is said instead.
+struct Slip {
+    /// Instead of "expected …".
+    message: Option<&'static str>,
+    /// What to do.
+    help: String,
+    /// Where.
+    span: Span,
+}
 
 /// The slip that stands here.
 fn slip(cursor: &Cursor<'_>) -> Option<Slip> {
@@ -62,36 +74,31 @@ fn slip(cursor: &Cursor<'_>) -> Option<Slip> {
         TokenKind::Name(_) | TokenKind::Int(_) | TokenKind::Float(_) => true,
         _ => last.is(")") || last.is("]") || last.is("}"),
     });
-    let said = |message: &'static str, help: &str| Some((Some(message), help.to_owned()));
-    let help = |help: &str| Some((None, help.to_owned()));
+    let said = |message: &'static str, help: &str| {
+        Some(Slip { message: Some(message), help: help.to_owned(), span: found.span })
+    };
+    let help = |help: &str| Some(Slip { message: None, help: help.to_owned(), span: found.span });
     if let Some(word) = found.word() {
         return match word {
             "and" if after_operand => said("`and` is not an operator", "write `&&`"),
             "or" if after_operand => said("`or` is not an operator", "write `||`"),
             "as" if after_operand => said("`as` is not an operator", "write the type like a function, as in `f64(x)`"),
-            "if" if after_operand => help("write `if c { a } else { b }`"),
+            "if" if after_operand => said("`if` stands before its values", "write `if c { a } else { b }`"),
             "elif" => help("write `else if`"),
             "then" if after_operand => help("write `if c { a } else { b }`"),
             _ if last.and_then(|last| last.word()) == Some("not") => said("`not` is not an operator", "write `!`"),
             _ => None,
         };
     }
-    let TokenKind::Punct(punct) = found.kind else {
-        return match (found.kind, last) {
-            (TokenKind::Int(value), Some(last)) if last.is(".") => {
-                said("a number begins with a digit", &format!("write `0.{value}`"))
-            }
-            _ => None,
-        };
-    };
+    let TokenKind::Punct(punct) = found.kind else { return None };
     match punct {
-        "*" if last.is_some_and(|last| last.is("*")) => {
-            said("`**` is not an operator", "a power is written `x ^ 2`, or `pow(a, b)`")
+        "*" => {
+            let star = last.filter(|last| last.is("*"))?;
+            let help = "a power is written `x^2`, or `pow(a, b)`".to_owned();
+            Some(Slip { message: Some("`**` is not an operator"), help, span: star.span.to(found.span) })
         }
-        "+" if last.is_some_and(|last| last.is("++")) || next.is("+") => None,
-        "&" | "|" if next.is(punct) => None,
         "&" if after_operand => said("`&` is not an operator", "write `&&`"),
-        "&" => said("there are no references", "leave the `&` out: values are never copied visibly"),
+        "&" => said("there are no references", "leave the `&` out"),
         "%" if after_operand => said("`%` is not an operator", "write `mod(a, b)`"),
         "?" if after_operand => said("`?` is not an operator", "write `if c { a } else { b }`"),
         "'" if after_operand => said("`'` is not an operator", "write `transpose(x)`"),
@@ -102,6 +109,9 @@ fn slip(cursor: &Cursor<'_>) -> Option<Slip> {
             said("there is no assignment", "bind the new value to a name: `let y = x + 1;`")
         }
         "." if after_operand && next.word().is_some() => Some(member(cursor)),
+        "." if !after_operand && matches!(next.kind, TokenKind::Int(_)) && found.span.touches(next.span) => {
+            said("a number begins with a digit", "write `0.5`, for example")
+        }
         "." if after_operand && matches!(last.map(|l| l.kind), Some(TokenKind::Int(_))) => {
             said("a number with a point has a digit behind it", "write `1.0`, for example")
         }
@@ -118,8 +128,9 @@ fn slip(cursor: &Cursor<'_>) -> Option<Slip> {
 
 /// `A.shape`, `A.T`, `A.sum(0)`
 fn member(cursor: &Cursor<'_>) -> Slip {
-    let word = cursor.peek_at(1).word().unwrap_or_default();
-    let tensor = cursor.previous().and_then(|last| last.word()).unwrap_or("x");
+    let field = cursor.peek_at(1);
+    let word = field.word().unwrap_or_default();
+    let tensor = cursor.previous().and_then(|last| last.word()).unwrap_or("…");
     let call = cursor.peek_at(2).is("(") && !cursor.peek_at(3).is(")");
     let instead = match word {
         "T" => format!("transpose({tensor})"),
@@ -129,7 +140,8 @@ fn member(cursor: &Cursor<'_>) -> Slip {
         _ if call => format!("{word}({tensor}, …)"),
         _ => format!("{word}({tensor})"),
     };
-    (Some("tensors have no fields or methods"), format!("write `{instead}`"))
+    let span = cursor.peek().span.to(field.span);
+    Slip { message: Some("tensors have no fields or methods"), help: format!("write `{instead}`"), span }
 }
 
 /// A `:` in brackets.
@@ -166,7 +178,8 @@ pub(super) fn no_statement(cursor: &Cursor<'_>) -> Parsed<()> {
     let error = match first.word() {
         Some("return") => wrong(first.span, "`return` is not needed")
             .help("a block gives its last expression: leave `return` and its `;` out"),
-        Some("for" | "while" | "loop") if !next.is("(") || first.word() != Some("loop") => no_loop(first),
+        Some("for" | "while") if next.word().is_some() || next.is("(") => no_loop(first),
+        Some("loop") if next.is("{") => no_loop(first),
         Some("fn" | "def") if next.word().is_some() => {
             let error = wrong(first.span, "a function inside of a block");
             error.help("move it out, or close the block before it with `}`")
@@ -211,17 +224,33 @@ pub(super) fn no_operand(cursor: &Cursor<'_>) -> Parsed<()> {
         Some("return") if next.word().is_some() => {
             wrong(first.span, "`return` is not needed").help("a block gives its last expression")
         }
-        Some("mut") if next.word().is_some() => {
-            wrong(first.span, "bindings do not change").help("leave `mut` out; `iterate` repeats steps on a state")
-        }
         _ => return Ok(()),
     };
     Err(error.into())
 }
 
+/// `let mut x`
+pub(super) fn no_change(cursor: &Cursor<'_>) -> Parsed<()> {
+    if cursor.peek().word() == Some("mut") && cursor.peek_at(1).word().is_some() {
+        let error = wrong(cursor.peek().span, "bindings do not change");
+        return Err(error.help("leave `mut` out; `iterate` repeats steps on a state").into());
+    }
+    Ok(())
+}
+
+/// `x[0] = 1`
+pub(super) fn no_assignment(at: Span) -> Diagnostic {
+    wrong(at, "there is no assignment")
+        .help("`with { … } : modarray(x)` gives a tensor with some elements replaced; bind it with `let`")
+        .help("`==` compares")
+}
+
 /// An `if` whose block ends without `else`.
 pub(super) fn no_else(cursor: &Cursor<'_>, start: Span) -> Diagnostic {
     let error = unexpected(cursor, "`else`").also(start, "this `if` has one value only");
+    if is_slip(cursor) {
+        return error;
+    }
     error.help("write both: `if c { a } else { b }`; `guard(c, a)` is zero where `c` does not hold")
 }
 

@@ -4,12 +4,12 @@
 //! as many away as its frame has, entrywise operations pass them on (to scalars: none), a reduction puts its own index
 //! into the place of the axis that it reduces.
 
-use certen_core::{Literal, Range, ReduceOp, Term, TermId};
+use certen_core::{Literal, Range, ReduceOp, Term, TermId, Unary};
 use certen_index::{Cond, Ix};
 use certen_syntax::{Name, Span};
 
 use super::scopes::Scope;
-use super::{Activation, Build, Built, Meaning, bad_index, ill_formed, index_name};
+use super::{Activation, Build, Built, Meaning, bad_index, ill_formed};
 use crate::typed::{Expr, Generator, Kind, With, WithDefault};
 
 impl<'a> Build<'a> {
@@ -54,7 +54,10 @@ impl<'a> Build<'a> {
             Kind::Stack(parts) => return self.stack(parts, act, indices, span),
             Kind::With(with) => return self.with_loop(with, act, indices, span),
             Kind::Fold(fold) => return self.fold(fold, act, indices, expr),
-            Kind::Unary(op, a) => Term::Unary(*op, self.operand(a, act, indices)?),
+            Kind::Unary(op, a) => match negative(*op, a) {
+                Some(literal) => Term::Literal(literal, elem),
+                None => Term::Unary(*op, self.operand(a, act, indices)?),
+            },
             Kind::Cast(a) => Term::Cast(elem, self.operand(a, act, indices)?),
             Kind::Binary(op, a, b) => {
                 let a = self.operand(a, act, indices)?;
@@ -154,9 +157,22 @@ impl<'a> Build<'a> {
         Ok(term)
     }
 
-    /// The first generator that contains the indices gives the element, else the default does.
+    /// The first generator that contains the indices gives the element, else the default does. Elements are only asked
+    /// for inside of the frame, so that is known.
     fn with_loop(&mut self, with: &'a With, act: Activation, indices: &[Ix], span: Span) -> Built<TermId> {
-        let mut before = Vec::new();
+        let mut scope = Scope::part(&Cond::always());
+        for (ix, size) in indices.iter().zip(&with.frame) {
+            let size = self.ix(act, size, span)?;
+            scope.known.push(Cond::le(&Ix::from(0), ix).map_err(bad_index(span))?);
+            scope.known.push(Cond::lt(ix, &size).map_err(bad_index(span))?);
+        }
+        self.open(scope);
+        let element = self.chosen(with, act, indices, span)?;
+        self.close(element, span)
+    }
+
+    fn chosen(&mut self, with: &'a With, act: Activation, indices: &[Ix], span: Span) -> Built<TermId> {
+        let mut chosen = Vec::new();
         let mut last = None;
         let mut refused = Vec::new();
         for generator in &with.generators {
@@ -168,18 +184,20 @@ impl<'a> Build<'a> {
             let mut scope = Scope::generator(&inside, any);
             scope.known.append(&mut refused.clone());
             self.open(scope);
+            let mut before = Vec::new();
             for ((name, _), ix) in generator.indices.iter().zip(indices) {
-                self.mean(act, *name, Meaning::Index(ix.clone()));
+                before.push(self.mean_for_now(act, *name, Meaning::Index(ix.clone())));
             }
             let rest = indices.get(generator.indices.len()..).unwrap_or_default();
             let element = self.operand(&generator.body, act, rest)?;
             let element = self.close(element, span)?;
+            self.restore(before.into_iter());
             if inside.is_always() {
                 last = Some(element);
                 break;
             }
             refused.push(inside.not().map_err(bad_index(span))?);
-            before.push((inside, element));
+            chosen.push((inside, element));
         }
         let mut term = match last {
             Some(element) => element,
@@ -196,7 +214,7 @@ impl<'a> Build<'a> {
                 self.close(element, span)?
             }
         };
-        for (inside, element) in before.into_iter().rev() {
+        for (inside, element) in chosen.into_iter().rev() {
             term = self.add(Term::If(inside, element, term), span)?;
         }
         Ok(term)
@@ -235,7 +253,7 @@ impl<'a> Build<'a> {
         for (at, size) in shape.iter().enumerate() {
             if axes.contains(&at) {
                 let range = Range::to(size.clone());
-                let base = hints.get(at).copied().unwrap_or_else(|| index_name(at));
+                let base = hints.get(at).copied().flatten();
                 let index = self.open_loop(base, &range, false, span)?;
                 full.push(Ix::var(index));
                 loops.push((index, range));
@@ -252,12 +270,12 @@ impl<'a> Build<'a> {
     }
 
     /// Names for the indices of an expression's dimensions: those that the user gave, as far as there are any.
-    pub(super) fn hints(&self, expr: &Expr) -> Vec<Name> {
+    pub(super) fn hints(&self, expr: &Expr) -> Vec<Option<Name>> {
         let mut expr = expr;
-        let mut names: Vec<Name> = loop {
+        let mut names: Vec<Option<Name>> = loop {
             expr = match &expr.kind {
                 Kind::With(with) => match with.generators.last() {
-                    Some(generator) => break generator.indices.iter().map(|(name, _)| *name).collect(),
+                    Some(generator) => break generator.indices.iter().map(|(name, _)| Some(*name)).collect(),
                     None => break Vec::new(),
                 },
                 Kind::Unary(_, a) | Kind::Cast(a) | Kind::Guard(_, a) | Kind::If(_, a, _) => a,
@@ -285,11 +303,18 @@ impl<'a> Build<'a> {
                 _ => break Vec::new(),
             };
         };
-        names.truncate(expr.ty.rank());
-        while names.len() < expr.ty.rank() {
-            let next = (names.len()..).map(index_name).find(|name| !names.contains(name));
-            names.extend(next);
-        }
+        names.resize(expr.ty.rank(), None);
         names
+    }
+}
+
+/// A literal with a minus before it, which is a literal.
+fn negative(op: Unary, operand: &Expr) -> Option<Literal> {
+    match (op, &operand.kind) {
+        (Unary::Neg, Kind::Literal(Literal::Float(value))) => Some(Literal::Float(-value)),
+        (Unary::Neg, Kind::Literal(Literal::Int(value))) => {
+            value.checked_neg().map(Literal::Int).filter(|literal| literal.fits(operand.ty.elem))
+        }
+        _ => None,
     }
 }

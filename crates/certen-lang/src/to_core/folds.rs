@@ -54,7 +54,8 @@ impl<'a> Build<'a> {
                 });
                 continue;
             };
-            let before = self.named(before, "so_far", span)?;
+            // It stands in both branches.
+            let before = if any.is_always() { before } else { self.named(before, "so_far", span)? };
             let none = any.not().map_err(bad_index(span))?;
             let with_it = self.either(
                 &any,
@@ -86,11 +87,11 @@ impl<'a> Build<'a> {
         span: Span,
     ) -> Built<TermId> {
         let generator = &fold.generators[at];
-        let mut loops = Vec::new();
+        let (mut loops, mut before) = (Vec::new(), Vec::new());
         for (name, range) in &generator.indices {
             let range = self.range(act, range, span)?;
-            let index = self.open_loop(*name, &range, true, span)?;
-            self.mean(act, *name, Meaning::Index(Ix::var(index)));
+            let index = self.open_loop(Some(*name), &range, true, span)?;
+            before.push(self.mean_for_now(act, *name, Meaning::Index(Ix::var(index))));
             loops.push((index, range));
         }
         let own: Vec<Ix> = loops.iter().map(|(name, _)| Ix::var(*name)).collect();
@@ -101,6 +102,7 @@ impl<'a> Build<'a> {
             Some(missing) if !new.is_always() => term = self.add(Term::If(new, term, missing), span)?,
             _ => cond = new,
         }
+        self.restore(before.into_iter());
         for (index, range) in loops.into_iter().rev() {
             term = self.close(term, span)?;
             term =
@@ -164,15 +166,16 @@ impl<'a> Build<'a> {
         let Range { lo, hi } = self.range(act, range, span)?;
         let times = hi.sub(&lo).map_err(bad_index(span))?;
         let base = if lo == Ix::from(0) { *name } else { Name::new("step") };
-        let step = self.open_loop(base, &Range::to(times.clone()), true, span)?;
+        let step = self.open_loop(Some(base), &Range::to(times.clone()), true, span)?;
         let index = lo.add(&Ix::var(step)).map_err(bad_index(span))?;
-        self.mean(act, *name, Meaning::Index(index.clone()));
-        let state = self.state(act, *so_far, first);
+        let counted = self.mean_for_now(act, *name, Meaning::Index(index.clone()));
+        let (state, so_far) = self.state(act, *so_far, first);
         let now = self.terms.reference(state, self.terms.ty(first).clone()).map_err(super::ill_typed(span))?;
         outer.push(index);
         let next = self.steps(fold, at, outer, act, now, span)?;
         outer.pop();
         let next = self.close(next, span)?;
+        self.restore([counted, so_far].into_iter());
         let states = Box::new([Carried { name: state, init: first, next }]);
         self.add(Term::Iterate(times, step, states, 0), span)
     }
@@ -188,11 +191,10 @@ impl<'a> Build<'a> {
         span: Span,
     ) -> Built<TermId> {
         let FoldOp::Function { so_far, element, next, .. } = &fold.op else { return Ok(now) };
-        let now = self.named(now, so_far.as_str(), span)?;
-        if let Term::Ref(name, ty) = self.terms.get(now) {
-            let meaning = Meaning::Stored(*name, ty.clone());
-            self.mean(act, *so_far, meaning);
-        }
+        let given = self.names.tensor(*so_far, self.depth());
+        let (name, ty) = self.bind(given, now);
+        let now = self.add(Term::Ref(name, ty.clone()), span)?;
+        self.mean(act, *so_far, Meaning::Stored(name, ty));
         let body = &fold.generators[at].body;
         let new = self.new_indices(&fold.generators[..at], act, indices, span)?;
         if new.is_always() {

@@ -82,6 +82,13 @@ enum Meaning<'a> {
     View(View<'a>),
 }
 
+/// What a name meant before it got another meaning.
+struct Before<'a> {
+    act: Activation,
+    name: Name,
+    before: Option<Meaning<'a>>,
+}
+
 struct View<'a> {
     expr: &'a Expr,
     act: Activation,
@@ -96,7 +103,7 @@ struct Build<'a> {
     names: Names,
     /// The scopes that are open, that of the program first.
     scopes: Vec<Scope>,
-    /// Every name is bound once in a function, so one map for each call is enough.
+    /// What is in scope in a function has one meaning for each name, so one map for each call is enough.
     activations: Vec<HashMap<Name, Meaning<'a>>>,
     natures: HashMap<*const Expr, Nature>,
     functions: Vec<Option<Nature>>,
@@ -159,6 +166,24 @@ impl<'a> Build<'a> {
         }
     }
 
+    /// Gives a name a meaning for a while; what it meant before is to be [restored](Build::restore). Indices whose scopes
+    /// are beside each other can have one name, and a view brings its own indices into the scope of others.
+    fn mean_for_now(&mut self, act: Activation, name: Name, meaning: Meaning<'a>) -> Before<'a> {
+        let before = self.activations.get_mut(act.0).and_then(|names| names.insert(name, meaning));
+        Before { act, name, before }
+    }
+
+    fn restore(&mut self, before: impl DoubleEndedIterator<Item = Before<'a>>) {
+        for Before { act, name, before } in before.rev() {
+            if let Some(names) = self.activations.get_mut(act.0) {
+                match before {
+                    Some(meaning) => names.insert(name, meaning),
+                    None => names.remove(&name),
+                };
+            }
+        }
+    }
+
     fn index_of(&self, act: Activation, name: Name) -> Option<Ix> {
         match self.meaning(act, name) {
             Some(Meaning::Index(ix)) => Some(ix.clone()),
@@ -207,8 +232,12 @@ impl<'a> Build<'a> {
             .try_fold(content, |body, (name, value)| self.add(Term::Let(name, value, body), span))
     }
 
-    /// Opens a loop over a range; its index.
-    fn open_loop(&mut self, base: Name, range: &Range, stated: bool, span: Span) -> Built<Name> {
+    /// Opens a loop over a range; its index, which is named after a name of the user's or is one of i, j, k, l.
+    fn open_loop(&mut self, base: Option<Name>, range: &Range, stated: bool, span: Span) -> Built<Name> {
+        let base = base.unwrap_or_else(|| {
+            let free = ["i", "j", "k", "l"].into_iter().map(Name::new).find(|name| self.names.depth(*name).is_none());
+            free.unwrap_or("i".into())
+        });
         let given = self.names.index(base, self.scopes.len());
         let name = given.name;
         self.open(Scope::counting(given, range, stated).map_err(bad_index(span))?);
@@ -353,7 +382,7 @@ impl<'a> Build<'a> {
 
     fn stored_or_view(&mut self, base: Name, expr: &'a Expr, act: Activation) -> Built<Meaning<'a>> {
         let survey = self.survey(expr, act);
-        if let Some(reads) = self.reads(expr, act) {
+        if let Some(reads) = self.reads(expr, act).filter(|_| survey.links < policy::MOST_LINKS) {
             return Ok(Meaning::View(View { expr, act, reads, survey }));
         }
         let (name, ty) = self.store(expr, act, base, self.outwards(survey))?;
@@ -457,13 +486,13 @@ impl<'a> Build<'a> {
     fn generation(
         &mut self,
         shape: &[Ix],
-        hints: &[Name],
+        hints: &[Option<Name>],
         span: Span,
         element: impl FnOnce(&mut Self, &[Ix]) -> Built<TermId>,
     ) -> Built<TermId> {
         let mut loops = Vec::new();
         for (at, size) in shape.iter().enumerate() {
-            let base = hints.get(at).copied().unwrap_or_else(|| index_name(at));
+            let base = hints.get(at).copied().flatten();
             let range = Range::to(size.clone());
             loops.push((self.open_loop(base, &range, false, span)?, range));
         }
@@ -502,11 +531,13 @@ impl<'a> Build<'a> {
     fn iterate(&mut self, iterate: &'a Iterate, act: Activation, span: Span) -> Built<Vec<TermId>> {
         let times = self.ix(act, &iterate.times, span)?;
         let firsts = iterate.states.iter().map(|(_, first)| self.tensor(first, act)).collect::<Built<Vec<TermId>>>()?;
-        let step = self.open_loop(iterate.step, &Range::to(times.clone()), true, span)?;
-        self.mean(act, iterate.step, Meaning::Index(Ix::var(step)));
+        let step = self.open_loop(Some(iterate.step), &Range::to(times.clone()), true, span)?;
+        let mut before = vec![self.mean_for_now(act, iterate.step, Meaning::Index(Ix::var(step)))];
         let mut names = Vec::new();
         for ((state, _), first) in iterate.states.iter().zip(&firsts) {
-            names.push(self.state(act, *state, *first));
+            let (name, meant) = self.state(act, *state, *first);
+            names.push(name);
+            before.push(meant);
         }
         self.lets(&iterate.body, act, span)?;
         let mut nexts = Vec::new();
@@ -514,6 +545,7 @@ impl<'a> Build<'a> {
             nexts.push(self.tensor_like(result, act, *first)?);
         }
         let nexts = self.close_all(nexts, span)?;
+        self.restore(before.into_iter());
         let states = names.into_iter().zip(firsts).zip(nexts);
         let states: Box<[certen_core::Carried]> =
             states.map(|((name, init), next)| certen_core::Carried { name, init, next }).collect();
@@ -527,14 +559,14 @@ impl<'a> Build<'a> {
     }
 
     /// Names a state in the innermost scope; it has the type of its first value.
-    fn state(&mut self, act: Activation, name: Name, first: TermId) -> Name {
+    fn state(&mut self, act: Activation, name: Name, first: TermId) -> (Name, Before<'a>) {
         let given = self.names.index(name, self.depth());
         let state = given.name;
         if let Some(scope) = self.scopes.last_mut() {
             scope.names.push(given);
         }
-        self.mean(act, name, Meaning::Stored(state, self.terms.ty(first).clone()));
-        state
+        let meaning = Meaning::Stored(state, self.terms.ty(first).clone());
+        (state, self.mean_for_now(act, name, meaning))
     }
 
     /// A whole tensor with the shape, letter for letter, of another: shapes that are equal only under the conditions
@@ -587,12 +619,4 @@ fn mentioned(terms: &Terms, root: TermId) -> HashSet<Name> {
         }
     }
     names
-}
-
-/// The name of an index that has none: i, j, k, l, i5, …
-fn index_name(at: usize) -> Name {
-    match ["i", "j", "k", "l"].get(at) {
-        Some(name) => Name::new(name),
-        None => Name::new(&format!("i{}", at + 1)),
-    }
 }

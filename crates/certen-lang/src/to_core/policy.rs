@@ -29,6 +29,9 @@ use crate::typed::{Expr, FoldOp, FunctionId, Iterate, Kind, WithDefault};
 /// The most reads that an element of a view costs.
 pub(super) const MOST_READS: usize = 4;
 
+/// The most views that are substituted one inside the other, so that long chains of them stay cheap.
+pub(super) const MOST_LINKS: usize = 16;
+
 /// The most expressions that are looked at to see whether something is a view.
 const MOST_LOOKS: usize = 64;
 
@@ -48,6 +51,8 @@ pub(super) struct Survey {
     pub(super) depth: usize,
     /// As [`Nature::partial`], and what is substituted in it counts.
     pub(super) partial: bool,
+    /// How many views one inside the other it goes through.
+    pub(super) links: usize,
 }
 
 /// Where something is bound, and what guards it there.
@@ -136,7 +141,7 @@ impl<'a> Build<'a> {
 
     /// What an expression depends on.
     pub(super) fn survey(&mut self, expr: &'a Expr, act: Activation) -> Survey {
-        let mut survey = Survey { depth: 0, partial: self.nature(expr).partial };
+        let mut survey = Survey { partial: self.nature(expr).partial, ..Survey::default() };
         walk(expr, &mut |met| self.meet_survey(&met, act, &mut survey));
         survey
     }
@@ -147,7 +152,7 @@ impl<'a> Build<'a> {
         let mut called = Vec::new();
         walk_iterate(iterate, &mut |met| meet_nature(met, &mut nature, &mut called));
         called.into_iter().for_each(|function| nature = both(nature, self.nature_of_function(function)));
-        let mut survey = Survey { depth: 0, partial: nature.partial };
+        let mut survey = Survey { partial: nature.partial, ..Survey::default() };
         walk_iterate(iterate, &mut |met| self.meet_survey(&met, act, &mut survey));
         survey
     }
@@ -164,6 +169,7 @@ impl<'a> Build<'a> {
                 Some(Meaning::View(view)) => {
                     survey.depth = survey.depth.max(view.survey.depth);
                     survey.partial |= view.survey.partial;
+                    survey.links = survey.links.max(view.survey.links + 1);
                 }
                 None => {}
             }
@@ -210,6 +216,7 @@ impl<'a> Build<'a> {
             Kind::Select(a, _) | Kind::Guard(_, a) | Kind::Split(_, a) | Kind::Transpose(a) => of(a)?,
             Kind::Pad(_, _, a) | Kind::Trunc(_, _, a) => of(a)?,
             Kind::Flatten(a) if a.ty.shape.get(1).is_some_and(|size| size.as_constant().is_some()) => of(a)?,
+            Kind::Reshape(a) if a.ty.shape.iter().skip(1).all(|size| size.as_constant().is_some()) => of(a)?,
             Kind::If(_, a, b) | Kind::Concat(a, b) => of(a)?.saturating_add(of(b)?),
             Kind::Block(block) => match (block.lets.as_slice(), block.results.as_slice()) {
                 ([], [result]) => of(result)?,

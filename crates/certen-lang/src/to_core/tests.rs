@@ -104,6 +104,20 @@ fn calls_are_inlined_and_names_are_not_captured() {
 }
 
 #[test]
+fn indices_beside_each_other_can_have_one_name() {
+    // let w = { [i] -> x[i+1] }; { [i] -> w[0] * 10 + x[i] - fold(max, …, over i) }: w's own i ends where it is read.
+    let mut w = comprehension(vec![partition("i", &[("0", "n-1")], at(var("x", "n"), "i+1"))], "n-1");
+    w.ty = ty("n-1");
+    let read = binary(Binary::Mul, at(var("w", "n-1"), "0"), number(10.0));
+    let body = binary(Binary::Add, read, at(var("x", "n"), "i"));
+    let again = binary(Binary::Add, body, binary(Binary::Mul, at(var("w", "n-1"), "1"), at(var("x", "n"), "i")));
+    let e = comprehension(vec![partition("i", &[("0", "n")], again)], "n");
+    let p = of(vec![bind("w", w)], e);
+    assert_eq!(core_text(&p), ["result = gen i in 0..n. x[1] * 10.0 + x[i] + x[2] * x[i]"]);
+    assert_eq!(value(&p, &[("n", 3), ("m", 0)]).1, [24.0, 28.0, 32.0]);
+}
+
+#[test]
 fn partitions_become_conditions() {
     let p = of(
         vec![],
@@ -316,4 +330,29 @@ fn deep_expressions_and_calls() {
         assert_eq!(value(&of(vec![], e), &[("n", 1), ("m", 0)]).1, [2001.0]);
     };
     std::thread::Builder::new().stack_size(256 << 20).spawn(deep).unwrap().join().unwrap();
+}
+
+#[test]
+fn long_programs_take_time_in_proportion() {
+    let long = || {
+        // Every third statement is a view of the one before.
+        let mut lets = Vec::new();
+        let mut last = "x".to_owned();
+        for count in 0..30_000 {
+            let (name, index) = (format!("s{count}"), format!("i{count}"));
+            let element = at(var(&last, "n"), &index);
+            let value = match count % 3 {
+                0 => binary(Binary::Add, var(&last, "n"), number(1.0)),
+                1 => comprehension(vec![partition(&index, &[("0", "n")], element)], "n"),
+                _ => binary(Binary::Add, var(&last, "n"), sum(var(&last, "n"))),
+            };
+            lets.push(bind(&name, value));
+            last = name;
+        }
+        let p = of(lets, var(&last, "n"));
+        let begun = std::time::Instant::now();
+        assert_eq!(core_text(&p).len(), 30_000);
+        assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+    };
+    std::thread::Builder::new().stack_size(256 << 20).spawn(long).unwrap().join().unwrap();
 }

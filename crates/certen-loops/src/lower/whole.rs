@@ -266,6 +266,8 @@ impl<'a> Lowering<'a> {
                 runs.push(cond);
             }
         }
+        let above = if inner.is_empty() { self.above } else { Some(level) };
+        let outside = std::mem::replace(&mut self.above, above);
         let made = declare(self, runs.is_empty())?;
         if runs.is_empty() {
             self.deeper(|lowering| compute(lowering, &made))?;
@@ -276,6 +278,7 @@ impl<'a> Lowering<'a> {
             let cond = runs.into_iter().reduce(Cond::and).unwrap_or_else(Cond::always);
             self.push(Stmt::If { cond, then, otherwise: Vec::new() });
         }
+        self.above = outside;
         self.blocks.extend(inner);
         Ok(made)
     }

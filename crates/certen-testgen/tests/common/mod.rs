@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "no test needs everything")]
 
+pub mod batch;
+
 use std::cell::RefCell;
 
 use arbitrary::Unstructured;
