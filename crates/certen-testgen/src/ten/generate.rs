@@ -427,9 +427,11 @@ impl Generator<'_> {
         let mut results = Vec::new();
         let mut values = Vec::new();
         let mut types = Vec::new();
+        // A caller finds the sizes of the results from those of the arguments.
+        let named = Scope { lows: sizes.iter().cloned().collect(), ..Scope::default() };
         for at in 0..count {
             let elem = [Elem::F64, Elem::I64, Elem::F64, Elem::I64, Elem::Bool][self.pick(5)];
-            let dims = self.shape(&scope, 3);
+            let dims = self.shape(&named, 3);
             let value = self.expr(&scope, elem, &dims, 4);
             values.push(fixed(value, elem));
             let result = if count == 1 { "result".into() } else { format!("r{at}") };
@@ -487,6 +489,7 @@ impl Generator<'_> {
             let chosen = several[self.pick(several.len())].clone();
             if let Known::Plain { name, sizes, params, results } = chosen
                 && let Some((args, values)) = self.arguments(c, &sizes, &params, BTreeMap::new(), depth)
+                && !args.iter().any(|arg| matches!(arg, Arg::Ix(Ix::If(..) | Ix::Call(..))))
             {
                 let mut names = Vec::new();
                 for (elem, dims) in results {

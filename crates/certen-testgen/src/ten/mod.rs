@@ -5,6 +5,7 @@
 //! a meaning ([`oracle`]) that needs nothing of the code under test and notices every access that is out of bounds.
 
 mod generate;
+mod mistake;
 pub mod oracle;
 mod prelude;
 mod text;
@@ -13,6 +14,7 @@ pub mod tree;
 use std::collections::BTreeMap;
 
 pub use generate::TenSample;
+pub use mistake::{TenMistake, scramble};
 use oracle::Value;
 use tree::{Elem, Ix};
 

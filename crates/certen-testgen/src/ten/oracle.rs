@@ -60,6 +60,12 @@ impl Value {
     /// A tensor by its elements.
     pub(super) fn build(shape: Vec<i64>, mut element: impl FnMut(&[i64]) -> Outcome<f64>) -> Outcome<Value> {
         let mut data = Vec::new();
+        if shape.iter().any(|size| *size < 0) {
+            return wrong("a size below 0");
+        }
+        if shape.iter().product::<i64>() > STEPS as i64 {
+            return Err(Trouble::TooMuch);
+        }
         for index in indices(&shape) {
             data.push(element(&index)?);
         }
@@ -698,16 +704,21 @@ impl Oracle<'_> {
         let Some(last) = parts.last() else { return wrong("no partition") };
         let own = self.ranges(scope, last)?;
         let mut cell = None;
-        let mut values = Vec::new();
+        let mut values: Vec<(&Part, usize, HashMap<Vec<i64>, Value>)> = Vec::new();
+        let rank = own.len() + self.vector(scope, &last.cell)?.len();
         for part in parts {
             let ranges = self.ranges(scope, part)?;
             let mut elements: HashMap<Vec<i64>, Value> = HashMap::new();
             let lengths: Vec<i64> = ranges.iter().map(|(lower, upper)| (upper - lower).max(0)).collect();
             for offset in indices(&lengths) {
                 let index: Vec<i64> = offset.iter().zip(&ranges).map(|(i, (lower, _))| i + lower).collect();
-                // Where an earlier partition of the same indices has it, this one is not computed.
-                let taken = values.iter().any(|(before, _, earlier): &(&Part, usize, HashMap<Vec<i64>, Value>)| {
-                    same_places(before, part) && earlier.contains_key(&index)
+                // Where an earlier partition has all of the cell, this one is not computed.
+                let places = Self::places(part, ranges.len(), rank);
+                let taken = values.iter().any(|(before, count, earlier)| {
+                    let theirs = Self::places(before, *count, rank);
+                    let pairs = theirs.iter().zip(&places).filter_map(|(theirs, ours)| Some((theirs.as_ref()?, ours)));
+                    let key = pairs.map(|(_, ours)| ours.map(|at| index[at])).collect::<Option<Vec<i64>>>();
+                    key.is_some_and(|key| earlier.contains_key(&key))
                 });
                 if taken {
                     continue;
@@ -727,7 +738,6 @@ impl Oracle<'_> {
             Some(cell) => cell,
             None => self.vector(scope, &last.cell)?,
         };
-        let rank = own.len() + cell.len();
         let mut cells = cell.iter();
         let shape: Vec<i64> = Self::places(last, own.len(), rank)
             .into_iter()
@@ -842,12 +852,6 @@ impl Oracle<'_> {
             }
         }
     }
-}
-
-/// Whether two partitions have indices for the same dimensions.
-fn same_places(a: &Part, b: &Part) -> bool {
-    let dots = |part: &Part| part.slots.iter().map(|slot| matches!(slot, Slot::Dot | Slot::Dots)).collect::<Vec<_>>();
-    dots(a) == dots(b)
 }
 
 fn filled(

@@ -143,6 +143,15 @@ pub(super) fn einsum(spec: &str, args: &[Value]) -> Outcome<Value> {
 
 /// A function of the prelude.
 pub(super) fn call(name: &str, args: &[Given]) -> Outcome<Value> {
+    let negative = |arg: &Given| matches!(arg, Given::Ix(k) if *k < 0);
+    let may_be = match name {
+        "shift" | "rotate" => 1,
+        "rotate_on" => 2,
+        _ => 0,
+    };
+    if args.iter().position(negative).is_some_and(|at| at + 1 != may_be) {
+        return wrong("a size, place or axis below 0");
+    }
     match args {
         [Given::Data(x)] => of_one(name, x),
         [Given::Data(x), Given::Data(y)] => of_two(name, x, y),
@@ -176,6 +185,8 @@ pub(super) fn call(name: &str, args: &[Given]) -> Outcome<Value> {
             })
         }
         [Given::Ix(d), Given::Ix(k), Given::Data(x)] => of_axis(name, *d as usize, *k, x),
+        // Other axes than are generated.
+        [Given::Ix(_), Given::Data(_), Given::Data(_)] if name == "tensordot" => Err(Trouble::TooMuch),
         _ => wrong(name),
     }
 }
@@ -286,6 +297,9 @@ fn of_index(name: &str, k: i64, x: &Value) -> Outcome<Value> {
         }
         "pad_clamp" | "pad_periodic" => {
             let size = sizes(x, 1)?[0];
+            if size < if name == "pad_clamp" { 1 } else { k } {
+                return wrong("where of a boundary");
+            }
             moved(x, with(&x.shape, 0, size + 2 * k), |index| {
                 let place = index[0] - k;
                 with(index, 0, if name == "pad_clamp" { place.clamp(0, size - 1) } else { place.rem_euclid(size) })

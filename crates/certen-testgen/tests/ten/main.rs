@@ -1,7 +1,10 @@
 //! The `.ten` language on generated programs: what is well-typed is accepted, means what the oracle says, on every way
-//! to run it, and never goes out of bounds.
+//! to run it and at every stage of its elaboration, and never goes out of bounds; what is not is refused.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod refused;
+mod texts;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -11,11 +14,16 @@ use certen_core::domain::{Exact, Scalar};
 use certen_core::{ElemType, Tensor};
 use certen_runtime::Array;
 use certen_syntax::render_all;
-use certen_testgen::cases;
 use certen_testgen::ten::oracle::{Trouble, Value};
 use certen_testgen::ten::tree::Elem;
 use certen_testgen::ten::{Sizes, TenSample};
 use common::for_bytes;
+
+/// How many programs a property is tested with; the slow set takes twice as many as of other languages.
+fn cases() -> u32 {
+    let cases = certen_testgen::cases();
+    if cases >= 10_000 { 2 * cases } else { cases }
+}
 
 /// Runs a test on generated programs.
 fn for_programs(cases: u32, seed: u8, test: impl Fn(&TenSample)) {
@@ -91,6 +99,11 @@ fn agree(outputs: &[Output], expected: &[Value], what: &str, sizes: &Sizes) {
     }
 }
 
+/// The stages of a program that are programs.
+fn programs(module: &Module) -> Vec<(&'static str, String)> {
+    module.stages().into_iter().filter(|(name, _)| *name != "demands").collect()
+}
+
 /// Runs a test on every accepted program at several sizes, with what its results are.
 fn for_runs(cases: u32, seed: u8, test: impl Fn(&Module, &Call, &[Value], &Sizes)) {
     let (runs, silent) = (Cell::new(0), Cell::new(0));
@@ -130,6 +143,26 @@ fn accepted_programs_are_defined_everywhere() {
     });
 }
 
+/// Sec. 5 and 6 of the paper: every stage is a program, it is accepted, which proves its accesses, and means the same.
+#[test]
+fn every_stage_is_a_program_that_means_the_same() {
+    for_programs(cases() / 2, 107, |sample| {
+        let stages = programs(&accepted(&sample.text()));
+        assert!(stages.len() >= 3, "bounds, dots, with-loops");
+        for (name, text) in stages {
+            let made = Module::from_text("generated.ten", text.clone(), &Options::default());
+            let module =
+                made.unwrap_or_else(|failure| panic!("{name} is not accepted:\n{text}\n{}", complaint(&failure)));
+            for sizes in sample.sizes() {
+                if let Some(expected) = expected(sample, &sizes) {
+                    let outputs = run(&module, &call(sample, &sizes), Backend::Interp, DomainChoice::Undefined);
+                    agree(&outputs, &expected, &format!("after {name}:\n{text}"), &sizes);
+                }
+            }
+        }
+    });
+}
+
 #[test]
 fn the_loops_agree_with_the_oracle() {
     for_runs(cases(), 104, |module, call, expected, sizes| {
@@ -153,7 +186,7 @@ fn native_code_agrees_with_the_oracle() {
 fn look_at_programs() {
     let count = Cell::new(0);
     let found: RefCell<BTreeMap<String, (usize, String, String)>> = RefCell::default();
-    for_programs(cases(), 106, |sample| {
+    for_programs(cases().min(2_000), 106, |sample| {
         count.set(count.get() + 1);
         let text = sample.text();
         if count.get() <= 10 {
@@ -161,6 +194,12 @@ fn look_at_programs() {
         }
         let tested = std::panic::catch_unwind(|| {
             let module = accepted(&text);
+            let stage = |(name, text): (&str, String)| {
+                if let Err(failure) = Module::from_text("stage.ten", text.clone(), &Options::default()) {
+                    panic!("{name}\n{}\n{text}", complaint(&failure));
+                }
+            };
+            programs(&module).into_iter().for_each(stage);
             for sizes in sample.sizes() {
                 if let Some(expected) = expected(sample, &sizes) {
                     let call = call(sample, &sizes);
@@ -171,7 +210,8 @@ fn look_at_programs() {
         });
         if let Err(panic) = tested {
             let why = panic.downcast_ref::<String>().cloned().unwrap_or_default();
-            let kind: String = why.lines().take(2).collect::<Vec<_>>().join(" ").chars().take(70).collect();
+            let kind: String = why.lines().take(2).collect::<Vec<_>>().join(" ").chars().take(45).collect();
+            let kind = kind.replace(|c: char| c.is_ascii_digit(), "");
             let mut found = found.borrow_mut();
             let entry = found.entry(kind).or_insert((0, text.clone(), why.clone()));
             entry.0 += 1;
