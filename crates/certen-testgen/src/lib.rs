@@ -13,6 +13,7 @@ mod mistake;
 mod mutate;
 pub mod oracle;
 mod sample;
+pub mod ten;
 
 pub use mistake::{Broken, Mistake};
 pub use mutate::mutate;

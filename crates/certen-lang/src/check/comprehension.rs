@@ -368,7 +368,8 @@ impl Function<'_, '_> {
         for at in 0..plan.indices.len() {
             if matches!(plan.upper[at], End::Dot) {
                 match &frame {
-                    Some(frame) => plan.upper[at] = End::Found(frame[at].clone()),
+                    // It is the user's choice, so a stage that is read again must not infer another end.
+                    Some(frame) => plan.upper[at] = End::Written(frame[at].clone()),
                     None => {
                         let text = "the last partition gives the shape, so its upper bound cannot be `.`";
                         return self.error(Code::E0230, plan.span, text);
@@ -636,7 +637,10 @@ impl Function<'_, '_> {
             .map(|(_, body)| (body.elem(), body.flex))
             .unwrap_or((certen_core::ElemType::F64, super::value::Flex::No));
         let count = made.first().map_or(0, |(plan, _)| plan.indices.len());
-        let uneven = made.iter().any(|(plan, _)| plan.indices.len() != count);
+        // Where one partition has indices or dots that another leaves out, all dimensions are written out, so that the
+        // patterns stay of one length when dots become indices.
+        let uneven =
+            made.len() > 1 && made.iter().any(|(plan, _)| plan.indices.len() != count || plan.dots() != (0, false));
         let mut partitions = Vec::new();
         for (plan, mut body) in made.drain(..) {
             self.release(&plan.indices);

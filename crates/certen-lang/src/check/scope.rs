@@ -45,6 +45,8 @@ pub(super) struct Function<'w, 'l> {
     renamed: HashMap<Name, Name>,
     used_in_order: Vec<Name>,
     facts: Facts,
+    /// What holds in the whole function, where more holds.
+    outermost: Option<Facts>,
     errors: Diagnostics,
     /// The accesses of a body whose bounds are not known yet; they are not proved.
     pub probe: Option<Vec<Access>>,
@@ -72,6 +74,7 @@ impl<'w, 'l> Function<'w, 'l> {
             renamed: HashMap::new(),
             used_in_order: Vec::new(),
             facts: Facts::new(),
+            outermost: None,
             errors: Diagnostics::new(),
             probe: None,
             guards: 0,
@@ -147,9 +150,25 @@ impl<'w, 'l> Function<'w, 'l> {
         let mut inner = self.facts().clone();
         facts.into_iter().for_each(|fact| inner.assume(fact));
         let outer = std::mem::replace(&mut self.facts, inner);
+        let first = self.outermost.is_none();
+        if first {
+            self.outermost = Some(outer.clone());
+        }
         let made = self.scoped(what);
+        if first {
+            self.outermost = None;
+        }
         self.facts = outer;
         made
+    }
+
+    /// A size without the minima and maxima that the facts decide. Those of the whole function come first: a size that
+    /// leaves a branch where more is known should be what it is elsewhere.
+    pub fn simpler(&self, size: &Ix) -> Result<Ix, IxError> {
+        match &self.outermost {
+            Some(outermost) => size.simplified(outermost)?.simplified(&self.facts),
+            None => size.simplified(&self.facts),
+        }
     }
 
     /// Evaluates something where a condition of the program holds.
