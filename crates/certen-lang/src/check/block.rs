@@ -65,6 +65,28 @@ impl Function<'_, '_> {
         }
     }
 
+    /// Checks a stated type of the index level.
+    fn must_be_index(&mut self, value: &Value, ty: &ast::Type, span: Span) -> Checked<()> {
+        match (value, ty.dims.as_slice()) {
+            (Value::Index(_), []) => Ok(()),
+            (Value::Vector(parts), [ast::Dim::Size(length)]) => {
+                let stated = self.plain_index(length)?;
+                if stated.as_constant() == Some(parts.len() as i64) {
+                    return Ok(());
+                }
+                let text = format!("an index vector of {} components, and {stated} are stated", parts.len());
+                let error = Diagnostic::error(Code::E0236, span, text).also(ty.span, "stated here");
+                self.fail(error)
+            }
+            (Value::Data(_) | Value::Cond(_), _) => self.no_index(value, span),
+            _ => {
+                let text = "one index and an index vector are different things: `size` and `size[2]`";
+                let error = Diagnostic::error(Code::E0236, span, text).also(ty.span, "stated here");
+                self.fail(error)
+            }
+        }
+    }
+
     /// What gives several values at once: a call of such a function, or an iteration of several states.
     fn several(&mut self, e: &ast::Expr) -> Checked<Option<(Bound, Vec<TensorType>)>> {
         match &e.kind {
@@ -99,8 +121,10 @@ impl Function<'_, '_> {
         if let [name] = binding.names.as_slice() {
             let mut value = self.expr(&binding.value)?;
             if let Some(ty) = &binding.ty
-                && ty.elem != ast::Elem::Size
+                && ty.elem == ast::Elem::Size
             {
+                self.must_be_index(&value, ty, binding.value.span)?;
+            } else if let Some(ty) = &binding.ty {
                 let mut draft = self.as_data(value, binding.value.span)?;
                 self.must_have(&mut draft, ty, &format!("`{}`", name.name))?;
                 value = Value::Data(draft);
@@ -195,7 +219,7 @@ impl Function<'_, '_> {
                     let error = Diagnostic::error(Code::E0236, value.expr.span, text);
                     return function.fail(error);
                 }
-                value.take(init.ty.elem);
+                function.give(value, init.ty.elem)?;
                 let before = Draft::fixed(init.clone());
                 let what = format!("the state `{name}` has another shape after a step");
                 function.same_shape(&before, value, value.expr.span, &what)?;

@@ -258,7 +258,7 @@ impl Function<'_, '_> {
                 let Ok(elem) = word.parse::<ElemType>() else { return Ok(None) };
                 let mut draft = self.data(x)?;
                 if draft.flex != Flex::No && draft.can_be(elem) {
-                    draft.take(elem);
+                    self.give(&mut draft, elem)?;
                 } else {
                     draft.flex = Flex::No;
                 }

@@ -219,10 +219,22 @@ impl<'l> Function<'_, 'l> {
         let (name, signature) = (ast.name.name, ast.span);
         self.inline(function.file, span, |f| {
             for (param, (value, _)) in ast.params.iter().zip(values) {
-                if let (Value::Vector(parts), [Dim::Size(ast::Expr { kind: ExprKind::Name(d), .. })]) =
-                    (&value, param.ty.dims.as_slice())
-                {
-                    f.bind(*d, Meaning::Size(Value::Index(Ix::from(parts.len() as i64).into())));
+                if let (Value::Vector(parts), [Dim::Size(length)]) = (&value, param.ty.dims.as_slice()) {
+                    let given = Ix::from(parts.len() as i64);
+                    match &length.kind {
+                        ExprKind::Name(d) if f.meaning(*d).is_none() && !f.is_constant(*d) => {
+                            f.bind(*d, Meaning::Size(Value::Index(given.into())));
+                        }
+                        _ => {
+                            let stated = f.plain_index(length)?;
+                            if stated != given {
+                                let text =
+                                    format!("`{}` has {stated} components, and {given} are given", param.name.name);
+                                let error = Diagnostic::error(Code::E0234, span, text);
+                                return f.fail(error.also(param.ty.span, "declared here"));
+                            }
+                        }
+                    }
                 }
                 f.bind(param.name.name, Meaning::Size(value));
             }
@@ -276,7 +288,7 @@ impl<'l> Function<'_, 'l> {
 
     /// Checks a function on indices by itself, for index vectors of two components.
     pub fn index_definition(&mut self) -> Checked<()> {
-        let ast = self.current();
+        let Some(ast) = self.current() else { return Err(Reported) };
         let mut values = Vec::new();
         for param in &ast.params {
             let length = match param.ty.dims.as_slice() {
@@ -379,16 +391,6 @@ impl<'l> Function<'_, 'l> {
             }
         }
         // A class that only literals ask for is what they are by default.
-        for (param, (argument, draft)) in ast.params.iter().zip(arguments.iter_mut().zip(&drafts)) {
-            let class = param.ty.elem;
-            if let (None, Some(draft)) = (argument.elem, draft)
-                && !matches!(class, Elem::Is(_) | Elem::Size)
-            {
-                argument.elem = None;
-                let default = if class_has(class, draft.elem()) { draft.elem() } else { ElemType::F64 };
-                argument.elem = Some(default).filter(|_| draft.flex == Flex::No);
-            }
-        }
         let fixed = |class: Elem| {
             ast.params
                 .iter()
@@ -437,7 +439,7 @@ impl<'l> Function<'_, 'l> {
                 }
                 return self.fail(error.help(format!("convert it: `{elem}(…)`")));
             }
-            draft.take(elem);
+            self.give(&mut draft, elem)?;
             let mut dims = draft.expr.ty.shape.iter().cloned();
             for (position, part) in parts(param.name.name, &param.ty).into_iter().enumerate() {
                 match part {
@@ -459,7 +461,7 @@ impl<'l> Function<'_, 'l> {
                             Some(known) => {
                                 let known = known.clone();
                                 for (size, known) in sizes.iter().zip(&known) {
-                                    self.agrees(ast, param, spans[at], size, known, span)?;
+                                    self.agrees(ast, param, spans[at], size, known)?;
                                 }
                             }
                         }
@@ -516,7 +518,7 @@ impl<'l> Function<'_, 'l> {
                 bind(f, &matched);
                 f.plain_index(&expr)
             })?;
-            self.agrees(ast, &ast.params[at], spans[at], &size, &stated, span)?;
+            self.agrees(ast, &ast.params[at], spans[at], &size, &stated)?;
         }
         for clause in &ast.wheres {
             let (goal, error) = self.inline(function.file, span, |f| {
@@ -558,9 +560,7 @@ impl<'l> Function<'_, 'l> {
         place: Span,
         size: &Ix,
         stated: &Ix,
-        span: Span,
     ) -> Checked<()> {
-        let _ = span;
         match self.facts().prove_equal(size, stated) {
             Verdict::Yes => Ok(()),
             verdict => {

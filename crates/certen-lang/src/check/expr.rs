@@ -129,7 +129,8 @@ impl<'l> Function<'_, 'l> {
         self.zeros(&ty, span)
     }
 
-    fn name(&mut self, name: Name, span: Span) -> Checked<Value> {
+    /// What a name stands for.
+    pub fn name(&mut self, name: Name, span: Span) -> Checked<Value> {
         match self.meaning(name) {
             Some(Meaning::Size(value) | Meaning::Alias(value)) => {
                 let mut value = value.clone();
@@ -186,7 +187,7 @@ impl<'l> Function<'_, 'l> {
         let in_types = |param: &ast::Param| {
             param.ty.span.file == span.file && param.ty.span.start <= span.start && span.end <= param.ty.span.end
         };
-        if self.current().params.iter().any(in_types) {
+        if self.current().is_some_and(|function| function.params.iter().any(in_types)) {
             error = error.help(format!("a size is bound where it stands alone, as in `x: f64[{name}]`; or let the caller say it: `{name}: size`"));
             return self.fail(error);
         }

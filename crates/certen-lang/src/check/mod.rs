@@ -34,7 +34,7 @@ use certen_core::ElemType;
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
 
 use crate::typed::{self, FunctionId};
-use crate::{FunctionRef, Library};
+use crate::{ConstRef, FileRef, FunctionRef, Library};
 use scope::Function;
 use signature::{Argument, Instance};
 
@@ -61,6 +61,9 @@ type Checked<T> = Result<T, Reported>;
 /// Checks every function of the main file: those that are polymorphic at ranks 0 to 3 and at two element types.
 pub fn check_all(library: &Library, diagnostics: &mut Diagnostics) {
     let mut world = World::new(library);
+    for constant in library.constants_of(FileRef::MAIN) {
+        world.check_constant(constant);
+    }
     for function in library.own_functions() {
         world.check_by_itself(function);
     }
@@ -160,6 +163,15 @@ impl<'l> World<'l> {
         self.sources.push(sources);
         self.instances.insert(key, Some(id));
         Ok(id)
+    }
+
+    fn check_constant(&mut self, constant: ConstRef) {
+        let name = &self.library.constant(constant).name;
+        let mut checker = Function::of_file(self, constant.file);
+        // What is wrong is among the errors.
+        let _ = checker.name(name.name, name.span);
+        let found = checker.take_errors();
+        self.report(found, None);
     }
 
     /// Checks a function without a call: all sample instances until one is wrong.

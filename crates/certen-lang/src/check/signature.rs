@@ -21,6 +21,9 @@ use crate::{FileRef, Found, Library};
 /// The largest rank of a tensor.
 pub(super) const MAX_RANK: usize = 8;
 
+/// The most components of an index vector that is a parameter.
+pub(super) const MAX_VECTOR: usize = 64;
+
 /// An instance of a function: the lengths of its segments and ranks, and what its element classes stand for.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Instance {
@@ -447,7 +450,7 @@ impl Function<'_, '_> {
     pub fn definition(&mut self, instance: &Instance) -> Checked<(typed::Function, Vec<SizeSource>)> {
         let library = self.world.library;
         let file = self.file;
-        let function = self.current();
+        let Some(function) = self.current() else { return Err(Reported) };
         self.elems = instance.elems.clone();
         let ranks = rank_names(function);
         let mut sizes: Vec<typed::Size> = Vec::new();
@@ -476,8 +479,11 @@ impl Function<'_, '_> {
                 }
                 [Dim::Size(length)] => {
                     let length = self.plain_index(length)?;
-                    let Some(length) = length.as_constant().and_then(|n| usize::try_from(n).ok()) else {
-                        return self.error(Code::E0234, param.ty.span, "the length of an index vector must be known");
+                    let length = length.as_constant().and_then(|n| usize::try_from(n).ok());
+                    let Some(length) = length.filter(|length| *length <= MAX_VECTOR) else {
+                        let text =
+                            format!("the length of an index vector is a number that is known, at most {MAX_VECTOR}");
+                        return self.error(Code::E0234, param.ty.span, text);
                     };
                     let mut parts = Vec::new();
                     for at in 0..length {
@@ -583,6 +589,9 @@ impl Function<'_, '_> {
             return self.error(Code::E0210, span, "no sizes satisfy this: the function could never be called");
         }
         let (body, results) = self.function_body(function)?;
+        if let Some(identity) = &function.associative {
+            self.operator(function, identity, &params, &results)?;
+        }
         let typed = typed::Function {
             name: function.name.name,
             source: function.name.name,
@@ -594,6 +603,35 @@ impl Function<'_, '_> {
             span: function.span,
         };
         Ok((typed, sources))
+    }
+
+    /// An operator that is declared associative takes two of a type and gives one; so is its identity.
+    fn operator(
+        &mut self,
+        function: &ast::Function,
+        identity: &ast::Expr,
+        params: &[(Name, TensorType)],
+        results: &[(Name, TensorType)],
+    ) -> Checked<()> {
+        let ([(_, a), (_, b)], [(_, result)], 2) = (params, results, function.params.len()) else {
+            return self.error(Code::E0235, function.span, "an associative function takes two tensors and gives one");
+        };
+        let operands = [a, b].map(|ty| Self::var(function.name.name, ty.clone(), function.name.span));
+        let mut given = self.data(identity)?;
+        self.give(&mut given, result.elem)?;
+        let result = Self::var(function.name.name, result.clone(), function.name.span);
+        for operand in &operands {
+            if operand.elem() != result.elem() {
+                let text = format!(
+                    "an associative function takes and gives one type, not {} and {}",
+                    operand.elem(),
+                    result.elem()
+                );
+                return self.error(Code::E0235, function.span, text);
+            }
+            self.same_shape(operand, &result, function.span, "an associative function takes and gives one shape")?;
+        }
+        self.same_shape(&result, &given, identity.span, "the identity has another shape than the results")
     }
 
     fn impossible(&self) -> bool {

@@ -62,11 +62,14 @@ impl Function<'_, '_> {
 
     /// Gives an element type to an expression.
     pub fn give(&mut self, draft: &mut Draft, elem: ElemType) -> Checked<()> {
+        let span = draft.expr.span;
         if draft.can_be(elem) {
+            if let Some(number) = draft.too_large_for(elem) {
+                return self.error(Code::E0232, span, format!("{number} is more than {elem} can hold"));
+            }
             draft.take(elem);
             return Ok(());
         }
-        let span = draft.expr.span;
         let error = match draft.flex {
             Flex::No => Diagnostic::error(Code::E0232, span, format!("{elem} is wanted here, not {}", draft.elem()))
                 .help(format!("convert it: `{elem}(…)`")),
@@ -143,7 +146,7 @@ impl Function<'_, '_> {
                 .help(format!("convert it: `{elem}(…)`"));
             return self.fail(error);
         }
-        draft.take(elem);
+        self.give(draft, elem)?;
         let asked = self.asked(ty)?;
         let least: usize = asked.iter().map(|dim| if let Asked::Many(least) = dim { *least } else { 1 }).sum();
         let open = asked.iter().any(|dim| matches!(dim, Asked::Many(_)));

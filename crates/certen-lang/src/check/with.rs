@@ -100,7 +100,7 @@ impl Function<'_, '_> {
                 }
             }
             if let Some(shape) = shape {
-                self.stays_inside(&plan, &shape[..count], relation.span)?;
+                self.stays_inside(&plan, &shape[..count], None, relation.span)?;
             }
             let mut facts = Vec::new();
             for (before, _) in &made {

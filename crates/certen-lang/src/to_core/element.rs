@@ -187,7 +187,9 @@ impl<'a> Build<'a> {
             if inside.is_never() {
                 continue;
             }
-            let mut scope = Scope::generator(&inside, any);
+            // What is safe because no earlier generator has the indices stays inside the loops of those indices.
+            let new = refused.iter().cloned().fold(any, Cond::and);
+            let mut scope = Scope::generator(&inside, new);
             scope.known.append(&mut refused.clone());
             self.open(scope);
             let mut before = Vec::new();
@@ -208,7 +210,8 @@ impl<'a> Build<'a> {
         let mut term = match last {
             Some(element) => element,
             None => {
-                let mut scope = Scope::part(&Cond::always());
+                let new = refused.iter().cloned().fold(Cond::always(), Cond::and);
+                let mut scope = Scope::generator(&Cond::always(), new);
                 scope.known = refused;
                 self.open(scope);
                 let element = match &with.default {
