@@ -17,7 +17,7 @@ fn the_claims_of_the_prelude_and_of_its_tables_hold() {
         let line = ran.out.lines().find_map(|line| line.strip_prefix(file)?.strip_prefix(": "));
         line.and_then(|line| line.split(' ').next()?.parse::<usize>().ok()).unwrap_or(0)
     };
-    assert!(passed("crates/certen-lang/prelude/prelude.ten") > 100, "{}", ran.out);
+    assert!(passed("crates/certen-lang/prelude/prelude.ten") >= 100, "{}", ran.out);
     for (table, least) in [("ranks", 150), ("empty", 100), ("elements", 20), ("refused", 30)] {
         assert!(passed(&format!("tests/prelude/{table}.ten")) >= least, "{table}: {}", ran.out);
     }

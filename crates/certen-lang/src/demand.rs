@@ -17,9 +17,10 @@ use certen_core::ElemType;
 use certen_syntax::Name;
 
 use crate::ast::{
-    BinaryOp, Block, Bound, Dim, Elem, Expr, ExprKind, File, Function, Item, Partition, Pattern, Relation, Selector,
-    Slot, With, WithOp,
+    BinaryOp, Block, Bound, Dim, Elem, Expr, ExprKind, Function, Partition, Pattern, Relation, Selector, Slot, With,
+    WithOp,
 };
+use crate::{FileRef, Found, Library};
 
 use Level::{D, F, N, S};
 
@@ -56,11 +57,13 @@ pub fn demands<'a>(lookup: &dyn Fn(Name) -> Option<&'a Function>, function: &'a 
     function.params.iter().map(|param| param.name.name).zip(levels).collect()
 }
 
-/// The demands of every function of a file, as `explain` shows them: one line for each parameter.
-pub fn text(file: &File) -> String {
-    let functions = || file.items.iter().filter_map(|item| if let Item::Function(f) = item { Some(f) } else { None });
-    let by_name: HashMap<Name, &Function> = functions().map(|f| (f.name.name, f)).collect();
-    let lookup = |name: Name| by_name.get(&name).copied();
+/// The demands of the functions of a library's main file, as they are written, for `explain`: one line for each parameter.
+pub fn text(library: &Library) -> String {
+    let functions = || library.own_functions().map(|function| library.function(function));
+    let lookup = |name: Name| match library.lookup(FileRef::MAIN, name) {
+        Some(Found::Function(function)) => Some(library.function(function)),
+        _ => None,
+    };
     let mut analysis = Analysis { lookup: &lookup, known: HashMap::new() };
     let mut text = String::new();
     for function in functions() {
@@ -532,15 +535,16 @@ mod tests {
     use certen_syntax::{Diagnostics, Sources};
 
     use super::text;
-    use crate::parse::parse;
+    use crate::Library;
 
     fn lines(source: &str) -> Vec<String> {
         let mut sources = Sources::new();
         let file = sources.add("test.ten", source);
         let mut diagnostics = Diagnostics::new();
-        let file = parse(sources.get(file).unwrap(), file, &mut diagnostics);
+        let mut read = |_: &str, _: &str| Err("no imports here".to_string());
+        let library = Library::load(&mut sources, file, &mut read, &mut diagnostics);
         assert!(!diagnostics.has_errors(), "{diagnostics:?}");
-        text(&file).lines().map(String::from).collect()
+        text(&library).lines().map(String::from).collect()
     }
 
     /// The levels for value, shape and dim of the first parameter of the last function.

@@ -56,7 +56,10 @@ fn outputs(program: &Program, sizes: &[(&str, i64)]) -> Named<Scalar> {
 }
 
 /// Programs and sizes to run them at. `main` is the entry.
-const PROGRAMS: &[(&str, &str, &[(&str, i64)])] = &[
+/// What it shows, its text, and the sizes to run it at.
+type Sample = (&'static str, &'static str, &'static [(&'static str, i64)]);
+
+const PROGRAMS: &[Sample] = &[
     (
         "names beside each other",
         "fn main(x: f64[n]) where n >= 2 {
@@ -193,9 +196,6 @@ fn on_a_deep_stack(work: impl FnOnce() + Send + 'static) {
 fn check_stages(what: &str, program: &typed::Program, sizes: &[(&str, i64)], wrong: &mut Vec<String>) {
     let expected = outputs(&core(program), sizes);
     for (stage, text) in passes::stages(program) {
-        if stage == "demands" {
-            continue;
-        }
         match checked(&text) {
             Err(error) => wrong.push(format!("{what}, {stage}: {error}\n{text}")),
             Ok(again) if outputs(&core(&again), sizes) != expected => {

@@ -348,6 +348,7 @@ fn copies(text: &str, count: usize) -> String {
 /// More than 2,000 lines with more than 300 functions are checked in less than a second, if the checker is compiled with
 /// optimisation.
 #[test]
+#[expect(clippy::print_stdout, reason = "the time is what people want to know")]
 fn a_long_ten_file_is_checked_in_a_second() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scaling/realistic.ten");
     let functions = std::fs::read_to_string(path).expect("the functions to copy");

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use certen_core::{ElemType, Program};
 use certen_lang::ast::{Dim, Elem, Expr, ExprKind, Function, Ident, Param, Results, Type};
 use certen_lang::parse::parse_block_text;
-use certen_lang::{FunctionRef, Known, Library, check_all, instantiate, passes, to_core, typed};
+use certen_lang::{FunctionRef, Known, Library, check_all, demand, instantiate, passes, to_core, typed};
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
 
 use crate::deep::{Deep, deeply};
@@ -62,7 +62,8 @@ pub(crate) fn compile(
             name if name.as_str() == "main" => kernel_name(sources.get(file).map_or("", Source::name)),
             name => name,
         };
-        made(&library, entry, name, options, diagnostics)
+        let (core, front) = made(&library, entry, name, options, diagnostics)?;
+        Some((core, TenFront { demands: demand::text(&library), ..front }))
     })
 }
 
@@ -155,14 +156,18 @@ impl Module {
 pub(crate) struct TenFront {
     /// The typed tree as the checker made it.
     typed: Deep<typed::Program>,
+    /// What the functions of the file demand of their arguments; nothing for an expression.
+    demands: String,
     /// The `size` parameters that are no sizes of the program any more: their values are part of it.
     pub fixed: BTreeMap<Name, i64>,
 }
 
 impl TenFront {
-    /// The program after each pass, as a text that means the same.
+    /// The program after each pass, as a text that means the same; then what its functions demand.
     pub fn stages(&self) -> Vec<(&'static str, String)> {
-        self.typed.with(passes::stages).unwrap_or_default()
+        let mut stages = self.typed.with(passes::stages).unwrap_or_default();
+        stages.push(("demands", self.demands.clone()));
+        stages
     }
 }
 
@@ -195,7 +200,7 @@ fn made(
     let fixed = library.function(entry).params.iter().filter(is_size);
     let fixed = fixed.filter_map(|param| Some((param.name.name, *options.known.values.get(&param.name.name)?)));
     let fixed = fixed.collect();
-    Some((core, TenFront { typed: Deep::new(typed), fixed }))
+    Some((core, TenFront { typed: Deep::new(typed), demands: String::new(), fixed }))
 }
 
 /// What is known of the parameters whose rank or element type a function leaves open. An element type that nothing tells
@@ -292,6 +297,9 @@ impl Imports {
             return Err("its name does not end in `.ten`".into());
         }
         let path = tidy(&Path::new(from).with_file_name("").join(path));
+        if !path.exists() {
+            return Err(format!("there is no file {}", path.display()));
+        }
         let text = read_text(&path)?;
         let real = path.canonicalize().map_err(|error| error.to_string())?;
         let name = self.names.entry(real).or_insert_with(|| path.display().to_string());

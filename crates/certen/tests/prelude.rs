@@ -1,5 +1,6 @@
-//! The prelude is documented and tested: `docs/PRELUDE.md` is made from its comments, every function has an example that
-//! runs, and the tables in `tests/prelude` use every function on empty shapes and at ranks 0 to 4.
+//! The prelude is documented and tested: `docs/PRELUDE.md` is made from its comments, every function has an example, and
+//! the tables in `tests/prelude` use every function on empty shapes and at ranks 0 to 4. That examples and tables are
+//! true is tested where `certen test` is.
 //!
 //! Comments of the prelude: `//# TITLE` begins a section; the lines `// TEXT` and `//? EXPR == EXPR` directly above a
 //! function are its description and its examples.

@@ -6,9 +6,9 @@ use certen_index::{Cond, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
-use super::expr::shape_text;
 use super::index::{affine, within};
 use super::scope::Function;
+use super::types::shape_text;
 
 /// An access of a body whose bounds are being inferred.
 #[derive(Clone, Debug)]
@@ -103,10 +103,50 @@ impl Function<'_, '_> {
                 ));
             }
         }
-        match self.where_clause(&goal) {
-            Some(clause) => error.help(clause),
+        if let Some(from_end) =
+            index.as_constant().filter(|index| *index < 0).and_then(|at| size.add(&Ix::from(at)).ok())
+        {
+            return error
+                .help(format!("indices count from 0, and not from the end: the index meant may be {from_end}"));
+        }
+        if let Some(clause) = self.where_clause(&goal) {
+            return error.help(clause);
+        }
+        match goal.ok().and_then(|goal| self.better_bound(index, size, too_low, &goal)) {
+            Some(help) => error.help(help),
             None => error,
         }
+    }
+
+    /// A bound of an index around that would keep an access inside, as a sentence.
+    fn better_bound(&self, index: &Ix, size: &Ix, too_low: bool, goal: &Cond) -> Option<String> {
+        for (name, ..) in self.ranges.iter().rev().filter(|(name, ..)| index.mentions(*name)) {
+            let mut e = index.clone();
+            for (other, lower, upper) in self.ranges.iter().rev().filter(|(other, ..)| other != name) {
+                if e.mentions(*other) {
+                    e = extreme(&e, *other, lower, upper, !too_low)?;
+                }
+            }
+            let (coefficient, rest) = affine(&e, *name)?;
+            if coefficient <= 0 {
+                continue;
+            }
+            let i = Ix::var(*name);
+            let (bound, text) = if too_low {
+                let least = rest.scale(-1).ok()?.ceil_div(coefficient).ok()?;
+                (Cond::le(&least, &i).ok()?, format!("`{least} <= {name}`"))
+            } else {
+                let end = size.sub(&rest).ok()?.ceil_div(coefficient).ok()?;
+                (Cond::lt(&i, &end).ok()?, format!("`{name} < {end}`"))
+            };
+            let mut facts = self.facts().clone();
+            facts.assume(bound);
+            if facts.prove(goal) == Verdict::Yes {
+                let elsewhere = "; `guard(c, e)` is zero elsewhere, and `if` chooses";
+                return Some(format!("it is inside where {text}{}", if too_low { elsewhere } else { "" }));
+            }
+        }
+        None
     }
 
     /// Whether a goal holds; a counterexample has a value for every name of some expressions.
@@ -160,8 +200,27 @@ impl Function<'_, '_> {
             Cond::And(all) => {
                 all.iter().try_fold(Cond::always(), |clause, part| Some(clause.and(self.for_all_indices(part)?)))
             }
-            Cond::Or(_) => None,
+            // Any of them would do; the first that can be said is what was meant.
+            Cond::Or(any) => any.iter().find_map(|part| self.for_all_indices(part)),
         }
+    }
+
+    /// A condition on the sizes that would make two sizes equal, as a sentence.
+    pub fn equal_clause(&self, a: &Ix, b: &Ix) -> Option<String> {
+        // Where one is the other, but never negative, that is what is missing.
+        for side in [b, a] {
+            let enough = Cond::le(&Ix::from(0), side).ok().filter(|enough| !enough.is_always() && !enough.is_never());
+            if let Some(enough) = enough {
+                let mut facts = self.facts().clone();
+                facts.assume(enough.clone());
+                let mut names = BTreeSet::new();
+                enough.collect_names(&mut names);
+                if names.iter().all(|name| self.sizes.contains(name)) && facts.prove_equal(a, b) == Verdict::Yes {
+                    return Some(format!("`where {enough}` would make it so"));
+                }
+            }
+        }
+        self.where_clause(&Cond::eq(a, b))
     }
 
     /// Proves something that a call or a reduction needs; a probe does not ask.
@@ -176,7 +235,7 @@ impl Function<'_, '_> {
                 if let Verdict::No(sizes) = &verdict
                     && !sizes.0.is_empty()
                 {
-                    error = error.note(format!("this does not hold for example where {sizes}"));
+                    error = error.note(format!("this fails for example where {sizes}"));
                 }
                 if let Some(clause) = self.where_clause(&Ok(goal.clone())) {
                     error = error.help(clause);

@@ -8,9 +8,9 @@ use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Span};
 
 use super::Checked;
-use super::expr::shape_text;
 use super::index::{Index, larger, smaller};
 use super::scope::Function;
+use super::types::shape_text;
 use super::value::{Draft, Flex, Value};
 use crate::ast::{self, ExprKind, Ident};
 use crate::typed::{Expr, Kind, Side};
@@ -130,7 +130,7 @@ impl Function<'_, '_> {
                     self.either(cond, a, b, span)?
                 }
                 value => {
-                    let condition = self.to_data(value, c.span)?;
+                    let condition = self.as_data(value, c.span)?;
                     if condition.flex != Flex::No || condition.elem() != ElemType::Bool {
                         let error = Diagnostic::error(
                             Code::E0232,
@@ -155,7 +155,7 @@ impl Function<'_, '_> {
                     }
                 }
                 value => {
-                    let draft = self.to_data(value, x.span)?;
+                    let draft = self.as_data(value, x.span)?;
                     Value::Data(self.apply_unary(Unary::Abs, draft, span)?)
                 }
             },
@@ -258,7 +258,7 @@ impl Function<'_, '_> {
                 let Ok(elem) = word.parse::<ElemType>() else { return Ok(None) };
                 let mut draft = self.data(x)?;
                 if draft.flex != Flex::No && draft.can_be(elem) {
-                    draft.take(elem);
+                    self.give(&mut draft, elem)?;
                 } else {
                     draft.flex = Flex::No;
                 }
@@ -315,7 +315,7 @@ impl Function<'_, '_> {
         if let Some(value) = self.zip_indices(&a, &b, &f, span)? {
             return Ok(value);
         }
-        let (a, b) = (self.to_data(a, a_span)?, self.to_data(b, b_span)?);
+        let (a, b) = (self.as_data(a, a_span)?, self.as_data(b, b_span)?);
         Ok(Value::Data(self.apply_binary(if max { Binary::Max } else { Binary::Min }, a, b, span)?))
     }
 
@@ -346,7 +346,7 @@ impl Function<'_, '_> {
                 return Ok(value);
             }
         }
-        let (a, b) = (self.to_data(a, a_span)?, self.to_data(b, b_span)?);
+        let (a, b) = (self.as_data(a, a_span)?, self.as_data(b, b_span)?);
         match word {
             "floor_div" => Ok(Value::Data(self.apply_binary(Binary::FloorDiv, a, b, span)?)),
             "mod" => Ok(Value::Data(self.apply_binary(Binary::Mod, a, b, span)?)),
@@ -379,7 +379,7 @@ impl Function<'_, '_> {
         }
         let draft = match value {
             Value::Index(_) | Value::Cond(_) if named.is_empty() => return Ok(value),
-            value => self.to_data(value, x.span)?,
+            value => self.as_data(value, x.span)?,
         };
         let rank = draft.rank();
         let axes: Vec<usize> = match named {
@@ -399,9 +399,14 @@ impl Function<'_, '_> {
                         }
                         Some(at) => found.push(at),
                         None => {
-                            let text = format!("a tensor of {rank} dimensions has no such axis");
-                            let error = Diagnostic::error(Code::E0204, axes.span, text)
-                                .note(format!("its shape is {}", shape_text(&draft.expr.ty.shape)));
+                            let text = match place.constant() {
+                                Some(axis) => format!("there is no axis {axis}"),
+                                None => "an axis is a number that stands in the program".into(),
+                            };
+                            let shape = shape_text(&draft.expr.ty.shape);
+                            let error = Diagnostic::error(Code::E0204, axes.span, text).note(format!(
+                                "the tensor has the shape {shape}; axes count from 0, and -1 is the last"
+                            ));
                             return self.fail(error);
                         }
                     }
@@ -421,7 +426,14 @@ impl Function<'_, '_> {
         }
         if op.combine().result(draft.elem()) != Some(draft.elem()) {
             let text = format!("`{}` of elements of type {}", op.name(), draft.elem());
-            return self.error(Code::E0232, span, text);
+            let error = Diagnostic::error(Code::E0232, span, text);
+            return self.fail(match (op, draft.elem()) {
+                (ReduceOp::Sum, ElemType::Bool) => {
+                    error.help("to count them: `sum(i64(…))`; `any` and `all` say whether some or all hold")
+                }
+                (ReduceOp::All | ReduceOp::Any, _) => error.help("compare first: `x > 0`"),
+                _ => error,
+            });
         }
         if matches!(op, ReduceOp::Min | ReduceOp::Max) {
             for axis in &axes {

@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 
 use certen_core::{ElemType, TensorType};
-use certen_index::{Cond, Ix, Verdict};
+use certen_index::{Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::index::Index;
 use super::scope::{Function, Meaning};
 use super::signature::{Argument, Open, Part, SizeSource, class_has, class_name, parts, solve};
+use super::types::shape_text;
 use super::value::{Draft, Flex, Value};
 use super::{Checked, Reported};
 use crate::ast::{self, Dim, Elem, ExprKind, Ident, Results};
@@ -84,7 +85,7 @@ impl<'l> Function<'_, 'l> {
             _ => return None,
         };
         // The length of an index vector is known; where it would not be, the vector is used as data.
-        let Some(count) = count.first().filter(|_| count.len() == 1).and_then(Index::constant) else { return None };
+        let count = count.first().filter(|_| count.len() == 1).and_then(Index::constant)?;
         let length = parts.len();
         let amount = usize::try_from(count.unsigned_abs()).unwrap_or(length).min(length);
         let from_front = (count >= 0) == take;
@@ -164,12 +165,16 @@ impl<'l> Function<'_, 'l> {
         }
         let (call, types) = self.instantiated(function, values, span)?;
         let [ty] = types.as_slice() else {
+            let names: Vec<String> = match &ast.results {
+                Results::Named(results) => results.iter().map(|result| result.name.name.to_string()).collect(),
+                _ => (0..types.len()).map(|at| format!("r{at}")).collect(),
+            };
             let error = Diagnostic::error(
                 Code::E0235,
                 span,
                 format!("`{}` gives {} values, and one is wanted here", ast.name.name, types.len()),
             )
-            .help("give them names: `let (a, b) = …;`");
+            .help(format!("give them names: `let ({}) = …;`", names.join(", ")));
             return self.fail(error);
         };
         let ty = ty.clone();
@@ -186,7 +191,13 @@ impl<'l> Function<'_, 'l> {
         };
         let error = Diagnostic::error(Code::E0235, span, format!("`{}` takes {wanted}, not {given}", ast.name.name))
             .also(ast.span, "declared here");
-        self.fail(error)
+        let missing: Vec<String> =
+            ast.params.iter().skip(given).map(|param| format!("`{}`", param.name.name)).collect();
+        self.fail(match missing.as_slice() {
+            [] => error,
+            [one] => error.note(format!("{one} is missing")),
+            several => error.note(format!("{} are missing", several.join(", "))),
+        })
     }
 
     /// A function on indices is evaluated where it is called.
@@ -208,10 +219,22 @@ impl<'l> Function<'_, 'l> {
         let (name, signature) = (ast.name.name, ast.span);
         self.inline(function.file, span, |f| {
             for (param, (value, _)) in ast.params.iter().zip(values) {
-                if let (Value::Vector(parts), [Dim::Size(ast::Expr { kind: ExprKind::Name(d), .. })]) =
-                    (&value, param.ty.dims.as_slice())
-                {
-                    f.bind(*d, Meaning::Size(Value::Index(Ix::from(parts.len() as i64).into())));
+                if let (Value::Vector(parts), [Dim::Size(length)]) = (&value, param.ty.dims.as_slice()) {
+                    let given = Ix::from(parts.len() as i64);
+                    match &length.kind {
+                        ExprKind::Name(d) if f.meaning(*d).is_none() && !f.is_constant(*d) => {
+                            f.bind(*d, Meaning::Size(Value::Index(given.into())));
+                        }
+                        _ => {
+                            let stated = f.plain_index(length)?;
+                            if stated != given {
+                                let text =
+                                    format!("`{}` has {stated} components, and {given} are given", param.name.name);
+                                let error = Diagnostic::error(Code::E0234, span, text);
+                                return f.fail(error.also(param.ty.span, "declared here"));
+                            }
+                        }
+                    }
                 }
                 f.bind(param.name.name, Meaning::Size(value));
             }
@@ -219,10 +242,8 @@ impl<'l> Function<'_, 'l> {
                 let Value::Cond(goal) = f.expr(clause)? else {
                     return f.error(Code::E0231, clause.span, "a `where` clause is a condition on sizes");
                 };
-                f.require(&goal, |_, _| {
-                    Diagnostic::error(Code::E0239, span, format!("`{name}` needs {goal}"))
-                        .also(clause.span, "stated here")
-                })?;
+                let error = f.unmet(name, clause, span);
+                f.require(&goal, |_, _| error)?;
             }
             match f.block(&ast.body)? {
                 value @ (Value::Index(_) | Value::Vector(_)) => Ok(value),
@@ -231,9 +252,43 @@ impl<'l> Function<'_, 'l> {
         })
     }
 
+    /// A call with several results cannot be lifted out of the cases of an index.
+    fn no_cases<T>(&mut self, function: &ast::Function, span: Span) -> Checked<T> {
+        let text = format!("this index depends on an `if`, and `{}` gives several values", function.name.name);
+        let error = Diagnostic::error(Code::E0216, span, text).help("put the `if` around calls with plain indices");
+        self.fail(error)
+    }
+
+    /// The error that a condition of a function is not met, with what its names stand for here.
+    fn unmet(&self, function: Name, clause: &ast::Expr, span: Span) -> Diagnostic {
+        let mut here: Vec<String> = Vec::new();
+        let mut todo = vec![clause];
+        while let Some(e) = todo.pop() {
+            if let ExprKind::Name(name) = &e.kind {
+                let value = match self.meaning(*name) {
+                    Some(Meaning::Size(Value::Index(Index::Is(ix)))) if ix.as_var() != Some(*name) => ix.to_string(),
+                    Some(Meaning::Size(Value::Vector(parts))) => {
+                        let parts = parts.iter().filter_map(Index::plain).cloned().collect::<Vec<Ix>>();
+                        shape_text(&parts)
+                    }
+                    _ => continue,
+                };
+                let text = format!("{name} is {value}");
+                if !here.contains(&text) {
+                    here.push(text);
+                }
+            }
+            e.parts(&mut todo);
+        }
+        here.sort();
+        let error = Diagnostic::error(Code::E0239, span, format!("`{function}` needs {clause}"))
+            .also(clause.span, "stated here");
+        if here.is_empty() { error } else { error.note(format!("here {}", here.join(", "))) }
+    }
+
     /// Checks a function on indices by itself, for index vectors of two components.
     pub fn index_definition(&mut self) -> Checked<()> {
-        let ast = self.current();
+        let Some(ast) = self.current() else { return Err(Reported) };
         let mut values = Vec::new();
         for param in &ast.params {
             let length = match param.ty.dims.as_slice() {
@@ -296,9 +351,9 @@ impl<'l> Function<'_, 'l> {
         for (param, (value, place)) in ast.params.iter().zip(values) {
             spans.push(place);
             if param.ty.elem != Elem::Size {
-                let draft = self.to_data(value, place)?;
+                let draft = self.as_data(value, place)?;
                 let elem = (draft.flex == Flex::No).then(|| draft.elem());
-                arguments.push(Argument { rank: Some(draft.rank()), value: None, elem });
+                arguments.push(Argument { rank: Some(draft.rank()), value: None, elem, place: Some(place) });
                 drafts.push(Some(draft));
                 continue;
             }
@@ -317,19 +372,15 @@ impl<'l> Function<'_, 'l> {
             }
             match (&value, param.ty.dims.is_empty()) {
                 (Value::Index(index), true) => {
-                    let Some(ix) = plain(index) else { return Err(Reported) };
-                    arguments.push(Argument { rank: None, value: ix.as_constant(), elem: None });
+                    let Some(ix) = plain(index) else { return self.no_cases(ast, place) };
+                    arguments.push(Argument { rank: None, value: ix.as_constant(), elem: None, place: Some(place) });
                     matched.sizes.insert(param.name.name, ix);
                 }
                 (Value::Vector(parts), false) => {
-                    let parts: Vec<Ix> = parts.iter().filter_map(plain).collect();
-                    if let [Dim::Size(ast::Expr { kind: ExprKind::Int(length), .. })] = param.ty.dims.as_slice()
-                        && *length != parts.len() as i64
-                    {
-                        let text = format!("`{}` has {length} components, not {}", param.name.name, parts.len());
-                        return self.error(Code::E0234, place, text);
-                    }
-                    arguments.push(Argument { rank: Some(parts.len()), value: None, elem: None });
+                    let Some(parts) = parts.iter().map(plain).collect::<Option<Vec<Ix>>>() else {
+                        return self.no_cases(ast, place);
+                    };
+                    arguments.push(Argument { rank: Some(parts.len()), value: None, elem: None, place: Some(place) });
                     matched.vectors.insert(param.name.name, parts);
                 }
                 (Value::Index(_), false) => {
@@ -340,16 +391,6 @@ impl<'l> Function<'_, 'l> {
             }
         }
         // A class that only literals ask for is what they are by default.
-        for (param, (argument, draft)) in ast.params.iter().zip(arguments.iter_mut().zip(&drafts)) {
-            let class = param.ty.elem;
-            if let (None, Some(draft)) = (argument.elem, draft)
-                && !matches!(class, Elem::Is(_) | Elem::Size)
-            {
-                argument.elem = None;
-                let default = if class_has(class, draft.elem()) { draft.elem() } else { ElemType::F64 };
-                argument.elem = Some(default).filter(|_| draft.flex == Flex::No);
-            }
-        }
         let fixed = |class: Elem| {
             ast.params
                 .iter()
@@ -398,7 +439,7 @@ impl<'l> Function<'_, 'l> {
                 }
                 return self.fail(error.help(format!("convert it: `{elem}(…)`")));
             }
-            draft.take(elem);
+            self.give(&mut draft, elem)?;
             let mut dims = draft.expr.ty.shape.iter().cloned();
             for (position, part) in parts(param.name.name, &param.ty).into_iter().enumerate() {
                 match part {
@@ -420,7 +461,7 @@ impl<'l> Function<'_, 'l> {
                             Some(known) => {
                                 let known = known.clone();
                                 for (size, known) in sizes.iter().zip(&known) {
-                                    self.agrees(ast, param, spans[at], size, known, span)?;
+                                    self.agrees(ast, param, spans[at], size, known)?;
                                 }
                             }
                         }
@@ -456,24 +497,36 @@ impl<'l> Function<'_, 'l> {
                 f.bind(*name, Meaning::Size(Value::Vector(parts)));
             }
         };
+        for (param, place) in ast.params.iter().zip(&spans) {
+            let (Some(parts), [Dim::Size(length)]) = (matched.vectors.get(&param.name.name), param.ty.dims.as_slice())
+            else {
+                continue;
+            };
+            let given = parts.len();
+            let stated = self.inline(function.file, span, |f| {
+                bind(f, &matched);
+                f.plain_index(length)
+            })?;
+            if stated.as_constant() != Some(given as i64) {
+                let text = format!("`{}` has {stated} components, and {given} are given", param.name.name);
+                let error = Diagnostic::error(Code::E0234, *place, text).also(param.ty.span, "declared here");
+                return self.fail(error);
+            }
+        }
         for (at, expr, size) in checks {
             let stated = self.inline(function.file, span, |f| {
                 bind(f, &matched);
                 f.plain_index(&expr)
             })?;
-            self.agrees(ast, &ast.params[at], spans[at], &size, &stated, span)?;
+            self.agrees(ast, &ast.params[at], spans[at], &size, &stated)?;
         }
         for clause in &ast.wheres {
-            let goal = self.inline(function.file, span, |f| {
+            let (goal, error) = self.inline(function.file, span, |f| {
                 bind(f, &matched);
-                f.expr(clause)
+                Ok((f.expr(clause)?, f.unmet(ast.name.name, clause, span)))
             })?;
             let Value::Cond(goal) = goal else { return Err(Reported) };
-            let name = ast.name.name;
-            self.require(&goal, |_, _| {
-                Diagnostic::error(Code::E0239, span, format!("`{name}` needs {goal} here"))
-                    .also(clause.span, "stated here")
-            })?;
+            self.require(&goal, |_, _| error)?;
         }
         let sizes: Vec<Ix> = self.world.sources[id]
             .iter()
@@ -507,9 +560,7 @@ impl<'l> Function<'_, 'l> {
         place: Span,
         size: &Ix,
         stated: &Ix,
-        span: Span,
     ) -> Checked<()> {
-        let _ = span;
         match self.facts().prove_equal(size, stated) {
             Verdict::Yes => Ok(()),
             verdict => {
@@ -523,7 +574,7 @@ impl<'l> Function<'_, 'l> {
                 {
                     error = error.note(format!("they differ for example where {sizes}"));
                 }
-                if let Some(clause) = self.where_clause(&Cond::eq(size, stated)) {
+                if let Some(clause) = self.equal_clause(size, stated) {
                     error = error.help(clause);
                 }
                 self.fail(error)

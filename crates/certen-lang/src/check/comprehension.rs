@@ -11,9 +11,9 @@ use certen_syntax::{Code, Diagnostic, Name, Rule, Span};
 use super::Checked;
 use super::access::Access;
 use super::bounds::{FindShapes, Upper, selections_with};
-use super::expr::shape_text;
 use super::index::{Index, extent, within};
 use super::scope::Function;
+use super::types::shape_text;
 use super::value::{Draft, Value};
 use crate::ast::{self, Bound, ExprKind, Ident, Pattern, Selector, Subject};
 use crate::typed::{self, Expr, Kind};
@@ -122,29 +122,41 @@ impl Function<'_, '_> {
             let total = self.total(&plan, &body)?;
             return Ok(self.assemble(vec![(plan, body)], total, span));
         }
-        let (made, _, errors) = self.probing(|function| function.evaluate(&plan, &last.body, Vec::new()));
-        let total = match made {
-            Ok(body) => self.total(&plan, &body)?,
-            Err(reported) => {
-                self.keep(errors);
-                return Err(reported);
+        // The shape of the last body is needed first. Where bounds are being inferred further out, one walk over a body
+        // has to do; else nested comprehensions would double the work at every level.
+        let (total, probed) = match (probed, self.probe.is_some()) {
+            (Some(body), _) => (self.total(&plan, &body)?, Some(body)),
+            (None, true) => {
+                let body = self.evaluate(&plan, &last.body, Vec::new())?;
+                (self.total(&plan, &body)?, Some(body))
+            }
+            (None, false) => {
+                let (made, _, errors) = self.probing(|function| function.evaluate(&plan, &last.body, Vec::new()));
+                let Ok(body) = made else {
+                    self.keep(errors);
+                    return Err(super::Reported);
+                };
+                (self.total(&plan, &body)?, None)
             }
         };
         let mut plans = Vec::new();
         for part in earlier {
             let mut plan = self.plan(&part.pattern, &part.generator, Some(total.len()), Some(&part.body), part.span)?;
-            self.infer(&mut plan, &part.body, Some(&total))?;
-            self.stays_inside(&plan, &total, part.span)?;
-            plans.push(plan);
+            let probed = self.infer(&mut plan, &part.body, Some(&total))?;
+            self.stays_inside(&plan, &total, Some(LAST_PARTITION), part.span)?;
+            plans.push((plan, probed));
         }
-        plans.push(plan);
+        plans.push((plan, probed));
         let mut made: Vec<(Plan, Draft)> = Vec::new();
-        for (plan, part) in plans.into_iter().zip(parts) {
+        for ((plan, probed), part) in plans.into_iter().zip(parts) {
             let mut facts = Vec::new();
             for (before, _) in &made {
                 facts.extend(self.not_in(before, &plan, total.len(), span)?);
             }
-            let mut body = self.evaluate(&plan, &part.body, facts)?;
+            let mut body = match probed {
+                Some(body) => body,
+                None => self.evaluate(&plan, &part.body, facts)?,
+            };
             self.fits(&plan, &body, &total)?;
             if let Some((_, first)) = made.first_mut() {
                 self.unify(first, &mut body, span)?;
@@ -486,7 +498,7 @@ impl Function<'_, '_> {
     }
 
     /// A partition must stay inside the shape of the result.
-    pub fn stays_inside(&mut self, plan: &Plan, total: &[Ix], span: Span) -> Checked<()> {
+    pub fn stays_inside(&mut self, plan: &Plan, total: &[Ix], rule: Option<Rule>, span: Span) -> Checked<()> {
         let positions = plan.positions(total.len());
         if positions.len() != total.len() {
             let text = format!("a partition of {} dimensions in a result of {}", positions.len(), total.len());
@@ -506,7 +518,7 @@ impl Function<'_, '_> {
             );
             let note = format!("the result has the shape {}", shape_text(total));
             self.require(&goal, |_, verdict| {
-                let error = Diagnostic::error(Code::E0238, span, text).rule(LAST_PARTITION);
+                let error = Diagnostic { rule, ..Diagnostic::error(Code::E0238, span, text) };
                 match verdict {
                     Verdict::No(_) => error.note(note),
                     _ => error.note(note).note("it could not be shown to stay inside"),
@@ -565,6 +577,7 @@ impl Function<'_, '_> {
             accesses[seen..].iter_mut().for_each(|access: &mut Access| access.ranges.extend(ranges.iter().cloned()));
         }
         let draft = made?;
+        let draft = self.outside(draft)?;
         for size in draft.expr.ty.shape.iter() {
             if let Some(at) = plan.indices.iter().position(|index| size.mentions(*index)) {
                 let text = format!("the shape of the body depends on the index `{}`", plan.shown[at]);
@@ -572,7 +585,8 @@ impl Function<'_, '_> {
                     "it is {}; all elements of a tensor have one shape",
                     shape_text(&draft.expr.ty.shape)
                 ));
-                return self.fail(error);
+                return self
+                    .fail(error.help("range over the largest shape, and leave elements out with `guard(c, e)`"));
             }
         }
         Ok(draft)

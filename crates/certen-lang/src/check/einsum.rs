@@ -8,8 +8,8 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
 use super::builtin::text_of;
-use super::expr::shape_text;
 use super::scope::Function;
+use super::types::shape_text;
 use super::value::{Draft, Flex, block_expr};
 use crate::ast;
 use crate::typed::{self, Expr, Kind};
@@ -64,7 +64,7 @@ impl Function<'_, '_> {
                 let error = Diagnostic::error(
                     Code::E0206,
                     operand.span,
-                    format!("`{shown}` describes {} dimensions, and operand {at} has {}", letters.len(), draft.rank()),
+                    format!("`{shown}` stands for {}, and this has {}", dimensions(letters.len()), draft.rank()),
                 )
                 .note(format!("its shape is {}", shape_text(&draft.expr.ty.shape)));
                 return self.fail(error);
@@ -74,8 +74,15 @@ impl Function<'_, '_> {
                     None => sizes.push((*letter, size.clone(), at)),
                     Some((_, known, first)) => {
                         if let verdict @ (Verdict::No(_) | Verdict::Unknown) = self.facts().prove_equal(known, size) {
-                            let text = format!("`{letter}` is {known} in operand {first} and {size} in operand {at}");
-                            let mut error = Diagnostic::error(Code::E0206, operand.span, text);
+                            let text = format!("`{letter}` has two sizes, {known} and {size}");
+                            let mut error =
+                                Diagnostic::error(Code::E0206, operand.span, text).label(format!("here it is {size}"));
+                            if let Some(first) = operands.get(*first).filter(|_| *first != at) {
+                                error = error.also(first.span, format!("here it is {known}"));
+                            }
+                            if let Some(clause) = self.equal_clause(known, size) {
+                                error = error.help(clause);
+                            }
                             if let Verdict::No(sizes) = verdict
                                 && !sizes.0.is_empty()
                             {
@@ -201,7 +208,10 @@ impl Function<'_, '_> {
             {
                 error = error.note(format!("{} is not {} for example where {sizes}", inner.0, inner.1));
             }
-            if let Some(clause) = self.where_clause(&certen_index::Cond::eq(&inner.0, &inner.1)) {
+            let last = &right.expr.ty.shape[right.rank() - 1];
+            if right.rank() == 2 && self.facts().prove_equal(&inner.0, last) == Verdict::Yes {
+                error = error.help("the right operand fits if it is transposed: `transpose(…)`");
+            } else if let Some(clause) = self.equal_clause(&inner.0, &inner.1) {
                 error = error.help(clause);
             }
             return self.fail(error);
@@ -218,4 +228,8 @@ impl Function<'_, '_> {
         let output: Vec<char> = output.chars().collect();
         self.contraction(vec![left, right], &inputs, &output, &sizes, span)
     }
+}
+
+fn dimensions(count: usize) -> String {
+    if count == 1 { "1 dimension".into() } else { format!("{count} dimensions") }
 }

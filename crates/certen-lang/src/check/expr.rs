@@ -1,4 +1,4 @@
-//! Expressions: one arm for each form, entrywise arithmetic, blocks and types that are stated.
+//! Expressions: one arm for each form; names, lists, operators.
 
 use std::sync::Arc;
 
@@ -8,15 +8,12 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::index::Index;
 use super::scope::{Function, Meaning};
-use super::signature::Asked;
-use super::value::{Draft, Flex, Value, block_expr, constant_size, index_expr};
+use super::types::shape_text;
+use super::value::{Draft, Flex, Value, index_expr};
 use super::{Checked, Reported};
 use crate::Found;
 use crate::ast::{self, BinaryOp, ExprKind, UnaryOp};
-use crate::typed::{self, Bound, Expr, Kind};
-
-/// Constants and `let`s of literals up to this many numbers stay flexible: they are written again at each use.
-const SMALL: usize = 64;
+use crate::typed::{Expr, Kind};
 
 /// Constants and index functions inside each other.
 const MAX_INLINED: usize = 200;
@@ -64,7 +61,7 @@ impl<'l> Function<'_, 'l> {
     /// An expression as data.
     pub fn data(&mut self, e: &ast::Expr) -> Checked<Draft> {
         let value = self.expr(e)?;
-        self.to_data(value, e.span)
+        self.as_data(value, e.span)
     }
 
     /// An expression as an index without cases.
@@ -80,13 +77,23 @@ impl<'l> Function<'_, 'l> {
 
     /// The error that something is no index.
     pub fn no_index<T>(&mut self, value: &Value, span: Span) -> Checked<T> {
+        self.no_index_but(value, span, "places and shapes that data decides are not in this version")
+    }
+
+    /// The error that something is no index, with what to do if it is data.
+    pub fn no_index_but<T>(&mut self, value: &Value, span: Span, help: &str) -> Checked<T> {
         let error = match value {
+            Value::Data(Draft {
+                expr: Expr { kind: Kind::Binary(Binary::Div, ..), .. },
+                flex: Flex::Int | Flex::Float,
+            }) => Diagnostic::error(Code::E0231, span, "`/` makes fractions, and a fraction is no index")
+                .help("`floor_div(a, 2)` rounds down, `ceil_div(a, 2)` up"),
             Value::Data(_) => {
                 Diagnostic::error(Code::E0231, span, "this is data, and data never becomes an index or size")
                     .note(
                         "shapes and indices are made of sizes, indices and literals: they are known before any data is",
                     )
-                    .help("reading at places that data names (gather, scatter) is not in this version")
+                    .help(help)
             }
             Value::Vector(parts) => {
                 let text = format!("one index is wanted here, not an index vector of {} components", parts.len());
@@ -99,7 +106,7 @@ impl<'l> Function<'_, 'l> {
     }
 
     /// A value as data: an index takes the element type of its context.
-    pub fn to_data(&mut self, value: Value, span: Span) -> Checked<Draft> {
+    pub fn as_data(&mut self, value: Value, span: Span) -> Checked<Draft> {
         Ok(match value {
             Value::Data(draft) => draft,
             Value::Index(index) => Draft { expr: index_data(&index, span), flex: Flex::Int },
@@ -122,7 +129,8 @@ impl<'l> Function<'_, 'l> {
         self.zeros(&ty, span)
     }
 
-    fn name(&mut self, name: Name, span: Span) -> Checked<Value> {
+    /// What a name stands for.
+    pub fn name(&mut self, name: Name, span: Span) -> Checked<Value> {
         match self.meaning(name) {
             Some(Meaning::Size(value) | Meaning::Alias(value)) => {
                 let mut value = value.clone();
@@ -142,7 +150,7 @@ impl<'l> Function<'_, 'l> {
                     let made = function.expr(&value.value)?;
                     match (&value.ty, made) {
                         (Some(ty), made) => {
-                            let mut draft = function.to_data(made, value.value.span)?;
+                            let mut draft = function.as_data(made, value.value.span)?;
                             function.must_have(&mut draft, ty, &format!("`{name}`"))?;
                             Ok(Value::Data(draft))
                         }
@@ -179,7 +187,7 @@ impl<'l> Function<'_, 'l> {
         let in_types = |param: &ast::Param| {
             param.ty.span.file == span.file && param.ty.span.start <= span.start && span.end <= param.ty.span.end
         };
-        if self.current().params.iter().any(in_types) {
+        if self.current().is_some_and(|function| function.params.iter().any(in_types)) {
             error = error.help(format!("a size is bound where it stands alone, as in `x: f64[{name}]`; or let the caller say it: `{name}: size`"));
             return self.fail(error);
         }
@@ -208,7 +216,7 @@ impl<'l> Function<'_, 'l> {
         }
         let mut drafts = Vec::new();
         for (value, part) in values.into_iter().zip(parts) {
-            drafts.push(self.to_data(value, part.span)?);
+            drafts.push(self.as_data(value, part.span)?);
         }
         let mut first = drafts.remove(0);
         for draft in &mut drafts {
@@ -223,106 +231,6 @@ impl<'l> Function<'_, 'l> {
         let part = first.expr.ty.clone();
         let parts = std::iter::once(first).chain(drafts).map(|draft| draft.expr).collect();
         Ok(Value::Data(Draft { expr: self.stack(parts, part, span), flex }))
-    }
-
-    /// Gives a draft the element type that all parts of something have agreed on.
-    pub fn settle(&mut self, draft: &mut Draft, elem: ElemType, flex: Flex) {
-        if draft.flex != Flex::No {
-            super::value::set_elem(&mut draft.expr, elem);
-            draft.flex = flex;
-        }
-    }
-
-    // Element types
-
-    /// Makes two operands have one element type.
-    pub fn unify(&mut self, a: &mut Draft, b: &mut Draft, span: Span) -> Checked<()> {
-        match (a.flex, b.flex) {
-            (Flex::No, Flex::No) if a.elem() == b.elem() => Ok(()),
-            (Flex::No, Flex::No) => {
-                let text = format!("{} and {} do not mix", a.elem(), b.elem());
-                let error = Diagnostic::error(Code::E0232, span, text)
-                    .also(a.expr.span, format!("this is {}", a.elem()))
-                    .also(b.expr.span, format!("this is {}", b.elem()))
-                    .help(format!("convert one of them: `{}(…)`", a.elem()));
-                self.fail(error)
-            }
-            (Flex::No, _) => self.give(b, a.elem()),
-            (_, Flex::No) => self.give(a, b.elem()),
-            (Flex::Int, Flex::Int) | (Flex::Float, Flex::Float) => Ok(()),
-            (Flex::Int, Flex::Float) => {
-                self.settle(a, ElemType::F64, Flex::Float);
-                Ok(())
-            }
-            (Flex::Float, Flex::Int) => {
-                self.settle(b, ElemType::F64, Flex::Float);
-                Ok(())
-            }
-        }
-    }
-
-    /// Gives an element type to an expression.
-    pub fn give(&mut self, draft: &mut Draft, elem: ElemType) -> Checked<()> {
-        if draft.can_be(elem) {
-            draft.take(elem);
-            return Ok(());
-        }
-        let span = draft.expr.span;
-        let error = match draft.flex {
-            Flex::No => Diagnostic::error(Code::E0232, span, format!("{elem} is wanted here, not {}", draft.elem()))
-                .help(format!("convert it: `{elem}(…)`")),
-            Flex::Float => Diagnostic::error(Code::E0232, span, format!("a number with a point is no {elem}")),
-            Flex::Int => Diagnostic::error(Code::E0232, span, format!("a number is no {elem}")),
-        };
-        self.fail(error)
-    }
-
-    // Shapes
-
-    /// Whether two shapes are equal for all sizes; if not, the error shows both.
-    pub fn same_shape(&mut self, a: &Draft, b: &Draft, span: Span, what: &str) -> Checked<()> {
-        let error = || {
-            Diagnostic::error(Code::E0206, span, what)
-                .also(a.expr.span, format!("this has the shape {}", shape_text(&a.expr.ty.shape)))
-                .also(b.expr.span, format!("this has the shape {}", shape_text(&b.expr.ty.shape)))
-        };
-        if a.rank() != b.rank() {
-            return self.fail(error());
-        }
-        for (left, right) in a.expr.ty.shape.iter().zip(b.expr.ty.shape.iter()) {
-            match self.facts().prove_equal(left, right) {
-                Verdict::Yes => {}
-                Verdict::No(sizes) => {
-                    let note = if sizes.0.is_empty() {
-                        format!("{left} is not {right}")
-                    } else {
-                        format!("{left} is not {right} for example where {sizes}")
-                    };
-                    let mut error = error().note(note);
-                    if let Some(clause) = self.where_clause(&Cond::eq(left, right)) {
-                        error = error.help(clause);
-                    }
-                    return self.fail(error);
-                }
-                Verdict::Unknown => {
-                    let note = format!("it could not be shown that {left} is {right}");
-                    return self.fail(error().note(note));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The shape of an entrywise operation: that of both, or of the one that is no scalar.
-    pub fn entrywise(&mut self, a: &Draft, b: &Draft, span: Span) -> Checked<Arc<[Ix]>> {
-        match (a.rank(), b.rank()) {
-            (0, _) => Ok(b.expr.ty.shape.clone()),
-            (_, 0) => Ok(a.expr.ty.shape.clone()),
-            _ => {
-                self.same_shape(a, b, span, "operands of different shapes")?;
-                Ok(a.expr.ty.shape.clone())
-            }
-        }
     }
 
     // Operators
@@ -342,7 +250,7 @@ impl<'l> Function<'_, 'l> {
                 Ok(Value::Cond(self.made(span, made)?))
             }
             (op, value) => {
-                let draft = self.to_data(value, a.span)?;
+                let draft = self.as_data(value, a.span)?;
                 let op = if op == UnaryOp::Neg { Unary::Neg } else { Unary::Not };
                 Ok(Value::Data(self.apply_unary(op, draft, span)?))
             }
@@ -387,7 +295,7 @@ impl<'l> Function<'_, 'l> {
         (right, right_span): (Value, Span),
         span: Span,
     ) -> Checked<Value> {
-        let of_indices: Option<fn(&Ix, &Ix) -> Result<Ix, certen_index::IxError>> = match op {
+        let of_indices: Option<OfTwo<Ix>> = match op {
             BinaryOp::Add => Some(Ix::add),
             BinaryOp::Sub => Some(Ix::sub),
             BinaryOp::Mul => Some(Ix::mul),
@@ -413,7 +321,7 @@ impl<'l> Function<'_, 'l> {
             let made = base.map(&power);
             return Ok(Value::Index(self.made(span, made)?));
         }
-        let (left, right) = (self.to_data(left, left_span)?, self.to_data(right, right_span)?);
+        let (left, right) = (self.as_data(left, left_span)?, self.as_data(right, right_span)?);
         let (op, left, right) = match op {
             BinaryOp::Add => (Binary::Add, left, right),
             BinaryOp::Sub => (Binary::Sub, left, right),
@@ -434,7 +342,8 @@ impl<'l> Function<'_, 'l> {
     /// An operation on the elements of two operands.
     pub fn apply_binary(&mut self, op: Binary, mut a: Draft, mut b: Draft, span: Span) -> Checked<Draft> {
         self.unify(&mut a, &mut b, span)?;
-        let shape = self.entrywise(&a, &b, span)?;
+        let symbol = if op.name().starts_with(char::is_alphabetic) { "+" } else { op.name() };
+        let shape = self.entrywise(&a, &b, symbol, span)?;
         if op.result(a.elem()).is_none() && a.flex == Flex::Int && op.result(ElemType::F64).is_some() {
             self.settle(&mut a, ElemType::F64, Flex::Float);
             self.settle(&mut b, ElemType::F64, Flex::Float);
@@ -492,7 +401,7 @@ impl<'l> Function<'_, 'l> {
         &mut self,
         left: &Value,
         right: &Value,
-        f: fn(&Ix, &Ix) -> Result<Cond, certen_index::IxError>,
+        f: OfTwo<Cond>,
         some: bool,
         span: Span,
     ) -> Checked<Option<Cond>> {
@@ -524,7 +433,8 @@ impl<'l> Function<'_, 'l> {
                 match self.guarded(known, |function| function.expr(b))? {
                     Value::Cond(right) => Ok(Value::Cond(if and { left.and(right) } else { left.or(right) })),
                     value => {
-                        let mut right = self.to_data(value, b.span)?;
+                        let right = self.as_data(value, b.span)?;
+                        let mut right = self.outside(right)?;
                         self.give(&mut right, ElemType::Bool)?;
                         let other = truth(if and { Cond::never() } else { Cond::always() }, span);
                         let other = self.repeated(other, &right.expr.ty, span);
@@ -536,7 +446,7 @@ impl<'l> Function<'_, 'l> {
                 }
             }
             value => {
-                let left = self.to_data(value, a.span)?;
+                let left = self.as_data(value, a.span)?;
                 let right = self.data(b)?;
                 let op = if and { Binary::And } else { Binary::Or };
                 Ok(Value::Data(self.apply_binary(op, left, right, span)?))
@@ -549,7 +459,7 @@ impl<'l> Function<'_, 'l> {
         if let (Value::Vector(a), Value::Vector(b)) = (&left, &right) {
             return Ok(Value::Vector(a.iter().chain(b).cloned().collect()));
         }
-        let (mut a, mut b) = (self.to_data(left, ls)?, self.to_data(right, rs)?);
+        let (mut a, mut b) = (self.as_data(left, ls)?, self.as_data(right, rs)?);
         self.unify(&mut a, &mut b, span)?;
         if a.rank() == 0 || b.rank() == 0 || a.rank() != b.rank() {
             let error = Diagnostic::error(Code::E0206, span, "`++` joins two tensors of the same rank, at least 1")
@@ -574,370 +484,12 @@ impl<'l> Function<'_, 'l> {
         let kind = Kind::Concat(Box::new(a.expr), Box::new(b.expr));
         Ok(Value::Data(Draft { flex: a.flex, expr: Expr { kind, ty, span } }))
     }
-
-    // Conditions
-
-    fn conditional(
-        &mut self,
-        cond: &ast::Expr,
-        then: &ast::Block,
-        otherwise: &ast::Block,
-        span: Span,
-    ) -> Checked<Value> {
-        match self.expr(cond)? {
-            Value::Cond(cond) => {
-                let made = cond.not();
-                let not = self.made(span, made)?;
-                match self.decided(&cond, &not) {
-                    Some(true) => return self.block(then),
-                    Some(false) => return self.block(otherwise),
-                    None => {}
-                }
-                let first = self.guarded(cond.clone(), |function| function.block(then))?;
-                let second = self.guarded(not, |function| function.block(otherwise))?;
-                self.either(cond, (first, then.span), (second, otherwise.span), span)
-            }
-            Value::Data(condition) => {
-                if condition.rank() > 0 || condition.elem() != ElemType::Bool || condition.flex != Flex::No {
-                    let text = format!("a condition is one truth value, not {}", condition.expr.ty);
-                    let error = Diagnostic::error(Code::E0232, cond.span, text);
-                    return self.fail(if condition.rank() > 0 {
-                        error.help("to choose element by element: `select(c, a, b)`")
-                    } else {
-                        error.help("compare it with something: `x > 0`")
-                    });
-                }
-                let (a, b) = (self.block(then)?, self.block(otherwise)?);
-                let (a, b) = (self.to_data(a, then.span)?, self.to_data(b, otherwise.span)?);
-                Ok(Value::Data(self.choose(condition, a, b, span)?))
-            }
-            value => self.no_condition(&value, cond.span),
-        }
-    }
-
-    /// Whether what holds here decides a condition, whose opposite is given.
-    pub fn decided(&self, cond: &Cond, not: &Cond) -> Option<bool> {
-        let holds = |cond: &Cond| cond.is_always() || self.facts().prove(cond) == Verdict::Yes;
-        if holds(cond) {
-            Some(true)
-        } else if holds(not) {
-            Some(false)
-        } else {
-            None
-        }
-    }
-
-    fn no_condition<T>(&mut self, value: &Value, span: Span) -> Checked<T> {
-        let what = if matches!(value, Value::Vector(_)) { "an index vector" } else { "an index" };
-        self.error(Code::E0232, span, format!("a condition is wanted here, not {what}"))
-    }
-
-    /// Lazily one of two values by a condition on indices.
-    pub fn either(
-        &mut self,
-        cond: Cond,
-        (a, a_span): (Value, Span),
-        (b, b_span): (Value, Span),
-        span: Span,
-    ) -> Checked<Value> {
-        match (a, b) {
-            (Value::Index(a), Value::Index(b)) => Ok(Value::Index(Index::case(cond, a, b))),
-            (Value::Vector(a), Value::Vector(b)) if a.len() == b.len() => {
-                let choose = |(a, b)| Index::case(cond.clone(), a, b);
-                Ok(Value::Vector(a.into_iter().zip(b).map(choose).collect()))
-            }
-            (Value::Cond(a), Value::Cond(b)) => {
-                let made = cond.not();
-                let not = self.made(span, made)?;
-                Ok(Value::Cond(cond.and(a).or(not.and(b))))
-            }
-            (a, b) => {
-                let (mut a, mut b) = (self.to_data(a, a_span)?, self.to_data(b, b_span)?);
-                self.unify(&mut a, &mut b, span)?;
-                self.same_shape(&a, &b, span, "the branches of `if` have different shapes")?;
-                let ty = a.expr.ty.clone();
-                let kind = Kind::If(cond, Box::new(a.expr), Box::new(b.expr));
-                Ok(Value::Data(Draft { flex: a.flex, expr: Expr { kind, ty, span } }))
-            }
-        }
-    }
-
-    /// One of two, element by element, by truth values.
-    pub fn choose(&mut self, condition: Draft, mut a: Draft, mut b: Draft, span: Span) -> Checked<Draft> {
-        self.unify(&mut a, &mut b, span)?;
-        let shape = self.entrywise(&a, &b, span)?;
-        let branch = if a.rank() > 0 { &a } else { &b };
-        let shape = if shape.is_empty() {
-            condition.expr.ty.shape.clone()
-        } else {
-            if condition.rank() > 0 {
-                self.same_shape(&condition, branch, span, "the condition and the branches have different shapes")?;
-            }
-            shape
-        };
-        let ty = TensorType { elem: a.elem(), shape };
-        let kind = Kind::Choose(Box::new(condition.expr), Box::new(a.expr), Box::new(b.expr));
-        Ok(Draft { flex: a.flex, expr: Expr { kind, ty, span } })
-    }
-
-    // Blocks
-
-    /// A block with one result.
-    pub fn block(&mut self, block: &ast::Block) -> Checked<Value> {
-        if let ([], [result]) = (block.lets.as_slice(), block.results.as_slice()) {
-            return self.expr(result);
-        }
-        self.scoped(|function| {
-            let lets = function.lets(&block.lets)?;
-            let [result] = block.results.as_slice() else {
-                let text = format!("this block gives {} values, and one is wanted", block.results.len());
-                return function.error(Code::E0235, block.span, text);
-            };
-            match function.expr(result)? {
-                Value::Data(draft) => Ok(Value::Data(Draft { expr: block_expr(lets, draft.expr), flex: draft.flex })),
-                value => Ok(value),
-            }
-        })
-    }
-
-    /// A block that gives several values, as many as wanted if that is known. The names stay bound.
-    pub fn block_values(
-        &mut self,
-        block: &ast::Block,
-        wanted: Option<usize>,
-    ) -> Checked<(Vec<typed::Let>, Vec<Draft>)> {
-        let mut lets = self.lets(&block.lets)?;
-        if let [only] = block.results.as_slice()
-            && wanted != Some(1)
-            && let Some((bound, types)) = self.several(only)?
-        {
-            let base = Name::new("result");
-            let names: Vec<(Name, TensorType)> = types.into_iter().map(|ty| (self.fresh(base), ty)).collect();
-            let values = names.iter().map(|(name, ty)| Self::var(*name, ty.clone(), only.span)).collect::<Vec<_>>();
-            lets.push(typed::Let { names, value: bound });
-            return self.count(values, wanted, block.span).map(|values| (lets, values));
-        }
-        let mut values = Vec::new();
-        for result in &block.results {
-            values.push(self.data(result)?);
-        }
-        self.count(values, wanted, block.span).map(|values| (lets, values))
-    }
-
-    fn count(&mut self, values: Vec<Draft>, wanted: Option<usize>, span: Span) -> Checked<Vec<Draft>> {
-        match wanted {
-            Some(wanted) if wanted != values.len() => {
-                self.error(Code::E0235, span, format!("{} values are given, and {wanted} wanted", values.len()))
-            }
-            _ => Ok(values),
-        }
-    }
-
-    /// What gives several values at once: a call of such a function, or an iteration of several states.
-    fn several(&mut self, e: &ast::Expr) -> Checked<Option<(Bound, Vec<TensorType>)>> {
-        match &e.kind {
-            ExprKind::Paren(inner) => self.several(inner),
-            ExprKind::Iterate(iterate) if iterate.states.len() != 1 => {
-                let made = self.iterate(iterate, e.span)?;
-                let types = made.states.iter().map(|(_, init)| init.ty.clone()).collect();
-                Ok(Some((Bound::Iterate(made), types)))
-            }
-            ExprKind::Call(name, args, named) => self.call_several(*name, args, named, e.span),
-            _ => Ok(None),
-        }
-    }
-
-    /// Bindings in order. One that is wrong leaves its names without further messages.
-    fn lets(&mut self, lets: &[ast::Let]) -> Checked<Vec<typed::Let>> {
-        let mut made = Vec::new();
-        let mut wrong = false;
-        for binding in lets {
-            match self.binding(binding) {
-                Ok(typed) => made.extend(typed),
-                Err(Reported) => {
-                    wrong = true;
-                    binding.names.iter().for_each(|name| self.bind(name.name, Meaning::Wrong));
-                }
-            }
-        }
-        if wrong { Err(Reported) } else { Ok(made) }
-    }
-
-    fn binding(&mut self, binding: &ast::Let) -> Checked<Option<typed::Let>> {
-        if let [name] = binding.names.as_slice() {
-            let mut value = self.expr(&binding.value)?;
-            if let Some(ty) = &binding.ty
-                && ty.elem != ast::Elem::Size
-            {
-                let mut draft = self.to_data(value, binding.value.span)?;
-                self.must_have(&mut draft, ty, &format!("`{}`", name.name))?;
-                value = Value::Data(draft);
-            }
-            let Value::Data(draft) = value else {
-                self.bind(name.name, Meaning::Alias(value));
-                return Ok(None);
-            };
-            if draft.flex != Flex::No && constant_size(&draft.expr, SMALL).is_some() {
-                self.bind(name.name, Meaning::Alias(Value::Data(draft)));
-                return Ok(None);
-            }
-            let unique = self.fresh(name.name);
-            let ty = draft.expr.ty.clone();
-            self.bind(name.name, Meaning::Tensor(unique, ty.clone()));
-            return Ok(Some(typed::Let { names: vec![(unique, ty)], value: Bound::Expr(draft.expr) }));
-        }
-        let wanted = binding.names.len();
-        let Some((value, types)) = self.several(&binding.value)? else {
-            let text = format!("{wanted} names for one value");
-            let error = Diagnostic::error(Code::E0235, binding.value.span, text)
-                .help("functions with several results and iterations with several states give several values");
-            return self.fail(error);
-        };
-        if types.len() != wanted {
-            let text = format!("{wanted} names for {} values", types.len());
-            return self.error(Code::E0235, binding.value.span, text);
-        }
-        let mut names = Vec::new();
-        for (ident, ty) in binding.names.iter().zip(types) {
-            let unique = self.fresh(ident.name);
-            self.bind(ident.name, Meaning::Tensor(unique, ty.clone()));
-            names.push((unique, ty));
-        }
-        Ok(Some(typed::Let { names, value }))
-    }
-
-    /// Checks that an expression has a type that is stated.
-    pub fn must_have(&mut self, draft: &mut Draft, ty: &ast::Type, what: &str) -> Checked<()> {
-        let elem = self.elem_of(ty)?;
-        if !draft.can_be(elem) {
-            let found = if draft.flex == Flex::No { draft.elem().to_string() } else { "a number".into() };
-            let error = Diagnostic::error(Code::E0236, draft.expr.span, format!("{what} has elements of type {found}"))
-                .also(ty.span, format!("{elem} is stated here"))
-                .help(format!("convert it: `{elem}(…)`"));
-            return self.fail(error);
-        }
-        draft.take(elem);
-        let asked = self.asked(ty)?;
-        let least: usize = asked.iter().map(|dim| if let Asked::Many(least) = dim { *least } else { 1 }).sum();
-        let open = asked.iter().any(|dim| matches!(dim, Asked::Many(_)));
-        let shape = draft.expr.ty.shape.clone();
-        let wrong = |note: Option<String>| {
-            let text = format!("{what} has the shape {}", shape_text(&shape));
-            let error =
-                Diagnostic::error(Code::E0236, draft.expr.span, text).also(ty.span, "another shape is stated here");
-            match note {
-                Some(note) => error.note(note),
-                None => error,
-            }
-        };
-        if shape.len() < least || (!open && shape.len() != least) {
-            let error = wrong(None);
-            return self.fail(error);
-        }
-        let mut rest = shape.len() - least;
-        let mut at = 0;
-        for dim in asked {
-            match dim {
-                Asked::Size(size) => {
-                    match self.facts().prove_equal(&shape[at], &size) {
-                        Verdict::Yes => {}
-                        Verdict::No(sizes) => {
-                            let place = if shape.len() == 1 { String::new() } else { format!("dimension {at} is ") };
-                            let example =
-                                if sizes.0.is_empty() { String::new() } else { format!(", for example where {sizes}") };
-                            let mut error = wrong(Some(format!("{place}{}, and not {size}{example}", shape[at])));
-                            if let Some(clause) = self.where_clause(&Cond::eq(&shape[at], &size)) {
-                                error = error.help(clause);
-                            }
-                            return self.fail(error);
-                        }
-                        Verdict::Unknown => {
-                            let note = format!("it could not be shown that {} is {size}", shape[at]);
-                            let error = wrong(Some(note));
-                            return self.fail(error);
-                        }
-                    }
-                    at += 1;
-                }
-                Asked::One => at += 1,
-                Asked::Many(least) => {
-                    at += least + rest;
-                    rest = 0;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    // Iterations
-
-    pub fn iterate(&mut self, iterate: &ast::Iterate, span: Span) -> Checked<typed::Iterate> {
-        let times = self.plain_index(&iterate.times)?;
-        let mut inits = Vec::new();
-        for (_, init) in &iterate.states {
-            inits.push(self.data(init)?);
-        }
-        // A first value that is a literal takes the type that the body gives to it.
-        if inits.iter().any(|init| init.flex != Flex::No) {
-            for elem in [None, Some(ElemType::F64), Some(ElemType::F32), Some(ElemType::I32), Some(ElemType::I64)] {
-                let mut tried = inits.clone();
-                if let Some(elem) = elem {
-                    tried.iter_mut().filter(|init| init.can_be(elem)).for_each(|init| init.take(elem));
-                }
-                let (made, ..) = self.probing(|function| function.steps(iterate, &times, &mut tried, span));
-                if made.is_ok() {
-                    inits = tried;
-                    break;
-                }
-            }
-        }
-        self.steps(iterate, &times, &mut inits, span)
-    }
-
-    fn steps(
-        &mut self,
-        iterate: &ast::Iterate,
-        times: &Ix,
-        inits: &mut [Draft],
-        span: Span,
-    ) -> Checked<typed::Iterate> {
-        for init in inits.iter_mut() {
-            init.flex = Flex::No;
-        }
-        let base = iterate.step.map_or(Name::new("t"), |step| step.name);
-        let (step, index) = self.new_index(base);
-        let made = super::index::within(&index, &Ix::from(0), times);
-        let facts = vec![self.made(span, made)?];
-        self.under(facts, |function| {
-            if let Some(ident) = iterate.step {
-                function.bind_index(ident, Value::Index(index.into()))?;
-            }
-            let mut states = Vec::new();
-            for ((ident, _), init) in iterate.states.iter().zip(inits.iter()) {
-                let unique = function.fresh(ident.name);
-                function.bind(ident.name, Meaning::Tensor(unique, init.expr.ty.clone()));
-                states.push((unique, init.expr.clone()));
-            }
-            let (lets, mut values) = function.block_values(&iterate.body, Some(states.len()))?;
-            for (value, (name, init)) in values.iter_mut().zip(&states) {
-                if !value.can_be(init.ty.elem) {
-                    let text =
-                        format!("the state `{name}` is {} before a step and {} after it", init.ty.elem, value.elem());
-                    let error = Diagnostic::error(Code::E0236, value.expr.span, text);
-                    return function.fail(error);
-                }
-                value.take(init.ty.elem);
-                let before = Draft::fixed(init.clone());
-                let what = format!("the state `{name}` has another shape after a step");
-                function.same_shape(&before, value, value.expr.span, &what)?;
-            }
-            let results = values.into_iter().map(|draft| draft.expr).collect();
-            Ok(typed::Iterate { times: times.clone(), step, states, body: typed::Block { lets, results } })
-        })
-    }
 }
 
-fn comparison(op: BinaryOp) -> Option<fn(&Ix, &Ix) -> Result<Cond, certen_index::IxError>> {
+/// Something made of two index expressions.
+type OfTwo<T> = fn(&Ix, &Ix) -> Result<T, certen_index::IxError>;
+
+fn comparison(op: BinaryOp) -> Option<OfTwo<Cond>> {
     Some(match op {
         BinaryOp::Lt => Cond::lt,
         BinaryOp::Le => Cond::le,
@@ -970,10 +522,4 @@ fn truth(cond: Cond, span: Span) -> Expr {
         (_, true) => literal(false),
         _ => Expr { kind: Kind::If(cond, Box::new(literal(true)), Box::new(literal(false))), ty, span },
     }
-}
-
-/// A shape as it is written.
-pub(super) fn shape_text(shape: &[Ix]) -> String {
-    let sizes: Vec<String> = shape.iter().map(Ix::to_string).collect();
-    format!("[{}]", sizes.join(", "))
 }

@@ -83,6 +83,9 @@ impl Index {
 
     /// A condition on two, in every pair of cases.
     pub fn compare(&self, other: &Index, f: &dyn Fn(&Ix, &Ix) -> Made<Cond>) -> Made<Cond> {
+        if self.cases().saturating_mul(other.cases()) > MAX_CASES {
+            return Err(IxError::TooComplex);
+        }
         let either = |cond: &Cond, then: Cond, otherwise: Cond| -> Made<Cond> {
             Ok(cond.clone().and(then).or(cond.not()?.and(otherwise)))
         };

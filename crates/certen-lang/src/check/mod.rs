@@ -11,16 +11,20 @@
 //! polymorphic functions, so callers run it on a thread with a large stack.
 
 mod access;
+mod block;
 mod bounds;
 mod builtin;
 mod call;
 mod comprehension;
+mod condition;
 mod einsum;
 mod expr;
 mod index;
 mod scope;
 mod select;
 mod signature;
+mod stretch;
+mod types;
 mod value;
 mod with;
 
@@ -30,7 +34,7 @@ use certen_core::ElemType;
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
 
 use crate::typed::{self, FunctionId};
-use crate::{FunctionRef, Library};
+use crate::{ConstRef, FileRef, FunctionRef, Library};
 use scope::Function;
 use signature::{Argument, Instance};
 
@@ -57,6 +61,9 @@ type Checked<T> = Result<T, Reported>;
 /// Checks every function of the main file: those that are polymorphic at ranks 0 to 3 and at two element types.
 pub fn check_all(library: &Library, diagnostics: &mut Diagnostics) {
     let mut world = World::new(library);
+    for constant in library.constants_of(FileRef::MAIN) {
+        world.check_constant(constant);
+    }
     for function in library.own_functions() {
         world.check_by_itself(function);
     }
@@ -158,6 +165,15 @@ impl<'l> World<'l> {
         Ok(id)
     }
 
+    fn check_constant(&mut self, constant: ConstRef) {
+        let name = &self.library.constant(constant).name;
+        let mut checker = Function::of_file(self, constant.file);
+        // What is wrong is among the errors.
+        let _ = checker.name(name.name, name.span);
+        let found = checker.take_errors();
+        self.report(found, None);
+    }
+
     /// Checks a function without a call: all sample instances until one is wrong.
     fn check_by_itself(&mut self, function: FunctionRef) {
         let ast = self.library.function(function);
@@ -196,6 +212,7 @@ impl<'l> World<'l> {
                 rank: known.ranks.get(&param.name.name).copied(),
                 value: known.values.get(&param.name.name).copied(),
                 elem: known.elems.get(&param.name.name).copied(),
+                place: None,
             })
             .collect();
         let solved = signature::solve(self.library, function.file, ast, &arguments, signature::Open::Entry);

@@ -11,7 +11,7 @@ use super::value::{Draft, Value};
 use super::{Checked, Reported, World, too_complex};
 use crate::ast::{self, Elem, Ident};
 use crate::typed::{Expr, Kind};
-use crate::{FileRef, FunctionRef};
+use crate::{FileRef, Found, FunctionRef};
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Function<'w, 'l> {
     /// Where its names are looked up.
     pub file: FileRef,
     /// What is checked.
-    source: FunctionRef,
+    source: Option<FunctionRef>,
     /// Its sizes: what a `where` clause can speak of.
     pub sizes: Vec<Name>,
     /// What its element classes stand for.
@@ -61,11 +61,17 @@ pub(super) struct Function<'w, 'l> {
 }
 
 impl<'w, 'l> Function<'w, 'l> {
+    /// A function.
     pub fn new(world: &'w mut World<'l>, function: FunctionRef) -> Function<'w, 'l> {
+        Function { source: Some(function), ..Function::of_file(world, function.file) }
+    }
+
+    /// The scope of a file, outside of any function.
+    pub fn of_file(world: &'w mut World<'l>, file: FileRef) -> Function<'w, 'l> {
         Function {
             world,
-            file: function.file,
-            source: function,
+            file,
+            source: None,
             sizes: Vec::new(),
             elems: Vec::new(),
             names: HashMap::new(),
@@ -84,9 +90,14 @@ impl<'w, 'l> Function<'w, 'l> {
         }
     }
 
-    /// The definition.
-    pub fn current(&self) -> &'l ast::Function {
-        self.world.library.function(self.source)
+    /// The definition, if it is that of a function.
+    pub fn current(&self) -> Option<&'l ast::Function> {
+        self.source.map(|source| self.world.library.function(source))
+    }
+
+    /// Whether a name is that of a constant.
+    pub fn is_constant(&self, name: Name) -> bool {
+        matches!(self.world.library.lookup(self.file, name), Some(Found::Const(_)))
     }
 
     // Errors

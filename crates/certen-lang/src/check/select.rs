@@ -7,9 +7,9 @@ use certen_index::Ix;
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
-use super::expr::shape_text;
 use super::index::{Index, extent};
 use super::scope::Function;
+use super::types::shape_text;
 use super::value::{Draft, Value, block_expr};
 use crate::ast::{self, ExprKind, Selector};
 use crate::typed::{self, Bound, Expr, Kind};
@@ -28,7 +28,7 @@ impl Function<'_, '_> {
         let tensor = match self.expr(base)? {
             Value::Vector(parts) => match self.component(&parts, selectors, span)? {
                 Some(value) => return Ok(value),
-                None => self.to_data(Value::Vector(parts), base.span)?,
+                None => self.as_data(Value::Vector(parts), base.span)?,
             },
             Value::Index(_) | Value::Cond(_) => {
                 return self.error(Code::E0204, base.span, "this is one index: there is nothing to select from");
@@ -37,6 +37,7 @@ impl Function<'_, '_> {
         };
         let what = match &base.kind {
             ExprKind::Name(name) => format!("`{name}`"),
+            _ if tensor.rank() == 0 => "this".into(),
             _ => "the tensor".into(),
         };
         let shape = tensor.expr.ty.shape.clone();
@@ -47,7 +48,10 @@ impl Function<'_, '_> {
                 Selector::At(e) => match self.expr(e)? {
                     Value::Index(index) => taken.push((Taken::At(index), e.span)),
                     Value::Vector(parts) => taken.extend(parts.into_iter().map(|part| (Taken::At(part), e.span))),
-                    value => return self.no_index(&value, e.span),
+                    value => {
+                        let help = "reading at places that data names (gather, scatter) is not in this version";
+                        return self.no_index_but(&value, e.span, help);
+                    }
                 },
                 Selector::Dot(place) => taken.push((Taken::Whole, *place)),
                 Selector::Dots(place) => {
@@ -67,6 +71,12 @@ impl Function<'_, '_> {
                     taken.push((Taken::Part(from, to), *place));
                 }
             }
+        }
+        if shape.is_empty() && !taken.is_empty() {
+            let error =
+                Diagnostic::error(Code::E0204, span, format!("{what} is a scalar: it has no elements to select"))
+                    .also(base.span, "this has no dimensions");
+            return self.fail(error);
         }
         if taken.len() > shape.len() {
             let count = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
@@ -180,7 +190,8 @@ impl Function<'_, '_> {
     pub fn named(&mut self, tensor: Draft, base: &str) -> (Vec<typed::Let>, Draft) {
         let simple = match &tensor.expr.kind {
             Kind::Var(_) | Kind::Literal(_) | Kind::Index(_) => true,
-            Kind::Select(base, _) => matches!(base.kind, Kind::Var(_)),
+            // Where nothing is proved, a selection that is out of bounds must be seen even if nothing is taken from it.
+            Kind::Select(base, _) => self.world.proves && matches!(base.kind, Kind::Var(_)),
             _ => false,
         };
         if simple || super::value::constant_size(&tensor.expr, 64).is_some() {
@@ -267,6 +278,7 @@ impl Function<'_, '_> {
             return self.data(body);
         }
         let draft = self.guarded(cond.clone(), |function| function.data(body))?;
+        let draft = self.outside(draft)?;
         let (ty, flex) = (draft.expr.ty.clone(), draft.flex);
         let kind = Kind::Guard(cond, Box::new(draft.expr));
         Ok(Draft { expr: Expr { kind, ty, span }, flex })

@@ -21,6 +21,9 @@ use crate::{FileRef, Found, Library};
 /// The largest rank of a tensor.
 pub(super) const MAX_RANK: usize = 8;
 
+/// The most components of an index vector that is a parameter.
+pub(super) const MAX_VECTOR: usize = 64;
+
 /// An instance of a function: the lengths of its segments and ranks, and what its element classes stand for.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Instance {
@@ -70,6 +73,8 @@ pub(super) struct Argument {
     pub value: Option<i64>,
     /// The element type of a tensor.
     pub elem: Option<ElemType>,
+    /// Where it stands in a call.
+    pub place: Option<Span>,
 }
 
 /// Who asks for an instance: what is open is then told by whom.
@@ -147,8 +152,8 @@ pub(super) fn solve(
         Open::Entry => param.ty.span,
         Open::Call(span) => span,
     };
-    let refuse = |param: &ast::Param, text: String| {
-        let error = Diagnostic::error(Code::E0234, at(param), text);
+    let refuse = |param: &ast::Param, place: Option<Span>, text: String| {
+        let error = Diagnostic::error(Code::E0234, place.unwrap_or(at(param)), text);
         Err(Box::new(if matches!(open, Open::Call(_)) { error.also(param.ty.span, "declared here") } else { error }))
     };
     loop {
@@ -164,12 +169,14 @@ pub(super) fn solve(
                         (Some(value), _) => {
                             return refuse(
                                 param,
+                                argument.place,
                                 format!("`{name}` is a number of dimensions, from 0 to {MAX_RANK}, not {value}"),
                             );
                         }
                         (None, Open::Call(_)) => {
                             return refuse(
                                 param,
+                                argument.place,
                                 format!("`{name}` is a number of dimensions, so it must be a literal"),
                             );
                         }
@@ -190,6 +197,7 @@ pub(super) fn solve(
                         Some(known) if *known != rank => {
                             return refuse(
                                 param,
+                                argument.place,
                                 format!("the index vector `{name}` has {rank} components; `{d}` is {known}"),
                             );
                         }
@@ -209,10 +217,15 @@ pub(super) fn solve(
                 unknown.iter().map(|part| if let Part::Many(_, _, least) = part { *least } else { 0 }).sum();
             if rank < sum + least || (unknown.is_empty() && rank != sum) {
                 let wants = if unknown.is_empty() { format!("{sum}") } else { format!("at least {}", sum + least) };
-                return refuse(
-                    param,
-                    format!("`{name}` has {rank} dimensions; `{}` takes {wants}", function.name.name),
-                );
+                let many = match rank {
+                    1 => "1 dimension".to_owned(),
+                    _ => format!("{rank} dimensions"),
+                };
+                let text = match open {
+                    Open::Entry => format!("`{name}` has {many}; `{}` takes {wants}", function.name.name),
+                    Open::Call(_) => format!("this has {many}, and `{name}` of `{}` has {wants}", function.name.name),
+                };
+                return refuse(param, argument.place, text);
             }
             if let [Part::Many(key, length, _)] = unknown.as_slice() {
                 lengths.insert(*key, rank - sum);
@@ -225,7 +238,11 @@ pub(super) fn solve(
                     && let Some(&length) = lengths.get(d)
                 {
                     if length < *least {
-                        return refuse(param, format!("`{key}` has {length} dimensions; it needs at least {least}"));
+                        return refuse(
+                            param,
+                            argument.place,
+                            format!("`{key}` has {length} dimensions; it needs at least {least}"),
+                        );
                     }
                     lengths.insert(*key, length);
                 }
@@ -398,6 +415,14 @@ impl Function<'_, '_> {
         let mut asked = Vec::new();
         for dim in &ty.dims {
             match dim {
+                Dim::Size(ast::Expr { kind: ExprKind::Name(name), span })
+                    if self.meaning(*name).is_none() && self.world.library.lookup(self.file, *name).is_none() =>
+                {
+                    let error = Diagnostic::error(Code::E0201, *span, format!("`{name}` is not declared"))
+                        .note("a size is declared where it first stands as a dimension of a parameter")
+                        .help("a dimension of a result that has no name is written `.`");
+                    return self.fail(error);
+                }
                 Dim::Size(expr) => asked.push(Asked::Size(self.plain_index(expr)?)),
                 Dim::One(_) => asked.push(Asked::One),
                 Dim::Any(_) => asked.push(Asked::Many(0)),
@@ -425,7 +450,7 @@ impl Function<'_, '_> {
     pub fn definition(&mut self, instance: &Instance) -> Checked<(typed::Function, Vec<SizeSource>)> {
         let library = self.world.library;
         let file = self.file;
-        let function = self.current();
+        let Some(function) = self.current() else { return Err(Reported) };
         self.elems = instance.elems.clone();
         let ranks = rank_names(function);
         let mut sizes: Vec<typed::Size> = Vec::new();
@@ -454,8 +479,11 @@ impl Function<'_, '_> {
                 }
                 [Dim::Size(length)] => {
                     let length = self.plain_index(length)?;
-                    let Some(length) = length.as_constant().and_then(|n| usize::try_from(n).ok()) else {
-                        return self.error(Code::E0234, param.ty.span, "the length of an index vector must be known");
+                    let length = length.as_constant().and_then(|n| usize::try_from(n).ok());
+                    let Some(length) = length.filter(|length| *length <= MAX_VECTOR) else {
+                        let text =
+                            format!("the length of an index vector is a number that is known, at most {MAX_VECTOR}");
+                        return self.error(Code::E0234, param.ty.span, text);
                     };
                     let mut parts = Vec::new();
                     for at in 0..length {
@@ -561,6 +589,9 @@ impl Function<'_, '_> {
             return self.error(Code::E0210, span, "no sizes satisfy this: the function could never be called");
         }
         let (body, results) = self.function_body(function)?;
+        if let Some(identity) = &function.associative {
+            self.operator(function, identity, &params, &results)?;
+        }
         let typed = typed::Function {
             name: function.name.name,
             source: function.name.name,
@@ -572,6 +603,35 @@ impl Function<'_, '_> {
             span: function.span,
         };
         Ok((typed, sources))
+    }
+
+    /// An operator that is declared associative takes two of a type and gives one; so is its identity.
+    fn operator(
+        &mut self,
+        function: &ast::Function,
+        identity: &ast::Expr,
+        params: &[(Name, TensorType)],
+        results: &[(Name, TensorType)],
+    ) -> Checked<()> {
+        let ([(_, a), (_, b)], [(_, result)], 2) = (params, results, function.params.len()) else {
+            return self.error(Code::E0235, function.span, "an associative function takes two tensors and gives one");
+        };
+        let operands = [a, b].map(|ty| Self::var(function.name.name, ty.clone(), function.name.span));
+        let mut given = self.data(identity)?;
+        self.give(&mut given, result.elem)?;
+        let result = Self::var(function.name.name, result.clone(), function.name.span);
+        for operand in &operands {
+            if operand.elem() != result.elem() {
+                let text = format!(
+                    "an associative function takes and gives one type, not {} and {}",
+                    operand.elem(),
+                    result.elem()
+                );
+                return self.error(Code::E0235, function.span, text);
+            }
+            self.same_shape(operand, &result, function.span, "an associative function takes and gives one shape")?;
+        }
+        self.same_shape(&result, &given, identity.span, "the identity has another shape than the results")
     }
 
     fn impossible(&self) -> bool {

@@ -68,12 +68,57 @@ impl Draft {
         }
     }
 
+    /// A literal of it that an element type does not have, if it is to have that type.
+    pub fn too_large_for(&self, elem: ElemType) -> Option<String> {
+        if self.flex == Flex::No {
+            return None;
+        }
+        let mut todo = vec![&self.expr];
+        while let Some(expr) = todo.pop() {
+            let number = match &expr.kind {
+                Kind::Literal(Literal::Float(value)) => Some(*value),
+                Kind::Literal(Literal::Int(value)) => Some(*value as f64),
+                Kind::Index(ix) => ix.as_constant().map(|value| value as f64),
+                _ => None,
+            };
+            let fits = |number: f64| match elem {
+                ElemType::F32 => (number as f32).is_finite(),
+                ElemType::I32 => number.abs() <= f64::from(i32::MAX) || number == f64::from(i32::MIN),
+                _ => true,
+            };
+            if let Some(number) = number.filter(|number| !fits(*number)) {
+                return Some(number.to_string());
+            }
+            flexible_parts(expr, &mut todo);
+        }
+        None
+    }
+
     /// Gives an element type to it that it [can have](Draft::can_be).
     pub fn take(&mut self, elem: ElemType) {
         if self.flex != Flex::No {
             set_elem(&mut self.expr, elem);
             self.flex = Flex::No;
         }
+    }
+}
+
+/// The parts of an expression that have its element type, where that is open.
+fn flexible_parts<'a>(expr: &'a Expr, parts: &mut Vec<&'a Expr>) {
+    match &expr.kind {
+        Kind::Stack(all) => parts.extend(all),
+        Kind::Comprehension(partitions) => parts.extend(partitions.iter().map(|partition| &partition.body)),
+        Kind::With(with) => {
+            parts.extend(with.generators.iter().map(|generator| &generator.body));
+            let (WithDefault::Cell(default) | WithDefault::Array(default)) = &with.default;
+            parts.push(default);
+        }
+        Kind::Unary(_, a) | Kind::Select(a, _) | Kind::Guard(_, a) | Kind::Reduce(_, _, a) => parts.push(a),
+        Kind::Binary(_, a, b) | Kind::If(_, a, b) | Kind::Choose(_, a, b) | Kind::Concat(a, b) => {
+            parts.extend([&**a, &**b])
+        }
+        Kind::Block(block) => parts.extend(&block.results),
+        _ => {}
     }
 }
 

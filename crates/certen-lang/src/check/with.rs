@@ -6,9 +6,9 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
 use super::comprehension::{End, Plan, Slot};
-use super::expr::shape_text;
 use super::index::extent;
 use super::scope::Function;
+use super::types::shape_text;
 use super::value::{Draft, Flex, Value};
 use crate::Found;
 use crate::ast::{self, FoldOp, WithOp};
@@ -45,7 +45,10 @@ impl Function<'_, '_> {
         let parts = match self.expr(shape)? {
             Value::Vector(parts) => parts,
             Value::Index(index) => vec![index],
-            value => return self.no_index(&value, shape.span),
+            value => {
+                let help = "a size that is known only at run time is a parameter: `k: size`";
+                return self.no_index_but(&value, shape.span, help);
+            }
         };
         let mut sizes = Vec::new();
         for part in parts {
@@ -72,11 +75,11 @@ impl Function<'_, '_> {
                 return self.fail(error);
             }
             let count = plan.indices.len();
-            if let Some(shape) = shape {
-                if count > shape.len() || (whole && count < shape.len()) {
-                    let text = format!("{count} indices for the shape {}", shape_text(shape));
-                    return self.error(Code::E0233, relation.span, text);
-                }
+            if let Some(shape) = shape
+                && (count > shape.len() || (whole && count < shape.len()))
+            {
+                let text = format!("{count} indices for the shape {}", shape_text(shape));
+                return self.error(Code::E0233, relation.span, text);
             }
             if let Some((first, _)) = made.first()
                 && first.indices.len() != count
@@ -97,7 +100,7 @@ impl Function<'_, '_> {
                 }
             }
             if let Some(shape) = shape {
-                self.stays_inside(&plan, &shape[..count], relation.span)?;
+                self.stays_inside(&plan, &shape[..count], None, relation.span)?;
             }
             let mut facts = Vec::new();
             for (before, _) in &made {
@@ -132,6 +135,13 @@ impl Function<'_, '_> {
         };
         if let Some((_, body)) = generators.first_mut() {
             self.unify(body, &mut default, span)?;
+            if default.rank() == 0 && body.rank() > 0 {
+                let place = default.expr.span;
+                let error = Diagnostic::error(Code::E0206, place, "the default is a scalar, and the elements are not")
+                    .also(body.expr.span, format!("this has the shape {}", shape_text(&body.expr.ty.shape)))
+                    .help("without a default the elements are zero: `genarray(shape)`");
+                return self.fail(error);
+            }
             self.same_shape(body, &default, span, "the default element has another shape than the elements")?;
         }
         let shape: Vec<Ix> = frame.iter().chain(default.expr.ty.shape.iter()).cloned().collect();
@@ -215,7 +225,7 @@ impl Function<'_, '_> {
                 let (so_far, element) = (self.fresh(Name::new("so_far")), self.fresh(Name::new("element")));
                 let args = [so_far, element].map(|name| Value::Data(Self::var(name, ty.clone(), ident.span)));
                 let next = self.apply(function, args.into_iter().map(|value| (value, ident.span)).collect(), span)?;
-                let mut next = self.to_data(next, span)?;
+                let mut next = self.as_data(next, span)?;
                 self.give(&mut next, ty.elem)?;
                 let before = Draft::fixed(Expr { kind: Kind::Var(so_far), ty, span });
                 self.same_shape(&before, &next, span, "the function gives another shape than it takes")?;

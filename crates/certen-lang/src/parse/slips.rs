@@ -50,6 +50,7 @@ pub(super) fn reserved(cursor: &Cursor<'_>, what: &str) -> Diagnostic {
     match word {
         "let" if what == "an expression" => error.help("bindings stand in a block: `{ let a = …; … }`"),
         "size" if cursor.peek_at(1).is("(") => error.help("`shape(x)` gives all sizes, `shape(x)[0]` the first"),
+        "where" if cursor.peek_at(1).is("(") => error.help("to choose by data: `select(c, a, b)`"),
         "genarray" | "modarray" | "fold" => error.help("it stands behind a with-loop: `with { … } : genarray(shape)`"),
         _ => error,
     }

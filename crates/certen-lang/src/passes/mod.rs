@@ -41,17 +41,14 @@ pub fn run(program: &mut Program) {
     ALL.iter().for_each(|pass| (pass.run)(program));
 }
 
-/// The program as the checker made it and after each pass, as texts that mean the same; and what its functions demand of
-/// their arguments ([`demand`](crate::demand)).
+/// The program as the checker made it and after each pass, as texts that mean the same.
 pub fn stages(program: &Program) -> Vec<(&'static str, String)> {
-    let written = crate::to_ast(program);
-    let mut stages = vec![("written", written.to_string())];
+    let mut stages = vec![("written", crate::to_ast(program).to_string())];
     let mut program = program.clone();
     for pass in ALL {
         (pass.run)(&mut program);
         stages.push((pass.name, crate::to_ast(&program).to_string()));
     }
-    stages.push(("demands", crate::demand::text(&written)));
     stages
 }
 

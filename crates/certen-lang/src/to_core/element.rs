@@ -6,10 +6,10 @@
 
 use certen_core::{Literal, Range, ReduceOp, Term, TermId, Unary};
 use certen_index::{Cond, Ix};
-use certen_syntax::{Name, Span};
+use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::scopes::Scope;
-use super::{Activation, Build, Built, Meaning, bad_index, ill_formed};
+use super::{Activation, Build, Built, MAX_STEPS, Meaning, bad_index, ill_formed};
 use crate::typed::{Expr, Generator, Kind, With, WithDefault};
 
 impl<'a> Build<'a> {
@@ -30,6 +30,12 @@ impl<'a> Build<'a> {
     /// The element, built from the elements of its parts.
     pub(super) fn pull(&mut self, expr: &'a Expr, act: Activation, indices: &[Ix]) -> Built<TermId> {
         let (span, elem) = (expr.span, expr.ty.elem);
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            let text = "the program becomes too large when its calls are written out";
+            let error = Diagnostic::error(Code::E0703, span, text);
+            return Err(error.help("give what is used several times a name with `let`"));
+        }
         if indices.len() != expr.ty.rank() {
             return Err(ill_formed(span, format!("{} indices of {}", indices.len(), expr.ty)));
         }
@@ -181,7 +187,9 @@ impl<'a> Build<'a> {
             if inside.is_never() {
                 continue;
             }
-            let mut scope = Scope::generator(&inside, any);
+            // What is safe because no earlier generator has the indices stays inside the loops of those indices.
+            let new = refused.iter().cloned().fold(any, Cond::and);
+            let mut scope = Scope::generator(&inside, new);
             scope.known.append(&mut refused.clone());
             self.open(scope);
             let mut before = Vec::new();
@@ -202,7 +210,8 @@ impl<'a> Build<'a> {
         let mut term = match last {
             Some(element) => element,
             None => {
-                let mut scope = Scope::part(&Cond::always());
+                let new = refused.iter().cloned().fold(Cond::always(), Cond::and);
+                let mut scope = Scope::generator(&Cond::always(), new);
                 scope.known = refused;
                 self.open(scope);
                 let element = match &with.default {

@@ -96,7 +96,9 @@ impl<'a> Build<'a> {
         }
         let own: Vec<Ix> = loops.iter().map(|(name, _)| Ix::var(*name)).collect();
         let new = self.new_indices(&fold.generators[..at], act, &own, span)?;
+        self.open(Scope::branch(&new));
         let mut term = self.element(&generator.body, act, indices)?;
+        term = self.close(term, span)?;
         let mut cond = Cond::always();
         match missing {
             Some(missing) if !new.is_always() => term = self.add(Term::If(new, term, missing), span)?,
@@ -207,7 +209,7 @@ impl<'a> Build<'a> {
             let old = new.not().map_err(bad_index(span))?;
             build.either(
                 &new,
-                (Scope::part(&new), Scope::part(&old)),
+                (Scope::branch(&new), Scope::branch(&old)),
                 |build| {
                     build.mean_expr(act, *element, body, act)?;
                     build.element(next, act, cell)

@@ -53,6 +53,7 @@ pub fn to_core(program: &Program, name: Name) -> Result<Core, Diagnostic> {
         activations: Vec::new(),
         natures: HashMap::new(),
         functions: vec![None; program.functions.len()],
+        steps: 0,
     };
     let outputs = build.entry(entry)?;
     let core = Core {
@@ -107,9 +108,15 @@ struct Build<'a> {
     activations: Vec<HashMap<Name, Meaning<'a>>>,
     natures: HashMap<*const Expr, Nature>,
     functions: Vec<Option<Nature>>,
+    /// Elements that were built.
+    steps: usize,
 }
 
 type Built<T> = Result<T, Diagnostic>;
+
+/// Elements that are built before a program is refused: functions are written out where they are called, and functions
+/// that call each other twice double at every level.
+const MAX_STEPS: usize = 2_000_000;
 
 /// The tree does not keep its guarantees.
 fn ill_formed(span: impl Into<Option<Span>>, error: impl std::fmt::Display) -> Diagnostic {

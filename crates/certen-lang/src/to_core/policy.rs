@@ -245,7 +245,11 @@ fn both(a: Nature, b: Nature) -> Nature {
 fn meet_nature(met: Met<'_>, nature: &mut Nature, called: &mut Vec<FunctionId>) {
     let expr = match met {
         Met::Expr(expr) => expr,
-        Met::Call(call) => return called.push(call.function),
+        Met::Call(call) => {
+            // Its conditions, and that sizes of its arguments agree, may hold only here.
+            nature.partial = true;
+            return called.push(call.function);
+        }
         Met::Iterate => {
             nature.costly = true;
             return;
@@ -262,10 +266,20 @@ fn meet_nature(met: Met<'_>, nature: &mut Nature, called: &mut Vec<FunctionId>) 
             use Unary::{Cos, Exp, Log, Sin, Sqrt, Tanh};
             nature.costly |= matches!(op, Sqrt | Exp | Log | Sin | Cos | Tanh);
         }
-        Kind::Binary(op, _, _) => nature.costly |= *op == Binary::Pow,
-        Kind::Select(..) => nature.partial = true,
+        Kind::Binary(op, a, b) => {
+            nature.costly |= *op == Binary::Pow;
+            nature.partial |= differ(a, b);
+        }
+        Kind::Choose(c, a, b) => nature.partial |= differ(c, a) || differ(a, b) || differ(c, b),
+        Kind::If(_, a, b) | Kind::Concat(a, b) => nature.partial |= differ(a, b),
+        Kind::Select(..) | Kind::Trunc(..) | Kind::Pad(..) | Kind::Reshape(_) => nature.partial = true,
         _ => {}
     }
+}
+
+/// Whether operands have shapes that are equal only by what holds here.
+fn differ(a: &Expr, b: &Expr) -> bool {
+    a.ty.rank() > 0 && b.ty.rank() > 0 && a.ty.shape != b.ty.shape
 }
 
 fn loop_index(what: What) -> Option<Name> {

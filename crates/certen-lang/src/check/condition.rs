@@ -1,0 +1,118 @@
+//! Conditions: lazily one of two by the index level, or both computed and one selected by data.
+
+use certen_core::{ElemType, TensorType};
+use certen_index::{Cond, Verdict};
+use certen_syntax::{Code, Diagnostic, Span};
+
+use super::Checked;
+use super::index::Index;
+use super::scope::Function;
+use super::value::{Draft, Flex, Value};
+use crate::ast;
+use crate::typed::{Expr, Kind};
+
+impl Function<'_, '_> {
+    pub fn conditional(
+        &mut self,
+        cond: &ast::Expr,
+        then: &ast::Block,
+        otherwise: &ast::Block,
+        span: Span,
+    ) -> Checked<Value> {
+        match self.expr(cond)? {
+            Value::Cond(cond) => {
+                let made = cond.not();
+                let not = self.made(span, made)?;
+                match self.decided(&cond, &not) {
+                    Some(true) => return self.block(then),
+                    Some(false) => return self.block(otherwise),
+                    None => {}
+                }
+                let first = self.guarded(cond.clone(), |function| function.block(then))?;
+                let second = self.guarded(not, |function| function.block(otherwise))?;
+                self.either(cond, (first, then.span), (second, otherwise.span), span)
+            }
+            Value::Data(condition) => {
+                if condition.rank() > 0 || condition.elem() != ElemType::Bool || condition.flex != Flex::No {
+                    let text = format!("a condition is one truth value, not {}", condition.expr.ty);
+                    let error = Diagnostic::error(Code::E0232, cond.span, text);
+                    return self.fail(if condition.rank() > 0 {
+                        error.help("to choose element by element: `select(c, a, b)`")
+                    } else {
+                        error.help("compare it with something: `x > 0`")
+                    });
+                }
+                let (a, b) = (self.block(then)?, self.block(otherwise)?);
+                let (a, b) = (self.as_data(a, then.span)?, self.as_data(b, otherwise.span)?);
+                Ok(Value::Data(self.choose(condition, a, b, span)?))
+            }
+            value => self.no_condition(&value, cond.span),
+        }
+    }
+
+    /// Whether what holds here decides a condition, whose opposite is given.
+    pub fn decided(&self, cond: &Cond, not: &Cond) -> Option<bool> {
+        let holds = |cond: &Cond| cond.is_always() || self.facts().prove(cond) == Verdict::Yes;
+        if holds(cond) {
+            Some(true)
+        } else if holds(not) {
+            Some(false)
+        } else {
+            None
+        }
+    }
+
+    fn no_condition<T>(&mut self, value: &Value, span: Span) -> Checked<T> {
+        let what = if matches!(value, Value::Vector(_)) { "an index vector" } else { "an index" };
+        self.error(Code::E0232, span, format!("a condition is wanted here, not {what}"))
+    }
+
+    /// Lazily one of two values by a condition on indices.
+    pub fn either(
+        &mut self,
+        cond: Cond,
+        (a, a_span): (Value, Span),
+        (b, b_span): (Value, Span),
+        span: Span,
+    ) -> Checked<Value> {
+        match (a, b) {
+            (Value::Index(a), Value::Index(b)) => Ok(Value::Index(Index::case(cond, a, b))),
+            (Value::Vector(a), Value::Vector(b)) if a.len() == b.len() => {
+                let choose = |(a, b)| Index::case(cond.clone(), a, b);
+                Ok(Value::Vector(a.into_iter().zip(b).map(choose).collect()))
+            }
+            (Value::Cond(a), Value::Cond(b)) => {
+                let made = cond.not();
+                let not = self.made(span, made)?;
+                Ok(Value::Cond(cond.and(a).or(not.and(b))))
+            }
+            (a, b) => {
+                let (a, b) = (self.as_data(a, a_span)?, self.as_data(b, b_span)?);
+                let (mut a, mut b) = (self.outside(a)?, self.outside(b)?);
+                self.unify(&mut a, &mut b, span)?;
+                self.same_shape(&a, &b, span, "the branches of `if` have different shapes")?;
+                let ty = a.expr.ty.clone();
+                let kind = Kind::If(cond, Box::new(a.expr), Box::new(b.expr));
+                Ok(Value::Data(Draft { flex: a.flex, expr: Expr { kind, ty, span } }))
+            }
+        }
+    }
+
+    /// One of two, element by element, by truth values.
+    pub fn choose(&mut self, condition: Draft, mut a: Draft, mut b: Draft, span: Span) -> Checked<Draft> {
+        self.unify(&mut a, &mut b, span)?;
+        let shape = self.entrywise(&a, &b, "+", span)?;
+        let branch = if a.rank() > 0 { &a } else { &b };
+        let shape = if shape.is_empty() {
+            condition.expr.ty.shape.clone()
+        } else {
+            if condition.rank() > 0 {
+                self.same_shape(&condition, branch, span, "the condition and the branches have different shapes")?;
+            }
+            shape
+        };
+        let ty = TensorType { elem: a.elem(), shape };
+        let kind = Kind::Choose(Box::new(condition.expr), Box::new(a.expr), Box::new(b.expr));
+        Ok(Draft { flex: a.flex, expr: Expr { kind, ty, span } })
+    }
+}
