@@ -100,6 +100,7 @@ impl Index {
 /// The smaller of two, or their minimum where neither is always the smaller.
 pub(super) fn smaller(facts: &Facts, a: &Ix, b: &Ix) -> Made<Ix> {
     match facts.compare(a, b) {
+        Order::Equal if nowhere(facts, a, b) => a.min_with(b),
         Order::Equal | Order::AtMost => Ok(a.clone()),
         Order::AtLeast => Ok(b.clone()),
         Order::Depends(..) | Order::Unknown => a.min_with(b),
@@ -109,10 +110,17 @@ pub(super) fn smaller(facts: &Facts, a: &Ix, b: &Ix) -> Made<Ix> {
 /// The larger of two, or their maximum where neither is always the larger.
 pub(super) fn larger(facts: &Facts, a: &Ix, b: &Ix) -> Made<Ix> {
     match facts.compare(a, b) {
+        Order::Equal if nowhere(facts, a, b) => a.max_with(b),
         Order::Equal | Order::AtLeast => Ok(a.clone()),
         Order::AtMost => Ok(b.clone()),
         Order::Depends(..) | Order::Unknown => a.max_with(b),
     }
+}
+
+/// Whether two expressions are equal only because nothing satisfies the facts, as in a partition that earlier ones
+/// cover: what is written there stays, so that it can be read again where less is known.
+fn nowhere(facts: &Facts, a: &Ix, b: &Ix) -> bool {
+    a != b && matches!(facts.satisfiable(), Verdict::No(_))
 }
 
 /// A size: the expression where it is known not to be negative, else the larger of it and zero.

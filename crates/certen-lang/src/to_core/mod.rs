@@ -584,9 +584,8 @@ impl<'a> Build<'a> {
         if self.terms.ty(term).shape == wanted || wanted.is_empty() {
             return Ok(term);
         }
-        // What a generation makes can be read element by element; anything else is made first.
-        let term =
-            if matches!(self.terms.get(term), Term::Gen(..)) { term } else { self.named(term, "next", expr.span)? };
+        // It is made first: inside of the loops that follow, the names of its own indices would be bound twice.
+        let term = self.named(term, "next", expr.span)?;
         let hints = self.hints(expr);
         self.generation(&wanted, &hints, expr.span, |build, indices| {
             build.add(Term::Select(term, indices.into()), expr.span)

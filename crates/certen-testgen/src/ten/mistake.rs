@@ -85,7 +85,21 @@ impl TenMistake {
                     }
                 }
             }
+            _ if self.is_certain() => {
+                for function in &mut program.functions {
+                    let lets = function.body.lets.iter_mut().map(|binding| &mut binding.value);
+                    lets.chain(&mut function.body.results).for_each(|e| self.visit_live(e, places));
+                }
+            }
             _ => program.each(&mut |e| self.visit_expr(e, places)),
+        }
+    }
+
+    /// Outside of branches: one that what is known rules out is not looked at.
+    fn visit_live(self, e: &mut Expr, places: &mut Places) {
+        self.visit_expr(e, places);
+        if !matches!(e, Expr::If(..)) {
+            e.parts_mut().into_iter().for_each(|part| self.visit_live(part, places));
         }
     }
 

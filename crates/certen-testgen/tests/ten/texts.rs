@@ -104,8 +104,11 @@ fn formatted(text: &str) -> String {
 /// Lines, spaces and comments where someone may have put them.
 fn untidy(text: &str) -> String {
     let mut out = String::new();
+    let mut quoted = false;
     for (at, c) in text.chars().enumerate() {
+        quoted ^= c == '"';
         match (c, at % 11) {
+            _ if quoted => out.push(c),
             (';', 0..=3) => out += ";  // after\n\n\n   ",
             ('{', 0..=2) => out += "{ // in\n",
             (',', 0..=1) => out += " ,\n\t",
