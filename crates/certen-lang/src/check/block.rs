@@ -201,7 +201,11 @@ impl Function<'_, '_> {
         let (step, index) = self.new_index(base);
         let made = super::index::within(&index, &Ix::from(0), times);
         let facts = vec![self.made(span, made)?];
-        self.under(facts, |function| {
+        let range = (step, Ix::from(0), times.clone());
+        let outer = self.ranges.len();
+        let seen = self.probe.as_ref().map_or(0, Vec::len);
+        self.ranges.push(range.clone());
+        let made = self.under(facts, |function| {
             if let Some(ident) = iterate.step {
                 function.bind_index(ident, Value::Index(index.into()))?;
             }
@@ -226,6 +230,11 @@ impl Function<'_, '_> {
             }
             let results = values.into_iter().map(|draft| draft.expr).collect();
             Ok(typed::Iterate { times: times.clone(), step, states, body: typed::Block { lets, results } })
-        })
+        });
+        self.ranges.truncate(outer);
+        if let Some(accesses) = &mut self.probe {
+            accesses[seen..].iter_mut().for_each(|access| access.ranges.push(range.clone()));
+        }
+        made
     }
 }

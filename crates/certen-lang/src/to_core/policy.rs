@@ -100,6 +100,9 @@ impl<'a> Build<'a> {
                     floor = floor.max(depth);
                 }
             }
+            if survey.partial {
+                guards.extend(scope.inside.iter().map(|cond| (at, self.depth_of_cond(cond), cond)));
+            }
             at -= 1;
             if loop_index(scope.what).is_some() {
                 best = at;
