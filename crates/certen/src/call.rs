@@ -108,6 +108,9 @@ impl Given<'_> {
     }
 }
 
+/// The largest magnitude of a size that is no dimension of an input.
+const MAX_PARAMETER: u64 = 1 << 31;
+
 /// A size's value and what told it.
 type Sizes = BTreeMap<Name, (i64, String)>;
 
@@ -126,6 +129,16 @@ impl Call {
         self.known_names(module)?;
         let known = self.sizes(program)?;
         let value = |name: Name| known.get(&name).map(|(value, _)| *value);
+        // Dimensions are limited by memory. What is no dimension is limited here, so that index arithmetic, which is proved
+        // for all integers, does not leave the machine's.
+        let dimensions: HashSet<Ix> = program.inputs.iter().flat_map(|input| input.ty.shape.iter().cloned()).collect();
+        for (name, (value, by)) in &known {
+            if value.unsigned_abs() > MAX_PARAMETER && !dimensions.contains(&Ix::var(*name)) {
+                let text =
+                    format!("{name} = {value} ({by}) is too large: an index parameter is at most {MAX_PARAMETER}");
+                return Err(Box::new(fail(Code::E0409, text)));
+            }
+        }
         for fact in &program.facts {
             if !fact.eval(&value).unwrap_or(false) {
                 let mut names = Default::default();

@@ -359,17 +359,6 @@ impl<'l> Function<'_, 'l> {
             }
             drafts.push(None);
             let plain = |index: &Index| index.plain().cloned();
-            // Of calls with one result these were lifted out.
-            let in_cases = match &value {
-                Value::Index(index) => index.plain().is_none(),
-                Value::Vector(parts) => parts.iter().any(|part| part.plain().is_none()),
-                Value::Cond(_) | Value::Data(_) => false,
-            };
-            if in_cases {
-                let text = "an index that depends on an `if` cannot be given to a function with several results";
-                let error = Diagnostic::error(Code::E0216, place, text);
-                return self.fail(error.help("write the `if` around what is made of the results"));
-            }
             match (&value, param.ty.dims.is_empty()) {
                 (Value::Index(index), true) => {
                     let Some(ix) = plain(index) else { return self.no_cases(ast, place) };

@@ -50,15 +50,14 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Whether what holds here decides a condition, whose opposite is given.
+    /// Whether what holds here decides a condition, whose opposite is given. Where nothing can hold at all, because the
+    /// code is never reached, everything would be decided: there a condition stays.
     pub fn decided(&self, cond: &Cond, not: &Cond) -> Option<bool> {
         let holds = |cond: &Cond| cond.is_always() || self.facts().prove(cond) == Verdict::Yes;
-        if holds(cond) {
-            Some(true)
-        } else if holds(not) {
-            Some(false)
-        } else {
-            None
+        match (holds(cond), holds(not)) {
+            (true, false) => Some(true),
+            (false, true) => Some(false),
+            _ => None,
         }
     }
 
@@ -76,10 +75,13 @@ impl Function<'_, '_> {
         span: Span,
     ) -> Checked<Value> {
         match (a, b) {
-            (Value::Index(a), Value::Index(b)) => Ok(Value::Index(Index::case(cond, a, b))),
+            (Value::Index(a), Value::Index(b)) => {
+                let made = Index::one_of(cond, a, b);
+                Ok(Value::Index(self.made(span, made)?))
+            }
             (Value::Vector(a), Value::Vector(b)) if a.len() == b.len() => {
-                let choose = |(a, b)| Index::case(cond.clone(), a, b);
-                Ok(Value::Vector(a.into_iter().zip(b).map(choose).collect()))
+                let made = a.into_iter().zip(b).map(|(a, b)| Index::one_of(cond.clone(), a, b)).collect();
+                Ok(Value::Vector(self.made(span, made)?))
             }
             (Value::Cond(a), Value::Cond(b)) => {
                 let made = cond.not();

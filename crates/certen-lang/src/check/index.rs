@@ -10,7 +10,10 @@ use std::rc::Rc;
 use certen_index::{Cond, Facts, Ix, IxError, Order, Verdict};
 
 /// More cases of one index are refused: sums of indices that come in cases multiply them.
-const MAX_CASES: usize = 256;
+const MAX_CASES: usize = 64;
+
+/// Minima and maxima of expressions that take more letters are refused: nested ones double with every level.
+const MAX_LENGTH: usize = 1000;
 
 /// An integer of the index level.
 #[derive(Clone, Debug)]
@@ -38,6 +41,12 @@ impl Index {
             (Index::Is(a), Index::Is(b)) if a == b => then,
             _ => Index::Case(Rc::new((cond, then, otherwise))),
         }
+    }
+
+    /// One of two by a condition, if there are not too many cases in all.
+    pub fn one_of(cond: Cond, then: Index, otherwise: Index) -> Made<Index> {
+        let index = Index::case(cond, then, otherwise);
+        if index.cases() > MAX_CASES { Err(IxError::TooComplex) } else { Ok(index) }
     }
 
     /// The expression, if there is no case in it.
@@ -97,8 +106,14 @@ impl Index {
     }
 }
 
+fn short(a: &Ix, b: &Ix) -> Made<()> {
+    let length = a.to_string().len() + b.to_string().len();
+    if length > MAX_LENGTH { Err(IxError::TooComplex) } else { Ok(()) }
+}
+
 /// The smaller of two, or their minimum where neither is always the smaller.
 pub(super) fn smaller(facts: &Facts, a: &Ix, b: &Ix) -> Made<Ix> {
+    short(a, b)?;
     match facts.compare(a, b) {
         Order::Equal if nowhere(facts, a, b) => a.min_with(b),
         Order::Equal | Order::AtMost => Ok(a.clone()),
@@ -109,6 +124,7 @@ pub(super) fn smaller(facts: &Facts, a: &Ix, b: &Ix) -> Made<Ix> {
 
 /// The larger of two, or their maximum where neither is always the larger.
 pub(super) fn larger(facts: &Facts, a: &Ix, b: &Ix) -> Made<Ix> {
+    short(a, b)?;
     match facts.compare(a, b) {
         Order::Equal if nowhere(facts, a, b) => a.max_with(b),
         Order::Equal | Order::AtLeast => Ok(a.clone()),
