@@ -1,7 +1,7 @@
 //! Blocks and iterations: what binds names.
 
 use certen_core::{ElemType, TensorType};
-use certen_index::Ix;
+use certen_index::{Cond, Ix};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::scope::{Function, Meaning};
@@ -201,11 +201,28 @@ impl Function<'_, '_> {
         let (step, index) = self.new_index(base);
         let made = super::index::within(&index, &Ix::from(0), times);
         let facts = vec![self.made(span, made)?];
+        // Where bounds are inferred, an access may go as far as the steps let it.
         let range = (step, Ix::from(0), times.clone());
-        let outer = self.ranges.len();
         let seen = self.probe.as_ref().map_or(0, Vec::len);
         self.ranges.push(range.clone());
-        let made = self.under(facts, |function| {
+        let made = self.step(facts, iterate, times, inits, (step, index));
+        self.ranges.pop();
+        if let Some(accesses) = &mut self.probe {
+            accesses[seen..].iter_mut().for_each(|access| access.ranges.push(range.clone()));
+        }
+        made
+    }
+
+    /// One step, where its number is in range.
+    fn step(
+        &mut self,
+        facts: Vec<Cond>,
+        iterate: &ast::Iterate,
+        times: &Ix,
+        inits: &[Draft],
+        (step, index): (Name, Ix),
+    ) -> Checked<typed::Iterate> {
+        self.under(facts, |function| {
             if let Some(ident) = iterate.step {
                 function.bind_index(ident, Value::Index(index.into()))?;
             }
@@ -230,11 +247,6 @@ impl Function<'_, '_> {
             }
             let results = values.into_iter().map(|draft| draft.expr).collect();
             Ok(typed::Iterate { times: times.clone(), step, states, body: typed::Block { lets, results } })
-        });
-        self.ranges.truncate(outer);
-        if let Some(accesses) = &mut self.probe {
-            accesses[seen..].iter_mut().for_each(|access| access.ranges.push(range.clone()));
-        }
-        made
+        })
     }
 }

@@ -367,7 +367,9 @@ impl<'l> Function<'_, 'l> {
             });
         };
         let compares = matches!(op, Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne);
-        let flex = if compares { Flex::No } else { a.flex };
+        // Operations of integers alone keep the type that they have: a float that the context wants is no operand.
+        let whole = matches!(op, Binary::FloorDiv | Binary::Mod);
+        let flex = if compares || whole { Flex::No } else { a.flex };
         let ty = TensorType { elem, shape };
         Ok(Draft { flex, expr: Expr { kind: Kind::Binary(op, Box::new(a.expr), Box::new(b.expr)), ty, span } })
     }

@@ -807,7 +807,17 @@ impl Generator<'_> {
             }
             return number;
         }
-        Expr::Call("full".into(), vec![Arg::Vec(shape(dims)), data(number)])
+        if self.pick(4) == 0 {
+            return Expr::Call("full".into(), vec![Arg::Vec(shape(dims)), data(number)]);
+        }
+        // All elements differ, so that it is seen where they are taken from.
+        let names: Vec<String> = dims.iter().map(|_| self.fresh("j")).collect();
+        let step = |sum: Ix, i: &String| Ix::Add(Ix::Mul(lit(3).into(), sum.into()).into(), name(i).into());
+        let number = names.iter().skip(1).fold(name(&names[0]).shifted(small - 2), step);
+        let index = |(i, dim): (&String, &Dim)| Slot::Index(i.clone(), (lit(0), Written::No), (dim.ix(), Written::Yes));
+        let slots = names.iter().zip(dims).map(index).collect();
+        let body = Expr::Index(number, elem);
+        Expr::Comprehension(vec![Part { slots, body, joint: self.flip(), cell: IxVec::List(Vec::new()) }])
     }
 
     /// A selection from a tensor in scope.

@@ -15,7 +15,7 @@ use certen_core::{ElemType, Tensor};
 use certen_runtime::Array;
 use certen_syntax::render_all;
 use certen_testgen::ten::oracle::{Trouble, Value};
-use certen_testgen::ten::tree::Elem;
+use certen_testgen::ten::tree::{Elem, Expr, Slot, Written};
 use certen_testgen::ten::{Sizes, TenSample};
 use common::for_bytes;
 
@@ -91,7 +91,11 @@ fn agree(outputs: &[Output], expected: &[Value], what: &str, sizes: &Sizes) {
         assert_eq!(shape, expected.shape, "the shape of {} {what} at {sizes:?}", output.name);
         match &output.values {
             Values::Exact(values) => {
-                let expected: Vec<Exact> = expected.data.iter().map(|x| Exact::from(*x as i64)).collect();
+                let exact = |x: &f64| match output.elem {
+                    ElemType::Bool => Exact::Bool(*x != 0.0),
+                    _ => Exact::from(*x as i64),
+                };
+                let expected: Vec<Exact> = expected.data.iter().map(exact).collect();
                 assert_eq!(values, &expected, "{} {what} at {sizes:?}", output.name);
             }
             _ => assert_eq!(numbers(output), expected.data, "{} {what} at {sizes:?}", output.name),
@@ -120,6 +124,94 @@ fn for_runs(cases: u32, seed: u8, test: impl Fn(&Module, &Call, &[Value], &Sizes
         }
     });
     assert!(silent.get() <= runs.get() / 5 + 8, "{} runs say nothing, and {} something", silent.get(), runs.get());
+}
+
+/// The properties speak of the whole language only if programs use all of it.
+#[test]
+fn programs_use_the_whole_language() {
+    const WORDS: [&str; 62] = [
+        "where ",
+        ": size",
+        "-> size",
+        "associative(",
+        "...]",
+        ":s]",
+        ">0:s",
+        "let (",
+        "let t",
+        "if ",
+        "guard(",
+        "select(",
+        "iterate ",
+        " times ",
+        "with {",
+        ": genarray(",
+        ": modarray(",
+        ": fold(step_",
+        ": fold(max",
+        ": fold(*",
+        "sum(",
+        "prod(",
+        "min(",
+        "max(",
+        "axis = ",
+        "axis = [",
+        "axis = -",
+        "einsum(",
+        " @ ",
+        " ++ ",
+        "transpose(",
+        "flatten(",
+        "split(",
+        "reshape(",
+        "pad_l(",
+        "trunc_r(",
+        "mod(",
+        "floor_div(",
+        "abs(",
+        "f64(",
+        "!",
+        "&&",
+        "||",
+        " < .",
+        ". <=",
+        "[., ",
+        "..., ",
+        "..]",
+        "[..",
+        "take(",
+        "drop(",
+        "reverse(",
+        "rotate(",
+        "outer(",
+        "window(",
+        "shift(",
+        "sel(",
+        "project(",
+        "clamp(",
+        "periodic(",
+        "tensordot(",
+        "poly",
+    ];
+    let missing = RefCell::new(WORDS.to_vec());
+    let inferred = Cell::new(0);
+    for_programs(cases().max(300), 108, |sample| {
+        let text = sample.text();
+        missing.borrow_mut().retain(|word| !text.contains(word));
+        let mut found = false;
+        sample.program.clone().each(&mut |e| found |= leaves_bounds_out(e));
+        inferred.set(inferred.get() + u32::from(found));
+    });
+    assert!(missing.borrow().is_empty(), "no program has any of {:?}", missing.borrow());
+    assert!(inferred.get() > 50, "{} programs leave bounds to inference", inferred.get());
+}
+
+fn leaves_bounds_out(e: &Expr) -> bool {
+    let out = |slot: &Slot| match slot {
+        Slot::Index(_, _, (_, how)) | Slot::Rest(_, _, (_, how)) => *how == Written::No,
+        Slot::Dot | Slot::Dots => false,
+    };
+    matches!(e, Expr::Comprehension(parts) if parts.iter().any(|part| part.slots.iter().any(out)))
 }
 
 #[test]
