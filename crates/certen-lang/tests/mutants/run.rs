@@ -27,7 +27,7 @@ pub fn runs(library: &Library) -> Result<(), String> {
                 (input.name, Tensor::new(shape, elements.collect()).expect("as many elements as the shape says"))
             });
             let known = tuple.iter().copied().filter(|(name, _)| core.sizes.contains(name)).collect::<Vec<_>>();
-            let ran = Evaluator::new(&core, &Machine, known, inputs).and_then(|mut evaluator| evaluator.run());
+            let ran = Evaluator::new(&core, &Machine, known, inputs).and_then(|evaluator| evaluator.run());
             if let Err(error @ (EvalError::OutOfBounds(_) | EvalError::EmptyReduction | EvalError::Call(_))) = ran {
                 return Err(format!("at {tuple:?}: {error}"));
             }
