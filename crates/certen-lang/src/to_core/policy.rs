@@ -100,6 +100,13 @@ impl<'a> Build<'a> {
                     floor = floor.max(depth);
                 }
             }
+            if survey.partial {
+                let parts = match &scope.inside {
+                    Cond::And(all) => all.as_slice(),
+                    one => std::slice::from_ref(one),
+                };
+                guards.extend(parts.iter().map(|part| (at, self.depth_of_cond(part), part)));
+            }
             at -= 1;
             if loop_index(scope.what).is_some() {
                 best = at;
