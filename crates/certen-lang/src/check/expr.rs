@@ -348,6 +348,10 @@ impl<'l> Function<'_, 'l> {
             self.settle(&mut a, ElemType::F64, Flex::Float);
             self.settle(&mut b, ElemType::F64, Flex::Float);
         }
+        if matches!(op, Binary::FloorDiv | Binary::Mod) && a.flex == Flex::Int {
+            // Of integers alone: what they are does not follow from what becomes of the result.
+            (a.flex, b.flex) = (Flex::No, Flex::No);
+        }
         let Some(elem) = op.result(a.elem()) else {
             let text = format!("`{}` of elements of type {}", op.name(), a.elem());
             let error = Diagnostic::error(Code::E0232, span, text);

@@ -101,11 +101,7 @@ impl<'a> Build<'a> {
                 }
             }
             if survey.partial {
-                let parts = match &scope.inside {
-                    Cond::And(all) => all.as_slice(),
-                    one => std::slice::from_ref(one),
-                };
-                guards.extend(parts.iter().map(|part| (at, self.depth_of_cond(part), part)));
+                guards.extend(scope.inside.iter().map(|cond| (at, self.depth_of_cond(cond), cond)));
             }
             at -= 1;
             if loop_index(scope.what).is_some() {

@@ -28,9 +28,9 @@ pub(super) struct Scope {
     pub(super) known: Vec<Cond>,
     /// A condition under which the content is needed at all. Where it does not hold, the content need not be safe.
     pub(super) reached: Cond,
-    /// In a generator: that the indices are in it, as far as that is not known. What of it speaks of loops further out is
-    /// still needed where the content is bound outside of the others.
-    pub(super) inside: Cond,
+    /// More of such conditions, one for each index of a generator. Outside of the loop of its index a condition need not
+    /// hold: that the range has something in it is enough there.
+    pub(super) inside: Vec<Cond>,
     /// What is bound around the content.
     pub(super) lets: Vec<(Name, TermId)>,
     /// Names that end with the scope.
@@ -66,10 +66,11 @@ impl Scope {
 
     /// In a generator: the condition says that the indices are in it, `reached` that it has any.
     pub(super) fn generator(cond: &Cond, reached: Cond) -> Scope {
-        Scope { inside: cond.clone(), ..Scope::new(What::Generator, vec![cond.clone()], reached) }
+        let parts = |cond: &Cond| if let Cond::And(all) = cond { all.clone() } else { vec![cond.clone()] };
+        Scope { inside: parts(cond), ..Scope::new(What::Generator, vec![cond.clone()], reached) }
     }
 
     fn new(what: What, known: Vec<Cond>, reached: Cond) -> Scope {
-        Scope { what, known, reached, inside: Cond::always(), lets: Vec::new(), names: Vec::new() }
+        Scope { what, known, reached, inside: Vec::new(), lets: Vec::new(), names: Vec::new() }
     }
 }
