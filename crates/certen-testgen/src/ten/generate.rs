@@ -724,7 +724,7 @@ impl Generator<'_> {
 
     /// A choice that takes no byte, so that what follows does not depend on it.
     fn flip_of(&self, e: &Ix) -> bool {
-        super::text::index(e).len() % 2 == 0
+        super::text::index(e).len().is_multiple_of(2)
     }
 
     /// A condition on what is in scope, and the scope where it holds.
@@ -916,7 +916,7 @@ impl Generator<'_> {
                 // An access that a condition makes safe.
                 let bound = c.indices.last()?.clone();
                 let size = self.size(c);
-                let value = self.expr(c, elem, &[&[size.clone()], dims].concat(), depth.min(1));
+                let value = self.expr(c, elem, &[std::slice::from_ref(&size), dims].concat(), depth.min(1));
                 let tensor = self.fresh("t");
                 let at = name(&bound.name).shifted(self.pick(7) as i64 - 3);
                 let inside =
@@ -1050,7 +1050,7 @@ impl Generator<'_> {
         };
         let mut slots = Vec::new();
         match style {
-            3 | 4 | 5 => {
+            3..=5 => {
                 let split = if style == 3 { own.len() } else { self.pick(own.len() + 1) };
                 let (front, back) = own.split_at(split);
                 let mut rest = |g: &mut Self, uppers: &[Dim]| {
@@ -1265,7 +1265,7 @@ impl Generator<'_> {
             return None;
         }
         match choice {
-            0 | 1 | 2 => {
+            0..=2 => {
                 // A selection from something larger.
                 let at = self.pick(dims.len() + 1);
                 let extra = self.size(c);
