@@ -49,7 +49,7 @@ impl TenMistake {
         if count == 0 {
             return None;
         }
-        let mut places = Places { left: Some(choice as usize % count), met: 0, up: (choice >> 32) % 2 == 0 };
+        let mut places = Places { left: Some(choice as usize % count), met: 0, up: (choice >> 32).is_multiple_of(2) };
         self.visit(&mut program, &mut places);
         Some(program)
     }

@@ -4,6 +4,7 @@
 //! stated type and `where` clause is looked at when it is met; nothing of the code under test takes part. Values are
 //! whole numbers (truth values are 0 and 1) that both f64 and i64 represent, so every order of computation gives the same.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -90,6 +91,9 @@ pub(super) fn indices(shape: &[i64]) -> Vec<Vec<i64>> {
     }
     all
 }
+
+/// The elements of a partition, by their indices.
+type Elements = HashMap<Vec<i64>, Value>;
 
 /// What names stand for.
 #[derive(Clone, Default)]
@@ -520,7 +524,7 @@ impl Oracle<'_> {
             Expr::Reduce(op, axes, a) => {
                 let a = self.expr(scope, a)?;
                 let rank = a.shape.len() as i64;
-                let axes = match axes {
+                let axes: Vec<i64> = match axes {
                     None => (0..rank).collect(),
                     Some(axes) => axes.iter().map(|axis| if *axis < 0 { axis + rank } else { *axis }).collect(),
                 };
@@ -704,11 +708,11 @@ impl Oracle<'_> {
         let Some(last) = parts.last() else { return wrong("no partition") };
         let own = self.ranges(scope, last)?;
         let mut cell = None;
-        let mut values: Vec<(&Part, usize, HashMap<Vec<i64>, Value>)> = Vec::new();
+        let mut values: Vec<(&Part, usize, Elements)> = Vec::new();
         let rank = own.len() + self.vector(scope, &last.cell)?.len();
         for part in parts {
             let ranges = self.ranges(scope, part)?;
-            let mut elements: HashMap<Vec<i64>, Value> = HashMap::new();
+            let mut elements = Elements::new();
             let lengths: Vec<i64> = ranges.iter().map(|(lower, upper)| (upper - lower).max(0)).collect();
             for offset in indices(&lengths) {
                 let index: Vec<i64> = offset.iter().zip(&ranges).map(|(i, (lower, _))| i + lower).collect();
@@ -790,10 +794,10 @@ impl Oracle<'_> {
             let lengths: Vec<i64> = ranges.iter().map(|(lower, upper)| (upper - lower).max(0)).collect();
             for offset in indices(&lengths) {
                 let index: Vec<i64> = offset.iter().zip(&ranges).map(|(i, (lower, _))| i + lower).collect();
-                if !elements.contains_key(&index) {
-                    let value = self.element(scope, part, &index)?;
-                    order.push(index.clone());
-                    elements.insert(index, value);
+                if let Entry::Vacant(place) = elements.entry(index) {
+                    let value = self.element(scope, part, place.key())?;
+                    order.push(place.key().clone());
+                    place.insert(value);
                 }
             }
         }
@@ -920,7 +924,7 @@ pub(super) fn entrywise(a: &Value, b: &Value, f: impl Fn(f64, f64) -> f64) -> Ou
     Ok(Value { shape: a.shape.clone(), data: a.data.iter().zip(&b.data).map(|(x, y)| f(*x, *y)).collect() })
 }
 
-pub(super) fn reduce(op: &str, axes: &Vec<i64>, a: &Value) -> Outcome<Value> {
+pub(super) fn reduce(op: &str, axes: &[i64], a: &Value) -> Outcome<Value> {
     let rank = a.shape.len() as i64;
     if axes.iter().any(|axis| !(0..rank).contains(axis)) {
         return wrong("axes");

@@ -202,7 +202,7 @@ fn of_one(name: &str, x: &Value) -> Outcome<Value> {
             let shape = sizes(x, 2)?;
             moved(x, shape[1..].to_vec(), |index| [&[index[0]], index].concat())
         }
-        "trace" => reduce("sum", &vec![0], &of_one("diagonal", x)?),
+        "trace" => reduce("sum", &[0], &of_one("diagonal", x)?),
         "diagonal_matrix" => {
             let size = sizes(x, 1)?[0];
             Value::build(vec![size, size], |index| if index[0] == index[1] { x.get(&index[..1]) } else { Ok(0.0) })
@@ -235,7 +235,7 @@ fn of_two(name: &str, x: &Value, y: &Value) -> Outcome<Value> {
                 Ok(x.get(&index[..rank])? * y.get(&index[rank..])?)
             })
         }
-        "dot" => reduce("sum", &vec![0], &entrywise(x, y, |a, b| a * b)?),
+        "dot" => reduce("sum", &[0], &entrywise(x, y, |a, b| a * b)?),
         "matmul" => product(x, y),
         "vstack" => concatenated(0, x, y),
         "hstack" => concatenated(1, x, y),

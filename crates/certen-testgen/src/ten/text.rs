@@ -49,7 +49,7 @@ fn ix(e: &Ix, wanted: u8) -> String {
 }
 
 /// An index-level expression as text.
-pub(super) fn index(e: &Ix) -> String {
+pub(in crate::ten) fn index(e: &Ix) -> String {
     ix(e, 0)
 }
 
@@ -226,7 +226,8 @@ fn moved(v: &IxVec, by: i64) -> String {
 /// The bounds of all indices of a list pattern as vectors, if all are alike.
 fn jointly(part: &Part) -> Option<String> {
     let mut names = Vec::new();
-    let (mut lowers, mut uppers): (Vec<&(Ix, Written)>, Vec<&(Ix, Written)>) = (Vec::new(), Vec::new());
+    let mut lowers: Vec<&(Ix, Written)> = Vec::new();
+    let mut uppers: Vec<&(Ix, Written)> = Vec::new();
     for slot in &part.slots {
         match slot {
             Slot::Index(name, lower, upper) => {
