@@ -14,9 +14,6 @@ use super::tree::{
 };
 use crate::EXACT;
 
-/// Elements by their indices.
-type Elements = HashMap<Vec<i64>, Value>;
-
 /// Why there is no value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trouble {
@@ -94,6 +91,9 @@ pub(super) fn indices(shape: &[i64]) -> Vec<Vec<i64>> {
     }
     all
 }
+
+/// The elements of a partition, by their indices.
+type Elements = HashMap<Vec<i64>, Value>;
 
 /// What names stand for.
 #[derive(Clone, Default)]
@@ -794,9 +794,10 @@ impl Oracle<'_> {
             let lengths: Vec<i64> = ranges.iter().map(|(lower, upper)| (upper - lower).max(0)).collect();
             for offset in indices(&lengths) {
                 let index: Vec<i64> = offset.iter().zip(&ranges).map(|(i, (lower, _))| i + lower).collect();
-                if let Entry::Vacant(free) = elements.entry(index.clone()) {
-                    free.insert(self.element(scope, part, &index)?);
-                    order.push(index);
+                if let Entry::Vacant(place) = elements.entry(index) {
+                    let value = self.element(scope, part, place.key())?;
+                    order.push(place.key().clone());
+                    place.insert(value);
                 }
             }
         }

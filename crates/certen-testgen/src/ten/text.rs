@@ -49,7 +49,7 @@ fn ix(e: &Ix, wanted: u8) -> String {
 }
 
 /// An index-level expression as text.
-pub(super) fn index(e: &Ix) -> String {
+pub(in crate::ten) fn index(e: &Ix) -> String {
     ix(e, 0)
 }
 
