@@ -175,7 +175,10 @@ impl Function<'_, '_> {
             for elem in [None, Some(ElemType::F64), Some(ElemType::F32), Some(ElemType::I32), Some(ElemType::I64)] {
                 let mut tried = inits.clone();
                 if let Some(elem) = elem {
-                    tried.iter_mut().filter(|init| init.can_be(elem)).for_each(|init| init.take(elem));
+                    let fits = tried.iter_mut().filter(|init| init.can_be(elem)).all(|init| init.take(elem).is_ok());
+                    if !fits {
+                        continue;
+                    }
                 }
                 let (made, ..) = self.probing(|function| function.steps(iterate, &times, &mut tried, span));
                 if made.is_ok() {

@@ -120,7 +120,7 @@ impl Function<'_, '_> {
                 None => self.evaluate(&plan, &last.body, Vec::new())?,
             };
             let total = self.total(&plan, &body)?;
-            return Ok(self.assemble(vec![(plan, body)], total, span));
+            return self.assemble(vec![(plan, body)], total, span);
         }
         // The shape of the last body is needed first. Where bounds are being inferred further out, one walk over a body
         // has to do; else nested comprehensions would double the work at every level.
@@ -163,7 +163,7 @@ impl Function<'_, '_> {
             }
             made.push((plan, body));
         }
-        Ok(self.assemble(made, total, span))
+        self.assemble(made, total, span)
     }
 
     // Plans
@@ -642,7 +642,7 @@ impl Function<'_, '_> {
     }
 
     /// The comprehension of checked partitions.
-    fn assemble(&mut self, mut made: Vec<(Plan, Draft)>, total: Vec<Ix>, span: Span) -> Draft {
+    fn assemble(&mut self, mut made: Vec<(Plan, Draft)>, total: Vec<Ix>, span: Span) -> Checked<Draft> {
         // The first body has met all others, so it knows what they agreed on.
         let (elem, flex) = made
             .first()
@@ -656,7 +656,7 @@ impl Function<'_, '_> {
         let mut partitions = Vec::new();
         for (plan, mut body) in made.drain(..) {
             self.release(&plan.indices);
-            self.settle(&mut body, elem, flex);
+            self.settle(&mut body, elem, flex)?;
             let (dots, rest) = plan.dots();
             let rest_length = body.rank() - dots;
             let mut pattern: Vec<typed::Slot> = plan
@@ -674,7 +674,7 @@ impl Function<'_, '_> {
             partitions.push(typed::Partition { pattern, ranges: plan.ranges(), body: body.expr });
         }
         let ty = TensorType::new(elem, total);
-        Draft { expr: Expr { kind: Kind::Comprehension(partitions), ty, span }, flex }
+        Ok(Draft { expr: Expr { kind: Kind::Comprehension(partitions), ty, span }, flex })
     }
 }
 

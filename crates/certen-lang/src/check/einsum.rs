@@ -120,7 +120,7 @@ impl Function<'_, '_> {
         let mut lets = Vec::new();
         let mut operands = Vec::new();
         for mut draft in drafts {
-            self.settle(&mut draft, elem, flex);
+            self.settle(&mut draft, elem, flex)?;
             if flex != Flex::No {
                 draft.flex = Flex::No;
             }

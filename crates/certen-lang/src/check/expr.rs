@@ -226,7 +226,7 @@ impl<'l> Function<'_, 'l> {
         // The last one may have fixed the type of all.
         let (elem, flex) = (first.elem(), first.flex);
         for draft in &mut drafts {
-            self.settle(draft, elem, flex);
+            self.settle(draft, elem, flex)?;
         }
         let part = first.expr.ty.clone();
         let parts = std::iter::once(first).chain(drafts).map(|draft| draft.expr).collect();
@@ -260,7 +260,7 @@ impl<'l> Function<'_, 'l> {
     /// An operation on each element.
     pub fn apply_unary(&mut self, op: Unary, mut a: Draft, span: Span) -> Checked<Draft> {
         if op.result(a.elem()).is_none() && a.flex == Flex::Int && op.result(ElemType::F64).is_some() {
-            self.settle(&mut a, ElemType::F64, Flex::Float);
+            self.settle(&mut a, ElemType::F64, Flex::Float)?;
         }
         let Some(elem) = op.result(a.elem()) else {
             let text = format!("`{}` of elements of type {}", op.name(), a.elem());
@@ -345,8 +345,8 @@ impl<'l> Function<'_, 'l> {
         let symbol = if op.name().starts_with(char::is_alphabetic) { "+" } else { op.name() };
         let shape = self.entrywise(&a, &b, symbol, span)?;
         if op.result(a.elem()).is_none() && a.flex == Flex::Int && op.result(ElemType::F64).is_some() {
-            self.settle(&mut a, ElemType::F64, Flex::Float);
-            self.settle(&mut b, ElemType::F64, Flex::Float);
+            self.settle(&mut a, ElemType::F64, Flex::Float)?;
+            self.settle(&mut b, ElemType::F64, Flex::Float)?;
         }
         let Some(elem) = op.result(a.elem()) else {
             let text = format!("`{}` of elements of type {}", op.name(), a.elem());

@@ -10,7 +10,7 @@ use super::Checked;
 use super::index::extent;
 use super::scope::Function;
 use super::signature::Asked;
-use super::value::{Draft, Flex};
+use super::value::{Draft, Flex, TooLarge};
 use crate::ast;
 
 impl Function<'_, '_> {
@@ -25,11 +25,18 @@ impl Function<'_, '_> {
     }
 
     /// Gives a draft the element type that all parts of something have agreed on.
-    pub fn settle(&mut self, draft: &mut Draft, elem: ElemType, flex: Flex) {
+    pub fn settle(&mut self, draft: &mut Draft, elem: ElemType, flex: Flex) -> Checked<()> {
         if draft.flex != Flex::No {
-            super::value::set_elem(&mut draft.expr, elem);
+            let set = super::value::set_elem(&mut draft.expr, elem);
+            self.held(set, elem, draft.expr.span)?;
             draft.flex = flex;
         }
+        Ok(())
+    }
+
+    /// The error that an element type cannot hold a literal, if there is one.
+    fn held(&mut self, set: Result<(), TooLarge>, elem: ElemType, span: Span) -> Checked<()> {
+        set.or_else(|TooLarge(number)| self.error(Code::E0232, span, format!("{number} is more than {elem} can hold")))
     }
 
     // Element types
@@ -49,14 +56,8 @@ impl Function<'_, '_> {
             (Flex::No, _) => self.give(b, a.elem()),
             (_, Flex::No) => self.give(a, b.elem()),
             (Flex::Int, Flex::Int) | (Flex::Float, Flex::Float) => Ok(()),
-            (Flex::Int, Flex::Float) => {
-                self.settle(a, ElemType::F64, Flex::Float);
-                Ok(())
-            }
-            (Flex::Float, Flex::Int) => {
-                self.settle(b, ElemType::F64, Flex::Float);
-                Ok(())
-            }
+            (Flex::Int, Flex::Float) => self.settle(a, ElemType::F64, Flex::Float),
+            (Flex::Float, Flex::Int) => self.settle(b, ElemType::F64, Flex::Float),
         }
     }
 
@@ -64,11 +65,8 @@ impl Function<'_, '_> {
     pub fn give(&mut self, draft: &mut Draft, elem: ElemType) -> Checked<()> {
         let span = draft.expr.span;
         if draft.can_be(elem) {
-            if let Some(number) = draft.too_large_for(elem) {
-                return self.error(Code::E0232, span, format!("{number} is more than {elem} can hold"));
-            }
-            draft.take(elem);
-            return Ok(());
+            let set = draft.take(elem);
+            return self.held(set, elem, span);
         }
         let error = match draft.flex {
             Flex::No => Diagnostic::error(Code::E0232, span, format!("{elem} is wanted here, not {}", draft.elem()))

@@ -68,57 +68,16 @@ impl Draft {
         }
     }
 
-    /// A literal of it that an element type does not have, if it is to have that type.
-    pub fn too_large_for(&self, elem: ElemType) -> Option<String> {
-        if self.flex == Flex::No {
-            return None;
-        }
-        let mut todo = vec![&self.expr];
-        while let Some(expr) = todo.pop() {
-            let number = match &expr.kind {
-                Kind::Literal(Literal::Float(value)) => Some(*value),
-                Kind::Literal(Literal::Int(value)) => Some(*value as f64),
-                Kind::Index(ix) => ix.as_constant().map(|value| value as f64),
-                _ => None,
-            };
-            let fits = |number: f64| match elem {
-                ElemType::F32 => (number as f32).is_finite(),
-                ElemType::I32 => number.abs() <= f64::from(i32::MAX) || number == f64::from(i32::MIN),
-                _ => true,
-            };
-            if let Some(number) = number.filter(|number| !fits(*number)) {
-                return Some(number.to_string());
-            }
-            flexible_parts(expr, &mut todo);
-        }
-        None
-    }
-
     /// Gives an element type to it that it [can have](Draft::can_be).
-    pub fn take(&mut self, elem: ElemType) {
+    ///
+    /// # Errors
+    /// If a literal of it does not fit.
+    pub fn take(&mut self, elem: ElemType) -> Result<(), TooLarge> {
         if self.flex != Flex::No {
-            set_elem(&mut self.expr, elem);
+            set_elem(&mut self.expr, elem)?;
             self.flex = Flex::No;
         }
-    }
-}
-
-/// The parts of an expression that have its element type, where that is open.
-fn flexible_parts<'a>(expr: &'a Expr, parts: &mut Vec<&'a Expr>) {
-    match &expr.kind {
-        Kind::Stack(all) => parts.extend(all),
-        Kind::Comprehension(partitions) => parts.extend(partitions.iter().map(|partition| &partition.body)),
-        Kind::With(with) => {
-            parts.extend(with.generators.iter().map(|generator| &generator.body));
-            let (WithDefault::Cell(default) | WithDefault::Array(default)) = &with.default;
-            parts.push(default);
-        }
-        Kind::Unary(_, a) | Kind::Select(a, _) | Kind::Guard(_, a) | Kind::Reduce(_, _, a) => parts.push(a),
-        Kind::Binary(_, a, b) | Kind::If(_, a, b) | Kind::Choose(_, a, b) | Kind::Concat(a, b) => {
-            parts.extend([&**a, &**b])
-        }
-        Kind::Block(block) => parts.extend(&block.results),
-        _ => {}
+        Ok(())
     }
 }
 
@@ -138,33 +97,56 @@ fn literal_of(value: f64, elem: ElemType) -> Literal {
     }
 }
 
+/// A number that an element type cannot hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TooLarge(pub f64);
+
+/// Whether an element type that literals can take holds a number.
+fn holds(elem: ElemType, number: f64) -> Result<(), TooLarge> {
+    let fits = match elem {
+        ElemType::F32 => (number as f32).is_finite(),
+        ElemType::I32 => number.abs() <= f64::from(i32::MAX) || number == f64::from(i32::MIN),
+        _ => true,
+    };
+    if fits { Ok(()) } else { Err(TooLarge(number)) }
+}
+
 /// Gives an element type to an expression that is flexible, and so to all of it that is.
-pub(super) fn set_elem(expr: &mut Expr, elem: ElemType) {
+///
+/// # Errors
+/// If a literal of it does not fit.
+pub(super) fn set_elem(expr: &mut Expr, elem: ElemType) -> Result<(), TooLarge> {
     if expr.ty.elem != elem {
         expr.ty = TensorType { elem, shape: expr.ty.shape.clone() };
     }
     match &mut expr.kind {
         Kind::Literal(literal) => match literal {
-            Literal::Float(value) => *literal = literal_of(*value, elem),
-            Literal::Int(value) => *literal = Literal::whole(*value, elem),
+            Literal::Float(value) => {
+                holds(elem, *value)?;
+                *literal = literal_of(*value, elem);
+            }
+            Literal::Int(value) => {
+                holds(elem, *value as f64)?;
+                *literal = Literal::whole(*value, elem);
+            }
             Literal::Bool(_) => {}
         },
         Kind::Index(ix) => {
             if let Some(value) = ix.as_constant() {
+                holds(elem, value as f64)?;
                 expr.kind = Kind::Literal(whole(value, elem));
             }
         }
-        Kind::Stack(parts) => parts.iter_mut().for_each(|part| set_elem(part, elem)),
-        Kind::Comprehension(parts) => parts.iter_mut().for_each(|part| set_elem(&mut part.body, elem)),
+        Kind::Stack(parts) => parts.iter_mut().try_for_each(|part| set_elem(part, elem))?,
+        Kind::Comprehension(parts) => parts.iter_mut().try_for_each(|part| set_elem(&mut part.body, elem))?,
         Kind::With(with) => {
-            with.generators.iter_mut().for_each(|generator| set_elem(&mut generator.body, elem));
-            match &mut with.default {
-                WithDefault::Cell(e) | WithDefault::Array(e) => set_elem(e, elem),
-            }
+            with.generators.iter_mut().try_for_each(|generator| set_elem(&mut generator.body, elem))?;
+            let (WithDefault::Cell(default) | WithDefault::Array(default)) = &mut with.default;
+            set_elem(default, elem)?;
         }
         Kind::Fold(fold) => {
-            fold.generators.iter_mut().for_each(|generator| set_elem(&mut generator.body, elem));
-            set_elem(&mut fold.neutral, elem);
+            fold.generators.iter_mut().try_for_each(|generator| set_elem(&mut generator.body, elem))?;
+            set_elem(&mut fold.neutral, elem)?;
         }
         Kind::Select(e, _)
         | Kind::Unary(_, e)
@@ -175,20 +157,21 @@ pub(super) fn set_elem(expr: &mut Expr, elem: ElemType) {
         | Kind::Transpose(e)
         | Kind::Pad(_, _, e)
         | Kind::Trunc(_, _, e)
-        | Kind::Reshape(e) => set_elem(e, elem),
+        | Kind::Reshape(e) => set_elem(e, elem)?,
         Kind::Binary(op, a, b) => {
             if !matches!(op, Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne) {
-                set_elem(a, elem);
-                set_elem(b, elem);
+                set_elem(a, elem)?;
+                set_elem(b, elem)?;
             }
         }
         Kind::If(_, a, b) | Kind::Choose(_, a, b) | Kind::Concat(a, b) => {
-            set_elem(a, elem);
-            set_elem(b, elem);
+            set_elem(a, elem)?;
+            set_elem(b, elem)?;
         }
-        Kind::Block(block) => block.results.iter_mut().for_each(|result| set_elem(result, elem)),
+        Kind::Block(block) => block.results.iter_mut().try_for_each(|result| set_elem(result, elem))?,
         Kind::Var(_) | Kind::Cast(_) | Kind::Call(_) | Kind::Iterate(_) => {}
     }
+    Ok(())
 }
 
 /// A whole number of an element type.

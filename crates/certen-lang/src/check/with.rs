@@ -146,7 +146,7 @@ impl Function<'_, '_> {
         }
         let shape: Vec<Ix> = frame.iter().chain(default.expr.ty.shape.iter()).cloned().collect();
         let (elem, flex) = (default.elem(), default.flex);
-        let generators = self.settled(generators, elem, flex);
+        let generators = self.settled(generators, elem, flex)?;
         let kind = Kind::With(Box::new(typed::With { generators, frame, default: WithDefault::Cell(default.expr) }));
         Ok(Draft { expr: Expr { kind, ty: TensorType::new(elem, shape), span }, flex })
     }
@@ -162,20 +162,25 @@ impl Function<'_, '_> {
             self.same_shape(&cell, body, span, "the elements have another shape than those of the array")?;
         }
         let (ty, elem, flex) = (array.expr.ty.clone(), array.elem(), array.flex);
-        let generators = self.settled(generators, elem, flex);
+        let generators = self.settled(generators, elem, flex)?;
         let kind = Kind::With(Box::new(typed::With { generators, frame, default: WithDefault::Array(array.expr) }));
         Ok(Draft { expr: Expr { kind, ty, span }, flex })
     }
 
-    fn settled(&mut self, generators: Vec<(Plan, Draft)>, elem: certen_core::ElemType, flex: Flex) -> Vec<Generator> {
+    fn settled(
+        &mut self,
+        generators: Vec<(Plan, Draft)>,
+        elem: certen_core::ElemType,
+        flex: Flex,
+    ) -> Checked<Vec<Generator>> {
         let mut made = Vec::new();
         for (plan, mut body) in generators {
             self.release(&plan.indices);
-            self.settle(&mut body, elem, flex);
+            self.settle(&mut body, elem, flex)?;
             let indices = plan.indices.iter().copied().zip(plan.ranges()).collect();
             made.push(Generator { indices, body: body.expr });
         }
-        made
+        Ok(made)
     }
 
     fn fold(
@@ -235,7 +240,7 @@ impl Function<'_, '_> {
             (None, _) => return Err(super::Reported),
         };
         let (ty, elem, flex) = (neutral.expr.ty.clone(), neutral.elem(), neutral.flex);
-        let generators = self.settled(generators, elem, flex);
+        let generators = self.settled(generators, elem, flex)?;
         let kind = Kind::Fold(Box::new(typed::Fold { generators, neutral: neutral.expr, op }));
         Ok(Draft { expr: Expr { kind, ty, span }, flex })
     }
