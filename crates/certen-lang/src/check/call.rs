@@ -373,7 +373,7 @@ impl<'l> Function<'_, 'l> {
                     matched.vectors.insert(param.name.name, parts);
                 }
                 (Value::Index(_), false) => {
-                    let text = format!("`{}` is an index vector: `[{}]`", param.name.name, "k");
+                    let text = format!("`{}` is an index vector: `[k]`", param.name.name);
                     return self.error(Code::E0231, place, text);
                 }
                 _ => return self.no_index(&value, place),

@@ -644,11 +644,7 @@ impl Function<'_, '_> {
         for (at, dim) in param.ty.dims.iter().enumerate() {
             let key = match dim {
                 Dim::Size(expr) => {
-                    let size = match self.plain_index(expr) {
-                        Ok(size) => size,
-                        Err(Reported) => return Err(Reported),
-                    };
-                    shape.push(size);
+                    shape.push(self.plain_index(expr)?);
                     continue;
                 }
                 Dim::Rest(name) | Dim::Ranked { shape: name, .. } => name.name,
