@@ -307,6 +307,31 @@ impl Ix {
         matches!(mono.as_slice(), [Atom::Var(n)] if *n == name).then_some((coefficient, rest))
     }
 
+    /// What a name is multiplied with and the rest, if neither mentions it.
+    ///
+    /// ```
+    /// use certen_index::Ix;
+    /// let (i, n, m) = (Ix::var("i"), Ix::var("n"), Ix::var("m"));
+    /// let e = n.mul(&i)?.sub(&i)?.add(&m)?;
+    /// assert_eq!(e.factored("i".into()), Some((n.sub(&Ix::from(1))?, m)));
+    /// # Ok::<(), certen_index::IxError>(())
+    /// ```
+    pub fn factored(&self, name: Name) -> Option<(Ix, Ix)> {
+        let is_name = |atom: &Atom| matches!(atom, Atom::Var(n) if *n == name);
+        let (mut factor, mut rest) = (Ix::from(0), Ix::from(self.constant));
+        for (mono, coefficient) in &self.terms {
+            let Some(at) = mono.iter().position(is_name) else {
+                rest = rest.add(&Ix::monomial(mono, *coefficient)).ok()?;
+                continue;
+            };
+            let mut others = mono.clone();
+            others.remove(at);
+            let others = if others.is_empty() { Ix::from(*coefficient) } else { Ix::monomial(&others, *coefficient) };
+            factor = factor.add(&others).ok()?;
+        }
+        (!factor.mentions(name) && !rest.mentions(name)).then_some((factor, rest))
+    }
+
     /// If a name occurs in one term only, `c * floor_div(e, k)`: c, e, k and the rest.
     ///
     /// ```

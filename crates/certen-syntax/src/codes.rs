@@ -418,13 +418,15 @@ zero that is computed is not. The message says how many rows are cut and how man
 element is cut that is computed. To keep a part of a tensor that is computed, select it."
 dialect: "core"
 wrong: "core blocks
-size n where n >= 1
+size n
+where n >= 1
 input v : f64[n]
 t = trunc_r(4 - n + 4*floor_div(n, 4), flatten(split(4, v)))
 output t
 "
 right: "core blocks
-size n where n >= 1
+size n
+where n >= 1
 input v : f64[n]
 t = trunc_r(4*ceil_div(n, 4) - n, flatten(split(4, v)))
 output t

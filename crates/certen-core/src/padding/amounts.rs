@@ -38,10 +38,21 @@ impl Rows<'_> {
 
     /// Whether a store can happen in the outer rows: yes means that it cannot.
     pub(super) fn never_stores(&self, store: &Store, side: Side, amount: &Ix) -> Verdict {
-        let Ok(goal) = self.outer(side, amount).and_then(|outer| outer.not()) else { return Verdict::Unknown };
+        let Ok(outer) = self.outer(side, amount) else { return Verdict::Unknown };
+        let Ok(goal) = outer.not() else { return Verdict::Unknown };
         let mut facts = self.facts.clone();
         store.conds.iter().for_each(|cond| facts.assume(cond.clone()));
-        facts.prove(&goal)
+        let verdict = facts.prove(&goal);
+        if verdict == Verdict::Yes {
+            return verdict;
+        }
+        // What has nothing to do with the rows can be contradictory by itself: a sum over nothing, an impossible guard.
+        facts.assume(outer);
+        match facts.satisfiable() {
+            Verdict::No(_) => Verdict::Yes,
+            Verdict::Yes => verdict,
+            Verdict::Unknown => Verdict::Unknown,
+        }
     }
 
     /// How many rows on a side are padding for all stores, as far as can be shown; `budget` counts proofs.
@@ -52,7 +63,7 @@ impl Rows<'_> {
     fn try_amount(&self, stores: &Stores, side: Side, budget: &mut usize) -> Result<Ix, IxError> {
         let zero = Ix::from(0);
         let mut least = self.size.clone();
-        let ranges: Vec<&(Name, Ix, Ix)> = self.ranges.iter().chain(&stores.made).collect();
+        let ranges: Vec<(Name, Ix, Ix)> = self.ranges.iter().chain(&stores.made).cloned().collect();
         for store in &stores.list {
             if least == zero {
                 break;
@@ -75,16 +86,18 @@ impl Rows<'_> {
     }
 
     /// Amounts that the conditions of a store suggest: all rows first.
-    fn candidates(&self, store: &Store, side: Side, ranges: &[&(Name, Ix, Ix)]) -> Vec<Ix> {
+    fn candidates(&self, store: &Store, side: Side, ranges: &[(Name, Ix, Ix)]) -> Vec<Ix> {
+        let narrower = narrowed(store, ranges, self.index);
         let mut found = vec![self.size.clone()];
         let equations: Vec<&Ix> = store.conds.iter().filter_map(|cond| as_equation(cond, self.index)).collect();
         let mut propose = |e: &Ix| {
-            let amount = self.solved(e, side, ranges).ok().flatten();
-            if let Some(amount) = amount
-                && found.len() < MOST_CANDIDATES
-                && !found.contains(&amount)
-            {
-                found.push(amount);
+            for ranges in [ranges, &narrower] {
+                if let Ok(Some(amount)) = self.solved(e, side, ranges)
+                    && found.len() < MOST_CANDIDATES
+                    && !found.contains(&amount)
+                {
+                    found.push(amount);
+                }
             }
         };
         for cond in &store.conds {
@@ -109,16 +122,20 @@ impl Rows<'_> {
     }
 
     /// The amount of rows in which `e >= 0` cannot hold.
-    fn solved(&self, e: &Ix, side: Side, ranges: &[&(Name, Ix, Ix)]) -> Result<Option<Ix>, IxError> {
+    fn solved(&self, e: &Ix, side: Side, ranges: &[(Name, Ix, Ix)]) -> Result<Option<Ix>, IxError> {
         let mut e = e.clone();
         // The names that were made last have ranges that mention the others.
         for (name, first, last) in ranges.iter().rev() {
             if *name == self.index || !e.mentions(*name) {
                 continue;
             }
-            let Some((coefficient, rest)) = e.linear_in(*name) else { return Ok(None) };
-            let end = if coefficient > 0 { last } else { first };
-            e = end.scale(coefficient)?.add(&rest)?;
+            let Some((factor, rest)) = e.factored(*name) else { return Ok(None) };
+            let end = match (factor.subtracts_nothing(), factor.scale(-1)?.subtracts_nothing()) {
+                (true, _) => last,
+                (_, true) => first,
+                _ => return Ok(None),
+            };
+            e = end.mul(&factor)?.add(&rest)?;
         }
         // A quotient is at most u where what is divided is at most k*u + k - 1.
         while e.linear_in(self.index).is_none() {
@@ -151,4 +168,26 @@ fn as_equation(cond: &Cond, index: Name) -> Option<&Ix> {
         Cond::Eq(e) if e.linear_in(index).is_some_and(|(coefficient, _)| coefficient.abs() == 1) => Some(e),
         _ => None,
     }
+}
+
+/// The ranges with their ends as the last conditions of a store on each name alone have it.
+fn narrowed(store: &Store, ranges: &[(Name, Ix, Ix)], index: Name) -> Vec<(Name, Ix, Ix)> {
+    let mut narrower = ranges.to_vec();
+    for at in 0..narrower.len() {
+        let free = |e: &Ix| !e.mentions(index) && narrower.iter().skip(at).all(|(name, ..)| !e.mentions(*name));
+        let bounds = |sign: i64| {
+            store.conds.iter().rev().find_map(|cond| match cond {
+                Cond::Ge(e) => match e.linear_in(narrower[at].0) {
+                    Some((coefficient, rest)) if coefficient == sign && free(&rest) => Some(rest),
+                    _ => None,
+                },
+                _ => None,
+            })
+        };
+        let (least, most) = (bounds(1).and_then(|rest| rest.scale(-1).ok()), bounds(-1));
+        let (_, first, last) = &mut narrower[at];
+        *first = least.unwrap_or(first.clone());
+        *last = most.unwrap_or(last.clone());
+    }
+    narrower
 }

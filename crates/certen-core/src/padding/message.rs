@@ -140,4 +140,3 @@ fn are(amount: &Ix) -> String {
 fn verb(size: i64) -> String {
     if size == 1 { "1 is".into() } else { format!("{size} are") }
 }
-

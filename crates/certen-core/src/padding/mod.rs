@@ -135,7 +135,12 @@ enum Visit {
     Term(TermId),
     Enter(Around),
     /// Back to a scope: how many conditions and changes there were, and an index that ends.
-    Leave { scope: usize, conds: usize, changes: usize, index: Option<Name> },
+    Leave {
+        scope: usize,
+        conds: usize,
+        changes: usize,
+        index: Option<Name>,
+    },
 }
 
 struct Check<'a> {

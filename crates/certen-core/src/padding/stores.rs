@@ -311,13 +311,8 @@ impl<'a> Walker<'a> {
                 Term::If(cond, then, otherwise) => {
                     let cond = self.cond(cond)?;
                     let (changes, length) = (self.mark(), conds.len());
-                    let other = Fork {
-                        term: *otherwise,
-                        indices: indices.clone(),
-                        cond: cond.not()?,
-                        changes,
-                        conds: length,
-                    };
+                    let other =
+                        Fork { term: *otherwise, indices: indices.clone(), cond: cond.not()?, changes, conds: length };
                     forks.push(other);
                     if !require(conds, cond) {
                         return Ok((End::Nothing, term));
