@@ -1,8 +1,10 @@
 //! Padding: which truncations are legal, for all sizes (ATL, Sec. 5 and 6), and how much padding there is.
 
+use certen_core::domain::{Element, Field, MaybePadding, Padded};
 use certen_core::padding::{self, Violation, Why};
-use certen_core::{Program, parse_program};
-use certen_syntax::Sources;
+use certen_core::padding::{PadType, pad_type};
+use certen_core::{ElemType, Evaluator, Program, Tensor, parse_program};
+use certen_syntax::{Name, Sources};
 
 fn read(text: &str) -> Program {
     let mut sources = Sources::new();
@@ -190,4 +192,133 @@ fn truncations_are_judged_where_they_stand() {
     legal(&format!("t = gen i in 0..n. if i <= 2 then {twice} else 0.0"));
     let found = violations(&format!("t = gen i in 0..n. (if i <= 2 then {twice} else 0.0) + {twice}"));
     assert_eq!(found.len(), 1, "{found:#?}");
+}
+
+fn type_of(bindings: &str) -> String {
+    let program = over_inputs(bindings);
+    pad_type(&program, program.bindings.last().unwrap().term).to_string()
+}
+
+#[test]
+fn pad_types_are_the_papers_tuples() {
+    assert_eq!(type_of("t = v"), "(0, n, (false), 0, _, 0)");
+    assert_eq!(type_of("t = v[0]"), "(false)");
+    assert_eq!(type_of("t = guard(n < 0, v[0])"), "(true)");
+    assert_eq!(type_of("t = pad_l(k, pad_r(m, v))"), "(k, n, (false), 0, _, m)");
+    assert_eq!(type_of("t = concat(v, pad_r(k, v))"), "(0, n, (false), n, (false), k)");
+    assert_eq!(
+        type_of("t = concat(A, gen i in 0..k. gen j in 0..m. guard(j >= 2, w[0]))"),
+        "(0, n, (0, m, (false), 0, _, 0), k, (min(m, 2), m - min(m, 2), (false), 0, _, 0), 0)"
+    );
+    assert_eq!(type_of("t = flatten(split(4, v))"), "(0, n, (false), 0, _, 4*ceil_div(n, 4) - n)");
+    assert_eq!(type_of("t = split(4, v)"), "(0, ceil_div(n, 4), (0, 4, (false), 0, _, 0), 0, _, 0)");
+    assert_eq!(type_of("t = gen i in 0..n. gen j in 0..m. guard(i < 0, A[i, j])"), "(n, 0, _, 0, _, 0)");
+    assert_eq!(type_of("t = transpose(pad_r(2, A))"), "(0, m, (0, n, (false), 0, _, 2), 0, _, 0)");
+}
+
+/// Whether a type says that an element is padding, at sizes and indices.
+fn says_padding(ty: &PadType, index: &[i64], shape: &[usize], size: &impl Fn(Name) -> Option<i64>) -> bool {
+    match (ty, index, shape) {
+        (PadType::Scalar(padding), ..) => *padding,
+        (PadType::Tensor(outermost), [i, rest @ ..], [n, inner @ ..]) => {
+            let at = |ix: &certen_index::Ix| ix.eval(size).unwrap();
+            let (left, right, n) = (at(&outermost.left), at(&outermost.right), *n as i64);
+            if *i < left || *i >= n - right {
+                return true;
+            }
+            let in_first = outermost.first.as_ref().filter(|(rows, _)| *i < left + at(rows));
+            let in_last = outermost.last.as_ref().filter(|(rows, _)| *i >= n - right - at(rows));
+            [in_first, in_last].into_iter().flatten().any(|(_, ty)| says_padding(ty, rest, inner, size))
+        }
+        _ => panic!("an index of another length"),
+    }
+}
+
+/// Thm. 6.1 by hand: what a type says to be padding is padding when the program is run.
+#[test]
+fn static_padding_is_dynamic_padding() {
+    let terms = [
+        "v",
+        "pad_l(k, v)",
+        "pad_r(k, v)",
+        "pad_l(1, pad_r(m, pad_l(k, v)))",
+        "trunc_l(k, pad_l(k, v))",
+        "trunc_r(1, pad_r(1 + m, v))",
+        "split(4, v)",
+        "flatten(split(4, v))",
+        "split(3, pad_l(k, v))",
+        "flatten(split(3, pad_l(k, v)))",
+        "transpose(pad_r(k, A))",
+        "flatten(pad_r(k, A))",
+        "flatten(pad_l(k, A))",
+        "flatten(transpose(pad_l(2, A)))",
+        "concat(v, pad_r(k, v))",
+        "concat(pad_l(k, v), v)",
+        "concat(pad_l(k, A), pad_r(2, A))",
+        "transpose(concat(pad_l(k, A), pad_r(2, A)))",
+        "gen i in 0..n. guard(i >= k, v[i])",
+        "gen i in 0..n. guard(i < k, v[i])",
+        "gen i in 0..n. guard(i == k, v[i])",
+        "gen i in 0..n. guard(i == k || i < 1, v[i])",
+        "gen i in k..n. guard(i < m, v[i])",
+        "gen i in 0..n. if i < k then guard(i < 0, v[i]) else v[i]",
+        "gen i in 0..n. gen j in 0..m. guard(j < i, A[i, j])",
+        "gen i in 0..n. gen j in 0..m. guard(i + j < k, A[i, j])",
+        "gen i in 0..n. gen j in 0..m. guard(2*i < k, A[i, j])",
+        "gen i in 0..n. sum j in 0..m. guard(j < i, A[i, j])",
+        "gen i in 0..n. sum j in 0..k where j > i. v[i]",
+        "sum j in 0..k. gen i in 0..n. guard(i > j, v[i])",
+        "gen i in 0..n. sum j in 0..0. v[i]",
+        "gen i in 0..n. maximum j in 0..1. guard(i < 0, v[i])",
+        "gen i in 0..n. 0.0 * guard(i < 0, v[i])",
+        "let p = pad_r(k, v) in gen i in 0..n. p[i + k]",
+        "let p = pad_l(k, v) in pad_r(1, p)",
+        "gen i in 0..n. pad_l(k, gen j in 0..m. guard(j > i, A[i, j]))",
+        "iterate k times (s = gen i in 0..n. guard(i < 0, v[i])) then (s = gen i in 0..n. guard(i >= k, s[i])) give s",
+        "trunc_r(4*ceil_div(n, 4) - n, flatten(gen i in 0..ceil_div(n, 4). gen j in 0..4. guard(4*i + j < n, v[4*i + j])))",
+        "flatten(gen i in 0..ceil_div(n, 4). gen j in 0..4. guard(4*i + j >= k && 4*i + j < n, v[4*i + j]))",
+        "gen i in 0..n. guard(floor_div(i, 3) < k, v[i])",
+        "gen i in 0..n. guard(floor_div(i, 3) >= k, v[i])",
+        "transpose(gen i in 0..n. pad_r(2, gen j in 0..m. guard(3 <= i, A[i, j])))",
+        "(pad_l(1, A))[0]",
+    ];
+    let mut padding = 0;
+    for term in terms {
+        let program = over_inputs(&format!("t = {term}"));
+        let last = program.bindings.last().unwrap();
+        let ty = pad_type(&program, last.term);
+        for sizes in [[0, 1, 0], [1, 1, 1], [1, 0, 2], [5, 3, 2], [7, 1, 3], [3, 5, 4], [8, 2, 1], [2, 7, 9]] {
+            let size = |name: Name| ["n", "m", "k"].iter().position(|s| Name::new(s) == name).map(|at| sizes[at]);
+            let filled = |name: &str| {
+                let input = program.inputs.iter().find(|input| input.name == Name::new(name)).unwrap();
+                let shape = input.ty.shape_at(&size).unwrap();
+                let data = vec![MaybePadding::computed(Element::from(3)); shape.iter().product()];
+                (input.name, Tensor::new(shape, data).unwrap())
+            };
+            let given = ["n", "m", "k"].map(Name::new).into_iter().zip(sizes);
+            let domain = Padded(Field::default());
+            let outputs = Evaluator::new(&program, &domain, given, ["v", "w", "A"].map(filled)).unwrap().run();
+            let Ok(outputs) = outputs else { continue };
+            let tensor = &outputs[0].1;
+            for (at, element) in tensor.data().iter().enumerate() {
+                let mut rest = at as i64;
+                let mut index: Vec<i64> = tensor
+                    .shape()
+                    .iter()
+                    .rev()
+                    .map(|&n| {
+                        let i = rest % n as i64;
+                        rest /= n as i64;
+                        i
+                    })
+                    .collect();
+                index.reverse();
+                let said = says_padding(&ty, &index, tensor.shape(), &size);
+                padding += usize::from(said);
+                assert!(!said || element.is_padding, "{term} : {ty} at {sizes:?}, {index:?}");
+            }
+        }
+        assert_eq!(program.terms.ty(last.term).elem, ElemType::F64);
+    }
+    assert!(padding > 300, "the types say too little: {padding}");
 }
