@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use certen_codegen::CCode;
-use certen_core::{ElemType, Program};
+use certen_core::{ElemType, Program, padding};
 use certen_dialects::algebra::{self, Applied, Notation};
 use certen_dialects::{model, teil};
 use certen_index::Ix;
@@ -128,7 +128,11 @@ impl Module {
                 .map(|(core, front)| (core, Front::Ten(Box::new(front)))),
             Dialect::Core => match certen_core::parse_program(&sources, file) {
                 Ok(core) => {
-                    diagnostics.extend(bounds(&core));
+                    diagnostics.extend(truncations(&core));
+                    // What is cut wrongly has no loops whose accesses could be looked at.
+                    if !diagnostics.has_errors() {
+                        diagnostics.extend(bounds(&core));
+                    }
                     (!diagnostics.has_errors()).then_some((core, Front::Core))
                 }
                 Err(errors) => {
@@ -273,12 +277,17 @@ impl Module {
         optimised.as_ref().map(Option::as_ref).map_err(|error| self.refuse(error.clone()))
     }
 
-    /// The optimised program as loops.
+    /// The optimised program as loops. No loops are made where a truncation cuts more than padding.
     ///
     /// # Errors
     /// If it uses what cannot be lowered yet.
     pub fn loops(&self) -> Result<LoopProgram, Failure> {
-        certen_loops::lower(self.optimised()?).map_err(|error| self.refuse(error))
+        let program = self.optimised()?;
+        let violations = truncations(program);
+        if !violations.is_empty() {
+            return Err(Failure::new(self.sources.clone(), violations));
+        }
+        certen_loops::lower(program).map_err(|error| self.refuse(error))
     }
 
     /// The program in C. No code leaves without the loops being verified.
@@ -427,6 +436,11 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
         Ok(Err(error)) => Err(format!("is not UTF-8 text, at byte {}", error.utf8_error().valid_up_to())),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// The truncations of a program that cut more than padding.
+fn truncations(core: &Program) -> Vec<Diagnostic> {
+    padding::check(core).iter().map(|violation| violation.diagnostic(core, &|_| None)).collect()
 }
 
 /// What is wrong with the accesses of a Core program, which no typing rule has shown to be in bounds: the verifier of
