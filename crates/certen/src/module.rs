@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use certen_codegen::CCode;
-use certen_core::{ElemType, Program, padding};
+use certen_core::padding::{self, PadType};
+use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Applied, Notation};
 use certen_dialects::{model, teil};
 use certen_index::Ix;
@@ -258,6 +259,19 @@ impl Module {
     /// The program in Core, as written: what it means.
     pub fn core(&self) -> &Program {
         &self.core
+    }
+
+    /// How much of its tensors is padding: the pad types (ATL, Sec. 6) of the bindings in Core that make, move or cut
+    /// padding, and then of those that the outputs show; nothing if there are none of the former.
+    pub fn padding(&self) -> Vec<(Name, PadType)> {
+        let involved = padding::involved(&self.core);
+        if involved.is_empty() {
+            return Vec::new();
+        }
+        let shown = |name: Name| self.core.outputs.iter().any(|(_, source)| *source == name);
+        let bindings =
+            self.core.bindings.iter().filter(|binding| involved.contains(&binding.name) || shown(binding.name));
+        bindings.map(|binding| (binding.name, padding::pad_type(&self.core, binding.term))).collect()
     }
 
     /// The program in Core that loops are made from: the same values with fewer operations.

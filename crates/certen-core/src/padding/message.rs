@@ -66,8 +66,8 @@ impl Violation {
         if let Why::Cut(example) = &self.why {
             error = error.note(self.example(program, example));
         }
-        if self.sources.is_empty() && self.why != Why::TooLarge {
-            error = error.note("nothing here is padding: no guard, `pad_l`, `pad_r` or `split`, and no empty sum");
+        if self.sources.is_empty() && self.some_padding().is_none() && self.why != Why::TooLarge {
+            error = error.note("nothing makes padding here: no guard, `pad_l`, `pad_r`, `split` or empty sum");
         }
         if let (Why::Unknown, Some(padding)) = (&self.why, self.some_padding()) {
             error = error.note(format!("it can be shown that {}", self.are_padding(padding)));
@@ -108,7 +108,10 @@ impl Violation {
         around.extend(known.into_iter().filter(|name| !program.sizes.contains(name)));
         let sizes = show(&around);
         let place: Option<Vec<String>> = self.indices.iter().map(|name| value(*name).map(|v| v.to_string())).collect();
-        let mut text = if sizes.is_empty() { "for example, ".into() } else { format!("for example, where {sizes}: ") };
+        let mut text = match sizes.as_str() {
+            "" => String::new(),
+            sizes => format!("this fails for example where {sizes}: "),
+        };
         if let (Some(cut), Some(size)) = (at(&self.cut), at(&self.size))
             && !sizes.is_empty()
         {
