@@ -18,21 +18,21 @@ impl<'a> Build<'a> {
     pub(super) fn reshaped(&mut self, expr: &'a Expr, act: Activation) -> Built<Option<TermId>> {
         let span = expr.span;
         let term = match &expr.kind {
-            Kind::Flatten(a) => Term::Flatten(self.tensor(a, act)?),
-            Kind::Split(k, a) => Term::Split(*k, self.tensor(a, act)?),
-            Kind::Transpose(a) => Term::Transpose(self.tensor(a, act)?),
+            Kind::Flatten(a) => Term::Flatten(self.inner(a, act)?),
+            Kind::Split(k, a) => Term::Split(*k, self.inner(a, act)?),
+            Kind::Transpose(a) => Term::Transpose(self.inner(a, act)?),
             Kind::Concat(a, b) => {
-                let a = self.tensor(a, act)?;
-                Term::Concat(a, self.tensor(b, act)?)
+                let a = self.inner(a, act)?;
+                Term::Concat(a, self.inner(b, act)?)
             }
             Kind::Pad(side, k, a) => {
                 let k = self.ix(act, k, span)?;
-                let a = self.tensor(a, act)?;
+                let a = self.inner(a, act)?;
                 if *side == Side::Left { Term::PadLeft(k, a) } else { Term::PadRight(k, a) }
             }
             Kind::Trunc(side, k, a) => {
                 let k = self.ix(act, k, span)?;
-                let a = self.tensor(a, act)?;
+                let a = self.inner(a, act)?;
                 if *side == Side::Left { Term::TruncLeft(k, a) } else { Term::TruncRight(k, a) }
             }
             _ => return Ok(None),
