@@ -18,6 +18,9 @@ use super::scopes::Scope;
 use super::{Activation, Build, Built, Meaning, bad_index};
 use crate::typed::{Expr, Fold, FoldOp, Kind, With};
 
+/// Loops that are open, outermost first.
+type Loops = Vec<(Name, Range)>;
+
 impl<'a> Build<'a> {
     /// Core's term for a whole tensor with an order of its own; nothing for what is to be pulled.
     pub(super) fn structured(&mut self, expr: &'a Expr, act: Activation) -> Built<Option<TermId>> {
@@ -98,7 +101,7 @@ impl<'a> Build<'a> {
 
     /// The cell of a comprehension inside of the loops over its frame, which are left open; nothing if its generator does
     /// not cover the frame.
-    fn cell(&mut self, with: &'a With, expr: &'a Expr, act: Activation) -> Built<Option<(Vec<(Name, Range)>, TermId)>> {
+    fn cell(&mut self, with: &'a With, expr: &'a Expr, act: Activation) -> Built<Option<(Loops, TermId)>> {
         let span = expr.span;
         let [generator] = with.generators.as_slice() else { return Ok(None) };
         let mut ranges = Vec::new();
