@@ -88,6 +88,7 @@ impl<'a> Build<'a> {
                 let body = self.operand(a, act, indices)?;
                 Term::Guard(cond, self.close(body, span)?)
             }
+            Kind::Stored(a) => return self.element(a, act, indices),
             Kind::Reduce(op, axes, a) => return self.reduce(*op, axes, a, act, indices),
             Kind::Iterate(iterate) => return self.only_state(iterate, act, span),
             Kind::Flatten(_)
@@ -285,7 +286,7 @@ impl<'a> Build<'a> {
                     }
                     None => break Vec::new(),
                 },
-                Kind::Unary(_, a) | Kind::Cast(a) | Kind::Guard(_, a) | Kind::If(_, a, _) => a,
+                Kind::Unary(_, a) | Kind::Cast(a) | Kind::Guard(_, a) | Kind::If(_, a, _) | Kind::Stored(a) => a,
                 Kind::Binary(_, a, b) => {
                     if a.ty.rank() == expr.ty.rank() && !matches!(a.kind, Kind::Var(_)) {
                         a

@@ -472,6 +472,7 @@ impl<'a> Build<'a> {
         }
         match &expr.kind {
             Kind::Var(name) => self.read(act, *name, &[], expr.span),
+            Kind::Stored(a) => self.tensor(a, act),
             Kind::Iterate(iterate) => self.only_state(iterate, act, expr.span),
             Kind::Fold(fold) if policy::has_no_elements(expr) => self.fold_by_function(fold, act, &expr.ty, expr.span),
             _ => {
