@@ -47,6 +47,8 @@ enum Stage {
     Analysis,
     /// The program in Core
     Core,
+    /// How many constructs that move elements the program in Core has
+    Reshapes,
     /// Which laws made the program simpler, and what it is then
     Laws,
     /// Which contractions were lifted, and the Core program that loops are made from
@@ -92,6 +94,9 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     }
     if wanted(Stage::Core) {
         sections.push(("core", module.core().to_string()));
+    }
+    if wanted(Stage::Reshapes) {
+        sections.push(("reshapes", format!("{}\n", module.core().reshapes())));
     }
     if wanted(Stage::Laws) && module.typed().is_some() {
         sections.push(("laws", module.laws().map_err(|f| refused(&report, &f))?));
