@@ -49,6 +49,8 @@ enum Stage {
     Core,
     /// How much of each tensor in Core is padding: its pad type
     Padding,
+    /// How many constructs that move elements the program in Core has
+    Reshapes,
     /// Which laws made the program simpler, and what it is then
     Laws,
     /// Which contractions were lifted, and the Core program that loops are made from
@@ -101,6 +103,9 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
         sections.push(("padding", lines.collect()));
     } else if args.only.contains(&Stage::Padding) {
         sections.push(("padding", "nothing is padded, split, guarded or cut\n".into()));
+    }
+    if wanted(Stage::Reshapes) {
+        sections.push(("reshapes", format!("{}\n", module.core().reshapes())));
     }
     if wanted(Stage::Laws) && module.typed().is_some() {
         sections.push(("laws", module.laws().map_err(|f| refused(&report, &f))?));

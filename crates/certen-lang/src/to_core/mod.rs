@@ -1,7 +1,8 @@
 //! With-loops to Core: the typed tree, after the passes, as one flat program.
 //!
-//! Calls are inlined, and every tensor expression is *pulled*: [`Build::element`] builds the scalar term of an expression
-//! at given indices, [`Build::tensor`] the whole tensor, which is a generation around an element. Indices and sizes of a
+//! Calls are inlined, and tensor expressions are *pulled*: [`Build::element`] builds the scalar term of an expression at
+//! given indices, [`Build::tensor`] the whole tensor, which is a generation around an element, unless the user wrote an
+//! order of computation and storage, which [`structure`] and [`shapes`] keep. Indices and sizes of a
 //! function are never substituted into text; they are looked up in its [`Activation`], where they stand for index
 //! expressions over names of Core, which are fresh where they have to be. So nothing is captured.
 //!
@@ -20,6 +21,7 @@ mod padding;
 mod policy;
 mod scopes;
 mod shapes;
+mod structure;
 #[cfg(test)]
 mod tests;
 
@@ -71,6 +73,7 @@ fn build(program: &Program, name: Name) -> Result<(Core, Places), Diagnostic> {
         natures: HashMap::new(),
         functions: vec![None; program.functions.len()],
         places: Places::default(),
+        ordered: HashMap::new(),
         steps: 0,
     };
     let outputs = build.entry(entry)?;
@@ -127,13 +130,15 @@ struct Build<'a> {
     natures: HashMap<*const Expr, Nature>,
     functions: Vec<Option<Nature>>,
     places: Places,
-    /// Elements that were built.
+    /// What [`Build::has_order`] found.
+    ordered: HashMap<*const Expr, bool>,
+    /// Elements and tensors that were built.
     steps: usize,
 }
 
 type Built<T> = Result<T, Diagnostic>;
 
-/// Elements that are built before a program is refused: functions are written out where they are called, and functions
+/// Elements and tensors that are built before a program is refused: functions are written out where they are called, and functions
 /// that call each other twice double at every level.
 const MAX_STEPS: usize = 2_000_000;
 
@@ -461,8 +466,19 @@ impl<'a> Build<'a> {
 
     // Tensors
 
+    /// Refuses a program that becomes too large.
+    fn count_step(&mut self, span: Span) -> Built<()> {
+        self.steps += 1;
+        if self.steps <= MAX_STEPS {
+            return Ok(());
+        }
+        let text = "the program becomes too large when its calls are written out";
+        Err(Diagnostic::error(Code::E0703, span, text).help("give what is used several times a name with `let`"))
+    }
+
     /// The term of a whole tensor.
     fn tensor(&mut self, expr: &'a Expr, act: Activation) -> Built<TermId> {
+        self.count_step(expr.span)?;
         if let Some((inner, inner_act)) = self.result(expr, act)? {
             return self.tensor(inner, inner_act);
         }
@@ -472,8 +488,12 @@ impl<'a> Build<'a> {
         if let Some(term) = self.reshaped(expr, act)? {
             return Ok(term);
         }
+        if let Some(term) = self.structured(expr, act)? {
+            return Ok(term);
+        }
         match &expr.kind {
             Kind::Var(name) => self.read(act, *name, &[], expr.span),
+            Kind::Stored(a) => self.tensor(a, act),
             Kind::Iterate(iterate) => self.only_state(iterate, act, expr.span),
             Kind::Fold(fold) if policy::has_no_elements(expr) => self.fold_by_function(fold, act, &expr.ty, expr.span),
             _ => {
@@ -486,7 +506,7 @@ impl<'a> Build<'a> {
 
     /// The whole tensor where a condition holds, else zeros.
     fn guarded(&mut self, expr: &'a Expr, act: Activation, guard: &Cond) -> Built<TermId> {
-        if expr.ty.is_scalar() {
+        if expr.ty.is_scalar() || self.has_order(expr) {
             self.open(Scope::branch(guard));
             let term = self.tensor(expr, act)?;
             let term = self.close(term, expr.span)?;

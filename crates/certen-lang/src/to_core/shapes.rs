@@ -18,16 +18,16 @@ impl<'a> Build<'a> {
     pub(super) fn reshaped(&mut self, expr: &'a Expr, act: Activation) -> Built<Option<TermId>> {
         let span = expr.span;
         let term = match &expr.kind {
-            Kind::Flatten(a) => Term::Flatten(self.tensor(a, act)?),
-            Kind::Split(k, a) => Term::Split(*k, self.tensor(a, act)?),
-            Kind::Transpose(a) => Term::Transpose(self.tensor(a, act)?),
+            Kind::Flatten(a) => Term::Flatten(self.inner(a, act)?),
+            Kind::Split(k, a) => Term::Split(*k, self.inner(a, act)?),
+            Kind::Transpose(a) => Term::Transpose(self.inner(a, act)?),
             Kind::Concat(a, b) => {
-                let a = self.tensor(a, act)?;
-                Term::Concat(a, self.tensor(b, act)?)
+                let a = self.inner(a, act)?;
+                Term::Concat(a, self.inner(b, act)?)
             }
             Kind::Pad(side, k, a) => {
                 let k = self.ix(act, k, span)?;
-                let a = self.tensor(a, act)?;
+                let a = self.inner(a, act)?;
                 if *side == Side::Left { Term::PadLeft(k, a) } else { Term::PadRight(k, a) }
             }
             Kind::Trunc(side, k, a) => return self.truncated(*side, k, a, act, span).map(Some),
@@ -44,7 +44,7 @@ impl<'a> Build<'a> {
     /// amount is not negative, by conditions that Core does not see.
     fn truncated(&mut self, side: Side, k: &Ix, a: &'a Expr, act: Activation, span: Span) -> Built<TermId> {
         let k = self.ix(act, k, span)?;
-        let a = self.tensor(a, act)?;
+        let a = self.inner(a, act)?;
         let make = |k| if side == Side::Left { Term::TruncLeft(k, a) } else { Term::TruncRight(k, a) };
         match self.terms.add(make(k.clone())) {
             Ok(id) => {

@@ -140,7 +140,7 @@ impl<'a> Walk<'a, '_> {
                 self.parts(numbered(&fold.generators), None, e.span)
             }
             Kind::Unary(_, a) | Kind::Cast(a) | Kind::Flatten(a) | Kind::Split(_, a) => self.expr(a),
-            Kind::Transpose(a) | Kind::Reshape(a) => self.expr(a),
+            Kind::Transpose(a) | Kind::Reshape(a) | Kind::Stored(a) => self.expr(a),
             Kind::Binary(_, a, b) | Kind::Concat(a, b) => self.expr(a).and_then(|()| self.expr(b)),
             Kind::Choose(c, a, b) => {
                 self.expr(c)?;
