@@ -382,7 +382,8 @@ fn tiled_blur() -> String {
 fn a_tiled_and_staged_blur_takes_milliseconds_for_all_sizes() {
     let program = read(&tiled_blur());
     assert_eq!(padding::check(&program), []);
-    let time = seconds(|| assert_eq!(padding::check(&program), []));
+    // The clock ticks slowly.
+    let time = seconds(|| (0..20).for_each(|_| assert_eq!(padding::check(&program), []))) / 20.0;
     assert!(time < 0.05, "{time} s");
     let text =
         tiled_blur().replace("guard(64*io + ii < N && 64*jo + ji < M", "guard(64*io + ii < N + 1 && 64*jo + ji < M");
@@ -403,8 +404,7 @@ fn deep_terms() {
         });
         over_inputs(&format!("t = {rows}"))
     };
-    let [few, many] = [deep(100), deep(400)];
-    let times = [few, many].map(|program| seconds(|| assert_eq!(padding::check(&program), [])));
+    let times = [1_000, 10_000].map(deep).map(|program| seconds(|| assert_eq!(padding::check(&program), [])));
     assert!(times[1] < 40.0 * times[0] + 0.1, "{times:?}");
     let guards = (0..100_000).fold(String::new(), |all, _| all + "guard(i < n, ");
     let program = over_inputs(&format!("t = trunc_r(1, gen i in 0..n + 1. {guards}v[0]{})", ")".repeat(100_000)));

@@ -26,7 +26,7 @@ use certen_syntax::Name;
 
 use crate::{Binding, Program, Range, Term, TermId};
 use amounts::Rows;
-use stores::{Stop, Store, Stores, Walker};
+use stores::{Stop, Stores, Walker};
 
 pub use types::{PadType, pad_type};
 
@@ -78,7 +78,7 @@ pub struct Violation {
 /// Proofs for one truncation that find out how much padding there is.
 const AMOUNT_PROOFS: usize = 200;
 /// Proofs for all truncations of a program.
-const PROOFS: usize = 20_000;
+const PROOFS: usize = 50_000;
 
 /// The truncations of a program that are not shown to cut padding only, in the order of the text.
 ///
@@ -292,37 +292,43 @@ impl Check<'_> {
 
     fn judge(&mut self, violation: &mut Violation, a: TermId, scope: usize) -> Result<bool, Stop> {
         let at: Vec<Ix> = violation.indices.iter().map(|name| Ix::var(*name)).collect();
-        let stores = self.walker.stores(a, &at)?;
         self.walker.spend(self.conds.len())?;
         let mut facts = self.facts(scope).clone();
         let ranges = assume_ranges(&mut facts, &violation.indices, &self.walker.program.terms.ty(a).shape)?;
         let Some((index, ..)) = ranges.first() else { return Ok(true) };
         let rows = Rows { index: *index, size: &violation.size, facts: &facts, ranges: &ranges };
-        let Some((store, why)) = self.uncovered(&stores, &rows, violation.side, &violation.cut) else {
-            return Ok(true);
+        let (side, cut) = (violation.side, &violation.cut);
+        let proofs = &mut self.proofs;
+        let mut is_cut = |conds: &[Cond]| {
+            *proofs = proofs.saturating_sub(1);
+            rows.never_stores(conds, side, cut) != Verdict::Yes
         };
-        let mut budget = AMOUNT_PROOFS;
-        let padding = rows.amount(&stores, violation.side, &mut budget);
-        violation.padding = (budget > 0).then_some(padding);
+        let stores = self.walker.stores(a, &at, &mut is_cut)?;
+        let Some((store, why)) = self.uncovered(&stores, &rows, side, cut)? else { return Ok(true) };
+        // How much padding there is depends on all stores.
+        if let Ok(all) = self.walker.stores(a, &at, &mut |_| true) {
+            let mut budget = AMOUNT_PROOFS;
+            let padding = rows.amount(&all, side, &mut budget);
+            violation.padding = (budget > 0).then_some(padding);
+            violation.sources = all.sources.into_iter().collect();
+        }
         violation.store = Some(store);
         violation.why = why;
-        violation.sources = stores.sources.into_iter().collect();
         Ok(false)
     }
 
     /// The first store that is not shown to stay out of the rows that are cut; one with a counterexample is better.
-    fn uncovered(&mut self, stores: &Stores, rows: &Rows, side: Side, cut: &Ix) -> Option<(TermId, Why)> {
-        let mut unknown: Option<&Store> = None;
+    fn uncovered(&mut self, stores: &Stores, rows: &Rows, side: Side, cut: &Ix) -> Result<Option<(TermId, Why)>, Stop> {
+        let mut unknown = None;
         for store in &stores.list {
-            let Some(rest) = self.proofs.checked_sub(1) else { return Some((store.term, Why::TooLarge)) };
-            self.proofs = rest;
-            match rows.never_stores(store, side, cut) {
+            self.proofs = self.proofs.checked_sub(1).ok_or(Stop::Budget)?;
+            match rows.never_stores(&store.conds, side, cut) {
                 Verdict::Yes => {}
-                Verdict::No(example) => return Some((store.term, Why::Cut(example))),
-                Verdict::Unknown => unknown = unknown.or(Some(store)),
+                Verdict::No(example) => return Ok(Some((store.term, Why::Cut(example)))),
+                Verdict::Unknown => unknown = unknown.or(Some((store.term, Why::Unknown))),
             }
         }
-        unknown.map(|store| (store.term, Why::Unknown))
+        Ok(unknown)
     }
 
     fn facts(&mut self, scope: usize) -> &Facts {
