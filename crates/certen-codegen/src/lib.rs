@@ -12,8 +12,12 @@
 
 mod emit;
 mod expr;
+mod file;
 mod helpers;
 mod index;
 mod names;
+mod scan;
+mod stages;
+mod statements;
 
 pub use emit::{CCode, emit_c};
