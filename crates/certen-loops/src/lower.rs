@@ -348,7 +348,7 @@ impl<'a> Lowering<'a> {
 
     fn close_loop(&mut self, index: Name, range: Range) {
         let body = self.close();
-        self.push(Stmt::For { index, range, body });
+        self.push(Stmt::For { index, range, parallel: false, body });
     }
 
     fn fresh(&mut self, base: Name, own: bool) -> Name {
