@@ -7,6 +7,7 @@ use certen_core::Parameter;
 
 use crate::emit::{CCode, Emitted, Emitter, Function, Own};
 use crate::helpers::{Helper, c_type};
+use crate::parallel;
 use crate::stages::splits;
 
 impl Emitter<'_> {
@@ -33,7 +34,7 @@ impl Emitter<'_> {
         let unused =
             all.filter(|name| !main.used.contains(name)).map(|name| self.names.get(*name).to_owned()).collect();
         let function =
-            self.own.finished(&format!("int32_t {name}"), &parameters("restrict "), main, unused, self.places);
+            self.own.finished_main(&format!("int32_t {name}"), &parameters("restrict "), main, unused, self.places);
 
         let about = self.about();
         let mut source = format!("{about}\n#include <stdint.h>\n");
@@ -44,13 +45,16 @@ impl Emitter<'_> {
             source += "#include <math.h>\n";
         }
         source += "\n#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n#endif\n\n";
-        if !self.functions.is_empty() {
+        if self.functions.contains("CERTEN_NOINLINE") {
             source += "#if defined(__GNUC__)\n#define CERTEN_NOINLINE static __attribute__((noinline))\n#else\n\
                        #define CERTEN_NOINLINE static\n#endif\n\n";
         }
         for helper in &self.helpers {
             source += &helper.text();
             source.push('\n');
+        }
+        if self.is_parallel {
+            source += parallel::SUPPORT;
         }
         source += &self.functions;
         source += &function;
@@ -101,10 +105,11 @@ impl Emitter<'_> {
             unused += "    (void)buffers;\n";
         }
         let call = wrapped(&format!("    return {name}("), &arguments, ");", 8);
+        let threads = if self.is_parallel { format!("\n{}", parallel::ENTRY) } else { String::new() };
         format!(
             "\n#ifndef CERTEN_NO_TRAMPOLINE\nconst int32_t certen_abi = 1;\n\n\
              /* Sizes in order; inputs, then outputs. */\n\
-             int32_t certen_call(const int64_t *sizes, void *const *buffers) {{\n{unused}{call}\n}}\n#endif\n"
+             int32_t certen_call(const int64_t *sizes, void *const *buffers) {{\n{unused}{call}\n}}\n{threads}#endif\n"
         )
     }
 }
@@ -125,8 +130,17 @@ pub(crate) fn signature(start: &str, parameters: &[String]) -> String {
 }
 
 impl Own {
+    /// A function of its own, which frees its memory on every path.
+    pub(crate) fn finished(&self, name: &str, parameters: &[String], function: Function, places: usize) -> String {
+        let start = format!("static {} {name}", if function.fails { "int32_t" } else { "void" });
+        if function.fails {
+            return self.finished_main(&start, parameters, function, Vec::new(), places);
+        }
+        signature(&start, parameters) + " {\n" + &function.body + "}\n"
+    }
+
     /// The program's whole function, which frees its memory on every path.
-    fn finished(
+    fn finished_main(
         &self,
         start: &str,
         parameters: &[String],
@@ -142,10 +156,16 @@ impl Own {
         if !function.fails {
             return text + &function.body + "    return 0;\n}\n";
         }
-        text += &format!("    int32_t {status} = 1;\n    void *{memory}[{places}] = {{NULL}};\n");
+        text += &format!("    int32_t {status} = 1;\n");
+        // A function that calls parallel loops may fail without having memory itself.
+        if places > 0 {
+            text += &format!("    void *{memory}[{places}] = {{NULL}};\n");
+        }
         text += &function.body;
         text += &format!("    {status} = 0;\ndone:\n");
-        text += &format!("    for (int at = 0; at < {places}; at++) free({memory}[at]);\n    return {status};\n");
-        text + "}\n"
+        if places > 0 {
+            text += &format!("    for (int at = 0; at < {places}; at++) free({memory}[at]);\n");
+        }
+        text + &format!("    return {status};\n}}\n")
     }
 }

@@ -16,6 +16,7 @@ mod file;
 mod helpers;
 mod index;
 mod names;
+mod parallel;
 mod scan;
 mod stages;
 mod statements;

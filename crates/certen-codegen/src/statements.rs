@@ -60,7 +60,8 @@ impl<'a> Emitter<'a> {
                 }
             }
             Stmt::Swap(a, b) => self.swap(*a, *b)?,
-            Stmt::For { index, range, body } => {
+            Stmt::For { index, range, parallel: true, body } => self.parallel_for(*index, range, body, depth)?,
+            Stmt::For { index, range, parallel: false, body } => {
                 let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
                 let i = self.names.get(*index).to_owned();
                 self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i}++) {{"));
@@ -84,7 +85,7 @@ impl<'a> Emitter<'a> {
                     Some(value) => self.value(*value)?,
                     None => zero(*elem).into(),
                 };
-                self.locals.insert(*name);
+                self.locals.insert(*name, *elem);
                 let c = self.c_name(*name);
                 self.line(&format!("{} {c} = {value};", c_type(*elem)));
                 if !self.read.contains(name) {
@@ -114,9 +115,15 @@ impl<'a> Emitter<'a> {
         let (rank, sizes) = if sizes.is_empty() { (1, "1".into()) } else { (sizes.len(), sizes.join(", ")) };
         let call = format!("{alloc}({rank}, (const int64_t[]){{{sizes}}}, sizeof({elem}))");
         self.line(&format!("{elem} *{}{c} = {}[{place}] = {call};", self.restrict(name), self.own.memory));
-        let give_up = if self.staged { "return 1" } else { "goto done" };
-        self.line(&format!("if ({c} == NULL) {give_up};"));
+        self.give_up_if(&format!("{c} == NULL"));
         Ok(())
+    }
+
+    /// Where memory has run out, it is given back.
+    pub(crate) fn give_up_if(&mut self, condition: &str) {
+        self.function.fails = true;
+        let give_up = if self.staged { "return 1" } else { "goto done" };
+        self.line(&format!("if ({condition}) {give_up};"));
     }
 
     pub(crate) fn restrict(&self, name: Name) -> &'static str {

@@ -56,11 +56,13 @@ pub struct Options {
     pub function: Option<Name>,
     /// The ranks and element types that this function leaves open.
     pub known: Known,
+    /// Whether threads may share loops. Results have the same bits either way.
+    pub parallel: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { elem: ElemType::F64, fp: FpMode::default(), function: None, known: Known::default() }
+        Options { elem: ElemType::F64, fp: FpMode::default(), function: None, known: Known::default(), parallel: true }
     }
 }
 
@@ -273,12 +275,13 @@ impl Module {
         optimised.as_ref().map(Option::as_ref).map_err(|error| self.refuse(error.clone()))
     }
 
-    /// The optimised program as loops.
+    /// The optimised program as loops, with those marked that threads may share.
     ///
     /// # Errors
     /// If it uses what cannot be lowered yet.
     pub fn loops(&self) -> Result<LoopProgram, Failure> {
-        certen_loops::lower(self.optimised()?).map_err(|error| self.refuse(error))
+        let loops = certen_loops::lower(self.optimised()?).map_err(|error| self.refuse(error))?;
+        Ok(if self.options.parallel { certen_loops::parallelise(loops) } else { loops })
     }
 
     /// The program in C. No code leaves without the loops being verified.
@@ -327,6 +330,11 @@ impl Module {
         let c = self.verified_c(&loops)?;
         let kernel = NativeKernel::build(&c.source, self.signature()).map_err(|error| self.runtime_failure(&error))?;
         Ok(self.native.get_or_init(|| kernel))
+    }
+
+    /// Whether native code is there already, so that a run begins at once.
+    pub fn is_compiled(&self) -> bool {
+        self.native.get().is_some()
     }
 
     pub(crate) fn refuse(&self, error: Diagnostic) -> Failure {
