@@ -32,6 +32,8 @@ pub struct EmitArgs {
 enum Form {
     /// C11
     C,
+    /// The part of the C code that computes
+    Kernel,
     /// The header of the C code
     Header,
     /// Loops
@@ -66,6 +68,7 @@ pub fn emit(args: &EmitArgs) -> Outcome {
             }
             files
         }
+        Form::Kernel => vec![(format!("{name}.c"), module.c().map_err(refuse)?.kernel)],
         Form::Header => vec![(format!("{name}.h"), module.c().map_err(refuse)?.header)],
         Form::Loops => vec![(format!("{name}.loops"), module.loops().map_err(refuse)?.to_string())],
         Form::Core => vec![(format!("{name}.core"), module.core().to_string())],

@@ -11,6 +11,7 @@
 //! printed without recursion, and broken into temporaries before they are too deep for a C compiler.
 
 mod emit;
+mod entry;
 mod expr;
 mod file;
 mod helpers;
