@@ -24,6 +24,8 @@ const MAX_PLAIN_BUFFERS: usize = 8;
 /// The C of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CCode {
+    /// The program's name in C: its own, unless that means something else there.
+    pub name: String,
     /// A translation unit that needs nothing but the standard library. It defines `NAME`, `NAME_strided` and
     /// `NAME_error`; everything else in it is `static`.
     pub source: String,
@@ -31,6 +33,8 @@ pub struct CCode {
     pub header: String,
     /// The part of the source that computes: what a person wants to read.
     pub kernel: String,
+    /// A `main` that takes the sizes as arguments, makes up the inputs and calls the program: `main.c`.
+    pub driver: String,
     /// A translation unit for the runtime, which checks and copies arrays itself: the same kernel behind `certen_abi`
     /// and `certen_call`, which are alike for every program. Short, because every compilation takes time.
     pub native: String,

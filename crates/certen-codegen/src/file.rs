@@ -45,7 +45,8 @@ impl Emitter<'_> {
         source += &kernel;
         source += &self.support(&checks);
         source += &entry_points;
-        Ok(CCode { source, header, kernel, native })
+        let driver = self.driver()?;
+        Ok(CCode { name: self.entries.dense, source, header, kernel, driver, native })
     }
 
     /// Includes and helpers.

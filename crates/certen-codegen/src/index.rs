@@ -98,6 +98,16 @@ impl Emitter<'_> {
         self.limit.join(&bound);
     }
 
+    /// The number of elements.
+    pub(crate) fn count(&mut self, ty: &TensorType) -> Result<CIndex, Diagnostic> {
+        let mut count = CIndex::Constant(1);
+        for size in ty.shape.iter() {
+            let size = self.ix(size)?;
+            count = count.times(&size).ok_or_else(too_large)?;
+        }
+        Ok(count)
+    }
+
     /// A condition that can stand in `if (…)`.
     pub(crate) fn cond(&mut self, cond: &Cond) -> Result<String, Diagnostic> {
         let bound = cond.bound(&|name| self.ranges.get(&name).cloned().unwrap_or_else(|| Bound::name(name)));

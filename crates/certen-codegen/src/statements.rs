@@ -6,7 +6,6 @@ use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::emit::{Emitted, Emitter};
 use crate::helpers::{Helper, c_type};
-use crate::index::{CIndex, too_large};
 
 /// The largest buffer on the stack, and all of them together, in bytes.
 const MAX_ON_STACK: usize = 16 << 10;
@@ -111,11 +110,7 @@ impl<'a> Emitter<'a> {
             self.line(&format!("{elem} {c}[{count}];"));
             return Ok(());
         }
-        let mut count = CIndex::Constant(1);
-        for size in ty.shape.iter() {
-            let size = self.ix(size)?;
-            count = count.times(&size).ok_or_else(too_large)?;
-        }
+        let count = self.count(ty)?;
         self.function.fails = true;
         self.function.allocated.insert(name);
         let start = format!("{elem} *{}{c} = ", self.restrict(name));
