@@ -6,23 +6,38 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use certen_core::{ElemType, TensorType};
+use certen_index::Bound;
 use certen_loops::LoopProgram;
 use certen_syntax::{Diagnostic, Name};
 
+use crate::entry::EntryNames;
 use crate::helpers::Helper;
 use crate::names::CNames;
-use crate::scan::{declared_names, read_names, swapped_names};
+use crate::scan::{allocations, declared_names, read_names, swapped_names};
+
+/// Columns of a line.
+const MAX_WIDTH: usize = 118;
+
+/// With more buffers than this, those that were taken are noted in an array.
+const MAX_PLAIN_BUFFERS: usize = 8;
 
 /// The C of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CCode {
-    /// A translation unit that needs nothing but the standard library.
-    ///
-    /// It defines the program's function, and, unless `CERTEN_NO_TRAMPOLINE` is defined, `certen_abi` and
-    /// `certen_call`.
+    /// The program's name in C: its own, unless that means something else there.
+    pub name: String,
+    /// A translation unit that needs nothing but the standard library. It defines `NAME`, `NAME_strided` and
+    /// `NAME_error`; everything else in it is `static`.
     pub source: String,
-    /// A header that declares the program's function, for C and C++.
+    /// A header that declares these functions, for C and C++.
     pub header: String,
+    /// The part of the source that computes: what a person wants to read.
+    pub kernel: String,
+    /// A `main` that takes the sizes as arguments, makes up the inputs and calls the program: `main.c`.
+    pub driver: String,
+    /// A translation unit for the runtime, which checks and copies arrays itself: the same kernel behind `certen_abi`
+    /// and `certen_call`, which are alike for every program. Short, because every compilation takes time.
+    pub native: String,
 }
 
 /// Prints a program as C.
@@ -31,6 +46,12 @@ pub struct CCode {
 /// For a program that [`verify`](certen_loops::verify) does not accept, and for constants that do not fit in 64 bits.
 pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
     let mut names = CNames::new();
+    // Callers see these names, so nothing inside can take them.
+    names.add([program.name]);
+    let dense = names.get(program.name).to_owned();
+    let mut own = |ending: &str| names.fresh(&format!("{dense}_{ending}"));
+    let (strided, error, kernel) = (own("strided"), own("error"), own("kernel"));
+    let entries = EntryNames { dense, strided, error, kernel };
     names.add(declared_names(program));
     let mut own = |name: &str| names.fresh(name);
     let own = Own {
@@ -46,6 +67,10 @@ pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
         program,
         names,
         own,
+        entries,
+        ranges: HashMap::new(),
+        limit: Bound::default(),
+        stack: 0,
         helpers: BTreeSet::new(),
         uses_math: false,
         is_parallel: false,
@@ -56,6 +81,7 @@ pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
         functions: String::new(),
         function: Function::default(),
         indent: 1,
+        plain: allocations(program) <= MAX_PLAIN_BUFFERS,
         staged: false,
         places: 0,
         empty: Vec::new(),
@@ -93,8 +119,11 @@ pub(crate) struct Function {
     /// Buffers on the heap that occur but were allocated before, with their places.
     pub(crate) earlier: BTreeMap<usize, (Name, ElemType)>,
     pub(crate) allocated: HashSet<Name>,
-    /// Whether it can run out of memory, and whether it speaks of the array of memory at all.
+    /// Buffers that it has taken from the heap and not freed yet, if there is no array of memory.
+    pub(crate) live: Vec<Name>,
+    /// Whether it can run out of memory, whether it then jumps to the end, and whether it speaks of the array of memory.
     pub(crate) fails: bool,
+    pub(crate) jumps: bool,
     pub(crate) uses_memory: bool,
 }
 
@@ -102,6 +131,13 @@ pub(crate) struct Emitter<'a> {
     pub(crate) program: &'a LoopProgram,
     pub(crate) names: CNames,
     pub(crate) own: Own,
+    pub(crate) entries: EntryNames,
+    /// How large the indices of the loops around can get.
+    pub(crate) ranges: HashMap<Name, Bound>,
+    /// How large anything that is computed with indices and sizes can get.
+    pub(crate) limit: Bound,
+    /// How many bytes of buffers are on the stack.
+    pub(crate) stack: usize,
     pub(crate) helpers: BTreeSet<Helper>,
     pub(crate) uses_math: bool,
     /// Whether there is a parallel loop.
@@ -119,6 +155,8 @@ pub(crate) struct Emitter<'a> {
     /// The one that is being printed.
     pub(crate) function: Function,
     pub(crate) indent: usize,
+    /// Whether buffers are few and freed by name, without an array of memory.
+    pub(crate) plain: bool,
     /// Whether the body is printed as stages.
     pub(crate) staged: bool,
     /// How many places the array of memory has, and which of them are not in use.
@@ -158,12 +196,34 @@ impl Emitter<'_> {
         helper.name()
     }
 
-    /// A line of the function.
+    /// A line of the function, broken behind an operator or comma where it is too long.
     pub(crate) fn line(&mut self, text: &str) {
-        for _ in 0..self.indent {
-            self.function.body.push_str("    ");
+        let mut rest = text;
+        let mut margin = 4 * self.indent;
+        loop {
+            self.function.body.extend(std::iter::repeat_n(' ', margin));
+            let (line, next) = broken(rest, MAX_WIDTH.saturating_sub(margin).max(40));
+            self.function.body.push_str(line);
+            self.function.body.push('\n');
+            if next.is_empty() {
+                return;
+            }
+            (rest, margin) = (next, 4 * self.indent + 8);
         }
-        self.function.body.push_str(text);
-        self.function.body.push('\n');
+    }
+}
+
+/// The beginning of a C text that fits in a width, and the rest. The text has no strings, so that a space is a space.
+fn broken(text: &str, width: usize) -> (&str, &str) {
+    if text.len() <= width || text.starts_with("/*") || !text.is_ascii() {
+        return (text, "");
+    }
+    let spaces = || text.char_indices().filter(|(_, c)| *c == ' ').map(|(at, _)| at);
+    let behind_operator =
+        |at: &usize| text[..*at].ends_with(['+', '-', '*', '/', ',', '=', '&', '|', '?', ':', '<', '>']);
+    let fits = spaces().take_while(|at| *at <= width).filter(behind_operator).last();
+    match fits.or_else(|| spaces().find(behind_operator)) {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, ""),
     }
 }

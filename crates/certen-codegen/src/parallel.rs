@@ -3,7 +3,7 @@
 //! A parallel loop becomes three things: a function that runs a range of its iterations, with all that it uses from
 //! outside as parameters; a structure that holds these; and a *range function*, `NAME_part_1(begin, end, context)`,
 //! which calls the one with what is in the other. Where the loop stood, the structure is filled, and
-//! `certen_parallel` runs the range function over the whole range: by the threads that the runtime has given, else by
+//! `certen_parallel` runs the range function over the whole range: by the runtime's threads, in code that stands alone by
 //! OpenMP if the compiler was told to, else directly. A loop that has little to do is run directly in any case.
 //!
 //! What runs out of memory notes that in the structure. Parts of the loop run at the same time, so it is atomic there.
@@ -15,24 +15,40 @@ use certen_loops::{MIN_PARALLEL_WORK, Stmt, work};
 use certen_syntax::Name;
 
 use crate::emit::{Emitted, Emitter};
-use crate::file::wrapped;
+use crate::file::filled;
 use crate::helpers::c_type;
 use crate::scan::declared_in;
 
-/// How parallel loops are run, before everything that has one.
-pub(crate) const SUPPORT: &str = "\
+/// How the runtime's code runs parallel loops: by the threads that it is given.
+pub(crate) const THREADS: &str = "\
 /* Runs the iterations of a loop from begin up to end. */
 typedef void certen_range(int64_t begin, int64_t end, void *context);
 
-/* The runtime's threads, if it has given them. */
 static void (*certen_threads)(int64_t begin, int64_t end, certen_range *part, void *context);
 
 /* Runs the iterations of a loop whose order does not matter, in parts at the same time. */
 static void certen_parallel(int64_t begin, int64_t end, certen_range *part, void *context) {
-    if (certen_threads) {
-        certen_threads(begin, end, part, context);
-        return;
-    }
+    if (certen_threads) certen_threads(begin, end, part, context);
+    else part(begin, end, context);
+}
+
+";
+
+/// Through which the runtime gives its threads.
+pub(crate) const ENTRY: &str = "
+/* Threads for parallel loops; called before anything else. */
+void certen_use_threads(void (*threads)(int64_t, int64_t, certen_range *, void *)) {
+    certen_threads = threads;
+}
+";
+
+/// How code that stands alone runs them: by OpenMP, if the compiler was told to.
+pub(crate) const STAND_ALONE: &str = "\
+/* Runs the iterations of a loop from begin up to end. */
+typedef void certen_range(int64_t begin, int64_t end, void *context);
+
+/* Runs the iterations of a loop whose order does not matter: with OpenMP in parts at the same time. */
+static void certen_parallel(int64_t begin, int64_t end, certen_range *part, void *context) {
 #ifdef _OPENMP
     if (begin >= end) return;
     const int64_t length = end - begin, parts = length < 64 ? length : 64;
@@ -47,14 +63,6 @@ static void certen_parallel(int64_t begin, int64_t end, certen_range *part, void
 #endif
 }
 
-";
-
-/// Through which the runtime gives its threads.
-pub(crate) const ENTRY: &str = "\
-/* Threads for parallel loops; called before anything else. */
-void certen_use_threads(void (*threads)(int64_t, int64_t, certen_range *, void *)) {
-    certen_threads = threads;
-}
 ";
 
 /// Something from outside that a loop uses.
@@ -85,8 +93,10 @@ impl<'a> Emitter<'a> {
         let indent = std::mem::replace(&mut self.indent, 1);
         let (begin, end) = (self.own.begin.clone(), self.own.end.clone());
         let i = self.names.get(index).to_owned();
+        self.bound_index(index, range);
         self.line(&format!("for (int64_t {i} = {begin}; {i} < {end}; {i}++) {{"));
         self.inner(body, depth)?;
+        self.ranges.remove(&index);
         self.line("}");
         let function = std::mem::replace(&mut self.function, outer);
         let own_places = std::mem::replace(&mut self.places, places);
@@ -122,10 +132,14 @@ impl<'a> Emitter<'a> {
             .chain(captured.iter().map(|c| format!("{members}->{}", c.name)))
             .collect();
         let call = match fails {
-            true => {
-                wrapped(&format!("    if ({loop_name}("), &arguments, &format!(") != 0) {members}->{failed} = 1;"), 8)
-            }
-            false => wrapped(&format!("    {loop_name}("), &arguments, ");", 8),
+            true => filled(
+                &format!("    if ({loop_name}("),
+                &arguments,
+                ", ",
+                &format!(") != 0) {members}->{failed} = 1;"),
+                8,
+            ),
+            false => filled(&format!("    {loop_name}("), &arguments, ", ", ");", 8),
         };
         self.functions += &format!(
             "static void {part_name}(int64_t {begin}, int64_t {end}, void *{context}) {{\n{prelude}{call}\n}}\n\n"
@@ -140,8 +154,9 @@ impl<'a> Emitter<'a> {
             if fails {
                 values.push(format!(".{failed} = 0"));
             }
-            let filled = wrapped(&format!("struct {part_name} {members} = {{"), &values, "};", 4 * self.indent + 4);
-            self.line(&filled);
+            let start = format!("struct {part_name} {members} = {{");
+            let text = filled(&start, &values, ", ", "};", 4 * self.indent + 4);
+            self.line(&text);
             given = format!("&{members}");
         }
         match work {

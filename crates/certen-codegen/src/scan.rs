@@ -109,3 +109,10 @@ pub(crate) fn declared_names(program: &LoopProgram) -> Vec<Name> {
     });
     names
 }
+
+/// How many buffers are allocated.
+pub(crate) fn allocations(program: &LoopProgram) -> usize {
+    let mut count = 0;
+    each_block(program, |block| count += block.iter().filter(|stmt| matches!(stmt, Stmt::Alloc(..))).count());
+    count
+}

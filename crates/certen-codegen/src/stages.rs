@@ -9,7 +9,7 @@ use certen_loops::{LoopProgram, Stmt};
 use certen_syntax::Name;
 
 use crate::emit::{Emitted, Emitter};
-use crate::file::{signature, wrapped};
+use crate::file::{filled, signature};
 use crate::helpers::c_type;
 use crate::scan::walk;
 
@@ -21,7 +21,7 @@ const NESTS_IN_STAGE: usize = 20;
 impl<'a> Emitter<'a> {
     /// The body as calls of functions that hold a bounded number of nests each.
     pub(crate) fn stages(&mut self) -> Emitted<()> {
-        self.staged = true;
+        (self.staged, self.plain) = (true, false);
         let mut rest = self.program.body.as_slice();
         while !rest.is_empty() {
             let mut nests = 0;
@@ -75,8 +75,9 @@ impl<'a> Emitter<'a> {
         let start = signature(&format!("CERTEN_NOINLINE {result} {name}"), &parameters);
         function.body += if function.fails { "    return 0;\n" } else { "" };
         self.functions += &format!("{start} {{\n{prelude}{}}}\n\n", function.body);
-        let call = wrapped(&format!("{name}("), &arguments, ")", 8);
+        let call = filled(&format!("{name}("), &arguments, ", ", ")", 8);
         self.function.fails |= function.fails;
+        self.function.jumps |= function.fails;
         self.line(&if function.fails { format!("if ({call} != 0) goto done;") } else { format!("{call};") });
         Ok(())
     }

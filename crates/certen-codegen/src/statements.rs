@@ -7,6 +7,10 @@ use certen_syntax::{Code, Diagnostic, Name};
 use crate::emit::{Emitted, Emitter};
 use crate::helpers::{Helper, c_type};
 
+/// The largest buffer on the stack, and all of them together, in bytes.
+const MAX_ON_STACK: usize = 16 << 10;
+const MAX_STACK: usize = 64 << 10;
+
 impl<'a> Emitter<'a> {
     pub(crate) fn nest_comment(&mut self, buffer: Name) {
         let text = match self.types.get(&buffer) {
@@ -51,21 +55,18 @@ impl<'a> Emitter<'a> {
             Stmt::Alloc(name, ty) => self.alloc(*name, ty)?,
             Stmt::Free(name) => {
                 if let Some(place) = self.heap.remove(name) {
-                    let memory = &self.own.memory;
-                    let (free, forget) = (format!("free({memory}[{place}]);"), format!("{memory}[{place}] = NULL;"));
-                    self.line(&free);
-                    self.line(&forget);
-                    self.function.uses_memory = true;
-                    self.empty.push(place);
+                    self.release(*name, place);
                 }
             }
             Stmt::Swap(a, b) => self.swap(*a, *b)?,
             Stmt::For { index, range, parallel: true, body } => self.parallel_for(*index, range, body, depth)?,
             Stmt::For { index, range, parallel: false, body } => {
                 let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
+                self.bound_index(*index, range);
                 let i = self.names.get(*index).to_owned();
                 self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i}++) {{"));
                 self.inner(body, depth)?;
+                self.ranges.remove(index);
                 self.line("}");
             }
             Stmt::If { cond, then, otherwise } => {
@@ -97,33 +98,78 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// A buffer without dimensions lives on the stack unless stages share it, others are taken from the heap.
+    /// A small buffer of a known size lives on the stack unless stages share it, others are taken from the heap.
     fn alloc(&mut self, name: Name, ty: &'a TensorType) -> Emitted<()> {
         self.types.insert(name, ty);
+        self.bound_bytes(ty);
         let (c, elem) = (self.c_name(name), c_type(ty.elem));
-        if ty.is_scalar() && !self.staged {
-            self.line(&format!("{elem} {c}[1];"));
+        if let Some(count) = self.count_on_stack(name, ty) {
+            self.line(&format!("{elem} {c}[{count}];"));
             return Ok(());
         }
-        let sizes = ty.shape.iter().map(|size| Ok(self.ix(size)?.text())).collect::<Emitted<Vec<String>>>()?;
+        let count = self.count(ty)?;
+        self.function.fails = true;
+        self.function.allocated.insert(name);
+        let start = format!("{elem} *{}{c} = ", self.restrict(name));
+        let call = format!("{}({}, sizeof({elem}))", self.helper(Helper::Alloc), count.text());
+        if self.plain {
+            self.heap.insert(name, 0);
+            self.line(&format!("{start}{call};"));
+            self.give_up_if(&format!("{c} == NULL"));
+            self.function.live.push(name);
+            return Ok(());
+        }
         let place = self.empty.pop().unwrap_or(self.places);
         self.places = self.places.max(place + 1);
-        (self.function.fails, self.function.uses_memory) = (true, true);
+        self.function.uses_memory = true;
         self.heap.insert(name, place);
-        self.function.allocated.insert(name);
-        let alloc = self.helper(Helper::Alloc);
-        let (rank, sizes) = if sizes.is_empty() { (1, "1".into()) } else { (sizes.len(), sizes.join(", ")) };
-        let call = format!("{alloc}({rank}, (const int64_t[]){{{sizes}}}, sizeof({elem}))");
-        self.line(&format!("{elem} *{}{c} = {}[{place}] = {call};", self.restrict(name), self.own.memory));
+        self.line(&format!("{start}{}[{place}] = {call};", self.own.memory));
         self.give_up_if(&format!("{c} == NULL"));
         Ok(())
     }
 
-    /// Where memory has run out, it is given back.
+    /// Where memory has run out, what was taken is given back.
     pub(crate) fn give_up_if(&mut self, condition: &str) {
         self.function.fails = true;
-        let give_up = if self.staged { "return 1" } else { "goto done" };
-        self.line(&format!("if ({condition}) {give_up};"));
+        if !self.plain {
+            let give_up = if self.staged { "return 1" } else { "goto done" };
+            self.function.jumps |= !self.staged;
+            return self.line(&format!("if ({condition}) {give_up};"));
+        }
+        let live: Vec<String> = self.function.live.iter().map(|name| self.names.get(*name).to_owned()).collect();
+        if live.is_empty() {
+            return self.line(&format!("if ({condition}) return 1;"));
+        }
+        self.line(&format!("if ({condition}) {{"));
+        live.iter().for_each(|live| self.line(&format!("    free({live});")));
+        self.line("    return 1;");
+        self.line("}");
+    }
+
+    /// How many elements a buffer has, if it fits on the stack: at least 1, because C has no empty arrays.
+    fn count_on_stack(&mut self, name: Name, ty: &TensorType) -> Option<usize> {
+        let mut sizes = ty.shape.iter().map(|size| size.as_constant().and_then(|size| usize::try_from(size).ok()));
+        let count = sizes.try_fold(1usize, |product, size| product.checked_mul(size?))?.max(1);
+        let bytes = count.checked_mul(ty.elem.bytes())?;
+        if self.staged || self.swapped.contains(&name) || bytes > MAX_ON_STACK || self.stack + bytes > MAX_STACK {
+            return None;
+        }
+        self.stack += bytes;
+        Some(count)
+    }
+
+    fn release(&mut self, name: Name, place: usize) {
+        if self.plain {
+            self.function.live.retain(|live| *live != name);
+            let free = format!("free({});", self.c_name(name));
+            return self.line(&free);
+        }
+        let memory = &self.own.memory;
+        let (free, forget) = (format!("free({memory}[{place}]);"), format!("{memory}[{place}] = NULL;"));
+        self.line(&free);
+        self.line(&forget);
+        self.function.uses_memory = true;
+        self.empty.push(place);
     }
 
     pub(crate) fn restrict(&self, name: Name) -> &'static str {
@@ -136,6 +182,14 @@ impl<'a> Emitter<'a> {
             return Err(Diagnostic::error(Code::E0702, None, format!("{a} or {b} is no buffer in scope")));
         };
         self.function.written.extend([a, b]);
+        if self.plain {
+            let elem = self.types.get(&a).map_or("void", |ty| c_type(ty.elem));
+            let (a, b, other) = (self.c_name(a), self.c_name(b), self.names.numbered("other"));
+            self.line(&format!("{elem} *{other} = {a};"));
+            self.line(&format!("{a} = {b};"));
+            self.line(&format!("{b} = {other};"));
+            return Ok(());
+        }
         self.function.uses_memory = true;
         let (a, b, memory) = (self.c_name(a), self.c_name(b), self.own.memory.clone());
         self.line(&format!("{a} = {memory}[{second}];"));

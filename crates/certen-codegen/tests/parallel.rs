@@ -59,7 +59,13 @@ static int is_right(int64_t m, int64_t n) {
 
 static int32_t run(int64_t m, int64_t n) {
     for (int at = 0; at < 211*101; at++) x[at] = at % 13 - 0.1, z[at] = -1.0;
+#ifdef NATIVE
+    const int64_t sizes[] = {m, n};
+    void *const buffers[] = {x, z, s};
+    return certen_call(sizes, buffers);
+#else
     return f(m, n, x, z, s);
+#endif
 }
 
 int main(void) {
@@ -72,16 +78,17 @@ int main(void) {
 }
 "#;
 
-/// Runs the program and a driver around it as one file.
+/// Runs the program and a driver around it as one file; with `-DNATIVE` as the runtime has it, else as it stands alone.
 fn run(before: &str, after: &str, flags: &[&str]) -> String {
     let mut sources = Sources::new();
     let file = sources.add("f.loops", PROGRAM);
     let program = parse_loops(&sources, file).unwrap_or_else(|errors| panic!("{errors:?}"));
     assert!(verify(&program).is_empty(), "{:?}", verify(&program));
-    let source = emit_c(&program).unwrap().source;
+    let code = emit_c(&program).unwrap();
+    let source = if flags.contains(&"-DNATIVE") { code.native } else { code.source };
     assert_eq!(source.matches("certen_parallel(").count(), 4);
     let dir = tempfile::tempdir().unwrap();
-    let text = format!("#define CERTEN_NO_TRAMPOLINE\n{before}\n#include \"f.c\"\n{after}{DRIVER}");
+    let text = format!("{before}\n#include \"f.c\"\n{after}{DRIVER}");
     std::fs::write(dir.path().join("f.c"), source).unwrap();
     std::fs::write(dir.path().join("driver.c"), text).unwrap();
     let out = compile(dir.path(), flags);
@@ -105,6 +112,7 @@ const NOTHING: &str = "static void prepare(void) {}\nstatic int finish(void) { r
 #[test]
 fn without_threads_it_is_a_plain_call() {
     run("", NOTHING, &["-fsanitize=undefined,address"]);
+    run("", NOTHING, &["-DNATIVE", "-fsanitize=undefined,address"]);
 }
 
 #[test]
@@ -123,12 +131,12 @@ static void backwards(int64_t begin, int64_t end, certen_range *part, void *cont
     for (int64_t at = end - 2; at >= begin; at -= 2) part(at, at + 1, context);
 }
 
-static void prepare(void) { certen_threads = backwards; }
+static void prepare(void) { certen_use_threads(backwards); }
 
 /* Only the large sizes are worth it. */
 static int finish(void) { return calls != 2; }
 ";
-    run("", pool, &["-fsanitize=undefined,address"]);
+    run("", pool, &["-DNATIVE", "-fsanitize=undefined,address"]);
 }
 
 /// The sanitizer watches two threads that run the parts in turn.
@@ -153,10 +161,10 @@ static void in_two(int64_t begin, int64_t end, certen_range *part, void *context
     pthread_join(other, 0);
 }
 
-static void prepare(void) { certen_threads = in_two; }
+static void prepare(void) { certen_use_threads(in_two); }
 static int finish(void) { return 0; }
 ";
-    run("", pool, &["-fsanitize=thread", "-g"]);
+    run("", pool, &["-DNATIVE", "-fsanitize=thread", "-g"]);
 }
 
 #[test]
@@ -192,7 +200,7 @@ static void backwards(int64_t begin, int64_t end, certen_range *part, void *cont
 static int32_t run(int64_t m, int64_t n);
 
 static void prepare(void) {
-    certen_threads = backwards;
+    certen_use_threads(backwards);
     for (long limit = 0; limit < 423; limit += 47) {
         left = limit;
         printf(\"%ld: %d\\n\", limit, (int)run(211, 101));
@@ -203,7 +211,7 @@ static void prepare(void) {
 
 static int finish(void) { return taken != freed; }
 ";
-    let printed = run(before, after, &["-fsanitize=undefined,address"]);
+    let printed = run(before, after, &["-DNATIVE", "-fsanitize=undefined,address"]);
     // A buffer, and 211 rows twice: less is not enough.
     assert_eq!(printed.lines().count(), 9);
     assert!(printed.lines().all(|line| line.ends_with(": 1")), "{printed}");

@@ -328,7 +328,7 @@ impl Module {
             return Err(self.refuse(Diagnostic::error(Code::E0703, None, text)));
         }
         let c = self.verified_c(&loops)?;
-        let kernel = NativeKernel::build(&c.source, self.signature()).map_err(|error| self.runtime_failure(&error))?;
+        let kernel = NativeKernel::build(&c.native, self.signature()).map_err(|error| self.runtime_failure(&error))?;
         Ok(self.native.get_or_init(|| kernel))
     }
 

@@ -197,7 +197,7 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
         "analysis" => typed()?.analysis_text(module.sources(), 100),
         "core" => module.core().to_string(),
         "loops" => module.loops().map_err(|f| f.to_string())?.to_string(),
-        "c" => module.c().map_err(|f| f.to_string())?.source,
+        "c" => module.c().map_err(|f| f.to_string())?.kernel,
         "teil" => in_notation(Notation::Teil)?,
         "core-teil" => in_notation(Notation::CoreTeil)?,
         "model" => in_notation(Notation::Model)?,
