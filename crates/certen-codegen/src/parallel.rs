@@ -10,7 +10,6 @@
 
 use std::collections::HashSet;
 
-use certen_core::Range;
 use certen_loops::{MIN_PARALLEL_WORK, Stmt, work};
 use certen_syntax::Name;
 
@@ -75,15 +74,11 @@ struct Captured {
 
 impl<'a> Emitter<'a> {
     /// A parallel loop: a function for its iterations, and its call.
-    pub(crate) fn parallel_for(
-        &mut self,
-        index: Name,
-        range: &'a Range,
-        body: &'a [Stmt],
-        depth: usize,
-    ) -> Emitted<()> {
+    pub(crate) fn parallel_for(&mut self, stmt: &'a Stmt, depth: usize) -> Emitted<()> {
+        let Stmt::For { index, range, body, .. } = stmt else { return Ok(()) };
+        let index = *index;
         let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
-        let work = self.work_text(range, body)?;
+        let work = self.work_text(stmt)?;
         self.is_parallel = true;
 
         // Its memory is its own.
@@ -211,14 +206,8 @@ impl<'a> Emitter<'a> {
     }
 
     /// About how many operations a loop makes, as an expression; none if that is known to be enough.
-    fn work_text(&mut self, range: &Range, body: &[Stmt]) -> Emitted<Option<String>> {
-        let mut work = work(self.program, body);
-        if let Ok(trips) = range.hi.sub(&range.lo) {
-            match trips.as_constant() {
-                Some(trips) => work.operations = work.operations.saturating_mul(trips.max(0).unsigned_abs()),
-                None => work.extents.insert(0, trips),
-            }
-        }
+    fn work_text(&mut self, stmt: &Stmt) -> Emitted<Option<String>> {
+        let work = work(self.program, std::slice::from_ref(stmt));
         if work.extents.is_empty() && work.operations >= MIN_PARALLEL_WORK {
             return Ok(None);
         }

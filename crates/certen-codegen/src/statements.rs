@@ -59,7 +59,7 @@ impl<'a> Emitter<'a> {
                 }
             }
             Stmt::Swap(a, b) => self.swap(*a, *b)?,
-            Stmt::For { index, range, parallel: true, body } => self.parallel_for(*index, range, body, depth)?,
+            Stmt::For { parallel: true, .. } => self.parallel_for(stmt, depth)?,
             Stmt::For { index, range, parallel: false, body } => {
                 let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
                 self.bound_index(*index, range);

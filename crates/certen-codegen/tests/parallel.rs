@@ -7,7 +7,7 @@ use certen_codegen::emit_c;
 use certen_loops::{parse_loops, verify};
 use certen_syntax::Sources;
 
-/// A buffer, a local and an index from outside; private memory; a loop inside of another.
+/// A buffer, a local and an index from outside; private memory; a loop inside of another; ranges that depend on indices.
 const PROGRAM: &str = "loops f
 size m, n
 where m >= 1, n >= 1
@@ -28,6 +28,11 @@ for t in 0..2 {
         }
         for j in 0..n {
             acc += row[j]
+        }
+        for k in 0..min(i, 2) {
+            for j in k..k {
+                acc = 0.0
+            }
         }
         parallel for j in 0..n {
             z[i, j] = row[n - 1 - j]
@@ -80,8 +85,14 @@ int main(void) {
 
 /// Runs the program and a driver around it as one file; with `-DNATIVE` as the runtime has it, else as it stands alone.
 fn run(before: &str, after: &str, flags: &[&str]) -> String {
+    run_with(0, before, after, flags)
+}
+
+/// With more buffers than that: a program that has many of them gives them back in another way.
+fn run_with(buffers: usize, before: &str, after: &str, flags: &[&str]) -> String {
+    let more: String = (0..buffers).map(|at| format!("alloc a{at} : f64[m]\nfree a{at}\n")).collect();
     let mut sources = Sources::new();
-    let file = sources.add("f.loops", PROGRAM);
+    let file = sources.add("f.loops", format!("{PROGRAM}{more}"));
     let program = parse_loops(&sources, file).unwrap_or_else(|errors| panic!("{errors:?}"));
     assert!(verify(&program).is_empty(), "{:?}", verify(&program));
     let code = emit_c(&program).unwrap();
@@ -211,8 +222,10 @@ static void prepare(void) {
 
 static int finish(void) { return taken != freed; }
 ";
-    let printed = run(before, after, &["-DNATIVE", "-fsanitize=undefined,address"]);
-    // A buffer, and 211 rows twice: less is not enough.
-    assert_eq!(printed.lines().count(), 9);
-    assert!(printed.lines().all(|line| line.ends_with(": 1")), "{printed}");
+    for buffers in [0, 20] {
+        let printed = run_with(buffers, before, after, &["-DNATIVE", "-fsanitize=undefined,address"]);
+        // A buffer, and 211 rows twice: less is not enough.
+        assert_eq!(printed.lines().count(), 9);
+        assert!(printed.lines().all(|line| line.ends_with(": 1")), "{printed}");
+    }
 }

@@ -5,8 +5,8 @@
 //! inside of it, if all of these can be marked. Nothing is reordered and no reduction is divided, so the results have
 //! the same bits whatever the number of threads.
 //!
-//! Threads cost some microseconds to call. [`work`] estimates what an iteration does, as a product of the sizes of the
-//! loops inside: where that is a number, it decides here whether a loop is marked, and where it depends on sizes,
+//! Threads cost some microseconds to call. [`work`] estimates what a loop does, as a product of the ranges of the loops
+//! inside each other: where that is a number, it decides here whether a loop is marked, and where it depends on sizes,
 //! generated code compares it with [`MIN_PARALLEL_WORK`] before it calls threads.
 //!
 //! Needs: a program that [`verify`](crate::verify) accepts. Guarantees: the result is one too.
@@ -19,7 +19,7 @@ use crate::ir::{LoopProgram, Stmt, parts_first};
 use crate::races::check_independent;
 
 /// A loop that makes fewer operations than this is not shared between threads.
-pub const MIN_PARALLEL_WORK: u64 = 50_000;
+pub const MIN_PARALLEL_WORK: u64 = 100_000;
 
 /// A loop that is known to have fewer iterations than this is left to one thread if the loops inside can be shared.
 const MIN_ITERATIONS: i64 = 16;
@@ -60,7 +60,7 @@ impl Marks<'_> {
             Stmt::For { index, range, parallel: false, body } => {
                 let trips = range.hi.sub(&range.lo).ok().and_then(|trips| trips.as_constant());
                 let can_be_marked =
-                    trips != Some(1) && self.is_worth_it(trips, body) && self.is_independent(*index, range, body);
+                    trips != Some(1) && self.is_worth_it(stmt) && self.is_independent(*index, range, body);
                 let loop_of = |parallel, body| Stmt::For { index: *index, range: range.clone(), parallel, body };
                 if can_be_marked && trips.is_none_or(|trips| trips >= MIN_ITERATIONS) {
                     return loop_of(true, body.clone());
@@ -98,14 +98,9 @@ impl Marks<'_> {
     }
 
     /// Whether a loop does enough, or may for some sizes.
-    fn is_worth_it(&self, trips: Option<i64>, body: &[Stmt]) -> bool {
-        let work = work(self.program, body);
-        match trips {
-            Some(trips) if work.extents.is_empty() => {
-                work.operations.saturating_mul(trips.max(0).unsigned_abs()) >= MIN_PARALLEL_WORK
-            }
-            _ => true,
-        }
+    fn is_worth_it(&self, stmt: &Stmt) -> bool {
+        let work = work(self.program, std::slice::from_ref(stmt));
+        !work.extents.is_empty() || work.operations >= MIN_PARALLEL_WORK
     }
 }
 
