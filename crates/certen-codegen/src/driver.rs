@@ -23,13 +23,6 @@ static void certen_give_up(const char *why) {
     exit(1);
 }
 
-/* Memory for so many elements, all zero. */
-static void *certen_new(int64_t count, size_t bytes) {
-    void *memory = calloc(count > 0 ? (size_t)count : 1, bytes);
-    if (memory == NULL) certen_give_up("there is not enough memory");
-    return memory;
-}
-
 static double certen_seconds(void) {
     struct timespec now;
     timespec_get(&now, TIME_UTC);
@@ -41,6 +34,15 @@ const READ: &str = r#"/* Whether a text is a 64-bit integer, and which. */
 static int certen_read(const char *text, int64_t *value) {
     int end = 0;
     return sscanf(text, "%20" SCNd64 "%n", value, &end) == 1 && text[end] == 0;
+}
+
+"#;
+
+const NEW: &str = r#"/* Memory for so many elements, all zero. */
+static void *certen_new(int64_t count, size_t bytes) {
+    void *memory = calloc(count > 0 ? (size_t)count : 1, bytes);
+    if (memory == NULL) certen_give_up("there is not enough memory");
+    return memory;
 }
 
 "#;
@@ -84,6 +86,7 @@ impl Emitter<'_> {
              #include \"{name}.h\"\n{START}\n"
         );
         before += if sizes.is_empty() { "" } else { READ };
+        before += if arrays.is_empty() { "" } else { NEW };
         before += if program.inputs.is_empty() { "" } else { RANDOM };
         // Those of the program itself are static in its own file.
         let helpers = std::mem::take(&mut self.helpers);

@@ -434,6 +434,38 @@ fn random_term(random: &mut Random, terms: &mut Terms, elem: ElemType, depth: u3
     terms.add(term).unwrap()
 }
 
+/// Every operator as the left and as the right part of every other: a product with a sum on its left, a difference of
+/// differences, a negated product. Indices likewise.
+#[test]
+fn every_pair_of_operators_keeps_its_meaning() {
+    let floats = ["(A) + (B)", "(A) - (B)", "(A) * (B)", "(A) / (B)", "min(A, B)", "-(A)", "select((A) < (B), A, B)"];
+    let ints = ["(A) + (B)", "(A) - (B)", "(A) * (B)", "floor_div(A, B)", "mod(A, B)", "max(A, B)", "-(A)", "abs(A)"];
+    let bools = ["(A) && (B)", "(A) || (B)", "(A) == (B)", "(A) != (B)", "!(A)"];
+    let indices = ["(A) + (B)", "(A) - (B)", "(A)*(B)", "floor_div(A, 3)", "mod(A, 4)", "min(A, B)", "ceil_div(A, 2)"];
+    let mut text = "core f\nsize n\nwhere n >= 2\ninput d : f64[3]\ninput e : i64[3]\ninput b : bool[3]\n".to_owned();
+    let mut count = 0;
+    for (operators, leaves, index) in [
+        (&floats[..], ["d[0]", "d[1]", "d[2]"], false),
+        (&ints, ["e[0]", "e[1]", "e[2]"], false),
+        (&bools, ["b[0]", "b[1]", "b[2]"], false),
+        (&indices, ["i", "j", "n"], true),
+    ] {
+        for outer in operators {
+            for inner in operators {
+                let inner = inner.replace('A', leaves[1]).replace('B', leaves[2]);
+                for (left, right) in [(inner.as_str(), leaves[0]), (leaves[0], &inner)] {
+                    let term = outer.replace('A', left).replace('B', right);
+                    let term = if index { format!("gen i in 0..n. gen j in 1..n. index.i64({term})") } else { term };
+                    writeln!(text, "t{count} = {term}").unwrap();
+                    count += 1;
+                }
+            }
+        }
+    }
+    (0..count).for_each(|at| writeln!(text, "output t{at}").unwrap());
+    same_bits(&lower(&core(&text)).unwrap());
+}
+
 /// Precedence, conversions, corner cases: thousands of random expressions, compiled once.
 #[test]
 fn random_expressions_have_the_same_bits() {
