@@ -17,6 +17,7 @@
 mod element;
 mod folds;
 mod names;
+mod padding;
 mod policy;
 mod scopes;
 mod shapes;
@@ -32,15 +33,31 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use crate::typed::{Block, Bound, Call, Expr, Function, Iterate, Kind, Let, Program};
 use names::{Given, Names};
+use padding::Places;
 use policy::{Nature, Placement, Survey};
 use scopes::Scope;
 
 /// The Core program of the entry of a typed program; `name` is what it is called.
 ///
 /// # Errors
-/// E0216 if an index expression that arises does not fit in 64 bits. A typed tree that keeps the guarantees of
-/// [`crate::typed`] has no other errors; one that does not is refused with E0701.
+/// E0216 if an index expression that arises does not fit in 64 bits, E0241 if a truncation cuts more than padding. A
+/// typed tree that keeps the guarantees of [`crate::typed`] has no other errors; one that does not is refused with E0701.
 pub fn to_core(program: &Program, name: Name) -> Result<Core, Diagnostic> {
+    let (core, places) = build(program, name)?;
+    match places.truncations(&core).into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(core),
+    }
+}
+
+/// What is wrong with the truncations of the entry of a typed program. What cannot become Core has none: that is
+/// reported when it is compiled.
+pub(crate) fn truncations(program: &Program) -> Vec<Diagnostic> {
+    build(program, "truncations".into()).map_or(Vec::new(), |(core, places)| places.truncations(&core))
+}
+
+/// The Core program, and where its truncations and its padding stand in the text.
+fn build(program: &Program, name: Name) -> Result<(Core, Places), Diagnostic> {
     let Some(entry) = program.functions.get(program.entry) else {
         return Err(Diagnostic::error(Code::E0701, None, "the program has no entry"));
     };
@@ -56,6 +73,7 @@ pub fn to_core(program: &Program, name: Name) -> Result<Core, Diagnostic> {
         natures: HashMap::new(),
         functions: vec![None; program.functions.len()],
         ordered: HashMap::new(),
+        places: Places::default(),
         steps: 0,
     };
     let outputs = build.entry(entry)?;
@@ -69,7 +87,7 @@ pub fn to_core(program: &Program, name: Name) -> Result<Core, Diagnostic> {
         terms: build.terms,
     };
     core.check().map_err(|error| ill_formed(entry.span, error))?;
-    Ok(core)
+    Ok((core, build.places))
 }
 
 /// What the names of one call of a function stand for: a place in [`Build::activations`].
@@ -113,6 +131,7 @@ struct Build<'a> {
     functions: Vec<Option<Nature>>,
     /// What [`Build::has_order`] found.
     ordered: HashMap<*const Expr, bool>,
+    places: Places,
     /// Elements and tensors that were built.
     steps: usize,
 }
@@ -272,7 +291,9 @@ impl<'a> Build<'a> {
     }
 
     fn add(&mut self, term: Term, span: Span) -> Built<TermId> {
-        self.terms.add(term).map_err(ill_typed(span))
+        let id = self.terms.add(term).map_err(ill_typed(span))?;
+        self.places.note(&self.terms, id, span);
+        Ok(id)
     }
 
     /// Whether a condition holds wherever the facts and everything known in the open scopes do.
