@@ -47,10 +47,10 @@ enum Stage {
     Analysis,
     /// The program in Core
     Core,
-    /// How many constructs that move elements the program in Core has
-    Reshapes,
     /// How much of each tensor in Core is padding: its pad type
     Padding,
+    /// How many constructs that move elements the program in Core has
+    Reshapes,
     /// Which laws made the program simpler, and what it is then
     Laws,
     /// Which contractions were lifted, and the Core program that loops are made from
@@ -97,15 +97,15 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     if wanted(Stage::Core) {
         sections.push(("core", module.core().to_string()));
     }
-    if wanted(Stage::Reshapes) {
-        sections.push(("reshapes", format!("{}\n", module.core().reshapes())));
-    }
     let padded = if wanted(Stage::Padding) { module.padding() } else { Vec::new() };
     if !padded.is_empty() {
         let lines = padded.iter().map(|(name, ty)| format!("{name} : {ty}\n"));
         sections.push(("padding", lines.collect()));
     } else if args.only.contains(&Stage::Padding) {
         sections.push(("padding", "nothing is padded, split, guarded or cut\n".into()));
+    }
+    if wanted(Stage::Reshapes) {
+        sections.push(("reshapes", format!("{}\n", module.core().reshapes())));
     }
     if wanted(Stage::Laws) && module.typed().is_some() {
         sections.push(("laws", module.laws().map_err(|f| refused(&report, &f))?));

@@ -72,8 +72,8 @@ fn build(program: &Program, name: Name) -> Result<(Core, Places), Diagnostic> {
         activations: Vec::new(),
         natures: HashMap::new(),
         functions: vec![None; program.functions.len()],
-        ordered: HashMap::new(),
         places: Places::default(),
+        ordered: HashMap::new(),
         steps: 0,
     };
     let outputs = build.entry(entry)?;
@@ -129,9 +129,9 @@ struct Build<'a> {
     activations: Vec<HashMap<Name, Meaning<'a>>>,
     natures: HashMap<*const Expr, Nature>,
     functions: Vec<Option<Nature>>,
+    places: Places,
     /// What [`Build::has_order`] found.
     ordered: HashMap<*const Expr, bool>,
-    places: Places,
     /// Elements and tensors that were built.
     steps: usize,
 }

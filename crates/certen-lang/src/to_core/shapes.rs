@@ -30,10 +30,7 @@ impl<'a> Build<'a> {
                 let a = self.inner(a, act)?;
                 if *side == Side::Left { Term::PadLeft(k, a) } else { Term::PadRight(k, a) }
             }
-            Kind::Trunc(side, k, a) => {
-                let a = self.inner(a, act)?;
-                return self.truncated(*side, k, a, act, span).map(Some);
-            }
+            Kind::Trunc(side, k, a) => return self.truncated(*side, k, a, act, span).map(Some),
             _ => return Ok(None),
         };
         let made = self.terms.add(term).ok();
@@ -45,8 +42,9 @@ impl<'a> Build<'a> {
 
     /// Core's term for a truncation, which has to stay one: what it cuts is judged there. The checker has shown that the
     /// amount is not negative, by conditions that Core does not see.
-    fn truncated(&mut self, side: Side, k: &Ix, a: TermId, act: Activation, span: Span) -> Built<TermId> {
+    fn truncated(&mut self, side: Side, k: &Ix, a: &'a Expr, act: Activation, span: Span) -> Built<TermId> {
         let k = self.ix(act, k, span)?;
+        let a = self.inner(a, act)?;
         let make = |k| if side == Side::Left { Term::TruncLeft(k, a) } else { Term::TruncRight(k, a) };
         match self.terms.add(make(k.clone())) {
             Ok(id) => {
@@ -99,7 +97,6 @@ impl<'a> Build<'a> {
                 self.inside(inside, a, act, &from, span)
             }
             Kind::Trunc(side, k, a) => {
-                let a = self.tensor(a, act)?;
                 let tensor = self.truncated(*side, k, a, act, span)?;
                 self.add(Term::Select(tensor, indices.into()), span)
             }
