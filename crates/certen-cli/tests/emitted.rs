@@ -177,3 +177,21 @@ fn the_page_about_c_is_true() {
     let ran = run(&mut command(path("a.out").to_str().unwrap(), directory.path()));
     assert_eq!((ran.status, ran.out), (Some(0), block(&page, "text")));
 }
+
+/// A program that was compiled before starts quickly. In a release build it takes less than 20 ms, and the first time,
+/// with the C compiler, less than 500 ms; here the build is slower and the machine may be busy.
+#[test]
+fn small_programs_start_quickly() {
+    let cache = tempfile::tempdir().unwrap();
+    let time = || {
+        let start = std::time::Instant::now();
+        let mut certen = command(CERTEN, &root());
+        certen.args(["run", "examples/slices.teil", "--in", "A=iota", "--in", "B=2"]);
+        certen.args(["--dim", "k=2", "--dim", "m=2", "--dim", "n=3"]).env("CERTEN_CACHE", cache.path());
+        assert_eq!(run(&mut certen).status, Some(0));
+        start.elapsed().as_millis()
+    };
+    time();
+    let warm = (0..10).map(|_| time()).min().unwrap();
+    assert!(warm < 200, "{warm} ms");
+}

@@ -213,17 +213,35 @@ impl Emitter<'_> {
     }
 }
 
-/// The beginning of a C text that fits in a width, and the rest. The text has no strings, so that a space is a space.
+/// The beginning of a C text that fits in a width, and the rest: broken behind an operator, inside as few parentheses as
+/// possible, never inside an index. The text has no strings, so that a space is a space.
 fn broken(text: &str, width: usize) -> (&str, &str) {
     if text.len() <= width || text.starts_with("/*") || !text.is_ascii() {
         return (text, "");
     }
-    let spaces = || text.char_indices().filter(|(_, c)| *c == ' ').map(|(at, _)| at);
-    let behind_operator =
-        |at: &usize| text[..*at].ends_with(['+', '-', '*', '/', ',', '=', '&', '|', '?', ':', '<', '>']);
-    let fits = spaces().take_while(|at| *at <= width).filter(behind_operator).last();
-    match fits.or_else(|| spaces().find(behind_operator)) {
-        Some(at) => (&text[..at], &text[at + 1..]),
-        None => (text, ""),
+    // Neither end of a line should be a stub.
+    const STUB: usize = 12;
+    let (mut depth, mut inside, mut before) = (0usize, 0usize, ' ');
+    let mut best: Option<(usize, usize)> = None;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            '[' => inside += 1,
+            ']' => inside = inside.saturating_sub(1),
+            ' ' if inside == 0 && "+-*/,;=&|?:<>".contains(before) => {
+                let fits = at <= width && at >= width / 3 && at + STUB < text.len();
+                // Where nothing fits, the first place is the least bad one.
+                if (fits && best.is_none_or(|(least, _)| depth <= least)) || (at > width && best.is_none()) {
+                    best = Some((depth, at));
+                }
+            }
+            _ => {}
+        }
+        if at > width && best.is_some() {
+            break;
+        }
+        before = c;
     }
+    best.map_or((text, ""), |(_, at)| (&text[..at], &text[at + 1..]))
 }

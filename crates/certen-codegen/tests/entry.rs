@@ -200,6 +200,22 @@ fn names_are_not_captured() {
     run(&emitted(&text), &user);
 }
 
+/// So many arrays that they are described on the heap.
+#[test]
+fn many_arrays() {
+    let mut text = "core f\nsize n\nwhere n >= 0\ninput x : f64[n]\n".to_owned();
+    (0..100).for_each(|at| text += &format!("y{at} = gen i in 0..n. x[i] + {at}.0\n"));
+    (0..100).for_each(|at| text += &format!("output y{at}\n"));
+    let outputs = |last: &str| (0..99).map(|at| format!("y[{at}], ")).collect::<String>() + last;
+    let user = format!(
+        "#include \"f.h\"\nint main(void) {{\n    double x[2] = {{1.0, 2.0}}, y[100][2];\n    \
+         if (f(2, x, {}) != F_OVERLAP || f(2, x, {}) != F_OK) return 1;\n    return y[99][1] == 101.0 ? 0 : 1;\n}}\n",
+        outputs("y[50]"),
+        outputs("y[99]")
+    );
+    run(&emitted(&text), &user);
+}
+
 /// Constants that make indices too large for any sizes are found when C is printed.
 #[test]
 fn what_never_fits_is_no_program() {
