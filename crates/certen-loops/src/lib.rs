@@ -3,15 +3,18 @@
 //! [`lower`] turns a program of Core into a [`LoopProgram`]: loops over buffers, with scalar Core terms as values.
 //! The IR prints as text that [`parse_loops`] reads back. [`verify`] checks that it is well-formed and that every
 //! access is in bounds for all sizes; the [`Interpreter`] runs it over any scalar domain, so that it can be compared
-//! with the reference evaluator exactly.
+//! with the reference evaluator exactly. [`reuse`] decides which tensors share memory.
 
+mod buffers;
 mod interp;
 mod ir;
 mod lower;
 mod parse;
 mod print;
+mod rename;
 mod verify;
 
+pub use buffers::{Lend, peak_bytes, reuse};
 pub use interp::Interpreter;
 pub use ir::{LoopProgram, MAX_NESTING, Stmt, Target, as_element, parts_first};
 pub use lower::lower;
