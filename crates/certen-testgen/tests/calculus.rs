@@ -357,7 +357,7 @@ impl Generator<'_, '_> {
         };
         let size = ty.shape[0].clone();
         let amount = Ix::from(self.u.int_in_range(0..=2)?);
-        let (less, more) = (size.sub(&amount).unwrap(), size.add(&amount).unwrap());
+        let less = size.sub(&amount).unwrap();
         let fits = self.holds(&Cond::le(&amount, &size).unwrap());
         let term = match self.u.int_in_range(0..=7)? {
             0 if ty.rank() >= 2 => Term::Transpose(self.term(&resized(2, &[ty.shape[1].clone(), size]), part)?),
@@ -371,8 +371,18 @@ impl Generator<'_, '_> {
                 let (front, back) = (self.term(&resized(1, &[amount]), part)?, self.term(&resized(1, &[less]), part)?);
                 if self.u.arbitrary()? { Term::Concat(front, back) } else { Term::Concat(back, front) }
             }
-            5 => Term::TruncLeft(amount, self.term(&resized(1, &[more]), part)?),
-            6 => Term::TruncRight(amount, self.term(&resized(1, &[more]), part)?),
+            5 => {
+                // Only padding can be cut off.
+                let inner = self.term(&resized(1, &[size]), part)?;
+                let padded = self.add(Term::PadLeft(amount.clone(), inner));
+                Term::TruncLeft(amount, padded)
+            }
+            6 => {
+                // Only padding can be cut off.
+                let inner = self.term(&resized(1, &[size]), part)?;
+                let padded = self.add(Term::PadRight(amount.clone(), inner));
+                Term::TruncRight(amount, padded)
+            }
             _ => {
                 let (m, n) = (Ix::var("m"), Ix::var("n"));
                 let parts = match size.as_constant() {
