@@ -274,6 +274,7 @@ impl Pass<'_> {
                 dies[last].push(at);
             }
         }
+        self.follow_exchanged(&units, &born, &dies);
         let mut kept: HashMap<usize, usize> = HashMap::new();
         for (at, unit) in units.iter().enumerate() {
             places.dying = dies[at].iter().filter_map(|buffer| kept.get(buffer).copied()).collect();
@@ -304,6 +305,25 @@ impl Pass<'_> {
             stmts.extend(unit.titles.into_iter().chain(begins).chain(title).chain(unit.stmts).chain(ends));
         }
         Done { stmts, allocates }
+    }
+
+    /// What an exchanged buffer can be written in place of is treated as if it were exchanged itself: in an output it would
+    /// have to be copied.
+    fn follow_exchanged(&mut self, units: &[Unit], born: &[Vec<usize>], dies: &[Vec<usize>]) {
+        for at in (0..units.len()).rev() {
+            for &new in born[at].iter().filter(|_| !dies[at].is_empty()) {
+                if !self.buffers[new].swapped {
+                    continue;
+                }
+                let (name, ty) = (self.buffers[new].name, &self.buffers[new].ty);
+                let replaced = dies[at].iter().filter(|&&old| self.buffers[old].ty == *ty).take(MAX_TRIES);
+                let fits =
+                    |old: &&usize| in_place(&self.program.terms, &units[at].stmts, self.buffers[**old].name, name);
+                if let Some(&old) = replaced.into_iter().find(fits) {
+                    self.buffers[old].swapped = true;
+                }
+            }
+        }
     }
 
     /// The memory of outputs can be used until they are written.
