@@ -443,23 +443,14 @@ impl<'a> Fill<'a> {
 
 /// What an operation gives; none if it might give nothing in a domain without infinities.
 fn unary(op: Unary, a: Known) -> Option<Known> {
-    let zero = match op {
-        Unary::Neg
-        | Unary::Abs
-        | Unary::Floor
-        | Unary::Ceil
-        | Unary::Round
-        | Unary::Sqrt
-        | Unary::Sin
-        | Unary::Tanh => a.zero,
-        Unary::Not | Unary::Exp | Unary::Cos => false,
-        Unary::Log => return None,
-    };
-    let finite = match op {
-        Unary::Neg | Unary::Abs | Unary::Floor | Unary::Ceil | Unary::Round => a.finite,
-        _ => false,
-    };
-    Some(Known { zero, finite })
+    let whole = Known { zero: a.zero, finite: a.finite };
+    Some(match op {
+        Unary::Neg | Unary::Abs | Unary::Floor | Unary::Ceil | Unary::Round => whole,
+        Unary::Sin | Unary::Tanh => Known { zero: a.zero, finite: false },
+        Unary::Sqrt if a.zero => whole,
+        Unary::Not | Unary::Exp | Unary::Cos => Known::default(),
+        Unary::Sqrt | Unary::Log => return None,
+    })
 }
 
 /// The same of two values.
