@@ -146,8 +146,6 @@ struct Slot {
     ty: TensorType,
     class: Class,
     units: (usize, usize),
-    /// The unit that first uses the output, if the memory is the caller's.
-    output: Option<usize>,
     /// The buffer that is in it.
     tenant: Option<usize>,
 }
@@ -263,10 +261,6 @@ impl Pass<'_> {
 
     /// Finds memory for the buffers of a block, and puts the block together again.
     fn placed(&mut self, units: Vec<Unit>, first_own: usize, depth: usize) -> Done {
-        let mut places = Places { slots: Vec::new(), idle: HashMap::new(), lent: HashMap::new(), dying: Vec::new() };
-        if depth == 0 && self.lend == Lend::Outputs {
-            self.lend_outputs(&mut places);
-        }
         let (mut born, mut dies) = (vec![Vec::new(); units.len()], vec![Vec::new(); units.len()]);
         for at in first_own..self.buffers.len() {
             if let Some((first, last)) = self.buffers[at].used {
@@ -275,12 +269,17 @@ impl Pass<'_> {
             }
         }
         self.follow_exchanged(&units, &born, &dies);
+        if depth == 0 && self.lend == Lend::Outputs {
+            self.lend_outputs(&units, &dies);
+        }
+        let mut places = Places::default();
         let mut kept: HashMap<usize, usize> = HashMap::new();
         for (at, unit) in units.iter().enumerate() {
             places.dying = dies[at].iter().filter_map(|buffer| kept.get(buffer).copied()).collect();
             for &buffer in &born[at] {
-                let slot = self.place(buffer, at, &units, &mut places);
-                kept.insert(buffer, slot);
+                if !self.renaming.contains_key(&self.buffers[buffer].name) {
+                    kept.insert(buffer, self.place(buffer, at, unit, &mut places));
+                }
             }
             if unit.allocates {
                 places.idle.clear();
@@ -293,7 +292,7 @@ impl Pass<'_> {
         }
         let (mut begins, mut ends) = (vec![Vec::new(); units.len()], vec![Vec::new(); units.len()]);
         let mut allocates = false;
-        for slot in places.slots.into_iter().filter(|slot| slot.output.is_none()) {
+        for slot in places.slots {
             allocates |= !slot.ty.is_scalar();
             begins[slot.units.0].push(Stmt::Alloc(slot.name, slot.ty));
             ends[slot.units.1].push(Stmt::Free(slot.name));
@@ -326,88 +325,91 @@ impl Pass<'_> {
         }
     }
 
-    /// The memory of outputs can be used until they are written.
-    fn lend_outputs(&mut self, places: &mut Places) {
+    /// Whether a buffer may be kept where others are.
+    fn shares(&self, at: usize) -> bool {
+        let buffer = &self.buffers[at];
+        !buffer.ty.is_scalar() && self.declared.get(&buffer.name) == Some(&1)
+    }
+
+    /// Puts buffers into outputs that are written later. From the end to the beginning: what is alive when an output is
+    /// written needs other memory, and what is alive at the same time as that is best kept in the output.
+    fn lend_outputs(&mut self, units: &[Unit], dies: &[Vec<usize>]) {
+        // Each output with the tensor that is first in it, by the unit in which that is first used.
+        let mut free: HashMap<usize, BTreeSet<(usize, usize)>> = HashMap::new();
+        let mut first_in: Vec<Name> = Vec::new();
         for at in 0..self.program.outputs.len() {
-            let buffer = &self.buffers[at];
-            let Some((first, _)) = buffer.used.filter(|_| !buffer.ty.is_scalar()) else { continue };
-            let (name, ty) = (buffer.name, buffer.ty.clone());
-            let class = (self.classes.of(&ty), false);
-            places.slots.push(Slot { name, ty, class, units: (0, 0), output: Some(first), tenant: None });
-            places.lent.entry(class).or_default().insert((first, places.slots.len() - 1));
+            let class = self.classes.of(&self.program.outputs[at].ty);
+            first_in.push(self.buffers[at].name);
+            if let Some((first, _)) = self.buffers[at].used {
+                free.entry(class).or_default().insert((first, at));
+            }
+        }
+        for &at in dies.iter().rev().flatten() {
+            if self.buffers[at].swapped || !self.shares(at) {
+                continue;
+            }
+            let class = self.classes.of(&self.buffers[at].ty);
+            let (buffer, terms) = (&self.buffers[at], &self.program.terms);
+            let (Some(free), Some((first, last))) = (free.get_mut(&class), buffer.used) else { continue };
+            let in_time =
+                |(_, output): &&(usize, usize)| in_place(terms, &units[last].stmts, buffer.name, first_in[*output]);
+            let exact = free.range((last, 0)..=(last, usize::MAX)).take(MAX_TRIES).find(in_time);
+            let Some(&found) = exact.or_else(|| free.range((last + 1, 0)..).next()) else { continue };
+            free.remove(&found);
+            free.insert((first, found.1));
+            first_in[found.1] = buffer.name;
+            let output = &self.program.outputs[found.1];
+            self.renaming.insert(buffer.name, (output.name, output.ty.clone()));
         }
     }
 
     /// Memory for a buffer that is first used in a unit.
-    fn place(&mut self, at: usize, unit: usize, units: &[Unit], places: &mut Places) -> usize {
-        let (name, ty, swapped) = (self.buffers[at].name, self.buffers[at].ty.clone(), self.buffers[at].swapped);
-        let last = self.buffers[at].used.map_or(unit, |(_, last)| last);
-        let shares = !ty.is_scalar() && self.declared.get(&name) == Some(&1);
-        let class = (self.classes.of(&ty), swapped);
-        let found = if shares { self.shared(at, class, (unit, last), units, places) } else { None };
+    fn place(&mut self, at: usize, number: usize, unit: &Unit, places: &mut Places) -> usize {
+        let shares = self.shares(at);
+        let class = (self.classes.of(&self.buffers[at].ty), self.buffers[at].swapped);
+        let buffer = &self.buffers[at];
+        let last = buffer.used.map_or(number, |(_, last)| last);
+        let found = if shares { self.shared(buffer, class, unit, places) } else { None };
         let slot = found.unwrap_or_else(|| {
-            if !ty.is_scalar() {
+            if !buffer.ty.is_scalar() {
                 places.idle.clear();
             }
-            places.slots.push(Slot { name, ty, class, units: (unit, last), output: None, tenant: None });
+            let (name, ty) = (buffer.name, buffer.ty.clone());
+            places.slots.push(Slot { name, ty, class, units: (number, last), tenant: None });
             places.slots.len() - 1
         });
         let taken = &mut places.slots[slot];
         taken.units.1 = taken.units.1.max(last);
         taken.tenant = shares.then_some(at);
-        if taken.name != name {
-            self.renaming.insert(name, (taken.name, taken.ty.clone()));
+        if taken.name != buffer.name {
+            self.renaming.insert(buffer.name, (taken.name, taken.ty.clone()));
         }
         slot
     }
 
-    fn shared(
-        &self,
-        at: usize,
-        class: Class,
-        used: (usize, usize),
-        units: &[Unit],
-        places: &mut Places,
-    ) -> Option<usize> {
-        let (buffer, terms) = (&self.buffers[at], &self.program.terms);
-        let (first, last) = used;
-        let replaces = |old: Name, new: Name, unit: usize| in_place(terms, &units[unit].stmts, old, new);
-        // An output must be free again when it is written itself, or be written in place.
-        let fits = |slot: &Slot| match slot.output {
-            None => true,
-            Some(_) if buffer.swapped => false,
-            Some(written) => last < written || (last == written && replaces(buffer.name, slot.name, written)),
-        };
+    /// Memory of the same type that is given up in the unit and can be written in place, or is not in use.
+    fn shared(&self, buffer: &Buffer, class: Class, unit: &Unit, places: &mut Places) -> Option<usize> {
         // What is exchanged must have the same type to the letter.
         let alike =
             |slot: &Slot| slot.class.0 == class.0 && (!(buffer.swapped || slot.class.1) || slot.ty == buffer.ty);
         for &dying in places.dying.iter().filter(|&&slot| alike(&places.slots[slot])).take(MAX_TRIES) {
-            let slot = &places.slots[dying];
-            let Some(old) = slot.tenant.map(|old| &self.buffers[old]) else { continue };
-            if fits(slot) && replaces(old.name, buffer.name, first) {
+            let old = places.slots[dying].tenant.map(|old| self.buffers[old].name);
+            if old.is_some_and(|old| in_place(&self.program.terms, &unit.stmts, old, buffer.name)) {
                 places.dying.retain(|&other| other != dying);
                 return Some(dying);
             }
         }
-        if let Some(lent) = places.lent.get_mut(&class) {
-            let exact = lent.range((last, 0)..=(last, usize::MAX)).take(MAX_TRIES);
-            let free = exact.chain(lent.last()).find(|(_, slot)| fits(&places.slots[*slot])).copied();
-            if let Some(entry) = free {
-                lent.remove(&entry);
-                return Some(entry.1);
-            }
-        }
-        places.idle.get_mut(&class)?.pop()
+        let slots = &places.slots;
+        places.idle.get_mut(&class)?.pop_if(|slot| alike(&slots[*slot]))
     }
 }
 
 /// The memory of a block.
+#[derive(Default)]
 struct Places {
     slots: Vec<Slot>,
-    /// What was allocated and is not in use now.
+    /// What is not in use now.
     idle: HashMap<Class, Vec<usize>>,
-    /// Outputs that are not in use now, by the unit in which they are written.
-    lent: HashMap<Class, BTreeSet<(usize, usize)>>,
     /// Memory whose tensor is not needed after the unit that is being looked at.
     dying: Vec<usize>,
 }
@@ -415,13 +417,9 @@ struct Places {
 impl Places {
     /// The end of a buffer, unless another one has taken its place.
     fn leave(&mut self, slot: usize, buffer: usize) {
-        let Some(left) = self.slots.get_mut(slot).filter(|slot| slot.tenant == Some(buffer)) else { return };
-        left.tenant = None;
-        match left.output {
-            Some(written) => {
-                self.lent.entry(left.class).or_default().insert((written, slot));
-            }
-            None => self.idle.entry(left.class).or_default().push(slot),
+        if let Some(left) = self.slots.get_mut(slot).filter(|slot| slot.tenant == Some(buffer)) {
+            left.tenant = None;
+            self.idle.entry(left.class).or_default().push(slot);
         }
     }
 }

@@ -11,7 +11,7 @@ use certen_dialects::algebra::{self, Applied, Notation};
 use certen_dialects::{model, teil};
 use certen_index::Ix;
 use certen_lang::Known;
-use certen_loops::{LoopProgram, Stmt};
+use certen_loops::{Lend, LoopProgram, Stmt, pad, reuse};
 use certen_runtime::{NativeKernel, RuntimeError, Signature};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
@@ -56,11 +56,13 @@ pub struct Options {
     pub function: Option<Name>,
     /// The ranks and element types that this function leaves open.
     pub known: Known,
+    /// A vector length: the rows of buffers that the program allocates are padded to multiples of it.
+    pub vector: Option<i64>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { elem: ElemType::F64, fp: FpMode::default(), function: None, known: Known::default() }
+        Options { elem: ElemType::F64, fp: FpMode::default(), function: None, known: Known::default(), vector: None }
     }
 }
 
@@ -85,6 +87,7 @@ pub struct Module {
     core: Program,
     options: Options,
     optimised: OnceLock<Result<Option<Optimised>, Diagnostic>>,
+    loops: OnceLock<LoopProgram>,
     native: OnceLock<NativeKernel>,
     /// How many operations a run makes, counted when a run first asks.
     pub(crate) operations: OnceLock<Option<Ix>>,
@@ -157,6 +160,7 @@ impl Module {
                 core,
                 options: options.clone(),
                 optimised: OnceLock::new(),
+                loops: OnceLock::new(),
                 native: OnceLock::new(),
                 operations: OnceLock::new(),
             }),
@@ -273,12 +277,22 @@ impl Module {
         optimised.as_ref().map(Option::as_ref).map_err(|error| self.refuse(error.clone()))
     }
 
-    /// The optimised program as loops.
+    /// The optimised program as loops, with its buffers as they are in memory.
     ///
     /// # Errors
     /// If it uses what cannot be lowered yet.
-    pub fn loops(&self) -> Result<LoopProgram, Failure> {
-        certen_loops::lower(self.optimised()?).map_err(|error| self.refuse(error))
+    pub fn loops(&self) -> Result<&LoopProgram, Failure> {
+        if let Some(loops) = self.loops.get() {
+            return Ok(loops);
+        }
+        let lowered = certen_loops::lower(self.optimised()?);
+        let stored = lowered.and_then(|loops| match self.options.vector {
+            None => reuse(loops, Lend::Outputs),
+            // The caller's arrays are not padded, so they lend no memory to what is.
+            Some(vector) => reuse(loops, Lend::Buffers).and_then(|loops| pad(loops, vector)),
+        });
+        let loops = stored.map_err(|error| self.refuse(error))?;
+        Ok(self.loops.get_or_init(|| loops))
     }
 
     /// The program in C. No code leaves without the loops being verified.
@@ -286,7 +300,7 @@ impl Module {
     /// # Errors
     /// If it is too large or too deep to be compiled.
     pub fn c(&self) -> Result<CCode, Failure> {
-        self.verified_c(&self.loops()?)
+        self.verified_c(self.loops()?)
     }
 
     fn verified_c(&self, loops: &LoopProgram) -> Result<CCode, Failure> {
@@ -324,7 +338,7 @@ impl Module {
                 format!("a program of {nests} loop nests cannot be compiled yet: the C compiler would take minutes");
             return Err(self.refuse(Diagnostic::error(Code::E0703, None, text)));
         }
-        let c = self.verified_c(&loops)?;
+        let c = self.verified_c(loops)?;
         let kernel = NativeKernel::build(&c.source, self.signature()).map_err(|error| self.runtime_failure(&error))?;
         Ok(self.native.get_or_init(|| kernel))
     }

@@ -35,7 +35,7 @@ impl Module {
         if vector < 1 {
             return Err(option(format!("a vector length is at least 1, not {vector}")));
         }
-        let bound = call.bind(self, |_| domain.bytes()).map_err(|error| self.refuse(*error))?;
+        let bound = call.bind(self, None, |_| domain.bytes()).map_err(|error| self.refuse(*error))?;
         let value = self.size(&bound);
         let bytes = |name: Name| {
             let sizes = typed.declared(name).into_iter().flatten();
