@@ -12,7 +12,7 @@ mod parse;
 mod print;
 mod verify;
 
-pub use interp::Interpreter;
+pub use interp::{Event, Interpreter};
 pub use ir::{LoopProgram, MAX_NESTING, Stmt, Target, as_element, parts_first};
 pub use lower::lower;
 pub use parse::parse_loops;
