@@ -7,6 +7,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod constructs;
 mod loops;
 mod native;
 
