@@ -15,8 +15,8 @@ use certen_core::{Carried, Range, TensorType, Term, TermId};
 use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::Name;
 
-use super::{Block, Env, Lowered, Lowering, Meaning, Stored, bad_index, no_part, not_yet};
-use crate::ir::{MAX_NESTING, Stmt, Target};
+use super::{Block, Env, Lowered, Lowering, Meaning, Stored, bad_index, no_part};
+use crate::ir::{Stmt, Target};
 
 /// What is computed at once: the states of an iteration, or another term.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -102,17 +102,6 @@ impl<'a> Lowering<'a> {
         }
         let declare = |lowering: &mut Self, surely| lowering.declared(name, value, env, surely);
         self.placed(value, env, declare, |lowering, stored| lowering.store(value, env, stored))
-    }
-
-    /// Refuses what is too deep: each of these is a call of this program inside another.
-    fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Lowered<T>) -> Lowered<T> {
-        if self.depth >= MAX_NESTING {
-            return Err(not_yet(format!("more than {MAX_NESTING} values of `let` and `iterate` inside each other")));
-        }
-        self.depth += 1;
-        let result = work(self);
-        self.depth -= 1;
-        result
     }
 
     /// A local or buffer of this block for a term. A local that is not surely assigned begins as zero.
