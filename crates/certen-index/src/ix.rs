@@ -215,6 +215,13 @@ impl Ix {
         // It divides the divisor.
         let common = common as i64;
         let (inside, divisor) = (inside.divided_by(common, inside.constant.div_euclid(common)), divisor / common);
+        // floor_div(floor_div(n, 3) + 1, 2) is floor_div(n + 3, 6).
+        if let [(mono, 1)] = inside.terms.as_slice()
+            && let [Atom::FloorDiv(dividend, inner)] = mono.as_slice()
+            && let (Some(both), Some(more)) = (inner.checked_mul(divisor), inner.checked_mul(inside.constant))
+        {
+            return outside.add(&dividend.add(&Ix::from(more))?.floor_div(both)?);
+        }
         outside.add(&Ix::checked_atom(Atom::FloorDiv(Box::new(inside), divisor))?)
     }
 

@@ -188,10 +188,12 @@ impl Lowering<'_> {
         let (target, inside) = self.target(&dest)?;
         let op = dest.adds.then_some(ReduceOp::Sum);
         let store = Stmt::Assign { target, op, value };
-        match self.prove(&inside) {
-            Verdict::Yes => self.push(store),
-            _ if is_read => self.push_if(inside, vec![store], Vec::new())?,
-            verdict => return Err(outside(&dest, &inside, verdict)),
+        if inside.is_always() {
+            self.push(store);
+        } else if is_read {
+            self.push_if(inside, vec![store], Vec::new())?;
+        } else {
+            return Err(outside(&dest, &inside, self.prove(&inside)));
         }
         Ok(())
     }
@@ -220,7 +222,7 @@ impl Lowering<'_> {
         let value = self.zero(like)?;
         let (target, inside) = self.target(dest)?;
         let store = Stmt::Assign { target, op: None, value };
-        if self.prove(&inside) == Verdict::Yes {
+        if inside.is_always() {
             self.push(store);
         } else if self.prove(&inside.not().map_err(bad_index)?) != Verdict::Yes {
             self.push_if(inside, vec![store], Vec::new())?;
@@ -256,13 +258,25 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// What is written at the end of all steps, and what must hold for it to be inside.
+    /// What of a conjunction is not shown to hold here.
+    fn open_part(&self, cond: Cond) -> Cond {
+        match cond {
+            Cond::And(all) => {
+                let open = all.into_iter().filter(|cond| self.prove(cond) != Verdict::Yes);
+                open.fold(Cond::always(), Cond::and)
+            }
+            cond if self.prove(&cond) == Verdict::Yes => Cond::always(),
+            cond => cond,
+        }
+    }
+
+    /// What is written at the end of all steps, and what of being inside is not shown.
     fn target(&self, dest: &Destination) -> Lowered<(Target, Cond)> {
         match dest.spot {
             Spot::Local(name) => Ok((Target::Local(name), Cond::always())),
             Spot::Buffer(name) => {
                 let Place { indices, inside } = dest.reindexer.apply().map_err(bad_index)?.ok_or_else(no_part)?;
-                Ok((Target::Element(name, indices), inside))
+                Ok((Target::Element(name, indices), self.open_part(inside)))
             }
         }
     }
