@@ -3,6 +3,7 @@
 //!
 //! - `loops.rs`: loops mean what the evaluator says (Thm. 6.2 and 6.3), in exact and in the machine's numbers, with
 //!   destinations that are undefined before; their stores are well-formed (Sec. 4.2, 4.3 and 6.5);
+//! - `padding.rs`: what is shown to be padding is (Thm. 6.1), and truncations cut nothing else;
 //! - `native.rs`: so does native code, bit for bit, also with infinities among the inputs, and under sanitizers.
 
 #[path = "../common/mod.rs"]
@@ -10,6 +11,7 @@ mod common;
 mod constructs;
 mod loops;
 mod native;
+mod padding;
 
 use std::cell::{Cell, RefCell};
 
