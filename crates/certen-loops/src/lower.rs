@@ -6,6 +6,7 @@
 //!   become conditions (ATL, Fig. 3);
 //! - `reindex.rs` turns reshape operators into other indices of the store, without code and without copies (ATL, Fig. 2),
 //!   and says what makes that well-formed;
+//! - `cut.rs` cuts loops where a condition changes, so that the pieces need not ask;
 //! - `value.rs` computes the scalar that is stored, `reduce.rs` its accumulators;
 //! - `reshape.rs` is the other side of reshape operators: which element it is that is *read* through them;
 //! - `whole.rs` stores what is read as a whole before an element of it is: `let`s, iterations.
@@ -21,11 +22,12 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use certen_core::{ElemType, Parameter, Program, Range, TensorType, Term, TermId, Terms, TypeError};
-use certen_index::{Cond, Ix, IxError, Verdict};
+use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::ir::{LoopProgram, MAX_NESTING, Stmt, Target};
 
+mod cut;
 mod names;
 mod reduce;
 mod reindex;
@@ -36,6 +38,7 @@ mod whole;
 
 use names::{Given, Names};
 use reduce::has_loops;
+use store::chooses;
 use whole::Whole;
 
 /// Values computed for one binding before it is refused: inlining generations into each other can grow exponentially.
@@ -60,6 +63,8 @@ pub fn lower(program: &Program) -> Result<LoopProgram, Diagnostic> {
         levels: HashMap::new(),
         above: None,
         has_loops: has_loops(&program.terms),
+        chooses: chooses(&program.terms),
+        in_pieces: 0,
         steps: 0,
         depth: 0,
     };
@@ -211,6 +216,10 @@ struct Lowering<'a> {
     above: Option<usize>,
     /// For each term, whether computing an element of it takes a loop.
     has_loops: Vec<bool>,
+    /// For each term, whether a condition decides what of it is stored.
+    chooses: Vec<bool>,
+    /// How many loops around are pieces of one.
+    in_pieces: usize,
     steps: usize,
     /// How many parts are being stored or computed for each other.
     depth: usize,
@@ -437,8 +446,17 @@ impl<'a> Lowering<'a> {
         if goal.is_always() || self.out.facts().prove(goal) == Verdict::Yes {
             return Verdict::Yes;
         }
+        self.facts_of(&self.blocks).prove(goal)
+    }
+
+    fn facts_of(&self, blocks: &[Block<'_>]) -> Facts {
         let mut facts = self.out.facts().clone();
-        self.blocks.iter().flat_map(|block| &block.facts).for_each(|fact| facts.assume(fact.clone()));
-        facts.prove(goal)
+        blocks.iter().flat_map(|block| &block.facts).for_each(|fact| facts.assume(fact.clone()));
+        facts
+    }
+
+    /// What holds outside of the innermost block.
+    fn facts_outside(&self) -> Facts {
+        self.facts_of(&self.blocks[..self.blocks.len().saturating_sub(1)])
     }
 }

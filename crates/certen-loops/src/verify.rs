@@ -1,7 +1,7 @@
 //! The verifier: what every loop program must satisfy before it is run or printed as C.
 //!
 //! - Names are in scope and hide nothing; buffers are used with their rank and element type; values are scalar terms.
-//! - Inputs are never written, every output is; a local is assigned before it is read, on every path; a buffer that is
+//! - Inputs are never written, every output that has elements is; a local is assigned before it is read, on every path; a buffer that is
 //!   allocated in a block is freed in it, once, and not used afterwards.
 //! - **Bounds**: every index of every access is shown to be inside its buffer, for all sizes, from the ranges of the
 //!   loops and the conditions around it and the facts about sizes.
@@ -32,7 +32,7 @@ pub fn verify(program: &LoopProgram) -> Vec<Diagnostic> {
     verifier.interface();
     verifier.block(&program.body, 0);
     for output in &program.outputs {
-        if !verifier.written.contains(&output.name) {
+        if !verifier.written.contains(&output.name) && !verifier.is_empty(&output.ty) {
             verifier.error(format!("the output {} is never written", output.name));
         }
     }
@@ -103,6 +103,13 @@ struct Verifier<'a> {
 impl<'a> Verifier<'a> {
     fn error(&mut self, message: String) {
         self.errors.push(Diagnostic::error(Code::E0702, None, message));
+    }
+
+    /// Whether a tensor is shown to have no elements.
+    fn is_empty(&mut self, ty: &TensorType) -> bool {
+        let facts = self.facts();
+        let none = |size: &Ix| Cond::le(size, &Ix::from(0)).is_ok_and(|goal| facts.prove(&goal) == Verdict::Yes);
+        ty.shape.iter().any(none)
     }
 
     fn interface(&mut self) {

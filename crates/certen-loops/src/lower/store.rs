@@ -10,6 +10,7 @@
 //! - **Holes.** The figure's buffers are zero to begin with; here a destination may hold anything. What is padding (the
 //!   rows that `pad` adds, the end of the last block of `split`, where a guard is false) is stored as zero, each element
 //!   once. Where the prover shows that a truncation cuts the padding off, as it does around every tile, no code is left.
+//! - **Partitions.** A loop is cut where a condition on what is stored changes (`cut.rs`).
 //! - **Sums** first set their destination to zero, and then add, in the order of the index. Other reductions of tensors
 //!   compute their elements one by one with a scalar accumulator (`reduce.rs`): zeros of guards count in them.
 //! - A term that is read at indices already, or that is stored elsewhere, is copied element by element (`value.rs`).
@@ -18,10 +19,11 @@
 //! what the padding check ([`certen_core`]) has promised. Only what is *read* from a tensor that has padding of its
 //! own is stored under the condition that it is inside.
 
-use certen_core::{Literal, Range, ReduceOp, Term, TermId};
+use certen_core::{Literal, Range, ReduceOp, Term, TermId, Terms};
 use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
+use super::cut::MAX_CUTS;
 use super::reindex::{Place, Reindexer, Step};
 use super::{Choice, Env, Lowered, Lowering, Meaning, Stored, bad_index, ill_typed, no_part};
 use crate::ir::{Stmt, Target};
@@ -39,6 +41,15 @@ pub(super) struct Destination {
 enum Spot {
     Local(Name),
     Buffer(Name),
+}
+
+/// A generation whose range may be cut.
+struct Generation {
+    name: Name,
+    /// The first value of the whole range.
+    from: Ix,
+    size: Ix,
+    body: TermId,
 }
 
 impl Destination {
@@ -85,12 +96,8 @@ impl Lowering<'_> {
             match self.term(term) {
                 Term::Gen(name, range, body) => {
                     let (range, size) = (self.range(env, range)?, size(self, 0)?);
-                    let index = self.open_loop(*name, &range)?;
-                    let from_zero = Ix::var(index).sub(&range.lo).map_err(bad_index)?;
-                    let inner = self.bind(env, *name, Meaning::Index(Ix::var(index)));
-                    self.into(*body, inner, Vec::new(), dest.then(Step::Index(from_zero, size)))?;
-                    self.close_loop(index, range);
-                    return Ok(());
+                    let generation = Generation { name: *name, from: range.lo.clone(), size, body: *body };
+                    return self.generation(&generation, range, env, dest, MAX_CUTS);
                 }
                 Term::Reduce(ReduceOp::Sum, _, range, ..) if !ty.is_scalar() => {
                     if !dest.adds {
@@ -154,6 +161,29 @@ impl Lowering<'_> {
         }
     }
 
+    /// A loop over a generation's range, or several, each over a piece of it.
+    fn generation(&mut self, of: &Generation, range: Range, env: Env, dest: Destination, cuts: usize) -> Lowered<()> {
+        let index = self.open_loop(of.name, &range)?;
+        let inner = self.bind(env, of.name, Meaning::Index(Ix::var(index)));
+        if cuts > 0
+            && self.chooses[of.body.index()]
+            && let Some(pieces) = self.cut(of.body, inner, index, &range)?
+        {
+            // Nothing was done in it yet.
+            self.close();
+            self.in_pieces += 1;
+            for piece in pieces {
+                self.generation(of, piece, env, dest.clone(), cuts - 1)?;
+            }
+            self.in_pieces -= 1;
+            return Ok(());
+        }
+        let from_zero = Ix::var(index).sub(&of.from).map_err(bad_index)?;
+        self.into(of.body, inner, Vec::new(), dest.then(Step::Index(from_zero, of.size.clone())))?;
+        self.close_loop(index, range);
+        Ok(())
+    }
+
     /// Whether an amount of padding is shown to be one.
     fn is_amount(&self, k: &Ix) -> Lowered<bool> {
         Ok(self.prove(&Cond::le(&Ix::from(0), k).map_err(bad_index)?) == Verdict::Yes)
@@ -162,6 +192,15 @@ impl Lowering<'_> {
     /// One of two terms, by a condition; the missing branch of a guard is padding.
     fn choose(&mut self, choice: Choice, term: TermId, read: usize, env: Env, dest: Destination) -> Lowered<()> {
         let Choice { cond, then, otherwise } = choice;
+        // Where loops were cut, the answer is often known; inside of scalar operations it is not worth asking otherwise.
+        if self.in_pieces > 0 || matches!(dest.spot, Spot::Buffer(_)) {
+            match (self.decided(&cond)?, otherwise.clone()) {
+                (Some(true), _) => return self.into(then.0, env, then.1, dest),
+                (Some(false), Some((other, indices))) => return self.into(other, env, indices, dest),
+                (Some(false), None) => return self.fill(term, read, env, dest),
+                (None, _) => {}
+            }
+        }
         self.open(vec![cond.clone()])?;
         self.into(then.0, env, then.1, dest.clone())?;
         let accepted = self.close();
@@ -183,9 +222,10 @@ impl Lowering<'_> {
                 lowering.into(term, env, read, dest)
             });
         }
-        let is_read = matches!(self.term(term), Term::Ref(..));
+        let Some((target, inside)) = self.target(&dest)? else { return Ok(()) };
         let value = self.value(term, env, read)?;
-        let (target, inside) = self.target(&dest)?;
+        // What is only read may be padding of the tensor that it is read from.
+        let is_read = matches!(self.term(term), Term::Ref(..)) || matches!(self.out.get(value), Term::Select(..));
         let op = dest.adds.then_some(ReduceOp::Sum);
         let store = Stmt::Assign { target, op, value };
         if inside.is_always() {
@@ -220,7 +260,7 @@ impl Lowering<'_> {
             return Ok(());
         }
         let value = self.zero(like)?;
-        let (target, inside) = self.target(dest)?;
+        let Some((target, inside)) = self.target(dest)? else { return Ok(()) };
         let store = Stmt::Assign { target, op: None, value };
         if inside.is_always() {
             self.push(store);
@@ -270,15 +310,18 @@ impl Lowering<'_> {
         }
     }
 
-    /// What is written at the end of all steps, and what of being inside is not shown.
-    fn target(&self, dest: &Destination) -> Lowered<(Target, Cond)> {
-        match dest.spot {
-            Spot::Local(name) => Ok((Target::Local(name), Cond::always())),
-            Spot::Buffer(name) => {
-                let Place { indices, inside } = dest.reindexer.apply().map_err(bad_index)?.ok_or_else(no_part)?;
-                Ok((Target::Element(name, indices), self.open_part(inside)))
-            }
+    /// What is written at the end of all steps, and what of being inside is not shown. Nothing if the store is never
+    /// reached, as in a loop over nothing: there is nothing to show about it then.
+    fn target(&self, dest: &Destination) -> Lowered<Option<(Target, Cond)>> {
+        let name = match dest.spot {
+            Spot::Local(name) => return Ok(Some((Target::Local(name), Cond::always()))),
+            Spot::Buffer(name) => name,
+        };
+        let Place { indices, inside } = dest.reindexer.apply().map_err(bad_index)?.ok_or_else(no_part)?;
+        if !inside.is_always() && matches!(self.facts_of(&self.blocks).satisfiable(), Verdict::No(_)) {
+            return Ok(None);
         }
+        Ok(Some((Target::Element(name, indices), self.open_part(inside))))
     }
 }
 
@@ -290,4 +333,28 @@ fn outside(dest: &Destination, inside: &Cond, verdict: Verdict) -> Diagnostic {
         Verdict::No(example) => error.note(format!("it does not for {example}")),
         _ => error,
     }
+}
+
+/// For each term, whether a condition decides what of it is stored: not those inside of scalar operations.
+pub(super) fn chooses(terms: &Terms) -> Vec<bool> {
+    let mut found: Vec<bool> = Vec::with_capacity(terms.len());
+    for (_, term) in terms.iter() {
+        let of = |part: &TermId| found[part.index()];
+        let chooses = match term {
+            Term::Guard(..) | Term::If(..) => true,
+            Term::Concat(a, b) => of(a) || of(b),
+            Term::Gen(_, _, a)
+            | Term::Let(_, _, a)
+            | Term::Flatten(a)
+            | Term::Transpose(a)
+            | Term::Split(_, a)
+            | Term::PadLeft(_, a)
+            | Term::PadRight(_, a)
+            | Term::TruncLeft(_, a)
+            | Term::TruncRight(_, a) => of(a),
+            _ => false,
+        };
+        found.push(chooses);
+    }
+    found
 }

@@ -1,0 +1,140 @@
+//! Loops cut where a condition changes: generators made disjoint.
+//!
+//! A comprehension with several partitions, a boundary beside an interior, is one generation around a chain of `if`s on
+//! its indices. A loop with a condition in it would ask for each element; instead its range is cut where the condition
+//! changes, and each piece knows the answer. The pieces are disjoint and cover the range for all sizes, also those at
+//! which the partitions would overlap or change places: a cut is clamped to the range that it cuts.
+//!
+//! Only conditions that decide *what is stored* cut (those of `if` and `guard` around a scalar or tensor, not those
+//! inside of scalar operations), and only where they are linear in the loop's own index and speak of nothing further in.
+//! A cut is a proposal: that a piece knows the answer is proved, like anything else, from the facts of its block.
+
+use certen_core::{Range, Term, TermId};
+use certen_index::{Cond, Ix, Verdict};
+use certen_syntax::Name;
+
+use super::{Env, Lowered, Lowering, bad_index};
+
+/// The most cuts of one loop.
+pub(super) const MAX_CUTS: usize = 6;
+
+/// The most terms that are looked at for a cut.
+const MAX_LOOKS: usize = 64;
+
+impl Lowering<'_> {
+    /// Where the range of an index, whose loop is open, should be cut for the conditions on what its body stores; the
+    /// two pieces. Nothing if there is no such condition.
+    pub(super) fn cut(&self, body: TermId, env: Env, index: Name, range: &Range) -> Lowered<Option<[Range; 2]>> {
+        let Some(point) = self.cut_point(body, env, index)? else { return Ok(None) };
+        let inside = point.min_with(&range.hi).and_then(|point| point.max_with(&range.lo)).map_err(bad_index)?;
+        // What is known inside of the loop does not hold where its bounds are computed.
+        let facts = self.facts_outside();
+        let at = inside.simplified(&facts).map_err(bad_index)?;
+        Ok(Some([Range { lo: range.lo.clone(), hi: at.clone() }, Range { lo: at, hi: range.hi.clone() }]))
+    }
+
+    fn cut_point(&self, body: TermId, env: Env, index: Name) -> Lowered<Option<Ix>> {
+        let mut inner: Vec<Name> = Vec::new();
+        let mut todo = vec![body];
+        for _ in 0..MAX_LOOKS {
+            let Some(id) = todo.pop() else { break };
+            let (cond, branches) = match self.term(id) {
+                Term::Gen(name, _, a) => {
+                    inner.push(*name);
+                    todo.push(*a);
+                    continue;
+                }
+                Term::Let(_, _, a)
+                | Term::Flatten(a)
+                | Term::Transpose(a)
+                | Term::Split(_, a)
+                | Term::PadLeft(_, a)
+                | Term::PadRight(_, a)
+                | Term::TruncLeft(_, a)
+                | Term::TruncRight(_, a) => {
+                    todo.push(*a);
+                    continue;
+                }
+                Term::Concat(a, b) => {
+                    todo.extend([*b, *a]);
+                    continue;
+                }
+                Term::Guard(cond, a) => (cond, [Some(*a), None]),
+                Term::If(cond, a, b) => (cond, [Some(*a), Some(*b)]),
+                _ => continue,
+            };
+            let cond = self.cond(env, cond)?;
+            match self.decided(&cond)? {
+                Some(true) => todo.extend(branches[0]),
+                Some(false) => todo.extend(branches[1]),
+                None => {
+                    for part in conjuncts(&cond) {
+                        if let Some(point) = change(part, index, &inner)
+                            && self.decided(part)?.is_none()
+                        {
+                            return Ok(Some(point));
+                        }
+                    }
+                    todo.extend(branches.into_iter().rev().flatten());
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a condition is shown to hold, or not to hold, where the innermost block is.
+    pub(super) fn decided(&self, cond: &Cond) -> Lowered<Option<bool>> {
+        if self.prove(cond) == Verdict::Yes {
+            return Ok(Some(true));
+        }
+        Ok((self.prove(&cond.not().map_err(bad_index)?) == Verdict::Yes).then_some(false))
+    }
+}
+
+fn conjuncts(cond: &Cond) -> &[Cond] {
+    match cond {
+        Cond::And(all) => all,
+        other => std::slice::from_ref(other),
+    }
+}
+
+/// The first value of an index from which on an inequality has another truth value, if it changes once and does not
+/// depend on names further in.
+fn change(cond: &Cond, index: Name, inner: &[Name]) -> Option<Ix> {
+    let Cond::Ge(e) = cond else { return None };
+    if inner.iter().any(|name| e.mentions(*name)) {
+        return None;
+    }
+    let i = Ix::var(index);
+    let next = i.add(&Ix::from(1)).ok()?;
+    let moved = e.substitute(&|name| (name == index).then(|| next.clone())).ok()?;
+    let step = moved.sub(e).ok()?.as_constant().filter(|step| *step != 0 && *step != i64::MIN)?;
+    let rest = e.sub(&i.scale(step).ok()?).ok()?;
+    if rest.mentions(index) {
+        return None;
+    }
+    // step*i + rest >= 0, from ceil(-rest/step) on or up to floor(rest/-step).
+    match step {
+        1.. => rest.scale(-1).ok()?.ceil_div(step).ok(),
+        _ => rest.floor_div(-step).ok()?.add(&Ix::from(1)).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_changes_at_one_value() {
+        let (i, j, n) = (Ix::var("i"), Ix::var("j"), Ix::var("n"));
+        let change = |cond: Cond| change(&cond, "i".into(), &["j".into()]).map(|point| point.to_string());
+        let cond = |a: &Ix, b: &Ix| Cond::lt(a, b).expect("small");
+        assert_eq!(change(cond(&i, &n)).as_deref(), Some("n"));
+        assert_eq!(change(cond(&n, &i)).as_deref(), Some("n + 1"));
+        assert_eq!(change(cond(&i.scale(2).expect("small"), &n)).as_deref(), Some("floor_div(n + 1, 2)"));
+        assert_eq!(change(cond(&i, &j)), None);
+        assert_eq!(change(cond(&n, &Ix::from(3))), None);
+        assert_eq!(change(cond(&i.mul(&i).expect("small"), &n)), None);
+        assert_eq!(change(cond(&i.floor_div(2).expect("small"), &n)), None);
+    }
+}
