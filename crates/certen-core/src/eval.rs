@@ -18,7 +18,7 @@ use certen_syntax::{Code, Name};
 
 use crate::tensor::index_of;
 use crate::trace::{Limits, Log, Step, Trace};
-use crate::{Arguments, Binary, Domain, ElemType, Fault, Literal, Program, ReduceOp, Tensor, Term, TermId, Unary};
+use crate::{Arguments, Binary, Domain, ElemType, Fault, Program, ReduceOp, Tensor, Term, TermId, Unary};
 
 /// Steps after which an evaluation is given up, unless told otherwise: about a minute.
 pub const DEFAULT_FUEL: u64 = 2_000_000_000;
@@ -389,8 +389,8 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
         Ok(self.ix(&size)?.max(0))
     }
 
-    fn zero(&mut self, elem: ElemType) -> Result<(), EvalError> {
-        self.values.push(self.evaluator.domain.literal(Literal::whole(0, elem), elem)?);
+    fn padding(&mut self, elem: ElemType) -> Result<(), EvalError> {
+        self.values.push(self.evaluator.domain.padding(elem)?);
         Ok(())
     }
 
@@ -409,10 +409,14 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 self.scope.push(Bound::Index(*name, lo.checked_add(first).ok_or(IxError::Overflow)?));
                 self.frames.push(Frame::Eval(*body, index));
             }
-            // [[sum i in lo..hi where p. e]] js = Σ [[e]] js  over the i in lo..hi for which p holds
+            // [[sum i in lo..hi where p. e]] js = Σ [[e]] js  over the i in lo..hi for which p holds; none: padding
             Term::Reduce(op, name, range, cond, body) => {
                 let (next, hi) = (self.ix(&range.lo)?, self.ix(&range.hi)?);
-                let identity = op.identity(elem).map(|one| self.evaluator.domain.literal(one, elem)).transpose()?;
+                let domain = self.evaluator.domain;
+                let identity = match op {
+                    ReduceOp::Sum => Some(domain.padding(elem)?),
+                    _ => op.identity(elem).map(|one| domain.literal(one, elem)).transpose()?,
+                };
                 self.begin_step(|| Step::Reduce { op: *op, index: *name, lo: next, hi });
                 let bound = self.scope.len();
                 self.scope.push(Bound::Index(*name, next));
@@ -429,9 +433,9 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                     pending: false,
                 })));
             }
-            // [[guard(p, e)]] js = [[e]] js if p, else 0: it selects, it does not multiply
+            // [[guard(p, e)]] js = [[e]] js if p, else padding: it selects, it does not multiply
             Term::Guard(cond, body) if self.holds(cond)? => self.frames.push(Frame::Eval(*body, index)),
-            Term::Guard(..) => self.zero(elem)?,
+            Term::Guard(..) => self.padding(elem)?,
             Term::If(cond, then, otherwise) => {
                 let chosen = if self.holds(cond)? { then } else { otherwise };
                 self.frames.push(Frame::Eval(*chosen, index));
@@ -494,7 +498,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
             Term::Split(k, a) => {
                 let (i, j) = (take_first(&mut index)?, take_first(&mut index)?);
                 let at = i.checked_mul(*k).and_then(|at| at.checked_add(j)).ok_or(IxError::Overflow)?;
-                if at < self.outer_size(*a)? { self.shifted(*a, at, index) } else { self.zero(elem)? }
+                if at < self.outer_size(*a)? { self.shifted(*a, at, index) } else { self.padding(elem)? }
             }
             Term::Transpose(a) => {
                 if index.len() < 2 {
@@ -509,11 +513,11 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
             }
             Term::PadLeft(k, a) => {
                 let (i, k) = (take_first(&mut index)?, self.ix(k)?);
-                if i < k { self.zero(elem)? } else { self.shifted(*a, i - k, index) }
+                if i < k { self.padding(elem)? } else { self.shifted(*a, i - k, index) }
             }
             Term::PadRight(_, a) => {
                 let i = take_first(&mut index)?;
-                if i < self.outer_size(*a)? { self.shifted(*a, i, index) } else { self.zero(elem)? }
+                if i < self.outer_size(*a)? { self.shifted(*a, i, index) } else { self.padding(elem)? }
             }
             Term::TruncLeft(k, a) => {
                 let i = take_first(&mut index)?.checked_add(self.ix(k)?).ok_or(IxError::Overflow)?;
@@ -596,9 +600,11 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
         if r.pending {
             let value = self.pop()?;
             self.end_step(&value);
-            r.sum = Some(match r.sum {
-                Some(sum) => self.evaluator.domain.binary(r.op.combine(), r.elem, &sum, &value)?,
-                None => value,
+            let domain = self.evaluator.domain;
+            r.sum = Some(match (r.op, r.sum) {
+                (ReduceOp::Sum, Some(sum)) => domain.sum(r.elem, &sum, &value)?,
+                (op, Some(sum)) => domain.binary(op.combine(), r.elem, &sum, &value)?,
+                (_, None) => domain.computed(value),
             });
         }
         while r.next < r.hi {
@@ -656,7 +662,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
         let Term::Iterate(_, step, states, at) = self.evaluator.program.terms.get(it.term) else { return Ok(()) };
         if std::mem::take(&mut it.pending) {
             let value = self.pop()?;
-            it.current.push(value);
+            it.current.push(self.evaluator.domain.computed(value));
         }
         loop {
             // Complete states and steps until an element is missing.

@@ -9,6 +9,7 @@ mod arguments;
 pub mod domain;
 mod eval;
 mod ops;
+pub mod padding;
 mod parse;
 mod print;
 mod program;

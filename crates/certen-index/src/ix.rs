@@ -296,11 +296,74 @@ impl Ix {
 
     /// Whether a name occurs.
     pub fn mentions(&self, name: Name) -> bool {
-        self.terms.iter().flat_map(|(mono, _)| mono).any(|atom| match atom {
-            Atom::Var(n) => *n == name,
-            Atom::FloorDiv(e, _) => e.mentions(name),
-            Atom::Min(es) | Atom::Max(es) => es.iter().any(|e| e.mentions(name)),
-        })
+        self.terms.iter().flat_map(|(mono, _)| mono).any(|atom| atom.mentions(name))
+    }
+
+    /// The coefficient of a name and the rest, if the name occurs in one term only, and alone there.
+    ///
+    /// ```
+    /// use certen_index::Ix;
+    /// let (i, n) = (Ix::var("i"), Ix::var("n"));
+    /// let e = n.sub(&i.scale(2)?)?;
+    /// assert_eq!(e.linear_in("i".into()), Some((-2, n.clone())));
+    /// assert_eq!(n.mul(&i)?.linear_in("i".into()), None);
+    /// # Ok::<(), certen_index::IxError>(())
+    /// ```
+    pub fn linear_in(&self, name: Name) -> Option<(i64, Ix)> {
+        let (mono, coefficient, rest) = self.only_term_with(name)?;
+        matches!(mono.as_slice(), [Atom::Var(n)] if *n == name).then_some((coefficient, rest))
+    }
+
+    /// What a name is multiplied with and the rest, if neither mentions it.
+    ///
+    /// ```
+    /// use certen_index::Ix;
+    /// let (i, n, m) = (Ix::var("i"), Ix::var("n"), Ix::var("m"));
+    /// let e = n.mul(&i)?.sub(&i)?.add(&m)?;
+    /// assert_eq!(e.factored("i".into()), Some((n.sub(&Ix::from(1))?, m)));
+    /// # Ok::<(), certen_index::IxError>(())
+    /// ```
+    pub fn factored(&self, name: Name) -> Option<(Ix, Ix)> {
+        let is_name = |atom: &Atom| matches!(atom, Atom::Var(n) if *n == name);
+        let (mut factor, mut rest) = (Ix::from(0), Ix::from(self.constant));
+        for (mono, coefficient) in &self.terms {
+            let Some(at) = mono.iter().position(is_name) else {
+                rest = rest.add(&Ix::monomial(mono, *coefficient)).ok()?;
+                continue;
+            };
+            let mut others = mono.clone();
+            others.remove(at);
+            let others = if others.is_empty() { Ix::from(*coefficient) } else { Ix::monomial(&others, *coefficient) };
+            factor = factor.add(&others).ok()?;
+        }
+        (!factor.mentions(name) && !rest.mentions(name)).then_some((factor, rest))
+    }
+
+    /// If a name occurs in one term only, `c * floor_div(e, k)`: c, e, k and the rest.
+    ///
+    /// ```
+    /// use certen_index::Ix;
+    /// let (i, n) = (Ix::var("i"), Ix::var("n"));
+    /// let e = n.sub(&i.floor_div(4)?)?;
+    /// assert_eq!(e.quotient_with("i".into()), Some((-1, i, 4, n)));
+    /// # Ok::<(), certen_index::IxError>(())
+    /// ```
+    pub fn quotient_with(&self, name: Name) -> Option<(i64, Ix, i64, Ix)> {
+        let (mono, coefficient, rest) = self.only_term_with(name)?;
+        match mono.as_slice() {
+            [Atom::FloorDiv(e, divisor)] => Some((coefficient, (**e).clone(), *divisor, rest)),
+            _ => None,
+        }
+    }
+
+    /// The only term that mentions a name, and the others.
+    fn only_term_with(&self, name: Name) -> Option<(&Mono, i64, Ix)> {
+        let mentions = |mono: &Mono| mono.iter().any(|atom| atom.mentions(name));
+        let at = self.terms.iter().position(|(mono, _)| mentions(mono))?;
+        let (mono, coefficient) = &self.terms[at];
+        let mut rest = self.clone();
+        rest.terms.remove(at);
+        (!rest.mentions(name)).then_some((mono, *coefficient, rest))
     }
 
     /// Whether the expression is seen to be at least zero wherever its names are: nothing is subtracted in it.
@@ -359,6 +422,14 @@ fn sorted_pair(a: &Ix, b: &Ix) -> Box<[Ix]> {
 }
 
 impl Atom {
+    fn mentions(&self, name: Name) -> bool {
+        match self {
+            Atom::Var(n) => *n == name,
+            Atom::FloorDiv(e, _) => e.mentions(name),
+            Atom::Min(es) | Atom::Max(es) => es.iter().any(|e| e.mentions(name)),
+        }
+    }
+
     fn eval(&self, value: &impl Fn(Name) -> Option<i64>) -> Result<i64, IxError> {
         match self {
             Atom::Var(name) => value(*name).ok_or(IxError::Unbound(*name)),

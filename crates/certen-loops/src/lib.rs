@@ -17,7 +17,7 @@ mod rename;
 mod verify;
 
 pub use buffers::{Lend, peak_bytes, reuse};
-pub use interp::Interpreter;
+pub use interp::{Event, Interpreter};
 pub use ir::{LoopProgram, MAX_NESTING, Stmt, Target, as_element, parts_first};
 pub use layout::pad;
 pub use lower::lower;

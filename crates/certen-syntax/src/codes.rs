@@ -410,6 +410,28 @@ wrong: "fn f(x: f64[n]) -> f64 { max(x) }
 right: "fn f(x: f64[n]) -> f64 where n >= 1 { max(x) }
 " }
 
+E0241 "a truncation of more than padding" {
+"`trunc_l` and `trunc_r` take memory away, not work: the code that computes a row stays, so every row that is cut has to be
+padding, which nothing computes (ATL, Sec. 5; rules TruncLPad and TruncRPad of Fig. 5). Padding are the elements where a
+guard does not hold, the rows of `pad_l` and `pad_r`, what `split` adds to its last block, and sums of nothing but padding; a
+zero that is computed is not. The message says how many rows are cut and how many are padding, and shows sizes at which an
+element is cut that is computed. To keep a part of a tensor that is computed, select it."
+dialect: "core"
+wrong: "core blocks
+size n
+where n >= 1
+input v : f64[n]
+t = trunc_r(4 - n + 4*floor_div(n, 4), flatten(split(4, v)))
+output t
+"
+right: "core blocks
+size n
+where n >= 1
+input v : f64[n]
+t = trunc_r(4*ceil_div(n, 4) - n, flatten(split(4, v)))
+output t
+" }
+
 W0301 "a program that does nothing" {
 "The program has no statement. It is well-formed (rules OK-Empty, ok-empty), but probably not what was meant."
 dialect: "teil"

@@ -2,10 +2,11 @@
 //!
 //! A program has one meaning per domain. [`Machine`] is the one that native code has; the others decide questions about
 //! it: [`Rational`] gives exact answers, [`Field`] tells two programs apart with overwhelming probability when they are
-//! different polynomials, [`Partial`] makes uninitialised values visible.
+//! different polynomials, [`Partial`] makes uninitialised values visible, [`Padded`] tells padding from computed zeros.
 
 mod field;
 mod machine;
+mod padded;
 mod partial;
 mod rational;
 
@@ -13,6 +14,7 @@ use std::fmt;
 
 pub use field::{Element, Field, MODULUS};
 pub use machine::{Machine, Scalar};
+pub use padded::{MaybePadding, Padded};
 pub use partial::Partial;
 pub use rational::{Exact, Rational};
 
@@ -74,4 +76,19 @@ pub trait Domain {
 
     /// An element of type `from` as one of type `to`.
     fn cast(&self, from: ElemType, to: ElemType, a: &Self::Value) -> Result<Self::Value, Fault>;
+
+    /// An element that nothing computes: zero, where padding is not told apart.
+    fn padding(&self, elem: ElemType) -> Result<Self::Value, Fault> {
+        self.literal(Literal::whole(0, elem), elem)
+    }
+
+    /// A sum with one more summand; the sum of none is padding.
+    fn sum(&self, elem: ElemType, sum: &Self::Value, next: &Self::Value) -> Result<Self::Value, Fault> {
+        self.binary(Binary::Add, elem, sum, next)
+    }
+
+    /// An element that is written as a result of its own, whatever it was read from.
+    fn computed(&self, a: Self::Value) -> Self::Value {
+        a
+    }
 }

@@ -1,0 +1,142 @@
+//! What is said about a truncation that cuts more than padding.
+
+use certen_index::{Counterexample, Ix};
+use certen_syntax::{Code, Diagnostic, Name, Rule, Span};
+
+use super::{Side, Violation, Why};
+use crate::{Program, Term, TermId};
+
+impl Side {
+    /// The rule of the paper that a truncation on this side has to satisfy.
+    pub fn rule(self) -> Rule {
+        let name = match self {
+            Side::Left => "TruncLPad",
+            Side::Right => "TruncRPad",
+        };
+        Rule { name, paper: "ATL, Fig. 5" }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Side::Left => "left",
+            Side::Right => "right",
+        }
+    }
+
+    fn operator(self) -> &'static str {
+        match self {
+            Side::Left => "trunc_l",
+            Side::Right => "trunc_r",
+        }
+    }
+}
+
+/// Sources of padding that a message shows.
+const MOST_SOURCES: usize = 4;
+
+impl Violation {
+    /// The violation as an error. `place` knows where a term stands in the text, if anyone does.
+    pub fn diagnostic(&self, program: &Program, place: &dyn Fn(TermId) -> Option<Span>) -> Diagnostic {
+        let operator = self.side.operator();
+        let cut = rows(&self.cut);
+        let message = match (&self.why, self.some_padding()) {
+            (Why::Cut(_), Some(padding)) => {
+                format!("`{operator}` cuts {cut}, but only {} on the {} padding", are(padding), self.side.word())
+            }
+            (Why::Cut(_), None) => {
+                format!("`{operator}` cuts {cut}, but there is no padding on the {}", self.side.word())
+            }
+            (Why::Unknown, _) => format!("`{operator}` cuts {cut}, and it cannot be shown that they are padding"),
+            (Why::TooLarge, _) => {
+                format!("`{operator}` cuts {cut}, and there is too much to look at to show that they are padding")
+            }
+        };
+        let mut error =
+            Diagnostic::error(Code::E0241, place(self.term), message).rule(self.side.rule()).label("cut here");
+        if let Some(span) = self.store.and_then(place).filter(|span| Some(*span) != place(self.term)) {
+            error = error.also(span, "computed here");
+        }
+        for source in self.sources.iter().take(MOST_SOURCES) {
+            if let Some(span) = place(*source)
+                && let Some(what) = self.what(program, *source)
+            {
+                error = error.also(span, what);
+            }
+        }
+        if let Why::Cut(example) = &self.why {
+            error = error.note(self.example(program, example));
+        }
+        if self.sources.is_empty() && self.why != Why::TooLarge {
+            error = error.note("nothing here is padding: no guard, `pad_l`, `pad_r` or `split`, and no empty sum");
+        }
+        if let (Why::Unknown, Some(padding)) = (&self.why, self.some_padding()) {
+            error = error.note(format!("on the {}, {} shown to be padding", self.side.word(), are(padding)));
+        }
+        match self.some_padding() {
+            Some(padding) => error.help(format!("`{operator}` by `{padding}` cuts all padding and nothing else")),
+            None => error,
+        }
+    }
+
+    /// How much padding there is, if that is known and not nothing.
+    fn some_padding(&self) -> Option<&Ix> {
+        self.padding.as_ref().filter(|padding| padding.as_constant() != Some(0))
+    }
+
+    /// What a source of padding is.
+    fn what(&self, program: &Program, source: TermId) -> Option<String> {
+        Some(match program.terms.get(source) {
+            Term::Guard(cond, _) => format!("padding where not `{cond}`"),
+            Term::PadLeft(k, _) | Term::PadRight(k, _) => format!("{} of padding", rows(k)),
+            Term::Split(k, _) => format!("padding up to a multiple of {k}"),
+            _ => return None,
+        })
+    }
+
+    /// The counterexample in words: sizes, how much is cut there, and which element.
+    fn example(&self, program: &Program, example: &Counterexample) -> String {
+        let value = |name: Name| example.0.get(&name).copied();
+        let at = |ix: &Ix| ix.eval(&value).ok().map(|rows| rows.max(0));
+        let show = |names: &[Name]| {
+            let shown = names.iter().filter_map(|name| Some(format!("{name} = {}", value(*name)?)));
+            shown.collect::<Vec<String>>().join(", ")
+        };
+        let mut around: Vec<Name> = program.sizes.clone();
+        // Indices of loops around the truncation; those of the element and of sums further in say nothing more.
+        let mut known = Default::default();
+        [&self.cut, &self.size].into_iter().for_each(|ix| ix.collect_names(&mut known));
+        around.extend(known.into_iter().filter(|name| !program.sizes.contains(name)));
+        let sizes = show(&around);
+        let place: Option<Vec<String>> = self.indices.iter().map(|name| value(*name).map(|v| v.to_string())).collect();
+        let mut text = if sizes.is_empty() { "for example, ".into() } else { format!("for example, where {sizes}: ") };
+        if let (Some(cut), Some(size)) = (at(&self.cut), at(&self.size))
+            && !sizes.is_empty()
+        {
+            text += &format!("{} of {} cut, ", rows(&Ix::from(cut.min(size))), verb(size));
+            if let Some(padding) = self.padding.as_ref().and_then(at) {
+                text += &format!("{padding} of them padding; ");
+            }
+        }
+        match place {
+            Some(place) => text + &format!("element [{}] is cut and is computed", place.join(", ")),
+            None => text + "an element that is cut is computed",
+        }
+    }
+}
+
+fn rows(amount: &Ix) -> String {
+    match amount.as_constant() {
+        Some(1) => "1 row".into(),
+        Some(rows) => format!("{rows} rows"),
+        None => format!("`{amount}` rows"),
+    }
+}
+
+fn are(amount: &Ix) -> String {
+    let verb = if amount.as_constant() == Some(1) { "is" } else { "are" };
+    format!("{} {verb}", rows(amount))
+}
+
+fn verb(size: i64) -> String {
+    if size == 1 { "1 is".into() } else { format!("{size} are") }
+}

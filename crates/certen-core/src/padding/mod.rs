@@ -1,0 +1,361 @@
+//! Padding: which elements of a tensor nothing computes, and whether truncations cut only those.
+//!
+//! A truncation leaves the computation of what it cuts untouched and takes the memory away, so it is only legal where
+//! nothing is stored (ATL, Sec. 5; rules TruncLPad and TruncRPad of Fig. 5). An element is *padding* where no store
+//! computes it: guards that are false, the rows of pads, what a split adds to its last block, and sums of nothing but
+//! padding. Everything that only moves elements carries padding along; a scalar operation, a constant, an input or an
+//! iteration is never padding, even if its value is zero.
+//!
+//! The paper abstracts this by pad types and infers them. Here the predicate itself is asked: [`stores`] lists the ways
+//! to compute an element at symbolic indices with their conditions, and a region is padding if each of them contradicts
+//! the facts. So there is one proof for each store, no offsets are tried out, and no size has to be a number. [`amounts`]
+//! finds how much padding there is, for messages and for the paper's [`PadType`].
+//!
+//! Needs: a program that [`Program::check`] accepts. Guarantees: if [`check`] is silent, every truncation cuts padding
+//! only, for all sizes that satisfy the facts. Steps are counted, never timed; what is too large to be shown is refused.
+
+mod amounts;
+mod message;
+mod stores;
+mod types;
+
+use std::collections::HashMap;
+
+use certen_index::{Cond, Counterexample, Facts, Ix, Verdict};
+use certen_syntax::Name;
+
+use crate::{Program, Range, Term, TermId};
+use amounts::Rows;
+use stores::{Stop, Store, Stores, Walker};
+
+pub use types::{PadType, pad_type};
+
+/// An end of the outermost dimension.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Side {
+    /// The first rows.
+    Left,
+    /// The last rows.
+    Right,
+}
+
+/// Why a truncation is refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// It cuts an element that is computed: here.
+    Cut(Counterexample),
+    /// That it cuts padding only could not be shown.
+    Unknown,
+    /// There is too much to look at.
+    TooLarge,
+}
+
+/// A truncation that is not shown to cut padding only.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// The truncation.
+    pub term: TermId,
+    /// Where it cuts.
+    pub side: Side,
+    /// How many rows it cuts.
+    pub cut: Ix,
+    /// How many rows there are.
+    pub size: Ix,
+    /// How many rows on that side are padding, as far as can be shown; none if that was too much to find out.
+    pub padding: Option<Ix>,
+    /// A term that computes an element that is cut.
+    pub store: Option<TermId>,
+    /// What is known.
+    pub why: Why,
+    /// The indices of the element in the counterexample, outermost first.
+    pub indices: Vec<Name>,
+    /// Where the padding comes from: guards, pads, splits.
+    pub sources: Vec<TermId>,
+}
+
+/// Proofs for one truncation that find out how much padding there is.
+const AMOUNT_PROOFS: usize = 200;
+/// Proofs for all truncations of a program.
+const PROOFS: usize = 20_000;
+
+/// The truncations of a program that are not shown to cut padding only, in the order of the text.
+///
+/// ```
+/// # let mut sources = certen_syntax::Sources::new();
+/// let violations = |text: &str| {
+/// #   let mut sources = certen_syntax::Sources::new();
+/// #   let file = sources.add("cut.core", text);
+///     let program = certen_core::parse_program(&sources, file).map_err(|_| "malformed").unwrap();
+///     certen_core::padding::check(&program).len()
+/// };
+/// let text = "core cut\ninput v : f64[14]\nt = trunc_l(3, gen i in 0..10. guard(2 < i, v[i + 4]))\noutput t\n";
+/// assert_eq!(violations(text), 0);
+/// assert_eq!(violations(&text.replace("2 < i", "1 < i")), 1);
+/// ```
+pub fn check(program: &Program) -> Vec<Violation> {
+    let has_truncation = truncating(program);
+    if !program.bindings.iter().any(|binding| has_truncation[binding.term.index()]) {
+        return Vec::new();
+    }
+    let mut check = Check {
+        walker: Walker::new(program),
+        conds: Vec::new(),
+        scopes: HashMap::new(),
+        seen: HashMap::new(),
+        facts: None,
+        proofs: PROOFS,
+        violations: Vec::new(),
+    };
+    for binding in &program.bindings {
+        check.binding(binding.term, &has_truncation);
+    }
+    check.violations
+}
+
+/// Which terms have a truncation in them.
+fn truncating(program: &Program) -> Vec<bool> {
+    let mut has = Vec::with_capacity(program.terms.len());
+    for (_, term) in program.terms.iter() {
+        let own = matches!(term, Term::TruncLeft(..) | Term::TruncRight(..));
+        has.push(own || term.parts().iter().any(|part| has[part.index()]));
+    }
+    has
+}
+
+/// What is added to a scope around a term.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Around {
+    Index(Name, Cond),
+    Cond(Cond),
+    Let(Name, TermId),
+    State(Name),
+}
+
+enum Visit {
+    Term(TermId),
+    Enter(Around),
+    /// Back to a scope: how many conditions and changes there were, and an index that ends.
+    Leave {
+        scope: usize,
+        conds: usize,
+        changes: usize,
+        index: Option<Name>,
+    },
+}
+
+struct Check<'a> {
+    walker: Walker<'a>,
+    /// The conditions around.
+    conds: Vec<Cond>,
+    /// A number for each scope, by the scope around it and what was added: a term that is met twice in one scope needs
+    /// no second look.
+    scopes: HashMap<(usize, Around), usize>,
+    seen: HashMap<(TermId, usize), ()>,
+    /// The facts of the scope with a number.
+    facts: Option<(usize, Facts)>,
+    proofs: usize,
+    violations: Vec<Violation>,
+}
+
+impl Check<'_> {
+    /// Visits every truncation in a term, in its scope.
+    fn binding(&mut self, root: TermId, has_truncation: &[bool]) {
+        let terms = &self.walker.program.terms;
+        let mut scope = 0;
+        let mut todo = vec![Visit::Term(root)];
+        while let Some(visit) = todo.pop() {
+            let id = match visit {
+                Visit::Term(id) => id,
+                Visit::Enter(around) => {
+                    let next = self.scopes.len() + 1;
+                    scope = *self.scopes.entry((scope, around.clone())).or_insert(next);
+                    match around {
+                        Around::Index(name, cond) => {
+                            self.walker.enter_index(name);
+                            self.conds.push(cond);
+                        }
+                        Around::Cond(cond) => self.conds.push(cond),
+                        Around::Let(name, value) => self.walker.enter_let(name, value),
+                        Around::State(name) => self.walker.enter_state(name),
+                    }
+                    continue;
+                }
+                Visit::Leave { scope: outer, conds, changes, index } => {
+                    scope = outer;
+                    self.conds.truncate(conds);
+                    self.walker.undo(changes);
+                    if let Some(name) = index {
+                        self.walker.leave_index(name);
+                    }
+                    continue;
+                }
+            };
+            if !has_truncation[id.index()] || self.seen.insert((id, scope), ()).is_some() {
+                continue;
+            }
+            let term = terms.get(id);
+            if let Term::TruncLeft(k, a) | Term::TruncRight(k, a) = term {
+                let side = if matches!(term, Term::TruncLeft(..)) { Side::Left } else { Side::Right };
+                if let Some(violation) = self.truncation(id, side, k, *a, scope) {
+                    self.violations.push(violation);
+                }
+            }
+            let leave = |check: &Self, index: Option<Name>| Visit::Leave {
+                scope,
+                conds: check.conds.len(),
+                changes: check.walker.mark(),
+                index,
+            };
+            // The last pushed is visited first.
+            match term {
+                Term::Gen(name, range, body) => {
+                    let around = Around::Index(*name, within(*name, range));
+                    todo.extend([leave(self, Some(*name)), Visit::Term(*body), Visit::Enter(around)]);
+                }
+                Term::Reduce(_, name, range, cond, body) => {
+                    let around = Around::Index(*name, within(*name, range).and(cond.clone()));
+                    todo.extend([leave(self, Some(*name)), Visit::Term(*body), Visit::Enter(around)]);
+                }
+                Term::Guard(cond, body) => {
+                    todo.extend([leave(self, None), Visit::Term(*body), Visit::Enter(Around::Cond(cond.clone()))]);
+                }
+                Term::If(cond, then, otherwise) => {
+                    let not = cond.not().unwrap_or(Cond::always());
+                    todo.extend([leave(self, None), Visit::Term(*otherwise), Visit::Enter(Around::Cond(not))]);
+                    todo.extend([leave(self, None), Visit::Term(*then), Visit::Enter(Around::Cond(cond.clone()))]);
+                }
+                Term::Let(name, value, body) => {
+                    let around = Around::Let(*name, *value);
+                    todo.extend([leave(self, None), Visit::Term(*body), Visit::Enter(around), Visit::Term(*value)]);
+                }
+                Term::Iterate(times, step, states, _) => {
+                    todo.push(leave(self, Some(*step)));
+                    todo.extend(states.iter().map(|state| Visit::Term(state.next)));
+                    todo.extend(states.iter().map(|state| Visit::Enter(Around::State(state.name))));
+                    todo.push(Visit::Enter(Around::Index(*step, within(*step, &Range::to(times.clone())))));
+                    todo.extend(states.iter().map(|state| Visit::Term(state.init)));
+                }
+                other => todo.extend(other.parts().into_iter().rev().map(Visit::Term)),
+            }
+        }
+    }
+
+    /// Whether a truncation cuts something that is not padding, or nobody knows.
+    fn truncation(&mut self, term: TermId, side: Side, cut: &Ix, a: TermId, scope: usize) -> Option<Violation> {
+        if cut.as_constant() == Some(0) {
+            return None;
+        }
+        let shape = self.walker.program.terms.ty(a).shape.clone();
+        let indices: Vec<Name> = (0..shape.len()).map(|at| self.walker.fresh(hint(at))).collect();
+        let found = self.cut(term, side, cut, a, &shape, &indices, scope);
+        indices.iter().for_each(|name| self.walker.leave_index(*name));
+        found
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn cut(
+        &mut self,
+        term: TermId,
+        side: Side,
+        cut: &Ix,
+        a: TermId,
+        shape: &[Ix],
+        indices: &[Name],
+        scope: usize,
+    ) -> Option<Violation> {
+        let mut violation = Violation {
+            term,
+            side,
+            cut: cut.clone(),
+            size: shape.first().cloned().unwrap_or(Ix::from(0)),
+            padding: None,
+            store: None,
+            why: Why::TooLarge,
+            indices: indices.to_vec(),
+            sources: Vec::new(),
+        };
+        let at: Vec<Ix> = indices.iter().map(|name| Ix::var(*name)).collect();
+        let stores = match self.walker.stores(a, &at) {
+            Ok(stores) => stores,
+            Err(Stop::Budget) => return Some(violation),
+            Err(Stop::Index(_)) => {
+                violation.why = Why::Unknown;
+                return Some(violation);
+            }
+        };
+        if self.walker.spend(self.conds.len()).is_err() {
+            return Some(violation);
+        }
+        let mut facts = self.facts(scope).clone();
+        let Ok(ranges) = assume_ranges(&mut facts, indices, shape) else {
+            violation.why = Why::Unknown;
+            return Some(violation);
+        };
+        let (Some(&index), Some(size)) = (indices.first(), shape.first()) else { return Some(violation) };
+        let rows = Rows { index, size, facts: &facts, ranges: &ranges };
+        let (store, why) = self.uncovered(&stores, &rows, side, cut)?;
+        violation.why = why;
+        violation.store = store;
+        let mut budget = AMOUNT_PROOFS;
+        let padding = rows.amount(&stores, side, &mut budget);
+        violation.padding = (budget > 0).then_some(padding);
+        violation.sources = stores.sources.into_iter().collect();
+        Some(violation)
+    }
+
+    /// The first store that is not shown to stay out of the rows that are cut; one with a counterexample is better.
+    fn uncovered(&mut self, stores: &Stores, rows: &Rows, side: Side, cut: &Ix) -> Option<(Option<TermId>, Why)> {
+        let mut unknown: Option<&Store> = None;
+        for store in &stores.list {
+            let Some(rest) = self.proofs.checked_sub(1) else { return Some((Some(store.term), Why::TooLarge)) };
+            self.proofs = rest;
+            match rows.never_stores(store, side, cut) {
+                Verdict::Yes => {}
+                Verdict::No(example) => return Some((Some(store.term), Why::Cut(example))),
+                Verdict::Unknown => unknown = unknown.or(Some(store)),
+            }
+        }
+        unknown.map(|store| (Some(store.term), Why::Unknown))
+    }
+
+    fn facts(&mut self, scope: usize) -> &Facts {
+        let current = self.facts.as_ref().is_some_and(|(of, _)| *of == scope);
+        if !current {
+            let mut facts = self.walker.program.terms.facts().clone();
+            self.conds.iter().for_each(|cond| facts.assume(cond.clone()));
+            self.facts = Some((scope, facts));
+        }
+        match &self.facts {
+            Some((_, facts)) => facts,
+            None => self.walker.program.terms.facts(),
+        }
+    }
+}
+
+/// What an index of an element is called, by its dimension.
+fn hint(dimension: usize) -> &'static str {
+    ["i", "j", "k", "l"].get(dimension).copied().unwrap_or("m")
+}
+
+/// That an index is in its range; if that cannot be said, nothing is.
+fn within(name: Name, range: &Range) -> Cond {
+    let at = Ix::var(name);
+    match (Cond::le(&range.lo, &at), Cond::lt(&at, &range.hi)) {
+        (Ok(least), Ok(most)) => least.and(most),
+        _ => Cond::always(),
+    }
+}
+
+/// Assumes that indices are inside of a shape; their first and last values.
+fn assume_ranges(
+    facts: &mut Facts,
+    indices: &[Name],
+    shape: &[Ix],
+) -> Result<Vec<(Name, Ix, Ix)>, certen_index::IxError> {
+    let mut ranges = Vec::new();
+    for (name, size) in indices.iter().zip(shape) {
+        facts.assume(within(*name, &Range::to(size.clone())));
+        ranges.push((*name, Ix::from(0), size.sub(&Ix::from(1))?));
+    }
+    Ok(ranges)
+}

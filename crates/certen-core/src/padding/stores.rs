@@ -1,0 +1,447 @@
+//! The stores of a tensor: which terms compute its element at given symbolic indices, and under which conditions.
+//!
+//! A walk goes down from a term with one index expression per dimension. Operators that move elements change the
+//! indices, binders put an index in the place of a name, guards and positions leave a condition on the path, `if` and
+//! concatenation fork it. A walk ends where something is computed: at a scalar operation, an input, an iteration. It is a
+//! descent without return, so its surroundings are one table whose changes are undone at the next fork.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use certen_index::{Cond, Ix, IxError};
+use certen_syntax::Name;
+use rustc_hash::FxHashMap;
+
+use crate::{Program, Range, ReduceOp, Term, TermId};
+
+/// Why a walk was given up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stop {
+    /// Too many steps or stores.
+    Budget,
+    /// An index expression cannot be built.
+    Index(IxError),
+}
+
+impl From<IxError> for Stop {
+    fn from(error: IxError) -> Stop {
+        Stop::Index(error)
+    }
+}
+
+/// One way to compute an element.
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    /// The term that computes it.
+    pub(super) term: TermId,
+    /// When it does.
+    pub(super) conds: Vec<Cond>,
+}
+
+/// All stores of a tensor at some indices.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stores {
+    pub(super) list: Vec<Store>,
+    /// The guards, pads and splits on the way to them.
+    pub(super) sources: BTreeSet<TermId>,
+    /// The ranges of the names that the walk made: the first and the last value.
+    pub(super) made: Vec<(Name, Ix, Ix)>,
+}
+
+/// What a name stands for on a path.
+#[derive(Clone, Debug)]
+enum Meaning {
+    Index(Ix),
+    Let(TermId),
+    /// A state of an iteration.
+    State,
+}
+
+/// A place on a path that is still to be followed, with the lengths that the records had there.
+struct Fork {
+    term: TermId,
+    indices: Vec<Ix>,
+    cond: Cond,
+    changes: usize,
+    conds: usize,
+}
+
+/// Steps of all walks of a program together, and stores of one tensor.
+const STEPS: usize = 4_000_000;
+const MOST_STORES: usize = 2_000;
+
+/// Walks over the terms of a program.
+pub(super) struct Walker<'a> {
+    pub(super) program: &'a Program,
+    bindings: FxHashMap<Name, TermId>,
+    meanings: FxHashMap<Name, Meaning>,
+    /// What names meant before, to be undone.
+    changes: Vec<(Name, Option<Meaning>)>,
+    /// Names that conditions may mention already.
+    taken: BTreeMap<Name, usize>,
+    steps: usize,
+}
+
+/// Where a descent came to its end.
+enum End {
+    /// Something is computed.
+    Store,
+    /// Nothing is: a condition on the path never holds.
+    Nothing,
+    /// There are no indices left for this term.
+    Head,
+}
+
+impl<'a> Walker<'a> {
+    pub(super) fn new(program: &'a Program) -> Walker<'a> {
+        let taken = program.sizes.iter().map(|&size| (size, 1)).collect();
+        let bindings = program.bindings.iter().map(|binding| (binding.name, binding.term)).collect();
+        let (meanings, changes) = (FxHashMap::default(), Vec::new());
+        Walker { program, bindings, meanings, changes, taken, steps: STEPS }
+    }
+
+    pub(super) fn spend(&mut self, steps: usize) -> Result<(), Stop> {
+        self.steps = self.steps.checked_sub(steps).ok_or(Stop::Budget)?;
+        Ok(())
+    }
+
+    /// How many changes there are to undo.
+    pub(super) fn mark(&self) -> usize {
+        self.changes.len()
+    }
+
+    pub(super) fn undo(&mut self, mark: usize) {
+        while self.changes.len() > mark
+            && let Some((name, before)) = self.changes.pop()
+        {
+            match before {
+                Some(meaning) => self.meanings.insert(name, meaning),
+                None => self.meanings.remove(&name),
+            };
+        }
+    }
+
+    fn mean(&mut self, name: Name, meaning: Meaning) {
+        let before = self.meanings.insert(name, meaning);
+        self.changes.push((name, before));
+    }
+
+    /// Names a tensor from here on.
+    pub(super) fn enter_let(&mut self, name: Name, value: TermId) {
+        self.mean(name, Meaning::Let(value));
+    }
+
+    pub(super) fn enter_state(&mut self, name: Name) {
+        self.mean(name, Meaning::State);
+    }
+
+    /// An index that stands for itself from here on.
+    pub(super) fn enter_index(&mut self, name: Name) {
+        *self.taken.entry(name).or_default() += 1;
+    }
+
+    pub(super) fn leave_index(&mut self, name: Name) {
+        if let Some(count) = self.taken.get_mut(&name) {
+            *count -= 1;
+            if *count == 0 {
+                self.taken.remove(&name);
+            }
+        }
+    }
+
+    /// A name that no condition mentions; to be left with [`Walker::leave_index`].
+    pub(super) fn fresh(&mut self, hint: &str) -> Name {
+        let name = Name::fresh(hint, |name| self.taken.contains_key(&name));
+        self.enter_index(name);
+        name
+    }
+
+    fn ix(&self, ix: &Ix) -> Result<Ix, IxError> {
+        if ix.as_constant().is_some() || self.meanings.is_empty() {
+            return Ok(ix.clone());
+        }
+        ix.substitute(&|name| match self.meanings.get(&name) {
+            Some(Meaning::Index(ix)) => Some(ix.clone()),
+            _ => None,
+        })
+    }
+
+    fn cond(&self, cond: &Cond) -> Result<Cond, IxError> {
+        cond.substitute(&|name| match self.meanings.get(&name) {
+            Some(Meaning::Index(ix)) => Some(ix.clone()),
+            _ => None,
+        })
+    }
+
+    fn range(&self, range: &Range) -> Result<Range, IxError> {
+        Ok(Range { lo: self.ix(&range.lo)?, hi: self.ix(&range.hi)? })
+    }
+
+    /// A size of a term, where the walk is.
+    fn size(&self, term: TermId, dimension: usize) -> Result<Ix, IxError> {
+        let size = self.program.terms.ty(term).shape.get(dimension);
+        size.map_or(Ok(Ix::from(0)), |size| self.ix(size))
+    }
+
+    /// Every store of the element of a term at these indices, outermost first, and what was met on the way.
+    pub(super) fn stores(&mut self, term: TermId, indices: &[Ix]) -> Result<Stores, Stop> {
+        let mark = self.mark();
+        let mut found = Stores::default();
+        let result = self.collect(term, indices, &mut found);
+        self.undo(mark);
+        for (name, ..) in &found.made {
+            self.leave_index(*name);
+        }
+        result.map(|()| found)
+    }
+
+    fn collect(&mut self, term: TermId, indices: &[Ix], found: &mut Stores) -> Result<(), Stop> {
+        let indices = indices.iter().rev().cloned().collect();
+        let mut forks = vec![Fork { term, indices, cond: Cond::always(), changes: self.mark(), conds: 0 }];
+        let mut conds = Vec::new();
+        while let Some(mut fork) = forks.pop() {
+            self.undo(fork.changes);
+            conds.truncate(fork.conds);
+            if !require(&mut conds, std::mem::replace(&mut fork.cond, Cond::always())) {
+                continue;
+            }
+            let (end, term) = self.descend(fork, &mut conds, &mut forks, found)?;
+            if matches!(end, End::Store | End::Head) {
+                if found.list.len() == MOST_STORES {
+                    return Err(Stop::Budget);
+                }
+                self.spend(conds.len())?;
+                found.list.push(Store { term, conds: conds.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// If the tensor at the first of its indices is a concatenation: the size of its left part.
+    pub(super) fn head(&mut self, term: TermId, indices: &[Ix]) -> Result<Option<Ix>, Stop> {
+        let (mark, mut found, mut forks, mut conds) = (self.mark(), Stores::default(), Vec::new(), Vec::new());
+        let indices = indices.iter().rev().cloned().collect();
+        let fork = Fork { term, indices, cond: Cond::always(), changes: mark, conds: 0 };
+        let result = self.descend(fork, &mut conds, &mut forks, &mut found);
+        let head = match result {
+            Ok((End::Head, term)) if forks.is_empty() => match self.program.terms.get(term) {
+                Term::Concat(left, _) => self.size(*left, 0).map(Some),
+                _ => Ok(None),
+            },
+            Ok(_) => Ok(None),
+            Err(stop) => {
+                self.undo(mark);
+                return Err(stop);
+            }
+        };
+        self.undo(mark);
+        for (name, ..) in &found.made {
+            self.leave_index(*name);
+        }
+        Ok(head?)
+    }
+
+    /// Follows one path to its end; what forks off is left for later. Indices have the outermost last.
+    fn descend(
+        &mut self,
+        fork: Fork,
+        conds: &mut Vec<Cond>,
+        forks: &mut Vec<Fork>,
+        found: &mut Stores,
+    ) -> Result<(End, TermId), Stop> {
+        let terms = &self.program.terms;
+        let Fork { mut term, mut indices, .. } = fork;
+        let zero = Ix::from(0);
+        loop {
+            self.spend(1)?;
+            let moves = matches!(
+                terms.get(term),
+                Term::Gen(..)
+                    | Term::Flatten(_)
+                    | Term::Split(..)
+                    | Term::Transpose(_)
+                    | Term::Concat(..)
+                    | Term::PadLeft(..)
+                    | Term::PadRight(..)
+                    | Term::TruncLeft(..)
+                    | Term::TruncRight(..)
+            );
+            let first = if moves { indices.pop() } else { None };
+            let first = match (moves, first) {
+                (true, Some(first)) => first,
+                (true, None) => return Ok((End::Head, term)),
+                (false, _) => zero.clone(),
+            };
+            let next = match terms.get(term) {
+                Term::Ref(name, _) => match self.meanings.get(name) {
+                    Some(Meaning::Let(value)) => *value,
+                    Some(_) => return Ok((End::Store, term)),
+                    None => match self.bindings.get(name) {
+                        Some(value) => *value,
+                        None => return Ok((End::Store, term)),
+                    },
+                },
+                Term::Gen(name, range, body) => {
+                    let range = self.range(range)?;
+                    let at = range.lo.add(&first)?;
+                    if !require(conds, Cond::le(&range.lo, &at)?) || !require(conds, Cond::lt(&at, &range.hi)?) {
+                        return Ok((End::Nothing, term));
+                    }
+                    self.mean(*name, Meaning::Index(at));
+                    *body
+                }
+                Term::Reduce(ReduceOp::Sum, name, range, cond, body) => {
+                    let range = self.range(range)?;
+                    let own = self.fresh(name.as_str());
+                    let at = Ix::var(own);
+                    found.made.push((own, range.lo.clone(), range.hi.sub(&Ix::from(1))?));
+                    self.mean(*name, Meaning::Index(at.clone()));
+                    let inside = [Cond::le(&range.lo, &at)?, Cond::lt(&at, &range.hi)?, self.cond(cond)?];
+                    if !inside.into_iter().all(|cond| require(conds, cond)) {
+                        return Ok((End::Nothing, term));
+                    }
+                    *body
+                }
+                Term::Guard(cond, body) => {
+                    found.sources.insert(term);
+                    if !require(conds, self.cond(cond)?) {
+                        return Ok((End::Nothing, term));
+                    }
+                    *body
+                }
+                Term::If(cond, then, otherwise) => {
+                    let cond = self.cond(cond)?;
+                    let (changes, length) = (self.mark(), conds.len());
+                    let other =
+                        Fork { term: *otherwise, indices: indices.clone(), cond: cond.not()?, changes, conds: length };
+                    forks.push(other);
+                    if !require(conds, cond) {
+                        return Ok((End::Nothing, term));
+                    }
+                    *then
+                }
+                Term::Let(name, value, body) => {
+                    self.enter_let(*name, *value);
+                    *body
+                }
+                Term::Select(tensor, chosen) => {
+                    for ix in chosen.iter().rev() {
+                        indices.push(self.ix(ix)?);
+                    }
+                    *tensor
+                }
+                Term::Flatten(a) => {
+                    let inner = self.size(*a, 1)?;
+                    let (block, place) = match inner.as_constant() {
+                        Some(inner) if inner > 0 => (first.floor_div(inner)?, first.modulo(inner)?),
+                        Some(_) => return Ok((End::Nothing, term)),
+                        // There is no quotient by a name: two fresh names with what is known of them.
+                        None => {
+                            let outer = self.size(*a, 0)?;
+                            let [block, place] = ["block", "place"].map(|hint| self.fresh(hint));
+                            found.made.push((block, zero.clone(), outer.sub(&Ix::from(1))?));
+                            found.made.push((place, zero.clone(), inner.sub(&Ix::from(1))?));
+                            let (block, place) = (Ix::var(block), Ix::var(place));
+                            let inside = [
+                                Cond::eq(&block.mul(&inner)?.add(&place)?, &first)?,
+                                Cond::le(&zero, &block)?,
+                                Cond::lt(&block, &outer)?,
+                                Cond::le(&zero, &place)?,
+                                Cond::lt(&place, &inner)?,
+                            ];
+                            if !inside.into_iter().all(|cond| require(conds, cond)) {
+                                return Ok((End::Nothing, term));
+                            }
+                            (block, place)
+                        }
+                    };
+                    indices.push(place);
+                    indices.push(block);
+                    *a
+                }
+                Term::Split(k, a) => {
+                    found.sources.insert(term);
+                    let Some(second) = indices.pop() else {
+                        return Ok((End::Head, term));
+                    };
+                    let at = first.scale(*k)?.add(&second)?;
+                    if !require(conds, Cond::lt(&at, &self.size(*a, 0)?)?) {
+                        return Ok((End::Nothing, term));
+                    }
+                    indices.push(at);
+                    *a
+                }
+                Term::Transpose(a) => {
+                    let Some(second) = indices.pop() else {
+                        return Ok((End::Head, term));
+                    };
+                    indices.push(first);
+                    indices.push(second);
+                    *a
+                }
+                Term::Concat(a, b) => {
+                    let size = self.size(*a, 0)?;
+                    let left = Cond::lt(&first, &size)?;
+                    let mut behind = indices.clone();
+                    behind.push(first.sub(&size)?);
+                    let (changes, length) = (self.mark(), conds.len());
+                    forks.push(Fork { term: *b, indices: behind, cond: left.not()?, changes, conds: length });
+                    if !require(conds, left) {
+                        return Ok((End::Nothing, term));
+                    }
+                    indices.push(first);
+                    *a
+                }
+                Term::PadLeft(k, a) => {
+                    found.sources.insert(term);
+                    let k = self.ix(k)?;
+                    if !require(conds, Cond::le(&k, &first)?) {
+                        return Ok((End::Nothing, term));
+                    }
+                    indices.push(first.sub(&k)?);
+                    *a
+                }
+                Term::PadRight(_, a) => {
+                    found.sources.insert(term);
+                    if !require(conds, Cond::lt(&first, &self.size(*a, 0)?)?) {
+                        return Ok((End::Nothing, term));
+                    }
+                    indices.push(first);
+                    *a
+                }
+                Term::TruncLeft(k, a) => {
+                    indices.push(first.add(&self.ix(k)?)?);
+                    *a
+                }
+                Term::TruncRight(_, a) => {
+                    indices.push(first);
+                    *a
+                }
+                Term::Reduce(..)
+                | Term::Iterate(..)
+                | Term::Literal(..)
+                | Term::Index(..)
+                | Term::Undefined(_)
+                | Term::Unary(..)
+                | Term::Binary(..)
+                | Term::Choose(..)
+                | Term::Cast(..) => return Ok((End::Store, term)),
+            };
+            term = next;
+        }
+    }
+}
+
+/// Adds a condition to a path; whether it can hold, as far as can be seen without a proof.
+fn require(conds: &mut Vec<Cond>, cond: Cond) -> bool {
+    match cond {
+        Cond::And(all) => all.into_iter().all(|cond| require(conds, cond)),
+        cond if cond.is_never() => false,
+        cond => {
+            // A range is often stated twice in a row, by the size of a tensor and by the index that runs over it.
+            if !conds.iter().rev().take(8).any(|known| *known == cond) {
+                conds.push(cond);
+            }
+            true
+        }
+    }
+}
