@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use certen::road::core::DEFAULT_FUEL;
 use certen::road::runtime::{write_npy, write_npz};
 use certen::road::syntax::{Code, Diagnostic};
-use certen::{Array, Backend, Call, Dialect, DomainChoice, Failure, Module, Name, Options, Output, RunOptions, Timing};
+use certen::{Array, Backend, Call, DomainChoice, Failure, Module, Name, Options, Output, RunOptions, Timing};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -32,8 +32,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME[I,J,…]", value_parser = place)]
     #[arg(conflicts_with_all = ["outs", "time", "backend", "domain"])]
     at: Option<(Name, Vec<i64>)>,
-    /// Pad to multiples of M elements: a model language program is evaluated with every size rounded up, and its padding
-    /// watched; native code (all other programs, or `--backend native`) pads the rows of its own buffers
+    /// Evaluate with every size rounded up to a multiple of M, and watch the padding (model language); with `--backend
+    /// native`, pad the rows of the program's own buffers
     #[arg(long, value_name = "M", allow_negative_numbers = true, conflicts_with = "at")]
     pad: Option<i64>,
     /// Print how long it took; native code runs several times, the best counts
@@ -70,12 +70,9 @@ pub fn run(args: &RunArgs) -> Outcome {
     // What the arrays are can decide what a function is.
     let call = args.given.call().map_err(|error| report.error(error))?;
     let call = if args.domain == DomainArg::Undefined { call.allow_missing() } else { call };
-    let evaluated = Dialect::of(&args.file.display().to_string()) == Some(Dialect::Model);
-    let (watch, vector) = match args.backend {
-        Some(BackendArg::Interp) => (args.pad, None),
-        None if evaluated || args.domain != DomainArg::F64 => (args.pad, None),
-        _ => (None, args.pad),
-    };
+    // Native code has a layout with padding, the evaluator the paper's own semantics.
+    let native = args.backend == Some(BackendArg::Native);
+    let (watch, vector) = if native { (None, args.pad) } else { (args.pad, None) };
     let options = Options { vector, ..args.entry.options(&args.common, Some(&call)) };
     let module = Module::from_file(&args.file, &options).map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), module.warnings());
