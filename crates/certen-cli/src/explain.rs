@@ -47,6 +47,10 @@ enum Stage {
     Analysis,
     /// The program in Core
     Core,
+    /// How much of each tensor in Core is padding: its pad type
+    Padding,
+    /// How many constructs that move elements the program in Core has
+    Reshapes,
     /// Which laws made the program simpler, and what it is then
     Laws,
     /// Which contractions were lifted, and the Core program that loops are made from
@@ -93,6 +97,16 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     if wanted(Stage::Core) {
         sections.push(("core", module.core().to_string()));
     }
+    let padded = if wanted(Stage::Padding) { module.padding() } else { Vec::new() };
+    if !padded.is_empty() {
+        let lines = padded.iter().map(|(name, ty)| format!("{name} : {ty}\n"));
+        sections.push(("padding", lines.collect()));
+    } else if args.only.contains(&Stage::Padding) {
+        sections.push(("padding", "nothing is padded, split, guarded or cut\n".into()));
+    }
+    if wanted(Stage::Reshapes) {
+        sections.push(("reshapes", format!("{}\n", module.core().reshapes())));
+    }
     if wanted(Stage::Laws) && module.typed().is_some() {
         sections.push(("laws", module.laws().map_err(|f| refused(&report, &f))?));
     }
@@ -113,6 +127,10 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     if args.common.json {
         let mut stages: serde_json::Map<_, _> =
             sections.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
+        if !padded.is_empty() {
+            let each = padded.iter().map(|(name, ty)| (name.to_string(), ty.to_string().into()));
+            stages.insert("padding".into(), serde_json::Value::Object(each.collect()));
+        }
         if let Some(typed) = analysed {
             let each = typed.analysis(module.sources(), ANALYSED_STATEMENTS);
             stages.insert("analysis".into(), each.iter().map(analysis).collect());

@@ -211,7 +211,10 @@ fn pad_types_are_the_papers_tuples() {
         "(0, n, (0, m, (false), 0, _, 0), k, (min(m, 2), m - min(m, 2), (false), 0, _, 0), 0)"
     );
     assert_eq!(type_of("t = flatten(split(4, v))"), "(0, n, (false), 0, _, 4*ceil_div(n, 4) - n)");
-    assert_eq!(type_of("t = split(4, v)"), "(0, ceil_div(n, 4), (0, 4, (false), 0, _, 0), 0, _, 0)");
+    assert_eq!(
+        type_of("t = split(4, v)"),
+        "(0, ceil_div(n, 4), (0, 4 - max(0, 4 - n), (false), 0, _, max(0, 4 - n)), 0, _, 0)"
+    );
     assert_eq!(type_of("t = gen i in 0..n. gen j in 0..m. guard(i < 0, A[i, j])"), "(n, 0, _, 0, _, 0)");
     assert_eq!(type_of("t = transpose(pad_r(2, A))"), "(0, m, (0, n, (false), 0, _, 2), 0, _, 0)");
 }

@@ -331,6 +331,7 @@ impl<'a> Writer<'a> {
             Kind::Flatten(a) => call("flatten", vec![self.expr(a, Wanted::Open)]),
             Kind::Split(k, a) => call("split", vec![int(*k), self.expr(a, Wanted::Open)]),
             Kind::Transpose(a) => call("transpose", vec![self.expr(a, Wanted::Open)]),
+            Kind::Stored(a) => call("stored", vec![self.expr(a, Wanted::Open)]),
             Kind::Concat(a, b) => {
                 let (a, b) = (self.expr(a, Wanted::Open), self.expr(b, Wanted::Open));
                 node(ExprKind::Binary(BinaryOp::Concat, Box::new(a), Box::new(b)))

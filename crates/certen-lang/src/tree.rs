@@ -70,7 +70,8 @@ pub(crate) fn walk<'a>(expr: &'a Expr, meet: &mut dyn FnMut(Met<'a>)) {
         | Kind::Flatten(a)
         | Kind::Split(_, a)
         | Kind::Transpose(a)
-        | Kind::Reshape(a) => walk(a, meet),
+        | Kind::Reshape(a)
+        | Kind::Stored(a) => walk(a, meet),
         Kind::Binary(_, a, b) | Kind::Concat(a, b) => {
             walk(a, meet);
             walk(b, meet);

@@ -174,6 +174,8 @@ pub enum Kind {
     Trunc(Side, Ix, Box<Expr>),
     /// The same elements, row by row, in the shape of the type; the products of the sizes are equal.
     Reshape(Box<Expr>),
+    /// The same, kept in memory of its own and read from there.
+    Stored(Box<Expr>),
 }
 
 /// Which end of a dimension.

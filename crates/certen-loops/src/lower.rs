@@ -305,7 +305,8 @@ impl<'a> Lowering<'a> {
     /// Ends a loop; one that does nothing is left out.
     fn close_loop(&mut self, index: Name, range: Range) {
         let body = self.close();
-        if !body.is_empty() {
+        let extent = range.hi.sub(&range.lo).ok().and_then(|extent| extent.as_constant());
+        if !body.is_empty() && extent.is_none_or(|extent| extent > 0) {
             self.push(Stmt::For { index, range, body });
         }
     }

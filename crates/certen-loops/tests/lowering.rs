@@ -207,10 +207,10 @@ fn programs_compute_what_they_mean() {
         "t = concat(y, concat(x[1], y))\noutput t\n",
         "t = concat(x, gen i in 0..2. y)\noutput t\n",
         "t = gen i in 0..n. (sum j in 0..2*n. concat(x[1], y)[j]) * concat(y, x[0])[n + 1]\noutput t\n",
-        "t = pad_l(1, pad_r(m, y))\nu = trunc_r(1, trunc_l(m - 1, concat(y, y)))\noutput t\noutput u\n",
+        "t = pad_l(1, pad_r(m, y))\nu = trunc_r(1, trunc_l(m - 1, pad_l(m, pad_r(2, concat(y, y)))))\noutput t\noutput u\n",
         "t = split(2, y)\nu = transpose(split(3, flatten(split(2, y))))\noutput t\noutput u\n",
         "t = gen i in 0..n. s * pad_l(2, y)[i] + pad_r(1, y)[i + 1]\noutput t\n",
-        "t = iterate 2 times (a = y) then (a = trunc_r(1, pad_l(1, a))) give a\noutput t\n",
+        "t = iterate 2 times (a = y) then (a = trunc_r(1, pad_r(1, a))) give a\noutput t\n",
         // Minima and maxima with a condition.
         "t = minimum i in 0..n where i >= 1. y[i]\noutput t\n",
         "t = gen i in 0..m. maximum j in 0..n where j != i || j >= 2. x[i, j] - s\noutput t\n",

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use certen_codegen::CCode;
+use certen_core::padding::{self, PadType};
 use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Applied, Notation};
 use certen_dialects::{model, teil};
@@ -128,7 +129,11 @@ impl Module {
                 .map(|(core, front)| (core, Front::Ten(Box::new(front)))),
             Dialect::Core => match certen_core::parse_program(&sources, file) {
                 Ok(core) => {
-                    diagnostics.extend(bounds(&core));
+                    diagnostics.extend(truncations(&core));
+                    // What is cut wrongly has no loops whose accesses could be looked at.
+                    if !diagnostics.has_errors() {
+                        diagnostics.extend(bounds(&core));
+                    }
                     (!diagnostics.has_errors()).then_some((core, Front::Core))
                 }
                 Err(errors) => {
@@ -256,6 +261,19 @@ impl Module {
         &self.core
     }
 
+    /// How much of its tensors is padding: the pad types (ATL, Sec. 6) of the bindings in Core that make, move or cut
+    /// padding, and then of those that the outputs show; nothing if there are none of the former.
+    pub fn padding(&self) -> Vec<(Name, PadType)> {
+        let involved = padding::involved(&self.core);
+        if involved.is_empty() {
+            return Vec::new();
+        }
+        let shown = |name: Name| self.core.outputs.iter().any(|(_, source)| *source == name);
+        let bindings =
+            self.core.bindings.iter().filter(|binding| involved.contains(&binding.name) || shown(binding.name));
+        bindings.map(|binding| (binding.name, padding::pad_type(&self.core, binding.term))).collect()
+    }
+
     /// The program in Core that loops are made from: the same values with fewer operations.
     ///
     /// # Errors
@@ -273,12 +291,17 @@ impl Module {
         optimised.as_ref().map(Option::as_ref).map_err(|error| self.refuse(error.clone()))
     }
 
-    /// The optimised program as loops.
+    /// The optimised program as loops. No loops are made where a truncation cuts more than padding.
     ///
     /// # Errors
     /// If it uses what cannot be lowered yet.
     pub fn loops(&self) -> Result<LoopProgram, Failure> {
-        certen_loops::lower(self.optimised()?).map_err(|error| self.refuse(error))
+        let program = self.optimised()?;
+        let violations = truncations(program);
+        if !violations.is_empty() {
+            return Err(Failure::new(self.sources.clone(), violations));
+        }
+        certen_loops::lower(program).map_err(|error| self.refuse(error))
     }
 
     /// The program in C. No code leaves without the loops being verified.
@@ -427,6 +450,11 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
         Ok(Err(error)) => Err(format!("is not UTF-8 text, at byte {}", error.utf8_error().valid_up_to())),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// The truncations of a program that cut more than padding.
+fn truncations(core: &Program) -> Vec<Diagnostic> {
+    padding::check(core).iter().map(|violation| violation.diagnostic(core, &|_| None)).collect()
 }
 
 /// What is wrong with the accesses of a Core program, which no typing rule has shown to be in bounds: the verifier of

@@ -208,6 +208,7 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
             let count = program.multiplications().map_err(|e| e.to_string())?;
             format!("{count} multiplications\n{program}")
         }
+        "reshapes" => module.core().reshapes().to_string(),
         "multiplications" => module.core().multiplications().map_err(|e| e.to_string())?.to_string(),
         _ => match module.stages().into_iter().find(|(name, _)| *name == key) {
             Some((_, text)) => text,

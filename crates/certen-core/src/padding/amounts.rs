@@ -42,17 +42,13 @@ impl Rows<'_> {
         let Ok(goal) = outer.not() else { return Verdict::Unknown };
         let mut facts = self.facts.clone();
         store.conds.iter().for_each(|cond| facts.assume(cond.clone()));
-        let verdict = facts.prove(&goal);
-        if verdict == Verdict::Yes {
-            return verdict;
+        if facts.prove(&goal) == Verdict::Yes {
+            return Verdict::Yes;
         }
         // What has nothing to do with the rows can be contradictory by itself: a sum over nothing, an impossible guard.
-        facts.assume(outer);
-        match facts.satisfiable() {
-            Verdict::No(_) => Verdict::Yes,
-            Verdict::Yes => verdict,
-            Verdict::Unknown => Verdict::Unknown,
-        }
+        // So everything has to be satisfied together, and a counterexample then has a number for every name.
+        let all = facts.conjuncts().iter().cloned().fold(outer, Cond::and);
+        all.not().map_or(Verdict::Unknown, |goal| self.facts.prove(&goal))
     }
 
     /// How many rows on a side are padding for all stores, as far as can be shown; `budget` counts proofs.

@@ -41,10 +41,10 @@ impl Violation {
         let cut = rows(&self.cut);
         let message = match (&self.why, self.some_padding()) {
             (Why::Cut(_), Some(padding)) => {
-                format!("`{operator}` cuts {cut}, but only {} on the {} padding", are(padding), self.side.word())
+                format!("`{operator}` cuts {cut}, but only {}", self.are_padding(padding))
             }
             (Why::Cut(_), None) => {
-                format!("`{operator}` cuts {cut}, but there is no padding on the {}", self.side.word())
+                format!("`{operator}` cuts {cut}, but no row on the {} is padding", self.side.word())
             }
             (Why::Unknown, _) => format!("`{operator}` cuts {cut}, and it cannot be shown that they are padding"),
             (Why::TooLarge, _) => {
@@ -66,11 +66,11 @@ impl Violation {
         if let Why::Cut(example) = &self.why {
             error = error.note(self.example(program, example));
         }
-        if self.sources.is_empty() && self.why != Why::TooLarge {
-            error = error.note("nothing here is padding: no guard, `pad_l`, `pad_r` or `split`, and no empty sum");
+        if self.sources.is_empty() && self.some_padding().is_none() && self.why != Why::TooLarge {
+            error = error.note("nothing makes padding here: no guard, `pad_l`, `pad_r`, `split` or empty sum");
         }
         if let (Why::Unknown, Some(padding)) = (&self.why, self.some_padding()) {
-            error = error.note(format!("on the {}, {} shown to be padding", self.side.word(), are(padding)));
+            error = error.note(format!("it can be shown that {}", self.are_padding(padding)));
         }
         match self.some_padding() {
             Some(padding) => error.help(format!("`{operator}` by `{padding}` cuts all padding and nothing else")),
@@ -108,19 +108,31 @@ impl Violation {
         around.extend(known.into_iter().filter(|name| !program.sizes.contains(name)));
         let sizes = show(&around);
         let place: Option<Vec<String>> = self.indices.iter().map(|name| value(*name).map(|v| v.to_string())).collect();
-        let mut text = if sizes.is_empty() { "for example, ".into() } else { format!("for example, where {sizes}: ") };
+        let mut text = match sizes.as_str() {
+            "" => String::new(),
+            sizes => format!("this fails for example where {sizes}: "),
+        };
         if let (Some(cut), Some(size)) = (at(&self.cut), at(&self.size))
             && !sizes.is_empty()
         {
-            text += &format!("{} of {} cut, ", rows(&Ix::from(cut.min(size))), verb(size));
+            text += &format!(
+                "{} of {} cut, ",
+                cut.min(size),
+                if size == 1 { "1 row is".into() } else { format!("{size} rows are") }
+            );
             if let Some(padding) = self.padding.as_ref().and_then(at) {
                 text += &format!("{padding} of them padding; ");
             }
         }
         match place {
-            Some(place) => text + &format!("element [{}] is cut and is computed", place.join(", ")),
+            Some(place) => text + &format!("element [{}] is cut, and is computed", place.join(", ")),
             None => text + "an element that is cut is computed",
         }
+    }
+
+    fn are_padding(&self, amount: &Ix) -> String {
+        let verb = if amount.as_constant() == Some(1) { "is" } else { "are" };
+        format!("{} on the {} {verb} padding", rows(amount), self.side.word())
     }
 }
 
@@ -130,13 +142,4 @@ fn rows(amount: &Ix) -> String {
         Some(rows) => format!("{rows} rows"),
         None => format!("`{amount}` rows"),
     }
-}
-
-fn are(amount: &Ix) -> String {
-    let verb = if amount.as_constant() == Some(1) { "is" } else { "are" };
-    format!("{} {verb}", rows(amount))
-}
-
-fn verb(size: i64) -> String {
-    if size == 1 { "1 is".into() } else { format!("{size} are") }
 }

@@ -19,7 +19,7 @@ mod message;
 mod stores;
 mod types;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use certen_index::{Cond, Counterexample, Facts, Ix, Verdict};
 use certen_syntax::Name;
@@ -101,7 +101,7 @@ pub fn check(program: &Program) -> Vec<Violation> {
         walker: Walker::new(program),
         conds: Vec::new(),
         scopes: HashMap::new(),
-        seen: HashMap::new(),
+        seen: HashSet::new(),
         facts: None,
         proofs: PROOFS,
         violations: Vec::new(),
@@ -112,9 +112,30 @@ pub fn check(program: &Program) -> Vec<Violation> {
     check.violations
 }
 
+/// The bindings in whose terms there is a guard or an operator that moves, adds or cuts rows.
+pub fn involved(program: &Program) -> HashSet<Name> {
+    let mut has: Vec<bool> = Vec::with_capacity(program.terms.len());
+    for (_, term) in program.terms.iter() {
+        let own = matches!(
+            term,
+            Term::Guard(..)
+                | Term::Flatten(_)
+                | Term::Split(..)
+                | Term::Transpose(_)
+                | Term::Concat(..)
+                | Term::PadLeft(..)
+                | Term::PadRight(..)
+                | Term::TruncLeft(..)
+                | Term::TruncRight(..)
+        );
+        has.push(own || term.parts().iter().any(|part| has[part.index()]));
+    }
+    program.bindings.iter().filter(|binding| has[binding.term.index()]).map(|binding| binding.name).collect()
+}
+
 /// Which terms have a truncation in them.
 fn truncating(program: &Program) -> Vec<bool> {
-    let mut has = Vec::with_capacity(program.terms.len());
+    let mut has: Vec<bool> = Vec::with_capacity(program.terms.len());
     for (_, term) in program.terms.iter() {
         let own = matches!(term, Term::TruncLeft(..) | Term::TruncRight(..));
         has.push(own || term.parts().iter().any(|part| has[part.index()]));
@@ -150,7 +171,7 @@ struct Check<'a> {
     /// A number for each scope, by the scope around it and what was added: a term that is met twice in one scope needs
     /// no second look.
     scopes: HashMap<(usize, Around), usize>,
-    seen: HashMap<(TermId, usize), ()>,
+    seen: HashSet<(TermId, usize)>,
     /// The facts of the scope with a number.
     facts: Option<(usize, Facts)>,
     proofs: usize,
@@ -190,7 +211,7 @@ impl Check<'_> {
                     continue;
                 }
             };
-            if !has_truncation[id.index()] || self.seen.insert((id, scope), ()).is_some() {
+            if !has_truncation[id.index()] || !self.seen.insert((id, scope)) {
                 continue;
             }
             let term = terms.get(id);

@@ -50,6 +50,7 @@ pub(super) const NAMES: &[&str] = &[
     "trunc_l",
     "trunc_r",
     "reshape",
+    "stored",
     "f32",
     "f64",
     "i32",
@@ -253,6 +254,11 @@ impl Function<'_, '_> {
                     return self.fail(error);
                 }
                 self.reshaped(draft, shape.into(), Kind::Reshape, span)
+            }
+            ("stored", [x]) => {
+                let draft = self.data(x)?;
+                let shape = draft.expr.ty.shape.clone();
+                self.reshaped(draft, shape, Kind::Stored, span)
             }
             ("f32" | "f64" | "i32" | "i64" | "u8" | "bool", [x]) => {
                 let Ok(elem) = word.parse::<ElemType>() else { return Ok(None) };

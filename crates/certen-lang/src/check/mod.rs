@@ -6,6 +6,7 @@
 //!
 //! Checking evaluates the index level ([`index`]), gives every expression a type, infers the bounds of comprehensions
 //! ([`comprehension`], [`bounds`]) and proves every access ([`access`]). The guarantees are those of [`crate::typed`].
+//! Truncations are judged last, in the Core of each function that has some.
 //!
 //! Needs: a [`Library`] without cycles of calls. Recursion follows the nesting of expressions and of calls between
 //! polymorphic functions, so callers run it on a thread with a large stack.
@@ -35,6 +36,7 @@ use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
 
 use crate::typed::{self, FunctionId};
 use crate::{ConstRef, FileRef, FunctionRef, Library};
+use crate::{passes, to_core, tree};
 use scope::Function;
 use signature::{Argument, Instance};
 
@@ -66,6 +68,9 @@ pub fn check_all(library: &Library, diagnostics: &mut Diagnostics) {
     }
     for function in library.own_functions() {
         world.check_by_itself(function);
+    }
+    if !world.diagnostics.has_errors() {
+        world.check_truncations();
     }
     diagnostics.extend(world.diagnostics.iter().cloned());
 }
@@ -165,6 +170,24 @@ impl<'l> World<'l> {
         Ok(id)
     }
 
+    /// Every function that truncates is judged by itself, with parameters that have no padding: what is legal then is
+    /// legal wherever it is called.
+    fn check_truncations(&mut self) {
+        let truncating: Vec<FunctionId> =
+            (0..self.functions.len()).filter(|&id| truncates(&self.functions[id])).collect();
+        if truncating.is_empty() {
+            return;
+        }
+        let mut program = typed::Program { functions: std::mem::take(&mut self.functions), entry: 0 };
+        passes::run(&mut program);
+        for entry in truncating {
+            program.entry = entry;
+            let mut found = Diagnostics::new();
+            found.extend(to_core::truncations(&program));
+            self.report(found, None);
+        }
+    }
+
     fn check_constant(&mut self, constant: ConstRef) {
         let name = &self.library.constant(constant).name;
         let mut checker = Function::of_file(self, constant.file);
@@ -224,6 +247,15 @@ impl<'l> World<'l> {
             }
         }
     }
+}
+
+/// Whether a function has a truncation of its own.
+fn truncates(function: &typed::Function) -> bool {
+    let mut found = false;
+    tree::walk_block(&function.body, &mut |met| {
+        found |= matches!(met, tree::Met::Expr(expr) if matches!(expr.kind, typed::Kind::Trunc(..)));
+    });
+    found
 }
 
 fn too_complex(span: Span, error: certen_index::IxError) -> Diagnostic {

@@ -157,7 +157,8 @@ pub(super) fn set_elem(expr: &mut Expr, elem: ElemType) -> Result<(), TooLarge> 
         | Kind::Transpose(e)
         | Kind::Pad(_, _, e)
         | Kind::Trunc(_, _, e)
-        | Kind::Reshape(e) => set_elem(e, elem)?,
+        | Kind::Reshape(e)
+        | Kind::Stored(e) => set_elem(e, elem)?,
         Kind::Binary(op, a, b) => {
             if !matches!(op, Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne) {
                 set_elem(a, elem)?;

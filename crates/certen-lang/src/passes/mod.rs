@@ -96,7 +96,8 @@ fn each(expr: &mut Expr, change: &mut dyn FnMut(&mut Expr)) {
         | Kind::Transpose(a)
         | Kind::Pad(_, _, a)
         | Kind::Trunc(_, _, a)
-        | Kind::Reshape(a) => each(a, change),
+        | Kind::Reshape(a)
+        | Kind::Stored(a) => each(a, change),
         Kind::Binary(_, a, b) | Kind::If(_, a, b) | Kind::Concat(a, b) => {
             each(a, change);
             each(b, change);

@@ -6,10 +6,10 @@
 
 use certen_core::{Literal, Range, ReduceOp, Term, TermId, Unary};
 use certen_index::{Cond, Ix};
-use certen_syntax::{Code, Diagnostic, Name, Span};
+use certen_syntax::{Name, Span};
 
 use super::scopes::Scope;
-use super::{Activation, Build, Built, MAX_STEPS, Meaning, bad_index, ill_formed};
+use super::{Activation, Build, Built, Meaning, bad_index, ill_formed};
 use crate::typed::{Expr, Generator, Kind, With, WithDefault};
 
 impl<'a> Build<'a> {
@@ -30,12 +30,7 @@ impl<'a> Build<'a> {
     /// The element, built from the elements of its parts.
     pub(super) fn pull(&mut self, expr: &'a Expr, act: Activation, indices: &[Ix]) -> Built<TermId> {
         let (span, elem) = (expr.span, expr.ty.elem);
-        self.steps += 1;
-        if self.steps > MAX_STEPS {
-            let text = "the program becomes too large when its calls are written out";
-            let error = Diagnostic::error(Code::E0703, span, text);
-            return Err(error.help("give what is used several times a name with `let`"));
-        }
+        self.count_step(span)?;
         if indices.len() != expr.ty.rank() {
             return Err(ill_formed(span, format!("{} indices of {}", indices.len(), expr.ty)));
         }
@@ -93,6 +88,7 @@ impl<'a> Build<'a> {
                 let body = self.operand(a, act, indices)?;
                 Term::Guard(cond, self.close(body, span)?)
             }
+            Kind::Stored(a) => return self.element(a, act, indices),
             Kind::Reduce(op, axes, a) => return self.reduce(*op, axes, a, act, indices),
             Kind::Iterate(iterate) => return self.only_state(iterate, act, span),
             Kind::Flatten(_)
@@ -284,10 +280,13 @@ impl<'a> Build<'a> {
         let mut names: Vec<Option<Name>> = loop {
             expr = match &expr.kind {
                 Kind::With(with) => match with.generators.last() {
-                    Some(generator) => break generator.indices.iter().map(|(name, _)| Some(*name)).collect(),
+                    Some(generator) => {
+                        let own = generator.indices.iter().map(|(name, _)| Some(*name));
+                        break own.chain(self.hints(&generator.body)).collect();
+                    }
                     None => break Vec::new(),
                 },
-                Kind::Unary(_, a) | Kind::Cast(a) | Kind::Guard(_, a) | Kind::If(_, a, _) => a,
+                Kind::Unary(_, a) | Kind::Cast(a) | Kind::Guard(_, a) | Kind::If(_, a, _) | Kind::Stored(a) => a,
                 Kind::Binary(_, a, b) => {
                     if a.ty.rank() == expr.ty.rank() && !matches!(a.kind, Kind::Var(_)) {
                         a

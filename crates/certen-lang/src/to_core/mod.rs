@@ -1,7 +1,8 @@
 //! With-loops to Core: the typed tree, after the passes, as one flat program.
 //!
-//! Calls are inlined, and every tensor expression is *pulled*: [`Build::element`] builds the scalar term of an expression
-//! at given indices, [`Build::tensor`] the whole tensor, which is a generation around an element. Indices and sizes of a
+//! Calls are inlined, and tensor expressions are *pulled*: [`Build::element`] builds the scalar term of an expression at
+//! given indices, [`Build::tensor`] the whole tensor, which is a generation around an element, unless the user wrote an
+//! order of computation and storage, which [`structure`] and [`shapes`] keep. Indices and sizes of a
 //! function are never substituted into text; they are looked up in its [`Activation`], where they stand for index
 //! expressions over names of Core, which are fresh where they have to be. So nothing is captured.
 //!
@@ -16,9 +17,11 @@
 mod element;
 mod folds;
 mod names;
+mod padding;
 mod policy;
 mod scopes;
 mod shapes;
+mod structure;
 #[cfg(test)]
 mod tests;
 
@@ -30,15 +33,31 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use crate::typed::{Block, Bound, Call, Expr, Function, Iterate, Kind, Let, Program};
 use names::{Given, Names};
+use padding::Places;
 use policy::{Nature, Placement, Survey};
 use scopes::Scope;
 
 /// The Core program of the entry of a typed program; `name` is what it is called.
 ///
 /// # Errors
-/// E0216 if an index expression that arises does not fit in 64 bits. A typed tree that keeps the guarantees of
-/// [`crate::typed`] has no other errors; one that does not is refused with E0701.
+/// E0216 if an index expression that arises does not fit in 64 bits, E0241 if a truncation cuts more than padding. A
+/// typed tree that keeps the guarantees of [`crate::typed`] has no other errors; one that does not is refused with E0701.
 pub fn to_core(program: &Program, name: Name) -> Result<Core, Diagnostic> {
+    let (core, places) = build(program, name)?;
+    match places.truncations(&core).into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(core),
+    }
+}
+
+/// What is wrong with the truncations of the entry of a typed program. What cannot become Core has none: that is
+/// reported when it is compiled.
+pub(crate) fn truncations(program: &Program) -> Vec<Diagnostic> {
+    build(program, "truncations".into()).map_or(Vec::new(), |(core, places)| places.truncations(&core))
+}
+
+/// The Core program, and where its truncations and its padding stand in the text.
+fn build(program: &Program, name: Name) -> Result<(Core, Places), Diagnostic> {
     let Some(entry) = program.functions.get(program.entry) else {
         return Err(Diagnostic::error(Code::E0701, None, "the program has no entry"));
     };
@@ -53,6 +72,8 @@ pub fn to_core(program: &Program, name: Name) -> Result<Core, Diagnostic> {
         activations: Vec::new(),
         natures: HashMap::new(),
         functions: vec![None; program.functions.len()],
+        places: Places::default(),
+        ordered: HashMap::new(),
         steps: 0,
     };
     let outputs = build.entry(entry)?;
@@ -66,7 +87,7 @@ pub fn to_core(program: &Program, name: Name) -> Result<Core, Diagnostic> {
         terms: build.terms,
     };
     core.check().map_err(|error| ill_formed(entry.span, error))?;
-    Ok(core)
+    Ok((core, build.places))
 }
 
 /// What the names of one call of a function stand for: a place in [`Build::activations`].
@@ -108,13 +129,16 @@ struct Build<'a> {
     activations: Vec<HashMap<Name, Meaning<'a>>>,
     natures: HashMap<*const Expr, Nature>,
     functions: Vec<Option<Nature>>,
-    /// Elements that were built.
+    places: Places,
+    /// What [`Build::has_order`] found.
+    ordered: HashMap<*const Expr, bool>,
+    /// Elements and tensors that were built.
     steps: usize,
 }
 
 type Built<T> = Result<T, Diagnostic>;
 
-/// Elements that are built before a program is refused: functions are written out where they are called, and functions
+/// Elements and tensors that are built before a program is refused: functions are written out where they are called, and functions
 /// that call each other twice double at every level.
 const MAX_STEPS: usize = 2_000_000;
 
@@ -267,7 +291,9 @@ impl<'a> Build<'a> {
     }
 
     fn add(&mut self, term: Term, span: Span) -> Built<TermId> {
-        self.terms.add(term).map_err(ill_typed(span))
+        let id = self.terms.add(term).map_err(ill_typed(span))?;
+        self.places.note(&self.terms, id, span);
+        Ok(id)
     }
 
     /// Whether a condition holds wherever the facts and everything known in the open scopes do.
@@ -440,8 +466,19 @@ impl<'a> Build<'a> {
 
     // Tensors
 
+    /// Refuses a program that becomes too large.
+    fn count_step(&mut self, span: Span) -> Built<()> {
+        self.steps += 1;
+        if self.steps <= MAX_STEPS {
+            return Ok(());
+        }
+        let text = "the program becomes too large when its calls are written out";
+        Err(Diagnostic::error(Code::E0703, span, text).help("give what is used several times a name with `let`"))
+    }
+
     /// The term of a whole tensor.
     fn tensor(&mut self, expr: &'a Expr, act: Activation) -> Built<TermId> {
+        self.count_step(expr.span)?;
         if let Some((inner, inner_act)) = self.result(expr, act)? {
             return self.tensor(inner, inner_act);
         }
@@ -451,8 +488,12 @@ impl<'a> Build<'a> {
         if let Some(term) = self.reshaped(expr, act)? {
             return Ok(term);
         }
+        if let Some(term) = self.structured(expr, act)? {
+            return Ok(term);
+        }
         match &expr.kind {
             Kind::Var(name) => self.read(act, *name, &[], expr.span),
+            Kind::Stored(a) => self.tensor(a, act),
             Kind::Iterate(iterate) => self.only_state(iterate, act, expr.span),
             Kind::Fold(fold) if policy::has_no_elements(expr) => self.fold_by_function(fold, act, &expr.ty, expr.span),
             _ => {
@@ -465,7 +506,7 @@ impl<'a> Build<'a> {
 
     /// The whole tensor where a condition holds, else zeros.
     fn guarded(&mut self, expr: &'a Expr, act: Activation, guard: &Cond) -> Built<TermId> {
-        if expr.ty.is_scalar() {
+        if expr.ty.is_scalar() || self.has_order(expr) {
             self.open(Scope::branch(guard));
             let term = self.tensor(expr, act)?;
             let term = self.close(term, expr.span)?;

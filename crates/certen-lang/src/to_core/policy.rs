@@ -10,8 +10,8 @@
 //!    in a function that it calls. Of a costly expression that stands inside loops, those loops matter on whose
 //!    indices it does not depend. If the indices at which it is pulled do not run through its elements once as these
 //!    loops run (a scalar never does), it would be computed several times: then it is stored outside of them.
-//! 3. What has no elements that could be computed alone is stored: iterations and folds with a function that make
-//!    tensors, and long lists that are read at an index that is not known.
+//! 3. What the user says is stored, and so is what has no elements that could be computed alone: iterations and folds
+//!    with a function that make tensors, and long lists that are read at an index that is not known.
 //! 4. What is stored is bound as far out as rule 2 asks for, but no further. An expression that selects, or takes a
 //!    minimum, may be safe only because of the ranges and conditions around it. Bound outside of them it is
 //!    guarded by what is left of them there: that the range has something in it, that the condition holds. Where that
@@ -67,7 +67,7 @@ impl<'a> Build<'a> {
         if matches!(expr.kind, Kind::Var(_) | Kind::Literal(_) | Kind::Index(_)) {
             return None;
         }
-        let whole = !indices.is_empty() && is_whole(expr, indices);
+        let whole = matches!(expr.kind, Kind::Stored(_)) || !indices.is_empty() && is_whole(expr, indices);
         if !whole && !self.nature(expr).costly {
             return None;
         }

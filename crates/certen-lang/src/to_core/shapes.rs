@@ -18,26 +18,41 @@ impl<'a> Build<'a> {
     pub(super) fn reshaped(&mut self, expr: &'a Expr, act: Activation) -> Built<Option<TermId>> {
         let span = expr.span;
         let term = match &expr.kind {
-            Kind::Flatten(a) => Term::Flatten(self.tensor(a, act)?),
-            Kind::Split(k, a) => Term::Split(*k, self.tensor(a, act)?),
-            Kind::Transpose(a) => Term::Transpose(self.tensor(a, act)?),
+            Kind::Flatten(a) => Term::Flatten(self.inner(a, act)?),
+            Kind::Split(k, a) => Term::Split(*k, self.inner(a, act)?),
+            Kind::Transpose(a) => Term::Transpose(self.inner(a, act)?),
             Kind::Concat(a, b) => {
-                let a = self.tensor(a, act)?;
-                Term::Concat(a, self.tensor(b, act)?)
+                let a = self.inner(a, act)?;
+                Term::Concat(a, self.inner(b, act)?)
             }
             Kind::Pad(side, k, a) => {
                 let k = self.ix(act, k, span)?;
-                let a = self.tensor(a, act)?;
+                let a = self.inner(a, act)?;
                 if *side == Side::Left { Term::PadLeft(k, a) } else { Term::PadRight(k, a) }
             }
-            Kind::Trunc(side, k, a) => {
-                let k = self.ix(act, k, span)?;
-                let a = self.tensor(a, act)?;
-                if *side == Side::Left { Term::TruncLeft(k, a) } else { Term::TruncRight(k, a) }
-            }
+            Kind::Trunc(side, k, a) => return self.truncated(*side, k, a, act, span).map(Some),
             _ => return Ok(None),
         };
-        Ok(self.terms.add(term).ok())
+        let made = self.terms.add(term).ok();
+        if let Some(id) = made {
+            self.places.note(&self.terms, id, span);
+        }
+        Ok(made)
+    }
+
+    /// Core's term for a truncation, which has to stay one: what it cuts is judged there. The checker has shown that the
+    /// amount is not negative, by conditions that Core does not see.
+    fn truncated(&mut self, side: Side, k: &Ix, a: &'a Expr, act: Activation, span: Span) -> Built<TermId> {
+        let k = self.ix(act, k, span)?;
+        let a = self.inner(a, act)?;
+        let make = |k| if side == Side::Left { Term::TruncLeft(k, a) } else { Term::TruncRight(k, a) };
+        match self.terms.add(make(k.clone())) {
+            Ok(id) => {
+                self.places.note(&self.terms, id, span);
+                Ok(id)
+            }
+            Err(_) => self.add(make(k.max_with(&Ix::from(0)).map_err(bad_index(span))?), span),
+        }
     }
 
     /// The element of a tensor that an operator moves.
@@ -81,11 +96,10 @@ impl<'a> Build<'a> {
                 let from: Vec<Ix> = shifted(from, 1);
                 self.inside(inside, a, act, &from, span)
             }
-            Kind::Trunc(Side::Left, k, a) => {
-                let from: Vec<Ix> = shifted(first.add(&self.ix(act, k, span)?).map_err(&bad)?, 1);
-                self.element(a, act, &from)
+            Kind::Trunc(side, k, a) => {
+                let tensor = self.truncated(*side, k, a, act, span)?;
+                self.add(Term::Select(tensor, indices.into()), span)
             }
-            Kind::Trunc(Side::Right, _, a) => self.element(a, act, indices),
             Kind::Split(k, a) => {
                 let second = indices.get(1).ok_or_else(|| ill_formed(span, "a split without blocks"))?;
                 let at = first.scale(*k).and_then(|block| block.add(second)).map_err(&bad)?;

@@ -268,9 +268,20 @@ fn moved_elements() {
     assert_eq!(both(expr(Kind::Concat(x(), x()), "n+n")).1, [1.0, 2.0, 1.0, 2.0]);
     assert_eq!(both(expr(Kind::Pad(Side::Left, ix("1"), x()), "n+1")).1, [0.0, 1.0, 2.0]);
     assert_eq!(both(expr(Kind::Pad(Side::Right, ix("1"), x()), "n+1")).1, [1.0, 2.0, 0.0]);
-    let cut = |side| with_two(expr(Kind::Trunc(side, ix("1"), x()), "n-1"));
-    assert_eq!(value(&cut(Side::Left), &sizes).1, [2.0]);
-    assert_eq!(value(&cut(Side::Right), &sizes).1, [1.0]);
+    let padded = |side, k| Box::new(expr(Kind::Pad(side, ix(k), x()), &format!("n+{k}")));
+    let cut = |side, k| both(expr(Kind::Trunc(side, ix("1"), padded(side, k)), if k == "1" { "n" } else { "n+1" }));
+    assert_eq!(cut(Side::Left, "1").1, [1.0, 2.0]);
+    assert_eq!(cut(Side::Left, "2").1, [0.0, 1.0, 2.0]);
+    assert_eq!(cut(Side::Right, "2").1, [1.0, 2.0, 0.0]);
+    // What is computed is not cut, whether it is asked for whole or by its elements.
+    for e in [
+        expr(Kind::Trunc(Side::Left, ix("1"), x()), "n-1"),
+        binary(Binary::Add, expr(Kind::Trunc(Side::Left, ix("1"), x()), "n-1"), number(0.0)),
+    ] {
+        let mut program = with_two(e);
+        crate::passes::run(&mut program);
+        assert_eq!(crate::to_core(&program, "test".into()).map(|_| ()).unwrap_err().code, certen_syntax::Code::E0241);
+    }
     let mut flat = expr(Kind::Flatten(a()), "");
     flat.ty = certen_core::TensorType::new(certen_core::ElemType::F64, vec![ix("n").mul(&ix("m")).unwrap()]);
     assert_eq!(both(flat.clone()).1, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);

@@ -6,6 +6,7 @@
 //! message shows must make the oracle find a fault too. What is accepted is run ([`run`]).
 
 mod mutate;
+mod padding;
 mod run;
 mod trace;
 
@@ -19,7 +20,7 @@ use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources, Span};
 use trace::{Fault, Sizes, What, allowed, trace};
 
 /// What speaks of bounds.
-const BOUNDS: [Code; 4] = [Code::E0207, Code::E0238, Code::E0239, Code::E0240];
+const BOUNDS: [Code; 5] = [Code::E0207, Code::E0238, Code::E0239, Code::E0240, Code::E0241];
 
 /// How many expressions the oracle looks at in one function of a mutant.
 const STEPS: u64 = 40_000;
@@ -132,6 +133,7 @@ fn replays(functions: &[Function], found: &Diagnostic) -> Result<(), String> {
         // A function on indices is written out where it is called: what it asks for is seen by what it is used for.
         (None, Code::E0239) => matches!(fault.what, What::Called | What::Access(..)),
         (None, Code::E0240) => fault.what == What::Nothing,
+        (None, Code::E0241) => fault.what == What::Cut,
         (None, _) => fault.what == What::Amount,
     };
     let mut steps = 100 * STEPS;

@@ -2,14 +2,19 @@
 //!
 //! Data never becomes an index, so no data is needed: the indices of every access follow from the sizes and from the
 //! indices around it. Conditions on indices are lazy and the first partition wins, as the language says. A call is looked
-//! at from outside: whether its sizes satisfy what the function asks for. Nothing here knows of the prover.
+//! at from outside: whether its sizes satisfy what the function asks for. A truncation may cut what [`Padding`] says to
+//! be padding. Nothing here knows of the prover.
+
+use std::collections::BTreeMap;
 
 use certen_core::ReduceOp;
 use certen_index::{Cond, Ix};
 use certen_lang::typed::{
-    Block, Bound, Call, Expr, FoldOp, Function, Generator, Iterate, Kind, Range, Side, Slot, WithDefault,
+    Block, Bound, Call, Expr, FoldOp, Function, Generator, Iterate, Kind, Partition, Range, Side, Slot, WithDefault,
 };
 use certen_syntax::{Name, Span};
+
+use crate::padding::{Env, Padding};
 
 /// Something that is out of bounds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,6 +36,8 @@ pub enum What {
     Nothing,
     /// An amount of padding or truncation.
     Amount,
+    /// A truncation of something that is computed.
+    Cut,
 }
 
 /// A walk that ended before its end: it takes too many steps, or has found enough.
@@ -45,30 +52,36 @@ pub fn allowed(function: &Function, sizes: &Sizes) -> bool {
 }
 
 /// Everything that is out of bounds in a function at some sizes, up to a number of faults and of steps.
-pub fn trace(functions: &[Function], function: &Function, sizes: &Sizes, most: usize, steps: &mut u64) -> Vec<Fault> {
-    let mut walk = Walk { functions, values: sizes.clone(), steps, most, faults: Vec::new() };
+pub fn trace<'a>(
+    functions: &'a [Function],
+    function: &'a Function,
+    sizes: &Sizes,
+    most: usize,
+    steps: &mut u64,
+) -> Vec<Fault> {
+    let env = Env { values: sizes.clone(), tensors: BTreeMap::new() };
+    let mut walk = Walk { functions, env, steps, most, faults: Vec::new() };
     // A walk that stopped has found what it has found.
     let _ = walk.block(&function.body);
     walk.faults
 }
 
-struct Walk<'a> {
-    functions: &'a [Function],
-    values: Sizes,
-    steps: &'a mut u64,
+pub struct Walk<'a, 's> {
+    pub functions: &'a [Function],
+    env: Env<'a>,
+    pub steps: &'s mut u64,
     most: usize,
     faults: Vec<Fault>,
 }
 
-fn holds(cond: &Cond, values: &Sizes) -> bool {
+pub fn holds(cond: &Cond, values: &Sizes) -> bool {
     let value = |name: Name| values.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value);
     cond.eval(&value).expect("a condition has a value")
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a, '_> {
     fn ix(&self, ix: &Ix) -> i64 {
-        let value = |name: Name| self.values.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value);
-        ix.eval(&value).expect("an index has a value")
+        self.env.ix(ix)
     }
 
     fn fault(&mut self, span: Span, what: What) -> Result<(), Stop> {
@@ -80,8 +93,9 @@ impl Walk<'_> {
         parts.iter().map(|part| self.ix(part)).collect()
     }
 
-    fn block(&mut self, block: &Block) -> Result<(), Stop> {
+    fn block(&mut self, block: &'a Block) -> Result<(), Stop> {
         for binding in &block.lets {
+            self.env.bind(binding);
             match &binding.value {
                 Bound::Expr(e) => self.expr(e)?,
                 Bound::Call(call) => {
@@ -94,7 +108,7 @@ impl Walk<'_> {
         block.results.iter().try_for_each(|result| self.expr(result))
     }
 
-    fn expr(&mut self, e: &Expr) -> Result<(), Stop> {
+    fn expr(&mut self, e: &'a Expr) -> Result<(), Stop> {
         *self.steps = self.steps.checked_sub(1).ok_or(Stop)?;
         match &e.kind {
             Kind::Var(_) | Kind::Literal(_) | Kind::Index(_) => Ok(()),
@@ -109,22 +123,7 @@ impl Walk<'_> {
             }
             Kind::Comprehension(partitions) => {
                 let shape = self.all(&e.ty.shape);
-                let parts = partitions.iter().map(|partition| {
-                    let mut dim = 0;
-                    let mut places = Vec::new();
-                    for slot in &partition.pattern {
-                        match slot {
-                            Slot::Index(name) => {
-                                places.push((*name, dim));
-                                dim += 1;
-                            }
-                            Slot::Dots(count) => dim += count,
-                        }
-                    }
-                    let index = |((name, dim), range)| (name, dim, range);
-                    (places.into_iter().zip(&partition.ranges).map(index).collect(), &partition.body)
-                });
-                self.parts(parts.collect(), Some(&shape), e.span)
+                self.parts(partitions.iter().map(placed).collect(), Some(&shape), e.span)
             }
             Kind::With(with) => {
                 match &with.default {
@@ -141,16 +140,16 @@ impl Walk<'_> {
                 self.parts(numbered(&fold.generators), None, e.span)
             }
             Kind::Unary(_, a) | Kind::Cast(a) | Kind::Flatten(a) | Kind::Split(_, a) => self.expr(a),
-            Kind::Transpose(a) | Kind::Reshape(a) => self.expr(a),
+            Kind::Transpose(a) | Kind::Reshape(a) | Kind::Stored(a) => self.expr(a),
             Kind::Binary(_, a, b) | Kind::Concat(a, b) => self.expr(a).and_then(|()| self.expr(b)),
             Kind::Choose(c, a, b) => {
                 self.expr(c)?;
                 self.expr(a)?;
                 self.expr(b)
             }
-            Kind::If(cond, then, otherwise) => self.expr(if holds(cond, &self.values) { then } else { otherwise }),
+            Kind::If(cond, then, otherwise) => self.expr(if holds(cond, &self.env.values) { then } else { otherwise }),
             Kind::Guard(cond, body) => {
-                if holds(cond, &self.values) {
+                if holds(cond, &self.env.values) {
                     self.expr(body)
                 } else {
                     Ok(())
@@ -172,9 +171,25 @@ impl Walk<'_> {
                 }
                 self.expr(body)
             }
-            Kind::Trunc(Side::Left | Side::Right, amount, body) => {
-                if !(0..=self.ix(&body.ty.shape[0])).contains(&self.ix(amount)) {
+            Kind::Trunc(side, amount, body) => {
+                let (amount, shape) = (self.ix(amount), self.all(&body.ty.shape));
+                if !(0..=shape[0]).contains(&amount) {
                     self.fault(e.span, What::Amount)?;
+                }
+                let rows = match side {
+                    Side::Left => 0..amount.clamp(0, shape[0]),
+                    Side::Right => (shape[0] - amount).clamp(0, shape[0])..shape[0],
+                };
+                let env = self.env.clone();
+                let mut pads = Padding { functions: self.functions, steps: self.steps };
+                if !rows
+                    .into_iter()
+                    .map(|row| pads.row(&env, body, row))
+                    .collect::<Result<Vec<bool>, Stop>>()?
+                    .iter()
+                    .all(|pads| *pads)
+                {
+                    self.fault(e.span, What::Cut)?;
                 }
                 self.expr(body)
             }
@@ -182,7 +197,7 @@ impl Walk<'_> {
     }
 
     /// Every index of every part, where no earlier part has it; each must be in the shape.
-    fn parts(&mut self, parts: Vec<Part<'_>>, shape: Option<&[i64]>, span: Span) -> Result<(), Stop> {
+    fn parts(&mut self, parts: Vec<Part<'a>>, shape: Option<&[i64]>, span: Span) -> Result<(), Stop> {
         let mut before: Vec<Vec<(usize, i64, i64)>> = Vec::new();
         for (indices, body) in parts {
             let ends: Vec<(usize, i64, i64)> =
@@ -202,10 +217,10 @@ impl Walk<'_> {
                         })
                     };
                     if !before.iter().any(taken) {
-                        let known = self.values.len();
-                        self.values.extend(indices.iter().zip(&at).map(|((name, ..), at)| (*name, *at)));
+                        let known = self.env.values.len();
+                        self.env.values.extend(indices.iter().zip(&at).map(|((name, ..), at)| (*name, *at)));
                         let made = self.expr(body);
-                        self.values.truncate(known);
+                        self.env.values.truncate(known);
                         made?;
                     }
                     // The next index, the last dimension first.
@@ -221,7 +236,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn call(&mut self, call: &Call, span: Span) -> Result<(), Stop> {
+    fn call(&mut self, call: &'a Call, span: Span) -> Result<(), Stop> {
         call.args.iter().try_for_each(|arg| self.expr(arg))?;
         let callee = &self.functions[call.function];
         let sizes = callee.sizes.iter().map(|size| size.name).zip(self.all(&call.sizes)).collect();
@@ -231,12 +246,12 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn iterate(&mut self, iterate: &Iterate) -> Result<(), Stop> {
+    fn iterate(&mut self, iterate: &'a Iterate) -> Result<(), Stop> {
         iterate.states.iter().try_for_each(|(_, init)| self.expr(init))?;
         for step in 0..self.ix(&iterate.times) {
-            self.values.push((iterate.step, step));
+            self.env.values.push((iterate.step, step));
             let made = self.block(&iterate.body);
-            self.values.pop();
+            self.env.values.pop();
             made?;
         }
         Ok(())
@@ -244,9 +259,26 @@ impl Walk<'_> {
 }
 
 /// The indices of a part with the dimensions that they belong to, and its body.
-type Part<'a> = (Vec<(Name, usize, &'a Range)>, &'a Expr);
+pub type Part<'a> = (Vec<(Name, usize, &'a Range)>, &'a Expr);
 
-fn numbered(generators: &[Generator]) -> Vec<Part<'_>> {
+/// The same of a partition.
+pub fn placed(partition: &Partition) -> Part<'_> {
+    let mut dim = 0;
+    let mut places = Vec::new();
+    for slot in &partition.pattern {
+        match slot {
+            Slot::Index(name) => {
+                places.push((*name, dim));
+                dim += 1;
+            }
+            Slot::Dots(count) => dim += count,
+        }
+    }
+    let index = |((name, dim), range)| (name, dim, range);
+    (places.into_iter().zip(&partition.ranges).map(index).collect(), &partition.body)
+}
+
+pub fn numbered(generators: &[Generator]) -> Vec<Part<'_>> {
     generators.iter().map(numbered_part).collect()
 }
 

@@ -16,8 +16,8 @@
 //! - A term that is read at indices already, or that is stored elsewhere, is copied element by element (`value.rs`).
 //!
 //! A store that a truncation could move out of its buffer is refused unless the prover shows that it does not: that is
-//! what the padding check ([`certen_core`]) has promised. Only what is *read* from a tensor that has padding of its
-//! own is stored under the condition that it is inside.
+//! what the padding check ([`certen_core::padding`]) has promised. Only what is *read* from a tensor that has padding of
+//! its own, and a sum that is computed element by element, are stored under the condition that they are inside.
 
 use certen_core::{Literal, Range, ReduceOp, Term, TermId, Terms};
 use certen_index::{Cond, Ix, Verdict};
@@ -224,13 +224,14 @@ impl Lowering<'_> {
         }
         let Some((target, inside)) = self.target(&dest)? else { return Ok(()) };
         let value = self.value(term, env, read)?;
-        // What is only read may be padding of the tensor that it is read from.
-        let is_read = matches!(self.term(term), Term::Ref(..)) || matches!(self.out.get(value), Term::Select(..));
+        // What is only read may be padding of the tensor that it is read from, and a sum may be one of padding.
+        let may_be_padding = matches!(self.term(term), Term::Ref(..) | Term::Reduce(ReduceOp::Sum, ..))
+            || matches!(self.out.get(value), Term::Select(..));
         let op = dest.adds.then_some(ReduceOp::Sum);
         let store = Stmt::Assign { target, op, value };
         if inside.is_always() {
             self.push(store);
-        } else if is_read {
+        } else if may_be_padding {
             self.push_if(inside, vec![store], Vec::new())?;
         } else {
             return Err(outside(&dest, &inside, self.prove(&inside)));

@@ -104,15 +104,14 @@ impl Generator<'_> {
                 Some(Expr::Shift(op, lit(by), self.expr(c, elem, &longer(-by), depth).into()))
             }
             9 => {
-                let op = ["trunc_l", "trunc_r"][self.pick(2)];
-                match c.indices.first().filter(|bound| c.lows.contains_key(&bound.name)) {
-                    Some(amount) if self.flip() => {
-                        let mut all = dims.to_vec();
-                        all[0] = all[0].plus(1, &Dim::name(&amount.name));
-                        Some(Expr::Shift(op, name(&amount.name), self.expr(c, elem, &all, depth).into()))
-                    }
-                    _ => Some(Expr::Shift(op, lit(by), self.expr(c, elem, &longer(by), depth).into())),
-                }
+                // What is cut has to be padding.
+                let (cut, pad) = [("trunc_l", "pad_l"), ("trunc_r", "pad_r")][self.pick(2)];
+                let amount = match c.indices.first().filter(|bound| c.lows.contains_key(&bound.name)) {
+                    Some(amount) if self.flip() => name(&amount.name),
+                    _ => lit(by),
+                };
+                let padded = Expr::Shift(pad, amount.clone(), self.expr(c, elem, dims, depth).into());
+                Some(Expr::Shift(cut, amount, padded.into()))
             }
             10 => {
                 // A part in front and the rest behind it.
