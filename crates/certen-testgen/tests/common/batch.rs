@@ -93,6 +93,11 @@ impl Batch {
         self.source += &c.replace("certen_", &format!("certen_{at}_"));
     }
 
+    /// Adds C text that defines the entries of some programs.
+    pub fn text(&mut self, c: &str) {
+        self.source += c;
+    }
+
     /// Adds a call of a program. Where its buffers are among all of them is known only when all inputs are: `IN` and
     /// `OUT`.
     pub fn call(
