@@ -325,3 +325,96 @@ fn static_padding_is_dynamic_padding() {
     }
     assert!(padding > 300, "the types say too little: {padding}");
 }
+
+/// The time that the processor spends on this thread, so that a busy machine does not matter.
+fn seconds(work: impl FnOnce()) -> f64 {
+    let start = std::time::Instant::now();
+    let spent = || {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+        let nanoseconds: Option<u64> = text.and_then(|text| text.split_whitespace().next()?.parse().ok());
+        nanoseconds.map_or_else(|| start.elapsed(), std::time::Duration::from_nanos)
+    };
+    let before = spent();
+    work();
+    (spent() - before).as_secs_f64()
+}
+
+/// A blur in tiles of 64 by 64 for all sizes: the sums of three columns are staged for each tile, with one row more on both
+/// sides; the last tiles and the first and last columns of a tile stand apart from what needs no guards.
+fn tiled_blur() -> String {
+    let element = |guard: &str, body: &str| match guard {
+        "" => body.to_owned(),
+        guard => format!("guard({guard}, {body})"),
+    };
+    // One tile: [column, row], columns in three parts.
+    let tile = |rows: &str, columns: &str| {
+        let inside = "1 <= 64*io + r && 64*io + r < N + 1 && 64*jo + c < M";
+        let stage = format!(
+            "gen r in 0..66. gen c in 0..64. guard({inside}, sum d in 0..3. \
+             guard(1 <= 64*jo + c + d && 64*jo + c + d < M + 1, x[64*io + r - 1, 64*jo + c + d - 1]))"
+        );
+        let guard = [rows, columns].into_iter().filter(|one| !one.is_empty()).collect::<Vec<_>>().join(" && ");
+        let part = |range: &str| {
+            let sum = "sum d in 0..3. stage[ii + d, ji]";
+            format!("gen ji in {range}. gen ii in 0..64. {}", element(&guard, sum))
+        };
+        format!("let stage = {stage} in concat({}, concat({}, {}))", part("0..1"), part("1..63"), part("63..64"))
+    };
+    let columns = |rows: &str| {
+        format!(
+            "transpose(trunc_r(64*ceil_div(M, 64) - M, flatten(concat(gen jo in 0..floor_div(M, 64). {}, \
+             gen jo in floor_div(M, 64)..ceil_div(M, 64). {}))))",
+            tile(rows, ""),
+            tile(rows, "64*jo + ji < M")
+        )
+    };
+    format!(
+        "core blur\nsize N, M\nwhere N >= 0, M >= 0\ninput x : f64[N, M]\n\
+         t = trunc_r(64*ceil_div(N, 64) - N, flatten(concat(gen io in 0..floor_div(N, 64). {}, \
+         gen io in floor_div(N, 64)..ceil_div(N, 64). {})))\noutput t\n",
+        columns(""),
+        columns("64*io + ii < N")
+    )
+}
+
+/// The paper's inference takes minutes for this, at given sizes.
+#[test]
+fn a_tiled_and_staged_blur_takes_milliseconds_for_all_sizes() {
+    let program = read(&tiled_blur());
+    assert_eq!(padding::check(&program), []);
+    // The clock ticks slowly.
+    let time = seconds(|| (0..20).for_each(|_| assert_eq!(padding::check(&program), []))) / 20.0;
+    assert!(time < 0.05, "{time} s");
+    let text =
+        tiled_blur().replace("guard(64*io + ii < N && 64*jo + ji < M", "guard(64*io + ii < N + 1 && 64*jo + ji < M");
+    let wrong = padding::check(&read(&text));
+    assert_eq!(wrong.len(), 1, "{wrong:#?}");
+    assert!(matches!(wrong[0].why, Why::Cut(_)));
+}
+
+/// Depth costs memory, not stack, and no squares.
+#[test]
+fn deep_terms() {
+    let deep = |count: usize| {
+        let rows = (0..count).fold(String::from("v"), |inner, at| match at % 4 {
+            0 => format!("pad_r(1, {inner})"),
+            1 => format!("trunc_r(1, {inner})"),
+            2 => format!("let a{at} = {inner} in pad_l(k, a{at})"),
+            _ => format!("trunc_l(k, {inner})"),
+        });
+        over_inputs(&format!("t = {rows}"))
+    };
+    let times = [1_000, 10_000].map(deep).map(|program| seconds(|| assert_eq!(padding::check(&program), [])));
+    assert!(times[1] < 40.0 * times[0] + 0.1, "{times:?}");
+    let guards = (0..100_000).fold(String::new(), |all, _| all + "guard(i < n, ");
+    let program = over_inputs(&format!("t = trunc_r(1, gen i in 0..n + 1. {guards}v[0]{})", ")".repeat(100_000)));
+    assert_eq!(padding::check(&program), []);
+}
+
+/// Forks double the ways to compute an element: what is too large is refused, and nothing hangs.
+#[test]
+fn what_is_too_large_is_refused() {
+    let forked = (0..40).fold(String::from("v"), |inner, at| format!("let a{at} = {inner} in concat(a{at}, a{at})"));
+    let found = violations(&format!("t = trunc_r(1, pad_r(1, {forked}))"));
+    assert_eq!(found.iter().map(|violation| &violation.why).collect::<Vec<_>>(), [&Why::TooLarge]);
+}

@@ -12,7 +12,7 @@
 //! - `out NAME: 1 2 3 …`: the result, as computed by the reference evaluator in the machine's numbers and as exact
 //!   rationals, by native code, and, in the prime field, by the evaluator and the loop interpreter, which must all agree
 //!   (of a program that exact numbers cannot compute, the loop interpreter uses the machine's);
-//! - `diagnostics`, `typed`, `analysis`, `core`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`, `laws`, and of
+//! - `diagnostics`, `typed`, `analysis`, `core`, `padding`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`, `laws`, and of
 //!   a `.ten` file `written`, `bounds`, `dots`, `with-loops`, `demands`: the text that people see.
 //!
 //! `cargo xtask bless` rewrites the expectations that a header has; write `//@ KEY:` with nothing behind it to have it
@@ -196,6 +196,7 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
         }
         "analysis" => typed()?.analysis_text(module.sources(), 100),
         "core" => module.core().to_string(),
+        "padding" => module.padding().iter().map(|(name, ty)| format!("{name} : {ty}\n")).collect(),
         "loops" => module.loops().map_err(|f| f.to_string())?.to_string(),
         "c" => module.c().map_err(|f| f.to_string())?.source,
         "teil" => in_notation(Notation::Teil)?,

@@ -36,12 +36,12 @@ impl Rows<'_> {
         }
     }
 
-    /// Whether a store can happen in the outer rows: yes means that it cannot.
-    pub(super) fn never_stores(&self, store: &Store, side: Side, amount: &Ix) -> Verdict {
+    /// Whether nothing can be stored in the outer rows under these conditions.
+    pub(super) fn never_stores(&self, conds: &[Cond], side: Side, amount: &Ix) -> Verdict {
         let Ok(outer) = self.outer(side, amount) else { return Verdict::Unknown };
         let Ok(goal) = outer.not() else { return Verdict::Unknown };
         let mut facts = self.facts.clone();
-        store.conds.iter().for_each(|cond| facts.assume(cond.clone()));
+        conds.iter().for_each(|cond| facts.assume(cond.clone()));
         if facts.prove(&goal) == Verdict::Yes {
             return Verdict::Yes;
         }
@@ -69,7 +69,7 @@ impl Rows<'_> {
                 let Some(rest) = budget.checked_sub(1) else { return Ok(zero) };
                 *budget = rest;
                 let better = matches!(self.facts.compare(&candidate, &best), Order::AtLeast | Order::Depends(..));
-                if better && self.never_stores(store, side, &candidate) == Verdict::Yes {
+                if better && self.never_stores(&store.conds, side, &candidate) == Verdict::Yes {
                     best = match self.facts.compare(&candidate, &best) {
                         Order::AtLeast => candidate,
                         _ => best.max_with(&candidate)?,

@@ -51,23 +51,32 @@ impl Violation {
                 format!("`{operator}` cuts {cut}, and there is too much to look at to show that they are padding")
             }
         };
+        // Where no text can be pointed at, the name of the binding has to do.
+        let message = match place(self.term) {
+            Some(_) => message,
+            None => format!("in `{}`, {message}", self.binding),
+        };
         let mut error =
             Diagnostic::error(Code::E0241, place(self.term), message).rule(self.side.rule()).label("cut here");
         if let Some(span) = self.store.and_then(place).filter(|span| Some(*span) != place(self.term)) {
             error = error.also(span, "computed here");
         }
+        let mut elsewhere = Vec::new();
         for source in self.sources.iter().take(MOST_SOURCES) {
-            if let Some(span) = place(*source)
-                && let Some(what) = self.what(program, *source)
-            {
-                error = error.also(span, what);
+            match (place(*source), what(program, *source)) {
+                (Some(span), Some(what)) => error = error.also(span, format!("padding: {what}")),
+                (None, Some(what)) => elsewhere.push(what),
+                (_, None) => {}
             }
+        }
+        if !elsewhere.is_empty() {
+            error = error.note(format!("padding: {}", elsewhere.join("; ")));
         }
         if let Why::Cut(example) = &self.why {
             error = error.note(self.example(program, example));
         }
         if self.sources.is_empty() && self.some_padding().is_none() && self.why != Why::TooLarge {
-            error = error.note("nothing makes padding here: no guard, `pad_l`, `pad_r`, `split` or empty sum");
+            error = error.note("all rows are computed, and what is computed is not padding, even if it is zero");
         }
         if let (Why::Unknown, Some(padding)) = (&self.why, self.some_padding()) {
             error = error.note(format!("it can be shown that {}", self.are_padding(padding)));
@@ -81,16 +90,6 @@ impl Violation {
     /// How much padding there is, if that is known and not nothing.
     fn some_padding(&self) -> Option<&Ix> {
         self.padding.as_ref().filter(|padding| padding.as_constant() != Some(0))
-    }
-
-    /// What a source of padding is.
-    fn what(&self, program: &Program, source: TermId) -> Option<String> {
-        Some(match program.terms.get(source) {
-            Term::Guard(cond, _) => format!("padding where not `{cond}`"),
-            Term::PadLeft(k, _) | Term::PadRight(k, _) => format!("{} of padding", rows(k)),
-            Term::Split(k, _) => format!("padding up to a multiple of {k}"),
-            _ => return None,
-        })
     }
 
     /// The counterexample in words: sizes, how much is cut there, and which element.
@@ -134,6 +133,17 @@ impl Violation {
         let verb = if amount.as_constant() == Some(1) { "is" } else { "are" };
         format!("{} on the {} {verb} padding", rows(amount), self.side.word())
     }
+}
+
+/// What a source of padding makes.
+fn what(program: &Program, source: TermId) -> Option<String> {
+    Some(match program.terms.get(source) {
+        Term::Guard(cond, _) => format!("where not `{cond}`"),
+        Term::PadLeft(k, _) => format!("{} on the left", rows(k)),
+        Term::PadRight(k, _) => format!("{} on the right", rows(k)),
+        Term::Split(k, _) => format!("up to a multiple of {k}"),
+        _ => return None,
+    })
 }
 
 fn rows(amount: &Ix) -> String {

@@ -21,12 +21,12 @@ mod types;
 
 use std::collections::{HashMap, HashSet};
 
-use certen_index::{Cond, Counterexample, Facts, Ix, Verdict};
+use certen_index::{Cond, Counterexample, Facts, Ix, IxError, Verdict};
 use certen_syntax::Name;
 
-use crate::{Program, Range, Term, TermId};
+use crate::{Binding, Program, Range, Term, TermId};
 use amounts::Rows;
-use stores::{Stop, Store, Stores, Walker};
+use stores::{Stop, Stores, Walker};
 
 pub use types::{PadType, pad_type};
 
@@ -53,6 +53,8 @@ pub enum Why {
 /// A truncation that is not shown to cut padding only.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
+    /// The binding that it stands in.
+    pub binding: Name,
     /// The truncation.
     pub term: TermId,
     /// Where it cuts.
@@ -76,7 +78,7 @@ pub struct Violation {
 /// Proofs for one truncation that find out how much padding there is.
 const AMOUNT_PROOFS: usize = 200;
 /// Proofs for all truncations of a program.
-const PROOFS: usize = 20_000;
+const PROOFS: usize = 50_000;
 
 /// The truncations of a program that are not shown to cut padding only, in the order of the text.
 ///
@@ -107,7 +109,7 @@ pub fn check(program: &Program) -> Vec<Violation> {
         violations: Vec::new(),
     };
     for binding in &program.bindings {
-        check.binding(binding.term, &has_truncation);
+        check.binding(binding, &has_truncation);
     }
     check.violations
 }
@@ -180,10 +182,10 @@ struct Check<'a> {
 
 impl Check<'_> {
     /// Visits every truncation in a term, in its scope.
-    fn binding(&mut self, root: TermId, has_truncation: &[bool]) {
+    fn binding(&mut self, binding: &Binding, has_truncation: &[bool]) {
         let terms = &self.walker.program.terms;
         let mut scope = 0;
-        let mut todo = vec![Visit::Term(root)];
+        let mut todo = vec![Visit::Term(binding.term)];
         while let Some(visit) = todo.pop() {
             let id = match visit {
                 Visit::Term(id) => id,
@@ -217,7 +219,19 @@ impl Check<'_> {
             let term = terms.get(id);
             if let Term::TruncLeft(k, a) | Term::TruncRight(k, a) = term {
                 let side = if matches!(term, Term::TruncLeft(..)) { Side::Left } else { Side::Right };
-                if let Some(violation) = self.truncation(id, side, k, *a, scope) {
+                let mut violation = Violation {
+                    binding: binding.name,
+                    term: id,
+                    side,
+                    cut: k.clone(),
+                    size: terms.ty(*a).shape.first().cloned().unwrap_or(Ix::from(0)),
+                    padding: None,
+                    store: None,
+                    why: Why::TooLarge,
+                    indices: Vec::new(),
+                    sources: Vec::new(),
+                };
+                if !self.is_legal(&mut violation, *a, scope) {
                     self.violations.push(violation);
                 }
             }
@@ -261,82 +275,60 @@ impl Check<'_> {
         }
     }
 
-    /// Whether a truncation cuts something that is not padding, or nobody knows.
-    fn truncation(&mut self, term: TermId, side: Side, cut: &Ix, a: TermId, scope: usize) -> Option<Violation> {
-        if cut.as_constant() == Some(0) {
-            return None;
+    /// Whether a truncation of a term cuts padding only; if not, the violation is completed.
+    fn is_legal(&mut self, violation: &mut Violation, a: TermId, scope: usize) -> bool {
+        if violation.cut.as_constant() == Some(0) {
+            return true;
         }
-        let shape = self.walker.program.terms.ty(a).shape.clone();
-        let indices: Vec<Name> = (0..shape.len()).map(|at| self.walker.fresh(hint(at))).collect();
-        let found = self.cut(term, side, cut, a, &shape, &indices, scope);
-        indices.iter().for_each(|name| self.walker.leave_index(*name));
-        found
+        let rank = self.walker.program.terms.ty(a).rank();
+        violation.indices = (0..rank).map(|at| self.walker.fresh(hint(at))).collect();
+        let legal = self.judge(violation, a, scope);
+        violation.indices.iter().for_each(|name| self.walker.leave_index(*name));
+        legal.unwrap_or_else(|stop| {
+            violation.why = if stop == Stop::Budget { Why::TooLarge } else { Why::Unknown };
+            false
+        })
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn cut(
-        &mut self,
-        term: TermId,
-        side: Side,
-        cut: &Ix,
-        a: TermId,
-        shape: &[Ix],
-        indices: &[Name],
-        scope: usize,
-    ) -> Option<Violation> {
-        let mut violation = Violation {
-            term,
-            side,
-            cut: cut.clone(),
-            size: shape.first().cloned().unwrap_or(Ix::from(0)),
-            padding: None,
-            store: None,
-            why: Why::TooLarge,
-            indices: indices.to_vec(),
-            sources: Vec::new(),
-        };
-        let at: Vec<Ix> = indices.iter().map(|name| Ix::var(*name)).collect();
-        let stores = match self.walker.stores(a, &at) {
-            Ok(stores) => stores,
-            Err(Stop::Budget) => return Some(violation),
-            Err(Stop::Index(_)) => {
-                violation.why = Why::Unknown;
-                return Some(violation);
-            }
-        };
-        if self.walker.spend(self.conds.len()).is_err() {
-            return Some(violation);
-        }
+    fn judge(&mut self, violation: &mut Violation, a: TermId, scope: usize) -> Result<bool, Stop> {
+        let at: Vec<Ix> = violation.indices.iter().map(|name| Ix::var(*name)).collect();
+        self.walker.spend(self.conds.len())?;
         let mut facts = self.facts(scope).clone();
-        let Ok(ranges) = assume_ranges(&mut facts, indices, shape) else {
-            violation.why = Why::Unknown;
-            return Some(violation);
+        let ranges = assume_ranges(&mut facts, &violation.indices, &self.walker.program.terms.ty(a).shape)?;
+        let Some((index, ..)) = ranges.first() else { return Ok(true) };
+        let rows = Rows { index: *index, size: &violation.size, facts: &facts, ranges: &ranges };
+        let (side, cut) = (violation.side, &violation.cut);
+        let proofs = &mut self.proofs;
+        let mut is_cut = |conds: &[Cond]| {
+            *proofs = proofs.saturating_sub(1);
+            rows.never_stores(conds, side, cut) != Verdict::Yes
         };
-        let (Some(&index), Some(size)) = (indices.first(), shape.first()) else { return Some(violation) };
-        let rows = Rows { index, size, facts: &facts, ranges: &ranges };
-        let (store, why) = self.uncovered(&stores, &rows, side, cut)?;
+        let stores = self.walker.stores(a, &at, &mut is_cut)?;
+        let Some((store, why)) = self.uncovered(&stores, &rows, side, cut)? else { return Ok(true) };
+        // How much padding there is depends on all stores.
+        if let Ok(all) = self.walker.stores(a, &at, &mut |_| true) {
+            let mut budget = AMOUNT_PROOFS;
+            let padding = rows.amount(&all, side, &mut budget);
+            violation.padding = (budget > 0).then_some(padding);
+            violation.sources = all.sources.into_iter().collect();
+        }
+        violation.store = Some(store);
         violation.why = why;
-        violation.store = store;
-        let mut budget = AMOUNT_PROOFS;
-        let padding = rows.amount(&stores, side, &mut budget);
-        violation.padding = (budget > 0).then_some(padding);
-        violation.sources = stores.sources.into_iter().collect();
-        Some(violation)
+        Ok(false)
     }
 
     /// The first store that is not shown to stay out of the rows that are cut; one with a counterexample is better.
-    fn uncovered(&mut self, stores: &Stores, rows: &Rows, side: Side, cut: &Ix) -> Option<(Option<TermId>, Why)> {
-        let mut unknown: Option<&Store> = None;
+    fn uncovered(&mut self, stores: &Stores, rows: &Rows, side: Side, cut: &Ix) -> Result<Option<(TermId, Why)>, Stop> {
+        let mut unknown = None;
         for store in &stores.list {
-            let Some(rest) = self.proofs.checked_sub(1) else { return Some((Some(store.term), Why::TooLarge)) };
-            self.proofs = rest;
-            match rows.never_stores(store, side, cut) {
+            self.proofs = self.proofs.checked_sub(1).ok_or(Stop::Budget)?;
+            match rows.never_stores(&store.conds, side, cut) {
                 Verdict::Yes => {}
-                Verdict::No(example) => return Some((Some(store.term), Why::Cut(example))),
-                Verdict::Unknown => unknown = unknown.or(Some(store)),
+                Verdict::No(example) => return Ok(Some((store.term, Why::Cut(example)))),
+                Verdict::Unknown => unknown = unknown.or(Some((store.term, Why::Unknown))),
             }
         }
-        unknown.map(|store| (Some(store.term), Why::Unknown))
+        Ok(unknown)
     }
 
     fn facts(&mut self, scope: usize) -> &Facts {
@@ -368,11 +360,7 @@ fn within(name: Name, range: &Range) -> Cond {
 }
 
 /// Assumes that indices are inside of a shape; their first and last values.
-fn assume_ranges(
-    facts: &mut Facts,
-    indices: &[Name],
-    shape: &[Ix],
-) -> Result<Vec<(Name, Ix, Ix)>, certen_index::IxError> {
+fn assume_ranges(facts: &mut Facts, indices: &[Name], shape: &[Ix]) -> Result<Vec<(Name, Ix, Ix)>, IxError> {
     let mut ranges = Vec::new();
     for (name, size) in indices.iter().zip(shape) {
         facts.assume(within(*name, &Range::to(size.clone())));

@@ -69,6 +69,12 @@ struct Fork {
 const STEPS: usize = 4_000_000;
 const MOST_STORES: usize = 2_000;
 
+/// A path of this length is asked whether it is worth following, and again whenever it is twice as long.
+const LONG: usize = 64;
+
+/// Whether a store under these conditions would matter.
+pub(super) type Matters<'m> = dyn FnMut(&[Cond]) -> bool + 'm;
+
 /// Walks over the terms of a program.
 pub(super) struct Walker<'a> {
     pub(super) program: &'a Program,
@@ -182,11 +188,12 @@ impl<'a> Walker<'a> {
         size.map_or(Ok(Ix::from(0)), |size| self.ix(size))
     }
 
-    /// Every store of the element of a term at these indices, outermost first, and what was met on the way.
-    pub(super) fn stores(&mut self, term: TermId, indices: &[Ix]) -> Result<Stores, Stop> {
+    /// Every store of the element of a term at these indices, outermost first, and what was met on the way. Long paths
+    /// that do not matter are not followed to their ends.
+    pub(super) fn stores(&mut self, term: TermId, indices: &[Ix], matters: &mut Matters) -> Result<Stores, Stop> {
         let mark = self.mark();
         let mut found = Stores::default();
-        let result = self.collect(term, indices, &mut found);
+        let result = self.collect(term, indices, matters, &mut found);
         self.undo(mark);
         for (name, ..) in &found.made {
             self.leave_index(*name);
@@ -194,7 +201,7 @@ impl<'a> Walker<'a> {
         result.map(|()| found)
     }
 
-    fn collect(&mut self, term: TermId, indices: &[Ix], found: &mut Stores) -> Result<(), Stop> {
+    fn collect(&mut self, term: TermId, indices: &[Ix], matters: &mut Matters, found: &mut Stores) -> Result<(), Stop> {
         let indices = indices.iter().rev().cloned().collect();
         let mut forks = vec![Fork { term, indices, cond: Cond::always(), changes: self.mark(), conds: 0 }];
         let mut conds = Vec::new();
@@ -204,7 +211,7 @@ impl<'a> Walker<'a> {
             if !require(&mut conds, std::mem::replace(&mut fork.cond, Cond::always())) {
                 continue;
             }
-            let (end, term) = self.descend(fork, &mut conds, &mut forks, found)?;
+            let (end, term) = self.descend(fork, &mut conds, &mut forks, matters, found)?;
             if matches!(end, End::Store | End::Head) {
                 if found.list.len() == MOST_STORES {
                     return Err(Stop::Budget);
@@ -221,7 +228,7 @@ impl<'a> Walker<'a> {
         let (mark, mut found, mut forks, mut conds) = (self.mark(), Stores::default(), Vec::new(), Vec::new());
         let indices = indices.iter().rev().cloned().collect();
         let fork = Fork { term, indices, cond: Cond::always(), changes: mark, conds: 0 };
-        let result = self.descend(fork, &mut conds, &mut forks, &mut found);
+        let result = self.descend(fork, &mut conds, &mut forks, &mut |_| true, &mut found);
         let head = match result {
             Ok((End::Head, term)) if forks.is_empty() => match self.program.terms.get(term) {
                 Term::Concat(left, _) => self.size(*left, 0).map(Some),
@@ -246,13 +253,22 @@ impl<'a> Walker<'a> {
         fork: Fork,
         conds: &mut Vec<Cond>,
         forks: &mut Vec<Fork>,
+        matters: &mut Matters,
         found: &mut Stores,
     ) -> Result<(End, TermId), Stop> {
         let terms = &self.program.terms;
         let Fork { mut term, mut indices, .. } = fork;
         let zero = Ix::from(0);
+        let (mut length, mut long) = (0, LONG);
         loop {
             self.spend(1)?;
+            length += 1;
+            if length == long {
+                long *= 2;
+                if !matters(conds) {
+                    return Ok((End::Nothing, term));
+                }
+            }
             let moves = matches!(
                 terms.get(term),
                 Term::Gen(..)

@@ -88,7 +88,7 @@ pub fn pad_type(program: &Program, term: TermId) -> PadType {
     let indices: Vec<Name> = (0..shape.len()).map(|at| walker.fresh(hint(at))).collect();
     let at: Vec<Ix> = indices.iter().map(|name| Ix::var(*name)).collect();
     let mut facts = program.terms.facts().clone();
-    let known = assume_ranges(&mut facts, &indices, shape).ok().zip(walker.stores(term, &at).ok());
+    let known = assume_ranges(&mut facts, &indices, shape).ok().zip(walker.stores(term, &at, &mut |_| true).ok());
     // Too much to look at: nothing is known to be padding.
     let Some((ranges, stores)) = known else { return nothing_known(shape) };
     let mut infer = Infer { walker, term, shape, indices: &indices, at: &at, ranges, stores, proofs: PROOFS };

@@ -33,6 +33,9 @@ impl Places {
         let found = padding::check(core);
         let as_error = |violation: &padding::Violation| {
             let error = violation.diagnostic(core, &place);
+            if !error.help.is_empty() {
+                return error;
+            }
             let slice = match violation.side {
                 padding::Side::Left => format!("x[{}..]", violation.cut),
                 padding::Side::Right => format!("x[..{}]", rest(violation)),
