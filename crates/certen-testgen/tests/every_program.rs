@@ -17,10 +17,10 @@ use certen_runtime::Array;
 use certen_testgen::magnitude::{Compared, Magnitude, Measured, compare};
 
 /// Sizes in the order in which they are tried.
-const SIZES: [i64; 11] = [2, 0, 1, 5, 3, 1, 6, 4, 7, 2, 3];
+const SIZES: [i64; 11] = [3, 5, 1, 2, 7, 0, 4, 1, 6, 2, 3];
 
 /// Sizes at which a program is run, of those that it allows.
-const RUNS: usize = 3;
+const RUNS: usize = 4;
 
 /// Steps of the evaluator after which a run is left out.
 const FUEL: u64 = 1_000_000;
@@ -159,7 +159,7 @@ fn program(module: &Module) -> Result<Compared, String> {
     Ok(sum)
 }
 
-fn every_program_of(folder: &str) {
+fn every_program_of(folder: &str, least: usize) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let mut files = Vec::new();
     collect(&root, &mut files);
@@ -171,6 +171,8 @@ fn every_program_of(folder: &str) {
             match file(&path) {
                 Err(error) => wrong.lock().expect("no panic").push(format!("{}\n{error}", path.display())),
                 Ok(None) => {}
+                // Of a program whose results have no elements at these sizes, nothing was compared.
+                Ok(Some(compared)) if compared == Compared::default() => {}
                 Ok(Some(compared)) => {
                     let mut sum = sum.lock().expect("no panic");
                     sum.0 += 1;
@@ -184,15 +186,15 @@ fn every_program_of(folder: &str) {
     assert!(wrong.is_empty(), "{} programs differ:\n{}", wrong.len(), wrong.join("\n\n"));
     let (programs, compared) = sum.into_inner().expect("no panic");
     let known = compared.exact + compared.bounded;
-    assert!(programs > 50 && known > 50 * compared.unknown, "{programs} programs: {compared:?}");
+    assert!(programs >= least && known > 10 * compared.unknown, "{programs} programs: {compared:?}");
 }
 
 #[test]
 fn every_example_agrees_natively() {
-    every_program_of("examples");
+    every_program_of("examples", 70);
 }
 
 #[test]
 fn every_test_program_agrees_natively() {
-    every_program_of("tests/programs");
+    every_program_of("tests/programs", 150);
 }
