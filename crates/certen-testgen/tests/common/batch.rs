@@ -89,7 +89,7 @@ impl Batch {
 
     /// Adds a program under a number.
     pub fn program(&mut self, at: usize, loops: &LoopProgram) {
-        let c = emit_c(loops).expect("lowered programs can be printed").source;
+        let c = emit_c(loops).expect("lowered programs can be printed").native;
         self.source += &c.replace("certen_", &format!("certen_{at}_"));
     }
 
