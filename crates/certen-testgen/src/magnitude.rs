@@ -14,6 +14,8 @@
 //! [`Measured::accepts`] is what native code is held to. Both sides round, so that they may differ by twice the bound;
 //! it is doubled once more for terms of higher order.
 
+use std::ops::AddAssign;
+
 use certen_core::domain::{Machine, Scalar};
 use certen_core::{Binary, Domain, ElemType, Fault, Literal, Tensor, Unary};
 
@@ -251,6 +253,14 @@ pub struct Compared {
     pub bounded: usize,
     /// Elements of which nothing is known.
     pub unknown: usize,
+}
+
+impl AddAssign for Compared {
+    fn add_assign(&mut self, other: Compared) {
+        self.exact += other.exact;
+        self.bounded += other.bounded;
+        self.unknown += other.unknown;
+    }
 }
 
 /// Compares what was computed in another way with what the evaluator says.

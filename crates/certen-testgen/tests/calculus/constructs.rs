@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use certen_core::{Program, Range, Term, TermId};
 use certen_testgen::calculus::{Case, Truncations};
 
-use super::bytes_of_cases;
+use super::{bytes_of_cases, cases};
 
 /// The terms that a program's bindings are made of.
 fn reachable(program: &Program) -> BTreeSet<TermId> {
@@ -58,7 +58,7 @@ fn kind(program: &Program, id: TermId) -> String {
 #[test]
 fn every_construct_is_generated() {
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
-    for bytes in bytes_of_cases(300, 50) {
+    for bytes in bytes_of_cases(cases(300), 50) {
         let program = Case::new(&bytes, "generated", Truncations::Legal).program;
         let kinds: BTreeSet<String> = reachable(&program).into_iter().map(|id| kind(&program, id)).collect();
         kinds.into_iter().for_each(|kind| *found.entry(kind).or_default() += 1);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use certen_core::domain::{Element, Exact, Field, Machine, Partial, Rational, Scalar};
 use certen_core::{Domain, ElemType, EvalError, Fault, Tensor};
-use certen_loops::{Event, Interpreter, parse_loops, verify};
+use certen_loops::{Event, Interpreter, LoopProgram, parallelise, parse_loops, verify};
 use certen_syntax::{Name, Sources};
 use certen_testgen::calculus::{Case, Size};
 
@@ -17,11 +17,20 @@ fn agree<D: Domain>(
     inputs: impl Fn(&Case, &[Size]) -> Vec<(Name, Tensor<D::Value>)>,
     observe: impl Fn() -> Box<dyn FnMut(Event)>,
 ) -> bool {
-    let loops = lowered(case);
+    loops_agree(case, &lowered(case), domain, inputs, observe)
+}
+
+fn loops_agree<D: Domain>(
+    case: &Case,
+    loops: &LoopProgram,
+    domain: &D,
+    inputs: impl Fn(&Case, &[Size]) -> Vec<(Name, Tensor<D::Value>)>,
+    observe: impl Fn() -> Box<dyn FnMut(Event)>,
+) -> bool {
     let mut compared = 0;
     for run in &case.runs {
         let Some(expected) = evaluated(case, run, domain, inputs(case, run)) else { continue };
-        let interpreter = Interpreter::new(&loops, domain, run.iter().copied(), inputs(case, run));
+        let interpreter = Interpreter::new(loops, domain, run.iter().copied(), inputs(case, run));
         let interpreter = interpreter.expect("a call of the program").with_fuel(FUEL[1]);
         match interpreter.run_observed(&mut *observe()) {
             Err(EvalError::Fuel | EvalError::Fault(Fault::Unsupported(_) | Fault::TooLarge)) => {}
@@ -95,6 +104,18 @@ fn loops_agree_in_rationals() {
 fn loops_agree_with_undefined_values() {
     let value = |value: i64, elem| (value % 5 != 0).then(|| exact(value, elem));
     for_cases(50, 55, |case| agree(case, &Partial(Rational), |case, run| case.inputs(run, value), unobserved));
+}
+
+/// The interpreter runs parallel loops in an order that nobody would rely on.
+#[test]
+fn parallel_loops_agree() {
+    let inputs = |case: &Case, run: &[Size]| case.inputs(run, Scalar::from_i64);
+    for_cases(50, 59, |case| {
+        let loops = parallelise(lowered(case));
+        let complaints = verify(&loops);
+        assert!(complaints.is_empty(), "{complaints:?}\n{loops}");
+        loops_agree(case, &loops, &Machine, inputs, once)
+    });
 }
 
 #[test]

@@ -49,9 +49,9 @@ fn for_cases(default: u32, seed: u8, test: impl Fn(&Case) -> bool) {
 }
 
 /// The bytes of so many cases.
-fn bytes_of_cases(default: u32, seed: u8) -> Vec<Vec<u8>> {
+fn bytes_of_cases(cases: u32, seed: u8) -> Vec<Vec<u8>> {
     let all = RefCell::new(Vec::new());
-    for_bytes(cases(default), seed, |_| String::new(), |bytes| all.borrow_mut().push(bytes.to_vec()));
+    for_bytes(cases, seed, |_| String::new(), |bytes| all.borrow_mut().push(bytes.to_vec()));
     all.into_inner()
 }
 

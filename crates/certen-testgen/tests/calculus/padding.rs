@@ -117,7 +117,8 @@ fn truncations_that_cut_values_are_refused() {
 /// Whether a value is cut at sizes of an example; of those that it does not speak of, some will do.
 fn shows(uncut: &Uncut, case: &Case, example: &BTreeMap<Name, i64>) -> bool {
     let names: Vec<Name> = case.runs[0].iter().map(|(name, _)| *name).collect();
-    let choices = names.iter().map(|name| example.get(name).map_or(vec![3, 1, 2, 0, -2], |value| vec![*value]));
+    let choices =
+        names.iter().map(|name| example.get(name).map_or(vec![3, 1, 2, 0, -2, 4, -1, 5], |value| vec![*value]));
     let mut runs: Vec<Vec<Size>> = vec![Vec::new()];
     for (name, values) in names.iter().zip(choices) {
         let extended = |run: Vec<Size>| values.iter().map(move |value| [&run[..], &[(*name, *value)]].concat());

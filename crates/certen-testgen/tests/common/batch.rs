@@ -93,6 +93,11 @@ impl Batch {
         self.source += &c.replace("certen_", &format!("certen_{at}_"));
     }
 
+    /// Adds C text that defines the entries of some programs.
+    pub fn text(&mut self, c: &str) {
+        self.source += c;
+    }
+
     /// Adds a call of a program. Where its buffers are among all of them is known only when all inputs are: `IN` and
     /// `OUT`.
     pub fn call(
@@ -139,10 +144,7 @@ impl Batch {
     fn check(&self, outputs: &[Tensor<Scalar>]) -> Compared {
         let mut sum = Compared::default();
         for (found, output) in outputs.iter().zip(&self.expected) {
-            let compared = output.wanted.check(found).unwrap_or_else(|error| panic!("{error}\n{}", output.shown));
-            sum.exact += compared.exact;
-            sum.bounded += compared.bounded;
-            sum.unknown += compared.unknown;
+            sum += output.wanted.check(found).unwrap_or_else(|error| panic!("{error}\n{}", output.shown));
         }
         sum
     }
