@@ -22,6 +22,9 @@ pub struct EmitArgs {
     /// Write files into this directory: NAME.c and NAME.h, or NAME with the form's ending
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write main.c, too, which runs the program on made-up inputs; its sizes are arguments: `cc DIR/*.c -lm`
+    #[arg(long, requires = "out")]
+    main: bool,
     #[command(flatten)]
     entry: Entry,
     #[command(flatten)]
@@ -32,6 +35,8 @@ pub struct EmitArgs {
 enum Form {
     /// C11
     C,
+    /// The part of the C code that computes
+    Kernel,
     /// The header of the C code
     Header,
     /// Loops
@@ -57,16 +62,33 @@ pub fn emit(args: &EmitArgs) -> Outcome {
     report.warnings(module.sources(), module.warnings());
     let name = module.core().name;
     let refuse = |failure| refused(&report, &failure);
+    if args.main && args.to != Form::C {
+        return Err(report.error(Diagnostic::error(Code::E0407, None, "only C code has a main function")));
+    }
+    if let Some(file) = args.out.as_ref().filter(|out| out.exists() && !out.is_dir()) {
+        let text = format!("{} is not a directory", shown(file));
+        return Err(report.error(Diagnostic::error(Code::E0407, None, text)));
+    }
     let files: Vec<(String, String)> = match args.to {
         Form::C => {
             let c = module.c().map_err(refuse)?;
-            let mut files = vec![(format!("{name}.c"), c.source)];
+            let mut files = vec![(format!("{}.c", c.name), c.source)];
             if args.out.is_some() {
-                files.push((format!("{name}.h"), c.header));
+                files.push((format!("{}.h", c.name), c.header));
+            }
+            if args.main {
+                files.push(("main.c".into(), c.driver));
             }
             files
         }
-        Form::Header => vec![(format!("{name}.h"), module.c().map_err(refuse)?.header)],
+        Form::Kernel => {
+            let c = module.c().map_err(refuse)?;
+            vec![(format!("{}.c", c.name), c.kernel)]
+        }
+        Form::Header => {
+            let c = module.c().map_err(refuse)?;
+            vec![(format!("{}.h", c.name), c.header)]
+        }
         Form::Loops => vec![(format!("{name}.loops"), module.loops().map_err(refuse)?.to_string())],
         Form::Core => vec![(format!("{name}.core"), module.core().to_string())],
         Form::Teil => vec![(format!("{name}.teil"), module.written_in(Notation::Teil).map_err(refuse)?.to_string())],

@@ -119,7 +119,7 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
         sections.push(("loops", or_remark(module.loops().map(|loops| loops.to_string()))));
     }
     if wanted(Stage::C) {
-        sections.push(("c", or_remark(module.c().map(|c| c.source))));
+        sections.push(("c", or_remark(module.c().map(|c| c.kernel))));
     }
     if wanted(Stage::Count) {
         sections.push(("multiplications", count(&module, &args.dims)));

@@ -12,7 +12,8 @@ use certen_core::{Binary, ElemType, Literal, Term, TermId, Unary};
 use certen_loops::{as_element, parts_first};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::emit::{Emitter, signature};
+use crate::emit::Emitter;
+use crate::file::signature;
 use crate::helpers::{Helper, c_type};
 use crate::index::CIndex;
 

@@ -81,17 +81,12 @@ impl Helper {
             binary(elem, comment, &format!("    return ({ty})((u{ty})a {sign} (u{ty})b);\n"))
         };
         match self {
+            // The entry point has made sure that the number of bytes fits.
             Helper::Alloc => format!(
-                "/* Memory for elements of the given sizes, or NULL if there is not enough. */\n\
-                 static void *{name}(int rank, const int64_t *sizes, size_t bytes) {{\n    \
-                     for (int at = 0; at < rank; at++) {{\n        \
-                         if (sizes[at] <= 0) return malloc(1);\n    \
-                     }}\n    \
-                     for (int at = 0; at < rank; at++) {{\n        \
-                         if ((uint64_t)sizes[at] > (uint64_t)PTRDIFF_MAX / bytes) return NULL;\n        \
-                         bytes *= (size_t)sizes[at];\n    \
-                     }}\n    \
-                     return malloc(bytes);\n\
+                "/* Aligned memory for so many elements of so many bytes, or NULL if there is not enough. */\n\
+                 static void *{name}(int64_t count, size_t bytes) {{\n    \
+                     size_t size = count > 0 ? (size_t)count * bytes : 1;\n    \
+                     return aligned_alloc(64, (size + 63) / 64 * 64);\n\
                  }}\n"
             ),
             Helper::Add(elem) => wrapping(elem, "+", "a + b, wrapping around"),

@@ -1,7 +1,7 @@
 //! Index expressions and conditions in C: the text of an [`Ix`], with C's names and our helper functions.
 
-use certen_core::{ElemType, TensorType};
-use certen_index::{Cond, Function, Ix, Notation};
+use certen_core::{ElemType, Range, TensorType};
+use certen_index::{Bound, Cond, Function, Ix, Notation};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::emit::Emitter;
@@ -32,7 +32,7 @@ impl CIndex {
         }
     }
 
-    fn times(self, size: &CIndex) -> Option<CIndex> {
+    pub(crate) fn times(self, size: &CIndex) -> Option<CIndex> {
         Some(match (&self, size) {
             (CIndex::Constant(0), _) | (_, CIndex::Constant(1)) => self,
             (CIndex::Constant(1), _) => size.clone(),
@@ -58,13 +58,22 @@ impl CIndex {
 /// The digits of the least integer.
 const LEAST: &str = "9223372036854775808";
 
-fn too_large() -> Diagnostic {
+pub(crate) fn too_large() -> Diagnostic {
     Diagnostic::error(Code::E0216, None, "an index does not fit in 64 bits")
+}
+
+/// A name or a small number cannot be too large: names are sizes, or below what their loops run to.
+fn is_simple(ix: &Ix) -> bool {
+    ix.as_var().is_some() || ix.as_constant().is_some_and(|constant| constant.unsigned_abs() < 1 << 31)
 }
 
 impl Emitter<'_> {
     /// An index expression.
     pub(crate) fn ix(&mut self, ix: &Ix) -> Result<CIndex, Diagnostic> {
+        if !is_simple(ix) {
+            let bound = self.bound(ix);
+            self.limit.join(&bound);
+        }
         let text = ix.write(self);
         // C has no literal for the least integer; no index can be so small.
         if text.contains(LEAST) {
@@ -77,8 +86,41 @@ impl Emitter<'_> {
         })
     }
 
+    /// How large an index expression can get; names are indices of loops around, or sizes.
+    pub(crate) fn bound(&self, ix: &Ix) -> Bound {
+        ix.bound(&|name| self.ranges.get(&name).cloned().unwrap_or_else(|| Bound::name(name)))
+    }
+
+    /// From here on the index of a loop is known to be within its range.
+    pub(crate) fn bound_index(&mut self, index: Name, range: &Range) {
+        let mut bound = self.bound(&range.hi);
+        if range.lo.as_constant() != Some(0) {
+            bound.join(&self.bound(&range.lo));
+        }
+        self.ranges.insert(index, bound);
+    }
+
+    /// The number of bytes of an array is something that is computed.
+    pub(crate) fn bound_bytes(&mut self, ty: &TensorType) {
+        let bytes = Bound::number(ty.elem.bytes() as u64);
+        let bound = ty.shape.iter().fold(bytes, |product, size| product.times(&self.bound(size)));
+        self.limit.join(&bound);
+    }
+
+    /// The number of elements.
+    pub(crate) fn count(&mut self, ty: &TensorType) -> Result<CIndex, Diagnostic> {
+        let mut count = CIndex::Constant(1);
+        for size in ty.shape.iter() {
+            let size = self.ix(size)?;
+            count = count.times(&size).ok_or_else(too_large)?;
+        }
+        Ok(count)
+    }
+
     /// A condition that can stand in `if (…)`.
     pub(crate) fn cond(&mut self, cond: &Cond) -> Result<String, Diagnostic> {
+        let bound = cond.bound(&|name| self.ranges.get(&name).cloned().unwrap_or_else(|| Bound::name(name)));
+        self.limit.join(&bound);
         let text = match cond {
             Cond::And(all) if all.is_empty() => "1".into(),
             Cond::Or(any) if any.is_empty() => "0".into(),
@@ -101,14 +143,18 @@ impl Emitter<'_> {
     /// An element of a buffer: row by row, outermost dimension first.
     pub(crate) fn access(&mut self, name: Name, ty: &TensorType, indices: &[Ix]) -> Result<String, Diagnostic> {
         let mut flat = CIndex::Constant(0);
+        let mut bound = Bound::default();
         for (index, size) in indices.iter().zip(ty.shape.iter()) {
             if flat != CIndex::Constant(0) {
+                bound = bound.times(&self.bound(size));
                 let size = self.ix(size)?;
                 flat = flat.times(&size).ok_or_else(too_large)?;
             }
+            bound.add(&self.bound(index));
             let index = self.ix(index)?;
             flat = flat.plus(&index).ok_or_else(too_large)?;
         }
+        self.limit.join(&bound);
         Ok(format!("{}[{}]", self.c_name(name), flat.text()))
     }
 }

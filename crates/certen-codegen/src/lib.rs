@@ -1,19 +1,27 @@
 //! Machine: loop programs as plain, readable C11.
 //!
-//! [`emit_c`] prints one function per program, with the user's names, 64-bit indices and flat row-major accesses, and a
-//! trampoline with a fixed signature through which the runtime calls it. The C computes what the
+//! [`emit_c`] prints a program as a function with the user's names, 64-bit indices and flat row-major accesses, behind
+//! entry points that check everything that a caller can get wrong, and for the runtime behind one with a fixed signature.
+//! The C computes what the
 //! [`Machine`](certen_core::domain::Machine) domain does, bit for bit: what C leaves undefined or open (overflow,
 //! division by zero, conversions out of range, minima of NaNs) goes through small helper functions, which are only
 //! printed if they are used.
 //!
 //! Needs: a program that [`verify`](certen_loops::verify) accepts. Guarantees: C without warnings under
-//! `-std=c11 -Wall -Wextra`; compile it with `-ffp-contract=off` (`-std=c11` implies that for GCC). Expressions are
+//! `-std=c11 -Wall -Wextra -Wpedantic -Wconversion`; compile it with `-ffp-contract=off` (`-std=c11` implies that for GCC). Expressions are
 //! printed without recursion, and broken into temporaries before they are too deep for a C compiler.
 
+mod driver;
 mod emit;
+mod entry;
 mod expr;
+mod file;
 mod helpers;
 mod index;
 mod names;
+mod parallel;
+mod scan;
+mod stages;
+mod statements;
 
 pub use emit::{CCode, emit_c};

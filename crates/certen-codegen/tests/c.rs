@@ -38,7 +38,7 @@ fn compile(dir: &Path, file: &str, source: &str, extra: &[&str]) -> std::path::P
     let out = dir.join(file);
     std::fs::write(&path, source).unwrap();
     let mut command = Command::new("cc");
-    command.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"]).args(extra);
+    command.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off"]).args(extra);
     let output = command.arg(&path).arg("-o").arg(&out).arg("-lm").output().unwrap();
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{source}", &messages[..messages.len().min(3000)]);
@@ -58,27 +58,9 @@ output C
 fn matmul_reads_like_c() {
     let code = emitted(&lower(&core(MATMUL)).unwrap());
     assert_eq!(
-        code.source,
+        code.kernel,
         "\
-/*
- * matmul(A: f64[l, m], B: f64[m, n]) -> (C: f64[l, n])
- * where l >= 1, m >= 1, n >= 1
- *
- * Arrays are dense, row by row. Outputs overlap no other array.
- * Returns 0, or 1 if memory ran out.
- */
-#include <stdint.h>
-
-#if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
-#endif
-
-int32_t matmul(
-    int64_t l,
-    int64_t m,
-    int64_t n,
-    const double *restrict A,
-    const double *restrict B,
+static void matmul_kernel(int64_t l, int64_t m, int64_t n, const double *restrict A, const double *restrict B,
     double *restrict C) {
     /* C: f64[l, n] */
     for (int64_t i1 = 0; i1 < l; i1++) {
@@ -90,47 +72,33 @@ int32_t matmul(
             C[i1*n + i2] = acc;
         }
     }
-    return 0;
 }
-
-#ifndef CERTEN_NO_TRAMPOLINE
-const int32_t certen_abi = 1;
-
-/* Sizes in order; inputs, then outputs. */
-int32_t certen_call(const int64_t *sizes, void *const *buffers) {
-    return matmul(sizes[0], sizes[1], sizes[2], buffers[0], buffers[1], buffers[2]);
-}
-#endif
 "
     );
-    assert_eq!(
-        code.header,
-        "\
-/*
- * matmul(A: f64[l, m], B: f64[m, n]) -> (C: f64[l, n])
- * where l >= 1, m >= 1, n >= 1
- *
- * Arrays are dense, row by row. Outputs overlap no other array.
- * Returns 0, or 1 if memory ran out.
- */
-#ifndef MATMUL_H
-#define MATMUL_H
-
-#include <stdint.h>
-
-#ifdef __cplusplus
-extern \"C\" {
-#endif
-
-int32_t matmul(int64_t l, int64_t m, int64_t n, const double *A, const double *B, double *C);
-
-#ifdef __cplusplus
+    let entry = "\
+int32_t matmul_strided(int64_t l, int64_t m, int64_t n, const double *A, const int64_t *A_strides, const double *B,
+    const int64_t *B_strides, double *C, const int64_t *C_strides) {
+    /* No index, size or number of bytes below is larger than this. */
+    const double most = 8.0*certen_magnitude(l)*certen_magnitude(m) + 8.0*certen_magnitude(l)*certen_magnitude(n) +
+        8.0*certen_magnitude(m)*certen_magnitude(n) + certen_magnitude(l) + certen_magnitude(m) +
+        certen_magnitude(n) + 1.0;
+    if (!(most <= (double)(PTRDIFF_MAX / 2))) return 5;
+    if (!(l >= 1 && m >= 1 && n >= 1)) return 2;
+    struct certen_array arrays[3] = {
+        {.in = A, .strides = A_strides, .bytes = sizeof *A, .rank = 2, .shape = {l, m}},
+        {.in = B, .strides = B_strides, .bytes = sizeof *B, .rank = 2, .shape = {m, n}},
+        {.out = C, .strides = C_strides, .bytes = sizeof *C, .rank = 2, .shape = {l, n}},
+    };
+    int32_t error = certen_begin(arrays, 2, 3);
+    if (error == 0) matmul_kernel(l, m, n, arrays[0].in, arrays[1].in, arrays[2].out);
+    return certen_end(arrays, 3, error);
 }
-#endif
 
-#endif
-"
-    );
+int32_t matmul(int64_t l, int64_t m, int64_t n, const double *A, const double *B, double *C) {
+    return matmul_strided(l, m, n, A, NULL, B, NULL, C, NULL);
+}
+";
+    assert!(code.source.contains(entry), "{}", code.source);
 }
 
 /// Inputs of a program at sizes 3, 4, 5, …: small numbers, zeros, negative ones, and for floats some that are not
@@ -248,7 +216,7 @@ fn same_bits(program: &LoopProgram) {
     let checked = program.terms.len() < 10_000; // sanitizers are slow
     let sanitizers = if checked { "-fsanitize=undefined,address" } else { "-fno-sanitize=all" };
     for (file, level) in [("o0", ["-O0", sanitizers]), ("o2", ["-O2", "-fno-sanitize=all"])] {
-        let out = compile(dir.path(), file, &code.source, &[level[0], level[1], driver.to_str().unwrap()]);
+        let out = compile(dir.path(), file, &code.native, &[level[0], level[1], driver.to_str().unwrap()]);
         let run = Command::new(out).output().unwrap();
         assert!(run.status.success() && run.stderr.is_empty(), "{}", String::from_utf8_lossy(&run.stderr));
         let printed: Vec<u64> = String::from_utf8(run.stdout).unwrap().lines().map(|l| l.parse().unwrap()).collect();
@@ -464,6 +432,38 @@ fn random_term(random: &mut Random, terms: &mut Terms, elem: ElemType, depth: u3
         }
     };
     terms.add(term).unwrap()
+}
+
+/// Every operator as the left and as the right part of every other: a product with a sum on its left, a difference of
+/// differences, a negated product. Indices likewise.
+#[test]
+fn every_pair_of_operators_keeps_its_meaning() {
+    let floats = ["(A) + (B)", "(A) - (B)", "(A) * (B)", "(A) / (B)", "min(A, B)", "-(A)", "select((A) < (B), A, B)"];
+    let ints = ["(A) + (B)", "(A) - (B)", "(A) * (B)", "floor_div(A, B)", "mod(A, B)", "max(A, B)", "-(A)", "abs(A)"];
+    let bools = ["(A) && (B)", "(A) || (B)", "(A) == (B)", "(A) != (B)", "!(A)"];
+    let indices = ["(A) + (B)", "(A) - (B)", "(A)*(B)", "floor_div(A, 3)", "mod(A, 4)", "min(A, B)", "ceil_div(A, 2)"];
+    let mut text = "core f\nsize n\nwhere n >= 2\ninput d : f64[3]\ninput e : i64[3]\ninput b : bool[3]\n".to_owned();
+    let mut count = 0;
+    for (operators, leaves, index) in [
+        (&floats[..], ["d[0]", "d[1]", "d[2]"], false),
+        (&ints, ["e[0]", "e[1]", "e[2]"], false),
+        (&bools, ["b[0]", "b[1]", "b[2]"], false),
+        (&indices, ["i", "j", "n"], true),
+    ] {
+        for outer in operators {
+            for inner in operators {
+                let inner = inner.replace('A', leaves[1]).replace('B', leaves[2]);
+                for (left, right) in [(inner.as_str(), leaves[0]), (leaves[0], &inner)] {
+                    let term = outer.replace('A', left).replace('B', right);
+                    let term = if index { format!("gen i in 0..n. gen j in 1..n. index.i64({term})") } else { term };
+                    writeln!(text, "t{count} = {term}").unwrap();
+                    count += 1;
+                }
+            }
+        }
+    }
+    (0..count).for_each(|at| writeln!(text, "output t{at}").unwrap());
+    same_bits(&lower(&core(&text)).unwrap());
 }
 
 /// Precedence, conversions, corner cases: thousands of random expressions, compiled once.

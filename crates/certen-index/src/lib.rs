@@ -5,6 +5,7 @@
 //! [`Facts`] collects what holds in a scope and answers questions about all integers that satisfy it: yes, no with a
 //! counterexample, or cannot tell.
 
+mod bound;
 mod check;
 mod cond;
 mod example;
@@ -19,6 +20,7 @@ mod witness;
 #[cfg(test)]
 mod tests;
 
+pub use bound::Bound;
 pub use check::{Rejected, check};
 pub use cond::Cond;
 pub use facts::{Counterexample, Decision, Facts, Order, Verdict};

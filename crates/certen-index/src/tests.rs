@@ -17,7 +17,7 @@ fn parsed<T>(text: &str, parse: impl Fn(&mut Cursor<'_>) -> Result<T, Diagnostic
     Ok(value)
 }
 
-fn ix(text: &str) -> Ix {
+pub(crate) fn ix(text: &str) -> Ix {
     parsed(text, parse_ix).unwrap()
 }
 

@@ -50,6 +50,17 @@ pub enum ArrayError {
         /// What was given: another shape, or a list of that many elements.
         found: Vec<usize>,
     },
+    /// Elements lie outside the memory that was given, or there are not as many strides as sizes.
+    Outside {
+        /// The element type.
+        elem: ElemType,
+        /// The sizes.
+        shape: Vec<usize>,
+        /// The strides, in elements.
+        strides: Vec<i64>,
+        /// How many bytes were given.
+        bytes: usize,
+    },
     /// The elements are of another type.
     Element {
         /// What was wanted.
@@ -64,7 +75,7 @@ impl ArrayError {
     pub fn code(&self) -> Code {
         match self {
             ArrayError::TooLarge { .. } | ArrayError::OutOfMemory { .. } => Code::E0408,
-            ArrayError::Shape { .. } => Code::E0403,
+            ArrayError::Shape { .. } | ArrayError::Outside { .. } => Code::E0403,
             ArrayError::Element { .. } => Code::E0404,
         }
     }
@@ -81,6 +92,9 @@ impl fmt::Display for ArrayError {
                 write!(f, "{bytes} bytes of memory are needed, but only {available} are free")
             }
             ArrayError::Shape { expected, found } => write!(f, "expected the shape {expected:?}, found {found:?}"),
+            ArrayError::Outside { elem, shape, strides, bytes } => {
+                write!(f, "an array {elem}{shape:?} with the strides {strides:?} does not lie inside its {bytes} bytes")
+            }
             ArrayError::Element { expected, found } => write!(f, "expected elements of type {expected}, found {found}"),
         }
     }
@@ -365,16 +379,6 @@ impl Array {
         self.elem != ElemType::Bool || self.bytes().iter().all(|&byte| byte <= 1)
     }
 
-    /// The memory for native code that reads it; aligned and not null even if there are no elements.
-    pub(crate) fn as_ptr(&self) -> *const u8 {
-        self.data.as_ptr()
-    }
-
-    /// The memory for native code that writes it.
-    pub(crate) fn as_mut_ptr(&mut self) -> *mut u8 {
-        self.data.as_ptr()
-    }
-
     /// The elements of an array of this type; the caller has made sure of it, and is told in tests if it has not.
     fn typed<T: Element>(&self) -> &[T] {
         assert!(T::ELEM == self.elem, "elements of type {} read as {}", self.elem, T::ELEM);
@@ -427,7 +431,7 @@ mod tests {
                 let array = Array::zeros(elem, shape)?;
                 assert_eq!(array.len(), shape.iter().product::<usize>());
                 assert_eq!(array.bytes().len(), array.len() * elem.bytes());
-                assert_eq!(array.as_ptr() as usize % ALIGNMENT, 0);
+                assert_eq!(array.bytes().as_ptr() as usize % ALIGNMENT, 0);
                 assert!(array.bytes().iter().all(|&byte| byte == 0));
             }
         }

@@ -54,6 +54,11 @@ pub enum RuntimeError {
         /// The sizes of the call.
         sizes: Vec<(Name, i64)>,
     },
+    /// A kernel was called with sizes so large that an index or a number of bytes would not fit in 64 bits.
+    SizesTooLarge {
+        /// The sizes of the call.
+        sizes: Vec<(Name, i64)>,
+    },
     /// An environment variable has a value without meaning.
     Setting {
         /// The variable.
@@ -78,6 +83,7 @@ impl RuntimeError {
             RuntimeError::Array { error, .. } => error.code(),
             RuntimeError::WrongCall(_) => Code::E0403,
             RuntimeError::ExcludedSizes { .. } => Code::E0409,
+            RuntimeError::SizesTooLarge { .. } => Code::E0408,
             RuntimeError::Setting { .. } => Code::E0407,
             RuntimeError::Npy(error) => error.code(),
         }
@@ -104,8 +110,10 @@ impl fmt::Display for RuntimeError {
             RuntimeError::Array { which, error } => write!(f, "{which}: {error}"),
             RuntimeError::WrongCall(why) => f.write_str(why),
             RuntimeError::ExcludedSizes { fact, sizes } => {
-                let sizes: Vec<String> = sizes.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-                write!(f, "the sizes {} do not satisfy {fact}", sizes.join(", "))
+                write!(f, "the sizes {} do not satisfy {fact}", listed(sizes))
+            }
+            RuntimeError::SizesTooLarge { sizes } => {
+                write!(f, "with the sizes {}, an index or a number of bytes does not fit in 64 bits", listed(sizes))
             }
             RuntimeError::Setting { name, wanted, found } => {
                 write!(f, "the environment variable {name} should be {wanted}, but is `{found}`")
@@ -113,6 +121,10 @@ impl fmt::Display for RuntimeError {
             RuntimeError::Npy(error) => error.fmt(f),
         }
     }
+}
+
+fn listed(sizes: &[(Name, i64)]) -> String {
+    sizes.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
 impl std::error::Error for RuntimeError {

@@ -3,13 +3,23 @@
 //! The C text defines, besides whatever it likes,
 //!
 //! ```c
-//! const int32_t certen_abi = 1;
+//! const int32_t certen_abi = 2;
 //! int32_t certen_call(const int64_t *sizes, void *const *buffers);
 //! ```
 //!
+//! and, if it has parallel loops,
+//!
+//! ```c
+//! void certen_use_threads(void (*threads)(int64_t begin, int64_t end, void (*part)(int64_t, int64_t, void *), void *));
+//! ```
+//!
+//! which is called once, before anything else, with the function that runs a range in parts on several threads.
+//!
 //! `sizes` are the values of the signature's sizes, in order. `buffers` are the inputs, then the outputs: dense, in
-//! row-major order, aligned to 64 bytes, none of them overlapping an output, never null. It returns 0 if all is well, 1
-//! if it could not allocate memory; anything else is a bug.
+//! row-major order, aligned to their elements, none of them overlapping an output, never null. It returns 0 if all is
+//! well, 1 if it could not allocate memory, 5 if an index or a number of bytes would not fit in 64 bits; anything else is
+//! a bug. Arrays that are not dense are copied here, in safe code, so that the C text stays short: compiling it is what
+//! a first run waits for.
 //!
 //! Needs: C text that keeps to its [`Signature`], see [`NativeKernel::build`]. Guarantees: nothing is called with
 //! arguments that the signature does not allow, so a kernel whose text was proved in bounds stays in bounds.
@@ -20,18 +30,23 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use certen_core::TensorType;
+use certen_core::{ElemType, TensorType};
 use certen_index::{Cond, Ix};
 use certen_syntax::Name;
 use libloading::Library;
 
-use crate::{Array, ArrayError, Cache, Compiler, RuntimeError};
+use crate::pool::{self, ParallelFunction};
+use crate::view::Layout;
+use crate::{Array, ArrayError, Cache, Compiler, RuntimeError, View, ViewMut};
 
 /// The number of the calling convention that this module describes; `certen_abi` in the C text.
-pub const ABI: i32 = 1;
+pub const ABI: i32 = 2;
 
 /// The C type of `certen_call`.
 type Entry = unsafe extern "C" fn(*const i64, *const *mut c_void) -> i32;
+
+/// The C type of `certen_use_threads`.
+type UseThreads = unsafe extern "C" fn(ParallelFunction);
 
 /// What a kernel is called with: the names of its sizes, what holds of them, and the types of its tensors in terms of
 /// them.
@@ -97,16 +112,16 @@ impl Signature {
         &self,
         ty: &TensorType,
         sizes: &[i64],
-        array: &Array,
+        array: &Layout,
         which: impl Fn() -> String,
     ) -> Result<(), RuntimeError> {
         let wrong = |error| Err(RuntimeError::Array { which: which(), error });
-        if array.elem() != ty.elem {
-            return wrong(ArrayError::Element { expected: ty.elem, found: array.elem() });
+        if array.elem != ty.elem {
+            return wrong(ArrayError::Element { expected: ty.elem, found: array.elem });
         }
         let expected = self.shape(ty, sizes, &which)?;
-        if array.shape() != expected {
-            return wrong(ArrayError::Shape { expected, found: array.shape().to_vec() });
+        if array.shape != expected {
+            return wrong(ArrayError::Shape { expected, found: array.shape.clone() });
         }
         Ok(())
     }
@@ -173,35 +188,87 @@ impl NativeKernel {
     /// If an argument does not fit the signature (then nothing was run), or if the kernel ran out of memory (then what
     /// the outputs hold is not specified).
     pub fn call(&self, sizes: &[i64], inputs: &[&Array], outputs: &mut [Array]) -> Result<(), RuntimeError> {
+        let inputs: Vec<View<'_>> = inputs.iter().map(|array| View::from(*array)).collect();
+        let mut outputs: Vec<ViewMut<'_>> = outputs.iter_mut().map(ViewMut::from).collect();
+        self.call_strided(sizes, &inputs, &mut outputs)
+    }
+
+    /// As [`NativeKernel::call`], on arrays with strides. Dense arrays are used as they are, others through a copy. An
+    /// output cannot overlap another array: whoever has such arrays copies one of them.
+    ///
+    /// # Errors
+    /// As [`NativeKernel::call`], and if an element occurs twice in an output.
+    pub fn call_strided(
+        &self,
+        sizes: &[i64],
+        inputs: &[View<'_>],
+        outputs: &mut [ViewMut<'_>],
+    ) -> Result<(), RuntimeError> {
         let signature = &self.signature;
         signature.check_sizes(sizes)?;
         count("inputs", signature.inputs.len(), inputs.len())?;
         count("outputs", signature.outputs.len(), outputs.len())?;
-        for (at, (ty, array)) in signature.inputs.iter().zip(inputs).enumerate() {
-            signature.check(ty, sizes, array, || format!("input {}", at + 1))?;
+        for (at, (ty, view)) in signature.inputs.iter().zip(inputs).enumerate() {
+            signature.check(ty, sizes, &view.layout, || format!("input {}", at + 1))?;
         }
-        for (at, (ty, array)) in signature.outputs.iter().zip(outputs.iter()).enumerate() {
-            signature.check(ty, sizes, array, || format!("output {}", at + 1))?;
+        for (at, (ty, view)) in signature.outputs.iter().zip(outputs.iter()).enumerate() {
+            signature.check(ty, sizes, &view.layout, || format!("output {}", at + 1))?;
         }
 
-        let inputs = inputs.iter().map(|array| array.as_ptr().cast_mut().cast());
-        let outputs_mut = outputs.iter_mut().map(|array| array.as_mut_ptr().cast());
-        let buffers: Vec<*mut c_void> = inputs.chain(outputs_mut).collect();
+        let refused = |at: usize, what: &str| {
+            let which = format!("{what} {}", at + 1);
+            move |error| RuntimeError::Array { which, error }
+        };
+        let mut copies = Vec::new();
+        for (at, view) in inputs.iter().enumerate() {
+            copies.push(if view.is_dense() { None } else { Some(view.to_array().map_err(refused(at, "input"))?) });
+        }
+        let mut results = Vec::new();
+        for (at, view) in outputs.iter().enumerate() {
+            if view.layout.has_repetitions() {
+                return Err(RuntimeError::WrongCall(format!("output {}: an element occurs twice", at + 1)));
+            }
+            results.push(match view.is_dense() {
+                true => None,
+                false => Some(Array::zeros(view.layout.elem, &view.layout.shape).map_err(refused(at, "output"))?),
+            });
+        }
+
+        let read = inputs.iter().zip(&copies).map(|(view, copy)| match copy {
+            Some(copy) => copy.bytes().as_ptr(),
+            None => view.elements().as_ptr(),
+        });
+        let written = outputs.iter_mut().zip(&mut results).map(|(view, result)| match result {
+            Some(result) => result.bytes_mut().as_mut_ptr(),
+            None => view.elements_mut().as_mut_ptr(),
+        });
+        let buffers: Vec<*mut c_void> = read.map(<*const u8>::cast_mut).chain(written).map(<*mut u8>::cast).collect();
         // SAFETY: the library is loaded, and the symbol has this type, by the contract of `build`. The pointers are
-        // valid for the arrays that the signature describes, checked above; inputs are only read; outputs are borrowed
-        // mutably, so they overlap neither each other nor inputs.
+        // valid for the arrays that the signature describes, checked above: those are dense in the bytes that the views
+        // borrow, or copies. Inputs are only read; outputs are borrowed mutably, so they overlap neither each other nor
+        // inputs.
         let status = unsafe { (self.entry)(sizes.as_ptr(), buffers.as_ptr()) };
 
-        for (at, array) in outputs.iter_mut().enumerate() {
-            if !array.has_valid_bools() {
-                array.bytes_mut().fill(0);
+        for (at, (view, result)) in outputs.iter_mut().zip(results).enumerate() {
+            let written = result.as_ref().map_or(view.elements(), Array::bytes);
+            if view.layout.elem == ElemType::Bool && written.iter().any(|&byte| byte > 1) {
+                view.elements_mut().fill(0);
                 let why = format!("it left a truth value in output {} that is neither 0 nor 1", at + 1);
                 return Err(RuntimeError::BadKernel(why));
+            }
+            if let Some(result) = result
+                && status == 0
+            {
+                view.assign(&result);
             }
         }
         match status {
             0 => Ok(()),
             1 => Err(RuntimeError::KernelOutOfMemory),
+            5 => {
+                let sizes = signature.sizes.iter().copied().zip(sizes.iter().copied()).collect();
+                Err(RuntimeError::SizesTooLarge { sizes })
+            }
             other => Err(RuntimeError::BadKernel(format!("it returned the unknown status {other}"))),
         }
     }
@@ -230,6 +297,13 @@ fn load(path: &Path) -> Result<(Library, Entry), RuntimeError> {
     // SAFETY: by the contract of `build` the symbol is a function of this type. The copy of the pointer is used only
     // while the library is loaded: the kernel holds both.
     let entry = unsafe { *library.get::<Entry>(b"certen_call").map_err(bad)? };
+    // SAFETY: by the contract of `build` the symbol, if it is there, is a function of this type. It only keeps the pointer,
+    // and nothing else of the library runs yet.
+    unsafe {
+        if let Ok(use_threads) = library.get::<UseThreads>(b"certen_use_threads") {
+            use_threads(pool::parallel);
+        }
+    }
     Ok((library, entry))
 }
 

@@ -112,7 +112,7 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
     }
     known.values = sizes(&given)?;
     let function = given.get("fn").map(|name| Name::new(name));
-    let module = Module::from_text(name, text, &Options { elem, fp, function, known });
+    let module = Module::from_text(name, text, &Options { elem, fp, function, known, ..Options::default() });
     let mut outputs = None;
     let mut lines = Vec::new();
     let mut expected = false;
@@ -198,7 +198,7 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
         "core" => module.core().to_string(),
         "padding" => module.padding().iter().map(|(name, ty)| format!("{name} : {ty}\n")).collect(),
         "loops" => module.loops().map_err(|f| f.to_string())?.to_string(),
-        "c" => module.c().map_err(|f| f.to_string())?.source,
+        "c" => module.c().map_err(|f| f.to_string())?.kernel,
         "teil" => in_notation(Notation::Teil)?,
         "core-teil" => in_notation(Notation::CoreTeil)?,
         "model" => in_notation(Notation::Model)?,

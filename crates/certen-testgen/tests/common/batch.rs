@@ -46,7 +46,7 @@ impl Batch {
         text: &str,
     ) {
         let loops = lower(program).expect("the program can be lowered");
-        let c = emit_c(&loops).expect("lowered programs can be printed").source;
+        let c = emit_c(&loops).expect("lowered programs can be printed").native;
         self.source += &c.replace("certen_", &format!("certen_{at}_"));
         let ins = (0..given.len()).map(|n| format!("IN[{}]", self.inputs.len() + n));
         let outs = (0..outputs.len()).map(|n| format!("OUT[{}]", self.expected.len() + n));

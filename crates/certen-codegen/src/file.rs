@@ -1,0 +1,211 @@
+//! The translation unit and its header: everything around the statements.
+//!
+//! Memory is taken from the heap and given back on every path. A program of few buffers frees those that it has where
+//! it fails; one of many notes them in an array, and a failure jumps to the end, where everything in it is freed.
+
+use certen_core::Parameter;
+
+use crate::emit::{CCode, Emitted, Emitter, Function, Own};
+use crate::entry::{ERRORS, essential};
+use crate::helpers::Helper;
+use crate::parallel;
+use crate::stages::splits;
+
+/// What compilers have to be told, once for each file.
+const PRAGMAS: &str = "\n#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n#endif\n\n";
+
+const NOINLINE: &str = "#if defined(__GNUC__)\n#define CERTEN_NOINLINE static __attribute__((noinline))\n#else\n\
+                        #define CERTEN_NOINLINE static\n#endif\n\n";
+
+impl Emitter<'_> {
+    pub(crate) fn program(mut self) -> Emitted<CCode> {
+        let program = self.program;
+        if splits(program) {
+            self.stages()?;
+        } else {
+            self.block(&program.body, 0)?;
+        }
+        let main = std::mem::take(&mut self.function);
+        let fails = main.fails;
+        let (parameters, used) = self.kernel_parameters(&main);
+        let function = self.own.finished(&self.entries.kernel, &parameters, main, self.places);
+        let kernel = std::mem::take(&mut self.functions) + &function;
+        let checks = self.checks()?;
+        let native = self.native(&kernel, &checks, fails, &used);
+        let strides = self.stride_names();
+        let entry_points = self.entry_points(&strides, &checks, fails, &used)?;
+        let about = self.about();
+        let header = self.header(&about, &strides);
+
+        let see = format!("{}.h says how to call it.", self.entries.dense);
+        let mut source = comment(&[&about[..], &[String::new(), see]].concat());
+        if !strides.is_empty() {
+            self.helper(Helper::Alloc);
+        }
+        source += &self.beginning(&kernel);
+        source += if self.is_parallel { parallel::STAND_ALONE } else { "" };
+        source += &kernel;
+        source += &self.support(&checks);
+        source += &entry_points;
+        let driver = self.driver()?;
+        Ok(CCode { name: self.entries.dense, source, header, kernel, driver, native })
+    }
+
+    /// Includes and helpers.
+    fn beginning(&self, kernel: &str) -> String {
+        let mut text = "\n#include <stddef.h>\n#include <stdint.h>\n".to_owned();
+        if self.helpers.contains(&Helper::Alloc) {
+            text += "#include <stdlib.h>\n#include <string.h>\n";
+        }
+        if self.uses_math {
+            text += "#include <math.h>\n";
+        }
+        text += PRAGMAS;
+        if kernel.contains("CERTEN_NOINLINE") {
+            text += NOINLINE;
+        }
+        for helper in &self.helpers {
+            text += &helper.text();
+            text.push('\n');
+        }
+        text
+    }
+
+    /// What the runtime compiles: every program behind the same signature.
+    fn native(&self, kernel: &str, checks: &str, fails: bool, used: &[bool]) -> String {
+        let program = self.program;
+        let sizes = program.sizes.iter().map(|size| self.names.get(*size));
+        let named: String =
+            sizes.clone().enumerate().map(|(at, c)| format!("    const int64_t {c} = certen_sizes[{at}];\n")).collect();
+        let unused: String = sizes.clone().map(|c| format!("    (void){c};\n")).collect();
+        let arrays = program.inputs.len() + program.outputs.len();
+        let arguments = sizes.map(str::to_owned).chain((0..arrays).map(|at| format!("certen_buffers[{at}]"))).zip(used);
+        let arguments: Vec<String> = arguments.filter(|(_, used)| **used).map(|(text, _)| text).collect();
+        let call = filled(
+            &format!("    {}{}(", if fails { "return " } else { "" }, self.entries.kernel),
+            &arguments,
+            ", ",
+            ");",
+            8,
+        );
+        let end = if fails { "" } else { "    return 0;\n" };
+        let (threads, entry) = if self.is_parallel { (parallel::THREADS, parallel::ENTRY) } else { ("", "") };
+        format!(
+            "{}{threads}{kernel}{}\nconst int32_t certen_abi = 2;\n\n/* Sizes in order; inputs, then outputs. */\n\
+             int32_t certen_call(const int64_t *certen_sizes, void *const *certen_buffers) {{\n    \
+             (void)certen_sizes;\n    (void)certen_buffers;\n{named}{unused}{checks}{call}\n{end}}}\n{entry}",
+            self.beginning(kernel).trim_start(),
+            self.magnitude(checks),
+        )
+    }
+
+    /// The parameters of the function that computes, and which of the program's those are: only what it uses.
+    fn kernel_parameters(&self, main: &Function) -> (Vec<String>, Vec<bool>) {
+        let program = self.program;
+        let arrays = program.inputs.iter().chain(&program.outputs).map(|parameter| parameter.name);
+        let names = program.sizes.iter().copied().chain(arrays);
+        let used: Vec<bool> = names.map(|name| main.used.contains(&name)).collect();
+        let all = [self.size_parameters(), self.array_parameters("restrict ")].concat();
+        (all.into_iter().zip(&used).filter(|(_, used)| **used).map(|(text, _)| text).collect(), used)
+    }
+
+    /// The signature as the user knows it.
+    fn about(&self) -> Vec<String> {
+        let program = self.program;
+        let list = |parameters: &[Parameter]| {
+            let each = parameters.iter().map(|p| format!("{}: {}", p.name, p.ty));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        let mut lines = vec![format!("{}({}) -> ({})", program.name, list(&program.inputs), list(&program.outputs))];
+        let facts: Vec<String> = essential(&program.facts).iter().map(ToString::to_string).collect();
+        if !facts.is_empty() {
+            lines.push(format!("where {}", facts.join(", ")));
+        }
+        lines
+    }
+
+    fn header(&self, about: &[String], strides: &[String]) -> String {
+        let name = &self.entries.dense;
+        let upper = name.trim_end_matches('_').to_ascii_uppercase();
+        let guard = format!("{upper}_H");
+        let says = [
+            "",
+            "Arrays hold their elements row by row. bool is uint8_t, 0 or 1. Inputs may overlap each other, outputs no other",
+            "array. The strided function takes signed strides in elements, one for each dimension, or NULL for a dense array.",
+            "Nothing is computed if the result is BAD_SIZES, NULL_POINTER, OVERLAP or TOO_LARGE; after NO_MEMORY the content",
+            "of the outputs is not specified. Several threads may call at once.",
+        ];
+        let lines: Vec<String> = about.iter().cloned().chain(says.map(str::to_owned)).collect();
+        let width = ERRORS.iter().map(|(word, _)| word.len()).max().unwrap_or(0);
+        let codes: String = ERRORS
+            .iter()
+            .enumerate()
+            .map(|(code, (word, meaning))| {
+                let space = " ".repeat(width - word.len());
+                format!("    {upper}_{word} = {code},{space} /* {meaning} */\n")
+            })
+            .collect();
+        let (dense, strided) = (self.dense_signature(), self.strided_signature(strides));
+        format!(
+            "{}\n#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n\
+             /* What the functions return. */\nenum {{\n{codes}}};\n\n{dense};\n\n{strided};\n\n\
+             /* What a code means, in English. */\nconst char *{}(int32_t code);\n\n\
+             #ifdef __cplusplus\n}}\n#endif\n\n#endif\n",
+            comment(&lines),
+            self.entries.error,
+        )
+    }
+}
+
+/// Lines as a comment.
+fn comment(lines: &[String]) -> String {
+    let lines: Vec<String> = lines.iter().map(|line| format!(" * {line}").trim_end().replace("*/", "* /")).collect();
+    format!("/*\n{}\n */", lines.join("\n"))
+}
+
+/// `begin a, b, …end`, in as few lines as it takes; the first is never empty.
+pub(crate) fn filled(begin: &str, items: &[String], separator: &str, end: &str, indent: usize) -> String {
+    let (mut text, mut width) = (begin.to_owned(), begin.len());
+    let margin = " ".repeat(indent);
+    for (at, item) in items.iter().enumerate() {
+        let tail = if at + 1 < items.len() { separator } else { end };
+        if at > 0 && width + item.len() + tail.trim_end().len() > 118 {
+            text.truncate(text.trim_end().len());
+            text += &format!("\n{margin}");
+            width = indent;
+        }
+        text += item;
+        text += tail;
+        width += item.len() + tail.len();
+    }
+    if items.is_empty() { text + end } else { text }
+}
+
+pub(crate) fn signature(start: &str, parameters: &[String]) -> String {
+    let none = ["void".to_owned()];
+    filled(&format!("{start}("), if parameters.is_empty() { &none } else { parameters }, ", ", ")", 4)
+}
+
+impl Own {
+    /// The function that computes, which frees its memory on every path.
+    pub(crate) fn finished(&self, name: &str, parameters: &[String], function: Function, places: usize) -> String {
+        let (status, memory) = (&self.status, &self.memory);
+        let result = if function.fails { "int32_t" } else { "void" };
+        let mut text = signature(&format!("static {result} {name}"), parameters) + " {\n";
+        if !function.jumps {
+            text += &function.body;
+            return text + if function.fails { "    return 0;\n}\n" } else { "}\n" };
+        }
+        text += &format!("    int32_t {status} = 1;\n");
+        // A function that calls parallel loops may fail without having memory itself.
+        if places > 0 {
+            text += &format!("    void *{memory}[{places}] = {{NULL}};\n");
+        }
+        text += &function.body;
+        text += &format!("    {status} = 0;\ndone:\n");
+        if places > 0 {
+            text += &format!("    for (int at = 0; at < {places}; at++) free({memory}[at]);\n");
+        }
+        text + &format!("    return {status};\n}}\n")
+    }
+}

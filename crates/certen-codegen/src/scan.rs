@@ -1,0 +1,118 @@
+//! Walks over a program before it is printed: which names it declares, reads and exchanges.
+
+use std::collections::HashSet;
+
+use certen_core::{Term, TermId};
+use certen_loops::{LoopProgram, Stmt};
+use certen_syntax::Name;
+
+/// Every local and buffer that statements read or write.
+pub(crate) fn walk(program: &LoopProgram, block: &[Stmt], visit: &mut impl FnMut(Name)) {
+    let mut todo: Vec<&[Stmt]> = vec![block];
+    let value = |root: TermId, visit: &mut dyn FnMut(Name)| {
+        for id in certen_loops::parts_first(&program.terms, root) {
+            if let Term::Ref(name, _) = program.terms.get(id) {
+                visit(*name);
+            }
+        }
+    };
+    while let Some(block) = todo.pop() {
+        for stmt in block {
+            match stmt {
+                Stmt::For { body, .. } => todo.push(body),
+                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
+                Stmt::Local { init: Some(init), .. } => value(*init, visit),
+                Stmt::Swap(a, b) => [*a, *b].into_iter().for_each(&mut *visit),
+                Stmt::Assign { target, value: assigned, .. } => {
+                    visit(target.name());
+                    value(*assigned, visit);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Every name that a value reads; a combining assignment reads its target too, but C compilers do not count that.
+pub(crate) fn read_names(program: &LoopProgram) -> HashSet<Name> {
+    let mut names = HashSet::new();
+    for (_, term) in program.terms.iter() {
+        if let Term::Ref(name, _) = term {
+            names.insert(*name);
+        }
+    }
+    names
+}
+
+/// Every buffer that exchanges its content with another.
+pub(crate) fn swapped_names(program: &LoopProgram) -> HashSet<Name> {
+    let mut names = HashSet::new();
+    each_block(program, |block| {
+        for stmt in block {
+            if let Stmt::Swap(a, b) = stmt {
+                names.extend([*a, *b]);
+            }
+        }
+    });
+    names
+}
+
+/// Visits every block.
+pub(crate) fn each_block(program: &LoopProgram, mut visit: impl FnMut(&[Stmt])) {
+    let mut todo: Vec<&[Stmt]> = vec![&program.body];
+    while let Some(block) = todo.pop() {
+        visit(block);
+        for stmt in block {
+            match stmt {
+                Stmt::For { body, .. } => todo.push(body),
+                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Every name that a block declares, and the blocks in it.
+pub(crate) fn declared_in(block: &[Stmt]) -> HashSet<Name> {
+    let mut names = HashSet::new();
+    let mut todo = vec![block];
+    while let Some(block) = todo.pop() {
+        for stmt in block {
+            match stmt {
+                Stmt::Alloc(name, _) | Stmt::Local { name, .. } => {
+                    names.insert(*name);
+                }
+                Stmt::For { index, body, .. } => {
+                    names.insert(*index);
+                    todo.push(body);
+                }
+                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
+                _ => {}
+            }
+        }
+    }
+    names
+}
+
+/// Every name that the program declares, its own first.
+pub(crate) fn declared_names(program: &LoopProgram) -> Vec<Name> {
+    let mut names = vec![program.name];
+    names.extend(&program.sizes);
+    names.extend(program.inputs.iter().chain(&program.outputs).map(|p| p.name));
+    each_block(program, |block| {
+        for stmt in block {
+            match stmt {
+                Stmt::Alloc(name, _) | Stmt::Local { name, .. } | Stmt::For { index: name, .. } => names.push(*name),
+                _ => {}
+            }
+        }
+    });
+    names
+}
+
+/// How many buffers are allocated.
+pub(crate) fn allocations(program: &LoopProgram) -> usize {
+    let mut count = 0;
+    each_block(program, |block| count += block.iter().filter(|stmt| matches!(stmt, Stmt::Alloc(..))).count());
+    count
+}

@@ -1,0 +1,238 @@
+//! Statements in C: loops, conditions, buffers, assignments.
+
+use certen_core::{ElemType, ReduceOp, TensorType, TermId};
+use certen_loops::{MAX_NESTING, Stmt, Target};
+use certen_syntax::{Code, Diagnostic, Name};
+
+use crate::emit::{Emitted, Emitter};
+use crate::helpers::{Helper, c_type};
+
+/// The largest buffer on the stack, and all of them together, in bytes.
+const MAX_ON_STACK: usize = 16 << 10;
+const MAX_STACK: usize = 64 << 10;
+
+impl<'a> Emitter<'a> {
+    pub(crate) fn nest_comment(&mut self, buffer: Name) {
+        let text = match self.types.get(&buffer) {
+            Some(ty) => format!("{buffer}: {ty}"),
+            None => buffer.to_string(),
+        };
+        self.line(&format!("/* {} */", text.replace("*/", "* /")));
+    }
+
+    pub(crate) fn block(&mut self, block: &'a [Stmt], depth: usize) -> Emitted<()> {
+        if depth > MAX_NESTING {
+            let message = format!("more than {MAX_NESTING} blocks inside each other");
+            return Err(Diagnostic::error(Code::E0702, None, message));
+        }
+        block.iter().try_for_each(|stmt| self.stmt(stmt, depth))?;
+        if depth > 0 {
+            for stmt in block {
+                match stmt {
+                    Stmt::Local { name, .. } => {
+                        self.locals.remove(name);
+                    }
+                    Stmt::Alloc(name, _) => {
+                        self.types.remove(name);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn inner(&mut self, block: &'a [Stmt], depth: usize) -> Emitted<()> {
+        self.indent += 1;
+        self.block(block, depth + 1)?;
+        self.indent -= 1;
+        Ok(())
+    }
+
+    pub(crate) fn stmt(&mut self, stmt: &'a Stmt, depth: usize) -> Emitted<()> {
+        match stmt {
+            Stmt::Nest(name) => self.nest_comment(*name),
+            Stmt::Alloc(name, ty) => self.alloc(*name, ty)?,
+            Stmt::Free(name) => {
+                if let Some(place) = self.heap.remove(name) {
+                    self.release(*name, place);
+                }
+            }
+            Stmt::Swap(a, b) => self.swap(*a, *b)?,
+            Stmt::For { parallel: true, .. } => self.parallel_for(stmt, depth)?,
+            Stmt::For { index, range, parallel: false, body } => {
+                let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
+                self.bound_index(*index, range);
+                let i = self.names.get(*index).to_owned();
+                self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i}++) {{"));
+                self.inner(body, depth)?;
+                self.ranges.remove(index);
+                self.line("}");
+            }
+            Stmt::If { cond, then, otherwise } => {
+                let cond = self.cond(cond)?;
+                self.line(&format!("if ({cond}) {{"));
+                self.inner(then, depth)?;
+                if !otherwise.is_empty() {
+                    self.line("} else {");
+                    self.inner(otherwise, depth)?;
+                }
+                self.line("}");
+            }
+            Stmt::Local { name, elem, init } => {
+                // A local that is assigned later begins as zero, which compilers remove: they cannot always see that
+                // it is assigned on every path.
+                let value = match init {
+                    Some(value) => self.value(*value)?,
+                    None => zero(*elem).into(),
+                };
+                self.locals.insert(*name, *elem);
+                let c = self.c_name(*name);
+                self.line(&format!("{} {c} = {value};", c_type(*elem)));
+                if !self.read.contains(name) {
+                    self.line(&format!("(void){c};"));
+                }
+            }
+            Stmt::Assign { target, op, value } => self.assign(target, *op, *value)?,
+        }
+        Ok(())
+    }
+
+    /// A small buffer of a known size lives on the stack unless stages share it, others are taken from the heap.
+    fn alloc(&mut self, name: Name, ty: &'a TensorType) -> Emitted<()> {
+        self.types.insert(name, ty);
+        self.bound_bytes(ty);
+        let (c, elem) = (self.c_name(name), c_type(ty.elem));
+        if let Some(count) = self.count_on_stack(name, ty) {
+            self.line(&format!("{elem} {c}[{count}];"));
+            return Ok(());
+        }
+        let count = self.count(ty)?;
+        self.function.fails = true;
+        self.function.allocated.insert(name);
+        let start = format!("{elem} *{}{c} = ", self.restrict(name));
+        let call = format!("{}({}, sizeof({elem}))", self.helper(Helper::Alloc), count.text());
+        if self.plain {
+            self.heap.insert(name, 0);
+            self.line(&format!("{start}{call};"));
+            self.give_up_if(&format!("{c} == NULL"));
+            self.function.live.push(name);
+            return Ok(());
+        }
+        let place = self.empty.pop().unwrap_or(self.places);
+        self.places = self.places.max(place + 1);
+        self.function.uses_memory = true;
+        self.heap.insert(name, place);
+        self.line(&format!("{start}{}[{place}] = {call};", self.own.memory));
+        self.give_up_if(&format!("{c} == NULL"));
+        Ok(())
+    }
+
+    /// Where memory has run out, what was taken is given back.
+    pub(crate) fn give_up_if(&mut self, condition: &str) {
+        self.function.fails = true;
+        if !self.plain {
+            let give_up = if self.staged { "return 1" } else { "goto done" };
+            self.function.jumps |= !self.staged;
+            return self.line(&format!("if ({condition}) {give_up};"));
+        }
+        let live: Vec<String> = self.function.live.iter().map(|name| self.names.get(*name).to_owned()).collect();
+        if live.is_empty() {
+            return self.line(&format!("if ({condition}) return 1;"));
+        }
+        self.line(&format!("if ({condition}) {{"));
+        live.iter().for_each(|live| self.line(&format!("    free({live});")));
+        self.line("    return 1;");
+        self.line("}");
+    }
+
+    /// How many elements a buffer has, if it fits on the stack: at least 1, because C has no empty arrays.
+    fn count_on_stack(&mut self, name: Name, ty: &TensorType) -> Option<usize> {
+        let mut sizes = ty.shape.iter().map(|size| size.as_constant().and_then(|size| usize::try_from(size).ok()));
+        let count = sizes.try_fold(1usize, |product, size| product.checked_mul(size?))?.max(1);
+        let bytes = count.checked_mul(ty.elem.bytes())?;
+        if self.staged || self.swapped.contains(&name) || bytes > MAX_ON_STACK || self.stack + bytes > MAX_STACK {
+            return None;
+        }
+        self.stack += bytes;
+        Some(count)
+    }
+
+    fn release(&mut self, name: Name, place: usize) {
+        if self.plain {
+            self.function.live.retain(|live| *live != name);
+            let free = format!("free({});", self.c_name(name));
+            return self.line(&free);
+        }
+        let memory = &self.own.memory;
+        let (free, forget) = (format!("free({memory}[{place}]);"), format!("{memory}[{place}] = NULL;"));
+        self.line(&free);
+        self.line(&forget);
+        self.function.uses_memory = true;
+        self.empty.push(place);
+    }
+
+    pub(crate) fn restrict(&self, name: Name) -> &'static str {
+        if self.swapped.contains(&name) { "" } else { "restrict " }
+    }
+
+    /// Two buffers exchange their memory: the pointers and what the array of memory says.
+    fn swap(&mut self, a: Name, b: Name) -> Emitted<()> {
+        let (Some(&first), Some(&second)) = (self.heap.get(&a), self.heap.get(&b)) else {
+            return Err(Diagnostic::error(Code::E0702, None, format!("{a} or {b} is no buffer in scope")));
+        };
+        self.function.written.extend([a, b]);
+        if self.plain {
+            let elem = self.types.get(&a).map_or("void", |ty| c_type(ty.elem));
+            let (a, b, other) = (self.c_name(a), self.c_name(b), self.names.numbered("other"));
+            self.line(&format!("{elem} *{other} = {a};"));
+            self.line(&format!("{a} = {b};"));
+            self.line(&format!("{b} = {other};"));
+            return Ok(());
+        }
+        self.function.uses_memory = true;
+        let (a, b, memory) = (self.c_name(a), self.c_name(b), self.own.memory.clone());
+        self.line(&format!("{a} = {memory}[{second}];"));
+        self.line(&format!("{b} = {memory}[{first}];"));
+        self.line(&format!("{memory}[{first}] = {a};"));
+        self.line(&format!("{memory}[{second}] = {b};"));
+        Ok(())
+    }
+
+    fn assign(&mut self, target: &Target, op: Option<ReduceOp>, value: TermId) -> Emitted<()> {
+        let elem = self.program.terms.ty(value).elem;
+        let value = self.value(value)?;
+        let place = match target {
+            Target::Local(name) => self.c_name(*name),
+            Target::Element(name, indices) => {
+                let unknown = || Diagnostic::error(Code::E0702, None, format!("{name} is no buffer in scope"));
+                let ty = *self.types.get(name).ok_or_else(unknown)?;
+                self.function.written.insert(*name);
+                self.access(*name, ty, indices)?
+            }
+        };
+        let combined =
+            |emitter: &mut Self, helper: Helper| format!("{place} = {}({place}, {value});", emitter.helper(helper));
+        let text = match op {
+            None => format!("{place} = {value};"),
+            Some(ReduceOp::Sum) if elem.is_int() => combined(self, Helper::Add(elem)),
+            Some(ReduceOp::Prod) if elem.is_int() => combined(self, Helper::Mul(elem)),
+            Some(ReduceOp::Sum) => format!("{place} += {value};"),
+            Some(ReduceOp::Prod) => format!("{place} *= {value};"),
+            Some(ReduceOp::Min) => combined(self, Helper::Min(elem)),
+            Some(ReduceOp::Max) => combined(self, Helper::Max(elem)),
+            Some(ReduceOp::All) => format!("{place} = {place} && ({value});"),
+            Some(ReduceOp::Any) => format!("{place} = {place} || ({value});"),
+        };
+        self.line(&text);
+        Ok(())
+    }
+}
+
+pub(crate) fn zero(elem: ElemType) -> &'static str {
+    match elem {
+        ElemType::F32 => "0.0f",
+        ElemType::F64 => "0.0",
+        _ => "0",
+    }
+}
