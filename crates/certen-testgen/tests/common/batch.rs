@@ -9,7 +9,7 @@ use certen_codegen::emit_c;
 use certen_core::domain::Scalar;
 use certen_core::{Program, Tensor, TensorType};
 use certen_index::Ix;
-use certen_loops::lower;
+use certen_loops::{lower, parallelise};
 use certen_runtime::{ABI, Array, Cache, Compiler, NativeKernel, Signature};
 use certen_syntax::Name;
 
@@ -45,7 +45,7 @@ impl Batch {
         outputs: &Tensors,
         text: &str,
     ) {
-        let loops = lower(program).expect("the program can be lowered");
+        let loops = parallelise(lower(program).expect("the program can be lowered"));
         let c = emit_c(&loops).expect("lowered programs can be printed").native;
         self.source += &c.replace("certen_", &format!("certen_{at}_"));
         let ins = (0..given.len()).map(|n| format!("IN[{}]", self.inputs.len() + n));
