@@ -63,17 +63,21 @@ impl Report {
         }
     }
 
-    /// Does some work; where it takes longer than a second, says so on a terminal for as long as it does.
-    pub fn working<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
+    /// Does some work; where it takes longer than a second, a terminal shows what it is and for how long.
+    pub fn working<T>(&self, what: impl Fn() -> String + Send, work: impl FnOnce() -> T) -> T {
         if !std::io::stderr().is_terminal() {
             return work();
         }
         let (done, waiting) = mpsc::channel::<()>();
         thread::scope(|scope| {
-            scope.spawn(move || {
-                if waiting.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
-                    self.complain(&format!("{what} …"));
-                    let _ = waiting.recv();
+            // Without a thread to tell it, the work is done all the same.
+            let _ = thread::Builder::new().spawn_scoped(scope, move || {
+                let mut seconds = 0;
+                while waiting.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+                    seconds += 1;
+                    self.complain(&format!("\r\x1b[K{}… {seconds} s", what()));
+                }
+                if seconds > 0 {
                     self.complain("\r\x1b[K");
                 }
             });

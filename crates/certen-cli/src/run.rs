@@ -1,9 +1,10 @@
 //! `certen run`: a program on arrays.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use certen::road::core::DEFAULT_FUEL;
-use certen::road::runtime::{write_npy, write_npz};
+use certen::road::runtime::{parse_threads, write_npy, write_npz};
 use certen::road::syntax::{Code, Diagnostic};
 use certen::{Array, Backend, Call, DomainChoice, Failure, Module, Name, Output, RunOptions, Timing};
 use clap::{Args, ValueEnum};
@@ -38,6 +39,9 @@ pub struct RunArgs {
     /// Print how long it took; native code runs several times, the best counts
     #[arg(long)]
     time: bool,
+    /// How many threads native code uses; by default $CERTEN_THREADS, else as many as there are cores
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<NonZeroUsize>,
     /// How many steps the evaluator may take
     #[arg(long, default_value_t = DEFAULT_FUEL)]
     fuel: u64,
@@ -51,6 +55,10 @@ pub struct RunArgs {
 enum BackendArg {
     Native,
     Interp,
+}
+
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    parse_threads(text).ok_or_else(|| "it is a number from 1 to 1024".into())
 }
 
 fn target(text: &str) -> Result<(Option<Name>, PathBuf), String> {
@@ -86,7 +94,12 @@ pub fn run(args: &RunArgs) -> Outcome {
         }
         return Ok(());
     }
-    let executed = report.working("compiling and running", || execute(args, &module, &call));
+    let name = module.core().name;
+    let doing = || match backend(args) {
+        Backend::Native if !module.is_compiled() => format!("compiling {name}"),
+        _ => format!("running {name}"),
+    };
+    let executed = report.working(doing, || execute(args, &module, &call));
     let Executed { outputs, timing, remarks } = executed.map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), &remarks);
     let paths = write(args, &outputs).map_err(|error| report.error(error))?;
@@ -144,18 +157,22 @@ struct Executed {
     remarks: Vec<Diagnostic>,
 }
 
+fn backend(args: &RunArgs) -> Backend {
+    match args.backend {
+        Some(BackendArg::Interp) => Backend::Interp,
+        None if args.pad.is_some() || args.domain.choice() != DomainChoice::Machine => Backend::Interp,
+        _ => Backend::Native,
+    }
+}
+
 fn execute(args: &RunArgs, module: &Module, call: &Call) -> Result<Executed, Failure> {
     let domain = args.domain.choice();
     if let Some(vector) = args.pad {
         let run = module.run_padded(call, vector, domain, args.fuel)?;
         return Ok(Executed { outputs: run.outputs, timing: run.timing, remarks: run.spills });
     }
-    let backend = match args.backend {
-        Some(BackendArg::Interp) => Backend::Interp,
-        None if domain != DomainChoice::Machine => Backend::Interp,
-        _ => Backend::Native,
-    };
-    let options = |backend, repeat| RunOptions { backend, domain, fuel: args.fuel, repeat };
+    let backend = backend(args);
+    let options = |backend, repeat| RunOptions { backend, domain, fuel: args.fuel, repeat, threads: args.threads };
     let (outputs, first) = match module.run_with(call, &options(backend, 1)) {
         // Without being told to, native code is a wish: the evaluator gives the same answer, slowly.
         Err(failure)
@@ -227,6 +244,7 @@ fn as_json(
             "runs": timing.runs,
             "compile_seconds": timing.compile.map(|time| time.as_secs_f64()),
             "operations": timing.operations,
+            "threads": timing.threads,
         });
     }
     value
@@ -246,9 +264,10 @@ fn timing_text(timing: &Timing) -> String {
         }
         _ => String::new(),
     };
+    let threads = if timing.threads == 1 { "1 thread".into() } else { format!("{} threads", timing.threads) };
     let compile = match timing.compile {
         Some(time) => format!(", compiled in {:.0} ms", time.as_secs_f64() * 1e3),
         None => String::new(),
     };
-    format!("time: {value:.3} {unit}, {runs}{speed}{compile}\n")
+    format!("time: {value:.3} {unit}, {runs}, {threads}{speed}{compile}\n")
 }

@@ -53,7 +53,16 @@ pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
     let (strided, error, kernel) = (own("strided"), own("error"), own("kernel"));
     let entries = EntryNames { dense, strided, error, kernel };
     names.add(declared_names(program));
-    let own = Own { status: names.fresh("status"), memory: names.fresh("memory") };
+    let mut own = |name: &str| names.fresh(name);
+    let own = Own {
+        status: own("status"),
+        memory: own("memory"),
+        begin: own("begin"),
+        end: own("end"),
+        context: own("context"),
+        shared: own("shared"),
+        failed: own("failed"),
+    };
     let mut emitter = Emitter {
         program,
         names,
@@ -64,7 +73,8 @@ pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
         stack: 0,
         helpers: BTreeSet::new(),
         uses_math: false,
-        locals: HashSet::new(),
+        is_parallel: false,
+        locals: HashMap::new(),
         read: read_names(program),
         swapped: swapped_names(program),
         types: HashMap::new(),
@@ -90,6 +100,12 @@ pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
 pub(crate) struct Own {
     pub(crate) status: String,
     pub(crate) memory: String,
+    /// Of functions for parallel loops: the range, the structure of what is used from outside, and its last member.
+    pub(crate) begin: String,
+    pub(crate) end: String,
+    pub(crate) context: String,
+    pub(crate) shared: String,
+    pub(crate) failed: String,
 }
 
 /// What is printed of one C function.
@@ -124,8 +140,10 @@ pub(crate) struct Emitter<'a> {
     pub(crate) stack: usize,
     pub(crate) helpers: BTreeSet<Helper>,
     pub(crate) uses_math: bool,
+    /// Whether there is a parallel loop.
+    pub(crate) is_parallel: bool,
     /// Local scalars in scope; other names without dimensions are buffers.
-    pub(crate) locals: HashSet<Name>,
+    pub(crate) locals: HashMap<Name, ElemType>,
     /// Names that some value reads.
     pub(crate) read: HashSet<Name>,
     /// Buffers that exchange their contents: their pointers change, so that none is `restrict`.
@@ -169,7 +187,7 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn is_local(&self, name: Name) -> bool {
-        self.locals.contains(&name)
+        self.locals.contains_key(&name)
     }
 
     /// The name of a helper, which is used here.

@@ -8,6 +8,7 @@ use certen_core::Parameter;
 use crate::emit::{CCode, Emitted, Emitter, Function, Own};
 use crate::entry::{ERRORS, essential};
 use crate::helpers::Helper;
+use crate::parallel;
 use crate::stages::splits;
 
 /// What compilers have to be told, once for each file.
@@ -42,6 +43,7 @@ impl Emitter<'_> {
             self.helper(Helper::Alloc);
         }
         source += &self.beginning(&kernel);
+        source += if self.is_parallel { parallel::STAND_ALONE } else { "" };
         source += &kernel;
         source += &self.support(&checks);
         source += &entry_points;
@@ -87,10 +89,11 @@ impl Emitter<'_> {
             8,
         );
         let end = if fails { "" } else { "    return 0;\n" };
+        let (threads, entry) = if self.is_parallel { (parallel::THREADS, parallel::ENTRY) } else { ("", "") };
         format!(
-            "{}{kernel}{}\nconst int32_t certen_abi = 2;\n\n/* Sizes in order; inputs, then outputs. */\n\
+            "{}{threads}{kernel}{}\nconst int32_t certen_abi = 2;\n\n/* Sizes in order; inputs, then outputs. */\n\
              int32_t certen_call(const int64_t *certen_sizes, void *const *certen_buffers) {{\n    \
-             (void)certen_sizes;\n    (void)certen_buffers;\n{named}{unused}{checks}{call}\n{end}}}\n",
+             (void)certen_sizes;\n    (void)certen_buffers;\n{named}{unused}{checks}{call}\n{end}}}\n{entry}",
             self.beginning(kernel).trim_start(),
             self.magnitude(checks),
         )
@@ -185,7 +188,7 @@ pub(crate) fn signature(start: &str, parameters: &[String]) -> String {
 
 impl Own {
     /// The function that computes, which frees its memory on every path.
-    fn finished(&self, name: &str, parameters: &[String], function: Function, places: usize) -> String {
+    pub(crate) fn finished(&self, name: &str, parameters: &[String], function: Function, places: usize) -> String {
         let (status, memory) = (&self.status, &self.memory);
         let result = if function.fails { "int32_t" } else { "void" };
         let mut text = signature(&format!("static {result} {name}"), parameters) + " {\n";
@@ -193,10 +196,16 @@ impl Own {
             text += &function.body;
             return text + if function.fails { "    return 0;\n}\n" } else { "}\n" };
         }
-        text += &format!("    int32_t {status} = 1;\n    void *{memory}[{places}] = {{NULL}};\n");
+        text += &format!("    int32_t {status} = 1;\n");
+        // A function that calls parallel loops may fail without having memory itself.
+        if places > 0 {
+            text += &format!("    void *{memory}[{places}] = {{NULL}};\n");
+        }
         text += &function.body;
         text += &format!("    {status} = 0;\ndone:\n");
-        text += &format!("    for (int at = 0; at < {places}; at++) free({memory}[at]);\n    return {status};\n");
-        text + "}\n"
+        if places > 0 {
+            text += &format!("    for (int at = 0; at < {places}; at++) free({memory}[at]);\n");
+        }
+        text + &format!("    return {status};\n}}\n")
     }
 }

@@ -1,6 +1,6 @@
 //! Index expressions and conditions in C: the text of an [`Ix`], with C's names and our helper functions.
 
-use certen_core::{ElemType, TensorType};
+use certen_core::{ElemType, Range, TensorType};
 use certen_index::{Bound, Cond, Function, Ix, Notation};
 use certen_syntax::{Code, Diagnostic, Name};
 
@@ -89,6 +89,15 @@ impl Emitter<'_> {
     /// How large an index expression can get; names are indices of loops around, or sizes.
     pub(crate) fn bound(&self, ix: &Ix) -> Bound {
         ix.bound(&|name| self.ranges.get(&name).cloned().unwrap_or_else(|| Bound::name(name)))
+    }
+
+    /// From here on the index of a loop is known to be within its range.
+    pub(crate) fn bound_index(&mut self, index: Name, range: &Range) {
+        let mut bound = self.bound(&range.hi);
+        if range.lo.as_constant() != Some(0) {
+            bound.join(&self.bound(&range.lo));
+        }
+        self.ranges.insert(index, bound);
     }
 
     /// The number of bytes of an array is something that is computed.

@@ -19,6 +19,7 @@ mod file;
 mod helpers;
 mod index;
 mod names;
+mod parallel;
 mod scan;
 mod stages;
 mod statements;

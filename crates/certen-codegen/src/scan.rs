@@ -72,6 +72,28 @@ pub(crate) fn each_block(program: &LoopProgram, mut visit: impl FnMut(&[Stmt])) 
     }
 }
 
+/// Every name that a block declares, and the blocks in it.
+pub(crate) fn declared_in(block: &[Stmt]) -> HashSet<Name> {
+    let mut names = HashSet::new();
+    let mut todo = vec![block];
+    while let Some(block) = todo.pop() {
+        for stmt in block {
+            match stmt {
+                Stmt::Alloc(name, _) | Stmt::Local { name, .. } => {
+                    names.insert(*name);
+                }
+                Stmt::For { index, body, .. } => {
+                    names.insert(*index);
+                    todo.push(body);
+                }
+                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
+                _ => {}
+            }
+        }
+    }
+    names
+}
+
 /// Every name that the program declares, its own first.
 pub(crate) fn declared_names(program: &LoopProgram) -> Vec<Name> {
     let mut names = vec![program.name];

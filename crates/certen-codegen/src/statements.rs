@@ -59,13 +59,10 @@ impl<'a> Emitter<'a> {
                 }
             }
             Stmt::Swap(a, b) => self.swap(*a, *b)?,
-            Stmt::For { index, range, body } => {
+            Stmt::For { parallel: true, .. } => self.parallel_for(stmt, depth)?,
+            Stmt::For { index, range, parallel: false, body } => {
                 let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
-                let mut bound = self.bound(&range.hi);
-                if range.lo.as_constant() != Some(0) {
-                    bound.join(&self.bound(&range.lo));
-                }
-                self.ranges.insert(*index, bound);
+                self.bound_index(*index, range);
                 let i = self.names.get(*index).to_owned();
                 self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i}++) {{"));
                 self.inner(body, depth)?;
@@ -89,7 +86,7 @@ impl<'a> Emitter<'a> {
                     Some(value) => self.value(*value)?,
                     None => zero(*elem).into(),
                 };
-                self.locals.insert(*name);
+                self.locals.insert(*name, *elem);
                 let c = self.c_name(*name);
                 self.line(&format!("{} {c} = {value};", c_type(*elem)));
                 if !self.read.contains(name) {
@@ -118,16 +115,8 @@ impl<'a> Emitter<'a> {
         if self.plain {
             self.heap.insert(name, 0);
             self.line(&format!("{start}{call};"));
-            let live: Vec<String> = self.function.live.iter().map(|name| self.names.get(*name).to_owned()).collect();
+            self.give_up_if(&format!("{c} == NULL"));
             self.function.live.push(name);
-            if live.is_empty() {
-                self.line(&format!("if ({c} == NULL) return 1;"));
-                return Ok(());
-            }
-            self.line(&format!("if ({c} == NULL) {{"));
-            live.iter().for_each(|live| self.line(&format!("    free({live});")));
-            self.line("    return 1;");
-            self.line("}");
             return Ok(());
         }
         let place = self.empty.pop().unwrap_or(self.places);
@@ -135,10 +124,26 @@ impl<'a> Emitter<'a> {
         self.function.uses_memory = true;
         self.heap.insert(name, place);
         self.line(&format!("{start}{}[{place}] = {call};", self.own.memory));
-        let give_up = if self.staged { "return 1" } else { "goto done" };
-        self.function.jumps |= !self.staged;
-        self.line(&format!("if ({c} == NULL) {give_up};"));
+        self.give_up_if(&format!("{c} == NULL"));
         Ok(())
+    }
+
+    /// Where memory has run out, what was taken is given back.
+    pub(crate) fn give_up_if(&mut self, condition: &str) {
+        self.function.fails = true;
+        if !self.plain {
+            let give_up = if self.staged { "return 1" } else { "goto done" };
+            self.function.jumps |= !self.staged;
+            return self.line(&format!("if ({condition}) {give_up};"));
+        }
+        let live: Vec<String> = self.function.live.iter().map(|name| self.names.get(*name).to_owned()).collect();
+        if live.is_empty() {
+            return self.line(&format!("if ({condition}) return 1;"));
+        }
+        self.line(&format!("if ({condition}) {{"));
+        live.iter().for_each(|live| self.line(&format!("    free({live});")));
+        self.line("    return 1;");
+        self.line("}");
     }
 
     /// How many elements a buffer has, if it fits on the stack: at least 1, because C has no empty arrays.

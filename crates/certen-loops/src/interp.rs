@@ -115,7 +115,7 @@ enum Code<V> {
     Alloc(usize, Vec<At>),
     Free(usize),
     Swap(usize, usize),
-    For { slot: usize, lo: At, hi: At, body: Vec<Code<V>> },
+    For { slot: usize, lo: At, hi: At, parallel: bool, body: Vec<Code<V>> },
     If { cond: Cond, names: Names, then: Vec<Code<V>>, otherwise: Vec<Code<V>> },
     Local(usize, Option<Vec<Step<V>>>),
     Assign { place: Place, elem: ElemType, op: Option<ReduceOp>, value: Vec<Step<V>> },
@@ -207,13 +207,13 @@ impl<D: Domain> Resolver<'_, D> {
                 }
                 Stmt::Free(name) => Code::Free(self.slot(*name)?),
                 Stmt::Swap(a, b) => Code::Swap(self.slot(*a)?, self.slot(*b)?),
-                Stmt::For { index, range: Range { lo, hi }, body } => {
+                Stmt::For { index, range: Range { lo, hi }, parallel, body } => {
                     let (lo, hi) = (self.at(lo)?, self.at(hi)?);
                     let hidden = self.scope.get(index).copied();
                     let slot = self.declare(*index);
                     let body = self.block(body, depth + 1)?;
                     self.restore(*index, hidden);
-                    Code::For { slot, lo, hi, body }
+                    Code::For { slot, lo, hi, parallel: *parallel, body }
                 }
                 Stmt::If { cond, then, otherwise } => {
                     let mut names = Default::default();
@@ -324,11 +324,19 @@ impl<D: Domain> Run<'_, D> {
                 }
                 Code::Free(slot) => self.buffers[*slot] = None,
                 Code::Swap(a, b) => self.buffers.swap(*a, *b),
-                Code::For { slot, lo, hi, body } => {
-                    for index in self.at(lo)?..self.at(hi)? {
+                Code::For { slot, lo, hi, parallel, body } => {
+                    let (lo, hi) = (self.at(lo)?, self.at(hi)?);
+                    let mut iteration = |index| {
                         self.spend(1)?;
                         self.indices[*slot] = index;
-                        self.block(body)?;
+                        self.block(body)
+                    };
+                    if *parallel {
+                        // No order is promised, so it is one that nobody would rely on: backwards, every other first.
+                        (lo..hi).rev().step_by(2).try_for_each(&mut iteration)?;
+                        (lo..hi).rev().skip(1).step_by(2).try_for_each(&mut iteration)?;
+                    } else {
+                        (lo..hi).try_for_each(&mut iteration)?;
                     }
                 }
                 Code::If { cond, names, then, otherwise } => {

@@ -43,12 +43,14 @@ pub enum Stmt {
     Free(Name),
     /// Two allocated buffers of the same type, which has dimensions, exchange their contents. Nothing is copied.
     Swap(Name, Name),
-    /// The body for every value of the index, in order.
+    /// The body for every value of the index: in order, or in any order and at the same time.
     For {
         /// The index, in scope in the body.
         index: Name,
         /// Its values; none if the range is empty.
         range: Range,
+        /// Whether the iterations are independent of each other, so that threads may share them. The verifier proves it.
+        parallel: bool,
         /// What is repeated.
         body: Vec<Stmt>,
     },

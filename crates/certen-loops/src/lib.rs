@@ -8,12 +8,15 @@
 mod interp;
 mod ir;
 mod lower;
+mod parallel;
 mod parse;
 mod print;
+mod races;
 mod verify;
 
 pub use interp::Interpreter;
 pub use ir::{LoopProgram, MAX_NESTING, Stmt, Target, as_element, parts_first};
 pub use lower::lower;
+pub use parallel::{MIN_PARALLEL_WORK, Work, parallelise, work};
 pub use parse::parse_loops;
 pub use verify::verify;

@@ -307,7 +307,7 @@ impl<'a> Lowering<'a> {
         let body = self.close();
         let extent = range.hi.sub(&range.lo).ok().and_then(|extent| extent.as_constant());
         if !body.is_empty() && extent.is_none_or(|extent| extent > 0) {
-            self.push(Stmt::For { index, range, body });
+            self.push(Stmt::For { index, range, parallel: false, body });
         }
     }
 

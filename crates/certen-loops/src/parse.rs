@@ -4,7 +4,7 @@
 //! program   := "loops" NAME ("size" NAME ("," NAME)*)? ("where" cond ("," cond)*)?
 //!              ("input" NAME ":" type)* ("output" NAME ":" type)* statement*
 //! statement := "nest" NAME | "alloc" NAME ":" type | "free" NAME | "swap" NAME "," NAME
-//!            | "for" NAME "in" ix ".." ix block
+//!            | "parallel"? "for" NAME "in" ix ".." ix block
 //!            | "if" cond block ("else" block)?
 //!            | "local" NAME ":" ELEM ("=" expr)?
 //!            | NAME ("[" ix ("," ix)* "]")? sign expr
@@ -233,6 +233,10 @@ impl Parser<'_> {
             self.locals.insert(name);
             return Ok(Stmt::Local { name, elem, init });
         }
+        let parallel = self.begins("parallel");
+        if parallel && self.cursor.peek().word() != Some("for") {
+            return Err(self.cursor.expected("`for`"));
+        }
         if self.begins("for") {
             let (index, span) = name(self)?;
             self.free(index, span)?;
@@ -243,7 +247,7 @@ impl Parser<'_> {
             self.indices.insert(index);
             let body = self.braces(depth)?;
             self.indices.remove(&index);
-            return Ok(Stmt::For { index, range: Range { lo, hi }, body });
+            return Ok(Stmt::For { index, range: Range { lo, hi }, parallel, body });
         }
         if self.begins("if") {
             let cond = parse_cond(&mut self.cursor)?;

@@ -15,7 +15,7 @@
 //! s = acc
 //! ```
 //!
-//! An assignment that combines is written `+=`, `*=`, `min=`, `max=`, `and=` or `or=`.
+//! A loop whose iterations threads may share is written `parallel for`. An assignment that combines is written `+=`, `*=`, `min=`, `max=`, `and=` or `or=`.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -71,8 +71,9 @@ impl LoopProgram {
                 Stmt::Alloc(name, ty) => writeln!(f, "alloc {name} : {ty}")?,
                 Stmt::Free(name) => writeln!(f, "free {name}")?,
                 Stmt::Swap(a, b) => writeln!(f, "swap {a}, {b}")?,
-                Stmt::For { index, range, body } => {
-                    writeln!(f, "for {index} in {}..{} {{", range.lo, range.hi)?;
+                Stmt::For { index, range, parallel, body } => {
+                    let how = if *parallel { "parallel " } else { "" };
+                    writeln!(f, "{how}for {index} in {}..{} {{", range.lo, range.hi)?;
                     self.block(body, depth + 1, f)?;
                     close(f, "}")?;
                 }

@@ -5,6 +5,7 @@
 //!   allocated in a block is freed in it, once, and not used afterwards.
 //! - **Bounds**: every index of every access is shown to be inside its buffer, for all sizes, from the ranges of the
 //!   loops and the conditions around it and the facts about sizes.
+//! - **Races**: the iterations of every parallel loop are shown to be independent (`races.rs`).
 //!
 //! One walk over the body. Most accesses are a loop's own index into the size that the loop runs to, and are accepted
 //! by looking; for the others the facts of the scope are collected once, and what was shown is remembered.
@@ -16,6 +17,7 @@ use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::ir::{LoopProgram, MAX_NESTING, Stmt, Target, as_element, parts_first};
+use crate::races::check_independent;
 
 /// What is wrong with a program, in order; nothing if it is well-formed. Every error has code E0702.
 pub fn verify(program: &LoopProgram) -> Vec<Diagnostic> {
@@ -206,9 +208,14 @@ impl<'a> Verifier<'a> {
                     ) if a != b && ty == other && !ty.is_scalar() => {}
                     _ => self.error(format!("{a} and {b} are no two allocated buffers of the same type")),
                 },
-                Stmt::For { index, range, body } => {
+                Stmt::For { index, range, parallel, body } => {
                     self.ix(&range.lo);
                     self.ix(&range.hi);
+                    if *parallel {
+                        let program = self.program;
+                        let race = check_independent(program, || self.facts().clone(), (*index, range), body).err();
+                        self.errors.extend(race.map(|race| race.diagnostic(*index)));
+                    }
                     let mark = self.assigned.log.len();
                     let i = Ix::var(*index);
                     let bounds = [Cond::le(&range.lo, &i), Cond::lt(&i, &range.hi)];

@@ -11,6 +11,8 @@
 //!   follows a shared object. A damaged entry is removed and built again.
 //! - A builder loads what it built before it is renamed, so it never depends on an entry that another process may
 //!   remove, and what cannot be loaded never becomes an entry.
+//! - Where an entry cannot be written, because the disk is full or the directory read-only, the kernel is built in a
+//!   temporary directory and not kept.
 //! - Whoever inserts removes the entries that were unused for longest until the size is below the limit.
 //!
 //! Whoever can write to the directory can make us run their code. So it is created for its owner alone, and one that
@@ -37,6 +39,9 @@ const BUILD_PREFIX: &str = ".certen-build-";
 
 /// A directory of an unfinished build is removed when it is this old: its process is gone.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// More than a compiler needs for a kernel, mostly.
+const PROBE_BYTES: usize = 1 << 18;
 
 /// Stands before the hash at the end of an entry.
 const TRAILER: &[u8; 16] = b"certen-sha-256:\n";
@@ -143,16 +148,40 @@ impl Cache {
             let _ = fs::remove_file(&entry);
         }
 
-        let failed = |action| RuntimeError::io(action, &self.directory);
-        let build = private_directory_in(&self.directory, BUILD_PREFIX).map_err(failed("write to"))?;
+        match self.build(compiler, c_text, &load, Some(&entry)) {
+            // A full disk, or a directory that can only be read: the kernel runs all the same, and is not kept.
+            Err(error @ RuntimeError::Io { .. }) if self._temporary.is_none() => {
+                let elsewhere = Cache::temporary().and_then(|cache| cache.build(compiler, c_text, &load, None));
+                elsewhere.map_err(|_| error)
+            }
+            other => other,
+        }
+    }
+
+    /// Builds and loads, in a directory of its own; then it becomes an entry, if it is to be one.
+    fn build<T>(
+        &self,
+        compiler: &Compiler,
+        c_text: &str,
+        load: impl Fn(&Path) -> Result<T, RuntimeError>,
+        entry: Option<&Path>,
+    ) -> Result<(T, Option<Duration>), RuntimeError> {
+        let failed = |error| RuntimeError::io("write to", &self.directory)(error);
+        let build = private_directory_in(&self.directory, BUILD_PREFIX).map_err(failed)?;
         let start = Instant::now();
-        let object = compiler.compile(c_text, build.path())?;
+        let object = compiler.compile(c_text, build.path()).map_err(|error| match (&error, probe(build.path())) {
+            // What the compiler says of a full disk is hard to understand.
+            (RuntimeError::CompilerFailed { .. } | RuntimeError::Io { .. }, Err(reason)) => failed(reason),
+            _ => error,
+        })?;
         let time = start.elapsed();
-        seal(&object).map_err(failed("write to"))?;
+        seal(&object).map_err(failed)?;
         let loaded = load(&object)?;
-        fs::rename(&object, &entry).map_err(failed("write to"))?;
-        sync_directory(&self.directory);
-        self.evict();
+        if let Some(entry) = entry {
+            fs::rename(&object, entry).map_err(failed)?;
+            sync_directory(&self.directory);
+            self.evict();
+        }
         Ok((loaded, Some(time)))
     }
 
@@ -229,6 +258,17 @@ fn key(compiler: &Compiler, abi: i32, c_text: &str) -> String {
         let _ = write!(text, "{byte:02x}");
     }
     text
+}
+
+/// Whether a file of the size of a compiled kernel can be written.
+fn probe(directory: &Path) -> io::Result<()> {
+    let path = directory.join("probe");
+    let written = File::create(&path).and_then(|mut file| {
+        file.write_all(&[0; PROBE_BYTES])?;
+        file.sync_all()
+    });
+    let _ = fs::remove_file(path);
+    written
 }
 
 fn is_entry_name(name: &str) -> bool {

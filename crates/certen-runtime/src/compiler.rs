@@ -4,16 +4,30 @@
 //! the first of `cc`, `gcc` and `clang` on the PATH. The flags are fixed but for the features of the processor, which
 //! are detected and named one by one: a bare "native" would mean something else on the next machine, and flags are part
 //! of a cache entry's key.
+//!
+//! A program that only calls itself a compiler may do anything: it is not waited for longer than `$CERTEN_CC_TIMEOUT`
+//! seconds, and what it says is not kept beyond a limit.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{OnceLock, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::RuntimeError;
+
+/// How long a compiler may take, unless `$CERTEN_CC_TIMEOUT` says otherwise.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
+
+/// A compiler whose messages are longer than this is stopped, in bytes.
+const MAX_MESSAGES: u64 = 64 << 20;
+
+/// How much of an answer to the question for the version is read, in bytes.
+const MAX_VERSION: u64 = 64 << 10;
 
 /// How much of a compiler's messages is kept, in bytes.
 const MAX_STDERR: u64 = 4000;
@@ -32,20 +46,22 @@ pub struct Compiler {
     real_path: PathBuf,
     version: String,
     flags: Vec<&'static str>,
+    time_limit: Duration,
 }
 
 impl Compiler {
     /// The machine's C compiler. It is looked for once in the life of the process.
     ///
     /// # Errors
-    /// [`RuntimeError::NoCompiler`], with what was tried.
+    /// [`RuntimeError::NoCompiler`], with what was tried; [`RuntimeError::Setting`] if the time limit is no number.
     pub fn find() -> Result<&'static Compiler, RuntimeError> {
         static FOUND: OnceLock<Result<Compiler, String>> = OnceLock::new();
+        let limit = time_limit()?;
         let found = FOUND.get_or_init(|| match env::var_os("CC").filter(|value| !value.is_empty()) {
-            Some(value) => from_variable(&value),
+            Some(value) => from_variable(&value, limit),
             None => ["cc", "gcc", "clang"]
                 .into_iter()
-                .find_map(|name| on_path(name).and_then(|path| Compiler::ask(path, Vec::new()).ok()))
+                .find_map(|name| on_path(name).and_then(|path| Compiler::ask(path, Vec::new(), limit).ok()))
                 .ok_or_else(|| "neither `cc` nor `gcc` nor `clang` is on the PATH".to_string()),
         });
         found.as_ref().map_err(|tried| RuntimeError::NoCompiler { tried: tried.clone() })
@@ -56,20 +72,33 @@ impl Compiler {
     /// # Errors
     /// [`RuntimeError::NoCompiler`] if there is none.
     pub fn at(path: impl Into<PathBuf>) -> Result<Compiler, RuntimeError> {
-        Compiler::ask(path.into(), Vec::new()).map_err(|tried| RuntimeError::NoCompiler { tried })
+        Compiler::ask(path.into(), Vec::new(), TIME_LIMIT).map_err(|tried| RuntimeError::NoCompiler { tried })
     }
 
     /// Asks a program for its version; that it answers is what makes it a compiler.
-    fn ask(program: PathBuf, arguments: Vec<OsString>) -> Result<Compiler, String> {
+    fn ask(program: PathBuf, arguments: Vec<OsString>, time_limit: Duration) -> Result<Compiler, String> {
         let cannot = |why: String| format!("`{}` cannot be run: {why}", program.display());
         let real_path = fs::canonicalize(&program).map_err(|error| cannot(error.to_string()))?;
-        let asked = command(&program).args(&arguments).arg("--version").stderr(Stdio::null()).output();
-        let answer = asked.map_err(|error| cannot(error.to_string()))?;
-        if !answer.status.success() {
-            return Err(cannot(format!("asked for its version, it ended with {}", answer.status)));
+        let asked =
+            command(&program).args(&arguments).arg("--version").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut asked = asked.map_err(|error| cannot(error.to_string()))?;
+        // Read elsewhere: what is not read after all was said would stop the one who says it.
+        let (send, answer) = mpsc::channel();
+        if let Some(stdout) = asked.stdout.take() {
+            thread::spawn(move || {
+                let mut bytes = Vec::new();
+                let _ = stdout.take(MAX_VERSION).read_to_end(&mut bytes);
+                let _ = send.send(bytes);
+            });
         }
-        let version = String::from_utf8_lossy(&answer.stdout).lines().next().unwrap_or_default().to_string();
-        Ok(Compiler { program, arguments, real_path, version, flags: flags() })
+        let status =
+            wait(&mut asked, time_limit, || 0).map_err(|why| cannot(format!("asked for its version, {why}")))?;
+        if !status.success() {
+            return Err(cannot(format!("asked for its version, it ended with {status}")));
+        }
+        let answer = answer.recv_timeout(time_limit).unwrap_or_default();
+        let version = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_string();
+        Ok(Compiler { program, arguments, real_path, version, flags: flags(), time_limit })
     }
 
     /// Where it is, links resolved.
@@ -99,7 +128,7 @@ impl Compiler {
         fs::write(&source, c_text).map_err(RuntimeError::io("write", &source))?;
         // Messages go to a file, not to memory, because there may be any number of them.
         let stderr = File::create(&messages).map_err(RuntimeError::io("write", &messages))?;
-        let status = command(&self.program)
+        let child = command(&self.program)
             .args(&self.arguments)
             .args(&self.flags)
             .arg("-o")
@@ -108,17 +137,20 @@ impl Compiler {
             .env("TMPDIR", directory)
             .stdout(Stdio::null())
             .stderr(stderr)
-            .status();
-        let status = status.map_err(|error| RuntimeError::NoCompiler {
+            .spawn();
+        let mut child = child.map_err(|error| RuntimeError::NoCompiler {
             tried: format!("`{}` cannot be run: {error}", self.program.display()),
         })?;
-        // Something that only looks like a compiler may succeed without making anything.
-        if !status.success() || !object.is_file() {
-            let stderr = beginning(&messages).map_err(RuntimeError::io("read", &messages))?;
-            let status = if status.success() { "it made no file".into() } else { status.to_string() };
-            return Err(RuntimeError::CompilerFailed { compiler: self.program.clone(), status, stderr });
-        }
-        Ok(object)
+        let said = || fs::metadata(&messages).map_or(0, |messages| messages.len());
+        let status = match wait(&mut child, self.time_limit, said) {
+            // Something that only looks like a compiler may succeed without making anything.
+            Ok(status) if status.success() && object.is_file() => return Ok(object),
+            Ok(status) if status.success() => "it made no file".into(),
+            Ok(status) => status.to_string(),
+            Err(why) => why,
+        };
+        let stderr = beginning(&messages).map_err(RuntimeError::io("read", &messages))?;
+        Err(RuntimeError::CompilerFailed { compiler: self.program.clone(), status, stderr })
     }
 }
 
@@ -129,8 +161,46 @@ fn command(program: &Path) -> Command {
     command
 }
 
+/// How long a compiler may take.
+fn time_limit() -> Result<Duration, RuntimeError> {
+    let Some(value) = env::var_os("CERTEN_CC_TIMEOUT").filter(|value| !value.is_empty()) else {
+        return Ok(TIME_LIMIT);
+    };
+    let seconds = value.to_str().and_then(|text| text.trim().parse().ok()).filter(|seconds| *seconds > 0);
+    seconds.map(Duration::from_secs).ok_or_else(|| RuntimeError::Setting {
+        name: "CERTEN_CC_TIMEOUT",
+        wanted: "a number of seconds",
+        found: value.to_string_lossy().into_owned(),
+    })
+}
+
+/// Waits until a program ends, and stops one that takes too long or says too much.
+fn wait(child: &mut Child, limit: Duration, said: impl Fn() -> u64) -> Result<ExitStatus, String> {
+    let begin = Instant::now();
+    let mut pause = Duration::from_micros(200);
+    let why = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) => {}
+            Err(error) => break error.to_string(),
+        }
+        if begin.elapsed() > limit {
+            break format!("it did not end within {} s", limit.as_secs());
+        }
+        if said() > MAX_MESSAGES {
+            break "it did not stop to complain".into();
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(5));
+    };
+    // It may have ended in the meantime.
+    let _ = child.kill();
+    let _ = child.wait();
+    Err(why)
+}
+
 /// The compiler that the variable CC names: a program, and arguments separated by spaces.
-fn from_variable(value: &OsStr) -> Result<Compiler, String> {
+fn from_variable(value: &OsStr, limit: Duration) -> Result<Compiler, String> {
     // A path with spaces is taken as a whole if it exists.
     let whole = Path::new(value);
     let (name, arguments) = if whole.is_file() {
@@ -144,7 +214,7 @@ fn from_variable(value: &OsStr) -> Result<Compiler, String> {
     let Some(program) = program else {
         return Err(format!("the variable CC names `{}`, which is not on the PATH", name.display()));
     };
-    Compiler::ask(program, arguments).map_err(|why| format!("the variable CC names `{}`; {why}", name.display()))
+    Compiler::ask(program, arguments, limit).map_err(|why| format!("the variable CC names `{}`; {why}", name.display()))
 }
 
 /// Looks for a program in the absolute directories of the PATH.
@@ -219,14 +289,14 @@ mod tests {
             let error = Compiler::at(path).err();
             assert!(error.is_some_and(|error| error.code() == certen_syntax::Code::E0601), "{path}");
         }
-        let error = from_variable(OsStr::new("no-such-compiler -O2")).err();
+        let error = from_variable(OsStr::new("no-such-compiler -O2"), TIME_LIMIT).err();
         assert_eq!(error.as_deref(), Some("the variable CC names `no-such-compiler`, which is not on the PATH"));
-        assert!(from_variable(OsStr::new("  ")).is_err());
+        assert!(from_variable(OsStr::new("  "), TIME_LIMIT).is_err());
     }
 
     #[test]
     fn a_variable_may_hold_arguments() -> Result<(), String> {
-        let compiler = from_variable(OsStr::new("cc -g0 -DX=1"))?;
+        let compiler = from_variable(OsStr::new("cc -g0 -DX=1"), TIME_LIMIT)?;
         assert_eq!(compiler.arguments(), ["-g0", "-DX=1"]);
         Ok(())
     }

@@ -7,6 +7,14 @@
 //! int32_t certen_call(const int64_t *sizes, void *const *buffers);
 //! ```
 //!
+//! and, if it has parallel loops,
+//!
+//! ```c
+//! void certen_use_threads(void (*threads)(int64_t begin, int64_t end, void (*part)(int64_t, int64_t, void *), void *));
+//! ```
+//!
+//! which is called once, before anything else, with the function that runs a range in parts on several threads.
+//!
 //! `sizes` are the values of the signature's sizes, in order. `buffers` are the inputs, then the outputs: dense, in
 //! row-major order, aligned to their elements, none of them overlapping an output, never null. It returns 0 if all is
 //! well, 1 if it could not allocate memory, 5 if an index or a number of bytes would not fit in 64 bits; anything else is
@@ -27,6 +35,7 @@ use certen_index::{Cond, Ix};
 use certen_syntax::Name;
 use libloading::Library;
 
+use crate::pool::{self, ParallelFunction};
 use crate::view::Layout;
 use crate::{Array, ArrayError, Cache, Compiler, RuntimeError, View, ViewMut};
 
@@ -35,6 +44,9 @@ pub const ABI: i32 = 2;
 
 /// The C type of `certen_call`.
 type Entry = unsafe extern "C" fn(*const i64, *const *mut c_void) -> i32;
+
+/// The C type of `certen_use_threads`.
+type UseThreads = unsafe extern "C" fn(ParallelFunction);
 
 /// What a kernel is called with: the names of its sizes, what holds of them, and the types of its tensors in terms of
 /// them.
@@ -285,6 +297,13 @@ fn load(path: &Path) -> Result<(Library, Entry), RuntimeError> {
     // SAFETY: by the contract of `build` the symbol is a function of this type. The copy of the pointer is used only
     // while the library is loaded: the kernel holds both.
     let entry = unsafe { *library.get::<Entry>(b"certen_call").map_err(bad)? };
+    // SAFETY: by the contract of `build` the symbol, if it is there, is a function of this type. It only keeps the pointer,
+    // and nothing else of the library runs yet.
+    unsafe {
+        if let Ok(use_threads) = library.get::<UseThreads>(b"certen_use_threads") {
+            use_threads(pool::parallel);
+        }
+    }
     Ok((library, entry))
 }
 

@@ -3,7 +3,8 @@
 //! An [`Array`] is a dense tensor in memory that native code can work on; [`read_npy`], [`read_npz`], [`write_npy`] and
 //! [`write_npz`] bring it from and to files. A [`NativeKernel`] is C text made callable: compiled by the [`Compiler`]
 //! that the machine has, kept in a [`Cache`] on disk, loaded, and called with its arguments, arrays or [`View`]s, checked
-//! against its [`Signature`]. [`available_bytes`] tells what fits in memory before anything is started.
+//! against its [`Signature`]. Its parallel loops are shared by the threads of one pool; [`with_threads`] says how many.
+//! [`available_bytes`] tells what fits in memory before anything is started.
 //!
 //! This is the only crate with `unsafe` code: the allocation behind arrays, and loading and calling kernels. Whatever
 //! the user's files, arrays and environment are, the answer is a value or a [`RuntimeError`]. What is trusted is the C
@@ -17,6 +18,7 @@ mod files;
 mod kernel;
 mod memory;
 mod npy;
+mod pool;
 mod view;
 
 pub use array::{Array, ArrayError, Element};
@@ -27,4 +29,5 @@ pub use files::write_text;
 pub use kernel::{ABI, NativeKernel, Signature};
 pub use memory::available_bytes;
 pub use npy::{NpyError, read_npy, read_npz, write_npy, write_npz};
+pub use pool::{default_threads, parse_threads, with_threads};
 pub use view::{View, ViewMut};

@@ -568,7 +568,8 @@ leaves its tensor." }
 
 E0702 "ill-formed loops" {
 "The text is not a well-formed loop program: a name out of scope, a buffer used with the wrong rank or element type, an
-access that is not shown to be in bounds. Or a minimum or maximum of Core is over a range that is not shown to be
+access that is not shown to be in bounds, a parallel loop whose iterations are not shown to be independent: no element
+that one of them writes may be used by another. Or a minimum or maximum of Core is over a range that is not shown to be
 non-empty; one with a condition (`where`) needs no such range, and has no value if nothing satisfies the condition." }
 
 E0703 "a program that is too large or too deep to be compiled" {

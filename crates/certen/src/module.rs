@@ -57,11 +57,13 @@ pub struct Options {
     pub function: Option<Name>,
     /// The ranks and element types that this function leaves open.
     pub known: Known,
+    /// Whether threads may share loops. Results have the same bits either way.
+    pub parallel: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { elem: ElemType::F64, fp: FpMode::default(), function: None, known: Known::default() }
+        Options { elem: ElemType::F64, fp: FpMode::default(), function: None, known: Known::default(), parallel: true }
     }
 }
 
@@ -291,7 +293,8 @@ impl Module {
         optimised.as_ref().map(Option::as_ref).map_err(|error| self.refuse(error.clone()))
     }
 
-    /// The optimised program as loops. No loops are made where a truncation cuts more than padding.
+    /// The optimised program as loops, with those marked that threads may share. No loops are made where a truncation cuts
+    /// more than padding.
     ///
     /// # Errors
     /// If it uses what cannot be lowered yet.
@@ -301,7 +304,8 @@ impl Module {
         if !violations.is_empty() {
             return Err(Failure::new(self.sources.clone(), violations));
         }
-        certen_loops::lower(program).map_err(|error| self.refuse(error))
+        let loops = certen_loops::lower(program).map_err(|error| self.refuse(error))?;
+        Ok(if self.options.parallel { certen_loops::parallelise(loops) } else { loops })
     }
 
     /// The program in C. No code leaves without the loops being verified.
@@ -350,6 +354,11 @@ impl Module {
         let c = self.verified_c(&loops)?;
         let kernel = NativeKernel::build(&c.native, self.signature()).map_err(|error| self.runtime_failure(&error))?;
         Ok(self.native.get_or_init(|| kernel))
+    }
+
+    /// Whether native code is there already, so that a run begins at once.
+    pub fn is_compiled(&self) -> bool {
+        self.native.get().is_some()
     }
 
     pub(crate) fn refuse(&self, error: Diagnostic) -> Failure {

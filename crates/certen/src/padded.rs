@@ -52,7 +52,7 @@ impl Module {
         }
         let begin = Instant::now();
         let (outputs, spills) = self.run_interp(&bound, domain, fuel, Way::Padded(typed, vector))?;
-        let timing = Timing { best: begin.elapsed(), runs: 1, compile: None, operations: None };
+        let timing = Timing { best: begin.elapsed(), runs: 1, compile: None, operations: None, threads: 1 };
         let spills = spills.iter().map(|spill| warning(typed, spill)).collect();
         Ok(PaddedRun { outputs, timing, spills })
     }

@@ -1,5 +1,6 @@
 //! Runs: native code, or the reference evaluator over a domain.
 
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use certen_core::domain::{Element, Exact, Field, Machine, Partial, Rational, Scalar};
@@ -7,7 +8,7 @@ use certen_core::{DEFAULT_FUEL, Domain, ElemType, EvalError, Evaluator, Limits, 
 use certen_dialects::algebra::Typed;
 use certen_dialects::algebra::semantics::{Semantics, Spill};
 use certen_loops::Interpreter;
-use certen_runtime::{Array, RuntimeError};
+use certen_runtime::{Array, RuntimeError, default_threads, with_threads};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::call::{Bound, Given};
@@ -62,11 +63,14 @@ pub struct RunOptions {
     pub fuel: u64,
     /// How often native code runs: the best time counts.
     pub repeat: usize,
+    /// How many threads native code uses; none for `$CERTEN_THREADS`, else as many as there are cores.
+    pub threads: Option<NonZeroUsize>,
 }
 
 impl Default for RunOptions {
     fn default() -> RunOptions {
-        RunOptions { backend: Backend::Native, domain: DomainChoice::Machine, fuel: DEFAULT_FUEL, repeat: 1 }
+        let (backend, domain) = (Backend::Native, DomainChoice::Machine);
+        RunOptions { backend, domain, fuel: DEFAULT_FUEL, repeat: 1, threads: None }
     }
 }
 
@@ -81,6 +85,8 @@ pub struct Timing {
     pub compile: Option<Duration>,
     /// How many arithmetic operations a run makes, if that fits in 63 bits.
     pub operations: Option<i64>,
+    /// How many threads could work for it.
+    pub threads: usize,
 }
 
 /// The elements of an output.
@@ -153,7 +159,7 @@ impl Module {
                     Backend::Interp => self.core().operations().ok().and_then(|o| o.eval(&self.size(&bound)).ok()),
                     _ => self.operations(&bound),
                 };
-                Ok((outputs, Timing { best, runs: 1, compile: None, operations }))
+                Ok((outputs, Timing { best, runs: 1, compile: None, operations, threads: 1 }))
             }
         }
     }
@@ -224,15 +230,16 @@ impl Module {
     }
 
     fn run_native(&self, bound: &Bound<'_>, options: &RunOptions) -> Result<(Vec<Output>, Timing), Failure> {
-        let kernel = self.native()?;
         let failed = |error: RuntimeError| self.runtime_failure(&error);
+        let threads = options.threads.map_or_else(default_threads, Ok).map_err(failed)?;
+        let kernel = self.native()?;
         let inputs: Vec<&Array> = bound.inputs.iter().flatten().map(Given::array).collect();
         let mut arrays = kernel.signature().allocate_outputs(&bound.sizes).map_err(failed)?;
         let mut best = Duration::MAX;
         let runs = options.repeat.max(1);
         for _ in 0..runs {
             let begin = Instant::now();
-            kernel.call(&bound.sizes, &inputs, &mut arrays).map_err(failed)?;
+            with_threads(threads, || kernel.call(&bound.sizes, &inputs, &mut arrays)).map_err(failed)?;
             best = best.min(begin.elapsed());
         }
         let outputs = self.core().outputs.iter().zip(arrays).map(|((name, _), array)| Output {
@@ -241,7 +248,8 @@ impl Module {
             shape: array.shape().to_vec(),
             values: Values::Array(array),
         });
-        let timing = Timing { best, runs, compile: kernel.compile_time(), operations: self.operations(bound) };
+        let (compile, operations) = (kernel.compile_time(), self.operations(bound));
+        let timing = Timing { best, runs, compile, operations, threads: threads.get() };
         Ok((outputs.collect(), timing))
     }
 

@@ -112,7 +112,7 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
     }
     known.values = sizes(&given)?;
     let function = given.get("fn").map(|name| Name::new(name));
-    let module = Module::from_text(name, text, &Options { elem, fp, function, known });
+    let module = Module::from_text(name, text, &Options { elem, fp, function, known, ..Options::default() });
     let mut outputs = None;
     let mut lines = Vec::new();
     let mut expected = false;

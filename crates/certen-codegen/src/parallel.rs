@@ -1,0 +1,222 @@
+//! Parallel loops in C.
+//!
+//! A parallel loop becomes three things: a function that runs a range of its iterations, with all that it uses from
+//! outside as parameters; a structure that holds these; and a *range function*, `NAME_part_1(begin, end, context)`,
+//! which calls the one with what is in the other. Where the loop stood, the structure is filled, and
+//! `certen_parallel` runs the range function over the whole range: by the runtime's threads, in code that stands alone by
+//! OpenMP if the compiler was told to, else directly. A loop that has little to do is run directly in any case.
+//!
+//! What runs out of memory notes that in the structure. Parts of the loop run at the same time, so it is atomic there.
+
+use std::collections::HashSet;
+
+use certen_loops::{MIN_PARALLEL_WORK, Stmt, work};
+use certen_syntax::Name;
+
+use crate::emit::{Emitted, Emitter};
+use crate::file::filled;
+use crate::helpers::c_type;
+use crate::scan::declared_in;
+
+/// How the runtime's code runs parallel loops: by the threads that it is given.
+pub(crate) const THREADS: &str = "\
+/* Runs the iterations of a loop from begin up to end. */
+typedef void certen_range(int64_t begin, int64_t end, void *context);
+
+static void (*certen_threads)(int64_t begin, int64_t end, certen_range *part, void *context);
+
+/* Runs the iterations of a loop whose order does not matter, in parts at the same time. */
+static void certen_parallel(int64_t begin, int64_t end, certen_range *part, void *context) {
+    if (certen_threads) certen_threads(begin, end, part, context);
+    else part(begin, end, context);
+}
+
+";
+
+/// Through which the runtime gives its threads.
+pub(crate) const ENTRY: &str = "
+/* Threads for parallel loops; called before anything else. */
+void certen_use_threads(void (*threads)(int64_t, int64_t, certen_range *, void *)) {
+    certen_threads = threads;
+}
+";
+
+/// How code that stands alone runs them: by OpenMP, if the compiler was told to.
+pub(crate) const STAND_ALONE: &str = "\
+/* Runs the iterations of a loop from begin up to end. */
+typedef void certen_range(int64_t begin, int64_t end, void *context);
+
+/* Runs the iterations of a loop whose order does not matter: with OpenMP in parts at the same time. */
+static void certen_parallel(int64_t begin, int64_t end, certen_range *part, void *context) {
+#ifdef _OPENMP
+    if (begin >= end) return;
+    const int64_t length = end - begin, parts = length < 64 ? length : 64;
+#pragma omp parallel for schedule(static)
+    for (int64_t at = 0; at < parts; at++) {
+        const int64_t size = length / parts, larger = length % parts;
+        const int64_t first = begin + at*size + (at < larger ? at : larger);
+        part(first, first + size + (at < larger), context);
+    }
+#else
+    part(begin, end, context);
+#endif
+}
+
+";
+
+/// Something from outside that a loop uses.
+struct Captured {
+    name: String,
+    /// As a member, and as a parameter.
+    member: String,
+    parameter: String,
+}
+
+impl<'a> Emitter<'a> {
+    /// A parallel loop: a function for its iterations, and its call.
+    pub(crate) fn parallel_for(&mut self, stmt: &'a Stmt, depth: usize) -> Emitted<()> {
+        let Stmt::For { index, range, body, .. } = stmt else { return Ok(()) };
+        let index = *index;
+        let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
+        let work = self.work_text(stmt)?;
+        self.is_parallel = true;
+
+        // Its memory is its own.
+        let outer = std::mem::take(&mut self.function);
+        let (heap, empty) = (std::mem::take(&mut self.heap), std::mem::take(&mut self.empty));
+        let (places, staged) = (std::mem::replace(&mut self.places, 0), std::mem::replace(&mut self.staged, false));
+        let indent = std::mem::replace(&mut self.indent, 1);
+        let (begin, end) = (self.own.begin.clone(), self.own.end.clone());
+        let i = self.names.get(index).to_owned();
+        self.bound_index(index, range);
+        self.line(&format!("for (int64_t {i} = {begin}; {i} < {end}; {i}++) {{"));
+        self.inner(body, depth)?;
+        self.ranges.remove(&index);
+        self.line("}");
+        let function = std::mem::replace(&mut self.function, outer);
+        let own_places = std::mem::replace(&mut self.places, places);
+        (self.heap, self.empty, self.staged, self.indent) = (heap, empty, staged, indent);
+
+        let captured = self.captured(index, body, &function.used, &function.written);
+        self.function.written.extend(&function.written);
+        let fails = function.fails;
+        let loop_name = self.names.numbered(&format!("{}_loop", self.names.get(self.program.name)));
+        let part_name = self.names.numbered(&format!("{}_part", self.names.get(self.program.name)));
+        let bounds = [format!("int64_t {begin}"), format!("int64_t {end}")];
+        let parameters: Vec<String> = bounds.into_iter().chain(captured.iter().map(|c| c.parameter.clone())).collect();
+        let text = self.own.finished(&loop_name, &parameters, function, own_places);
+        self.functions += &text;
+        self.functions.push('\n');
+
+        // The structure and the range function.
+        let (context, members) = (self.own.context.clone(), self.own.shared.clone());
+        let failed = self.own.failed.clone();
+        let mut fields: String = captured.iter().map(|c| format!("    {};\n", c.member)).collect();
+        if fails {
+            fields += &format!("    _Atomic int32_t {failed};\n");
+        }
+        let is_empty = fields.is_empty();
+        let mut prelude = format!("    struct {part_name} *{members} = {context};\n");
+        if is_empty {
+            prelude = format!("    (void){context};\n");
+        } else {
+            self.functions += &format!("struct {part_name} {{\n{fields}}};\n\n");
+        }
+        let arguments: Vec<String> = [begin.clone(), end.clone()]
+            .into_iter()
+            .chain(captured.iter().map(|c| format!("{members}->{}", c.name)))
+            .collect();
+        let call = match fails {
+            true => filled(
+                &format!("    if ({loop_name}("),
+                &arguments,
+                ", ",
+                &format!(") != 0) {members}->{failed} = 1;"),
+                8,
+            ),
+            false => filled(&format!("    {loop_name}("), &arguments, ", ", ");", 8),
+        };
+        self.functions += &format!(
+            "static void {part_name}(int64_t {begin}, int64_t {end}, void *{context}) {{\n{prelude}{call}\n}}\n\n"
+        );
+
+        // Where the loop stood.
+        let mut given = "0".to_owned();
+        if !is_empty {
+            self.line("{");
+            self.indent += 1;
+            let mut values: Vec<String> = captured.iter().map(|c| format!(".{} = {}", c.name, c.name)).collect();
+            if fails {
+                values.push(format!(".{failed} = 0"));
+            }
+            let start = format!("struct {part_name} {members} = {{");
+            let text = filled(&start, &values, ", ", "};", 4 * self.indent + 4);
+            self.line(&text);
+            given = format!("&{members}");
+        }
+        match work {
+            Some(work) => {
+                self.line(&format!("if ({work} < {MIN_PARALLEL_WORK}.0) {part_name}({lo}, {hi}, {given});"));
+                self.line(&format!("else certen_parallel({lo}, {hi}, {part_name}, {given});"));
+            }
+            None => self.line(&format!("certen_parallel({lo}, {hi}, {part_name}, {given});")),
+        }
+        if fails {
+            self.give_up_if(&format!("{members}.{failed} != 0"));
+        }
+        if !is_empty {
+            self.indent -= 1;
+            self.line("}");
+        }
+        Ok(())
+    }
+
+    /// What a loop uses from outside, in the order of names in C; used here, because it is passed on.
+    fn captured(
+        &mut self,
+        index: Name,
+        body: &'a [Stmt],
+        used: &HashSet<Name>,
+        written: &HashSet<Name>,
+    ) -> Vec<Captured> {
+        let mut private = declared_in(body);
+        private.insert(index);
+        let mut names: Vec<Name> = used.iter().copied().filter(|name| !private.contains(name)).collect();
+        // Sizes, then the caller's arrays, as the user knows them; then the rest.
+        names.sort_by_key(|name| {
+            (self.positions.get(name).copied().unwrap_or(usize::MAX), self.names.get(*name).to_owned())
+        });
+        let mut captured = Vec::with_capacity(names.len());
+        for name in names {
+            let c = self.c_name(name);
+            let (member, parameter) = match (self.locals.get(&name), self.types.get(&name)) {
+                (Some(elem), _) => {
+                    let text = format!("{} {c}", c_type(*elem));
+                    (text.clone(), text)
+                }
+                (None, Some(ty)) => {
+                    let (kind, elem) = (if written.contains(&name) { "" } else { "const " }, c_type(ty.elem));
+                    (format!("{kind}{elem} *{c}"), format!("{kind}{elem} *{}{c}", self.restrict(name)))
+                }
+                (None, None) => (format!("int64_t {c}"), format!("int64_t {c}")),
+            };
+            captured.push(Captured { name: c, member, parameter });
+        }
+        captured
+    }
+
+    /// About how many operations a loop makes, as an expression; none if that is known to be enough.
+    fn work_text(&mut self, stmt: &Stmt) -> Emitted<Option<String>> {
+        let work = work(self.program, std::slice::from_ref(stmt));
+        if work.extents.is_empty() && work.operations >= MIN_PARALLEL_WORK {
+            return Ok(None);
+        }
+        // As floating-point numbers, which cannot overflow.
+        let mut factors = Vec::with_capacity(work.extents.len() + 1);
+        for extent in &work.extents {
+            factors.push(format!("(double){}", self.ix(extent)?.factor()));
+        }
+        factors.push(format!("{}.0", work.operations));
+        Ok(Some(factors.join("*")))
+    }
+}

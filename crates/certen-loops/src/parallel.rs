@@ -1,0 +1,169 @@
+//! Parallel loops: marks those that threads may share.
+//!
+//! In each nest it is the outermost loop whose iterations are shown to be independent, by the same check that the
+//! verifier makes (`races.rs`); loops inside of it stay as they are. A loop of a few iterations gives way to the loops
+//! inside of it, if all of these can be marked. Nothing is reordered and no reduction is divided, so the results have
+//! the same bits whatever the number of threads.
+//!
+//! Threads cost some microseconds to call. [`work`] estimates what a loop does, as a product of the ranges of the loops
+//! inside each other: where that is a number, it decides here whether a loop is marked, and where it depends on sizes,
+//! generated code compares it with [`MIN_PARALLEL_WORK`] before it calls threads.
+//!
+//! Needs: a program that [`verify`](crate::verify) accepts. Guarantees: the result is one too.
+
+use certen_core::{Range, Term, TermId, Unary};
+use certen_index::{Cond, Facts, Ix};
+use certen_syntax::Name;
+
+use crate::ir::{LoopProgram, Stmt, parts_first};
+use crate::races::check_independent;
+
+/// A loop that makes fewer operations than this is not shared between threads.
+pub const MIN_PARALLEL_WORK: u64 = 100_000;
+
+/// A loop that is known to have fewer iterations than this is left to one thread if the loops inside can be shared.
+const MIN_ITERATIONS: i64 = 16;
+
+/// Marks the loops that threads may share.
+pub fn parallelise(program: LoopProgram) -> LoopProgram {
+    let mut facts = Facts::new();
+    program.facts.iter().for_each(|fact| facts.assume(fact.clone()));
+    let mut marks = Marks { program: &program, facts, assumed: Vec::new() };
+    let body = marks.block(&program.body);
+    LoopProgram { body, ..program }
+}
+
+struct Marks<'a> {
+    program: &'a LoopProgram,
+    /// About the sizes.
+    facts: Facts,
+    /// What holds in the open blocks.
+    assumed: Vec<Cond>,
+}
+
+impl Marks<'_> {
+    fn block(&mut self, block: &[Stmt]) -> Vec<Stmt> {
+        block.iter().map(|stmt| self.stmt(stmt)).collect()
+    }
+
+    /// A block in which more is known.
+    fn inner(&mut self, known: impl IntoIterator<Item = Cond>, block: &[Stmt]) -> Vec<Stmt> {
+        let open = self.assumed.len();
+        self.assumed.extend(known);
+        let marked = self.block(block);
+        self.assumed.truncate(open);
+        marked
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        match stmt {
+            Stmt::For { index, range, parallel: false, body } => {
+                let trips = range.hi.sub(&range.lo).ok().and_then(|trips| trips.as_constant());
+                let can_be_marked =
+                    trips != Some(1) && self.is_worth_it(stmt) && self.is_independent(*index, range, body);
+                let loop_of = |parallel, body| Stmt::For { index: *index, range: range.clone(), parallel, body };
+                if can_be_marked && trips.is_none_or(|trips| trips >= MIN_ITERATIONS) {
+                    return loop_of(true, body.clone());
+                }
+                let i = Ix::var(*index);
+                let bounds = [Cond::le(&range.lo, &i), Cond::lt(&i, &range.hi)];
+                let inner = self.inner(bounds.into_iter().flatten(), body);
+                let mut loops = inner.iter().filter_map(|stmt| match stmt {
+                    Stmt::For { parallel, .. } => Some(*parallel),
+                    _ => None,
+                });
+                // All of the loops inside, and at least one.
+                let is_shared_inside = loops.next().unwrap_or(false) && loops.all(|parallel| parallel);
+                match can_be_marked && !is_shared_inside {
+                    true => loop_of(true, body.clone()),
+                    false => loop_of(false, inner),
+                }
+            }
+            Stmt::If { cond, then, otherwise } => Stmt::If {
+                cond: cond.clone(),
+                then: self.inner([cond.clone()], then),
+                otherwise: self.inner(cond.not().ok(), otherwise),
+            },
+            other => other.clone(),
+        }
+    }
+
+    fn is_independent(&self, index: Name, range: &Range, body: &[Stmt]) -> bool {
+        let facts = || {
+            let mut facts = self.facts.clone();
+            self.assumed.iter().for_each(|fact| facts.assume(fact.clone()));
+            facts
+        };
+        check_independent(self.program, facts, (index, range), body).is_ok()
+    }
+
+    /// Whether a loop does enough, or may for some sizes.
+    fn is_worth_it(&self, stmt: &Stmt) -> bool {
+        let work = work(self.program, std::slice::from_ref(stmt));
+        !work.extents.is_empty() || work.operations >= MIN_PARALLEL_WORK
+    }
+}
+
+/// About how much a block does: the product of these numbers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Work {
+    /// Scalar operations, times the iterations of loops with a known number of them.
+    pub operations: u64,
+    /// Iterations of loops whose number depends on sizes; indices of loops inside the block do not occur.
+    pub extents: Vec<Ix>,
+}
+
+/// About how much one run of a block does. Of several loops the one that is deepest counts, of indices the largest value.
+pub fn work(program: &LoopProgram, block: &[Stmt]) -> Work {
+    /// A block, the most that its loops' indices are, and the work of the blocks around it.
+    struct Open<'a>(&'a [Stmt], Vec<(Name, Ix)>, Work);
+    let mut heaviest = Work::default();
+    let mut blocks = vec![Open(block, Vec::new(), Work { operations: 1, extents: Vec::new() })];
+    while let Some(Open(block, most, around)) = blocks.pop() {
+        let mut here: u64 = 0;
+        for stmt in block {
+            match stmt {
+                Stmt::For { index, range, body, .. } => {
+                    let at_most = |ix: &Ix| {
+                        ix.substitute(&|name| most.iter().find(|(n, _)| *n == name).map(|(_, most)| most.clone()))
+                    };
+                    let (mut around, mut most) = (around.clone(), most.clone());
+                    if let (Ok(lo), Ok(hi)) = (at_most(&range.lo), at_most(&range.hi)) {
+                        let extent = hi.sub(&lo).unwrap_or(Ix::from(1));
+                        match extent.as_constant() {
+                            Some(trips) => {
+                                let trips = trips.max(0).unsigned_abs();
+                                around.operations = around.operations.saturating_mul(trips);
+                            }
+                            None => around.extents.push(extent),
+                        }
+                        most.push((*index, hi));
+                    }
+                    blocks.push(Open(body, most, around));
+                }
+                Stmt::If { then, otherwise, .. } => {
+                    blocks.extend([then, otherwise].map(|block| Open(block, most.clone(), around.clone())));
+                }
+                Stmt::Assign { value, .. } | Stmt::Local { init: Some(value), .. } => {
+                    here = here.saturating_add(operations(program, *value));
+                }
+                _ => {}
+            }
+        }
+        let found = Work { operations: around.operations.saturating_mul(here), extents: around.extents };
+        if (found.extents.len(), found.operations) > (heaviest.extents.len(), heaviest.operations) {
+            heaviest = found;
+        }
+    }
+    heaviest
+}
+
+/// The operations of a value; a function of the mathematical library counts as many.
+fn operations(program: &LoopProgram, root: TermId) -> u64 {
+    let each = parts_first(&program.terms, root).into_iter().map(|id| match program.terms.get(id) {
+        Term::Unary(Unary::Exp | Unary::Log | Unary::Sin | Unary::Cos | Unary::Tanh, _) => 20,
+        Term::Ref(..) => 0,
+        _ => 1,
+    });
+    each.sum::<u64>().max(1)
+}

@@ -1,0 +1,308 @@
+//! Races: whether the iterations of a loop may run in any order, or at the same time.
+//!
+//! Two iterations are *independent* if no element that one of them writes is used by the other. What is declared inside of the
+//! loop is private to an iteration. For everything else:
+//!
+//! - a local from outside is not assigned, buffers from outside are not exchanged;
+//! - a buffer that is written is used at different elements in different iterations, whatever the two accesses are.
+//!
+//! Most buffers are indexed by the loop's own index in one dimension, in every access alike: that is seen by looking. For
+//! other accesses, the loop's index and the indices of the loops inside are taken twice, under their ranges and the
+//! conditions around the access, and the prover has to show that the elements differ: `4*i + r` with `0 <= r < 4` does.
+//! Elements differ if one index of them does, because every access is in bounds.
+//!
+//! Needs: nothing; a program that is otherwise ill-formed gives some answer. Guarantees: an accepted loop has the same
+//! effect in every order of its iterations, and in parallel. Takes time in proportion to the body, but for a bounded
+//! number of questions to the prover.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use certen_core::{Range, Term};
+use certen_index::{Cond, Facts, Ix, IxError, Verdict};
+use certen_syntax::{Code, Diagnostic, Name};
+
+use crate::ir::{LoopProgram, Stmt, Target, as_element, parts_first};
+
+/// Different accesses of one buffer that are compared with each other; a loop with more is not accepted.
+const MAX_ACCESSES: usize = 24;
+
+/// Why the iterations of a loop are not shown to be independent.
+#[derive(Debug)]
+pub(crate) enum Race {
+    /// A local from outside is assigned.
+    Local(Name),
+    /// A buffer from outside is exchanged with another.
+    Swap(Name),
+    /// Two accesses of one buffer, the first of them a write.
+    Accesses { write: String, other: String, other_writes: bool, verdict: Verdict },
+    /// Too many accesses of one buffer to compare them all.
+    TooMany(Name),
+}
+
+impl Race {
+    /// For people, of a parallel loop over this index.
+    pub(crate) fn diagnostic(&self, index: Name) -> Diagnostic {
+        let begin = format!("the iterations of the parallel loop over {index} are not");
+        let error = |text: String| Diagnostic::error(Code::E0702, None, text);
+        match self {
+            Race::Local(name) => error(format!("{begin} independent: each assigns {name}, a local from outside"))
+                .note(format!("for example the iterations {index} = 0 and {index} = 1")),
+            Race::Swap(name) => error(format!("{begin} independent: each exchanges {name}, a buffer from outside"))
+                .note(format!("for example the iterations {index} = 0 and {index} = 1")),
+            Race::TooMany(name) => {
+                error(format!("{begin} shown to be independent: there are too many different accesses of {name}"))
+            }
+            Race::Accesses { write, other, other_writes, verdict } => {
+                let does = if *other_writes { "writes" } else { "reads" };
+                match verdict {
+                    Verdict::No(found) => {
+                        let value = |name: Name| found.0.get(&name).copied().unwrap_or(0);
+                        let (one, two) = (value(first(index)), value(second(index)));
+                        let others: Vec<String> = found
+                            .0
+                            .iter()
+                            .filter(|(name, _)| !name.as_str().ends_with('\''))
+                            .map(|(name, value)| format!("{name} = {value}"))
+                            .collect();
+                        let others =
+                            if others.is_empty() { String::new() } else { format!(", with {}", others.join(", ")) };
+                        error(format!("{begin} independent: one writes {write}, another {does} {other}"))
+                            .note(format!("for example the iterations {index} = {one} and {index} = {two}{others}"))
+                    }
+                    _ => error(format!(
+                        "{begin} shown to be independent: for {index} = i1, one writes {write}, for {index} = i2, \
+                         another {does} {other}"
+                    )),
+                }
+            }
+        }
+    }
+}
+
+/// Checks that the iterations of a loop are independent, where `facts` hold around it.
+pub(crate) fn check_independent(
+    program: &LoopProgram,
+    facts: impl FnOnce() -> Facts,
+    (index, range): (Name, &Range),
+    body: &[Stmt],
+) -> Result<(), Box<Race>> {
+    let uses = Uses::of(program, index, body)?;
+    let mut general = Vec::new();
+    for (name, accesses) in &uses.shared {
+        if !uses.same_dimension(index, accesses) {
+            let mut seen = HashSet::new();
+            let different: Vec<&Access> =
+                accesses.iter().filter(|access| seen.insert((access.indices, access.path, access.write))).collect();
+            if different.len() > MAX_ACCESSES {
+                return Err(Box::new(Race::TooMany(*name)));
+            }
+            general.push((*name, different));
+        }
+    }
+    if general.is_empty() {
+        return Ok(());
+    }
+    let facts = facts();
+    for (name, accesses) in general {
+        for (at, write) in accesses.iter().enumerate().filter(|(_, access)| access.write) {
+            // Of two writes, each stands first once.
+            for other in accesses.iter().enumerate().filter(|(b, other)| !other.write || *b >= at).map(|(_, a)| a) {
+                let verdict = uses.differ(&facts, (index, range), write, other).unwrap_or(Verdict::Unknown);
+                if verdict != Verdict::Yes {
+                    let text = |access: &Access| Target::Element(name, access.indices.into()).to_string();
+                    return Err(Box::new(Race::Accesses {
+                        write: text(write),
+                        other: text(other),
+                        other_writes: other.write,
+                        verdict,
+                    }));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The copies of a name in two iterations. No name that is written has such a sign in it.
+fn first(name: Name) -> Name {
+    Name::new(&format!("{name}'"))
+}
+
+fn second(name: Name) -> Name {
+    Name::new(&format!("{name}''"))
+}
+
+/// An access of a buffer from outside that the loop writes.
+struct Access<'a> {
+    indices: &'a [Ix],
+    write: bool,
+    /// The innermost block around it, see [`Uses::paths`].
+    path: usize,
+}
+
+/// What stands around an access, inside of the loop.
+enum Around<'a> {
+    Index(Name, &'a Range),
+    Holds(&'a Cond),
+    HoldsNot(&'a Cond),
+}
+
+/// What a body does to things from outside.
+struct Uses<'a> {
+    /// All that is declared inside.
+    private: HashSet<Name>,
+    /// The accesses of each buffer from outside that is written.
+    shared: BTreeMap<Name, Vec<Access<'a>>>,
+    /// Blocks inside of the loop: the enclosing one, and how they are entered. The first is the loop's own body.
+    paths: Vec<(usize, Option<Around<'a>>)>,
+}
+
+impl<'a> Uses<'a> {
+    fn of(program: &'a LoopProgram, index: Name, body: &'a [Stmt]) -> Result<Uses<'a>, Box<Race>> {
+        let mut uses = Uses { private: HashSet::new(), shared: BTreeMap::new(), paths: vec![(0, None)] };
+        let mut blocks: Vec<(&[Stmt], usize)> = vec![(body, 0)];
+        let mut at = 0;
+        while let Some(&(block, path)) = blocks.get(at) {
+            at += 1;
+            let mut enter = |around, body: &'a [Stmt]| {
+                uses.paths.push((path, Some(around)));
+                blocks.push((body, uses.paths.len() - 1));
+            };
+            for stmt in block {
+                match stmt {
+                    Stmt::For { index, range, body, .. } => {
+                        uses.private.insert(*index);
+                        enter(Around::Index(*index, range), body);
+                    }
+                    Stmt::If { cond, then, otherwise } => {
+                        enter(Around::Holds(cond), then);
+                        enter(Around::HoldsNot(cond), otherwise);
+                    }
+                    Stmt::Alloc(name, _) | Stmt::Local { name, .. } => {
+                        uses.private.insert(*name);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        uses.private.insert(index);
+        for stmt in blocks.iter().flat_map(|(block, _)| *block) {
+            match stmt {
+                Stmt::Assign { target: Target::Local(name), .. } if !uses.private.contains(name) => {
+                    return Err(Box::new(Race::Local(*name)));
+                }
+                Stmt::Assign { target: Target::Element(name, _), .. } if !uses.private.contains(name) => {
+                    uses.shared.entry(*name).or_default();
+                }
+                Stmt::Swap(a, b) => {
+                    if let Some(name) = [a, b].into_iter().find(|name| !uses.private.contains(name)) {
+                        return Err(Box::new(Race::Swap(*name)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let shared = &mut uses.shared;
+        let mut read = |root, path| {
+            for id in parts_first(&program.terms, root) {
+                if let Term::Ref(..) | Term::Select(..) = program.terms.get(id)
+                    && let Some((name, _, indices)) = as_element(&program.terms, id)
+                    && let Some(accesses) = shared.get_mut(&name)
+                {
+                    accesses.push(Access { indices, write: false, path });
+                }
+            }
+        };
+        for (block, path) in &blocks {
+            for stmt in *block {
+                if let Stmt::Assign { value, .. } | Stmt::Local { init: Some(value), .. } = stmt {
+                    read(*value, *path);
+                }
+            }
+        }
+        for (block, path) in &blocks {
+            for stmt in *block {
+                if let Stmt::Assign { target: Target::Element(name, indices), .. } = stmt
+                    && let Some(accesses) = uses.shared.get_mut(name)
+                {
+                    accesses.push(Access { indices, write: true, path: *path });
+                }
+            }
+        }
+        Ok(uses)
+    }
+
+    /// Whether all accesses have the same index in some dimension, which is another one in every iteration.
+    fn same_dimension(&self, index: Name, accesses: &[Access]) -> bool {
+        let Some(one) = accesses.first() else { return true };
+        (0..one.indices.len()).any(|dimension| {
+            let ix = &one.indices[dimension];
+            self.moves_with(index, ix) && accesses.iter().all(|access| access.indices.get(dimension) == Some(ix))
+        })
+    }
+
+    /// Whether an expression is a multiple of the index, not zero, and something that no iteration changes.
+    fn moves_with(&self, index: Name, ix: &Ix) -> bool {
+        let at = |value: i64| ix.substitute(&|name| (name == index).then(|| Ix::from(value)));
+        let difference = at(0).and_then(|zero| at(1)?.sub(&zero));
+        let Some(factor) = difference.ok().and_then(|d| d.as_constant()).filter(|&factor| factor != 0) else {
+            return false;
+        };
+        let rest = Ix::var(index).scale(factor).and_then(|moving| ix.sub(&moving));
+        let mut names = BTreeSet::new();
+        rest.is_ok_and(|rest| {
+            rest.collect_names(&mut names);
+            !names.iter().any(|name| self.private.contains(name))
+        })
+    }
+
+    /// Whether two accesses are of different elements in any two different iterations.
+    fn differ(
+        &self,
+        facts: &Facts,
+        (index, range): (Name, &Range),
+        one: &Access,
+        two: &Access,
+    ) -> Result<Verdict, IxError> {
+        let mut facts = facts.clone();
+        let mut sides = Vec::with_capacity(2);
+        for (access, copy) in [(one, first as fn(Name) -> Name), (two, second)] {
+            let rename = |name: Name| self.private.contains(&name).then(|| Ix::var(copy(name)));
+            let mut within = |name: Name, range: &Range| {
+                let i = Ix::var(copy(name));
+                let (lo, hi) = (range.lo.substitute(&rename)?, range.hi.substitute(&rename)?);
+                facts.assume(Cond::le(&lo, &i)?.and(Cond::lt(&i, &hi)?));
+                Ok::<(), IxError>(())
+            };
+            within(index, range)?;
+            let mut path = access.path;
+            let mut conditions = Vec::new();
+            while let Some((outer, Some(around))) = self.paths.get(path) {
+                match around {
+                    Around::Index(name, range) => within(*name, range)?,
+                    Around::Holds(cond) => conditions.push(cond.substitute(&rename)?),
+                    Around::HoldsNot(cond) => conditions.push(cond.not()?.substitute(&rename)?),
+                }
+                path = *outer;
+            }
+            conditions.into_iter().for_each(|cond| facts.assume(cond));
+            sides.push(access.indices.iter().map(|ix| ix.substitute(&rename)).collect::<Result<Vec<Ix>, _>>()?);
+        }
+        let mut goal = Cond::never();
+        if let [one, two] = sides.as_slice() {
+            for (a, b) in one.iter().zip(two) {
+                goal = goal.or(Cond::eq(a, b)?.not()?);
+            }
+        }
+        let (i, j) = (Ix::var(first(index)), Ix::var(second(index)));
+        let same = one.indices == two.indices && one.path == two.path;
+        for order in if same { vec![Cond::lt(&i, &j)?] } else { vec![Cond::lt(&i, &j)?, Cond::lt(&j, &i)?] } {
+            // As part of the goal, so that a counterexample tells the iterations.
+            let verdict = facts.prove(&order.not()?.or(goal.clone()));
+            if verdict != Verdict::Yes {
+                return Ok(verdict);
+            }
+        }
+        Ok(Verdict::Yes)
+    }
+}

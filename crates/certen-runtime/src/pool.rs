@@ -1,0 +1,282 @@
+//! Threads: one pool for the whole process, which parallel loops of generated code share.
+//!
+//! A parallel loop comes as a *range function*, which runs the iterations from `begin` to `end`, and a context. The range
+//! is divided into equal parts; the division depends only on the range and the number of threads, never on time. Which
+//! thread runs which part does depend on time, but since iterations are independent of each other (the verifier of
+//! loops has shown it) no result does.
+//!
+//! - **A caller never waits for a thread to start.** It takes parts like the others until none is left, and then waits for the
+//!   parts that are being run. So a pool whose threads are late, or gone, costs nothing but time.
+//! - **Callers never wait for each other.** The pool works for one of them at a time; who finds it busy runs the whole
+//!   range alone. That is also what happens to a parallel loop inside of a part.
+//! - **Threads are started by the first loop that needs them**, and sleep while there is nothing to do. They are never
+//!   joined: the end of the process ends them.
+//! - **After a fork** the child has none of the parent's threads, and its copy of the pool may be locked by one of them. A
+//!   pool knows its process; in another one it is left alone, and a new one is made.
+//!
+//! `$CERTEN_THREADS` says how many threads work for a loop, the caller among them; else it is the number of cores that the process
+//! may use. [`with_threads`] decides for the calls of one thread.
+
+use std::cell::Cell;
+use std::env;
+use std::ffi::c_void;
+use std::num::NonZeroUsize;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use crate::RuntimeError;
+
+/// Runs the iterations from the first number up to the second. It must be callable on any thread, several times at once
+/// for ranges that do not overlap, and must not unwind.
+pub(crate) type RangeFunction = unsafe extern "C" fn(begin: i64, end: i64, context: *mut c_void);
+
+/// The type of [`parallel`].
+pub(crate) type ParallelFunction = unsafe extern "C" fn(i64, i64, RangeFunction, *mut c_void);
+
+/// More threads than this are a mistake in the setting.
+const MAX_THREADS: usize = 1024;
+
+/// Parts for each thread: one that comes late, because others use its core, costs a part of the time and not all of it.
+const PARTS_PER_THREAD: usize = 4;
+
+/// How many threads work for a loop: `$CERTEN_THREADS`, else the number of cores that the process may use. It is looked up
+/// once.
+///
+/// # Errors
+/// If the variable is set to something that is no number from 1 to 1024.
+pub fn default_threads() -> Result<NonZeroUsize, RuntimeError> {
+    // Not a `OnceLock`: a fork while another thread is inside of it would leave the child waiting.
+    static KNOWN: AtomicUsize = AtomicUsize::new(0);
+    if let Some(known) = NonZeroUsize::new(KNOWN.load(Ordering::Relaxed)) {
+        return Ok(known);
+    }
+    let threads = match env::var_os("CERTEN_THREADS").filter(|value| !value.is_empty()) {
+        Some(value) => {
+            let text = value.to_string_lossy().into_owned();
+            parse_threads(&text).ok_or(RuntimeError::Setting {
+                name: "CERTEN_THREADS",
+                wanted: "a number of threads from 1 to 1024",
+                found: text,
+            })?
+        }
+        None => thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+    };
+    KNOWN.store(threads.get(), Ordering::Relaxed);
+    Ok(threads)
+}
+
+/// A number of threads, as users write it.
+pub fn parse_threads(text: &str) -> Option<NonZeroUsize> {
+    text.trim().parse().ok().filter(|threads: &NonZeroUsize| threads.get() <= MAX_THREADS)
+}
+
+thread_local! {
+    /// How many threads work for the loops that this thread calls; 0 for the default.
+    static THREADS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Does some work; the loops that it calls on this thread are run by so many threads.
+pub fn with_threads<T>(threads: NonZeroUsize, work: impl FnOnce() -> T) -> T {
+    struct Restore(usize);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            THREADS.set(self.0);
+        }
+    }
+    let _restore = Restore(THREADS.replace(threads.get().min(MAX_THREADS)));
+    work()
+}
+
+/// How many threads work for the loops that this thread calls now.
+fn threads() -> usize {
+    match THREADS.get() {
+        0 => default_threads().map_or(1, NonZeroUsize::get),
+        chosen => chosen,
+    }
+}
+
+/// Runs a range function over a range, in parts on several threads. Generated code calls this.
+///
+/// # Safety
+/// `function` may be called with `context` as [`RangeFunction`] says, for every range inside of this one, until this
+/// returns. It is not called afterwards.
+pub(crate) unsafe extern "C" fn parallel(begin: i64, end: i64, function: RangeFunction, context: *mut c_void) {
+    if begin >= end {
+        return;
+    }
+    let threads = threads();
+    let length = begin.abs_diff(end);
+    if threads > 1 && length > 1 {
+        let parts = length.min((threads * PARTS_PER_THREAD) as u64);
+        let job = Job { begin, length, parts, function, context, next: 0, running: 0, places: threads - 1 };
+        if Pool::of_this_process().run(job) {
+            return;
+        }
+    }
+    // SAFETY: this is the range that the caller allows, on the caller's own thread.
+    unsafe { function(begin, end, context) };
+}
+
+/// A parallel loop that the pool works for.
+struct Job {
+    begin: i64,
+    length: u64,
+    parts: u64,
+    function: RangeFunction,
+    context: *mut c_void,
+    /// The first part that nobody has taken.
+    next: u64,
+    /// How many parts are being run.
+    running: usize,
+    /// How many threads may still join.
+    places: usize,
+}
+
+// SAFETY: the pointers are only used to call the function, which whoever makes a job allows on any thread.
+unsafe impl Send for Job {}
+
+/// A part that a thread has taken.
+struct Part {
+    begin: i64,
+    end: i64,
+    function: RangeFunction,
+    context: *mut c_void,
+}
+
+impl Job {
+    /// Takes the next part, if there is one.
+    fn take(&mut self) -> Option<Part> {
+        if self.next >= self.parts {
+            return None;
+        }
+        // Wide enough for the product, and the sum lies in the range.
+        let at = |part: u64| {
+            let offset = u128::from(part) * u128::from(self.length) / u128::from(self.parts);
+            self.begin.wrapping_add(offset as u64 as i64)
+        };
+        let (begin, end) = (at(self.next), at(self.next + 1));
+        self.next += 1;
+        self.running += 1;
+        Some(Part { begin, end, function: self.function, context: self.context })
+    }
+}
+
+impl Part {
+    fn run(self) {
+        // SAFETY: a part is made from a job, for a range inside of it that no other part has; whoever made the job waits
+        // until no part is running, see `Pool::run`.
+        unsafe { (self.function)(self.begin, self.end, self.context) };
+    }
+}
+
+struct State {
+    job: Option<Job>,
+    /// How many threads were started.
+    started: usize,
+}
+
+/// The threads of a process. A pool is never freed: its threads may look at it at any time.
+struct Pool {
+    process: u32,
+    state: Mutex<State>,
+    /// There is a job.
+    wake: Condvar,
+    /// No part of the job is running, and none is left.
+    done: Condvar,
+}
+
+impl Pool {
+    /// The pool, which is made if there is none that belongs to this process.
+    fn of_this_process() -> &'static Pool {
+        static POOL: AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
+        let process = std::process::id();
+        loop {
+            let found = POOL.load(Ordering::Acquire);
+            // SAFETY: what is stored there comes from `Box::leak` below, and is never freed. The fields that are looked at
+            // without a lock never change.
+            if let Some(pool) = unsafe { found.as_ref() }
+                && pool.process == process
+            {
+                return pool;
+            }
+            let state = Mutex::new(State { job: None, started: 0 });
+            let new = Box::into_raw(Box::new(Pool { process, state, wake: Condvar::new(), done: Condvar::new() }));
+            if POOL.compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire).is_err() {
+                // SAFETY: it was just made, and nobody else has seen it.
+                drop(unsafe { Box::from_raw(new) });
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock, and no state in between is visible.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a job; false, and nothing is done, if the pool is working for someone else.
+    fn run(&'static self, job: Job) -> bool {
+        let mut state = self.lock();
+        if state.job.is_some() {
+            return false;
+        }
+        let helpers = job.places.min(usize::try_from(job.parts - 1).unwrap_or(usize::MAX));
+        while state.started < helpers {
+            // Without a thread that the system refuses, the others do its work.
+            if thread::Builder::new().name("certen".into()).spawn(|| self.work()).is_err() {
+                break;
+            }
+            state.started += 1;
+        }
+        let all = helpers >= state.started;
+        state.job = Some(job);
+        drop(state);
+        if all {
+            self.wake.notify_all();
+        } else {
+            (0..helpers).for_each(|_| self.wake.notify_one());
+        }
+        let mut state = self.run_parts(self.lock());
+        // The job's context lives until this returns, so it must not while a part is running.
+        while state.job.as_ref().is_some_and(|job| job.running > 0) {
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.job = None;
+        true
+    }
+
+    /// Takes parts of the job and runs them until none is left.
+    fn run_parts<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        while let Some(part) = state.job.as_mut().and_then(Job::take) {
+            drop(state);
+            part.run();
+            state = self.lock();
+            // It is still the same job: it does not end while this part counts as running.
+            if let Some(job) = &mut state.job {
+                job.running -= 1;
+                if job.running == 0 && job.next >= job.parts {
+                    self.done.notify_one();
+                }
+            }
+        }
+        state
+    }
+
+    /// The life of a thread.
+    fn work(&self) {
+        let mut state = self.lock();
+        loop {
+            match &mut state.job {
+                Some(job) if job.places > 0 && job.next < job.parts => {
+                    job.places -= 1;
+                    state = self.run_parts(state);
+                }
+                _ => state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
