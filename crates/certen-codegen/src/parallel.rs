@@ -232,7 +232,12 @@ impl<'a> Emitter<'a> {
         // As floating-point numbers, which cannot overflow.
         let mut factors = Vec::with_capacity(work.extents.len() + 1);
         for extent in &work.extents {
-            factors.push(format!("(double){}", self.ix(extent)?.factor()));
+            let text = self.ix(extent)?.text();
+            factors.push(if extent.as_var().is_some() {
+                format!("(double){text}")
+            } else {
+                format!("(double)({text})")
+            });
         }
         factors.push(format!("{}.0", work.operations));
         Ok(Some(factors.join("*")))

@@ -85,11 +85,12 @@ impl Compiler {
         // Read elsewhere: what is not read after all was said would stop the one who says it.
         let (send, answer) = mpsc::channel();
         if let Some(stdout) = asked.stdout.take() {
-            thread::spawn(move || {
+            let reader = thread::Builder::new().spawn(move || {
                 let mut bytes = Vec::new();
                 let _ = stdout.take(MAX_VERSION).read_to_end(&mut bytes);
                 let _ = send.send(bytes);
             });
+            reader.map_err(|error| cannot(error.to_string()))?;
         }
         let status =
             wait(&mut asked, time_limit, || 0).map_err(|why| cannot(format!("asked for its version, {why}")))?;
