@@ -1,7 +1,8 @@
 //! The project's own commands, run as `cargo xtask COMMAND`:
 //!
 //! - `test` runs all tests; `test --slow` runs the named slow set too, with 10,000 generated programs per property (20,000
-//!   in `.ten`) and 100,000 questions to the prover, which z3 is asked too, and NumPy computes the examples again;
+//!   in `.ten` and Core, 5,000 of those under sanitizers) and 100,000 questions to the prover, which z3 is asked too, and
+//!   NumPy computes the examples again;
 //! - `bless` rewrites what tests expect to what they now get: read the diff before committing it;
 //! - `ci` does what has to pass before a change lands: tests, format, lints, documentation.
 

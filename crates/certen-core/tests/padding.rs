@@ -3,7 +3,8 @@
 use certen_core::domain::{Element, Field, MaybePadding, Padded};
 use certen_core::padding::{self, Violation, Why};
 use certen_core::padding::{PadType, pad_type};
-use certen_core::{ElemType, Evaluator, Program, Tensor, parse_program};
+use certen_core::{ElemType, Evaluator, Program, Tensor, Term, parse_program};
+use certen_index::{Cond, Ix};
 use certen_syntax::{Name, Sources};
 
 fn read(text: &str) -> Program {
@@ -224,7 +225,7 @@ fn says_padding(ty: &PadType, index: &[i64], shape: &[usize], size: &impl Fn(Nam
     match (ty, index, shape) {
         (PadType::Scalar(padding), ..) => *padding,
         (PadType::Tensor(outermost), [i, rest @ ..], [n, inner @ ..]) => {
-            let at = |ix: &certen_index::Ix| ix.eval(size).unwrap();
+            let at = |ix: &Ix| ix.eval(size).unwrap();
             let (left, right, n) = (at(&outermost.left), at(&outermost.right), *n as i64);
             if *i < left || *i >= n - right {
                 return true;
@@ -417,4 +418,16 @@ fn what_is_too_large_is_refused() {
     let forked = (0..40).fold(String::from("v"), |inner, at| format!("let a{at} = {inner} in concat(a{at}, a{at})"));
     let found = violations(&format!("t = trunc_r(1, pad_r(1, {forked}))"));
     assert_eq!(found.iter().map(|violation| &violation.why).collect::<Vec<_>>(), [&Why::TooLarge]);
+    // A truncation in more scopes than can be counted.
+    let mut program = over_inputs("t = trunc_r(1, pad_r(1, v))");
+    let mut term = program.bindings[0].term;
+    for at in 0..60 {
+        let cond = Cond::lt(&Ix::from(at), &Ix::var("n")).unwrap();
+        term = program.terms.add(Term::If(cond, term, term)).unwrap();
+    }
+    program.bindings[0].term = term;
+    assert!(padding::check(&program).iter().all(|violation| violation.why == Why::TooLarge));
+    // As many mistakes as anybody reads.
+    let many: String = (0..10_000).map(|at| format!("t{at} = trunc_r({at} + 1, v)\n")).collect();
+    assert_eq!(violations(&format!("{many}t = v")).len(), 100);
 }

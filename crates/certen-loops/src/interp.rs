@@ -16,6 +16,26 @@ use certen_syntax::Name;
 
 use crate::ir::{LoopProgram, MAX_NESTING, Stmt, Target, as_element, parts_first};
 
+/// What a run does to memory. Buffers are known by numbers of the run's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A buffer is new; nothing was written to it.
+    Alloc(usize),
+    /// Two buffers exchange their contents.
+    Swap(usize, usize),
+    /// An element is written.
+    Store {
+        /// The buffer's name in the program.
+        name: Name,
+        /// The buffer.
+        buffer: usize,
+        /// The element's position, row by row.
+        position: usize,
+        /// Whether the old value is combined with the new one, and not replaced.
+        combined: bool,
+    },
+}
+
 /// A run of a loop program on given sizes and inputs.
 pub struct Interpreter<'a, D: Domain> {
     program: &'a LoopProgram,
@@ -50,7 +70,15 @@ impl<'a, D: Domain> Interpreter<'a, D> {
     ///
     /// # Errors
     /// See [`EvalError`].
-    pub fn run(mut self) -> Result<Named<D::Value>, EvalError> {
+    pub fn run(self) -> Result<Named<D::Value>, EvalError> {
+        self.run_observed(&mut |_| {})
+    }
+
+    /// Runs the program like [`Interpreter::run`], and tells what happens to memory as it happens.
+    ///
+    /// # Errors
+    /// See [`EvalError`].
+    pub fn run_observed(mut self, observer: &mut dyn FnMut(Event)) -> Result<Named<D::Value>, EvalError> {
         let mut resolver = Resolver { program: self.program, domain: self.domain, scope: HashMap::new(), slots: 0 };
         let mut sizes = Vec::new();
         for size in &self.program.sizes {
@@ -79,6 +107,7 @@ impl<'a, D: Domain> Interpreter<'a, D> {
             buffers: (0..slots).map(|_| None).collect(),
             registers: Vec::new(),
             fuel: self.fuel,
+            observer,
         };
         sizes.into_iter().for_each(|(slot, value)| machine.indices[slot] = value);
         buffers.into_iter().for_each(|(slot, tensor)| machine.buffers[slot] = Some(tensor));
@@ -291,6 +320,7 @@ struct Run<'a, D: Domain> {
     buffers: Vec<Option<Tensor<Option<D::Value>>>>,
     registers: Vec<D::Value>,
     fuel: u64,
+    observer: &'a mut dyn FnMut(Event),
 }
 
 impl<D: Domain> Run<'_, D> {
@@ -321,9 +351,13 @@ impl<D: Domain> Run<'_, D> {
                         empty(shape.iter().map(size).collect::<Result<_, EvalError>>()?)?;
                     self.spend(buffer.data().len())?;
                     self.buffers[*slot] = Some(buffer);
+                    (self.observer)(Event::Alloc(*slot));
                 }
                 Code::Free(slot) => self.buffers[*slot] = None,
-                Code::Swap(a, b) => self.buffers.swap(*a, *b),
+                Code::Swap(a, b) => {
+                    self.buffers.swap(*a, *b);
+                    (self.observer)(Event::Swap(*a, *b));
+                }
                 Code::For { slot, lo, hi, parallel, body } => {
                     let (lo, hi) = (self.at(lo)?, self.at(hi)?);
                     let mut iteration = |index| {
@@ -355,7 +389,7 @@ impl<D: Domain> Run<'_, D> {
                         }
                         None => value,
                     };
-                    self.write(place, value)?;
+                    self.write(place, value, op.is_some())?;
                 }
             }
         }
@@ -388,7 +422,7 @@ impl<D: Domain> Run<'_, D> {
         defined(self.domain, value, elem)
     }
 
-    fn write(&mut self, place: &Place, value: D::Value) -> Result<(), EvalError> {
+    fn write(&mut self, place: &Place, value: D::Value, combined: bool) -> Result<(), EvalError> {
         match place {
             Place::Local(slot) => self.locals[*slot] = Some(value),
             Place::Element(name, slot, indices) => {
@@ -397,6 +431,7 @@ impl<D: Domain> Run<'_, D> {
                     Some(buffer) => buffer.data_mut()[at] = Some(value),
                     None => return Err(gone(*name)),
                 }
+                (self.observer)(Event::Store { name: *name, buffer: *slot, position: at, combined });
             }
         }
         Ok(())

@@ -39,13 +39,13 @@ impl Violation {
     pub fn diagnostic(&self, program: &Program, place: &dyn Fn(TermId) -> Option<Span>) -> Diagnostic {
         let operator = self.side.operator();
         let cut = rows(&self.cut);
+        let side = self.side.word();
         let message = match (&self.why, self.some_padding()) {
-            (Why::Cut(_), Some(padding)) => {
-                format!("`{operator}` cuts {cut}, but only {}", self.are_padding(padding))
+            (Why::Cut(_), Some(padding)) => format!("`{operator}` cuts {cut}, but only {}", self.are_padding(padding)),
+            (Why::Cut(_), None) if self.all_computed() => {
+                format!("`{operator}` cuts {cut}, but no row on the {side} is padding")
             }
-            (Why::Cut(_), None) => {
-                format!("`{operator}` cuts {cut}, but no row on the {} is padding", self.side.word())
-            }
+            (Why::Cut(_), None) => format!("`{operator}` cuts {cut}, but no row on the {side} is shown to be padding"),
             (Why::Unknown, _) => format!("`{operator}` cuts {cut}, and it cannot be shown that they are padding"),
             (Why::TooLarge, _) => {
                 format!("`{operator}` cuts {cut}, and there is too much to look at to show that they are padding")
@@ -75,16 +75,21 @@ impl Violation {
         if let Why::Cut(example) = &self.why {
             error = error.note(self.example(program, example));
         }
-        if self.sources.is_empty() && self.some_padding().is_none() && self.why != Why::TooLarge {
+        if self.all_computed() {
             error = error.note("all rows are computed, and what is computed is not padding, even if it is zero");
         }
         if let (Why::Unknown, Some(padding)) = (&self.why, self.some_padding()) {
-            error = error.note(format!("it can be shown that {}", self.are_padding(padding)));
+            error = error.note(self.are_padding(padding));
         }
         match self.some_padding() {
-            Some(padding) => error.help(format!("`{operator}` by `{padding}` cuts all padding and nothing else")),
+            Some(padding) => error.help(format!("`{operator}` by `{padding}` cuts nothing but padding")),
             None => error,
         }
+    }
+
+    /// Whether nothing makes padding: it is known that there is none.
+    fn all_computed(&self) -> bool {
+        self.sources.is_empty() && self.padding.as_ref().is_some_and(|padding| padding.as_constant() == Some(0))
     }
 
     /// How much padding there is, if that is known and not nothing.
@@ -100,11 +105,7 @@ impl Violation {
             let shown = names.iter().filter_map(|name| Some(format!("{name} = {}", value(*name)?)));
             shown.collect::<Vec<String>>().join(", ")
         };
-        let mut around: Vec<Name> = program.sizes.clone();
-        // Indices of loops around the truncation; those of the element and of sums further in say nothing more.
-        let mut known = Default::default();
-        [&self.cut, &self.size].into_iter().for_each(|ix| ix.collect_names(&mut known));
-        around.extend(known.into_iter().filter(|name| !program.sizes.contains(name)));
+        let around: Vec<Name> = program.sizes.iter().chain(&self.around).copied().collect();
         let sizes = show(&around);
         let place: Option<Vec<String>> = self.indices.iter().map(|name| value(*name).map(|v| v.to_string())).collect();
         let mut text = match sizes.as_str() {
@@ -131,7 +132,7 @@ impl Violation {
 
     fn are_padding(&self, amount: &Ix) -> String {
         let verb = if amount.as_constant() == Some(1) { "is" } else { "are" };
-        format!("{} on the {} {verb} padding", rows(amount), self.side.word())
+        format!("{} on the {} {verb} shown to be padding", rows(amount), self.side.word())
     }
 }
 

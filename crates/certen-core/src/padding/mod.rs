@@ -20,6 +20,7 @@ mod stores;
 mod types;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
 use certen_index::{Cond, Counterexample, Facts, Ix, IxError, Verdict};
 use certen_syntax::Name;
@@ -69,6 +70,8 @@ pub struct Violation {
     pub store: Option<TermId>,
     /// What is known.
     pub why: Why,
+    /// The indices that are bound around it, outermost first.
+    pub around: Vec<Name>,
     /// The indices of the element in the counterexample, outermost first.
     pub indices: Vec<Name>,
     /// Where the padding comes from: guards, pads, splits.
@@ -78,7 +81,11 @@ pub struct Violation {
 /// Proofs for one truncation that find out how much padding there is.
 const AMOUNT_PROOFS: usize = 200;
 /// Proofs for all truncations of a program.
-const PROOFS: usize = 50_000;
+const PROOFS: usize = 20_000;
+/// Violations that are looked for: a program with one is refused.
+const MOST_VIOLATIONS: usize = 100;
+/// Scopes that truncations are looked for in.
+const MOST_SCOPES: usize = 300_000;
 
 /// The truncations of a program that are not shown to cut padding only, in the order of the text.
 ///
@@ -102,6 +109,7 @@ pub fn check(program: &Program) -> Vec<Violation> {
     let mut check = Check {
         walker: Walker::new(program),
         conds: Vec::new(),
+        indices: Vec::new(),
         scopes: HashMap::new(),
         seen: HashSet::new(),
         facts: None,
@@ -109,7 +117,9 @@ pub fn check(program: &Program) -> Vec<Violation> {
         violations: Vec::new(),
     };
     for binding in &program.bindings {
-        check.binding(binding, &has_truncation);
+        if check.binding(binding, &has_truncation).is_break() {
+            break;
+        }
     }
     check.violations
 }
@@ -170,6 +180,8 @@ struct Check<'a> {
     walker: Walker<'a>,
     /// The conditions around.
     conds: Vec<Cond>,
+    /// The indices around.
+    indices: Vec<Name>,
     /// A number for each scope, by the scope around it and what was added: a term that is met twice in one scope needs
     /// no second look.
     scopes: HashMap<(usize, Around), usize>,
@@ -181,8 +193,8 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Visits every truncation in a term, in its scope.
-    fn binding(&mut self, binding: &Binding, has_truncation: &[bool]) {
+    /// Visits every truncation in a term, in its scope, unless there are too many.
+    fn binding(&mut self, binding: &Binding, has_truncation: &[bool]) -> ControlFlow<()> {
         let terms = &self.walker.program.terms;
         let mut scope = 0;
         let mut todo = vec![Visit::Term(binding.term)];
@@ -195,6 +207,7 @@ impl Check<'_> {
                     match around {
                         Around::Index(name, cond) => {
                             self.walker.enter_index(name);
+                            self.indices.push(name);
                             self.conds.push(cond);
                         }
                         Around::Cond(cond) => self.conds.push(cond),
@@ -208,6 +221,7 @@ impl Check<'_> {
                     self.conds.truncate(conds);
                     self.walker.undo(changes);
                     if let Some(name) = index {
+                        self.indices.pop();
                         self.walker.leave_index(name);
                     }
                     continue;
@@ -218,21 +232,26 @@ impl Check<'_> {
             }
             let term = terms.get(id);
             if let Term::TruncLeft(k, a) | Term::TruncRight(k, a) = term {
-                let side = if matches!(term, Term::TruncLeft(..)) { Side::Left } else { Side::Right };
+                let too_many = self.scopes.len() > MOST_SCOPES;
                 let mut violation = Violation {
                     binding: binding.name,
                     term: id,
-                    side,
+                    side: if matches!(term, Term::TruncLeft(..)) { Side::Left } else { Side::Right },
                     cut: k.clone(),
                     size: terms.ty(*a).shape.first().cloned().unwrap_or(Ix::from(0)),
                     padding: None,
                     store: None,
                     why: Why::TooLarge,
+                    around: Vec::new(),
                     indices: Vec::new(),
                     sources: Vec::new(),
                 };
-                if !self.is_legal(&mut violation, *a, scope) {
+                if too_many || !self.is_legal(&mut violation, *a, scope) {
+                    violation.around = self.indices.clone();
                     self.violations.push(violation);
+                }
+                if too_many || self.violations.len() >= MOST_VIOLATIONS {
+                    return ControlFlow::Break(());
                 }
             }
             let leave = |check: &Self, index: Option<Name>| Visit::Leave {
@@ -273,6 +292,7 @@ impl Check<'_> {
                 other => todo.extend(other.parts().into_iter().rev().map(Visit::Term)),
             }
         }
+        ControlFlow::Continue(())
     }
 
     /// Whether a truncation of a term cuts padding only; if not, the violation is completed.
@@ -307,8 +327,10 @@ impl Check<'_> {
         let Some((store, why)) = self.uncovered(&stores, &rows, side, cut)? else { return Ok(true) };
         // How much padding there is depends on all stores.
         if let Ok(all) = self.walker.stores(a, &at, &mut |_| true) {
-            let mut budget = AMOUNT_PROOFS;
+            let most = AMOUNT_PROOFS.min(self.proofs);
+            let mut budget = most;
             let padding = rows.amount(&all, side, &mut budget);
+            self.proofs -= most - budget;
             violation.padding = (budget > 0).then_some(padding);
             violation.sources = all.sources.into_iter().collect();
         }

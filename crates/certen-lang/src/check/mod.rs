@@ -182,9 +182,13 @@ impl<'l> World<'l> {
         passes::run(&mut program);
         for entry in truncating {
             program.entry = entry;
+            let own = show_truncating_lets(&mut program.functions[entry]);
             let mut found = Diagnostics::new();
             found.extend(to_core::truncations(&program));
             self.report(found, None);
+            let function = &mut program.functions[entry];
+            function.results.truncate(own);
+            function.body.results.truncate(own);
         }
     }
 
@@ -252,10 +256,32 @@ impl<'l> World<'l> {
 /// Whether a function has a truncation of its own.
 fn truncates(function: &typed::Function) -> bool {
     let mut found = false;
-    tree::walk_block(&function.body, &mut |met| {
-        found |= matches!(met, tree::Met::Expr(expr) if matches!(expr.kind, typed::Kind::Trunc(..)));
-    });
+    tree::walk_block(&function.body, &mut |met| found |= is_truncation(&met));
     found
+}
+
+fn is_truncation(met: &tree::Met<'_>) -> bool {
+    matches!(met, tree::Met::Expr(expr) if matches!(expr.kind, typed::Kind::Trunc(..)))
+}
+
+/// Makes the `let`s of a function that truncate results of it: those that nobody reads are judged too. Gives the number of
+/// results that it had.
+fn show_truncating_lets(function: &mut typed::Function) -> usize {
+    let own = function.results.len();
+    let mut taken: HashSet<Name> = function.results.iter().map(|(name, _)| *name).collect();
+    for bound in &function.body.lets {
+        let (typed::Bound::Expr(e), [(name, ty)]) = (&bound.value, bound.names.as_slice()) else { continue };
+        let mut found = false;
+        tree::walk(e, &mut |met| found |= is_truncation(&met));
+        if found {
+            let shown = Name::fresh(name.as_str(), |name| taken.contains(&name));
+            taken.insert(shown);
+            function.results.push((shown, ty.clone()));
+            let kind = typed::Kind::Var(*name);
+            function.body.results.push(typed::Expr { kind, ty: ty.clone(), span: e.span });
+        }
+    }
+    own
 }
 
 fn too_complex(span: Span, error: certen_index::IxError) -> Diagnostic {

@@ -176,6 +176,14 @@ fn programs() -> Vec<(String, PathBuf)> {
     files
 }
 
+/// Tiles of 64 become tiles of 2: at the oracle's sizes the others would never fit.
+fn small_tiles(text: String) -> String {
+    match text.contains("tiles of 64 x 64") {
+        true => text.replace("f64", "F").replace("64", "2").replace("66", "4").replace('F', "f64"),
+        false => text,
+    }
+}
+
 /// What the oracle says, and what the checker does.
 type Cell = (&'static str, &'static str);
 
@@ -186,7 +194,7 @@ fn exactly_what_is_out_of_bounds_is_refused() {
     let mut table: BTreeMap<Cell, Vec<String>> = BTreeMap::new();
     let mut wrong = String::new();
     for (name, path) in &files {
-        let stated = fs::read_to_string(path).unwrap();
+        let stated = small_tiles(fs::read_to_string(path).unwrap());
         let text = mutate::without_results(&stated);
         let original = check(path, &text);
         assert!(original.found.is_empty(), "{name} is not accepted: {:#?}", original.found);

@@ -102,6 +102,7 @@ impl<'a> Padding<'a, '_> {
             Kind::With(with) => self.part(env, numbered(&with.generators), Some(&with.default), index),
             Kind::If(cond, a, b) => self.is(env, if holds(cond, &env.values) { a } else { b }, index),
             Kind::Guard(cond, a) => Ok(!holds(cond, &env.values) || self.is(env, a, index)?),
+            Kind::Stored(a) => self.is(env, a, index),
             Kind::Reduce(ReduceOp::Sum, axes, a) => {
                 let summed: Vec<i64> = axes.iter().map(|axis| size(a, *axis)).collect();
                 for at in indices(&summed) {
@@ -121,6 +122,7 @@ impl<'a> Padding<'a, '_> {
                 self.is(&inner, &block.results[0], index)
             }
             Kind::Call(call) => self.result(env, call, 0, index),
+            Kind::Stored(a) => self.is(env, a, index),
             Kind::Flatten(a) => {
                 let inner = size(a, 1);
                 self.is(env, a, &[&[index[0] / inner, index[0] % inner], &index[1..]].concat())

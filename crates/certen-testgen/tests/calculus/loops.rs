@@ -1,0 +1,137 @@
+//! Loops against the evaluator.
+
+use std::collections::{HashMap, HashSet};
+
+use certen_core::domain::{Element, Exact, Field, Machine, Partial, Rational, Scalar};
+use certen_core::{Domain, ElemType, EvalError, Fault, Tensor};
+use certen_loops::{Event, Interpreter, LoopProgram, parallelise, parse_loops, verify};
+use certen_syntax::{Name, Sources};
+use certen_testgen::calculus::{Case, Size};
+
+use super::{FUEL, evaluated, for_cases, lowered};
+
+/// Whether the loops compute what the evaluator says, at every size; false if one of them could not say.
+fn agree<D: Domain>(
+    case: &Case,
+    domain: &D,
+    inputs: impl Fn(&Case, &[Size]) -> Vec<(Name, Tensor<D::Value>)>,
+    observe: impl Fn() -> Box<dyn FnMut(Event)>,
+) -> bool {
+    loops_agree(case, &lowered(case), domain, inputs, observe)
+}
+
+fn loops_agree<D: Domain>(
+    case: &Case,
+    loops: &LoopProgram,
+    domain: &D,
+    inputs: impl Fn(&Case, &[Size]) -> Vec<(Name, Tensor<D::Value>)>,
+    observe: impl Fn() -> Box<dyn FnMut(Event)>,
+) -> bool {
+    let mut compared = 0;
+    for run in &case.runs {
+        let Some(expected) = evaluated(case, run, domain, inputs(case, run)) else { continue };
+        let interpreter = Interpreter::new(loops, domain, run.iter().copied(), inputs(case, run));
+        let interpreter = interpreter.expect("a call of the program").with_fuel(FUEL[1]);
+        match interpreter.run_observed(&mut *observe()) {
+            Err(EvalError::Fuel | EvalError::Fault(Fault::Unsupported(_) | Fault::TooLarge)) => {}
+            Err(error) => panic!("{error} at {run:?}\n{loops}"),
+            Ok(found) => {
+                compared += 1;
+                // Compared as they are shown, so that the two zeros differ and NaNs do not.
+                let shown = |outputs: &[(Name, Tensor<D::Value>)]| {
+                    outputs.iter().map(|(_, tensor)| format!("{tensor:?}\n")).collect::<String>()
+                };
+                assert_eq!(shown(&found), shown(&expected), "at {run:?}\n{loops}");
+            }
+        }
+    }
+    compared > 0
+}
+
+fn unobserved() -> Box<dyn FnMut(Event)> {
+    Box::new(|_| {})
+}
+
+/// Fails where a plain assignment writes what one has written (Sec. 4.3.6 in the version of Sec. 6.5.3). Other stores
+/// combine with a value that must be there: the interpreter sees to that, and that every store is inside (Sec. 4.2).
+fn once() -> Box<dyn FnMut(Event)> {
+    let mut written: HashMap<usize, HashSet<usize>> = HashMap::new();
+    Box::new(move |event| match event {
+        Event::Alloc(buffer) => drop(written.remove(&buffer)),
+        // The next step of an iteration writes anew.
+        Event::Swap(a, b) => [a, b].iter().for_each(|buffer| drop(written.remove(buffer))),
+        Event::Store { combined: true, .. } => {}
+        Event::Store { name, buffer, position, .. } => {
+            let new = written.entry(buffer).or_default().insert(position);
+            assert!(new, "{name} is written twice at position {position}");
+        }
+    })
+}
+
+/// Memory that nothing was written to has no value here: a read of it is an error.
+#[test]
+fn loops_agree_in_the_machines_numbers_and_store_each_element_once() {
+    for_cases(100, 51, |case| agree(case, &Machine, |case, run| case.inputs(run, Scalar::from_i64), once));
+}
+
+/// Loops compute whole tensors, the evaluator only what is read: what divides by zero must be a value, not a fault.
+#[test]
+fn loops_agree_in_the_field() {
+    let value = |value: i64, elem: ElemType| {
+        Some(if elem == ElemType::Bool {
+            Element::Bool(value > 0)
+        } else {
+            Element::reduce((value * 7919 + 100_000) as u64)
+        })
+    };
+    for_cases(100, 52, |case| {
+        agree(case, &Partial(Field { seed: 3 }), |case, run| case.inputs(run, value), unobserved)
+    });
+}
+
+fn exact(value: i64, elem: ElemType) -> Exact {
+    if elem == ElemType::Bool { Exact::Bool(value > 0) } else { Exact::from(value) }
+}
+
+#[test]
+fn loops_agree_in_rationals() {
+    let value = |value, elem| Some(exact(value, elem));
+    for_cases(100, 54, |case| agree(case, &Partial(Rational), |case, run| case.inputs(run, value), unobserved));
+}
+
+/// Some elements of the inputs are undefined: what depends on them is, and nothing else.
+#[test]
+fn loops_agree_with_undefined_values() {
+    let value = |value: i64, elem| (value % 5 != 0).then(|| exact(value, elem));
+    for_cases(50, 55, |case| agree(case, &Partial(Rational), |case, run| case.inputs(run, value), unobserved));
+}
+
+/// The interpreter runs parallel loops in an order that nobody would rely on.
+#[test]
+fn parallel_loops_agree() {
+    let inputs = |case: &Case, run: &[Size]| case.inputs(run, Scalar::from_i64);
+    for_cases(50, 59, |case| {
+        let loops = parallelise(lowered(case));
+        let complaints = verify(&loops);
+        assert!(complaints.is_empty(), "{complaints:?}\n{loops}");
+        loops_agree(case, &loops, &Machine, inputs, once)
+    });
+}
+
+#[test]
+fn loops_agree_with_infinities_and_nans() {
+    for_cases(50, 56, |case| agree(case, &Machine, |case, run| case.planted(run, 3), unobserved));
+}
+
+#[test]
+fn printing_loops_and_reading_them_gives_the_same_loops() {
+    for_cases(30, 53, |case| {
+        let printed = lowered(case).to_string();
+        let mut sources = Sources::new();
+        let file = sources.add("generated.loops", printed.as_str());
+        let again = parse_loops(&sources, file).unwrap_or_else(|errors| panic!("{printed}\n{errors:?}"));
+        assert_eq!(again.to_string(), printed);
+        assert!(verify(&again).is_empty(), "{printed}");
+        true
+    });
+}
