@@ -112,7 +112,7 @@ impl Watch {
                     || *size == dense.shape[at].ceil_div(self.vector).unwrap().scale(self.vector).unwrap()
             );
             let index = indices[at].as_var().unwrap();
-            stmt = Stmt::For { index, range: Range { lo, hi: size.clone() }, body: vec![stmt] };
+            stmt = Stmt::For { index, range: Range { lo, hi: size.clone() }, parallel: false, body: vec![stmt] };
         }
         Some(stmt)
     }
