@@ -144,7 +144,7 @@ impl Emitter<'_> {
     pub(crate) fn access(&mut self, name: Name, ty: &TensorType, indices: &[Ix]) -> Result<String, Diagnostic> {
         let mut flat = CIndex::Constant(0);
         let mut bound = Bound::default();
-        for (index, size) in indices.iter().zip(ty.shape.iter()) {
+        for (index, size) in &joined(indices, &ty.shape) {
             if flat != CIndex::Constant(0) {
                 bound = bound.times(&self.bound(size));
                 let size = self.ix(size)?;
@@ -157,6 +157,24 @@ impl Emitter<'_> {
         self.limit.join(&bound);
         Ok(format!("{}[{}]", self.c_name(name), flat.text()))
     }
+}
+
+/// Indices and sizes, with neighbours as one where that is simpler: a quotient and its remainder are what was divided.
+fn joined(indices: &[Ix], shape: &[Ix]) -> Vec<(Ix, Ix)> {
+    let mut dims: Vec<(Ix, Ix)> = Vec::with_capacity(indices.len());
+    for (index, size) in indices.iter().zip(shape) {
+        if let (Some(literal), Some((outer, outer_size))) = (size.as_constant(), dims.last_mut())
+            && index.is_sum()
+            && let Ok(both) = outer.scale(literal).and_then(|block| block.add(index))
+            && let Ok(both_size) = outer_size.scale(literal)
+            && both.to_string().len() <= outer.to_string().len()
+        {
+            (*outer, *outer_size) = (both, both_size);
+        } else {
+            dims.push((index.clone(), size.clone()));
+        }
+    }
+    dims
 }
 
 impl Notation for Emitter<'_> {
