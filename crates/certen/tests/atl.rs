@@ -279,6 +279,7 @@ fn the_buffer_of_a_tile_is_inside_of_the_loops_over_tiles() {
 const TABLE: &str = "<!-- The table below is written by crates/certen/tests/atl.rs -->\n";
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the table is what people want to see")]
 fn figure_6() {
     let mut table = "| program | function | gen | concat | trunc | transpose | flatten | split |\n".to_owned();
     table += "|---|---|--:|--:|--:|--:|--:|--:|\n";

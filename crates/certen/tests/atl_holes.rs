@@ -181,6 +181,7 @@ fn hole_7_no_capture() {
 /// "Pad inference is a proof search that enumerates offsets: the tiled blur takes about ten minutes and only at concrete
 /// sizes."
 #[test]
+#[expect(clippy::print_stdout, reason = "the time is what people want to see")]
 fn hole_8_padding_in_milliseconds() {
     let module = example("tiled_blur.ten", "tiled_blur");
     assert_eq!(module.core().sizes.len(), 2);
