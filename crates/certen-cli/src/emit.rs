@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use certen::Module;
 use certen::road::dialects::algebra::Notation;
 use certen::road::runtime::write_text;
 use certen::road::syntax::{Code, Diagnostic};
+use certen::{Module, Options};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -25,6 +25,9 @@ pub struct EmitArgs {
     /// Write main.c, too, which runs the program on made-up inputs; its sizes are arguments: `cc DIR/*.c -lm`
     #[arg(long, requires = "out")]
     main: bool,
+    /// Pad the rows of the program's own buffers to multiples of V elements
+    #[arg(long, value_name = "V", allow_negative_numbers = true)]
+    pad: Option<i64>,
     #[command(flatten)]
     entry: Entry,
     #[command(flatten)]
@@ -57,8 +60,8 @@ enum Form {
 
 pub fn emit(args: &EmitArgs) -> Outcome {
     let report = Report::new(args.common.json);
-    let module =
-        Module::from_file(&args.file, &args.entry.options(&args.common, None)).map_err(|f| refused(&report, &f))?;
+    let options = Options { vector: args.pad, ..args.entry.options(&args.common, None) };
+    let module = Module::from_file(&args.file, &options).map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), module.warnings());
     let name = module.core().name;
     let refuse = |failure| refused(&report, &failure);

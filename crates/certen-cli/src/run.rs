@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use certen::road::core::DEFAULT_FUEL;
 use certen::road::runtime::{parse_threads, write_npy, write_npz};
 use certen::road::syntax::{Code, Diagnostic};
-use certen::{Array, Backend, Call, DomainChoice, Failure, Module, Name, Output, RunOptions, Timing};
+use certen::{Array, Backend, Call, DomainChoice, Failure, Module, Name, Options, Output, RunOptions, Timing};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -33,7 +33,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME[I,J,…]", value_parser = place)]
     #[arg(conflicts_with_all = ["outs", "time", "backend", "domain"])]
     at: Option<(Name, Vec<i64>)>,
-    /// Evaluate with every size rounded up to a multiple of M, and watch the padding (model language)
+    /// Evaluate with every size rounded up to a multiple of M, and watch the padding (model language); with `--backend
+    /// native`, pad the rows of the program's own buffers
     #[arg(long, value_name = "M", allow_negative_numbers = true, conflicts_with = "at")]
     pad: Option<i64>,
     /// Print how long it took; native code runs several times, the best counts
@@ -77,13 +78,12 @@ pub fn run(args: &RunArgs) -> Outcome {
     // What the arrays are can decide what a function is.
     let call = args.given.call().map_err(|error| report.error(error))?;
     let call = if args.domain == DomainArg::Undefined { call.allow_missing() } else { call };
-    let options = args.entry.options(&args.common, Some(&call));
+    // Native code has a layout with padding, the evaluator the paper's own semantics.
+    let native = args.backend == Some(BackendArg::Native);
+    let (watch, vector) = if native { (None, args.pad) } else { (args.pad, None) };
+    let options = Options { vector, ..args.entry.options(&args.common, Some(&call)) };
     let module = Module::from_file(&args.file, &options).map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), module.warnings());
-    if args.pad.is_some() && args.backend == Some(BackendArg::Native) {
-        let error = Diagnostic::error(Code::E0407, None, "native code has no padding: `--pad` is for the evaluator");
-        return Err(report.error(error.help("leave out `--backend native`, or `--pad`")));
-    }
     check_targets(args, &module).map_err(|error| report.error(error))?;
     if let Some((name, index)) = &args.at {
         let value = module.element(&call, *name, index, args.fuel).map_err(|f| refused(&report, &f))?;
@@ -95,18 +95,18 @@ pub fn run(args: &RunArgs) -> Outcome {
         return Ok(());
     }
     let name = module.core().name;
-    let doing = || match backend(args) {
+    let doing = || match backend(args, watch) {
         Backend::Native if !module.is_compiled() => format!("compiling {name}"),
         _ => format!("running {name}"),
     };
-    let executed = report.working(doing, || execute(args, &module, &call));
+    let executed = report.working(doing, || execute(args, watch, &module, &call));
     let Executed { outputs, timing, remarks } = executed.map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), &remarks);
     let paths = write(args, &outputs).map_err(|error| report.error(error))?;
     if args.common.json {
         let warnings: Vec<Diagnostic> = module.warnings().iter().chain(&remarks).cloned().collect();
         let mut value = as_json(args, &list(module.sources(), &warnings), &outputs, &paths, &timing);
-        if let Some(vector) = args.pad {
+        if let Some(vector) = watch {
             value["padding"] = json!({"vector_length": vector, "zero": remarks.is_empty()});
         }
         report.json(&value);
@@ -120,7 +120,7 @@ pub fn run(args: &RunArgs) -> Outcome {
                 report.text(&format!("{name} : {}{:?} -> {}\n", output.elem, output.shape, shown(path)));
             }
         }
-        if let Some(vector) = args.pad {
+        if let Some(vector) = watch {
             let found = match remarks.len() {
                 0 => "zero after every statement".to_owned(),
                 1 => "not zero after a statement".to_owned(),
@@ -157,21 +157,23 @@ struct Executed {
     remarks: Vec<Diagnostic>,
 }
 
-fn backend(args: &RunArgs) -> Backend {
+/// What runs the program; watching the padding takes the evaluator.
+fn backend(args: &RunArgs, watch: Option<i64>) -> Backend {
     match args.backend {
         Some(BackendArg::Interp) => Backend::Interp,
-        None if args.pad.is_some() || args.domain.choice() != DomainChoice::Machine => Backend::Interp,
+        None if watch.is_some() || args.domain.choice() != DomainChoice::Machine => Backend::Interp,
         _ => Backend::Native,
     }
 }
 
-fn execute(args: &RunArgs, module: &Module, call: &Call) -> Result<Executed, Failure> {
+/// Runs the program; with a vector length to watch, as the paper evaluates with padding.
+fn execute(args: &RunArgs, watch: Option<i64>, module: &Module, call: &Call) -> Result<Executed, Failure> {
     let domain = args.domain.choice();
-    if let Some(vector) = args.pad {
+    if let Some(vector) = watch {
         let run = module.run_padded(call, vector, domain, args.fuel)?;
         return Ok(Executed { outputs: run.outputs, timing: run.timing, remarks: run.spills });
     }
-    let backend = backend(args);
+    let backend = backend(args, watch);
     let options = |backend, repeat| RunOptions { backend, domain, fuel: args.fuel, repeat, threads: args.threads };
     let (outputs, first) = match module.run_with(call, &options(backend, 1)) {
         // Without being told to, native code is a wish: the evaluator gives the same answer, slowly.

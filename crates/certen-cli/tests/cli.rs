@@ -415,6 +415,22 @@ fn padding_is_reported() {
 }
 
 #[test]
+fn native_code_pads_its_buffers_on_request() {
+    let desk = Desk::new();
+    let text = "alloc input A : [n]\nalloc B : [n]\nalloc output C : []\nB = mul A A\nC = redmax 1 (add B B)\n";
+    fs::write(desk.path("rows.teil"), text).unwrap();
+    let loops = desk.run("emit rows.teil --to loops --pad 4").out;
+    assert!(loops.contains("alloc B : f64[4*ceil_div(n, 4)]\nfor pad1 in n..4*ceil_div(n, 4) {"), "{loops}");
+    let dense = desk.run("emit rows.teil --to loops").out;
+    assert!(dense.contains("alloc B : f64[n]\nnest B"), "{dense}");
+    let run = "run rows.teil --in A=iota --dim n=5 --backend native";
+    assert_eq!(desk.json(&format!("{run} --pad 4"), 0)["outputs"], desk.json(run, 0)["outputs"]);
+    for line in [format!("{run} --pad 0"), "emit rows.teil --to loops --pad -8".to_owned()] {
+        assert_eq!(desk.json(&line, 2)["diagnostics"][0]["code"], json!("E0407"), "{line}");
+    }
+}
+
+#[test]
 fn either_notation_is_emitted_where_it_can_be() {
     let desk = Desk::new();
     fs::write(desk.path("both.model"), "var A : [2 n]\nvar B : [n 2]\nB = (A + A) ^ [1 2]\n").unwrap();

@@ -431,3 +431,19 @@ fn what_is_too_large_is_refused() {
     let many: String = (0..10_000).map(|at| format!("t{at} = trunc_r({at} + 1, v)\n")).collect();
     assert_eq!(violations(&format!("{many}t = v")).len(), 100);
 }
+
+/// Every name that a counterexample needs has a number in it.
+#[test]
+fn counterexamples_are_complete() {
+    let numbers = |bindings: &str| match &violations(bindings)[0].why {
+        Why::Cut(example) => example.0.clone(),
+        other => panic!("{other:?}"),
+    };
+    let found = numbers(
+        "t = trunc_l(n, sum a in 0..k. guard(k == 4, gen i in 0..n + ceil_div(n, 2). \
+         guard(i + floor_div(-n, 2) < 0, w[0])))",
+    );
+    assert_eq!(found.get(&Name::new("k")), Some(&4), "{found:?}");
+    let found = numbers("t = trunc_l(1, gen i in 0..3. guard(floor_div(m, 2) == 3, w[i]))");
+    assert!(found.get(&Name::new("m")).is_some_and(|m| m / 2 == 3), "{found:?}");
+}

@@ -35,7 +35,8 @@ pub struct LoopProgram {
 /// A statement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Stmt {
-    /// Here begins the computation of a named buffer. No effect; it divides the body into parts that a person knows.
+    /// Here begins the computation of what the user calls by this name. No effect; it divides the body into parts that a
+    /// person knows. The buffer that is written may have another name: several tensors can share its memory.
     Nest(Name),
     /// A buffer from here to its [`Stmt::Free`] in the same block. Its content is undefined at first.
     Alloc(Name, TensorType),

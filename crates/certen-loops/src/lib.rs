@@ -3,19 +3,25 @@
 //! [`lower`] turns a program of Core into a [`LoopProgram`]: loops over buffers, with scalar Core terms as values.
 //! The IR prints as text that [`parse_loops`] reads back. [`verify`] checks that it is well-formed and that every
 //! access is in bounds for all sizes; the [`Interpreter`] runs it over any scalar domain, so that it can be compared
-//! with the reference evaluator exactly.
+//! with the reference evaluator exactly. [`reuse`] decides which tensors share memory,
+//! [`pad`] rounds rows up to multiples of a vector length.
 
+mod buffers;
 mod interp;
 mod ir;
+mod layout;
 mod lower;
 mod parallel;
 mod parse;
 mod print;
 mod races;
+mod rename;
 mod verify;
 
+pub use buffers::{Lend, peak_bytes, reuse};
 pub use interp::{Event, Interpreter};
 pub use ir::{LoopProgram, MAX_NESTING, Stmt, Target, as_element, parts_first};
+pub use layout::pad;
 pub use lower::lower;
 pub use parallel::{MIN_PARALLEL_WORK, Work, parallelise, work};
 pub use parse::parse_loops;

@@ -488,7 +488,7 @@ W0306 "padding that is not zero" {
 "Evaluation with padding (model language, Fig. 13 and 14) rounds every size up to a multiple of the vector length and
 fills the rest with zeros. Thm. 2 says that they stay zeros, because 0 * x is 0. That does not hold where x is
 undefined, an infinity or not a number. An undefined value then makes nothing undefined that was not so without padding;
-but with an infinity, results can depend on the padding. Native code has no padding." }
+but with an infinity, results can depend on the padding. Native code has none, or keeps it zero." }
 
 E0401 "an input that is missing" {
 "Every input of the program needs an array: `--in NAME=FILE.npy`, `NAME=FILE.npz:KEY`, `NAME=random:SEED`, `NAME=iota` or

@@ -12,7 +12,7 @@ use certen_core::domain::{Exact, Rational};
 use certen_core::{Tensor, parse_program};
 use certen_dialects::algebra::{InPlace, Notation};
 use certen_lang::{Library, check_all};
-use certen_loops::{lower, parse_loops, verify};
+use certen_loops::{Lend, lower, pad, parse_loops, peak_bytes, reuse, verify};
 use certen_syntax::{Diagnostics, Sources, render_all};
 use common::{core, diagnose, diagnose_in, evaluate, typed, typed_in, typed_with_sources};
 
@@ -157,13 +157,61 @@ fn checking_grows_linearly() {
     assert!(model < 2.0 * teil && teil < 2.0 * model, "the same program: {teil:.4} s and {model:.4} s");
 }
 
+/// Sharing memory between 100,000 nests: a chain that can be computed in place, one that cannot, tensors that all live to
+/// the end, and one nest that reads them all.
+#[test]
+fn sharing_memory_grows_linearly() {
+    let element = |at: usize| format!("x{at}[i]");
+    let chain = |read: fn(usize) -> String| {
+        move |count: usize| {
+            let mut text = String::from("loops p\nsize n\nwhere n >= 1\ninput x : f64[n]\noutput y : f64[n]\n");
+            text += "alloc x0 : f64[n]\nfor i in 0..n { x0[i] = x[i] }\n";
+            for at in 1..count {
+                let (last, read) = (at - 1, read(at - 1));
+                let _ = writeln!(text, "alloc x{at} : f64[n]\nfor i in 0..n {{ x{at}[i] = {read} }}\nfree x{last}");
+            }
+            text + &format!("for i in 0..n {{ y[i] = x{0}[i] }}\nfree x{0}\n", count - 1)
+        }
+    };
+    let wide = |count: usize| {
+        let mut text = String::from("loops p\nsize n\nwhere n >= 1\ninput x : f64[n]\noutput y : f64[n]\n");
+        for at in 0..count {
+            let _ = writeln!(text, "alloc x{at} : f64[n]\nfor i in 0..n {{ x{at}[i] = x[i] }}");
+        }
+        let all: Vec<String> = (0..count).map(element).collect();
+        let _ = writeln!(text, "for i in 0..n {{ y[i] = {} }}", all.join(" + "));
+        text + &(0..count).map(|at| format!("free x{at}\n")).collect::<String>()
+    };
+    let work = |what: &str, text: &dyn Fn(usize) -> String| {
+        let program = |count: usize| {
+            let mut sources = Sources::new();
+            let file = sources.add("many.loops", text(count));
+            parse_loops(&sources, file).expect("a program")
+        };
+        let programs = [MANY / 100, MANY / 10, MANY].map(|count| (count, program(count)));
+        let time = grows_linearly(what, MANY, |count| {
+            let (_, program) = programs.iter().find(|(size, _)| *size == count).expect("one of the three");
+            let shared = reuse(program.clone(), Lend::Outputs).expect("well-formed loops");
+            let peak = peak_bytes(&shared, &|_| Some(1), &certen_core::ElemType::bytes);
+            assert!(peak <= peak_bytes(program, &|_| Some(1), &certen_core::ElemType::bytes));
+            drop(pad(shared, 4).expect("well-formed loops"));
+        });
+        println!("{what}: {time:.2} s");
+    };
+    work("in place", &chain(|at| format!("x{at}[i] + 1.0")));
+    work("reversed", &chain(|at| format!("x{at}[n - 1 - i] + 1.0")));
+    work("all at once", &wide);
+}
+
 #[test]
 fn elaboration_and_lowering_grow_linearly() {
     for (what, notation, text) in TEXTS {
         grows_linearly(what, MANY / 5, |count| {
             let loops = lower(&core(&typed_in(notation, &text(count)))).expect("elaborated programs can be lowered");
+            let loops = reuse(loops, Lend::Outputs).expect("well-formed loops");
             assert!(verify(&loops).is_empty());
             drop(emit_c(&loops).expect("C"));
+            drop(pad(loops, 4).expect("well-formed loops"));
         });
     }
 }

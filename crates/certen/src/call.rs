@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use certen_core::{ElemType, Program, TensorType};
 use certen_index::Ix;
 use certen_lang::Known;
+use certen_loops::{LoopProgram, peak_bytes};
 use certen_runtime::{Array, ArrayError, RuntimeError, available_bytes};
 use certen_syntax::{Code, Diagnostic, Name, Rule};
 
@@ -115,7 +116,8 @@ const MAX_PARAMETER: u64 = 1 << 31;
 type Sizes = BTreeMap<Name, (i64, String)>;
 
 impl Call {
-    /// Finds the sizes of a call and checks everything against the program. `bytes` is what an element takes in memory.
+    /// Finds the sizes of a call and checks everything against the program. `bytes` is what an element takes in memory;
+    /// with loops, they say which buffers there are, else the program as written does.
     ///
     /// # Errors
     /// If an input is missing, unknown, or of the wrong shape or type; if a size is unknown, contradictory or excluded by
@@ -123,6 +125,7 @@ impl Call {
     pub(crate) fn bind<'a>(
         &'a self,
         module: &Module,
+        loops: Option<&LoopProgram>,
         bytes: impl Fn(ElemType) -> usize,
     ) -> Result<Bound<'a>, Box<Diagnostic>> {
         let program = module.core();
@@ -151,7 +154,8 @@ impl Call {
             }
         }
         let shape = |name: Name, ty: &TensorType| concrete(name, ty, &value);
-        self.fits_in_memory(program, bytes, &shape)?;
+        let own = loops.map(|loops| peak_bytes(loops, &value, &bytes));
+        self.fits_in_memory(program, own, bytes, &shape)?;
         let mut inputs = Vec::with_capacity(program.inputs.len());
         for parameter in &program.inputs {
             let expected = shape(parameter.name, &parameter.ty)?;
@@ -254,11 +258,13 @@ impl Call {
         Ok(known)
     }
 
-    /// Refuses a run whose tensors cannot all be in memory: those made for the call, the results, and the largest set of
-    /// intermediate tensors that is needed at a time. `bytes` is what an element takes.
+    /// Refuses a run whose tensors cannot all be in memory: those made for the call, the results, and what is held at a
+    /// time on the way: `own` bytes if that is known, else the largest set of intermediate tensors that is needed at a
+    /// time. `bytes` is what an element takes.
     fn fits_in_memory(
         &self,
         program: &Program,
+        own: Option<u128>,
         bytes: impl Fn(ElemType) -> usize,
         shape: &impl Fn(Name, &TensorType) -> Result<Vec<usize>, Box<Diagnostic>>,
     ) -> Result<(), Box<Diagnostic>> {
@@ -290,7 +296,7 @@ impl Call {
                 }
             }
         }
-        let total = always.saturating_add(peak);
+        let total = always.saturating_add(own.unwrap_or(peak));
         let limit = available_bytes().map_or(i64::MAX as u128, u128::from);
         if total > limit {
             let text = format!("the tensors of this run need {} MiB, but {} MiB are free", total >> 20, limit >> 20);

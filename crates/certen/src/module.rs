@@ -12,7 +12,7 @@ use certen_dialects::algebra::{self, Applied, Notation};
 use certen_dialects::{model, teil};
 use certen_index::Ix;
 use certen_lang::Known;
-use certen_loops::{LoopProgram, Stmt};
+use certen_loops::{Lend, LoopProgram, Stmt, pad, reuse};
 use certen_runtime::{NativeKernel, RuntimeError, Signature};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
@@ -59,11 +59,20 @@ pub struct Options {
     pub known: Known,
     /// Whether threads may share loops. Results have the same bits either way.
     pub parallel: bool,
+    /// A vector length: the rows of buffers that the program allocates are padded to multiples of it.
+    pub vector: Option<i64>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { elem: ElemType::F64, fp: FpMode::default(), function: None, known: Known::default(), parallel: true }
+        Options {
+            elem: ElemType::F64,
+            fp: FpMode::default(),
+            function: None,
+            known: Known::default(),
+            parallel: true,
+            vector: None,
+        }
     }
 }
 
@@ -88,6 +97,7 @@ pub struct Module {
     core: Program,
     options: Options,
     optimised: OnceLock<Result<Option<Optimised>, Diagnostic>>,
+    loops: OnceLock<LoopProgram>,
     native: OnceLock<NativeKernel>,
     /// How many operations a run makes, counted when a run first asks.
     pub(crate) operations: OnceLock<Option<Ix>>,
@@ -164,6 +174,7 @@ impl Module {
                 core,
                 options: options.clone(),
                 optimised: OnceLock::new(),
+                loops: OnceLock::new(),
                 native: OnceLock::new(),
                 operations: OnceLock::new(),
             }),
@@ -293,19 +304,29 @@ impl Module {
         optimised.as_ref().map(Option::as_ref).map_err(|error| self.refuse(error.clone()))
     }
 
-    /// The optimised program as loops, with those marked that threads may share. No loops are made where a truncation cuts
-    /// more than padding.
+    /// The optimised program as loops, with its buffers as they are in memory, and those loops marked that threads may
+    /// share. No loops are made where a truncation cuts more than padding.
     ///
     /// # Errors
     /// If it uses what cannot be lowered yet.
-    pub fn loops(&self) -> Result<LoopProgram, Failure> {
+    pub fn loops(&self) -> Result<&LoopProgram, Failure> {
+        if let Some(loops) = self.loops.get() {
+            return Ok(loops);
+        }
         let program = self.optimised()?;
         let violations = truncations(program);
         if !violations.is_empty() {
             return Err(Failure::new(self.sources.clone(), violations));
         }
-        let loops = certen_loops::lower(program).map_err(|error| self.refuse(error))?;
-        Ok(if self.options.parallel { certen_loops::parallelise(loops) } else { loops })
+        let lowered = certen_loops::lower(program);
+        let stored = lowered.and_then(|loops| match self.options.vector {
+            None => reuse(loops, Lend::Outputs),
+            // The caller's arrays are not padded, so they lend no memory to what is.
+            Some(vector) => reuse(loops, Lend::Buffers).and_then(|loops| pad(loops, vector)),
+        });
+        let stored = stored.map_err(|error| self.refuse(error))?;
+        let loops = if self.options.parallel { certen_loops::parallelise(stored) } else { stored };
+        Ok(self.loops.get_or_init(|| loops))
     }
 
     /// The program in C. No code leaves without the loops being verified.
@@ -313,7 +334,7 @@ impl Module {
     /// # Errors
     /// If it is too large or too deep to be compiled.
     pub fn c(&self) -> Result<CCode, Failure> {
-        self.verified_c(&self.loops()?)
+        self.verified_c(self.loops()?)
     }
 
     fn verified_c(&self, loops: &LoopProgram) -> Result<CCode, Failure> {
@@ -351,7 +372,7 @@ impl Module {
                 format!("a program of {nests} loop nests cannot be compiled yet: the C compiler would take minutes");
             return Err(self.refuse(Diagnostic::error(Code::E0703, None, text)));
         }
-        let c = self.verified_c(&loops)?;
+        let c = self.verified_c(loops)?;
         let kernel = NativeKernel::build(&c.native, self.signature()).map_err(|error| self.runtime_failure(&error))?;
         Ok(self.native.get_or_init(|| kernel))
     }

@@ -30,12 +30,16 @@ impl Module {
     /// If the program is in another dialect, the vector length is less than 1, or as [`Module::run_with`].
     pub fn run_padded(&self, call: &Call, vector: i64, domain: DomainChoice, fuel: u64) -> Result<PaddedRun, Failure> {
         let option = |text: String| self.refuse(Diagnostic::error(Code::E0407, None, text));
+        let other = || {
+            let error = Diagnostic::error(Code::E0407, None, "only model language programs are evaluated with padding");
+            self.refuse(error.help("native code can pad its buffers: `--backend native`"))
+        };
         let typed = self.typed().filter(|typed| typed.program.notation == Notation::Model);
-        let typed = typed.ok_or_else(|| option("only model language programs are evaluated with padding".into()))?;
+        let typed = typed.ok_or_else(other)?;
         if vector < 1 {
             return Err(option(format!("a vector length is at least 1, not {vector}")));
         }
-        let bound = call.bind(self, |_| domain.bytes()).map_err(|error| self.refuse(*error))?;
+        let bound = call.bind(self, None, |_| domain.bytes()).map_err(|error| self.refuse(*error))?;
         let value = self.size(&bound);
         let bytes = |name: Name| {
             let sizes = typed.declared(name).into_iter().flatten();

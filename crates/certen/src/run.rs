@@ -141,7 +141,12 @@ impl Module {
             Backend::Native => elem.bytes(),
             Backend::Interp | Backend::Loops => options.domain.bytes(),
         };
-        let bound = call.bind(self, bytes).map_err(|error| self.refuse(*error))?;
+        let loops = match options.backend {
+            // What cannot be lowered says so when it is run.
+            Backend::Native | Backend::Loops => self.loops().ok(),
+            Backend::Interp => None,
+        };
+        let bound = call.bind(self, loops, bytes).map_err(|error| self.refuse(*error))?;
         match (options.backend, options.domain) {
             (Backend::Native, DomainChoice::Machine) => self.run_native(&bound, options),
             (Backend::Native, _) => {
@@ -170,7 +175,7 @@ impl Module {
     /// As [`Module::run_with`]; and if the index is outside.
     pub fn element(&self, call: &Call, output: Name, index: &[i64], fuel: u64) -> Result<Scalar, Failure> {
         // A single element needs the inputs, and of other tensors only the elements that it depends on.
-        let bound = call.bind(self, |elem| elem.bytes()).map_err(|error| self.refuse(*error))?;
+        let bound = call.bind(self, None, |elem| elem.bytes()).map_err(|error| self.refuse(*error))?;
         self.check_place(&bound, output, index)?;
         let (sizes, inputs) = self.embedded(&bound, &Machine, |value, _| Ok(*value))?;
         let evaluator = Evaluator::new(self.core(), &Machine, sizes, inputs);
@@ -190,7 +195,7 @@ impl Module {
         limits: Limits,
         fuel: u64,
     ) -> Result<Trace<Scalar>, Failure> {
-        let bound = call.bind(self, |elem| elem.bytes()).map_err(|error| self.refuse(*error))?;
+        let bound = call.bind(self, None, |elem| elem.bytes()).map_err(|error| self.refuse(*error))?;
         self.check_place(&bound, output, index)?;
         let (sizes, inputs) = self.embedded(&bound, &Machine, |value, _| Ok(*value))?;
         let evaluator = Evaluator::new(self.core(), &Machine, sizes, inputs);
@@ -343,7 +348,7 @@ impl Module {
         let computed = match way {
             Way::Loops => {
                 let loops = self.loops()?;
-                Interpreter::new(&loops, domain, sizes, inputs).and_then(|run| run.with_fuel(fuel).run())
+                Interpreter::new(loops, domain, sizes, inputs).and_then(|run| run.with_fuel(fuel).run())
             }
             Way::Core => Evaluator::new(self.core(), domain, sizes, inputs).and_then(|run| run.with_fuel(fuel).run()),
             Way::Padded(typed, vector) => {

@@ -112,7 +112,8 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
     }
     known.values = sizes(&given)?;
     let function = given.get("fn").map(|name| Name::new(name));
-    let module = Module::from_text(name, text, &Options { elem, fp, function, known, ..Options::default() });
+    let vector = given.get("pad").map(|vector| vector.parse().map_err(|_| format!("pad: {vector}"))).transpose()?;
+    let module = Module::from_text(name, text, &Options { elem, fp, function, known, vector, ..Options::default() });
     let mut outputs = None;
     let mut lines = Vec::new();
     let mut expected = false;
@@ -131,7 +132,7 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
                 expected = true;
                 lines.extend(verdicts(&module).into_iter().map(|verdict| format!("//@ expect: {verdict}")));
             }
-            ("dims" | "elem" | "fp" | "fn" | "note", _) => lines.push(line.to_owned()),
+            ("dims" | "elem" | "fp" | "fn" | "pad" | "note", _) => lines.push(line.to_owned()),
             ("diagnostics", _) => block(&mut lines, key, &rendered(&module)),
             (key, _) if key.starts_with("in ") || key.starts_with("rank ") => lines.push(line.to_owned()),
             (key, Ok(module)) => {

@@ -12,11 +12,11 @@
 
 use certen_core::{Range, ReduceOp, Term, TermId};
 use certen_index::{Cond, Ix, Verdict};
-use certen_syntax::{Name, Span};
+use certen_syntax::Name;
 
 use super::scopes::Scope;
 use super::{Activation, Build, Built, Meaning, bad_index};
-use crate::typed::{Expr, Fold, FoldOp, Kind, With};
+use crate::typed::{Expr, Kind, With};
 
 /// Loops that are open, outermost first.
 type Loops = Vec<(Name, Range)>;
@@ -34,7 +34,6 @@ impl<'a> Build<'a> {
                 Kind::With(with) if axes.len() == with.frame.len() => self.summed(*op, with, a, act),
                 _ => Ok(None),
             },
-            Kind::Fold(fold) => self.folded(fold, act, span),
             Kind::Guard(cond, a) => {
                 let cond = self.cond(act, cond, span)?;
                 self.open(Scope::branch(&cond));
@@ -130,25 +129,6 @@ impl<'a> Build<'a> {
         Ok(Some((loops, cell)))
     }
 
-    /// A fold of tensors with one generator that begins with the neutral element of its operator.
-    fn folded(&mut self, fold: &'a Fold, act: Activation, span: Span) -> Built<Option<TermId>> {
-        let (FoldOp::Reduce(op), [generator]) = (&fold.op, fold.generators.as_slice()) else { return Ok(None) };
-        let (mut loops, mut before) = (Vec::new(), Vec::new());
-        for (name, range) in &generator.indices {
-            let range = self.range(act, range, span)?;
-            let index = self.open_loop(Some(*name), &range, true, span)?;
-            before.push(self.mean_for_now(act, *name, Meaning::Index(Ix::var(index))));
-            loops.push((index, range));
-        }
-        let mut term = self.inner(&generator.body, act)?;
-        self.restore(before.into_iter());
-        for (index, range) in loops.into_iter().rev() {
-            term = self.close(term, span)?;
-            term = self.add(Term::Reduce(*op, index, range, Cond::always(), term), span)?;
-        }
-        Ok(Some(term))
-    }
-
     /// Whether an expression has an order that pulling would lose, found once for each: it moves elements, or adds up
     /// tensors, itself or in what stays around them.
     pub(super) fn has_order(&mut self, expr: &'a Expr) -> bool {
@@ -177,12 +157,6 @@ impl<'a> Build<'a> {
                 }
                 _ => false,
             },
-            Kind::Fold(fold) => {
-                let begins_empty = matches!(&fold.neutral.kind, Kind::Literal(value)
-                    if Some(*value) == ReduceOp::Sum.identity(expr.ty.elem));
-                let is_sum = matches!(fold.op, FoldOp::Reduce(ReduceOp::Sum));
-                is_sum && begins_empty && matches!(fold.generators.as_slice(), [one] if !one.body.ty.is_scalar())
-            }
             Kind::Guard(_, a) => self.has_order(a),
             Kind::If(_, a, b) => self.has_order(a) || self.has_order(b),
             Kind::Block(block) => matches!(block.results.as_slice(), [result] if self.has_order(result)),

@@ -122,7 +122,6 @@ impl<'a> Padding<'a, '_> {
                 self.is(&inner, &block.results[0], index)
             }
             Kind::Call(call) => self.result(env, call, 0, index),
-            Kind::Stored(a) => self.is(env, a, index),
             Kind::Flatten(a) => {
                 let inner = size(a, 1);
                 self.is(env, a, &[&[index[0] / inner, index[0] % inner], &index[1..]].concat())
