@@ -116,7 +116,7 @@ impl Generator<'_, '_> {
                 }
             }
             2 if d == 0 => {
-                let all = self.all_padding(&resized(ty, 1, &[end.amount.clone()]), part)?;
+                let all = self.all_padding(&resized(ty, 1, std::slice::from_ref(&end.amount)), part)?;
                 let body = self.term(ty, part)?;
                 if end.left { Term::Concat(all, body) } else { Term::Concat(body, all) }
             }

@@ -65,7 +65,7 @@ fn add(batch: &mut Batch, at: usize, case: &Case) -> bool {
 /// Compiles generated programs in batches, on two threads, and says how many could be compared.
 fn in_batches(default: u32, seed: u8, run: impl Fn(Batch, &Path) + Sync) {
     let all: Vec<(usize, Vec<u8>)> = bytes_of_cases(cases(default).min(MOST), seed).into_iter().enumerate().collect();
-    let batches: Mutex<Vec<&[(usize, Vec<u8>)]>> = Mutex::new(all.chunks(BATCH).collect());
+    let batches = Mutex::new(all.chunks(BATCH).collect::<Vec<_>>());
     let added = AtomicUsize::new(0);
     let work = || {
         while let Some(chunk) = { batches.lock().map_or(None, |mut batches| batches.pop()) } {
