@@ -45,6 +45,12 @@ pub struct CCode {
 /// # Errors
 /// For a program that [`verify`](certen_loops::verify) does not accept, and for constants that do not fit in 64 bits.
 pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
+    let native = emitter(program, false).native_text()?;
+    emitter(program, true).files(native)
+}
+
+/// A printer that has not printed anything yet.
+fn emitter(program: &LoopProgram, stands_alone: bool) -> Emitter<'_> {
     let mut names = CNames::new();
     // Callers see these names, so nothing inside can take them.
     names.add([program.name]);
@@ -73,6 +79,7 @@ pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
         stack: 0,
         helpers: BTreeSet::new(),
         uses_math: false,
+        stands_alone,
         is_parallel: false,
         locals: HashMap::new(),
         read: read_names(program),
@@ -93,7 +100,7 @@ pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
     for parameter in program.inputs.iter().chain(&program.outputs) {
         emitter.types.insert(parameter.name, &parameter.ty);
     }
-    emitter.program()
+    emitter
 }
 
 /// C names of variables that every function may need.
@@ -140,7 +147,9 @@ pub(crate) struct Emitter<'a> {
     pub(crate) stack: usize,
     pub(crate) helpers: BTreeSet<Helper>,
     pub(crate) uses_math: bool,
-    /// Whether there is a parallel loop.
+    /// Whether the code is for people, where OpenMP runs parallel loops, or for the runtime, which has threads.
+    pub(crate) stands_alone: bool,
+    /// Whether there is a parallel loop that is divided by `certen_parallel`.
     pub(crate) is_parallel: bool,
     /// Local scalars in scope; other names without dimensions are buffers.
     pub(crate) locals: HashMap<Name, ElemType>,

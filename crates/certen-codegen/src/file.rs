@@ -17,8 +17,18 @@ const PRAGMAS: &str = "\n#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n#
 const NOINLINE: &str = "#if defined(__GNUC__)\n#define CERTEN_NOINLINE static __attribute__((noinline))\n#else\n\
                         #define CERTEN_NOINLINE static\n#endif\n\n";
 
+/// The functions that compute, the checks before they are called, whether they can fail, and which of the program's
+/// parameters they have.
+struct Kernel {
+    text: String,
+    checks: String,
+    fails: bool,
+    used: Vec<bool>,
+}
+
 impl Emitter<'_> {
-    pub(crate) fn program(mut self) -> Emitted<CCode> {
+    /// The functions that compute.
+    fn kernel(&mut self) -> Emitted<Kernel> {
         let program = self.program;
         if splits(program) {
             self.stages()?;
@@ -29,9 +39,13 @@ impl Emitter<'_> {
         let fails = main.fails;
         let (parameters, used) = self.kernel_parameters(&main);
         let function = self.own.finished(&self.entries.kernel, &parameters, main, self.places);
-        let kernel = std::mem::take(&mut self.functions) + &function;
-        let checks = self.checks()?;
-        let native = self.native(&kernel, &checks, fails, &used);
+        let text = std::mem::take(&mut self.functions) + &function;
+        Ok(Kernel { text, checks: self.checks()?, fails, used })
+    }
+
+    /// Everything that is for people; what is for the runtime was printed by another printer.
+    pub(crate) fn files(mut self, native: String) -> Emitted<CCode> {
+        let Kernel { text: kernel, checks, fails, used } = self.kernel()?;
         let strides = self.stride_names();
         let entry_points = self.entry_points(&strides, &checks, fails, &used)?;
         let about = self.about();
@@ -64,6 +78,9 @@ impl Emitter<'_> {
         if kernel.contains("CERTEN_NOINLINE") {
             text += NOINLINE;
         }
+        if kernel.contains("CERTEN_PARALLEL") {
+            text += parallel::PRAGMA;
+        }
         for helper in &self.helpers {
             text += &helper.text();
             text.push('\n');
@@ -72,14 +89,16 @@ impl Emitter<'_> {
     }
 
     /// What the runtime compiles: every program behind the same signature.
-    fn native(&self, kernel: &str, checks: &str, fails: bool, used: &[bool]) -> String {
+    pub(crate) fn native_text(mut self) -> Emitted<String> {
         let program = self.program;
+        let Kernel { text: kernel, checks, fails, used } = self.kernel()?;
         let sizes = program.sizes.iter().map(|size| self.names.get(*size));
         let named: String =
             sizes.clone().enumerate().map(|(at, c)| format!("    const int64_t {c} = certen_sizes[{at}];\n")).collect();
         let unused: String = sizes.clone().map(|c| format!("    (void){c};\n")).collect();
         let arrays = program.inputs.len() + program.outputs.len();
-        let arguments = sizes.map(str::to_owned).chain((0..arrays).map(|at| format!("certen_buffers[{at}]"))).zip(used);
+        let arguments =
+            sizes.map(str::to_owned).chain((0..arrays).map(|at| format!("certen_buffers[{at}]"))).zip(&used);
         let arguments: Vec<String> = arguments.filter(|(_, used)| **used).map(|(text, _)| text).collect();
         let call = filled(
             &format!("    {}{}(", if fails { "return " } else { "" }, self.entries.kernel),
@@ -90,13 +109,13 @@ impl Emitter<'_> {
         );
         let end = if fails { "" } else { "    return 0;\n" };
         let (threads, entry) = if self.is_parallel { (parallel::THREADS, parallel::ENTRY) } else { ("", "") };
-        format!(
+        Ok(format!(
             "{}{threads}{kernel}{}\nconst int32_t certen_abi = 2;\n\n/* Sizes in order; inputs, then outputs. */\n\
              int32_t certen_call(const int64_t *certen_sizes, void *const *certen_buffers) {{\n    \
              (void)certen_sizes;\n    (void)certen_buffers;\n{named}{unused}{checks}{call}\n{end}}}\n{entry}",
-            self.beginning(kernel).trim_start(),
-            self.magnitude(checks),
-        )
+            self.beginning(&kernel).trim_start(),
+            self.magnitude(&checks),
+        ))
     }
 
     /// The parameters of the function that computes, and which of the program's those are: only what it uses.

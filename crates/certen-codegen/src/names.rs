@@ -71,7 +71,7 @@ impl CNames {
             let mut chars = text.chars();
             let legal = chars.next().is_some_and(|c| c.is_ascii_alphabetic())
                 && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
-                && !text.starts_with("certen_")
+                && !is_ours(text)
                 && !reserved.contains(text);
             if legal && self.taken.insert(text.to_owned()) {
                 self.names.insert(name, text.to_owned());
@@ -85,7 +85,7 @@ impl CNames {
             }
             let mut text: String =
                 name.as_str().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-            if !text.starts_with(|c: char| c.is_ascii_alphabetic()) || text.starts_with("certen_") {
+            if !text.starts_with(|c: char| c.is_ascii_alphabetic()) || is_ours(&text) {
                 text.insert(0, 'v');
             }
             if reserved.contains(text.as_str()) {
@@ -120,6 +120,11 @@ impl CNames {
             }
         }
     }
+}
+
+/// Whether a name looks like one of our helpers or macros.
+fn is_ours(text: &str) -> bool {
+    text.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("certen_"))
 }
 
 #[cfg(test)]

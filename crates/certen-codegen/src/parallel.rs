@@ -4,7 +4,8 @@
 //! outside as parameters; a structure that holds these; and a *range function*, `NAME_part_1(begin, end, context)`,
 //! which calls the one with what is in the other. Where the loop stood, the structure is filled, and
 //! `certen_parallel` runs the range function over the whole range: by the runtime's threads, in code that stands alone by
-//! OpenMP if the compiler was told to, else directly. A loop that has little to do is run directly in any case.
+//! OpenMP if the compiler was told to, else directly. A loop that has little to do is run directly in any case. In code
+//! that stands alone, a loop without memory of its own stays where it is, with a pragma before it.
 //!
 //! What runs out of memory notes that in the structure. Parts of the loop run at the same time, so it is atomic there.
 
@@ -16,7 +17,7 @@ use certen_syntax::Name;
 use crate::emit::{Emitted, Emitter};
 use crate::file::filled;
 use crate::helpers::c_type;
-use crate::scan::declared_in;
+use crate::scan::{allocates, declared_in};
 
 /// How the runtime's code runs parallel loops: by the threads that it is given.
 pub(crate) const THREADS: &str = "\
@@ -64,6 +65,18 @@ static void certen_parallel(int64_t begin, int64_t end, certen_range *part, void
 
 ";
 
+/// Before a loop of code that stands alone. Compilers warn of a pragma that they do not know.
+pub(crate) const PRAGMA: &str = "\
+/* Before a loop whose iterations may run at the same time; worth it if the condition holds. */
+#ifdef _OPENMP
+#define CERTEN_PRAGMA(text) _Pragma(#text)
+#define CERTEN_PARALLEL(condition) CERTEN_PRAGMA(omp parallel for schedule(static) if (condition))
+#else
+#define CERTEN_PARALLEL(condition)
+#endif
+
+";
+
 /// Something from outside that a loop uses.
 struct Captured {
     name: String,
@@ -79,6 +92,11 @@ impl<'a> Emitter<'a> {
         let index = *index;
         let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
         let work = self.work_text(stmt)?;
+        if self.stands_alone && !allocates(body) {
+            let condition = work.map_or("1".into(), |work| format!("{work} >= {MIN_PARALLEL_WORK}.0"));
+            self.line(&format!("CERTEN_PARALLEL({condition})"));
+            return self.sequential_for(index, range, body, depth);
+        }
         self.is_parallel = true;
 
         // Its memory is its own.

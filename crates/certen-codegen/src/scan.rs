@@ -116,3 +116,19 @@ pub(crate) fn allocations(program: &LoopProgram) -> usize {
     each_block(program, |block| count += block.iter().filter(|stmt| matches!(stmt, Stmt::Alloc(..))).count());
     count
 }
+
+/// Whether a buffer is allocated in a block, or in one inside of it.
+pub(crate) fn allocates(block: &[Stmt]) -> bool {
+    let mut todo: Vec<&[Stmt]> = vec![block];
+    while let Some(block) = todo.pop() {
+        for stmt in block {
+            match stmt {
+                Stmt::Alloc(..) => return true,
+                Stmt::For { body, .. } => todo.push(body),
+                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
+                _ => {}
+            }
+        }
+    }
+    false
+}

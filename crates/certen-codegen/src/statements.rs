@@ -1,6 +1,6 @@
 //! Statements in C: loops, conditions, buffers, assignments.
 
-use certen_core::{ElemType, ReduceOp, TensorType, TermId};
+use certen_core::{ElemType, Range, ReduceOp, TensorType, TermId};
 use certen_loops::{MAX_NESTING, Stmt, Target};
 use certen_syntax::{Code, Diagnostic, Name};
 
@@ -60,15 +60,7 @@ impl<'a> Emitter<'a> {
             }
             Stmt::Swap(a, b) => self.swap(*a, *b)?,
             Stmt::For { parallel: true, .. } => self.parallel_for(stmt, depth)?,
-            Stmt::For { index, range, parallel: false, body } => {
-                let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
-                self.bound_index(*index, range);
-                let i = self.names.get(*index).to_owned();
-                self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i}++) {{"));
-                self.inner(body, depth)?;
-                self.ranges.remove(index);
-                self.line("}");
-            }
+            Stmt::For { index, range, parallel: false, body } => self.sequential_for(*index, range, body, depth)?,
             Stmt::If { cond, then, otherwise } => {
                 let cond = self.cond(cond)?;
                 self.line(&format!("if ({cond}) {{"));
@@ -95,6 +87,18 @@ impl<'a> Emitter<'a> {
             }
             Stmt::Assign { target, op, value } => self.assign(target, *op, *value)?,
         }
+        Ok(())
+    }
+
+    /// A loop, in order.
+    pub(crate) fn sequential_for(&mut self, index: Name, range: &Range, body: &'a [Stmt], depth: usize) -> Emitted<()> {
+        let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
+        self.bound_index(index, range);
+        let i = self.names.get(index).to_owned();
+        self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i}++) {{"));
+        self.inner(body, depth)?;
+        self.ranges.remove(&index);
+        self.line("}");
         Ok(())
     }
 

@@ -143,12 +143,17 @@ fn file(path: &Path) -> Result<Option<Compared>, String> {
 
 fn program(module: &Module) -> Result<Compared, String> {
     let (mut sum, mut runs) = (Compared::default(), 0);
-    for round in 0..SIZES.len() * 2 {
-        let size = |at: usize| SIZES[(round + at * (1 + round / SIZES.len())) % SIZES.len()];
+    for round in 0..4 + SIZES.len() * 2 {
+        // First some that have room for borders and strides.
+        let size = |at: usize| match round.checked_sub(4) {
+            None => [6, 8, 7, 9, 6][(round + at) % 5],
+            Some(round) => SIZES[(round + at * (1 + round / SIZES.len())) % SIZES.len()],
+        };
+        let most = if round < 4 { 1 } else { RUNS };
         let names = module.core().sizes.iter().enumerate();
         let sizes: BTreeMap<Name, i64> = names.map(|(at, name)| (*name, size(at))).collect();
         let allowed = module.core().facts.iter().all(|fact| fact.eval(&|name| sizes.get(&name).copied()) == Ok(true));
-        if !allowed || runs == RUNS {
+        if !allowed || runs >= most {
             continue;
         }
         let at = |error| format!("at {sizes:?}: {error}");
@@ -165,14 +170,15 @@ fn every_program_of(folder: &str, least: usize) {
     collect(&root, &mut files);
     files.sort();
     let todo = Mutex::new(files);
-    let (wrong, sum) = (Mutex::new(Vec::new()), Mutex::new((0, Compared::default())));
+    let (wrong, silent) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let sum = Mutex::new((0, Compared::default()));
     let work = || {
         while let Some(path) = { todo.lock().map_or(None, |mut files| files.pop()) } {
             match file(&path) {
                 Err(error) => wrong.lock().expect("no panic").push(format!("{}\n{error}", path.display())),
                 Ok(None) => {}
                 // Of a program whose results have no elements at these sizes, nothing was compared.
-                Ok(Some(compared)) if compared == Compared::default() => {}
+                Ok(Some(compared)) if compared == Compared::default() => silent.lock().expect("no panic").push(path),
                 Ok(Some(compared)) => {
                     let mut sum = sum.lock().expect("no panic");
                     sum.0 += 1;
@@ -186,7 +192,8 @@ fn every_program_of(folder: &str, least: usize) {
     assert!(wrong.is_empty(), "{} programs differ:\n{}", wrong.len(), wrong.join("\n\n"));
     let (programs, compared) = sum.into_inner().expect("no panic");
     let known = compared.exact + compared.bounded;
-    assert!(programs >= least && known > 10 * compared.unknown, "{programs} programs: {compared:?}");
+    assert!(known > 5 * compared.unknown, "{programs} programs: {compared:?}");
+    assert!(programs >= least, "{programs} programs; nothing was compared of {silent:?}");
 }
 
 #[test]
