@@ -189,14 +189,13 @@ fn sharing_memory_grows_linearly() {
             parse_loops(&sources, file).expect("a program")
         };
         let programs = [MANY / 100, MANY / 10, MANY].map(|count| (count, program(count)));
-        let time = grows_linearly(what, MANY, |count| {
+        grows_linearly(what, MANY, |count| {
             let (_, program) = programs.iter().find(|(size, _)| *size == count).expect("one of the three");
             let shared = reuse(program.clone(), Lend::Outputs).expect("well-formed loops");
             let peak = peak_bytes(&shared, &|_| Some(1), &certen_core::ElemType::bytes);
             assert!(peak <= peak_bytes(program, &|_| Some(1), &certen_core::ElemType::bytes));
             drop(pad(shared, 4).expect("well-formed loops"));
         });
-        println!("{what}: {time:.2} s");
     };
     work("in place", &chain(|at| format!("x{at}[i] + 1.0")));
     work("reversed", &chain(|at| format!("x{at}[n - 1 - i] + 1.0")));
