@@ -24,12 +24,24 @@ const MAX_LOOKS: usize = 64;
 impl Lowering<'_> {
     /// Where the range of an index, whose loop is open, should be cut for the conditions on what its body stores; the
     /// two pieces. Nothing if there is no such condition.
-    pub(super) fn cut(&self, body: TermId, env: Env, index: Name, range: &Range) -> Lowered<Option<[Range; 2]>> {
+    ///
+    /// The end of the first piece is never behind the range's; with `stated`, it says so, for proofs about products.
+    pub(super) fn cut(
+        &self,
+        body: TermId,
+        env: Env,
+        index: Name,
+        range: &Range,
+        stated: bool,
+    ) -> Lowered<Option<[Range; 2]>> {
         let Some(point) = self.cut_point(body, env, index)? else { return Ok(None) };
         let inside = point.min_with(&range.hi).and_then(|point| point.max_with(&range.lo)).map_err(bad_index)?;
         // What is known inside of the loop does not hold where its bounds are computed.
         let facts = self.facts_outside();
-        let at = inside.simplified(&facts).map_err(bad_index)?;
+        let mut at = inside.simplified(&facts).map_err(bad_index)?;
+        if stated && at.as_constant().is_none() {
+            at = at.min_with(&range.hi).map_err(bad_index)?;
+        }
         Ok(Some([Range { lo: range.lo.clone(), hi: at.clone() }, Range { lo: at, hi: range.hi.clone() }]))
     }
 

@@ -52,6 +52,11 @@ impl Reindexer {
         self.0.push(step);
     }
 
+    /// Whether places are products of indices and sizes.
+    pub(super) fn flattens(&self) -> bool {
+        self.0.iter().any(|step| matches!(step, Step::Flatten(_)))
+    }
+
     /// The place of the scalar that all steps lead to; nothing if a step lacks dimensions.
     pub(super) fn apply(&self) -> Result<Option<Place>, IxError> {
         // The outermost dimension is the last one here.

@@ -167,7 +167,7 @@ impl Lowering<'_> {
         let inner = self.bind(env, of.name, Meaning::Index(Ix::var(index)));
         if cuts > 0
             && self.chooses[of.body.index()]
-            && let Some(pieces) = self.cut(of.body, inner, index, &range)?
+            && let Some(pieces) = self.cut(of.body, inner, index, &range, dest.reindexer.flattens())?
         {
             // Nothing was done in it yet.
             self.close();
