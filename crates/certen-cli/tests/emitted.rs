@@ -31,10 +31,12 @@ fn emit(program: &Path, directory: &Path) -> common::Ran {
     let stem = program.file_stem().unwrap().to_str().unwrap();
     let mut certen = command(CERTEN, &root());
     certen.arg("emit").arg(program).arg("-o").arg(directory).arg("--main");
-    let several = fs::read_to_string(program).unwrap().matches("\nfn ").count() > 1
-        || fs::read_to_string(program).unwrap().starts_with("fn ");
-    if program.extension().is_some_and(|ending| ending == "ten") && several {
-        certen.args(["--fn", stem]);
+    // The function that the file is named after, or its first one.
+    let text = fs::read_to_string(program).unwrap();
+    let functions: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("fn ")?.split_once('(').map(|(name, _)| name)).collect();
+    if let Some(first) = functions.first() {
+        certen.args(["--fn", if functions.contains(&stem) { stem } else { first }]);
     }
     run(&mut certen)
 }
