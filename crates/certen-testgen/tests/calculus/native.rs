@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use certen_core::domain::{Machine, Scalar};
 use certen_core::{Program, Tensor, Term, Unary, parse_program};
-use certen_loops::lower;
+use certen_loops::{Lend, LoopProgram, lower, pad, parallelise, reuse, verify};
 use certen_runtime::Cache;
 use certen_syntax::Sources;
 use certen_testgen::calculus::{Case, Truncations};
@@ -34,10 +34,24 @@ fn calls_library(program: &Program) -> bool {
     program.terms.iter().any(|(_, term)| calls(term))
 }
 
+/// Loops as they are lowered, with buffers that share memory and loops that threads share, or with padded rows: what of
+/// these users get, in turn.
+fn stored(loops: LoopProgram, at: usize) -> LoopProgram {
+    let stored = match at % 3 {
+        0 => Ok(loops),
+        1 => reuse(loops, Lend::Outputs).map(parallelise),
+        _ => reuse(loops, Lend::Buffers).and_then(|loops| pad(loops, 4)),
+    };
+    let stored = stored.unwrap_or_else(|error| panic!("{error:?}"));
+    let complaints = verify(&stored);
+    assert!(complaints.is_empty(), "{complaints:?}\n{stored}");
+    stored
+}
+
 /// Adds a program with its runs, of which every second has infinities and NaNs among its inputs; false if no run can be
 /// evaluated.
 fn add(batch: &mut Batch, at: usize, case: &Case) -> bool {
-    let loops = lowered(case);
+    let loops = stored(lowered(case), at);
     let mut runs = Vec::new();
     for (count, run) in case.runs.iter().enumerate() {
         let given =
