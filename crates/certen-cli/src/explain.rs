@@ -104,7 +104,8 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     } else if args.only.contains(&Stage::Padding) {
         sections.push(("padding", "nothing is padded, split, guarded or cut\n".into()));
     }
-    if wanted(Stage::Reshapes) {
+    // Only where it is asked for: that everything has generations says nothing.
+    if args.only.contains(&Stage::Reshapes) {
         sections.push(("reshapes", format!("{}\n", module.core().reshapes())));
     }
     if wanted(Stage::Laws) && module.typed().is_some() {

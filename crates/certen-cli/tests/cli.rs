@@ -420,7 +420,7 @@ fn native_code_pads_its_buffers_on_request() {
     let text = "alloc input A : [n]\nalloc B : [n]\nalloc output C : []\nB = mul A A\nC = redmax 1 (add B B)\n";
     fs::write(desk.path("rows.teil"), text).unwrap();
     let loops = desk.run("emit rows.teil --to loops --pad 4").out;
-    assert!(loops.contains("alloc B : f64[4*ceil_div(n, 4)]\nfor pad1 in n..4*ceil_div(n, 4) {"), "{loops}");
+    assert!(loops.contains("alloc B : f64[4*ceil_div(n, 4)]\nparallel for pad1 in n..4*ceil_div(n, 4) {"), "{loops}");
     let dense = desk.run("emit rows.teil --to loops").out;
     assert!(dense.contains("alloc B : f64[n]\nnest B"), "{dense}");
     let run = "run rows.teil --in A=iota --dim n=5 --backend native";
