@@ -149,6 +149,9 @@ fn main() -> ExitCode {
         Command::Prove(args) => prove::prove(&args),
         Command::ExplainError(args) => explain_error(&args),
     };
+    if let Some(lost) = report::lost_output() {
+        return ExitCode::from(Report::new(false).error(lost) as u8);
+    }
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(blame) => ExitCode::from(blame as u8),

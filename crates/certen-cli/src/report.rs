@@ -1,14 +1,25 @@
 //! Where everything that the commands say goes: text or JSON, standard output or standard error, with colours on a
-//! terminal only. Output that nobody reads any more (a closed pipe) ends the output, not the program.
+//! terminal only. Output that nobody reads any more (a closed pipe) ends the output, not the program; output that is lost
+//! for another reason (a full disk) is told at the end, by [`lost_output`].
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 use certen::Failure;
-use certen::road::syntax::{Blame, Diagnostic, Sources, render_all, to_json};
+use certen::road::syntax::{Blame, Code, Diagnostic, Sources, render_all, to_json};
 use serde_json::{Value, json};
+
+/// Why output was lost, the first time.
+static LOST: OnceLock<String> = OnceLock::new();
+
+/// The error of a command whose output could not be written.
+pub fn lost_output() -> Option<Diagnostic> {
+    let reason = LOST.get()?;
+    Some(Diagnostic::error(Code::E0603, None, format!("cannot write to standard output: {reason}")))
+}
 
 /// How a command speaks.
 pub struct Report {
@@ -26,8 +37,12 @@ impl Report {
     /// Text on standard output.
     pub fn text(&self, text: &str) {
         let mut out = std::io::stdout().lock();
-        // A closed pipe is not our error.
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                let _ = LOST.set(error.to_string());
+            }
+            _ => {}
+        }
     }
 
     /// A JSON value on standard output, on one line.

@@ -47,7 +47,7 @@ fn programs_compile_without_a_warning() {
     programs(&root().join("examples"), &mut examples);
     assert!(examples.len() > 60, "{examples:?}");
     let count = examples.len();
-    for folder in ["core", "teil/figures", "model/figures", "ten/figures"] {
+    for folder in ["core", "teil/figures", "model/figures", "ten/figures", "ten/c"] {
         programs(&root().join("tests/programs").join(folder), &mut examples);
     }
     let directory = tempfile::tempdir().unwrap();

@@ -265,3 +265,31 @@ fn progress_is_for_terminals() {
         assert!(ran.out.contains("C : f64[3, 3]"), "{ran:?}");
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn output_that_is_lost_is_an_error() {
+    let place = Place::new();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ended = place.certen(CERTEN, &[], 3).stdout(full).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(ended.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("cannot write to standard output"));
+    let closed = Command::new("sh").arg("-c").arg(format!("'{CERTEN}' explain-error | true")).status().unwrap();
+    assert_eq!(closed.code(), Some(0));
+}
+
+/// Sizes of an empty array may be of any magnitude.
+#[test]
+fn nothing_can_be_huge() {
+    let place = Place::new();
+    fs::write(place.path("all.ten"), "fn all_of(x: f64[n, m, k]) -> f64 { sum(x) }\n").unwrap();
+    let huge = (1i64 << 62).to_string();
+    let sizes = ["n=0".to_owned(), format!("m={huge}"), format!("k={huge}")];
+    let mut certen = command(CERTEN, place.directory.path());
+    certen.args(["run", "all.ten", "--in", "x=iota", "--backend", "native"]).env("CERTEN_CACHE", place.cache());
+    sizes.iter().for_each(|size| {
+        certen.args(["--dim", size]);
+    });
+    let ran = run(&mut certen);
+    assert!(matches!(ran.status, Some(0 | 2)), "{ran:?}");
+}

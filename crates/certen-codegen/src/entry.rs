@@ -263,7 +263,7 @@ impl Emitter<'_> {
         let arrays = self.names.fresh("arrays");
         let sizes: Vec<String> = program.sizes.iter().map(|size| self.names.get(*size).to_owned()).collect();
 
-        let mut text = self.strided_signature(strides) + " {\n" + checks;
+        let mut text = checks.to_owned();
         let on_heap = count > MAX_ARRAYS_ON_STACK;
         let parameters: Vec<(bool, Parameter)> = self.parameters().map(|(out, p)| (out, p.clone())).collect();
         if on_heap {
@@ -306,6 +306,10 @@ impl Emitter<'_> {
                 false => format!("    return {end};\n}}\n\n"),
             };
         }
+
+        let unused = sizes.iter().filter(|size| !mentions(&text, size)).map(|size| format!("    (void){size};\n"));
+        let unused: String = unused.collect();
+        text = self.strided_signature(strides) + " {\n" + &unused + &text;
 
         let pairs = parameters.iter().flat_map(|(_, p)| [self.names.get(p.name).to_owned(), "NULL".into()]);
         let arguments: Vec<String> = sizes.into_iter().chain(pairs).collect();
@@ -421,4 +425,9 @@ pub(crate) fn essential(facts: &[Cond]) -> Vec<Cond> {
         }
     }
     left
+}
+
+/// Whether a text in C speaks of a name.
+fn mentions(text: &str, name: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == name)
 }

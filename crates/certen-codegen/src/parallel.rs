@@ -24,11 +24,15 @@ pub(crate) const THREADS: &str = "\
 /* Runs the iterations of a loop from begin up to end. */
 typedef void certen_range(int64_t begin, int64_t end, void *context);
 
-static void (*certen_threads)(int64_t begin, int64_t end, certen_range *part, void *context);
+typedef void certen_sharing(int64_t begin, int64_t end, certen_range *part, void *context);
+
+/* Atomic, because the same file may be loaded again while its code runs. */
+static certen_sharing *_Atomic certen_threads;
 
 /* Runs the iterations of a loop whose order does not matter, in parts at the same time. */
 static void certen_parallel(int64_t begin, int64_t end, certen_range *part, void *context) {
-    if (certen_threads) certen_threads(begin, end, part, context);
+    certen_sharing *share = certen_threads;
+    if (share) share(begin, end, part, context);
     else part(begin, end, context);
 }
 
@@ -37,7 +41,7 @@ static void certen_parallel(int64_t begin, int64_t end, certen_range *part, void
 /// Through which the runtime gives its threads.
 pub(crate) const ENTRY: &str = "
 /* Threads for parallel loops; called before anything else. */
-void certen_use_threads(void (*threads)(int64_t, int64_t, certen_range *, void *)) {
+void certen_use_threads(certen_sharing *threads) {
     certen_threads = threads;
 }
 ";

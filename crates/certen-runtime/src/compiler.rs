@@ -159,7 +159,26 @@ impl Compiler {
 fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.stdin(Stdio::null()).env("LC_ALL", "C");
+    // A group of its own, so that it can be stopped with the programs that it runs in turn.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
+}
+
+/// Stops a program that has not ended, and all that it runs.
+fn stop(child: &mut Child) {
+    #[cfg(unix)]
+    if let Ok(group) = i32::try_from(child.id()) {
+        unsafe extern "C" {
+            fn kill(process: i32, signal: i32) -> i32;
+        }
+        const SIGKILL: i32 = 9;
+        // SAFETY: `kill` only takes numbers. The child was not waited for, so no other group can have its number.
+        unsafe { kill(-group, SIGKILL) };
+    }
+    // It may have ended in the meantime.
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// How long a compiler may take.
@@ -194,9 +213,7 @@ fn wait(child: &mut Child, limit: Duration, said: impl Fn() -> u64) -> Result<Ex
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(5));
     };
-    // It may have ended in the meantime.
-    let _ = child.kill();
-    let _ = child.wait();
+    stop(child);
     Err(why)
 }
 

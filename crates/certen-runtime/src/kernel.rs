@@ -298,7 +298,7 @@ fn load(path: &Path) -> Result<(Library, Entry), RuntimeError> {
     // while the library is loaded: the kernel holds both.
     let entry = unsafe { *library.get::<Entry>(b"certen_call").map_err(bad)? };
     // SAFETY: by the contract of `build` the symbol, if it is there, is a function of this type. It only keeps the pointer,
-    // and nothing else of the library runs yet.
+    // atomically: the library may be loaded already, and run elsewhere.
     unsafe {
         if let Ok(use_threads) = library.get::<UseThreads>(b"certen_use_threads") {
             use_threads(pool::parallel);

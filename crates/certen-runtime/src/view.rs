@@ -121,12 +121,12 @@ impl ViewMut<'_> {
 
     /// The bytes of a dense view.
     pub(crate) fn elements(&self) -> &[u8] {
-        self.bytes.get(self.layout.start..).unwrap_or_default()
+        self.bytes.get(self.layout.dense_bytes()).unwrap_or_default()
     }
 
     /// The bytes of a dense view.
     pub(crate) fn elements_mut(&mut self) -> &mut [u8] {
-        self.bytes.get_mut(self.layout.start..).unwrap_or_default()
+        self.bytes.get_mut(self.layout.dense_bytes()).unwrap_or_default()
     }
 
     /// Copies the elements of an array of the same type and shape.
@@ -150,13 +150,20 @@ impl<'a> From<&'a mut Array> for ViewMut<'a> {
 impl Layout {
     fn dense(array: &Array) -> Layout {
         let mut strides: Vec<i64> = Vec::with_capacity(array.shape().len());
-        let mut dense = 1;
+        let mut dense = 1i64;
         for &size in array.shape().iter().rev() {
-            strides.push(dense as i64);
-            dense *= size;
+            strides.push(dense);
+            // Only an empty array can have sizes whose product is too large; nobody goes along its strides.
+            dense = dense.saturating_mul(size.try_into().unwrap_or(i64::MAX));
         }
         strides.reverse();
         Layout { elem: array.elem(), shape: array.shape().to_vec(), strides, start: 0 }
+    }
+
+    /// Where the elements of a dense view lie: no byte that is not theirs.
+    fn dense_bytes(&self) -> std::ops::Range<usize> {
+        let count = if self.shape.contains(&0) { 0 } else { self.shape.iter().product() };
+        self.start..self.start + count * self.elem.bytes()
     }
 
     /// Whether the elements lie row by row, where their type may lie.
