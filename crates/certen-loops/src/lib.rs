@@ -22,7 +22,7 @@ pub use buffers::{Lend, peak_bytes, reuse};
 pub use interp::{Event, Interpreter};
 pub use ir::{LoopProgram, MAX_NESTING, Stmt, Target, as_element, parts_first};
 pub use layout::pad;
-pub use lower::lower;
+pub use lower::{lower, lower_strictly};
 pub use parallel::{MIN_PARALLEL_WORK, Work, parallelise, work};
 pub use parse::parse_loops;
 pub use verify::verify;

@@ -44,6 +44,15 @@ use whole::Whole;
 /// Values computed for one binding before it is refused: inlining generations into each other can grow exponentially.
 const MAX_STEPS: usize = 4_000_000;
 
+/// Lowers a program as [`lower`] does, with every sum made in the order in which it is written: sums of tensors inside each
+/// other do not add to one destination.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_strictly(program: &Program) -> Result<LoopProgram, Diagnostic> {
+    lower_as(program, true)
+}
+
 /// Lowers a program. The outputs are in the order of [`Program::outputs`]; one that has the name of an input or size
 /// gets another name.
 ///
@@ -51,6 +60,10 @@ const MAX_STEPS: usize = 4_000_000;
 /// E0703 for what is too large or too deep. E0702 for minima and maxima without a condition over a range that is not
 /// shown to be non-empty.
 pub fn lower(program: &Program) -> Result<LoopProgram, Diagnostic> {
+    lower_as(program, false)
+}
+
+fn lower_as(program: &Program, strict: bool) -> Result<LoopProgram, Diagnostic> {
     let Interface { outputs, storage, taken } = interface(program)?;
     let user = program.names();
     let mut lowering = Lowering {
@@ -65,6 +78,7 @@ pub fn lower(program: &Program) -> Result<LoopProgram, Diagnostic> {
         has_loops: has_loops(&program.terms),
         chooses: chooses(&program.terms),
         in_pieces: 0,
+        strict,
         steps: 0,
         depth: 0,
     };
@@ -220,6 +234,8 @@ struct Lowering<'a> {
     chooses: Vec<bool>,
     /// How many loops around are pieces of one.
     in_pieces: usize,
+    /// Whether sums inside each other are made one by one.
+    strict: bool,
     steps: usize,
     /// How many parts are being stored or computed for each other.
     depth: usize,

@@ -318,7 +318,10 @@ impl Module {
         if !violations.is_empty() {
             return Err(Failure::new(self.sources.clone(), violations));
         }
-        let lowered = certen_loops::lower(program);
+        let lowered = match self.options.fp {
+            FpMode::Strict => certen_loops::lower_strictly(program),
+            FpMode::Relaxed => certen_loops::lower(program),
+        };
         let stored = lowered.and_then(|loops| match self.options.vector {
             None => reuse(loops, Lend::Outputs),
             // The caller's arrays are not padded, so they lend no memory to what is.

@@ -35,13 +35,11 @@ impl Lowering<'_> {
         stated: bool,
     ) -> Lowered<Option<[Range; 2]>> {
         let Some(point) = self.cut_point(body, env, index)? else { return Ok(None) };
-        let inside = point.min_with(&range.hi).and_then(|point| point.max_with(&range.lo)).map_err(bad_index)?;
         // What is known inside of the loop does not hold where its bounds are computed.
         let facts = self.facts_outside();
-        let mut at = inside.simplified(&facts).map_err(bad_index)?;
-        if stated && at.as_constant().is_none() {
-            at = at.min_with(&range.hi).map_err(bad_index)?;
-        }
+        let point = point.max_with(&range.lo).and_then(|point| point.simplified(&facts)).map_err(bad_index)?;
+        let at = point.min_with(&range.hi).map_err(bad_index)?;
+        let at = if stated { at } else { at.simplified(&facts).map_err(bad_index)? };
         Ok(Some([Range { lo: range.lo.clone(), hi: at.clone() }, Range { lo: at, hi: range.hi.clone() }]))
     }
 

@@ -11,7 +11,8 @@
 //!   rows that `pad` adds, the end of the last block of `split`, where a guard is false) is stored as zero, each element
 //!   once. Where the prover shows that a truncation cuts the padding off, as it does around every tile, no code is left.
 //! - **Partitions.** A loop is cut where a condition on what is stored changes (`cut.rs`).
-//! - **Sums** first set their destination to zero, and then add, in the order of the index. Other reductions of tensors
+//! - **Sums** first set their destination to zero, and then add, in the order of the index; a sum inside of it adds to the
+//!   same destination, unless that changes a rounding that has to stay. Other reductions of tensors
 //!   compute their elements one by one with a scalar accumulator (`reduce.rs`): zeros of guards count in them.
 //! - A term that is read at indices already, or that is stored elsewhere, is copied element by element (`value.rs`).
 //!
@@ -99,7 +100,7 @@ impl Lowering<'_> {
                     let generation = Generation { name: *name, from: range.lo.clone(), size, body: *body };
                     return self.generation(&generation, range, env, dest, MAX_CUTS);
                 }
-                Term::Reduce(ReduceOp::Sum, _, range, ..) if !ty.is_scalar() => {
+                Term::Reduce(ReduceOp::Sum, _, range, ..) if !ty.is_scalar() && !(dest.adds && self.strict) => {
                     if !dest.adds {
                         self.fill(term, 0, env, dest.clone())?;
                         dest.adds = true;
