@@ -51,7 +51,8 @@ fn stored(loops: LoopProgram, at: usize) -> LoopProgram {
 /// Adds a program with its runs, of which every second has infinities and NaNs among its inputs; false if no run can be
 /// evaluated.
 fn add(batch: &mut Batch, at: usize, case: &Case) -> bool {
-    let loops = stored(lowered(case), at);
+    let Some(loops) = lowered(case) else { return false };
+    let loops = stored(loops, at);
     let mut runs = Vec::new();
     for (count, run) in case.runs.iter().enumerate() {
         let given =
