@@ -25,7 +25,8 @@ impl Literal {
     /// A whole number as a literal of an element type.
     pub fn whole(value: i64, elem: ElemType) -> Literal {
         match elem {
-            ElemType::F32 | ElemType::F64 => Literal::Float(value as f64),
+            ElemType::F32 => Literal::Float(f64::from(value as f32)),
+            ElemType::F64 => Literal::Float(value as f64),
             ElemType::I32 | ElemType::I64 | ElemType::U8 => Literal::Int(value),
             ElemType::Bool => Literal::Bool(value != 0),
         }

@@ -6,7 +6,8 @@
 //!   become conditions (ATL, Fig. 3);
 //! - `reindex.rs` turns reshape operators into other indices of the store, without code and without copies (ATL, Fig. 2),
 //!   and says what makes that well-formed;
-//! - `cut.rs` cuts loops where a condition changes, so that the pieces need not ask;
+//! - `cut.rs` cuts loops where a condition changes, so that the pieces need not ask; `dead.rs` removes what a piece does not
+//!   need;
 //! - `value.rs` computes the scalar that is stored, `reduce.rs` its accumulators;
 //! - `reshape.rs` is the other side of reshape operators: which element it is that is *read* through them;
 //! - `whole.rs` stores what is read as a whole before an element of it is: `let`s, iterations.
@@ -28,6 +29,7 @@ use certen_syntax::{Code, Diagnostic, Name};
 use crate::ir::{LoopProgram, MAX_NESTING, Stmt, Target};
 
 mod cut;
+mod dead;
 mod names;
 mod reduce;
 mod reindex;
@@ -78,6 +80,8 @@ fn lower_as(program: &Program, strict: bool) -> Result<LoopProgram, Diagnostic> 
         has_loops: has_loops(&program.terms),
         chooses: chooses(&program.terms),
         in_pieces: 0,
+        cuts_left: 0,
+        has_pieces: false,
         strict,
         steps: 0,
         depth: 0,
@@ -109,7 +113,11 @@ fn lower_as(program: &Program, strict: bool) -> Result<LoopProgram, Diagnostic> 
             lowering.copy(copied, &Stored { name: output.name, ty: output.ty.clone() })?;
         }
     }
-    let body = lowering.close();
+    let mut body = lowering.close();
+    // A piece of a loop may not need what the whole loop did.
+    if lowering.has_pieces {
+        dead::remove(&mut body, &lowering.out);
+    }
     Ok(LoopProgram {
         name: program.name,
         sizes: program.sizes.clone(),
@@ -234,6 +242,9 @@ struct Lowering<'a> {
     chooses: Vec<bool>,
     /// How many loops around are pieces of one.
     in_pieces: usize,
+    /// How many loops of this binding can still be cut, and whether any loop was.
+    cuts_left: usize,
+    has_pieces: bool,
     /// Whether sums inside each other are made one by one.
     strict: bool,
     steps: usize,
@@ -420,6 +431,7 @@ impl<'a> Lowering<'a> {
     /// A binding of the program, into its buffer.
     fn binding(&mut self, term: TermId, buffer: &Stored) -> Lowered<()> {
         self.steps = 0;
+        self.cuts_left = cut::MAX_CUTS_OF_BINDING;
         self.scopes.clear();
         let block = self.block();
         block.known.clear();

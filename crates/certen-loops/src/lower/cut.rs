@@ -15,8 +15,9 @@ use certen_syntax::Name;
 
 use super::{Env, Lowered, Lowering, bad_index};
 
-/// The most cuts of one loop.
+/// The most cuts of one loop, and of all loops of a binding: pieces of loops inside each other multiply.
 pub(super) const MAX_CUTS: usize = 6;
+pub(super) const MAX_CUTS_OF_BINDING: usize = 48;
 
 /// The most terms that are looked at for a cut.
 const MAX_LOOKS: usize = 64;

@@ -167,11 +167,14 @@ impl Lowering<'_> {
         let index = self.open_loop(of.name, &range)?;
         let inner = self.bind(env, of.name, Meaning::Index(Ix::var(index)));
         if cuts > 0
+            && self.cuts_left > 0
             && self.chooses[of.body.index()]
             && let Some(pieces) = self.cut(of.body, inner, index, &range, dest.reindexer.flattens())?
         {
             // Nothing was done in it yet.
             self.close();
+            self.cuts_left -= 1;
+            self.has_pieces = true;
             self.in_pieces += 1;
             for piece in pieces {
                 self.generation(of, piece, env, dest.clone(), cuts - 1)?;
