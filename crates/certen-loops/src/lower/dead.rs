@@ -1,33 +1,39 @@
-//! Buffers that nobody reads, and the statements that fill them.
+//! Buffers and locals that nobody reads, and the statements that give them values.
 //!
-//! A `let` inside of a loop is stored before it is known who reads it. Where the loop was cut, a piece may have no reader
-//! left: then its buffer, and everything that is only computed for it, is removed. A buffer is dead if no statement of the
-//! block that allocates it reads or exchanges it, other than those that fill dead buffers.
+//! A `let` inside of a loop is stored before it is known who reads it, and an accumulator is filled before. Where the loop was
+//! cut, a piece may have no reader left: then it is removed, with what is only computed for it. Dead is what no statement of
+//! the block that declares it reads or exchanges, other than to give it another value itself.
 //!
 //! Recursion follows the nesting of blocks, which is limited.
 
 use std::collections::HashSet;
 
-use certen_core::{Term, Terms};
+use certen_core::{Term, TermId, Terms};
 use certen_syntax::Name;
 
 use crate::ir::{Stmt, Target, parts_first};
 
-/// Removes dead buffers from a body.
+/// How long a chain of values that are only computed for each other can be to be removed whole.
+const MAX_ROUNDS: usize = 16;
+
+/// Removes what is dead from a body.
 pub(super) fn remove(body: &mut Vec<Stmt>, terms: &Terms) {
-    // What a dead buffer was computed from may be dead without it.
-    while prune(body, terms).1 {}
+    // What a dead value was computed from may be dead without it.
+    for _ in 0..MAX_ROUNDS {
+        if !prune(body, terms).1 {
+            break;
+        }
+    }
 }
 
-/// Removes what is dead in a block; what the rest reads, and whether anything was removed.
+/// Removes what is dead in a block; what the rest reads of the names around it, and whether anything was removed.
 fn prune(block: &mut Vec<Stmt>, terms: &Terms) -> (HashSet<Name>, bool) {
     let (mut read, mut changed) = (HashSet::new(), false);
-    let add = |root, read: &mut HashSet<Name>| {
-        for id in parts_first(terms, root) {
-            if let Term::Ref(name, _) = terms.get(id) {
-                read.insert(*name);
-            }
-        }
+    let reads = |root: TermId| {
+        parts_first(terms, root).into_iter().filter_map(|id| match terms.get(id) {
+            Term::Ref(name, _) => Some(*name),
+            _ => None,
+        })
     };
     for stmt in block.iter_mut() {
         match stmt {
@@ -44,18 +50,20 @@ fn prune(block: &mut Vec<Stmt>, terms: &Terms) -> (HashSet<Name>, bool) {
                 }
             }
             Stmt::Swap(a, b) => read.extend([*a, *b]),
-            Stmt::Local { init: Some(value), .. } => add(*value, &mut read),
-            Stmt::Assign { value, .. } => add(*value, &mut read),
+            Stmt::Local { init: Some(value), .. } => read.extend(reads(*value)),
+            Stmt::Assign { target, value, .. } => read.extend(reads(*value).filter(|name| *name != target.name())),
             Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Local { init: None, .. } => {}
         }
     }
-    let dead: HashSet<Name> = block
+    let declared: Vec<Name> = block
         .iter()
         .filter_map(|stmt| match stmt {
-            Stmt::Alloc(name, _) if !read.contains(name) => Some(*name),
+            Stmt::Alloc(name, _) | Stmt::Local { name, .. } => Some(*name),
             _ => None,
         })
         .collect();
+    // What is declared here and read elsewhere is another of the same name.
+    let dead: HashSet<Name> = declared.into_iter().filter(|name| !read.remove(name)).collect();
     if !dead.is_empty() {
         without(block, &dead);
         changed = true;
@@ -63,11 +71,11 @@ fn prune(block: &mut Vec<Stmt>, terms: &Terms) -> (HashSet<Name>, bool) {
     (read, changed)
 }
 
-/// Removes all that is done to some buffers; conditions and loops that do nothing then, too.
+/// Removes all that is done to some names; conditions and loops that do nothing then, too.
 fn without(block: &mut Vec<Stmt>, dead: &HashSet<Name>) {
     block.retain_mut(|stmt| match stmt {
-        Stmt::Alloc(name, _) | Stmt::Free(name) | Stmt::Nest(name) => !dead.contains(name),
-        Stmt::Assign { target: Target::Element(name, _), .. } => !dead.contains(name),
+        Stmt::Alloc(name, _) | Stmt::Free(name) | Stmt::Nest(name) | Stmt::Local { name, .. } => !dead.contains(name),
+        Stmt::Assign { target: Target::Element(name, _) | Target::Local(name), .. } => !dead.contains(name),
         Stmt::For { body, .. } => {
             without(body, dead);
             !body.is_empty()
@@ -77,6 +85,6 @@ fn without(block: &mut Vec<Stmt>, dead: &HashSet<Name>) {
             without(otherwise, dead);
             !then.is_empty() || !otherwise.is_empty()
         }
-        Stmt::Swap(..) | Stmt::Local { .. } | Stmt::Assign { .. } => true,
+        Stmt::Swap(..) => true,
     });
 }
