@@ -53,8 +53,7 @@ pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
 fn emitter(program: &LoopProgram, stands_alone: bool) -> Emitter<'_> {
     let mut names = CNames::new();
     // Callers see these names, so nothing inside can take them.
-    names.add([program.name]);
-    let dense = names.get(program.name).to_owned();
+    let dense = names.own(program.name);
     let mut own = |ending: &str| names.fresh(&format!("{dense}_{ending}"));
     let (strided, error, kernel) = (own("strided"), own("error"), own("kernel"));
     let entries = EntryNames { dense, strided, error, kernel };

@@ -96,6 +96,12 @@ impl CNames {
         }
     }
 
+    /// The C name of a name, for something that others may be called like, too: those get another one.
+    pub(crate) fn own(&mut self, name: Name) -> String {
+        self.add([name]);
+        self.names.remove(&name).unwrap_or_else(|| name.as_str().to_owned())
+    }
+
     /// The C name of a name.
     pub(crate) fn get(&self, name: Name) -> &str {
         self.names.get(&name).map_or(name.as_str(), String::as_str)

@@ -122,8 +122,8 @@ impl<'a> Emitter<'a> {
         let captured = self.captured(index, body, &function.used, &function.written);
         self.function.written.extend(&function.written);
         let fails = function.fails;
-        let loop_name = self.names.numbered(&format!("{}_loop", self.names.get(self.program.name)));
-        let part_name = self.names.numbered(&format!("{}_part", self.names.get(self.program.name)));
+        let loop_name = self.names.numbered(&format!("{}_loop", self.entries.dense));
+        let part_name = self.names.numbered(&format!("{}_part", self.entries.dense));
         let bounds = [format!("int64_t {begin}"), format!("int64_t {end}")];
         let parameters: Vec<String> = bounds.into_iter().chain(captured.iter().map(|c| c.parameter.clone())).collect();
         let text = self.own.finished(&loop_name, &parameters, function, own_places);

@@ -94,10 +94,9 @@ pub(crate) fn declared_in(block: &[Stmt]) -> HashSet<Name> {
     names
 }
 
-/// Every name that the program declares, its own first.
+/// Every name that the program declares.
 pub(crate) fn declared_names(program: &LoopProgram) -> Vec<Name> {
-    let mut names = vec![program.name];
-    names.extend(&program.sizes);
+    let mut names = program.sizes.clone();
     names.extend(program.inputs.iter().chain(&program.outputs).map(|p| p.name));
     each_block(program, |block| {
         for stmt in block {
