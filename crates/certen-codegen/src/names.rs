@@ -43,7 +43,8 @@ const RESERVED: &str = "
     socket sprintf sqrt sqrtf sqrtl srand sscanf stat stpcpy strcat strchr strcmp strcpy strcspn strdup strlen
     strncat strncmp strncpy strpbrk strrchr strspn strstr strtod strtof strtok strtol strtoll system tan tanf tanh
     tanhf tanl tgamma tgammaf time tmpfile toascii tolower toupper trunc truncf ungetc unlink vprintf wait write y0
-    y1 yn ynf
+    y1 yn ynf ctype complex fenv float inttypes iso646 limits locale math setjmp stdalign stdarg stdatomic stdbool
+    stddef stdint stdio stdlib stdnoreturn string tgmath threads uchar wchar wctype unistd
 ";
 
 /// The C names of a program's names.

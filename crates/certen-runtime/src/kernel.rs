@@ -250,15 +250,19 @@ impl NativeKernel {
         let status = unsafe { (self.entry)(sizes.as_ptr(), buffers.as_ptr()) };
 
         for (at, (view, result)) in outputs.iter_mut().zip(results).enumerate() {
+            // A kernel that gave up has written nothing that counts.
+            if status != 0 {
+                break;
+            }
             let written = result.as_ref().map_or(view.elements(), Array::bytes);
             if view.layout.elem == ElemType::Bool && written.iter().any(|&byte| byte > 1) {
-                view.elements_mut().fill(0);
+                if result.is_none() {
+                    view.elements_mut().fill(0);
+                }
                 let why = format!("it left a truth value in output {} that is neither 0 nor 1", at + 1);
                 return Err(RuntimeError::BadKernel(why));
             }
-            if let Some(result) = result
-                && status == 0
-            {
+            if let Some(result) = result {
                 view.assign(&result);
             }
         }

@@ -10,7 +10,7 @@
 //! A cut is a proposal: that a piece knows the answer is proved, like anything else, from the facts of its block.
 
 use certen_core::{Range, Term, TermId};
-use certen_index::{Cond, Ix, Verdict};
+use certen_index::{Cond, Ix, IxError, Verdict};
 use certen_syntax::Name;
 
 use super::{Env, Lowered, Lowering, bad_index};
@@ -38,9 +38,12 @@ impl Lowering<'_> {
         let Some(point) = self.cut_point(body, env, index)? else { return Ok(None) };
         // What is known inside of the loop does not hold where its bounds are computed.
         let facts = self.facts_outside();
-        let point = point.max_with(&range.lo).and_then(|point| point.simplified(&facts)).map_err(bad_index)?;
-        let at = point.min_with(&range.hi).map_err(bad_index)?;
-        let at = if stated { at } else { at.simplified(&facts).map_err(bad_index)? };
+        let clamped = || {
+            let at = point.max_with(&range.lo)?.simplified(&facts)?.min_with(&range.hi)?;
+            if stated { Ok(at) } else { at.simplified(&facts) }
+        };
+        // A bound that does not fit in 64 bits is none.
+        let Ok::<Ix, IxError>(at) = clamped() else { return Ok(None) };
         Ok(Some([Range { lo: range.lo.clone(), hi: at.clone() }, Range { lo: at, hi: range.hi.clone() }]))
     }
 
@@ -125,10 +128,12 @@ fn change(cond: &Cond, index: Name, inner: &[Name]) -> Option<Ix> {
         return None;
     }
     // step*i + rest >= 0, from ceil(-rest/step) on or up to floor(rest/-step).
-    match step {
-        1.. => rest.scale(-1).ok()?.ceil_div(step).ok(),
-        _ => rest.floor_div(-step).ok()?.add(&Ix::from(1)).ok(),
-    }
+    let point = match step {
+        1.. => rest.scale(-1).ok()?.ceil_div(step).ok()?,
+        _ => rest.floor_div(-step).ok()?.add(&Ix::from(1)).ok()?,
+    };
+    // Nothing is so large; proofs about such numbers overflow.
+    point.as_constant().is_none_or(|point| point.unsigned_abs() < 1 << 53).then_some(point)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Loops against the evaluator.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use certen_core::domain::{Element, Exact, Field, Machine, Partial, Rational, Scalar};
@@ -110,13 +111,16 @@ fn loops_agree_with_undefined_values() {
 #[test]
 fn parallel_loops_agree() {
     let inputs = |case: &Case, run: &[Size]| case.inputs(run, Scalar::from_i64);
+    let marked = Cell::new(0);
     for_cases(50, 59, |case| {
         let Some(loops) = lowered(case) else { return false };
         let loops = parallelise(loops);
+        marked.set(marked.get() + u32::from(loops.to_string().contains("parallel for")));
         let complaints = verify(&loops);
         assert!(complaints.is_empty(), "{complaints:?}\n{loops}");
         loops_agree(case, &loops, &Machine, inputs, once)
     });
+    assert!(marked.get() >= 5, "only {} programs have parallel loops", marked.get());
 }
 
 #[test]
