@@ -169,12 +169,13 @@ fn command(program: &Path) -> Command {
 fn stop(child: &mut Child) {
     #[cfg(unix)]
     if let Ok(group) = i32::try_from(child.id()) {
+        // SAFETY: this is the function's type, and it only takes numbers.
         unsafe extern "C" {
-            fn kill(process: i32, signal: i32) -> i32;
+            safe fn kill(process: i32, signal: i32) -> i32;
         }
         const SIGKILL: i32 = 9;
-        // SAFETY: `kill` only takes numbers. The child was not waited for, so no other group can have its number.
-        unsafe { kill(-group, SIGKILL) };
+        // The child was not waited for, so no other group can have its number.
+        kill(-group, SIGKILL);
     }
     // It may have ended in the meantime.
     let _ = child.kill();
