@@ -278,7 +278,7 @@ fn output_that_is_lost_is_an_error() {
     assert_eq!(closed.code(), Some(0));
 }
 
-/// Sizes of an empty array may be of any magnitude.
+/// Sizes of an empty array can be of any magnitude: an answer, or an error that says what does not fit.
 #[test]
 fn nothing_can_be_huge() {
     let place = Place::new();
@@ -291,5 +291,5 @@ fn nothing_can_be_huge() {
         certen.args(["--dim", size]);
     });
     let ran = run(&mut certen);
-    assert!(matches!(ran.status, Some(0 | 2)), "{ran:?}");
+    assert!(ran.status == Some(0) || (ran.status == Some(3) && ran.err.contains("E0408")), "{ran:?}");
 }

@@ -121,7 +121,7 @@ fn hole_4_division_and_wide_indices() {
     let wanted: [i64; 15] = [-20 + 1, -10, -10 + 1, 0, 1, -7, 7, -6, -7, 7, -40 + 1, -40 - 1, 30 - 1, 30 + 1, -20];
     let [a, rest @ ..] = wanted.map(|number| number.to_string());
     assert_eq!(everywhere(&module, &call), [vec![a], rest.to_vec()].concat());
-    let c = module.c().unwrap().source;
+    let c = module.c().unwrap().kernel;
     let over_indices: Vec<&str> = c.lines().filter(|line| line.contains("for (") && line.contains(" i = ")).collect();
     assert!(over_indices.len() >= 3 && over_indices.iter().all(|line| line.contains("(int64_t i = ")), "{c}");
     // Index expressions beyond 2^32 keep all their digits.
