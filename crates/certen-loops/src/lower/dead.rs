@@ -55,15 +55,8 @@ fn prune(block: &mut Vec<Stmt>, terms: &Terms) -> (HashSet<Name>, bool) {
             Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Local { init: None, .. } => {}
         }
     }
-    let declared: Vec<Name> = block
-        .iter()
-        .filter_map(|stmt| match stmt {
-            Stmt::Alloc(name, _) | Stmt::Local { name, .. } => Some(*name),
-            _ => None,
-        })
-        .collect();
     // What is declared here and read elsewhere is another of the same name.
-    let dead: HashSet<Name> = declared.into_iter().filter(|name| !read.remove(name)).collect();
+    let dead: HashSet<Name> = declared(block).filter(|name| !read.remove(name)).collect();
     if !dead.is_empty() {
         without(block, &dead);
         changed = true;
@@ -71,18 +64,30 @@ fn prune(block: &mut Vec<Stmt>, terms: &Terms) -> (HashSet<Name>, bool) {
     (read, changed)
 }
 
+fn declared(block: &[Stmt]) -> impl Iterator<Item = Name> {
+    block.iter().filter_map(|stmt| match stmt {
+        Stmt::Alloc(name, _) | Stmt::Local { name, .. } => Some(*name),
+        _ => None,
+    })
+}
+
 /// Removes all that is done to some names; conditions and loops that do nothing then, too.
 fn without(block: &mut Vec<Stmt>, dead: &HashSet<Name>) {
+    // A block beside the declaration may have another of the same name.
+    let inside = |inner: &mut Vec<Stmt>| {
+        let others: HashSet<Name> = declared(inner).filter(|name| dead.contains(name)).collect();
+        if others.is_empty() { without(inner, dead) } else { without(inner, &(dead - &others)) }
+    };
     block.retain_mut(|stmt| match stmt {
         Stmt::Alloc(name, _) | Stmt::Free(name) | Stmt::Nest(name) | Stmt::Local { name, .. } => !dead.contains(name),
         Stmt::Assign { target: Target::Element(name, _) | Target::Local(name), .. } => !dead.contains(name),
         Stmt::For { body, .. } => {
-            without(body, dead);
+            inside(body);
             !body.is_empty()
         }
         Stmt::If { then, otherwise, .. } => {
-            without(then, dead);
-            without(otherwise, dead);
+            inside(then);
+            inside(otherwise);
             !then.is_empty() || !otherwise.is_empty()
         }
         Stmt::Swap(..) => true,
