@@ -15,6 +15,8 @@
 //!    reached through one pointer; inputs are only read, so that they may be the same.
 //! 4. **Copies.** What is not dense, or not aligned, is copied to a dense array, and outputs back afterwards.
 
+use std::collections::HashSet;
+
 use certen_core::Parameter;
 use certen_index::{Bound, Cond, Facts, Ix, Verdict};
 use certen_syntax::{Diagnostic, Name};
@@ -307,8 +309,9 @@ impl Emitter<'_> {
             };
         }
 
-        let unused = sizes.iter().filter(|size| !mentions(&text, size)).map(|size| format!("    (void){size};\n"));
-        let unused: String = unused.collect();
+        let used: HashSet<&str> = words(&text).collect();
+        let unused = sizes.iter().filter(|size| !used.contains(size.as_str()));
+        let unused: String = unused.map(|size| format!("    (void){size};\n")).collect();
         text = self.strided_signature(strides) + " {\n" + &unused + &text;
 
         let pairs = parameters.iter().flat_map(|(_, p)| [self.names.get(p.name).to_owned(), "NULL".into()]);
@@ -427,7 +430,7 @@ pub(crate) fn essential(facts: &[Cond]) -> Vec<Cond> {
     left
 }
 
-/// Whether a text in C speaks of a name.
-fn mentions(text: &str, name: &str) -> bool {
-    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == name)
+/// The words of a text in C.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
 }
