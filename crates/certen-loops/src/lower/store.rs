@@ -94,13 +94,15 @@ impl Lowering<'_> {
             }
             let ty = self.program.terms.ty(term);
             let size = |lowering: &Self, at: usize| lowering.ix(env, ty.shape.get(at).ok_or_else(no_part)?);
+            // Adding up in one destination makes the sums around and inside one sum.
+            let apart = dest.adds && self.strict;
             match self.term(term) {
                 Term::Gen(name, range, body) => {
                     let (range, size) = (self.range(env, range)?, size(self, 0)?);
                     let generation = Generation { name: *name, from: range.lo.clone(), size, body: *body };
                     return self.generation(&generation, range, env, dest, MAX_CUTS);
                 }
-                Term::Reduce(ReduceOp::Sum, _, range, ..) if !ty.is_scalar() && !(dest.adds && self.strict) => {
+                Term::Reduce(ReduceOp::Sum, _, range, ..) if !ty.is_scalar() && !apart => {
                     if !dest.adds {
                         self.fill(term, 0, env, dest.clone())?;
                         dest.adds = true;
