@@ -6,9 +6,9 @@
 //! padding. Everything that only moves elements carries padding along; a scalar operation, a constant, an input or an
 //! iteration is never padding, even if its value is zero.
 //!
-//! The paper abstracts this by pad types and infers them. Here the predicate itself is asked: [`stores`] lists the ways
+//! The paper abstracts this by pad types and infers them. Here the predicate itself is asked: `stores.rs` lists the ways
 //! to compute an element at symbolic indices with their conditions, and a region is padding if each of them contradicts
-//! the facts. So there is one proof for each store, no offsets are tried out, and no size has to be a number. [`amounts`]
+//! the facts. So there is one proof for each store, no offsets are tried out, and no size has to be a number. `amounts.rs`
 //! finds how much padding there is, for messages and for the paper's [`PadType`].
 //!
 //! Needs: a program that [`Program::check`] accepts. Guarantees: if [`check`] is silent, every truncation cuts padding
