@@ -38,9 +38,9 @@ mod store;
 mod value;
 mod whole;
 
+use cut::chooses;
 use names::{Given, Names};
 use reduce::has_loops;
-use store::chooses;
 use whole::Whole;
 
 /// Values computed for one binding before it is refused: inlining generations into each other can grow exponentially.

@@ -9,7 +9,7 @@
 //! inside of scalar operations), and only where they are linear in the loop's own index and speak of nothing further in.
 //! A cut is a proposal: that a piece knows the answer is proved, like anything else, from the facts of its block.
 
-use certen_core::{Range, Term, TermId};
+use certen_core::{Range, Term, TermId, Terms};
 use certen_index::{Cond, Ix, IxError, Verdict};
 use certen_syntax::Name;
 
@@ -58,24 +58,16 @@ impl Lowering<'_> {
                     todo.push(*a);
                     continue;
                 }
-                Term::Let(_, _, a)
-                | Term::Flatten(a)
-                | Term::Transpose(a)
-                | Term::Split(_, a)
-                | Term::PadLeft(_, a)
-                | Term::PadRight(_, a)
-                | Term::TruncLeft(_, a)
-                | Term::TruncRight(_, a) => {
-                    todo.push(*a);
-                    continue;
-                }
                 Term::Concat(a, b) => {
                     todo.extend([*b, *a]);
                     continue;
                 }
                 Term::Guard(cond, a) => (cond, [Some(*a), None]),
                 Term::If(cond, a, b) => (cond, [Some(*a), Some(*b)]),
-                _ => continue,
+                other => {
+                    todo.extend(moved(other));
+                    continue;
+                }
             };
             let cond = self.cond(env, cond)?;
             match self.decided(&cond)? {
@@ -103,6 +95,37 @@ impl Lowering<'_> {
         }
         Ok((self.prove(&cond.not().map_err(bad_index)?) == Verdict::Yes).then_some(false))
     }
+}
+
+/// What an operator stores in other places.
+fn moved(term: &Term) -> Option<TermId> {
+    match term {
+        Term::Let(_, _, a)
+        | Term::Flatten(a)
+        | Term::Transpose(a)
+        | Term::Split(_, a)
+        | Term::PadLeft(_, a)
+        | Term::PadRight(_, a)
+        | Term::TruncLeft(_, a)
+        | Term::TruncRight(_, a) => Some(*a),
+        _ => None,
+    }
+}
+
+/// For each term, whether a condition decides what of it is stored: not those inside of scalar operations.
+pub(super) fn chooses(terms: &Terms) -> Vec<bool> {
+    let mut found: Vec<bool> = Vec::with_capacity(terms.len());
+    for (_, term) in terms.iter() {
+        let of = |part: &TermId| found[part.index()];
+        let chooses = match term {
+            Term::Guard(..) | Term::If(..) => true,
+            Term::Concat(a, b) => of(a) || of(b),
+            Term::Gen(_, _, a) => of(a),
+            other => moved(other).is_some_and(|a| of(&a)),
+        };
+        found.push(chooses);
+    }
+    found
 }
 
 fn conjuncts(cond: &Cond) -> &[Cond] {

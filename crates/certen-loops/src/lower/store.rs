@@ -20,7 +20,7 @@
 //! what the padding check ([`certen_core::padding`]) has promised. Only what is *read* from a tensor that has padding of
 //! its own, and a sum that is computed element by element, are stored under the condition that they are inside.
 
-use certen_core::{Literal, Range, ReduceOp, Term, TermId, Terms};
+use certen_core::{Literal, Range, ReduceOp, Term, TermId};
 use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
@@ -340,28 +340,4 @@ fn outside(dest: &Destination, inside: &Cond, verdict: Verdict) -> Diagnostic {
         Verdict::No(example) => error.note(format!("it does not for {example}")),
         _ => error,
     }
-}
-
-/// For each term, whether a condition decides what of it is stored: not those inside of scalar operations.
-pub(super) fn chooses(terms: &Terms) -> Vec<bool> {
-    let mut found: Vec<bool> = Vec::with_capacity(terms.len());
-    for (_, term) in terms.iter() {
-        let of = |part: &TermId| found[part.index()];
-        let chooses = match term {
-            Term::Guard(..) | Term::If(..) => true,
-            Term::Concat(a, b) => of(a) || of(b),
-            Term::Gen(_, _, a)
-            | Term::Let(_, _, a)
-            | Term::Flatten(a)
-            | Term::Transpose(a)
-            | Term::Split(_, a)
-            | Term::PadLeft(_, a)
-            | Term::PadRight(_, a)
-            | Term::TruncLeft(_, a)
-            | Term::TruncRight(_, a) => of(a),
-            _ => false,
-        };
-        found.push(chooses);
-    }
-    found
 }
