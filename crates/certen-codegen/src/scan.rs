@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use certen_core::{Term, TermId};
-use certen_loops::{LoopProgram, Stmt};
+use certen_loops::{LoopProgram, Stmt, declarations};
 use certen_syntax::Name;
 
 /// Every local and buffer that statements read or write.
@@ -74,38 +74,14 @@ pub(crate) fn each_block(program: &LoopProgram, mut visit: impl FnMut(&[Stmt])) 
 
 /// Every name that a block declares, and the blocks in it.
 pub(crate) fn declared_in(block: &[Stmt]) -> HashSet<Name> {
-    let mut names = HashSet::new();
-    let mut todo = vec![block];
-    while let Some(block) = todo.pop() {
-        for stmt in block {
-            match stmt {
-                Stmt::Alloc(name, _) | Stmt::Local { name, .. } => {
-                    names.insert(*name);
-                }
-                Stmt::For { index, body, .. } => {
-                    names.insert(*index);
-                    todo.push(body);
-                }
-                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
-                _ => {}
-            }
-        }
-    }
-    names
+    declarations(block).into_iter().map(|(name, _)| name).collect()
 }
 
 /// Every name that the program declares.
 pub(crate) fn declared_names(program: &LoopProgram) -> Vec<Name> {
     let mut names = program.sizes.clone();
     names.extend(program.inputs.iter().chain(&program.outputs).map(|p| p.name));
-    each_block(program, |block| {
-        for stmt in block {
-            match stmt {
-                Stmt::Alloc(name, _) | Stmt::Local { name, .. } | Stmt::For { index: name, .. } => names.push(*name),
-                _ => {}
-            }
-        }
-    });
+    names.extend(declarations(&program.body).into_iter().map(|(name, _)| name));
     names
 }
 

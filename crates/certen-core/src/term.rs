@@ -127,6 +127,21 @@ pub enum Term {
 }
 
 impl Term {
+    /// Whether it is one of ATL's reshape operators, which only move elements, add padding or cut it off.
+    pub fn is_reshape(&self) -> bool {
+        matches!(
+            self,
+            Term::Flatten(_)
+                | Term::Split(..)
+                | Term::Transpose(_)
+                | Term::Concat(..)
+                | Term::PadLeft(..)
+                | Term::PadRight(..)
+                | Term::TruncLeft(..)
+                | Term::TruncRight(..)
+        )
+    }
+
     /// The terms that this one is made of, in order.
     pub fn parts(&self) -> Vec<TermId> {
         match self {

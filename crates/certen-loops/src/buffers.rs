@@ -40,7 +40,7 @@ use certen_core::{ElemType, TensorType, Term, TermId, TypeError};
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, Stmt, parts_first};
+use crate::ir::{LoopProgram, Stmt, declarations, parts_first};
 use crate::rename::{Renaming, rename};
 
 mod in_place;
@@ -69,7 +69,7 @@ const MAX_SIZES: usize = 16;
 /// # Errors
 /// E0702 for a program that is not well-formed.
 pub fn reuse(mut program: LoopProgram, lend: Lend) -> Result<LoopProgram, Diagnostic> {
-    let declared = declarations(&program);
+    let declared = times_declared(&program);
     let body = std::mem::take(&mut program.body);
     let mut pass = Pass {
         program: &program,
@@ -95,21 +95,10 @@ pub fn reuse(mut program: LoopProgram, lend: Lend) -> Result<LoopProgram, Diagno
 }
 
 /// How often each name is declared inside the body.
-fn declarations(program: &LoopProgram) -> HashMap<Name, usize> {
+fn times_declared(program: &LoopProgram) -> HashMap<Name, usize> {
     let mut declared = HashMap::new();
-    let mut todo: Vec<&[Stmt]> = vec![&program.body];
-    while let Some(block) = todo.pop() {
-        for stmt in block {
-            match stmt {
-                Stmt::Alloc(name, _) | Stmt::Local { name, .. } => *declared.entry(*name).or_default() += 1,
-                Stmt::For { index, body, .. } => {
-                    *declared.entry(*index).or_default() += 1;
-                    todo.push(body);
-                }
-                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
-                _ => {}
-            }
-        }
+    for (name, _) in declarations(&program.body) {
+        *declared.entry(name).or_default() += 1;
     }
     declared
 }

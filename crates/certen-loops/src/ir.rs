@@ -106,6 +106,26 @@ impl Target {
 /// Front doors allow about 100 nested reductions and 64 dimensions.
 pub const MAX_NESTING: usize = 256;
 
+/// The statements of a block, and of the blocks in it, that declare a name, with that name.
+pub fn declarations(block: &[Stmt]) -> Vec<(Name, &Stmt)> {
+    let mut found = Vec::new();
+    let mut todo = vec![block];
+    while let Some(block) = todo.pop() {
+        for stmt in block {
+            match stmt {
+                Stmt::Alloc(name, _) | Stmt::Local { name, .. } => found.push((*name, stmt)),
+                Stmt::For { index, body, .. } => {
+                    found.push((*index, stmt));
+                    todo.push(body);
+                }
+                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
 /// The parts of a term, and the term itself, each once and parts first. Does not recurse.
 ///
 /// Arena order is already parts first, so it is enough to find what is reachable.

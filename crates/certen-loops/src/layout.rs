@@ -36,7 +36,7 @@ use certen_core::{Binary, ElemType, Literal, Range, ReduceOp, TensorType, Term, 
 use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, Stmt, Target, as_element, parts_first};
+use crate::ir::{LoopProgram, Stmt, Target, as_element, declarations, parts_first};
 use crate::rename::rebuilt;
 
 /// Rounds of looking for values that are not zero in the padding before a loop is left as it is.
@@ -52,7 +52,7 @@ pub fn pad(mut program: LoopProgram, vector: i64) -> Result<LoopProgram, Diagnos
         return Err(Diagnostic::error(Code::E0407, None, text));
     }
     let refused = |TypeError(text)| Diagnostic::error(Code::E0702, None, format!("a layout cannot be padded: {text}"));
-    let (own, names) = declarations(&program);
+    let (own, names) = names_of(&program);
     let rounding = Rounding { vector };
     let padded = |name: Name, ty: &TensorType| Some((name, rounding.ty(ty).filter(|_| own.contains(&name))?));
     let (terms, moved) = rebuilt(&program.terms, padded).map_err(refused)?;
@@ -65,27 +65,13 @@ pub fn pad(mut program: LoopProgram, vector: i64) -> Result<LoopProgram, Diagnos
 }
 
 /// The buffers that the program allocates, and every name in it.
-fn declarations(program: &LoopProgram) -> (HashSet<Name>, HashSet<Name>) {
+fn names_of(program: &LoopProgram) -> (HashSet<Name>, HashSet<Name>) {
     let (mut own, mut names) = (HashSet::new(), HashSet::new());
     names.extend(program.sizes.iter().chain(program.inputs.iter().chain(&program.outputs).map(|p| &p.name)));
-    let mut todo: Vec<&[Stmt]> = vec![&program.body];
-    while let Some(block) = todo.pop() {
-        for stmt in block {
-            match stmt {
-                Stmt::Alloc(name, _) => {
-                    own.insert(*name);
-                    names.insert(*name);
-                }
-                Stmt::Local { name, .. } => {
-                    names.insert(*name);
-                }
-                Stmt::For { index, body, .. } => {
-                    names.insert(*index);
-                    todo.push(body);
-                }
-                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
-                _ => {}
-            }
+    for (name, stmt) in declarations(&program.body) {
+        names.insert(name);
+        if matches!(stmt, Stmt::Alloc(..)) {
+            own.insert(name);
         }
     }
     (own, names)

@@ -128,18 +128,7 @@ pub fn check(program: &Program) -> Vec<Violation> {
 pub fn involved(program: &Program) -> HashSet<Name> {
     let mut has: Vec<bool> = Vec::with_capacity(program.terms.len());
     for (_, term) in program.terms.iter() {
-        let own = matches!(
-            term,
-            Term::Guard(..)
-                | Term::Flatten(_)
-                | Term::Split(..)
-                | Term::Transpose(_)
-                | Term::Concat(..)
-                | Term::PadLeft(..)
-                | Term::PadRight(..)
-                | Term::TruncLeft(..)
-                | Term::TruncRight(..)
-        );
+        let own = matches!(term, Term::Guard(..)) || term.is_reshape();
         has.push(own || term.parts().iter().any(|part| has[part.index()]));
     }
     program.bindings.iter().filter(|binding| has[binding.term.index()]).map(|binding| binding.name).collect()

@@ -269,18 +269,7 @@ impl<'a> Walker<'a> {
                     return Ok((End::Nothing, term));
                 }
             }
-            let moves = matches!(
-                terms.get(term),
-                Term::Gen(..)
-                    | Term::Flatten(_)
-                    | Term::Split(..)
-                    | Term::Transpose(_)
-                    | Term::Concat(..)
-                    | Term::PadLeft(..)
-                    | Term::PadRight(..)
-                    | Term::TruncLeft(..)
-                    | Term::TruncRight(..)
-            );
+            let moves = matches!(terms.get(term), Term::Gen(..)) || terms.get(term).is_reshape();
             let first = if moves { indices.pop() } else { None };
             let first = match (moves, first) {
                 (true, Some(first)) => first,
