@@ -1,16 +1,39 @@
 """Tensor kernels that cannot go out of bounds, compiled to native code."""
 
-from certen._certen import Kernel, __version__, compile
-from certen._errors import ArgumentTypeError, ArgumentValueError, CompileError, Error, MachineError, OutOfMemory
-
-__all__ = [
-    "ArgumentTypeError",
-    "ArgumentValueError",
-    "CompileError",
-    "Error",
-    "Kernel",
-    "MachineError",
-    "OutOfMemory",
-    "__version__",
-    "compile",
-]
+from ._builder import Constant, Definition, Function, Tensor, constant, define, function, tensor
+from ._certen import Kernel, __version__, compile
+from ._errors import ArgumentTypeError, ArgumentValueError, CompileError, Error, MachineError, OutOfMemory
+from ._functions import (
+    abs,
+    all,
+    any,
+    cast,
+    ceil,
+    ceil_div,
+    clamp,
+    cos,
+    exp,
+    floor,
+    floor_div,
+    guard,
+    index,
+    indices,
+    log,
+    max,
+    min,
+    mirror,
+    mod,
+    periodic,
+    pow,
+    prod,
+    reflect,
+    round,
+    sin,
+    size,
+    sizes,
+    sqrt,
+    sum,
+    tanh,
+    where,
+)
+from ._notation import Expression, Index, Size
