@@ -284,7 +284,9 @@ class Definition(Indexed):
             return body, ()
         found = [free.get(index.name, frozenset()) for index in left]
         inferred = [
-            next(iter(sizes)) if len(sizes) == 1 and UNKNOWN not in sizes and index.start is index.stop is None else None
+            next(iter(sizes))
+            if len(sizes) == 1 and UNKNOWN not in sizes and index.start is index.stop is None
+            else None
             for index, sizes in zip(left, found, strict=True)
         ]
         pattern = f"[{', '.join(index.name for index in left)}]"
@@ -301,9 +303,7 @@ class Definition(Indexed):
             return _braces(f"{pattern} -> {body}", said), shape
         # The indices stop before the shape does: the last partition gives the shape, and zero.
         zero = "false" if elem == "bool" else "0"
-        inner = [
-            writer.bounds(index.name, sizes, size) for index, sizes, size in zip(left, found, shape, strict=True)
-        ]
+        inner = [writer.bounds(index.name, sizes, size) for index, sizes, size in zip(left, found, shape, strict=True)]
         outer = ", ".join(f"{index.name} < {size}" for index, size in zip(left, shape, strict=True))
         return f"{{ {pattern} -> {body} | {', '.join(inner)}; {pattern} -> {zero} | {outer} }}", shape
 
@@ -406,9 +406,7 @@ class Function:
             for name in definition.names:
                 if name in sizes or name in named:
                     what = "size" if name in sizes else "tensor"
-                    raise ValueError(
-                        f"{name} is the name of an index and of a {what}: give one of them another name"
-                    )
+                    raise ValueError(f"{name} is the name of an index and of a {what}: give one of them another name")
 
     def _source(
         self, definitions: Sequence[Definition], tensors: Sequence[Tensor], where: tuple[Expression, ...]
@@ -465,7 +463,7 @@ class Function:
                 except CompileError as error:
                     error.add_note(f"The program, made of index notation:\n\n{self.source}")
                     raise
-                self._kernels[key] = made  # type: ignore[assignment]
+                self._kernels[key] = made
             return self._kernels[key]
 
     def __repr__(self) -> str:
@@ -488,9 +486,7 @@ def _sizes(size: Expression) -> list[str]:
     return list(writer.sizes)
 
 
-def _reached(
-    results: tuple[Definition, ...], args: Sequence[Tensor] | None
-) -> tuple[list[Definition], list[Tensor]]:
+def _reached(results: tuple[Definition, ...], args: Sequence[Tensor] | None) -> tuple[list[Definition], list[Tensor]]:
     """The definitions that results need, each behind those that it uses, and the tensors."""
     definitions: dict[int, Definition] = {}
     tensors: dict[str, Tensor] = {repr(tensor): tensor for tensor in args or ()}

@@ -12,7 +12,6 @@ from collections.abc import Callable
 import numpy as np
 
 from ._notation import (
-    OPEN_TYPES,
     Expression,
     Index,
     Operand,
@@ -25,7 +24,7 @@ from ._notation import (
     bound_expression,
     check_name,
     condition,
-    element_type,
+    converted,
     expression,
     extreme,
     function_of_floats,
@@ -179,10 +178,7 @@ def cast(x: Operand, elem: object) -> Expression:
     >>> certen.cast(certen.index("i") == 3, "f32")
     f32(i == 3)
     """
-    name = element_type(elem)
-    if name in OPEN_TYPES:
-        raise ValueError(f"cannot convert to {name!r}, which stands for several element types")
-    return Expression("call", (expression(x),), name, elem=name)
+    return converted(x, elem)
 
 
 def where(c: Operand, a: Operand, b: Operand) -> Expression:

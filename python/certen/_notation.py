@@ -14,7 +14,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn, TypeAlias, Union
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -32,13 +32,13 @@ POINT = "a number with a point"
 NUMPY_NAMES = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8", "bool": "bool"}
 
 RESERVED = frozenset(
-    "fn let if else where const import with iterate times true false genarray modarray fold size f32 f64 i32 i64 u8 "
-    "bool schedule derive".split()
+    """fn let if else where const import with iterate times true false genarray modarray fold size f32 f64 i32 i64 u8 bool
+    schedule derive""".split()  # noqa: SIM905
 )
 # Functions of the language that generated text calls: a tensor of the same name would hide them.
 CALLED = frozenset(
-    "sum prod min max all any abs floor ceil round sqrt exp log sin cos tanh pow select guard floor_div ceil_div mod "
-    "clamp reflect mirror periodic".split()
+    """sum prod min max all any abs floor ceil round sqrt exp log sin cos tanh pow select guard floor_div ceil_div mod clamp
+    reflect mirror periodic""".split()  # noqa: SIM905
 )
 
 # The language nests expressions at most 2,000 levels deep; some are left for what is put around them.
@@ -195,8 +195,8 @@ class Operators:
 
     def __float__(self) -> float:
         raise TypeError(
-            f"`{self!r}` has no value before the kernel runs: use the functions of certen (certen.sqrt, certen.exp, …), "
-            "not those of the module math"
+            f"`{self!r}` has no value before the kernel runs: use certen.sqrt, certen.exp and the others, not the functions "
+            "of the module math"
         )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Expression:
@@ -255,7 +255,7 @@ class Expression(Operators):
 
     def astype(self, elem: object) -> Expression:
         """The value converted to another element type; `certen.cast` is the same."""
-        return cast(self, elem)
+        return converted(self, elem)
 
     def __iter__(self) -> Iterator[Any]:
         # `sum(e)` takes one item, adds it to 0 and asks for the next. Whoever asks without having added is no sum.
@@ -322,8 +322,8 @@ class Summand:
         return expression(start) + total
 
 
-Operand: TypeAlias = Union[Operators, int, float, "np.number[Any]", np.bool_]
-SizeLike: TypeAlias = Union[str, int, Expression]
+Operand: TypeAlias = Operators | int | float | np.number[Any] | np.bool_
+SizeLike: TypeAlias = str | int | Expression
 
 
 # Operands
@@ -364,8 +364,7 @@ def agree(a: Expression, b: Expression, what: str) -> str:
     for one, other in ((a, b), (b, a)):
         if one.elem == POINT:
             raise TypeError(
-                f"{what}: `{one!r}` is {POINT}, and `{other!r}` is {other.elem}: "
-                f"convert it with certen.cast(…, 'f64')"
+                f"{what}: `{one!r}` is {POINT}, and `{other!r}` is {other.elem}: convert it with certen.cast(…, 'f64')"
             )
     raise TypeError(
         f"{what}: `{a!r}` is {a.elem}, and `{b!r}` is {b.elem}: element types do not mix; "
@@ -451,6 +450,13 @@ def comparison(op: str, left: object, right: object) -> Expression:
     return Expression(op, (a, b), level=level, elem="bool")
 
 
+def converted(x: object, elem: object) -> Expression:
+    name = element_type(elem)
+    if name in OPEN_TYPES:
+        raise ValueError(f"cannot convert to {name!r}, which stands for several element types")
+    return Expression("call", (expression(x),), name, elem=name)
+
+
 def condition(value: object, what: str) -> Expression:
     a = expression(value)
     if a.elem != "bool":
@@ -485,7 +491,7 @@ def over_indices(over: object) -> tuple[Index, ...] | None:
     return indices
 
 
-Over: TypeAlias = Union[Index, Sequence[Index], None]
+Over: TypeAlias = Index | Sequence[Index] | None
 
 
 def extreme(name: str, x: object, others: tuple[object, ...], over: Over) -> Expression:
@@ -508,7 +514,6 @@ def border(name: str, i: Operand, n: Operand | str) -> Expression:
     if index.level != "index":
         raise TypeError(f"{name}() is of an index, and `{index!r}` is data")
     return Expression("call", (index, size), name, level="index")
-
 
 
 # Indices and sizes
@@ -578,8 +583,10 @@ def size_of_tree(tree: ast.expr, text: str) -> Expression:
             made = SIZE_OPERATORS[type(op)](size_of_tree(a, text), size_of_tree(b, text))
             return expression(made)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in SIZE_FUNCTIONS and len(args) == 2:
-            a, b = (size_of_tree(arg, text) for arg in args)
-            return extreme(name, a, (b,), None) if name in ("min", "max") else rounded_division(name, a, b)
+            first, second = (size_of_tree(arg, text) for arg in args)
+            if name in ("min", "max"):
+                return extreme(name, first, (second,), None)
+            return rounded_division(name, first, second)
     raise ValueError(f"{text!r} is no size: a name, a number, or an expression such as 'n + 1'")
 
 
