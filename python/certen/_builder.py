@@ -261,7 +261,8 @@ class Definition(Indexed):
                 raise ValueError(f"the index {part.name} stands twice on the left-hand side of {self.name}")
             names.add(part.name)
         if self.shape is not None and len(self.shape) != len(keys):
-            raise IndexError(f"{self.name} has a shape of {_count(len(self.shape), 'size')}, and {len(keys)} indices")
+            sizes, given = _count(len(self.shape), "size"), _count(len(keys), "index")
+            raise IndexError(f"{self.name} has a shape of {sizes}, and {given} on the left-hand side")
         return keys
 
     def _shown(self, left: Sequence[Index]) -> str:

@@ -32,13 +32,13 @@ POINT = "a number with a point"
 NUMPY_NAMES = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8", "bool": "bool"}
 
 RESERVED = frozenset(
-    """fn let if else where const import with iterate times true false genarray modarray fold size f32 f64 i32 i64 u8 bool
-    schedule derive""".split()  # noqa: SIM905
+    """fn let if else where const import with iterate times true false genarray modarray fold size f32 f64 i32 i64
+    u8 bool schedule derive""".split()  # noqa: SIM905
 )
 # Functions of the language that generated text calls: a tensor of the same name would hide them.
 CALLED = frozenset(
-    """sum prod min max all any abs floor ceil round sqrt exp log sin cos tanh pow select guard floor_div ceil_div mod clamp
-    reflect mirror periodic""".split()  # noqa: SIM905
+    """sum prod min max all any abs floor ceil round sqrt exp log sin cos tanh pow select guard floor_div ceil_div mod
+    clamp reflect mirror periodic""".split()  # noqa: SIM905
 )
 
 # The language nests expressions at most 2,000 levels deep; some are left for what is put around them.
@@ -195,8 +195,8 @@ class Operators:
 
     def __float__(self) -> float:
         raise TypeError(
-            f"`{self!r}` has no value before the kernel runs: use certen.sqrt, certen.exp and the others, not the functions "
-            "of the module math"
+            f"`{self!r}` has no value before the kernel runs: use certen.sqrt, certen.exp and the others, not "
+            "the functions of the module math"
         )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Expression:
@@ -460,7 +460,8 @@ def converted(x: object, elem: object) -> Expression:
 def condition(value: object, what: str) -> Expression:
     a = expression(value)
     if a.elem != "bool":
-        raise TypeError(f"{what} is of conditions, and `{a!r}` is {a.elem}: compare it, as in x != 0")
+        help = ", and put comparisons in parentheses: (a < b) & (c < d)" if what in ("&", "|") else ""
+        raise TypeError(f"{what} is of conditions, and `{a!r}` is {a.elem}: compare it, as in x != 0{help}")
     return a
 
 

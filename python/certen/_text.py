@@ -169,12 +169,12 @@ class Writer:
         if over is None:
             names = [index for index in body.free if index not in bound]
             if not names:
-                raise ValueError(self.over_nothing(name, body))
+                raise ValueError(self.over_nothing(node, body))
             both = [index for index in names if index in body.taken]
             if both:
                 raise ValueError(
-                    f"`{name}({body.text})`: the index {both[0]} is used inside of an inner sum and around it, and "
-                    "could be of either: say over= in the inner one, or use another index"
+                    f"`{shown(node)}`: the index {both[0]} is used in the inner sum and around it, and could belong to "
+                    "either: name the indices of the inner one with certen.sum(…, over=…), or use another index"
                 )
         else:
             names = [index.name for index in over]
@@ -186,13 +186,13 @@ class Writer:
             text = self.reduced(name, node.args[0], text, group, body, alone=len(group) == len(names))
         return Written(text, ATOM, free, taken)
 
-    def over_nothing(self, name: str, body: Written) -> str:
-        if body.free:
-            return (
-                f"`{name}({body.text})` runs over nothing: "
-                f"{listed(list(body.free))} on the left-hand side or in an over= around it"
-            )
-        return f"`{name}({body.text})` runs over nothing: there is no index in it"
+    def over_nothing(self, node: Expression, body: Written) -> str:
+        if not body.free:
+            return f"`{shown(node)}` runs over nothing: there is no index in it"
+        left = [index.name for index in self.left or ()]
+        names = [name for name in body.free if name in left]
+        where = "on the left-hand side" if names else "in an over= around it"
+        return f"`{shown(node)}` runs over nothing: {listed(names or list(body.free))} {where}"
 
     def check_over(self, name: str, over: tuple[Index, ...], body: Written, bound: frozenset[str]) -> None:
         for index in over:
@@ -246,9 +246,10 @@ class Writer:
         if index.stop is not None:
             stop = self.write(index.stop, True).text
         if stop is None and not sizes:
+            shape = any(name == left.name for left in self.left or ())
             raise ValueError(
                 f"nothing says how far the index {name} runs: it selects from no tensor; give it a bound, as in "
-                f"certen.index({name!r}, n)"
+                f"certen.index({name!r}, n){', or the definition a shape=' if shape else ''}"
             )
         lower = f"{start} <= " if start != "0" else ""
         return f"{lower}{name} < {stop}" if stop is not None else f"{lower}{name}" if lower else ""
