@@ -37,6 +37,7 @@
 
 mod call;
 mod deep;
+mod explain;
 mod failure;
 mod module;
 mod optimise;
@@ -50,6 +51,7 @@ pub use certen_core::ElemType;
 pub use certen_lang::Known;
 pub use certen_runtime::Array;
 pub use certen_syntax::Name;
+pub use explain::{ANALYSED_STATEMENTS, Stage};
 pub use failure::Failure;
 pub use module::{Checked, Dialect, Module, Options, check, read_program};
 pub use optimise::{FpMode, Optimised};
