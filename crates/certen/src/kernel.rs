@@ -50,6 +50,10 @@ pub struct Param {
     pub name: Name,
     /// Its type, as written.
     pub ty: String,
+    /// Its element type; none if a call tells it.
+    pub elem: Option<ElemType>,
+    /// How many dimensions it has; none if a call tells it.
+    pub rank: Option<usize>,
     /// Whether it is a number that sizes may depend on, not a tensor.
     pub is_size: bool,
 }
@@ -85,9 +89,11 @@ pub struct Kernel {
 /// What distinguishes calls: the names, element types and sizes of the inputs, and the numbers.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct CallKey {
-    inputs: SmallVec<[(Name, ElemType, SmallVec<[usize; 4]>); 4]>,
+    inputs: SmallVec<[OneInput; 4]>,
     dims: SmallVec<[(Name, i64); 2]>,
 }
+
+type OneInput = (Name, ElemType, SmallVec<[usize; 4]>);
 
 impl CallKey {
     fn new(inputs: &[Given<'_>], dims: &[(Name, i64)]) -> CallKey {

@@ -194,7 +194,13 @@ impl Module {
 
     /// How the program is called, as a function.
     pub(crate) fn interface(&self) -> Interface {
-        let parameter = |input: &Parameter| Param { name: input.name, ty: input.ty.to_string(), is_size: false };
+        let parameter = |Parameter { name, ty }: &Parameter| Param {
+            name: *name,
+            ty: ty.to_string(),
+            elem: Some(ty.elem),
+            rank: Some(ty.rank()),
+            is_size: false,
+        };
         Interface {
             name: self.core.name,
             parameters: self.core.inputs.iter().map(parameter).collect(),

@@ -84,6 +84,8 @@ impl Interface {
         let parameter = |param: &ast::Param| Param {
             name: param.name.name,
             ty: shown(param.ty.span),
+            elem: if let Elem::Is(elem) = param.ty.elem { Some(elem) } else { None },
+            rank: (!has_open_rank(param)).then_some(param.ty.dims.len()),
             is_size: param.ty.elem == Elem::Size,
         };
         Interface {
