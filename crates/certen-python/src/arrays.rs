@@ -24,8 +24,8 @@ use certen::road::core::Tensor;
 use certen::road::core::domain::Scalar;
 use certen::road::runtime::{ArrayError, View, ViewMut};
 use certen::{Array, ElemType};
-use numpy::npyffi::flags::{NPY_ARRAY_CARRAY, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS, NPY_ARRAY_WRITEABLE};
-use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NPY_ORDER, NPY_TYPES, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
+use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_CARRAY, NPY_ARRAY_F_CONTIGUOUS, NPY_ARRAY_WRITEABLE};
+use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NPY_TYPES, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -147,21 +147,27 @@ pub fn any_array<'py>(object: &Bound<'py, PyAny>) -> PyResult<NdArray<'py>> {
     }
 }
 
-/// A number, a list, a tuple and so on as an array of this element type; none if that would change a value.
+/// A number, a list, a tuple and so on as an array of this element type, or of that which NumPy finds; none if that would
+/// change a value.
 ///
 /// # Errors
 /// If NumPy cannot make an array of it.
-pub fn converted<'py>(object: &Bound<'py, PyAny>, elem: ElemType) -> PyResult<Option<NdArray<'py>>> {
+pub fn converted<'py>(
+    object: &Bound<'py, PyAny>,
+    elem: Option<ElemType>,
+) -> PyResult<Option<(ElemType, NdArray<'py>)>> {
     let py = object.py();
     let natural = functions(py)?.asarray.bind(py).call1((object,))?.cast_into::<PyUntypedArray>()?;
     let Some(found) = elem_of(&natural.dtype()) else { return Ok(None) };
+    let elem = elem.unwrap_or(found);
+    let natural = readable(natural, found)?;
     if found == elem {
-        return Ok(Some(natural));
+        return Ok(Some((elem, natural)));
     }
-    let Some(values) = exactly(&view(&readable(natural, found)?)?, elem)? else { return Ok(None) };
+    let Some(values) = exactly(&view(&natural)?, elem)? else { return Ok(None) };
     let array = fresh(py, elem, values.shape(), Order::C)?;
     view_mut(&array, elem)?.assign(&values).map_err(|error| refused(&error))?;
-    Ok(Some(array))
+    Ok(Some((elem, array)))
 }
 
 /// The same numbers with another element type; none if it does not have one of them.
@@ -403,6 +409,7 @@ pub fn call<'py, E>(
         targets.push(view_mut(array, result.elem)?);
     }
     work(&views, &mut targets).map_err(Trouble::Work)?;
+    drop(targets);
     for (result, array) in results.iter().zip(&mut written) {
         if let Some(out) = &result.out
             && !out.is(&*array)

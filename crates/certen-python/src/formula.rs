@@ -35,7 +35,8 @@ impl Formula {
         let value = |name: Name| given.iter().find(|(size, _)| *size == name).map(|(_, value)| *value);
         let mut names = BTreeSet::new();
         self.formula.collect_names(&mut names);
-        let missing: Vec<&str> = names.iter().filter(|name| value(**name).is_none()).map(Name::as_str).collect();
+        let missing: Vec<&str> =
+            names.iter().filter(|name| value(**name).is_none()).map(|name| name.as_str()).collect();
         if !missing.is_empty() {
             let text = format!("{} has a value only if these are given: {}", self.formula, missing.join(", "));
             return Err(PyTypeError::new_err(text));

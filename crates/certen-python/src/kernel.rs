@@ -9,15 +9,15 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use certen::road::syntax::{Code, Diagnostic, render};
-use certen::{ElemType, Failure, Name, ParamKind, Prepared, Stage};
+use certen::{ElemType, Failure, Given, Name, Param, Prepared, ResultShape, Stage};
 use numpy::PyUntypedArrayMethods;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
-use crate::errors::{raised, refused};
+use crate::errors::{During, raised, refused};
 use crate::formula::Formula;
 use crate::program::Source;
 use crate::threads;
@@ -96,12 +96,13 @@ impl Kernel {
         refused(py, &Diagnostic::error(code, None, text).note(format!("it is {}", self.kernel.signature())))
     }
 
+    /// An argument that no parameter has asked for.
+    fn unknown(&self, py: Python<'_>, name: Name) -> PyErr {
+        self.refuse(py, Code::E0402, format!("`{}` has no parameter `{name}`", self.kernel.name()))
+    }
+
     /// Finds the parameter of each argument.
-    fn bind<'py>(
-        &self,
-        args: &Bound<'py, PyTuple>,
-        kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Arguments<'py>> {
+    fn bind<'py>(&self, args: &Bound<'py, PyTuple>, kwargs: Option<&Bound<'py, PyDict>>) -> PyResult<Arguments<'py>> {
         let py = args.py();
         let parameters = self.kernel.parameters();
         let name = self.kernel.name();
@@ -134,13 +135,8 @@ impl Kernel {
     }
 
     /// An argument as an array that can be read, and its element type.
-    fn input<'py>(
-        &self,
-        name: Name,
-        elem: Option<ElemType>,
-        argument: Bound<'py, PyAny>,
-    ) -> PyResult<(ElemType, NdArray<'py>)> {
-        let py = argument.py();
+    fn input<'py>(&self, parameter: &Param, argument: Bound<'py, PyAny>) -> PyResult<(ElemType, NdArray<'py>)> {
+        let (py, name) = (argument.py(), parameter.name);
         if let Some(array) = arrays::array_of(&argument)? {
             let dtype = array.dtype();
             let Some(found) = arrays::elem_of(&dtype) else {
@@ -151,26 +147,20 @@ impl Kernel {
             };
             return Ok((found, arrays::readable(array, found)?));
         }
-        let wanted = elem.unwrap_or(ElemType::F64);
-        match arrays::converted(&argument, elem)? {
-            Some(array) => Ok((arrays::elem_of(&array.dtype()).unwrap_or(wanted), array)),
+        match arrays::converted(&argument, parameter.elem)? {
+            Some(found) => Ok(found),
             None => {
-                let shown = shown(&argument);
-                let text = format!("`{name}` has elements of type {wanted}, and {shown} has a value that is none");
+                let ty = &parameter.ty;
+                let text = format!("`{name}` is {ty}, and {} is no such value, or not exactly", shown(&argument));
                 Err(self.refuse(py, Code::E0404, text))
             }
         }
     }
 
     /// The kernel for some types and sizes: one of those used last, or prepared now.
-    fn prepared(
-        &self,
-        py: Python<'_>,
-        inputs: &[(Name, ElemType, &[usize])],
-        sizes: &[(Name, i64)],
-    ) -> Result<Arc<Prepared>, Failure> {
+    fn prepared(&self, py: Python<'_>, inputs: &[Given<'_>], sizes: &[(Name, i64)]) -> Result<Arc<Prepared>, Failure> {
         let fits = |recent: &Recent| {
-            let same = |((_, elem, shape), known): (&(Name, ElemType, &[usize]), &(ElemType, Vec<usize>))| {
+            let same = |((_, elem, shape), known): (&Given<'_>, &(ElemType, Vec<usize>))| {
                 *elem == known.0 && **shape == *known.1
             };
             recent.inputs.len() == inputs.len() && recent.sizes == sizes && inputs.iter().zip(&recent.inputs).all(same)
@@ -199,15 +189,13 @@ impl Kernel {
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<SmallVec<[Wanted<'py>; 2]>> {
         let outputs = prepared.outputs();
-        let wanted = |elem: &ElemType, shape: &[usize], out| Wanted {
-            elem: *elem,
-            shape: SmallVec::from_slice(shape),
+        let wanted = |output: &ResultShape, out| Wanted {
+            elem: output.elem,
+            shape: SmallVec::from_slice(&output.shape),
             order: Order::C,
             out,
         };
-        let Some(out) = out else {
-            return Ok(outputs.iter().map(|(_, elem, shape)| wanted(elem, shape, None)).collect());
-        };
+        let Some(out) = out else { return Ok(outputs.iter().map(|output| wanted(output, None)).collect()) };
         let given: Few<Bound<'py, PyAny>> = match out.cast::<PyTuple>() {
             Ok(several) => several.iter().collect(),
             Err(_) => SmallVec::from_iter([out.clone()]),
@@ -218,7 +206,8 @@ impl Kernel {
             return Err(self.refuse(py, Code::E0402, text));
         }
         let mut all = SmallVec::new();
-        for ((name, elem, shape), given) in outputs.iter().zip(given) {
+        for (output, given) in outputs.iter().zip(given) {
+            let ResultShape { name, elem, shape } = output;
             let refuse = |code, text: String| Err(self.refuse(py, code, format!("`out` for `{name}`: {text}")));
             let Some(array) = arrays::array_of(&given)? else {
                 return refuse(Code::E0404, format!("{} is no array", shown(&given)));
@@ -229,12 +218,15 @@ impl Kernel {
                 return refuse(Code::E0404, format!("the array is of {found}, the result of {elem}"));
             }
             if array.shape() != shape.as_slice() {
-                return refuse(Code::E0403, format!("the array has the shape {:?}, the result {shape:?}", array.shape()));
+                return refuse(
+                    Code::E0403,
+                    format!("the array has the shape {:?}, the result {shape:?}", array.shape()),
+                );
             }
             if !arrays::is_writable(&array) {
                 return refuse(Code::E0403, "the array is read-only".into());
             }
-            all.push(wanted(elem, shape, Some(array)));
+            all.push(wanted(output, Some(array)));
         }
         Ok(all)
     }
@@ -242,7 +234,7 @@ impl Kernel {
 
 #[pymethods]
 impl Kernel {
-    #[pyo3(signature = (*args, **kwargs), text_signature = "(*args, out=None, threads=None, **kwargs)")]
+    #[pyo3(signature = (*args, **kwargs))]
     fn __call__<'py>(
         &self,
         py: Python<'py>,
@@ -256,41 +248,172 @@ impl Kernel {
         for (parameter, argument) in self.kernel.parameters().iter().zip(arguments.given) {
             // What is missing is said when the call is prepared.
             let Some(argument) = argument else { continue };
-            match parameter.kind {
-                ParamKind::Size => sizes.push((parameter.name, size(parameter.name, &argument)?)),
-                ParamKind::Tensor => {
-                    let (elem, array) = self.input(parameter.name, parameter.elem, argument)?;
+            match parameter.is_size {
+                true => sizes.push((parameter.name, size(parameter.name, &argument)?)),
+                false => {
+                    let (elem, array) = self.input(parameter, argument)?;
                     described.push((parameter.name, elem));
                     inputs.push(array);
                 }
             }
         }
         for (name, value) in &arguments.sizes {
-            sizes.push((*name, size(*name, value)?));
+            // Whether there is such a size, is said when the call is prepared.
+            let Ok(value) = value.extract() else { return Err(self.unknown(py, *name)) };
+            sizes.push((*name, value));
         }
         let prepared = {
-            let described: Few<(Name, ElemType, &[usize])> =
+            let described: Few<Given<'_>> =
                 described.iter().zip(&inputs).map(|((name, elem), array)| (*name, *elem, array.shape())).collect();
-            self.prepared(py, &described, &sizes).map_err(|failure| raised(py, &failure))?
+            self.prepared(py, &described, &sizes).map_err(|failure| raised(py, &failure, During::Call))?
         };
         let wanted = self.wanted(py, &prepared, arguments.out.as_ref())?;
         let threads = arguments.threads.or_else(threads::set);
-        let is_small = prepared.is_compiled() && prepared.operations().is_some_and(|count| count < SMALL);
+        let is_small = prepared.operations().is_some_and(|count| count < SMALL);
         let results = arrays::call(py, &inputs, &wanted, |views, targets| match is_small {
             true => prepared.run(views, targets, threads),
             false => py.detach(|| prepared.run(views, targets, threads)),
         });
         let results = results.map_err(|trouble| match trouble {
             Trouble::Python(error) => error,
-            Trouble::Work(failure) => raised(py, &failure),
+            Trouble::Work(failure) => raised(py, &failure, During::Call),
         })?;
         match arguments.out {
             Some(out) => Ok(out),
-            None if results.len() == 1 => results.into_iter().map(arrays::returned).next().unwrap_or_else(|| Ok(py.None().into_bound(py))),
             None => {
-                let results: Vec<_> = results.into_iter().map(arrays::returned).collect::<PyResult<_>>()?;
-                Ok(PyTuple::new(py, results)?.into_any())
+                let mut results: Few<_> = results.into_iter().map(arrays::returned).collect::<PyResult<_>>()?;
+                match results.pop() {
+                    Some(only) if results.is_empty() => Ok(only),
+                    last => {
+                        results.extend(last);
+                        Ok(PyTuple::new(py, results)?.into_any())
+                    }
+                }
             }
         }
+    }
+
+    /// The function's name.
+    #[getter]
+    fn name(&self) -> &str {
+        self.kernel.name().as_str()
+    }
+
+    /// The function's declaration, on one line.
+    #[getter]
+    fn r#type(&self) -> &str {
+        self.kernel.signature()
+    }
+
+    /// What it is called with, in order.
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let parameter = |parameter: &Param| Parameter {
+            name: parameter.name.to_string(),
+            kind: if parameter.is_size { "size" } else { "tensor" },
+            r#type: parameter.ty.clone(),
+        };
+        let parameters: Vec<Parameter> = self.kernel.parameters().iter().map(parameter).collect();
+        PyTuple::new(py, parameters)
+    }
+
+    /// The text of the program.
+    #[getter]
+    fn source(&self) -> &str {
+        &self.source.text
+    }
+
+    /// What messages call the program.
+    #[getter]
+    fn filename(&self) -> &str {
+        &self.source.name
+    }
+
+    /// What is probably not meant in the program, as messages.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        // A kernel of open rank has no program until it is called.
+        let Ok(module) = self.kernel.module() else { return Vec::new() };
+        module.warnings().iter().map(|warning| render(module.sources(), warning, false)).collect()
+    }
+
+    /// The C code, for all sizes.
+    #[getter]
+    fn c_source(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| self.kernel.module()?.c()).map(|c| c.kernel).map_err(|failure| raised(py, &failure, During::Call))
+    }
+
+    /// How many arithmetic operations a run makes, in terms of the sizes.
+    #[getter]
+    fn flops(&self, py: Python<'_>) -> PyResult<Formula> {
+        let formula = py.detach(|| Ok(self.kernel.module()?.operations().cloned()));
+        let formula = formula.map_err(|failure| raised(py, &failure, During::Call))?;
+        formula.map(Formula::from).ok_or_else(|| PyOverflowError::new_err("there are more than can be counted"))
+    }
+
+    /// The program at every stage of its way to machine code, as text; `stage` is the name of one, or a list of names. Sizes
+    /// that are given are put into formulas.
+    #[pyo3(signature = (stage = None, **sizes))]
+    fn explain(
+        &self,
+        py: Python<'_>,
+        stage: Option<&Bound<'_, PyAny>>,
+        sizes: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<String> {
+        let names: Vec<String> = match stage {
+            None => Vec::new(),
+            Some(stage) => stage.extract::<String>().map(|one| vec![one]).or_else(|_| stage.extract())?,
+        };
+        let stages: Vec<Stage> = names.iter().map(|name| named_stage(name)).collect::<PyResult<_>>()?;
+        let mut given: Vec<(Name, i64)> = Vec::new();
+        for (name, value) in sizes.into_iter().flatten() {
+            let name = Name::new(name.extract()?);
+            given.push((name, size(name, &value)?));
+        }
+        let sections = py.detach(|| self.kernel.module()?.explain(&stages, &given));
+        let sections = sections.map_err(|failure| raised(py, &failure, During::Call))?;
+        // A single stage needs no title.
+        Ok(match (sections.as_slice(), stages.len()) {
+            ([(_, text)], 1) => text.clone(),
+            _ => sections.iter().map(|(name, text)| format!("== {name} ==\n{text}")).collect::<Vec<_>>().join("\n"),
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<certen.Kernel {}>", self.kernel.signature().trim_start_matches("fn "))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("certen._html")?.call_method1("kernel", (slf,))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.source.reduced(py, Some(self.kernel.name().as_str()))
+    }
+}
+
+/// The stage that a name names.
+fn named_stage(name: &str) -> PyResult<Stage> {
+    Stage::named(name).ok_or_else(|| {
+        let all: Vec<String> = Stage::ALL.iter().map(Stage::to_string).collect();
+        PyValueError::new_err(format!("there is no stage {name:?}: there are {}", all.join(", ")))
+    })
+}
+
+/// The value of a size.
+fn size(name: Name, value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    value.extract().map_err(|_| {
+        let text = format!("`{name}` is an integer, and {} is none of 64 bits", shown(value));
+        refused(value.py(), &Diagnostic::error(Code::E0404, None, text))
+    })
+}
+
+/// A value in a message: not more of it than a line.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    const LONGEST: usize = 60;
+    let text = value.repr().map_or_else(|_| "the value".into(), |text| text.to_string());
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }

@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
 use crate::arrays::elem_of;
-use crate::errors::raised;
+use crate::errors::{During, raised};
 use crate::kernel::Kernel;
 use crate::threads;
 
@@ -43,10 +43,10 @@ impl Source {
     }
 
     /// Compiles one function: the one that is named, `main`, or the only one.
-    fn kernel(self: &Arc<Source>, py: Python<'_>, function: Option<&str>) -> PyResult<Kernel> {
+    fn kernel<'py>(self: &Arc<Source>, py: Python<'py>, function: Option<&str>) -> PyResult<Bound<'py, Kernel>> {
         let options = self.options(function);
-        let made = py.detach(|| certen::Kernel::from_text(&self.name, &self.text, &options, self.sizing));
-        made.map(|made| Kernel::new(py, self.clone(), made)).map_err(|failure| raised(py, &failure))
+        let made = py.detach(|| certen::Kernel::from_text(&self.name, self.text.as_str(), &options, self.sizing));
+        Kernel::new(py, self.clone(), made.map_err(|failure| raised(py, &failure, During::Compile))?)
     }
 
     /// What makes a kernel again: a function and its arguments.
@@ -110,12 +110,12 @@ pub fn compile<'py>(
         threads: threads.map_or(Ok(None), threads::given)?,
     });
     if r#fn.is_some() || Dialect::of(&source.name) != Some(Dialect::Ten) {
-        return Ok(Bound::new(py, source.kernel(py, r#fn)?)?.into_any());
+        return Ok(source.kernel(py, r#fn)?.into_any());
     }
-    let functions = py.detach(|| certen::functions(&source.name, &source.text, &source.options(None)));
-    let functions = functions.map_err(|failure| raised(py, &failure))?;
+    let functions = py.detach(|| certen::functions(&source.name, source.text.as_str(), &source.options(None)));
+    let functions = functions.map_err(|failure| raised(py, &failure, During::Compile))?;
     if functions.len() < 2 || functions.contains(&Name::new("main")) {
-        return Ok(Bound::new(py, source.kernel(py, None)?)?.into_any());
+        return Ok(source.kernel(py, None)?.into_any());
     }
     let kernels = functions.into_iter().map(|name| (name, PyOnceLock::new())).collect();
     Ok(Bound::new(py, Module { source, kernels })?.into_any())
@@ -165,7 +165,8 @@ fn read(source: &Bound<'_, PyAny>, name: Option<&str>, dialect: Option<&str>) ->
     }
     let Ok(path) = source.extract::<PathBuf>() else {
         let found = source.get_type().name()?;
-        let why = format!("compile takes the text of a program (str), or a path to its file (pathlib.Path), not {found}");
+        let why =
+            format!("compile takes the text of a program (str), or a path to its file (pathlib.Path), not {found}");
         return Err(PyTypeError::new_err(why));
     };
     if name.is_some() {
@@ -178,7 +179,7 @@ fn read(source: &Bound<'_, PyAny>, name: Option<&str>, dialect: Option<&str>) ->
     }) {
         let number = error.raw_os_error();
         let text = py.import("os")?.call_method1("strerror", (number,))?;
-        return Err(PyOSError::new_err((number, text.unbind(), path)));
+        return Err(PyOSError::new_err((number, text.unbind(), path.into_os_string())));
     }
     if let Some(dialect) = dialect
         && Dialect::of(&path.display().to_string()) != Dialect::of(&format!("_.{dialect}"))
@@ -186,7 +187,7 @@ fn read(source: &Bound<'_, PyAny>, name: Option<&str>, dialect: Option<&str>) ->
         let why = format!("the ending of {} names its dialect, which is not {dialect:?}", path.display());
         return Err(PyValueError::new_err(why));
     }
-    py.detach(|| certen::read_program(&path)).map_err(|failure| raised(py, &failure))
+    py.detach(|| certen::read_program(&path)).map_err(|failure| raised(py, &failure, During::Compile))
 }
 
 /// What the system says of a directory that should be a file (`EISDIR`).
@@ -213,7 +214,7 @@ pub struct Module {
 impl Module {
     fn find<'py>(&self, py: Python<'py>, wanted: &str) -> Option<PyResult<&Bound<'py, Kernel>>> {
         let (name, kernel) = self.kernels.iter().find(|(name, _)| name.as_str() == wanted)?;
-        let made = || Py::new(py, self.source.kernel(py, Some(name.as_str()))?);
+        let made = || Ok(self.source.kernel(py, Some(name.as_str()))?.unbind());
         Some(kernel.get_or_try_init(py, made).map(|kernel| kernel.bind(py)))
     }
 
