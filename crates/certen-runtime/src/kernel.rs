@@ -120,8 +120,8 @@ impl Signature {
             return wrong(ArrayError::Element { expected: ty.elem, found: array.elem });
         }
         let expected = self.shape(ty, sizes, &which)?;
-        if array.shape != expected {
-            return wrong(ArrayError::Shape { expected, found: array.shape.clone() });
+        if array.shape[..] != expected {
+            return wrong(ArrayError::Shape { expected, found: array.shape.to_vec() });
         }
         Ok(())
     }
@@ -225,7 +225,7 @@ impl NativeKernel {
         }
         let mut results = Vec::new();
         for (at, view) in outputs.iter().enumerate() {
-            if view.layout.has_repetitions() {
+            if view.has_repetitions() {
                 return Err(RuntimeError::WrongCall(format!("output {}: an element occurs twice", at + 1)));
             }
             results.push(match view.is_dense() {
@@ -236,17 +236,16 @@ impl NativeKernel {
 
         let read = inputs.iter().zip(&copies).map(|(view, copy)| match copy {
             Some(copy) => copy.bytes().as_ptr(),
-            None => view.elements().as_ptr(),
+            None => view.data(),
         });
         let written = outputs.iter_mut().zip(&mut results).map(|(view, result)| match result {
             Some(result) => result.bytes_mut().as_mut_ptr(),
-            None => view.elements_mut().as_mut_ptr(),
+            None => view.data(),
         });
         let buffers: Vec<*mut c_void> = read.map(<*const u8>::cast_mut).chain(written).map(<*mut u8>::cast).collect();
         // SAFETY: the library is loaded, and the symbol has this type, by the contract of `build`. The pointers are
-        // valid for the arrays that the signature describes, checked above: those are dense in the bytes that the views
-        // borrow, or copies. Inputs are only read; outputs are borrowed mutably, so they overlap neither each other nor
-        // inputs.
+        // valid for the arrays that the signature describes, checked above: those of views that are dense, or copies.
+        // Inputs are only read; outputs are borrowed mutably, so they overlap neither each other nor inputs.
         let status = unsafe { (self.entry)(sizes.as_ptr(), buffers.as_ptr()) };
 
         for (at, (view, result)) in outputs.iter_mut().zip(results).enumerate() {
@@ -254,16 +253,15 @@ impl NativeKernel {
             if status != 0 {
                 break;
             }
-            let written = result.as_ref().map_or(view.elements(), Array::bytes);
-            if view.layout.elem == ElemType::Bool && written.iter().any(|&byte| byte > 1) {
-                if result.is_none() {
-                    view.elements_mut().fill(0);
-                }
+            let is_bool = view.elem() == ElemType::Bool;
+            let written = result.as_ref().map_or_else(|| &*view.elements_mut(), Array::bytes);
+            if is_bool && written.iter().any(|&byte| byte > 1) {
+                view.elements_mut().fill(0);
                 let why = format!("it left a truth value in output {} that is neither 0 nor 1", at + 1);
                 return Err(RuntimeError::BadKernel(why));
             }
             if let Some(result) = result {
-                view.assign(&result);
+                view.assign(&result).map_err(refused(at, "output"))?;
             }
         }
         match status {

@@ -1,38 +1,61 @@
 //! Borrowed arrays with strides: what a kernel can be called with without a copy.
 //!
-//! A [`View`] is some bytes of the caller's, and where the elements of a tensor lie in them: the position of the first
-//! one, and for each dimension how far its neighbours are apart, in elements, which may be negative or zero. So a
-//! transposed or reversed array, or every second row, is one. That all elements lie inside the bytes is checked when it
-//! is made, so that nobody needs pointers. Kernels work on dense arrays, so other views are copied for a call.
+//! A [`View`] is where the elements of a tensor lie in the caller's memory: the address of the first one, and for each
+//! dimension how far its neighbours are apart, in elements, which may be negative or zero. So a transposed or reversed
+//! array, or every second row, is one. For memory that Rust can borrow, [`View::new`] checks that all elements lie inside;
+//! for arrays of another language, [`View::from_raw`] takes their owner's word. Elements are only reached through
+//! pointers, never through references to the caller's memory: another thread of that language may be writing to it.
+//! Kernels work on dense arrays, so other views are copied for a call.
+
+use std::marker::PhantomData;
+use std::ops::Range;
 
 use certen_core::ElemType;
+use smallvec::SmallVec;
 
 use crate::{Array, ArrayError};
 
-/// Where the elements of a tensor lie.
+/// The address of what has no elements: not null, and aligned for all of them.
+const NOWHERE: *mut u8 = std::ptr::without_provenance_mut(ELEMENT_ALIGNMENT);
+
+/// The largest alignment of an element.
+const ELEMENT_ALIGNMENT: usize = 8;
+
+/// Where the elements of a tensor lie, from the first one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Layout {
     pub(crate) elem: ElemType,
-    pub(crate) shape: Vec<usize>,
+    pub(crate) shape: SmallVec<[usize; 4]>,
     /// How far neighbours are apart, in elements.
-    strides: Vec<i64>,
-    /// The position of the first element in the bytes, in bytes.
-    start: usize,
+    strides: SmallVec<[i64; 4]>,
 }
 
 /// A tensor to be read.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
     pub(crate) layout: Layout,
-    pub(crate) bytes: &'a [u8],
+    /// The first element; every element that the layout describes can be read for `'a`.
+    data: *const u8,
+    borrowed: PhantomData<&'a [u8]>,
 }
 
 /// A tensor to be written.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     pub(crate) layout: Layout,
-    pub(crate) bytes: &'a mut [u8],
+    /// The first element; every element that the layout describes can be read and written for `'a`, by nobody else.
+    data: *mut u8,
+    borrowed: PhantomData<&'a mut [u8]>,
 }
+
+// SAFETY: a view is a borrow of plain numbers, as a shared slice is.
+unsafe impl Send for View<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for View<'_> {}
+// SAFETY: a mutable view is an exclusive borrow of plain numbers, as a mutable slice is.
+unsafe impl Send for ViewMut<'_> {}
+// SAFETY: as above; through a shared reference to it, elements are only read.
+unsafe impl Sync for ViewMut<'_> {}
 
 impl<'a> View<'a> {
     /// Elements in the machine's byte order. `offset` is the position of the first one, `strides` the distances between
@@ -57,42 +80,83 @@ impl<'a> View<'a> {
         shape: &[usize],
         strides: &[i64],
     ) -> Result<View<'a>, ArrayError> {
-        let layout = Layout::checked(elem, bytes.len(), offset, shape, strides)?;
+        let (layout, start) = Layout::inside(elem, bytes.len(), offset, shape, strides)?;
         if elem == ElemType::Bool && bytes.iter().any(|&byte| byte > 1) {
             return Err(ArrayError::Element { expected: elem, found: ElemType::U8 });
         }
-        Ok(View { layout, bytes })
+        Ok(View::at(layout, bytes.as_ptr().wrapping_add(start)))
+    }
+
+    /// Elements in memory that Rust does not know, with the address of the first one.
+    ///
+    /// # Safety
+    /// Until `'a` ends, every element that shape and strides describe can be read there, has been written, and for
+    /// `bool` is 0 or 1. Whoever changes elements in the meantime makes results meaningless.
+    ///
+    /// # Errors
+    /// If there are not as many strides as sizes, or more elements than can be counted.
+    pub unsafe fn from_raw(
+        elem: ElemType,
+        data: *const u8,
+        shape: &[usize],
+        strides: &[i64],
+    ) -> Result<View<'a>, ArrayError> {
+        Ok(View::at(Layout::anywhere(elem, shape, strides)?, data))
+    }
+
+    fn at(layout: Layout, data: *const u8) -> View<'a> {
+        let data = if layout.count() == 0 { NOWHERE.cast_const() } else { data };
+        View { layout, data, borrowed: PhantomData }
     }
 }
 
 impl View<'_> {
-    /// Whether a kernel can use the bytes as they are.
-    pub(crate) fn is_dense(&self) -> bool {
-        self.layout.is_dense(self.bytes)
+    /// The element type.
+    pub fn elem(&self) -> ElemType {
+        self.layout.elem
     }
 
-    /// The bytes of a dense view.
-    pub(crate) fn elements(&self) -> &[u8] {
-        self.bytes.get(self.layout.start..).unwrap_or_default()
+    /// The sizes.
+    pub fn shape(&self) -> &[usize] {
+        &self.layout.shape
+    }
+
+    /// How far neighbours are apart in each dimension, in elements.
+    pub fn strides(&self) -> &[i64] {
+        &self.layout.strides
+    }
+
+    /// The address of the first element.
+    pub fn data(&self) -> *const u8 {
+        self.data
+    }
+
+    /// The addresses between the first and the last byte of its elements; empty if it has none.
+    pub fn extent(&self) -> Range<usize> {
+        self.layout.extent(self.data.addr())
+    }
+
+    /// Whether a kernel can use the elements as they lie.
+    pub fn is_dense(&self) -> bool {
+        self.layout.is_dense(self.data.addr())
     }
 
     /// A dense copy.
-    pub(crate) fn to_array(&self) -> Result<Array, ArrayError> {
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn to_array(&self) -> Result<Array, ArrayError> {
         let mut array = Array::zeros(self.layout.elem, &self.layout.shape)?;
-        let (size, mut dense) = (self.layout.elem.bytes(), array.bytes_mut());
-        self.layout.each(|from| {
-            if let Some((to, rest)) = std::mem::take(&mut dense).split_at_mut_checked(size) {
-                to.copy_from_slice(self.bytes.get(from..from + size).unwrap_or(&[0; 8][..size]));
-                dense = rest;
-            }
-        });
+        let to = Strided { data: array.bytes_mut().as_mut_ptr(), layout: &Layout::dense(self.elem(), self.shape()) };
+        // SAFETY: the array was made with this view's type and shape, and the view's elements can be read.
+        unsafe { to.copy_from(self.data, &self.layout) };
         Ok(array)
     }
 }
 
 impl<'a> From<&'a Array> for View<'a> {
     fn from(array: &'a Array) -> View<'a> {
-        View { layout: Layout::dense(array), bytes: array.bytes() }
+        View::at(Layout::dense(array.elem(), array.shape()), array.bytes().as_ptr())
     }
 }
 
@@ -108,66 +172,218 @@ impl<'a> ViewMut<'a> {
         shape: &[usize],
         strides: &[i64],
     ) -> Result<ViewMut<'a>, ArrayError> {
-        let layout = Layout::checked(elem, bytes.len(), offset, shape, strides)?;
-        Ok(ViewMut { layout, bytes })
+        let (layout, start) = Layout::inside(elem, bytes.len(), offset, shape, strides)?;
+        Ok(ViewMut::at(layout, bytes.as_mut_ptr().wrapping_add(start)))
+    }
+
+    /// As [`View::from_raw`].
+    ///
+    /// # Safety
+    /// Until `'a` ends, every element that shape and strides describe can be written there, and no other view in use
+    /// has any of them. Whoever else reads or changes elements in the meantime sees anything.
+    ///
+    /// # Errors
+    /// As [`View::from_raw`].
+    pub unsafe fn from_raw(
+        elem: ElemType,
+        data: *mut u8,
+        shape: &[usize],
+        strides: &[i64],
+    ) -> Result<ViewMut<'a>, ArrayError> {
+        Ok(ViewMut::at(Layout::anywhere(elem, shape, strides)?, data))
+    }
+
+    fn at(layout: Layout, data: *mut u8) -> ViewMut<'a> {
+        let data = if layout.count() == 0 { NOWHERE } else { data };
+        ViewMut { layout, data, borrowed: PhantomData }
     }
 }
 
 impl ViewMut<'_> {
-    /// Whether a kernel can use the bytes as they are.
-    pub(crate) fn is_dense(&self) -> bool {
-        self.layout.is_dense(self.bytes)
+    /// The element type.
+    pub fn elem(&self) -> ElemType {
+        self.layout.elem
     }
 
-    /// The bytes of a dense view.
-    pub(crate) fn elements(&self) -> &[u8] {
-        self.bytes.get(self.layout.dense_bytes()).unwrap_or_default()
+    /// The sizes.
+    pub fn shape(&self) -> &[usize] {
+        &self.layout.shape
+    }
+
+    /// How far neighbours are apart in each dimension, in elements.
+    pub fn strides(&self) -> &[i64] {
+        &self.layout.strides
+    }
+
+    /// The address of the first element.
+    pub fn data(&mut self) -> *mut u8 {
+        self.data
+    }
+
+    /// The addresses between the first and the last byte of its elements; empty if it has none.
+    pub fn extent(&self) -> Range<usize> {
+        self.layout.extent(self.data.addr())
+    }
+
+    /// Whether a kernel can use the elements as they lie.
+    pub fn is_dense(&self) -> bool {
+        self.layout.is_dense(self.data.addr())
+    }
+
+    /// Whether two indices may mean the same element: a step is not longer than all shorter steps together reach.
+    pub fn has_repetitions(&self) -> bool {
+        self.layout.has_repetitions()
     }
 
     /// The bytes of a dense view.
     pub(crate) fn elements_mut(&mut self) -> &mut [u8] {
-        self.bytes.get_mut(self.layout.dense_bytes()).unwrap_or_default()
+        let bytes = self.layout.count() * self.layout.elem.bytes();
+        if !self.is_dense() || bytes == 0 {
+            return &mut [];
+        }
+        // SAFETY: a dense view's elements lie side by side from its first, and are borrowed mutably with the view.
+        unsafe { std::slice::from_raw_parts_mut(self.data, bytes) }
     }
 
-    /// Copies the elements of an array of the same type and shape.
-    pub(crate) fn assign(&mut self, array: &Array) {
-        let size = self.layout.elem.bytes();
-        let mut dense = array.bytes().chunks_exact(size);
-        self.layout.each(|to| {
-            if let (Some(to), Some(from)) = (self.bytes.get_mut(to..to + size), dense.next()) {
-                to.copy_from_slice(from);
-            }
-        });
+    /// Copies the elements of an array of the same shape.
+    ///
+    /// # Errors
+    /// If it has another element type or shape.
+    pub fn assign(&mut self, array: &Array) -> Result<(), ArrayError> {
+        if array.elem() != self.layout.elem {
+            return Err(ArrayError::Element { expected: self.layout.elem, found: array.elem() });
+        }
+        if array.shape() != self.shape() {
+            return Err(ArrayError::Shape { expected: self.shape().to_vec(), found: array.shape().to_vec() });
+        }
+        let to = Strided { data: self.data, layout: &self.layout };
+        // SAFETY: both have this type and shape, the array's elements can be read and the view's be written.
+        unsafe { to.copy_from(array.bytes().as_ptr(), &Layout::dense(array.elem(), array.shape())) };
+        Ok(())
     }
 }
 
 impl<'a> From<&'a mut Array> for ViewMut<'a> {
     fn from(array: &'a mut Array) -> ViewMut<'a> {
-        ViewMut { layout: Layout::dense(array), bytes: array.bytes_mut() }
+        ViewMut::at(Layout::dense(array.elem(), array.shape()), array.bytes_mut().as_mut_ptr())
+    }
+}
+
+/// Where elements are copied to.
+struct Strided<'a> {
+    data: *mut u8,
+    layout: &'a Layout,
+}
+
+impl Strided<'_> {
+    /// Copies elements from another place.
+    ///
+    /// # Safety
+    /// Both layouts have the same element type and shape; the elements of `layout` at `from` can be read, those here be
+    /// written, and they do not overlap.
+    unsafe fn copy_from(&self, from: *const u8, layout: &Layout) {
+        if self.layout.count() == 0 {
+            return;
+        }
+        let outer = self.layout.shape.len().saturating_sub(1);
+        let row = self.layout.shape.last().copied().unwrap_or(1);
+        let steps =
+            [layout, self.layout].map(|l| l.strides.last().map_or(0, |&s| (s * l.elem.bytes() as i64) as isize));
+        let rows = [layout, self.layout].map(|l| l.byte_strides(outer));
+        let copy = match self.layout.elem.bytes() {
+            8 => copy_row::<u64>,
+            4 => copy_row::<u32>,
+            _ => copy_row::<u8>,
+        };
+        let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, outer);
+        let [mut read, mut written] = [0isize; 2];
+        loop {
+            // SAFETY: the offsets are those of an element of each, by the contract; so are those of its row.
+            unsafe { copy(from.offset(read), steps[0], self.data.offset(written), steps[1], row) };
+            let next = (0..outer).rev().find(|&d| {
+                at[d] += 1;
+                read += rows[0][d];
+                written += rows[1][d];
+                if at[d] < self.layout.shape[d] {
+                    return true;
+                }
+                read -= rows[0][d] * at[d] as isize;
+                written -= rows[1][d] * at[d] as isize;
+                at[d] = 0;
+                false
+            });
+            if next.is_none() {
+                return;
+            }
+        }
+    }
+}
+
+/// Copies `count` elements from one row to another; steps are in bytes.
+///
+/// # Safety
+/// So many elements of this size can be read and written there; they need not be aligned.
+unsafe fn copy_row<T: Copy>(from: *const u8, from_step: isize, to: *mut u8, to_step: isize, count: usize) {
+    let size = size_of::<T>() as isize;
+    if from_step == size && to_step == size {
+        // SAFETY: by the contract.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, count * size_of::<T>()) };
+        return;
+    }
+    for at in 0..count as isize {
+        // SAFETY: by the contract.
+        unsafe {
+            to.offset(at * to_step)
+                .cast::<T>()
+                .write_unaligned(from.offset(at * from_step).cast::<T>().read_unaligned())
+        };
     }
 }
 
 impl Layout {
-    fn dense(array: &Array) -> Layout {
-        let mut strides: Vec<i64> = Vec::with_capacity(array.shape().len());
+    /// Row by row.
+    pub(crate) fn dense(elem: ElemType, shape: &[usize]) -> Layout {
+        let mut strides: SmallVec<[i64; 4]> = SmallVec::with_capacity(shape.len());
         let mut dense = 1i64;
-        for &size in array.shape().iter().rev() {
+        for &size in shape.iter().rev() {
             strides.push(dense);
             // Only an empty array can have sizes whose product is too large; nobody goes along its strides.
             dense = dense.saturating_mul(size.try_into().unwrap_or(i64::MAX));
         }
         strides.reverse();
-        Layout { elem: array.elem(), shape: array.shape().to_vec(), strides, start: 0 }
+        Layout { elem, shape: shape.into(), strides }
     }
 
-    /// Where the elements of a dense view lie: no byte that is not theirs.
-    fn dense_bytes(&self) -> std::ops::Range<usize> {
-        let count = if self.shape.contains(&0) { 0 } else { self.shape.iter().product() };
-        self.start..self.start + count * self.elem.bytes()
+    /// How many elements there are.
+    fn count(&self) -> usize {
+        if self.shape.contains(&0) { 0 } else { self.shape.iter().product() }
+    }
+
+    /// How far neighbours are apart in the first dimensions, in bytes.
+    fn byte_strides(&self, dimensions: usize) -> SmallVec<[isize; 4]> {
+        self.strides[..dimensions].iter().map(|&stride| (stride * self.elem.bytes() as i64) as isize).collect()
+    }
+
+    /// The bytes that elements from this address on take.
+    fn extent(&self, start: usize) -> Range<usize> {
+        if self.shape.contains(&0) {
+            return start..start;
+        }
+        let (low, high) = self.reach();
+        let size = self.elem.bytes() as i128;
+        let at = |offset: i128| (start as i128 + offset * size) as usize;
+        at(low)..at(high + 1)
+    }
+
+    /// How far the elements that lie furthest back and ahead are from the first.
+    fn reach(&self) -> (i128, i128) {
+        // The product of two 64-bit numbers, and the sum of many, fit in 128 bits.
+        let far = self.shape.iter().zip(&self.strides).map(|(&size, &stride)| (size as i128 - 1) * i128::from(stride));
+        far.fold((0, 0), |(low, high), far| (low + far.min(0), high + far.max(0)))
     }
 
     /// Whether the elements lie row by row, where their type may lie.
-    fn is_dense(&self, bytes: &[u8]) -> bool {
+    fn is_dense(&self, start: usize) -> bool {
         let mut dense = 1i64;
         let mut strides = self.strides.iter().zip(&self.shape).rev();
         let rows = strides.all(|(&stride, &size)| {
@@ -175,14 +391,13 @@ impl Layout {
             dense = dense.saturating_mul(size.try_into().unwrap_or(i64::MAX));
             fits
         });
-        let aligned = bytes.as_ptr().wrapping_add(self.start).addr().is_multiple_of(self.elem.bytes());
-        (rows && aligned) || self.shape.contains(&0)
+        (rows || self.shape.contains(&0)) && start.is_multiple_of(self.elem.bytes())
     }
 
-    /// Whether two indices may mean the same element: a step is not longer than all shorter steps together reach.
-    pub(crate) fn has_repetitions(&self) -> bool {
+    /// See [`ViewMut::has_repetitions`].
+    fn has_repetitions(&self) -> bool {
         let steps = self.strides.iter().map(|stride| stride.unsigned_abs()).zip(self.shape.iter().copied());
-        let mut steps: Vec<(u64, usize)> = steps.filter(|(_, size)| *size != 1).collect();
+        let mut steps: SmallVec<[(u64, usize); 4]> = steps.filter(|(_, size)| *size != 1).collect();
         steps.sort_unstable();
         let mut reach = 0;
         let mut repeats = false;
@@ -193,68 +408,39 @@ impl Layout {
         repeats && !self.shape.contains(&0)
     }
 
-    /// The position of each element in the bytes, row by row.
-    fn each(&self, mut visit: impl FnMut(usize)) {
-        if self.shape.contains(&0) {
-            return;
+    /// Of elements whose place nobody can check.
+    fn anywhere(elem: ElemType, shape: &[usize], strides: &[i64]) -> Result<Layout, ArrayError> {
+        if strides.len() != shape.len() {
+            let (shape, strides) = (shape.to_vec(), strides.to_vec());
+            return Err(ArrayError::Outside { elem, shape, strides, bytes: 0 });
         }
-        let size = self.elem.bytes() as i64;
-        let (row, step) = match (self.shape.last(), self.strides.last()) {
-            (Some(&row), Some(&step)) => (row, step.wrapping_mul(size)),
-            _ => (1, 0),
-        };
-        let outer = self.shape.len().saturating_sub(1);
-        let mut at = vec![0usize; outer];
-        // All elements lie inside the bytes, so what wraps on the way comes back.
-        loop {
-            let mut position = self.start as i64;
-            for (&index, &stride) in at.iter().zip(&self.strides) {
-                position = position.wrapping_add((index as i64).wrapping_mul(stride).wrapping_mul(size));
-            }
-            for _ in 0..row {
-                visit(position as usize);
-                position = position.wrapping_add(step);
-            }
-            let next = (0..outer).rev().find(|&d| {
-                at[d] += 1;
-                let more = at[d] < self.shape[d];
-                if !more {
-                    at[d] = 0;
-                }
-                more
-            });
-            if next.is_none() {
-                return;
-            }
+        let count = shape.iter().try_fold(1usize, |count, &size| count.checked_mul(size));
+        if count.is_none() && !shape.contains(&0) {
+            return Err(ArrayError::TooLarge { elem, shape: shape.to_vec() });
         }
+        // Nobody goes along a dimension of size 0 or 1, whatever its stride is.
+        let strides = strides.iter().zip(shape).map(|(&stride, &size)| if size <= 1 { 0 } else { stride });
+        Ok(Layout { elem, shape: shape.into(), strides: strides.collect() })
     }
 
-    /// Whether all elements lie inside so many bytes.
-    fn checked(
+    /// Of elements that all lie inside so many bytes; and where the first one lies.
+    fn inside(
         elem: ElemType,
         bytes: usize,
         offset: usize,
         shape: &[usize],
         strides: &[i64],
-    ) -> Result<Layout, ArrayError> {
+    ) -> Result<(Layout, usize), ArrayError> {
         let outside = || ArrayError::Outside { elem, shape: shape.to_vec(), strides: strides.to_vec(), bytes };
-        if strides.len() != shape.len() {
-            return Err(outside());
-        }
-        let layout = |start| Layout { elem, shape: shape.to_vec(), strides: strides.to_vec(), start };
+        let layout = Layout::anywhere(elem, shape, strides).map_err(|_| outside())?;
         if shape.contains(&0) {
-            return Ok(layout(0));
+            return Ok((layout, 0));
         }
-        // The product of two 64-bit numbers, and the sum of many, fit in 128 bits.
-        let (mut low, mut high) = (offset as i128, offset as i128);
-        for (&size, &stride) in shape.iter().zip(strides) {
-            let far = (size as i128 - 1) * i128::from(stride);
-            if far < 0 { low += far } else { high += far }
-        }
-        if low < 0 || high >= (bytes / elem.bytes()) as i128 {
+        let (low, high) = layout.reach();
+        if low + (offset as i128) < 0 || high + offset as i128 >= (bytes / elem.bytes()) as i128 {
             return Err(outside());
         }
-        Ok(layout(offset * elem.bytes()))
+        Ok((layout, offset * elem.bytes()))
     }
 }
 
