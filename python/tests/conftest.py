@@ -1,7 +1,7 @@
 """What the tests share: the extension, or NumPy in its place for einsum; the slow set; the files of the repository.
 
     pytest python/tests            what runs on each change
-    pytest python/tests --slow     everything
+    pytest python/tests -m ""      everything
 
 `CERTEN_CASES` is the number of generated cases, `CERTEN_SEED` replays one. With `CERTEN_DRY_RUN` the tests of einsum run
 against NumPy itself: what fails then is wrong in the tests.
@@ -20,22 +20,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 DRY_RUN = "CERTEN_DRY_RUN" in os.environ
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slow", action="store_true", help="run the slow tests too")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: runs only with --slow")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--slow"):
-        skip = pytest.mark.skip(reason="slow")
-        for item in items:
-            if "slow" in item.keywords:
-                item.add_marker(skip)
 
 
 def load(path: Path) -> ModuleType:

@@ -14,11 +14,12 @@ import numpy as np
 SIZES = (1, 2, 3, 5, 7)
 DTYPES = ("float32", "float64", "int32", "int64")
 LAYOUTS = (
-    "C", "C", "C", "F", "transposed", "steps", "negative", "zero strides", "misaligned", "swapped", "read-only", "list",
-    "subclass",
+    "C", "C", "C", "F", "transposed", "steps", "negative", "zero strides", "misaligned", "field", "swapped", "read-only",
+    "list", "subclass",
 )  # fmt: skip
 OUTS = (
-    "fresh", "F", "steps", "negative", "misaligned", "swapped", "operand", "partial", "dtype", "shape", "read-only",
+    "fresh", "F", "steps", "negative", "misaligned", "field", "swapped", "operand", "partial", "dtype", "shape",
+    "read-only",
 )  # fmt: skip
 OPTIMIZE = (False, True, "greedy", "optimal", "path")
 CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
@@ -94,6 +95,11 @@ def laid_out(array: np.ndarray, layout: str, rng: random.Random):
         view = np.ndarray(shape, array.dtype, memory, offset=rng.choice((1, 2, 3)))
         view[...] = array
         return view
+    if layout == "field":
+        # A field of a record: strides are no multiple of the element's size.
+        record = np.zeros(shape, [("before", "u1"), ("x", array.dtype)])
+        record["x"] = array
+        return record["x"]
     if layout == "swapped":
         return array.astype(array.dtype.newbyteorder())
     if layout == "read-only":
