@@ -165,7 +165,8 @@ def test_a_module_has_its_kernels(ten):
     assert isinstance(ten.matmul, certen.Kernel)
     assert np.array_equal(ten["matmul"](A, B), A @ B)
     names = re.findall(r"^fn (\w+)", TEN, re.MULTILINE)
-    assert [getattr(kernel, "name", kernel) for kernel in ten] == names
+    assert list(ten) == names
+    assert len(ten) == len(names) and "matmul" in ten and "nothing" not in ten
     assert set(names) <= set(dir(ten))
     with pytest.raises(AttributeError, match="nothing"):
         ten.nothing  # noqa: B018
@@ -185,7 +186,9 @@ def test_what_a_kernel_tells(ten):
     assert kernel.name == "matmul"
     assert "A: f64[m, k]" in kernel.type and "f64[m, n]" in kernel.type
     assert "fn matmul" in kernel.source
-    assert [getattr(parameter, "name", parameter) for parameter in kernel.parameters] == ["A", "B"]
+    assert kernel.parameters == {"A": "f64[m, k]", "B": "f64[k, n]"}
+    assert list(kernel.parameters) == ["A", "B"]
+    assert list(ten.window.parameters) == ["x", "k"]
     assert "matmul" in kernel.c_source and "for (" in kernel.c_source
     assert "matmul" in repr(kernel)
     assert kernel.flops(m=2, k=3, n=5) in (60, 45)
@@ -647,9 +650,8 @@ def test_sources_that_are_none(source):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises((OSError, certen.Error)) as caught:
+    with pytest.raises(FileNotFoundError, match="nothing.ten"):
         certen.compile(tmp_path / "nothing.ten")
-    assert "nothing.ten" in str(caught.value)
 
 
 def test_errors_can_be_pickled(ten):

@@ -98,9 +98,7 @@ def test_agrees_with_numpy(name):
     got = kernel(**arguments)
     near(got, tuple(map(array, case["outputs"])))
     near(got, MAKE.kernel(name)(**arguments))
-    assert [p if isinstance(p, str) else p.name for p in kernel.parameters] == list(
-        inspect.signature(MAKE.kernel(name)).parameters
-    )
+    assert list(kernel.parameters) == list(inspect.signature(MAKE.kernel(name)).parameters)
     near(kernel(*arguments.values()), got)
 
 
@@ -126,8 +124,13 @@ def other_sizes(name: str, rounds: list, **options) -> int:
             # Only a `where` clause may refuse sizes that fit each other.
             assert error.code == "E0409", error
             continue
-        with np.errstate(all="ignore"):
-            near(got, reference(**given))
+        try:
+            with np.errstate(all="ignore"):
+                want = reference(**given)
+        except ValueError:
+            # NumPy has no windows that are larger than an image; here there are just none.
+            continue
+        near(got, want)
         ran += 1
     return ran
 
