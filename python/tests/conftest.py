@@ -34,6 +34,11 @@ def load(path: Path) -> ModuleType:
     return module
 
 
+def parameters(kernel) -> list[str]:
+    """The names of a kernel's parameters, in order."""
+    return [getattr(parameter, "name", parameter) for parameter in kernel.parameters]
+
+
 def run_python(script: str, *args: str, env: dict | None = None, timeout: float = 120) -> str:
     """What a script prints in a process of its own, which has to end well."""
     command = [sys.executable, "-c", script, *args]
