@@ -674,3 +674,108 @@ except certen.MachineError as error:
 """
     env = {"CERTEN_CACHE": str(tmp_path), "CERTEN_CC": "/no/compiler", "PATH": "/nowhere", "CC": "/no/compiler"}
     assert run_python(script, env=env).startswith("MachineError")
+
+
+# ---- odd arguments
+
+
+def test_parameters_with_names_of_other_things():
+    for name in ("out", "threads", "self", "lambda", "class", "args", "kwargs"):
+        kernel = certen.compile(f"fn f({name}: f64[n], y: f64[n]) -> f64[n] {{ {name} + 2 * y }}")
+        assert np.array_equal(kernel(X, Y), X + 2 * Y), name
+        if name not in ("out", "threads"):
+            assert np.array_equal(kernel(y=Y, **{name: X}), X + 2 * Y), name
+
+
+def test_a_function_without_parameters():
+    kernel = certen.compile("fn seven() -> f64[2] { [7, 8] }")
+    assert kernel().tolist() == [7, 8]
+    refused(certen.ArgumentTypeError, call=lambda: kernel(1))
+
+
+@pytest.mark.parametrize("dtype", [np.longlong, np.int_, np.dtype("int64", metadata={"unit": "m"})])
+def test_other_names_of_an_element_type(ten, dtype):
+    x = np.arange(3).astype(dtype)
+    assert ten.twice(x).tolist() == [0, 2, 4]
+    assert certen.einsum("i,i->i", x, x).tolist() == [0, 1, 4]
+    assert certen.einsum("i,j->ij", x, np.arange(2)).tolist() == [[0, 0], [0, 1], [0, 2]]
+    out = np.zeros(3, dtype)
+    ten.twice(np.arange(3), out=out)
+    assert out.tolist() == [0, 2, 4]
+
+
+@pytest.mark.parametrize("rank", [9, 12, 40])
+def test_more_dimensions_than_a_function_can_have(ten, rank):
+    """Whether it computes or refuses."""
+    x = np.ones((1,) * rank)
+    try:
+        assert ten.twice(x).shape == x.shape
+    except certen.Error as error:
+        assert str(error)
+    assert certen.einsum(x, [*range(rank)], [0]).tolist() == [1]
+
+
+def test_more_sizes_than_are_remembered(ten):
+    for n in [*range(5000), *range(0, 5000, 7)]:
+        result = ten.iota(n=n)
+        assert len(result) == n and (n == 0 or result[-1] == n - 1)
+
+
+class Lying:
+    """A lender of memory that does not do as it says."""
+
+    def __init__(self, device=(1, 0), capsule=None, error=None):
+        self.device, self.capsule, self.error = device, capsule, error
+
+    def __dlpack__(self, **options):
+        if self.error:
+            raise self.error
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+@pytest.mark.parametrize(
+    "lying",
+    [
+        Lying(),
+        Lying(capsule=3),
+        Lying(capsule="dltensor"),
+        Lying(device=(2, 0), error=BufferError("on a GPU")),
+        Lying(device=None, error=BufferError("nowhere")),
+        Lying(error=ZeroDivisionError("mine")),
+        type("Wrong", (), {"__array_interface__": {"shape": (3,), "typestr": "<f8", "version": 3, "data": None}})(),
+        type(
+            "Wrong", (), {"__array_interface__": {"shape": (-3,), "typestr": "<f8", "version": 3, "data": (0, True)}}
+        )(),
+        type("Wrong", (), {"__array_interface__": {"shape": (3,), "typestr": "nonsense", "version": 3}})(),
+        type("Wrong", (), {"__array_interface__": {}})(),
+        type("Wrong", (), {"__array_interface__": 7})(),
+    ],
+)
+def test_lenders_that_lie(ten, lying):
+    for call in (lambda: ten.three(lying), lambda: ten.axpy(1.0, X, Y, out=lying), lambda: certen.einsum("i->", lying)):
+        with pytest.raises(
+            (TypeError, ValueError, BufferError, ZeroDivisionError, NotImplementedError, AttributeError)
+        ):
+            call()
+
+
+def test_a_capsule_can_be_used_once(ten):
+    capsule = X.__dlpack__()
+    lender = Lying(capsule=capsule)
+    assert np.array_equal(ten.axpy(1.0, lender, Y), X + Y)
+    with pytest.raises((TypeError, ValueError, BufferError, RuntimeError)):
+        ten.axpy(1.0, lender, Y)
+
+
+def test_an_array_that_grows_while_it_is_lent(ten):
+    """The buffer of a bytearray cannot change its size as long as it is used; afterwards it can."""
+    memory = bytearray(b"abc")
+    assert ten.pairs(memory).shape == (3, 2)
+    memory.extend(b"d")
+    assert ten.pairs(memory).shape == (4, 2)
+    with pytest.raises(certen.Error):
+        ten.three(memory)
+    memory.extend(b"e")
