@@ -40,6 +40,8 @@ fn three(x: f64[3]) -> f64 { sum(x) }
 
 fn relax(u: f64[n], k: size) -> f64[n] where k >= 0 { iterate k times v = u { 0.5 * v + 1 } }
 
+fn pick(at: size[d], x: any[d:outer, s...]) -> any[s...] where 0 <= at, at < outer { x[at] }
+
 fn total(x: f64[m, n]) -> f64 { sum(x) }
 """
 
