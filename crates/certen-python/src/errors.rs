@@ -1,7 +1,9 @@
 //! Failures as exceptions: the classes of `python/certen/_errors.py`, chosen by who is to blame.
 
+use std::slice;
+
 use certen::Failure;
-use certen::road::syntax::{Blame, Code, to_json};
+use certen::road::syntax::{Blame, Code, Diagnostic, Sources, render_all, to_json};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -33,31 +35,71 @@ fn classes(py: Python<'_>) -> PyResult<&'static Classes> {
     })
 }
 
-/// The exception that says what a failure says.
-pub fn raised(py: Python<'_>, failure: &Failure) -> PyErr {
-    exception(py, failure).unwrap_or_else(|error| error)
+/// What failed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum During {
+    /// A program was compiled: what it was called with are its options.
+    Compile,
+    /// A kernel was called.
+    Call,
 }
 
-fn exception(py: Python<'_>, failure: &Failure) -> PyResult<PyErr> {
+/// The exception that says what a failure says.
+pub fn raised(py: Python<'_>, failure: &Failure, during: During) -> PyErr {
+    exception(py, failure.sources(), failure.diagnostics(), during).unwrap_or_else(|error| error)
+}
+
+/// The exception for what is wrong with a call.
+pub fn refused(py: Python<'_>, diagnostic: &Diagnostic) -> PyErr {
+    exception(py, &Sources::new(), slice::from_ref(diagnostic), During::Call).unwrap_or_else(|error| error)
+}
+
+fn exception(py: Python<'_>, sources: &Sources, all: &[Diagnostic], during: During) -> PyResult<PyErr> {
     let classes = classes(py)?;
-    let errors = || failure.diagnostics().iter().filter(|diagnostic| diagnostic.is_error());
-    // The first error of those who have to change something.
-    let Some(first) = errors().find(|error| error.code.blame() == failure.blame()) else {
-        return Ok(PyRuntimeError::new_err(failure.to_string()));
+    let all: Vec<Diagnostic> = all.iter().cloned().map(in_python).collect();
+    let rendered = render_all(sources, &all, false);
+    let rendered = rendered.trim_end();
+    let errors = all.iter().filter(|diagnostic| diagnostic.is_error());
+    // The first error of those who have to change most; of equals, `rev` and `max` find the first.
+    let Some(first) = errors.rev().max_by_key(|error| error.code.blame()) else {
+        return Ok(PyRuntimeError::new_err(rendered.to_owned()));
     };
-    let class = match (first.code, failure.blame()) {
+    let class = match (first.code, first.code.blame()) {
         (Code::E0408 | Code::E0604, _) => &classes.out_of_memory,
         (Code::E0704, _) | (_, Blame::Environment) => &classes.machine,
         (_, Blame::Program) => &classes.compile,
-        (Code::E0401 | Code::E0402 | Code::E0404 | Code::E0406, Blame::Call) => &classes.argument_type,
+        (Code::E0401 | Code::E0402 | Code::E0404 | Code::E0406, Blame::Call) if during == During::Call => {
+            &classes.argument_type
+        }
         (_, Blame::Call) => &classes.argument_value,
     };
     let diagnostics = PyList::empty(py);
-    for diagnostic in failure.diagnostics() {
-        diagnostics.append(python(py, &to_json(failure.sources(), diagnostic))?)?;
+    for diagnostic in &all {
+        diagnostics.append(python(py, &to_json(sources, diagnostic))?)?;
     }
-    let arguments = (failure.to_string(), first.code.to_string(), diagnostics);
+    let arguments = (rendered, first.code.to_string(), diagnostics);
     Ok(PyErr::from_value(class.bind(py).call1(arguments)?))
+}
+
+/// A diagnostic whose advice is what one does in Python, not on the command line.
+fn in_python(mut diagnostic: Diagnostic) -> Diagnostic {
+    let advice = [
+        ("give it with `--in NAME=FILE.npy`, or `NAME=random:1`", "give it in its place, or by name"),
+        ("choose the element type with `--elem`", "compile with another `elem=`"),
+        ("`--fp strict`", "`fp=\"strict\"`"),
+        ("`--fn NAME`", "`fn=\"NAME\"`"),
+        ("give it with `--dim ", "give it by name: `"),
+        ("`--dim ", "`"),
+        ("--dim ", "the argument "),
+    ];
+    for text in diagnostic.help.iter_mut().chain(&mut diagnostic.notes) {
+        for (there, here) in advice {
+            if text.contains(there) {
+                *text = text.replace(there, here);
+            }
+        }
+    }
+    diagnostic
 }
 
 /// JSON as Python's `json` reads it. Diagnostics are flat: the nesting is that of their labels.

@@ -3,14 +3,26 @@
 //! What is computed, checked and said is said there; here arrays become views, failures become exceptions, and the
 //! interpreter's lock is given back while something takes long. The rest of the package is Python, in `python/certen`.
 
+mod arrays;
 mod errors;
+mod formula;
 mod kernel;
+mod program;
+mod threads;
 
 /// The native part of the package `certen`.
 #[pyo3::pymodule]
 mod _certen {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
-    use crate::kernel::{Kernel, compile};
+    use crate::formula::Formula;
+    #[pymodule_export]
+    use crate::kernel::{Kernel, Parameter};
+    #[pymodule_export]
+    use crate::program::{_restore, Module, compile};
+    #[pymodule_export]
+    use crate::threads::{get_threads, set_threads};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name for it")]
@@ -20,4 +32,10 @@ mod _certen {
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name for it")]
     const __profile__: &str = if cfg!(debug_assertions) { "dev" } else { "release" };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Without NumPy nothing works: its absence is an error of the import, not of the first call.
+        module.py().import("numpy").map(drop)
+    }
 }
