@@ -277,9 +277,9 @@ impl Kernel {
         let wanted = self.wanted(py, &prepared, arguments.out.as_ref())?;
         let threads = arguments.threads.or_else(threads::set);
         let is_small = prepared.operations().is_some_and(|count| count < SMALL);
-        let results = arrays::call(py, &inputs, &wanted, |views, targets| match is_small {
-            true => prepared.run(views, targets, threads),
-            false => py.detach(|| prepared.run(views, targets, threads)),
+        let results = arrays::call(py, &inputs, &wanted, |views, mut targets| match is_small {
+            true => prepared.run(views, &mut targets, threads),
+            false => py.detach(|| prepared.run(views, &mut targets, threads)),
         });
         let results = results.map_err(|trouble| match trouble {
             Trouble::Python(error) => error,
