@@ -21,7 +21,7 @@ from ._notation import (
     Index,
     Operand,
     Operators,
-    SizeLike,
+    Shape,
     check_name,
     condition,
     element_type,
@@ -32,8 +32,6 @@ from ._text import UNKNOWN, Writer, literal, settled, size_text
 
 if TYPE_CHECKING:
     from ._certen import Kernel
-
-    Shape = str | SizeLike | Sequence[SizeLike]
 
 _order = itertools.count()
 

@@ -145,9 +145,7 @@ def test_stencils_say_their_shape_or_leave_it(size):
 
 @pytest.mark.parametrize("size", [11, 2, 1, 0])
 def test_borders_by_where(size):
-    smooth = defined(
-        "smooth", i, certen.where((i >= 1) & (i < n - 1), (x[i - 1] + x[i] + x[i + 1]) / 3, x[i]), shape=n
-    )
+    smooth = defined("smooth", i, certen.where((i >= 1) & (i < n - 1), (x[i - 1] + x[i] + x[i + 1]) / 3, x[i]), shape=n)
     assert smooth.source == text("""
         fn smooth(x: f64[n]) -> f64[n] {
             { [i] -> if i >= 1 && i < n - 1 { (x[i-1] + x[i] + x[i+1]) / 3 } else { x[i] } | i < n }
@@ -329,7 +327,10 @@ def test_constants_of_the_program():
     """)
     values = random(11)
     np.testing.assert_allclose(smooth.kernel()(values), np.convolve(values, [0.25, 0.5, 0.25], "valid"))
-    assert certen.constant("M", np.arange(4, dtype=np.int32).reshape(2, 2)).source == "const M: i32[2, 2] = [[0, 1], [2, 3]];"
+    assert (
+        certen.constant("M", np.arange(4, dtype=np.int32).reshape(2, 2)).source
+        == "const M: i32[2, 2] = [[0, 1], [2, 3]];"
+    )
     assert certen.constant("T", [True, False]).source == "const T: bool[2] = [true, false];"
     assert certen.constant("H", [1, 2], "f32").source == "const H: f32[2] = [1.0, 2.0];"
 
@@ -374,7 +375,10 @@ OPERATORS = {
     "max(x[i], y[i], 0)": (certen.max(x[i], y[i], 0), np.maximum(np.maximum(xs, ys), 0)),
     "min(x[i], i)": (certen.min(x[i], i), np.minimum(xs, at)),
     "select(x[i] > 0, x[i], 0.5 * x[i])": (certen.where(x[i] > 0, x[i], 0.5 * x[i]), np.where(xs > 0, xs, 0.5 * xs)),
-    "if mod(i, 2) == 0 { x[i] } else { -x[i] }": (certen.where(i % 2 == 0, x[i], -x[i]), np.where(at % 2 == 0, xs, -xs)),
+    "if mod(i, 2) == 0 { x[i] } else { -x[i] }": (
+        certen.where(i % 2 == 0, x[i], -x[i]),
+        np.where(at % 2 == 0, xs, -xs),
+    ),
     "if i < 2 { x[i] } else if i < 4 { 1 } else { 0 }": (
         certen.where(i < 2, x[i], certen.where(i < 4, 1, 0)),
         np.where(at < 2, xs, np.where(at < 4, 1, 0)),
@@ -539,7 +543,7 @@ MISTAKES = {
     "a not": (lambda: not (x[i] > 0), TypeError, "combine conditions with & | ~"),
     "& without parentheses": (lambda: (i >= 1) & i, TypeError, "put comparisons in parentheses: (a < b) & (c < d)"),
     "a loop over an expression": (
-        lambda: [term for term in x[i]],
+        lambda: [2 * term for term in x[i]],
         TypeError,
         "`x[i]` cannot be iterated over, except by sum()",
     ),
@@ -569,7 +573,12 @@ MISTAKES = {
     "no name": (lambda: certen.tensor("2x", "f64", "n"), ValueError, "'2x' cannot be the name of a tensor: a name is"),
     "a foreign letter": (lambda: certen.index("α"), ValueError, "'α' cannot be the name of an index: a name is"),
     "a word": (lambda: certen.tensor("let", "f64", "n"), ValueError, "it is a word of the language"),
-    "a function": (lambda: certen.define("sum"), ValueError, "'sum' cannot be the name of a definition: it is a function"),
+    "a function": (
+        lambda: certen.define("sum"),
+        ValueError,
+        "'sum' cannot be the name of a definition: it is a function",
+    ),
+    "a keyword of calls": (lambda: certen.tensor("out", "f64", "n"), ValueError, "it is a keyword of every call"),
     "a name that is no text": (lambda: certen.size(3), TypeError, "the name of a size is a str, not int"),
     "no names": (lambda: certen.indices(" "), ValueError, "there are no names of indices in ' '"),
     "a name twice": (lambda: certen.indices("i j i"), ValueError, "'i' stands twice in 'i j i'"),

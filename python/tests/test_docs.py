@@ -16,7 +16,7 @@ import certen
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = ["certen", *(f"certen.{module.name}" for module in pkgutil.iter_modules(certen.__path__))]
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def run(examples, name, namespace):
@@ -34,7 +34,8 @@ def documented(module):
     """What a module defines, with the docstrings of its classes' members."""
     for name, item in [(module.__name__, module), *vars(module).items()]:
         if item is module or (
-            (inspect.isclass(item) or callable(item)) and getattr(item, "__module__", None) in (module.__name__, "certen")
+            (inspect.isclass(item) or callable(item))
+            and getattr(item, "__module__", None) in (module.__name__, "certen")
         ):
             yield name, item
             if inspect.isclass(item):
