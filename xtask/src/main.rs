@@ -1,13 +1,16 @@
 //! The project's own commands, run as `cargo xtask COMMAND`:
 //!
-//! - `test` runs all tests; `test --slow` runs the named slow set too, with 10,000 generated programs per property (20,000
-//!   in `.ten` and Core, 5,000 of those under sanitizers) and 100,000 questions to the prover, which z3 is asked too, and
-//!   NumPy computes the examples again;
+//! - `test` runs all tests, then builds the Python package and runs its tests; `test FILTER` only those of Rust whose name
+//!   has the filter in it; `test --slow` runs the named slow set too, with 10,000 generated programs per property (20,000
+//!   in `.ten`, Core and einsum, 5,000 of those under sanitizers) and 100,000 questions to the prover, which z3 is asked
+//!   too, and NumPy computes the examples again;
 //! - `bless` rewrites what tests expect to what they now get: read the diff before committing it;
 //! - `ci` does what has to pass before a change lands: tests, format, lints, documentation.
+//!
+//! What needs Python (3.11 or newer) gets it in an environment of its own, `target/python`, made once.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 const USAGE: &str = "usage: cargo xtask (test [--slow] [FILTER] | bless | ci)";
@@ -16,7 +19,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let ok = match words.as_slice() {
-        ["test"] => test(&[]),
+        ["test"] => test(&[]) && python_test(&["-q"], &[]),
         ["test", "--slow"] => test(&[]) && slow(),
         ["test", filter] => test(&[filter]),
         ["bless"] => bless(),
@@ -39,32 +42,88 @@ const QUICK: &str = "answers_come_quickly";
 
 /// The slow set: generated programs in the thousands, and tests too slow for every day.
 fn slow() -> bool {
+    let Some(python) = python(&[Package::Z3, Package::Numpy]) else { return false };
     let programs = [("CERTEN_CASES", "10000")];
-    let (Some(z3), Some(numpy)) = (python_with("z3-solver", "z3"), python_with("numpy", "numpy")) else { return false };
-    let questions = [("CERTEN_CASES", "100000"), ("CERTEN_Z3_PYTHON", &z3)];
-    let examples = [("CERTEN_NUMPY_PYTHON", &*numpy)];
+    let contractions = [("CERTEN_CASES", "20000")];
+    let questions = [("CERTEN_CASES", "100000"), ("CERTEN_Z3_PYTHON", &*python)];
+    let examples = [("CERTEN_NUMPY_PYTHON", &*python)];
     cargo(&["test", "--release", "-p", "certen-testgen", "-p", "certen-cli", "--", "--include-ignored"], &programs)
         && cargo(&["test", "--release", "-p", "certen", "--test", "examples", "--", "--include-ignored"], &examples)
         && cargo(&["test", "--release", "-p", "certen-index", "--", "--include-ignored", "--skip", QUICK], &questions)
         // Time is measured alone.
         && cargo(&["test", "--release", "-p", "certen-index", "--", "--ignored", "--nocapture", QUICK], &questions)
+        && python_test(&["-q", "-m", "slow or not slow"], &contractions)
 }
 
-/// A Python that has a package (what is installed, what is imported), in an environment of its own under `target`, made
-/// once.
-fn python_with(package: &str, module: &str) -> Option<String> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
-    let target =
-        env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), |given| workspace.join(given));
-    let place = target.join(module).display().to_string();
-    let python = format!("{place}/bin/python");
-    let import = format!("import {module}");
-    let has_package = || Command::new(&python).args(["-c", &import]).stderr(Stdio::null()).status();
-    if has_package().is_ok_and(|status| status.success()) {
-        return Some(python);
+/// Builds the Python package and runs its tests.
+fn python_test(options: &[&str], environment: &[(&str, &str)]) -> bool {
+    let Some(python) = python(&[Package::Maturin, Package::Numpy, Package::Pytest]) else { return false };
+    let place = environment_place().display().to_string();
+    run(&python, &["-m", "maturin", "develop", "--quiet"], &[("VIRTUAL_ENV", &place)])
+        && run(&python, &[&["-m", "pytest"], options, &["python/tests"]].concat(), environment)
+}
+
+/// Lints and format of what is written in Python.
+fn python_lint() -> bool {
+    let Some(python) = python(&[Package::Ruff]) else { return false };
+    run(&python, &["-m", "ruff", "check", "--quiet", "python"], &[])
+        && run(&python, &["-m", "ruff", "format", "--check", "--quiet", "python"], &[])
+}
+
+/// A package of Python's that something here needs.
+#[derive(Clone, Copy)]
+enum Package {
+    Maturin,
+    Numpy,
+    Pytest,
+    Ruff,
+    Z3,
+}
+
+impl Package {
+    /// What is imported, and what is installed.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Package::Maturin => ("maturin", "maturin>=1.9.4,<2"),
+            Package::Numpy => ("numpy", "numpy>=1.26"),
+            Package::Pytest => ("pytest", "pytest>=8"),
+            Package::Ruff => ("ruff", "ruff>=0.8"),
+            Package::Z3 => ("z3", "z3-solver"),
+        }
     }
-    let made = run("python3", &["-m", "venv", &place], &[]) && run(&python, &["-m", "pip", "install", package], &[]);
-    made.then_some(python)
+}
+
+/// Where the environment is that has a Python with packages.
+fn environment_place() -> PathBuf {
+    let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    workspace().join(target).join("python")
+}
+
+fn workspace() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here)
+}
+
+/// A Python that has these packages: they are installed once.
+fn python(packages: &[Package]) -> Option<String> {
+    let place = environment_place();
+    let python = place.join("bin/python").display().to_string();
+    let can = |code: &str| {
+        let status = Command::new(&python).args(["-c", code]).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    if !can("import sys; assert sys.version_info >= (3, 11)") {
+        let made = run("python3", &["-m", "venv", "--clear", &place.display().to_string()], &[]);
+        if !made || !can("import sys; assert sys.version_info >= (3, 11)") {
+            eprintln!("Python 3.11 or newer is needed, as `python3`");
+            return None;
+        }
+    }
+    let names = packages.iter().map(|package| package.names());
+    let missing: Vec<&str> =
+        names.filter(|(import, _)| !can(&format!("import {import}"))).map(|(_, install)| install).collect();
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    (missing.is_empty() || run(&python, &[&install, missing.as_slice()].concat(), &[])).then_some(python)
 }
 
 /// Rewrites expectations: headers of programs, snapshots, generated documentation.
@@ -76,6 +135,8 @@ fn ci() -> bool {
     let workspace = env!("CARGO_MANIFEST_DIR");
     println!("checking {workspace}/..");
     test(&[])
+        && python_test(&["-q"], &[])
+        && python_lint()
         && cargo(&["fmt", "--all", "--check"], &[])
         && cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[])
         && cargo(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])
@@ -88,7 +149,7 @@ fn cargo(args: &[&str], environment: &[(&str, &str)]) -> bool {
 fn run(program: &str, args: &[&str], environment: &[(&str, &str)]) -> bool {
     let name = Path::new(program).file_name().unwrap_or_default().display();
     println!("$ {name} {}", args.join(" "));
-    match Command::new(program).args(args).envs(environment.iter().copied()).status() {
+    match Command::new(program).args(args).envs(environment.iter().copied()).current_dir(workspace()).status() {
         Ok(status) => status.success(),
         Err(error) => {
             eprintln!("cannot run {name}: {error}");

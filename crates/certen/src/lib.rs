@@ -37,6 +37,7 @@
 
 mod call;
 mod deep;
+mod explain;
 mod failure;
 mod kernel;
 mod module;
@@ -51,6 +52,7 @@ pub use certen_core::ElemType;
 pub use certen_lang::Known;
 pub use certen_runtime::Array;
 pub use certen_syntax::Name;
+pub use explain::{ANALYSED_STATEMENTS, Stage};
 pub use failure::Failure;
 pub use kernel::{Given, Kernel, Param, Prepared, ResultShape, SPECIALISED, Sizing, functions};
 pub use module::{Checked, Dialect, Module, Options, check, read_program};

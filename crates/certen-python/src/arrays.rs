@@ -1,0 +1,542 @@
+//! NumPy arrays as views, without a copy: the only module here that may be unsafe.
+//!
+//! Whatever Python calls an array ([`array_of`]) becomes a NumPy array that shares its memory: by DLPack, by the array
+//! interface or the buffer protocol. [`readable`] makes of it one that a kernel can read in place: elements in the
+//! machine's byte order, aligned, whole elements apart, truth values 0 or 1; arrays of which that does not hold are
+//! copied by NumPy. [`call`] lends the memory of all arrays of a call to Rust, as views, and takes it back.
+//!
+//! An array that is given for a result is written in place if a kernel can do that; if it overlaps another array of the
+//! call, or its elements lie where no view can follow, the result is computed beside it and copied by NumPy, so that
+//! every call computes as if its inputs had been copied first. Fresh results are NumPy's own memory, aligned to cache
+//! lines.
+//!
+//! Needs: the interpreter's lock wherever a NumPy array is touched, which the types say. Guarantees: views describe
+//! exactly the arrays as they are when the work begins: everything is checked after the last Python code has run. Views
+//! live as long as the arrays are held. A thread of Python that writes to an array while a kernel reads it, or resizes it
+//! against NumPy's advice, gets what it asked for.
+
+#![allow(unsafe_code, reason = "this module lends NumPy's memory to Rust")]
+
+use std::ffi::{c_int, c_long};
+use std::ptr;
+
+use certen::road::core::Tensor;
+use certen::road::core::domain::Scalar;
+use certen::road::runtime::{ArrayError, View, ViewMut};
+use certen::{Array, ElemType};
+use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_CARRAY, NPY_ARRAY_F_CONTIGUOUS, NPY_ARRAY_WRITEABLE};
+use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NPY_TYPES, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyList, PyMemoryView, PyTuple, PyType};
+use pyo3::{ffi, intern};
+use smallvec::SmallVec;
+
+/// A NumPy array, of whatever dtype.
+pub type NdArray<'py> = Bound<'py, PyUntypedArray>;
+
+/// A few of something: most calls have no more.
+pub type Few<T> = SmallVec<[T; 4]>;
+
+/// Results begin at a cache line, which is also the widest vector register.
+const ALIGNMENT: usize = 64;
+
+/// The element type of arrays with a dtype, in either byte order; none if there is none.
+pub fn elem_of(dtype: &Bound<'_, PyArrayDescr>) -> Option<ElemType> {
+    const FLOAT: c_int = NPY_TYPES::NPY_FLOAT as c_int;
+    const DOUBLE: c_int = NPY_TYPES::NPY_DOUBLE as c_int;
+    const INT: c_int = NPY_TYPES::NPY_INT as c_int;
+    const LONG: c_int = NPY_TYPES::NPY_LONG as c_int;
+    const LONGLONG: c_int = NPY_TYPES::NPY_LONGLONG as c_int;
+    const UBYTE: c_int = NPY_TYPES::NPY_UBYTE as c_int;
+    const BOOL: c_int = NPY_TYPES::NPY_BOOL as c_int;
+    match dtype.num() {
+        FLOAT => Some(ElemType::F32),
+        DOUBLE => Some(ElemType::F64),
+        INT => Some(ElemType::I32),
+        LONG if size_of::<c_long>() == 8 => Some(ElemType::I64),
+        LONG => Some(ElemType::I32),
+        LONGLONG => Some(ElemType::I64),
+        UBYTE => Some(ElemType::U8),
+        BOOL => Some(ElemType::Bool),
+        _ => None,
+    }
+}
+
+/// NumPy's number for an element type.
+fn type_number(elem: ElemType) -> c_int {
+    let number = match elem {
+        ElemType::F32 => NPY_TYPES::NPY_FLOAT,
+        ElemType::F64 => NPY_TYPES::NPY_DOUBLE,
+        ElemType::I32 => NPY_TYPES::NPY_INT,
+        ElemType::I64 if size_of::<c_long>() == 8 => NPY_TYPES::NPY_LONG,
+        ElemType::I64 => NPY_TYPES::NPY_LONGLONG,
+        ElemType::U8 => NPY_TYPES::NPY_UBYTE,
+        ElemType::Bool => NPY_TYPES::NPY_BOOL,
+    };
+    number as c_int
+}
+
+/// The dtype of an element type.
+pub fn dtype(py: Python<'_>, elem: ElemType) -> Bound<'_, PyArrayDescr> {
+    // SAFETY: the number is that of a dtype, of which NumPy gives a new reference.
+    unsafe {
+        let descr = PY_ARRAY_API.PyArray_DescrFromType(py, type_number(elem));
+        Bound::from_owned_ptr(py, descr.cast()).cast_into_unchecked()
+    }
+}
+
+/// What NumPy calls a dtype: `float64`.
+pub fn dtype_name(dtype: &Bound<'_, PyArrayDescr>) -> String {
+    dtype.str().map_or_else(|_| "?".into(), |name| name.to_string())
+}
+
+/// Functions of NumPy, looked up once.
+struct Functions {
+    asarray: Py<PyAny>,
+    from_dlpack: Py<PyAny>,
+}
+
+fn functions(py: Python<'_>) -> PyResult<&'static Functions> {
+    static FUNCTIONS: PyOnceLock<Functions> = PyOnceLock::new();
+    FUNCTIONS.get_or_try_init(py, || {
+        let numpy = py.import("numpy")?;
+        let function = |name: &str| Ok::<_, PyErr>(numpy.getattr(name)?.unbind());
+        Ok(Functions { asarray: function("asarray")?, from_dlpack: function("from_dlpack")? })
+    })
+}
+
+/// The NumPy array that shares an object's memory; none if the object is no array but a number, a list and so on.
+///
+/// # Errors
+/// If the object says that it is an array, and then is none that NumPy could use.
+pub fn array_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<NdArray<'py>>> {
+    if let Ok(array) = object.cast::<PyUntypedArray>() {
+        return Ok(Some(array.clone()));
+    }
+    let py = object.py();
+    // SAFETY: the object is one, and asked under the lock.
+    let lends_bytes = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
+    // SAFETY: as above.
+    let is_scalar = unsafe { PY_ARRAY_API.PyArray_CheckAnyScalarExact(py, object.as_ptr()) } != 0;
+    let is_bytes = object.is_instance_of::<PyBytes>();
+    if is_scalar && !is_bytes || object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+        return Ok(None);
+    }
+    // A class has the methods of its objects, and is none of them.
+    let has = |name| Ok::<_, PyErr>(!object.is_instance_of::<PyType>() && object.hasattr(name)?);
+    let functions = functions(py)?;
+    let array = if has(intern!(py, "__dlpack__"))? {
+        functions.from_dlpack.bind(py).call1((object,))?
+    } else if is_bytes {
+        functions.asarray.bind(py).call1((PyMemoryView::from(object)?,))?
+    } else if lends_bytes
+        || has(intern!(py, "__array_interface__"))?
+        || has(intern!(py, "__array_struct__"))?
+        || has(intern!(py, "__array__"))?
+    {
+        functions.asarray.bind(py).call1((object,))?
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(array.cast_into()?))
+}
+
+/// Any object as an array, as NumPy makes one of it: lists and numbers too.
+///
+/// # Errors
+/// If NumPy cannot.
+pub fn any_array<'py>(object: &Bound<'py, PyAny>) -> PyResult<NdArray<'py>> {
+    match array_of(object)? {
+        Some(array) => Ok(array),
+        None => Ok(functions(object.py())?.asarray.bind(object.py()).call1((object,))?.cast_into()?),
+    }
+}
+
+/// A number, a list, a tuple and so on as an array of this element type, or of that which NumPy finds; none if that would
+/// change a value.
+///
+/// # Errors
+/// If NumPy cannot make an array of it.
+pub fn converted<'py>(
+    object: &Bound<'py, PyAny>,
+    elem: Option<ElemType>,
+) -> PyResult<Option<(ElemType, NdArray<'py>)>> {
+    let py = object.py();
+    let natural = functions(py)?.asarray.bind(py).call1((object,))?.cast_into::<PyUntypedArray>()?;
+    let Some(found) = elem_of(&natural.dtype()) else { return Ok(None) };
+    let elem = elem.unwrap_or(found);
+    let natural = readable(natural, found)?;
+    if found == elem {
+        return Ok(Some((elem, natural)));
+    }
+    let Some(values) = exactly(&view(&natural)?, elem)? else { return Ok(None) };
+    let array = fresh(py, elem, values.shape(), Order::C)?;
+    view_mut(&array, elem)?.assign(&values).map_err(|error| refused(&error))?;
+    Ok(Some((elem, array)))
+}
+
+/// The same numbers with another element type; none if it does not have one of them.
+fn exactly(view: &View<'_>, elem: ElemType) -> PyResult<Option<Array>> {
+    let elements = view.to_array().map_err(|error| refused(&error))?;
+    let mut exact = Vec::with_capacity(elements.len());
+    for at in 0..elements.len() {
+        match elements.get(at).and_then(|value| same_number(value, elem)) {
+            Some(value) => exact.push(value),
+            None => return Ok(None),
+        }
+    }
+    let Some(tensor) = Tensor::new(elements.shape().to_vec(), exact) else { return Ok(None) };
+    Array::from_tensor(elem, &tensor).map(Some).map_err(|error| refused(&error))
+}
+
+/// A number as one of another type; none if there is no such one. Truth values are 0 and 1.
+fn same_number(value: Scalar, elem: ElemType) -> Option<Scalar> {
+    // Every element is an integer of 64 bits, or a float of 64.
+    let (integer, float) = match value {
+        Scalar::F64(x) => (None, x),
+        Scalar::F32(x) => (None, f64::from(x)),
+        Scalar::I64(x) => (Some(x), x as f64),
+        Scalar::I32(x) => (Some(x.into()), f64::from(x)),
+        Scalar::U8(x) => (Some(x.into()), f64::from(x)),
+        Scalar::Bool(x) => (Some(x.into()), f64::from(u8::from(x))),
+    };
+    // Beyond 2^63 no float is an integer here; below, a conversion that comes back was exact.
+    let whole = || integer.or_else(|| (float.abs() < 2f64.powi(63) && float.fract() == 0.0).then_some(float as i64));
+    let is_exact = |x: f64| x.is_nan() || integer.is_none_or(|i| x as i128 == i128::from(i));
+    match elem {
+        ElemType::F64 => is_exact(float).then_some(Scalar::F64(float)),
+        ElemType::F32 => {
+            let single = float as f32;
+            let same = float.is_nan() || f64::from(single) == float;
+            (same && is_exact(single.into())).then_some(Scalar::F32(single))
+        }
+        ElemType::I64 => whole().map(Scalar::I64),
+        ElemType::I32 => whole()?.try_into().ok().map(Scalar::I32),
+        ElemType::U8 => whole()?.try_into().ok().map(Scalar::U8),
+        ElemType::Bool => match whole()? {
+            0 => Some(Scalar::Bool(false)),
+            1 => Some(Scalar::Bool(true)),
+            _ => None,
+        },
+    }
+}
+
+/// A copy of an array, row by row, in the machine's byte order and with this element type.
+///
+/// # Errors
+/// If there is no memory for it.
+pub fn copied<'py>(array: &NdArray<'py>, elem: ElemType) -> PyResult<NdArray<'py>> {
+    let fresh = fresh(array.py(), elem, array.shape(), Order::C)?;
+    assign(&fresh, array)?;
+    Ok(fresh)
+}
+
+/// Copies the elements of one array into another of the same shape, with NumPy's conversions.
+fn assign(to: &NdArray<'_>, from: &NdArray<'_>) -> PyResult<()> {
+    // SAFETY: both are arrays; that they fit, NumPy checks.
+    match unsafe { PY_ARRAY_API.PyArray_CopyInto(to.py(), to.as_array_ptr(), from.as_array_ptr()) } {
+        0 => Ok(()),
+        _ => Err(PyErr::fetch(to.py())),
+    }
+}
+
+/// An array of an element type that views can describe: the array itself where that is possible, a copy else. What it is
+/// of must have been asked before.
+///
+/// # Errors
+/// If there is no memory for a copy.
+pub fn readable<'py>(array: NdArray<'py>, elem: ElemType) -> PyResult<NdArray<'py>> {
+    let mut array = array;
+    if !is_plain(&array, elem) {
+        array = copied(&array, elem)?;
+    }
+    if elem != ElemType::Bool {
+        return Ok(array);
+    }
+    // Only what lies side by side is looked at in place; a kernel would copy the rest anyway.
+    if !array.is_c_contiguous() {
+        array = copied(&array, elem)?;
+    }
+    let Some(fields) = fields(&array) else { return Ok(array) };
+    let odd = (0..array.len()).any(|at| {
+        // SAFETY: the array is contiguous, so that so many bytes follow its first.
+        unsafe { fields.data.cast::<u8>().add(at).read() > 1 }
+    });
+    if odd {
+        let py = array.py();
+        let bytes = array.call_method1(intern!(py, "view"), (dtype(py, ElemType::U8),))?;
+        array = bytes.rich_compare(0, pyo3::basic::CompareOp::Ne)?.cast_into()?;
+    }
+    Ok(array)
+}
+
+/// What NumPy keeps of an array.
+fn fields<'a>(array: &'a NdArray<'_>) -> Option<&'a numpy::npyffi::PyArrayObject_fields> {
+    // SAFETY: it is an array, held and looked at under the lock.
+    unsafe { _PyArray_GET_ITEM_DATA(array.as_array_ptr()).as_ref() }
+}
+
+/// Whether an array can be written.
+pub fn is_writable(array: &NdArray<'_>) -> bool {
+    fields(array).is_some_and(|fields| fields.flags & NPY_ARRAY_WRITEABLE != 0)
+}
+
+/// Whether views can describe an array as one of this element type.
+fn is_plain(array: &NdArray<'_>, elem: ElemType) -> bool {
+    let Some(fields) = fields(array) else { return false };
+    let dtype = array.dtype();
+    elem_of(&dtype) == Some(elem)
+        && dtype.is_native_byteorder() != Some(false)
+        && fields.data.addr().is_multiple_of(elem.bytes())
+        && array.strides().iter().all(|stride| stride.unsigned_abs().is_multiple_of(elem.bytes()))
+}
+
+/// How the elements of a fresh array lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Row by row.
+    C,
+    /// Column by column.
+    F,
+}
+
+/// A new array with elements that are not written yet, aligned to a cache line.
+///
+/// # Errors
+/// If there is no memory for it, or it has more dimensions than NumPy knows.
+pub fn fresh<'py>(py: Python<'py>, elem: ElemType, shape: &[usize], order: Order) -> PyResult<NdArray<'py>> {
+    let too_large = || PyMemoryError::new_err(format!("an array of shape {shape:?} is too large"));
+    let mut dims: Few<npy_intp> = SmallVec::with_capacity(shape.len());
+    for &size in shape {
+        dims.push(npy_intp::try_from(size).map_err(|_| too_large())?);
+    }
+    let bytes = shape.iter().try_fold(elem.bytes(), |product, &size| product.checked_mul(size));
+    let padded = bytes.and_then(|bytes| bytes.checked_add(ALIGNMENT - 1)).ok_or_else(too_large)?;
+    let mut padded = npy_intp::try_from(padded).map_err(|_| too_large())?;
+    let rank = c_int::try_from(dims.len()).map_err(|_| too_large())?;
+    let flags = match order {
+        Order::C => NPY_ARRAY_CARRAY,
+        Order::F => NPY_ARRAY_CARRAY & !NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS,
+    };
+    let (none, nothing) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the type is NumPy's own, the numbers are those of dtypes, and the sizes are as many as said. `memory` owns so
+    // many bytes that `bytes` of them follow any of the first `ALIGNMENT`; `array` describes no more, and holds `memory`.
+    unsafe {
+        let class = get_type_object(py, NpyTypes::PyArray_Type);
+        let bytes = type_number(ElemType::U8);
+        let memory =
+            PY_ARRAY_API.PyArray_New(py, class, 1, &raw mut padded, bytes, none, nothing, 0, 0, ptr::null_mut());
+        let memory = Bound::from_owned_ptr_or_err(py, memory)?;
+        let start = (*_PyArray_GET_ITEM_DATA(memory.as_ptr().cast())).data;
+        let data = start.add(start.addr().wrapping_neg() % ALIGNMENT);
+        let array = PY_ARRAY_API.PyArray_New(
+            py,
+            class,
+            rank,
+            dims.as_mut_ptr(),
+            type_number(elem),
+            ptr::null_mut(),
+            data.cast(),
+            0,
+            flags,
+            ptr::null_mut(),
+        );
+        let array = Bound::from_owned_ptr_or_err(py, array)?.cast_into_unchecked::<PyUntypedArray>();
+        match PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_array_ptr(), memory.into_ptr()) {
+            0 => Ok(array),
+            _ => Err(PyErr::fetch(py)),
+        }
+    }
+}
+
+/// An array as NumPy's functions return it: one without dimensions becomes a scalar.
+pub fn returned(array: NdArray<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let py = array.py();
+    // SAFETY: NumPy takes the reference and gives another.
+    unsafe { Bound::from_owned_ptr_or_err(py, PY_ARRAY_API.PyArray_Return(py, array.into_ptr().cast())) }
+}
+
+/// What a call computes: into a fresh array, or into one that was given.
+pub struct Wanted<'py> {
+    /// The element type.
+    pub elem: ElemType,
+    /// The sizes.
+    pub shape: Few<usize>,
+    /// How a fresh array lies.
+    pub order: Order,
+    /// The array that was given: of this shape, and writable.
+    pub out: Option<NdArray<'py>>,
+}
+
+/// Why a call could not be made: an exception, or what the work itself says.
+pub enum Trouble<E> {
+    /// Python's own.
+    Python(PyErr),
+    /// The work's.
+    Work(E),
+}
+
+impl<E> From<PyErr> for Trouble<E> {
+    fn from(error: PyErr) -> Trouble<E> {
+        Trouble::Python(error)
+    }
+}
+
+/// Does work that reads some arrays, which [`readable`] made, and writes results. Afterwards the results are in arrays, in
+/// those that were given where some were.
+///
+/// # Errors
+/// If there is no memory, an array was changed in the meantime, or the work fails; then what results hold is not specified.
+pub fn call<'py, E>(
+    py: Python<'py>,
+    inputs: &[NdArray<'py>],
+    results: &[Wanted<'py>],
+    work: impl FnOnce(&[View<'_>], &mut [ViewMut<'_>]) -> Result<(), E>,
+) -> Result<Few<NdArray<'py>>, Trouble<E>> {
+    // From here on until the work begins, no code of Python's runs that could change an array.
+    let mut views: Few<View<'_>> = SmallVec::with_capacity(inputs.len());
+    for input in inputs {
+        views.push(view(input)?);
+    }
+    let mut written: Few<NdArray<'py>> = SmallVec::with_capacity(results.len());
+    for (at, result) in results.iter().enumerate() {
+        let in_place = match &result.out {
+            Some(out) => can_be_written(out, result.elem, &views, &results[..at])?.then(|| out.clone()),
+            None => None,
+        };
+        written.push(match in_place {
+            Some(out) => out,
+            None => fresh(py, result.elem, &result.shape, result.order)?,
+        });
+    }
+    let mut targets: Few<ViewMut<'_>> = SmallVec::with_capacity(results.len());
+    for (array, result) in written.iter().zip(results) {
+        targets.push(view_mut(array, result.elem)?);
+    }
+    work(&views, &mut targets).map_err(Trouble::Work)?;
+    drop(targets);
+    for (result, array) in results.iter().zip(&mut written) {
+        if let Some(out) = &result.out
+            && !out.is(&*array)
+        {
+            assign(out, array)?;
+            *array = out.clone();
+        }
+    }
+    Ok(written)
+}
+
+/// The strides of an array in elements.
+fn strides(array: &NdArray<'_>, elem: ElemType) -> Few<i64> {
+    array.strides().iter().map(|&stride| stride as i64 / elem.bytes() as i64).collect()
+}
+
+fn changed() -> PyErr {
+    PyRuntimeError::new_err("an array was changed while it was used")
+}
+
+fn refused(error: &ArrayError) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
+/// The elements of an array, to be read.
+fn view<'a>(array: &'a NdArray<'_>) -> PyResult<View<'a>> {
+    let elem = elem_of(&array.dtype()).filter(|&elem| is_plain(array, elem)).ok_or_else(changed)?;
+    let data = fields(array).ok_or_else(changed)?.data.cast::<u8>();
+    // SAFETY: NumPy keeps every element of an array readable while the array is held, as it is for `'a`. It is of this
+    // type, in the machine's byte order; `readable` has made truth values 0 or 1.
+    unsafe { View::from_raw(elem, data, array.shape(), &strides(array, elem)) }.map_err(|error| refused(&error))
+}
+
+/// The elements of an array, to be written.
+fn view_mut<'a>(array: &'a NdArray<'_>, elem: ElemType) -> PyResult<ViewMut<'a>> {
+    if !is_plain(array, elem) || !is_writable(array) {
+        return Err(changed());
+    }
+    let data = fields(array).ok_or_else(changed)?.data.cast::<u8>();
+    // SAFETY: as above, and it can be written. It is fresh, or `can_be_written` has found that no other view of the call
+    // has any of its elements.
+    unsafe { ViewMut::from_raw(elem, data, array.shape(), &strides(array, elem)) }.map_err(|error| refused(&error))
+}
+
+/// Whether a given array can be written in place: views can describe it, each element is there once, and it overlaps
+/// neither what is read nor what other results were given.
+fn can_be_written(out: &NdArray<'_>, elem: ElemType, views: &[View<'_>], earlier: &[Wanted<'_>]) -> PyResult<bool> {
+    if !is_plain(out, elem) {
+        return Ok(false);
+    }
+    let target = view_mut(out, elem)?;
+    if target.has_repetitions() {
+        return Ok(false);
+    }
+    let extent = target.extent();
+    let apart = |other: std::ops::Range<usize>| extent.start >= other.end || other.start >= extent.end;
+    let others = earlier.iter().filter_map(|result| result.out.as_ref());
+    let others = others.filter_map(|other| elem_of(&other.dtype()).map(|elem| bounds(other, elem)));
+    Ok(views.iter().all(|view| apart(view.extent())) && others.into_iter().all(apart))
+}
+
+/// The addresses between the first and the last byte of an array's elements.
+fn bounds(array: &NdArray<'_>, elem: ElemType) -> std::ops::Range<usize> {
+    let start = fields(array).map_or(0, |fields| fields.data.addr());
+    if array.is_empty() {
+        return start..start;
+    }
+    let (mut low, mut high) = (start, start.saturating_add(elem.bytes()));
+    for (&stride, &size) in array.strides().iter().zip(array.shape()) {
+        let reach = stride.unsigned_abs().saturating_mul(size - 1);
+        if stride < 0 {
+            low = low.saturating_sub(reach);
+        } else {
+            high = high.saturating_add(reach);
+        }
+    }
+    low..high
+}
+
+/// A view of an array with other dimensions: the size of each, and which axes of the array it walks along at once. It can
+/// be written if the array can.
+///
+/// # Errors
+/// If an axis is not there, or has another size.
+pub fn viewed<'py>(array: &NdArray<'py>, shape: &[usize], axes: &[Vec<usize>]) -> PyResult<NdArray<'py>> {
+    let py = array.py();
+    let wrong = || PyRuntimeError::new_err(format!("there is no view {shape:?} of an array {:?}", array.shape()));
+    let mut dims: Few<npy_intp> = SmallVec::with_capacity(shape.len());
+    let mut strides: Few<npy_intp> = SmallVec::with_capacity(shape.len());
+    for (&size, walked) in shape.iter().zip(axes) {
+        let mut together = 0;
+        for &axis in walked {
+            match (array.shape().get(axis), array.strides().get(axis)) {
+                (Some(&found), Some(&stride)) if found == size => together += stride,
+                (Some(1), Some(_)) => {}
+                _ => return Err(wrong()),
+            }
+        }
+        dims.push(npy_intp::try_from(size).map_err(|_| wrong())?);
+        strides.push(together);
+    }
+    let fields = fields(array).ok_or_else(wrong)?;
+    // SAFETY: walking several axes of one size at once, and others not at all, stays inside the array; the view holds it.
+    unsafe {
+        let view = PY_ARRAY_API.PyArray_NewFromDescr(
+            py,
+            get_type_object(py, NpyTypes::PyArray_Type),
+            array.dtype().into_dtype_ptr(),
+            c_int::try_from(dims.len()).map_err(|_| wrong())?,
+            dims.as_mut_ptr(),
+            strides.as_mut_ptr(),
+            fields.data.cast(),
+            fields.flags & NPY_ARRAY_WRITEABLE,
+            ptr::null_mut(),
+        );
+        let view = Bound::from_owned_ptr_or_err(py, view)?.cast_into_unchecked::<PyUntypedArray>();
+        match PY_ARRAY_API.PyArray_SetBaseObject(py, view.as_array_ptr(), array.clone().into_ptr()) {
+            0 => Ok(view),
+            _ => Err(PyErr::fetch(py)),
+        }
+    }
+}

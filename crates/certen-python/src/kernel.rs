@@ -1,0 +1,420 @@
+//! Kernels: functions of a program that are called with arrays.
+//!
+//! A call finds the parameters of its arguments, makes arrays readable, asks for the kernel that is prepared for their
+//! types and sizes, and runs it. What was prepared last is found again without asking: small calls are mostly like the one
+//! before. Python's lock is given back while something is compiled, and for runs that make so many operations that others
+//! would notice.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use certen::road::syntax::{Code, Diagnostic, render};
+use certen::{ElemType, Failure, Given, Name, Param, Prepared, ResultShape, Stage};
+use numpy::PyUntypedArrayMethods;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
+use smallvec::SmallVec;
+
+use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
+use crate::errors::{During, raised, refused, shown};
+use crate::formula::Formula;
+use crate::program::Source;
+use crate::threads;
+
+/// Runs that make more operations than this give Python's lock back: some 10 µs.
+const SMALL: i64 = 20_000;
+
+/// How many kernels that were prepared for some types and sizes are found without asking.
+const RECENT: usize = 8;
+
+/// A function that is called with arrays.
+///
+/// Arguments are NumPy arrays, or other arrays that share their memory (DLPack, the array interface, buffers), or numbers
+/// and lists whose values the parameter's element type has. Arrays of another element type are refused. Sizes that no array
+/// tells are given by name.
+///
+/// - `out` is an array, or a tuple of as many as there are results, that results are written to. It is returned itself. If
+///   it overlaps an argument, results are as if the arguments had been copied first.
+/// - `threads` is how many threads may share the work: results have the same bits for any number.
+#[pyclass(frozen, dict, weakref, module = "certen")]
+pub struct Kernel {
+    source: Arc<Source>,
+    kernel: certen::Kernel,
+    /// What was prepared, the last one used first.
+    recent: Mutex<Vec<Recent>>,
+}
+
+/// A kernel for some types and sizes.
+struct Recent {
+    inputs: Vec<(ElemType, Vec<usize>)>,
+    sizes: Vec<(Name, i64)>,
+    prepared: Arc<Prepared>,
+}
+
+/// A parameter of a kernel.
+#[pyclass(frozen, eq, hash, get_all, module = "certen")]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Parameter {
+    /// Its name.
+    name: String,
+    /// `"tensor"` or `"size"`.
+    kind: &'static str,
+    /// Its type, as the program says it.
+    r#type: String,
+}
+
+#[pymethods]
+impl Parameter {
+    fn __repr__(&self) -> String {
+        format!("Parameter({}: {})", self.name, self.r#type)
+    }
+}
+
+/// The arguments of a call, by what they are for.
+#[derive(Default)]
+struct Arguments<'py> {
+    /// For each parameter.
+    given: Few<Option<Bound<'py, PyAny>>>,
+    /// Sizes that are no parameters.
+    sizes: Few<(Name, Bound<'py, PyAny>)>,
+    out: Option<Bound<'py, PyAny>>,
+    threads: Option<NonZeroUsize>,
+}
+
+impl Kernel {
+    /// A kernel as a Python object.
+    pub fn new(py: Python<'_>, source: Arc<Source>, kernel: certen::Kernel) -> PyResult<Bound<'_, Kernel>> {
+        let name = PyString::new(py, kernel.name().as_str());
+        let made = Bound::new(py, Kernel { source, kernel, recent: Mutex::default() })?;
+        made.setattr("__name__", &name)?;
+        made.setattr("__qualname__", &name)?;
+        Ok(made)
+    }
+
+    fn refuse(&self, py: Python<'_>, code: Code, text: String) -> PyErr {
+        refused(py, &Diagnostic::error(code, None, text).note(format!("it is {}", self.kernel.signature())))
+    }
+
+    /// An argument that no parameter has asked for.
+    fn unknown(&self, py: Python<'_>, name: Name) -> PyErr {
+        self.refuse(py, Code::E0402, format!("`{}` has no parameter `{name}`", self.kernel.name()))
+    }
+
+    /// Finds the parameter of each argument.
+    fn bind<'py>(&self, args: &Bound<'py, PyTuple>, kwargs: Option<&Bound<'py, PyDict>>) -> PyResult<Arguments<'py>> {
+        let py = args.py();
+        let parameters = self.kernel.parameters();
+        let name = self.kernel.name();
+        if args.len() > parameters.len() {
+            let count = |n: usize| if n == 1 { "1 argument".into() } else { format!("{n} arguments") };
+            let text = format!("`{name}` takes {}, but {} were given", count(parameters.len()), args.len());
+            return Err(self.refuse(py, Code::E0402, text));
+        }
+        let mut found = Arguments { threads: self.source.threads, ..Arguments::default() };
+        found.given.extend(args.iter().map(Some));
+        found.given.resize(parameters.len(), None);
+        for (key, value) in kwargs.into_iter().flatten() {
+            let key = key.cast_into::<PyString>()?;
+            let key = key.to_str()?;
+            match key {
+                "out" => found.out = Some(value).filter(|out| !out.is_none()),
+                "threads" => found.threads = threads::given(&value)?.or(found.threads),
+                _ => match parameters.iter().position(|parameter| parameter.name.as_str() == key) {
+                    Some(at) if found.given[at].is_some() => {
+                        let text = format!("`{name}` is given `{key}` twice: in its place, and by name");
+                        return Err(self.refuse(py, Code::E0402, text));
+                    }
+                    Some(at) => found.given[at] = Some(value),
+                    // What is no size either is said when the call is prepared.
+                    None => found.sizes.push((Name::new(key), value)),
+                },
+            }
+        }
+        Ok(found)
+    }
+
+    /// An argument as an array that can be read, and its element type.
+    fn input<'py>(&self, parameter: &Param, argument: Bound<'py, PyAny>) -> PyResult<(ElemType, NdArray<'py>)> {
+        let (py, name) = (argument.py(), parameter.name);
+        if let Some(array) = arrays::array_of(&argument)? {
+            let dtype = array.dtype();
+            let Some(found) = arrays::elem_of(&dtype) else {
+                let dtype = arrays::dtype_name(&dtype);
+                let text = format!("`{name}` is an array of {dtype}, which no kernel takes");
+                let known = "elements are float64, float32, int64, int32, uint8 or bool";
+                return Err(refused(py, &Diagnostic::error(Code::E0404, None, text).note(known)));
+            };
+            return Ok((found, arrays::readable(array, found)?));
+        }
+        match arrays::converted(&argument, parameter.elem) {
+            Ok(Some(found)) => Ok(found),
+            Err(error) if error.is_instance_of::<PyValueError>(py) => {
+                let text = format!("`{name}` is no array: {}", error.value(py));
+                Err(self.refuse(py, Code::E0403, text))
+            }
+            Err(error) => Err(error),
+            Ok(None) => {
+                let ty = &parameter.ty;
+                let text = format!("`{name}` is {ty}, and {} is no such value, or not exactly", shown(&argument));
+                Err(self.refuse(py, Code::E0404, text))
+            }
+        }
+    }
+
+    /// The kernel for some types and sizes: one of those used last, or prepared now.
+    fn prepared(&self, py: Python<'_>, inputs: &[Given<'_>], sizes: &[(Name, i64)]) -> Result<Arc<Prepared>, Failure> {
+        let fits = |recent: &Recent| {
+            let same = |((_, elem, shape), known): (&Given<'_>, &(ElemType, Vec<usize>))| {
+                *elem == known.0 && **shape == *known.1
+            };
+            recent.inputs.len() == inputs.len() && recent.sizes == sizes && inputs.iter().zip(&recent.inputs).all(same)
+        };
+        {
+            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(at) = recent.iter().position(fits) {
+                recent.swap(0, at);
+                return Ok(recent[0].prepared.clone());
+            }
+        }
+        let prepared = py.detach(|| self.kernel.prepare(inputs, sizes))?;
+        let inputs = inputs.iter().map(|(_, elem, shape)| (*elem, shape.to_vec())).collect();
+        let new = Recent { inputs, sizes: sizes.to_vec(), prepared: prepared.clone() };
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.truncate(RECENT - 1);
+        recent.insert(0, new);
+        Ok(prepared)
+    }
+
+    /// The arrays that were given for results.
+    fn wanted<'py>(
+        &self,
+        py: Python<'py>,
+        prepared: &Prepared,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<SmallVec<[Wanted<'py>; 2]>> {
+        let outputs = prepared.outputs();
+        let wanted = |output: &ResultShape, out| Wanted {
+            elem: output.elem,
+            shape: SmallVec::from_slice(&output.shape),
+            order: Order::C,
+            out,
+        };
+        let Some(out) = out else { return Ok(outputs.iter().map(|output| wanted(output, None)).collect()) };
+        let given: Few<Bound<'py, PyAny>> = match out.cast::<PyTuple>() {
+            Ok(several) => several.iter().collect(),
+            Err(_) => SmallVec::from_iter([out.clone()]),
+        };
+        if given.len() != outputs.len() {
+            let (found, needed) = (given.len(), outputs.len());
+            let text = format!("`out` has {found} arrays for {needed} results: it is a tuple of one for each");
+            return Err(self.refuse(py, Code::E0402, text));
+        }
+        let mut all = SmallVec::new();
+        for (output, given) in outputs.iter().zip(given) {
+            let ResultShape { name, elem, shape } = output;
+            let refuse = |code, text: String| Err(self.refuse(py, code, format!("`out` for `{name}`: {text}")));
+            let Some(array) = arrays::array_of(&given)? else {
+                return refuse(Code::E0404, format!("{} is no array", shown(&given)));
+            };
+            let dtype = array.dtype();
+            if arrays::elem_of(&dtype) != Some(*elem) {
+                let found = arrays::elem_of(&dtype).map_or_else(|| arrays::dtype_name(&dtype), |elem| elem.to_string());
+                return refuse(Code::E0404, format!("the array has elements of type {found}, the result {elem}"));
+            }
+            if array.shape() != shape.as_slice() {
+                return refuse(
+                    Code::E0403,
+                    format!("the array has the shape {:?}, the result {shape:?}", array.shape()),
+                );
+            }
+            if !arrays::is_writable(&array) {
+                return refuse(Code::E0403, "the array is read-only".into());
+            }
+            all.push(wanted(output, Some(array)));
+        }
+        Ok(all)
+    }
+}
+
+#[pymethods]
+impl Kernel {
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let arguments = self.bind(args, kwargs)?;
+        let mut inputs: Few<NdArray<'py>> = SmallVec::new();
+        let mut described: Few<(Name, ElemType)> = SmallVec::new();
+        let mut sizes: Few<(Name, i64)> = SmallVec::new();
+        for (parameter, argument) in self.kernel.parameters().iter().zip(arguments.given) {
+            // What is missing is said when the call is prepared.
+            let Some(argument) = argument else { continue };
+            match parameter.is_size {
+                true => sizes.push((parameter.name, size(parameter.name, &argument)?)),
+                false => {
+                    let (elem, array) = self.input(parameter, argument)?;
+                    described.push((parameter.name, elem));
+                    inputs.push(array);
+                }
+            }
+        }
+        for (name, value) in &arguments.sizes {
+            // Whether there is such a size, is said when the call is prepared.
+            if !value.is_instance_of::<PyInt>() && value.extract::<i64>().is_err() {
+                return Err(self.unknown(py, *name));
+            }
+            sizes.push((*name, size(*name, value)?));
+        }
+        let prepared = {
+            let described: Few<Given<'_>> =
+                described.iter().zip(&inputs).map(|((name, elem), array)| (*name, *elem, array.shape())).collect();
+            self.prepared(py, &described, &sizes).map_err(|failure| raised(py, &failure, During::Call))?
+        };
+        let wanted = self.wanted(py, &prepared, arguments.out.as_ref())?;
+        let threads = arguments.threads.or_else(threads::set);
+        let is_small = prepared.operations().is_some_and(|count| count < SMALL);
+        let results = arrays::call(py, &inputs, &wanted, |views, targets| match is_small {
+            true => prepared.run(views, targets, threads),
+            false => py.detach(|| prepared.run(views, targets, threads)),
+        });
+        let results = results.map_err(|trouble| match trouble {
+            Trouble::Python(error) => error,
+            Trouble::Work(failure) => raised(py, &failure, During::Call),
+        })?;
+        match arguments.out {
+            Some(out) => Ok(out),
+            None => {
+                let mut results: Few<_> = results.into_iter().map(arrays::returned).collect::<PyResult<_>>()?;
+                match results.pop() {
+                    Some(only) if results.is_empty() => Ok(only),
+                    last => {
+                        results.extend(last);
+                        Ok(PyTuple::new(py, results)?.into_any())
+                    }
+                }
+            }
+        }
+    }
+
+    /// The function's name.
+    #[getter]
+    fn name(&self) -> &str {
+        self.kernel.name().as_str()
+    }
+
+    /// The function's declaration, on one line.
+    #[getter]
+    fn r#type(&self) -> &str {
+        self.kernel.signature()
+    }
+
+    /// What it is called with, in order.
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let parameter = |parameter: &Param| Parameter {
+            name: parameter.name.to_string(),
+            kind: if parameter.is_size { "size" } else { "tensor" },
+            r#type: parameter.ty.clone(),
+        };
+        let parameters: Vec<Parameter> = self.kernel.parameters().iter().map(parameter).collect();
+        PyTuple::new(py, parameters)
+    }
+
+    /// The text of the program.
+    #[getter]
+    fn source(&self) -> &str {
+        &self.source.text
+    }
+
+    /// What messages call the program.
+    #[getter]
+    fn filename(&self) -> &str {
+        &self.source.name
+    }
+
+    /// What is probably not meant in the program, as messages.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        // A kernel of open rank has no program until it is called.
+        let Ok(module) = self.kernel.module() else { return Vec::new() };
+        module.warnings().iter().map(|warning| render(module.sources(), warning, false)).collect()
+    }
+
+    /// The C code, for all sizes.
+    #[getter]
+    fn c_source(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| self.kernel.module()?.c()).map(|c| c.kernel).map_err(|failure| raised(py, &failure, During::Call))
+    }
+
+    /// How many arithmetic operations a run makes, in terms of the sizes.
+    #[getter]
+    fn flops(&self, py: Python<'_>) -> PyResult<Formula> {
+        let formula = py.detach(|| Ok(self.kernel.module()?.operations().cloned()));
+        let formula = formula.map_err(|failure| raised(py, &failure, During::Call))?;
+        formula.map(Formula::from).ok_or_else(|| PyOverflowError::new_err("there are more than can be counted"))
+    }
+
+    /// The program at every stage of its way to machine code, as text; `stage` is the name of one, or a list of names. Sizes
+    /// that are given are put into formulas.
+    #[pyo3(signature = (stage = None, **sizes))]
+    fn explain(
+        &self,
+        py: Python<'_>,
+        stage: Option<&Bound<'_, PyAny>>,
+        sizes: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<String> {
+        let names: Vec<String> = match stage {
+            None => Vec::new(),
+            Some(stage) => stage.extract::<String>().map(|one| vec![one]).or_else(|_| stage.extract())?,
+        };
+        let stages: Vec<Stage> = names.iter().map(|name| named_stage(name)).collect::<PyResult<_>>()?;
+        let mut given: Vec<(Name, i64)> = Vec::new();
+        for (name, value) in sizes.into_iter().flatten() {
+            let name = Name::new(name.extract()?);
+            given.push((name, size(name, &value)?));
+        }
+        let sections = py.detach(|| self.kernel.module()?.explain(&stages, &given));
+        let sections = sections.map_err(|failure| raised(py, &failure, During::Call))?;
+        // A single stage needs no title.
+        Ok(match (sections.as_slice(), stages.len()) {
+            ([(_, text)], 1) => text.clone(),
+            _ => sections.iter().map(|(name, text)| format!("== {name} ==\n{text}")).collect::<Vec<_>>().join("\n"),
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<certen.Kernel {}>", self.kernel.signature().trim_start_matches("fn "))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("certen._html")?.call_method1("kernel", (slf,))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.source.reduced(py, Some(self.kernel.name().as_str()))
+    }
+}
+
+/// The stage that a name names.
+fn named_stage(name: &str) -> PyResult<Stage> {
+    Stage::named(name).ok_or_else(|| {
+        let all: Vec<String> = Stage::ALL.iter().map(Stage::to_string).collect();
+        PyValueError::new_err(format!("there is no stage {name:?}: there are {}", all.join(", ")))
+    })
+}
+
+/// The value of a size.
+fn size(name: Name, value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    value.extract().map_err(|error: PyErr| {
+        let py = value.py();
+        let (code, kind) = match error.is_instance_of::<PyOverflowError>(py) {
+            true => (Code::E0409, "an integer of 64 bits"),
+            false => (Code::E0404, "an integer"),
+        };
+        refused(py, &Diagnostic::error(code, None, format!("`{name}` is {kind}, and {} is not", shown(value))))
+    })
+}

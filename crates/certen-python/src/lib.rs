@@ -1,0 +1,41 @@
+//! The Python package's native part, `certen._certen`: a thin layer between NumPy arrays and the crate `certen`.
+//!
+//! What is computed, checked and said is said there; here arrays become views, failures become exceptions, and the
+//! interpreter's lock is given back while something takes long. The rest of the package is Python, in `python/certen`.
+
+mod arrays;
+mod errors;
+mod formula;
+mod kernel;
+mod program;
+mod threads;
+
+/// The native part of the package `certen`.
+#[pyo3::pymodule]
+mod _certen {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::formula::Formula;
+    #[pymodule_export]
+    use crate::kernel::{Kernel, Parameter};
+    #[pymodule_export]
+    use crate::program::{_restore, Module, compile};
+    #[pymodule_export]
+    use crate::threads::{get_threads, set_threads};
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "Python's name for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    /// How this was built: times that are measured say little of a build for development.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "Python's name for it")]
+    const __profile__: &str = if cfg!(debug_assertions) { "dev" } else { "release" };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Without NumPy nothing works: its absence is an error of the import, not of the first call.
+        module.py().import("numpy").map(drop)
+    }
+}

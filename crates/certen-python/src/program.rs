@@ -1,0 +1,275 @@
+//! Programs: what `compile` takes, and what it makes of it.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use certen::{Dialect, ElemType, FpMode, Name, Options, Sizing};
+use pyo3::exceptions::{PyAttributeError, PyKeyError, PyOSError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyString, PyTuple};
+
+use crate::arrays::elem_of;
+use crate::errors::{During, raised};
+use crate::kernel::Kernel;
+use crate::threads;
+
+/// A text, what it is called, and how it is compiled: all that a kernel is made from, again when it is unpickled.
+#[derive(Clone)]
+pub struct Source {
+    /// What messages call it; its ending names the dialect.
+    pub name: String,
+    /// The text.
+    pub text: String,
+    /// The element type of dialects that do not name one.
+    elem: ElemType,
+    fp: FpMode,
+    sizing: Sizing,
+    parallel: bool,
+    /// How many threads its kernels use, where a call does not say.
+    pub threads: Option<NonZeroUsize>,
+}
+
+impl Source {
+    fn options(&self, function: Option<&str>) -> Options {
+        Options {
+            elem: self.elem,
+            fp: self.fp,
+            function: function.map(Name::new),
+            parallel: self.parallel,
+            ..Options::default()
+        }
+    }
+
+    /// Compiles one function: the one that is named, `main`, or the only one.
+    fn kernel<'py>(self: &Arc<Source>, py: Python<'py>, function: Option<&str>) -> PyResult<Bound<'py, Kernel>> {
+        let options = self.options(function);
+        let made = py.detach(|| certen::Kernel::from_text(&self.name, self.text.as_str(), &options, self.sizing));
+        Kernel::new(py, self.clone(), made.map_err(|failure| raised(py, &failure, During::Compile))?)
+    }
+
+    /// What makes a kernel again: a function and its arguments.
+    pub fn reduced<'py>(&self, py: Python<'py>, function: Option<&str>) -> PyResult<Bound<'py, PyTuple>> {
+        let restore = py.import("certen._certen")?.getattr("_restore")?;
+        let fp = if self.fp == FpMode::Strict { "strict" } else { "relaxed" };
+        let symbolic = self.sizing == Sizing::Symbolic;
+        let threads = self.threads.map(NonZeroUsize::get);
+        let elem = self.elem.to_string();
+        let arguments = (&self.text, &self.name, function, elem, fp, symbolic, self.parallel, threads);
+        (restore, arguments).into_pyobject(py)
+    }
+}
+
+/// Compiles a program.
+///
+/// `source` is its text, or a path (`pathlib.Path`) to its file, whose ending names the dialect. A program of one function,
+/// or with one called `main`, gives a `Kernel`, and so does `fn=`; of several functions it gives a `Module` of kernels.
+///
+/// - `name` is what messages call a text.
+/// - `dialect` is the language of a text: `"ten"`, `"teil"`, `"model"` or `"core"`.
+/// - `elem` is the element type of dialects that do not name one: `"f64"`, `"f32"`, `"i64"`, `"i32"`, or a NumPy dtype.
+/// - `fp`: with `"relaxed"`, sums and products may be computed in another order than written, which is the same every
+///   time; with `"strict"`, every operation is made as written.
+/// - `symbolic`: one native code for all sizes, instead of one for each that is used.
+/// - `parallel`: whether threads may share loops; results have the same bits either way.
+/// - `threads` is how many threads calls use, where they do not say.
+#[pyfunction]
+#[pyo3(
+    signature = (source, *, name = None, r#fn = None, dialect = None, elem = None, fp = "relaxed", symbolic = false,
+        parallel = true, threads = None),
+    text_signature = "(source, *, name=None, fn=None, dialect='ten', elem='f64', fp='relaxed', symbolic=False, \
+        parallel=True, threads=None)"
+)]
+#[allow(clippy::too_many_arguments, reason = "keywords of a Python function")]
+pub fn compile<'py>(
+    py: Python<'py>,
+    source: &Bound<'py, PyAny>,
+    name: Option<&str>,
+    r#fn: Option<&str>,
+    dialect: Option<&str>,
+    elem: Option<&Bound<'py, PyAny>>,
+    fp: &str,
+    symbolic: bool,
+    parallel: bool,
+    threads: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (name, text) = read(source, name, dialect)?;
+    let fp = match fp {
+        "relaxed" => FpMode::Relaxed,
+        "strict" => FpMode::Strict,
+        other => return Err(PyValueError::new_err(format!("fp is 'relaxed' or 'strict', not {other:?}"))),
+    };
+    let source = Arc::new(Source {
+        name,
+        text,
+        elem: elem.map_or(Ok(ElemType::F64), elem_type)?,
+        fp,
+        sizing: if symbolic { Sizing::Symbolic } else { Sizing::Specialised },
+        parallel,
+        threads: threads.map_or(Ok(None), threads::given)?,
+    });
+    if r#fn.is_some() || Dialect::of(&source.name) != Some(Dialect::Ten) {
+        return Ok(source.kernel(py, r#fn)?.into_any());
+    }
+    let functions = py.detach(|| certen::functions(&source.name, source.text.as_str(), &source.options(None)));
+    let functions = functions.map_err(|failure| raised(py, &failure, During::Compile))?;
+    if functions.len() < 2 || functions.contains(&Name::new("main")) {
+        return Ok(source.kernel(py, None)?.into_any());
+    }
+    let kernels = functions.into_iter().map(|name| (name, PyOnceLock::new())).collect();
+    Ok(Bound::new(py, Module { source, kernels })?.into_any())
+}
+
+/// Makes a kernel, or a module, that was pickled.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "what `Source::reduced` gives")]
+pub fn _restore<'py>(
+    py: Python<'py>,
+    text: &Bound<'py, PyAny>,
+    name: &str,
+    function: Option<&str>,
+    elem: &Bound<'py, PyAny>,
+    fp: &str,
+    symbolic: bool,
+    parallel: bool,
+    threads: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    compile(py, text, Some(name), function, None, Some(elem), fp, symbolic, parallel, Some(threads))
+}
+
+const DIALECTS: &str = "'ten', 'teil', 'model' and 'core'";
+
+/// What a program is called, and its text.
+fn read(source: &Bound<'_, PyAny>, name: Option<&str>, dialect: Option<&str>) -> PyResult<(String, String)> {
+    let py = source.py();
+    let is_dialect = |dialect: &&str| Dialect::of(&format!("_.{dialect}")).is_some();
+    if let Some(unknown) = dialect.filter(|dialect| !is_dialect(dialect)) {
+        return Err(PyValueError::new_err(format!("there is no dialect {unknown:?}: there are {DIALECTS}")));
+    }
+    if let Ok(text) = source.cast::<PyString>() {
+        let text = text.to_str()?;
+        // No program is a single word with such an end.
+        if Dialect::of(text).is_some() && !text.contains(|c: char| c.is_whitespace() || c == '{') {
+            let why = format!("{text:?} is taken for the text of a program: a file is given as pathlib.Path({text:?})");
+            return Err(PyValueError::new_err(why));
+        }
+        let ending = dialect.unwrap_or("ten");
+        let name = match name {
+            None => format!("kernel.{ending}"),
+            Some(name) if dialect.is_none() && Dialect::of(name).is_some() => name.to_owned(),
+            Some(name) if Dialect::of(name) == Dialect::of(&format!("_.{ending}")) => name.to_owned(),
+            Some(name) => format!("{name}.{ending}"),
+        };
+        return Ok((name, text.to_owned()));
+    }
+    let Ok(path) = source.extract::<PathBuf>() else {
+        let found = source.get_type().name()?;
+        let why =
+            format!("compile takes the text of a program (str), or a path to its file (pathlib.Path), not {found}");
+        return Err(PyTypeError::new_err(why));
+    };
+    if name.is_some() {
+        return Err(PyTypeError::new_err("name= is for texts: a file has its own name"));
+    }
+    // What the system says of a file is an exception that Python knows.
+    if let Err(error) = std::fs::metadata(&path).and_then(|found| match found.is_dir() {
+        true => Err(std::io::Error::from_raw_os_error(IS_A_DIRECTORY)),
+        false => std::fs::File::open(&path).map(drop),
+    }) {
+        let number = error.raw_os_error();
+        let text = py.import("os")?.call_method1("strerror", (number,))?;
+        return Err(PyOSError::new_err((number, text.unbind(), path.into_os_string())));
+    }
+    if let Some(dialect) = dialect
+        && Dialect::of(&path.display().to_string()) != Dialect::of(&format!("_.{dialect}"))
+    {
+        let why = format!("the ending of {} names its dialect, which is not {dialect:?}", path.display());
+        return Err(PyValueError::new_err(why));
+    }
+    py.detach(|| certen::read_program(&path)).map_err(|failure| raised(py, &failure, During::Compile))
+}
+
+/// What the system says of a directory that should be a file (`EISDIR`).
+const IS_A_DIRECTORY: i32 = 21;
+
+/// An element type with arithmetic, by Certen's name or as NumPy's dtype.
+fn elem_type(given: &Bound<'_, PyAny>) -> PyResult<ElemType> {
+    let named: Option<ElemType> = given.extract::<&str>().ok().and_then(|name| name.parse().ok());
+    let found = named.or_else(|| elem_of(&numpy::PyArrayDescr::new(given.py(), given).ok()?));
+    found.filter(|elem| elem.has_arithmetic()).ok_or_else(|| {
+        let why = format!("elem is 'f64', 'f32', 'i64', 'i32' or such a dtype of NumPy, not {given:?}");
+        PyValueError::new_err(why)
+    })
+}
+
+/// The kernels of a program of several functions: `module.f`, or `module["f"]`.
+#[pyclass(frozen, module = "certen")]
+pub struct Module {
+    source: Arc<Source>,
+    /// Each is compiled when it is first asked for.
+    kernels: Vec<(Name, PyOnceLock<Py<Kernel>>)>,
+}
+
+impl Module {
+    fn find<'py>(&self, py: Python<'py>, wanted: &str) -> Option<PyResult<&Bound<'py, Kernel>>> {
+        let (name, kernel) = self.kernels.iter().find(|(name, _)| name.as_str() == wanted)?;
+        let made = || Ok(self.source.kernel(py, Some(name.as_str()))?.unbind());
+        Some(kernel.get_or_try_init(py, made).map(|kernel| kernel.bind(py)))
+    }
+
+    fn missing(&self, wanted: &str) -> String {
+        let names: Vec<&str> = self.kernels.iter().map(|(name, _)| name.as_str()).collect();
+        format!("{} has no function {wanted:?}; it has {}", self.source.name, names.join(", "))
+    }
+}
+
+#[pymethods]
+impl Module {
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, Kernel>> {
+        self.find(py, name).unwrap_or_else(|| Err(PyAttributeError::new_err(self.missing(name)))).cloned()
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, Kernel>> {
+        self.find(py, name).unwrap_or_else(|| Err(PyKeyError::new_err(self.missing(name)))).cloned()
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        self.kernels.iter().any(|(found, _)| found.as_str() == name)
+    }
+
+    fn __len__(&self) -> usize {
+        self.kernels.len()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        PyTuple::new(py, self.kernels.iter().map(|(name, _)| name.as_str()))?.call_method0("__iter__")
+    }
+
+    fn __dir__<'py>(slf: &Bound<'py, Self>) -> PyResult<Vec<String>> {
+        let class: Vec<String> = slf.get_type().dir()?.extract()?;
+        let own = slf.get().kernels.iter().map(|(name, _)| name.to_string());
+        Ok(own.chain(class).collect())
+    }
+
+    fn __repr__(&self) -> String {
+        let names: Vec<&str> = self.kernels.iter().map(|(name, _)| name.as_str()).collect();
+        format!("<certen.Module {}: {}>", self.source.name, names.join(", "))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.source.reduced(py, None)
+    }
+
+    /// The text of the program.
+    #[getter]
+    fn source(&self) -> &str {
+        &self.source.text
+    }
+
+    /// What messages call the program.
+    #[getter]
+    fn filename(&self) -> &str {
+        &self.source.name
+    }
+}

@@ -1,0 +1,198 @@
+//! A program at every stage of the road, as text for people.
+
+use std::fmt;
+
+use certen_core::Program;
+use certen_index::Ix;
+use certen_rewrite::Agreement;
+use certen_syntax::Name;
+
+use crate::{Failure, Module, Optimised};
+
+/// A stage of the road, or what is found out at one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// A `.ten` program as the checker understood it: one function for each instance.
+    Written,
+    /// … with the bounds of all indices written out.
+    Bounds,
+    /// … without dots in patterns.
+    Dots,
+    /// … with comprehensions as with-loops.
+    WithLoops,
+    /// … with what each function demands of its arguments.
+    Demands,
+    /// The typing derivation of each statement.
+    Typed,
+    /// What each statement reads, whether it is dead, can be computed in place, and shares values with others.
+    Analysis,
+    /// The program in Core.
+    Core,
+    /// How much of each tensor in Core is padding: its pad type.
+    Padding,
+    /// How many constructs that move elements the program in Core has.
+    Reshapes,
+    /// Which laws made the program simpler, and what it is then.
+    Laws,
+    /// Which contractions were lifted, and the Core program that loops are made from.
+    Optimised,
+    /// The loops.
+    Loops,
+    /// The C code.
+    C,
+    /// How many multiplications it makes.
+    Count,
+}
+
+impl Stage {
+    /// All stages, in the order of the road.
+    pub const ALL: [Stage; 15] = [
+        Stage::Written,
+        Stage::Bounds,
+        Stage::Dots,
+        Stage::WithLoops,
+        Stage::Demands,
+        Stage::Typed,
+        Stage::Analysis,
+        Stage::Core,
+        Stage::Padding,
+        Stage::Reshapes,
+        Stage::Laws,
+        Stage::Optimised,
+        Stage::Loops,
+        Stage::C,
+        Stage::Count,
+    ];
+
+    /// The stage of this name.
+    pub fn named(name: &str) -> Option<Stage> {
+        Stage::ALL.into_iter().find(|stage| stage.to_string() == name)
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stage::Written => "written",
+            Stage::Bounds => "bounds",
+            Stage::Dots => "dots",
+            Stage::WithLoops => "with-loops",
+            Stage::Demands => "demands",
+            Stage::Typed => "typed",
+            Stage::Analysis => "analysis",
+            Stage::Core => "core",
+            Stage::Padding => "padding",
+            Stage::Reshapes => "reshapes",
+            Stage::Laws => "laws",
+            Stage::Optimised => "optimised",
+            Stage::Loops => "loops",
+            Stage::C => "c",
+            Stage::Count => "count",
+        })
+    }
+}
+
+/// How many lines a statement's derivation may have.
+const DERIVATION_LINES: usize = 200;
+
+/// How many statements the analyses are shown of.
+pub const ANALYSED_STATEMENTS: usize = 200;
+
+impl Module {
+    /// The program at these stages, or at all that say something of it: the title of each, and a text. Multiplications are
+    /// counted as a formula, and as a number if the sizes are given.
+    ///
+    /// # Errors
+    /// As [`Module::laws`]. What cannot be lowered yet is a remark in the text, no error: the other stages are worth seeing.
+    pub fn explain(&self, only: &[Stage], sizes: &[(Name, i64)]) -> Result<Vec<(&'static str, String)>, Failure> {
+        let wanted = |stage| only.is_empty() || only.contains(&stage);
+        let mut sections: Vec<(&str, String)> = Vec::new();
+        let passes = [Stage::Written, Stage::Bounds, Stage::Dots, Stage::WithLoops, Stage::Demands];
+        if passes.into_iter().any(wanted) {
+            let is_wanted = |found: &str| Stage::named(found).is_some_and(wanted);
+            sections.extend(self.stages().into_iter().filter(|(found, _)| is_wanted(found)));
+        }
+        if wanted(Stage::Typed)
+            && let Some(typed) = self.typed()
+        {
+            let derivations = (0..typed.program.stmts.len()).map(|stmt| typed.derivation(stmt, DERIVATION_LINES));
+            sections.push(("typed", derivations.collect::<Vec<_>>().join("\n")));
+        }
+        if wanted(Stage::Analysis)
+            && let Some(typed) = self.typed()
+        {
+            sections.push(("analysis", typed.analysis_text(self.sources(), ANALYSED_STATEMENTS)));
+        }
+        if wanted(Stage::Core) {
+            sections.push(("core", self.core().to_string()));
+        }
+        let padded = if wanted(Stage::Padding) { self.padding() } else { Vec::new() };
+        if !padded.is_empty() {
+            let lines = padded.iter().map(|(name, ty)| format!("{name} : {ty}\n"));
+            sections.push(("padding", lines.collect()));
+        } else if only.contains(&Stage::Padding) {
+            sections.push(("padding", "nothing is padded, split, guarded or cut\n".into()));
+        }
+        // Only where it is asked for: that everything has generations says nothing.
+        if only.contains(&Stage::Reshapes) {
+            sections.push(("reshapes", format!("{}\n", self.core().reshapes())));
+        }
+        if wanted(Stage::Laws) && self.typed().is_some() {
+            sections.push(("laws", self.laws()?));
+        }
+        let or_remark = |result: Result<String, Failure>| result.unwrap_or_else(|failure| format!("{failure}\n"));
+        if wanted(Stage::Optimised) {
+            sections.push(("optimised", or_remark(optimised(self))));
+        }
+        if wanted(Stage::Loops) {
+            sections.push(("loops", or_remark(self.loops().map(|loops| loops.to_string()))));
+        }
+        if wanted(Stage::C) {
+            sections.push(("c", or_remark(self.c().map(|c| c.kernel))));
+        }
+        if wanted(Stage::Count) {
+            sections.push(("multiplications", count(self, sizes)));
+        }
+        Ok(sections)
+    }
+}
+
+/// What was lifted, how it compares with the program as written, and the program that loops are made from.
+fn optimised(module: &Module) -> Result<String, Failure> {
+    let Some(Optimised { program, report, agreement, .. }) = module.optimisation()? else {
+        return Ok("nothing to optimise: the program is compiled as written\n".into());
+    };
+    let checked = match agreement {
+        Agreement::Agrees { elements, smaller } => {
+            let sizes = if *smaller { ", both at smaller sizes" } else { "" };
+            format!("checked: {elements} elements agree with the program as written{sizes}")
+        }
+        Agreement::OutOfBudget { elements: 0 } => "not checked: a single element would take too long".into(),
+        Agreement::OutOfBudget { elements } => {
+            format!("checked: {elements} elements agree with the program as written; more would take too long")
+        }
+        Agreement::Differs { .. } => "checked: it differs".into(),
+    };
+    let lifted = if report.contractions.is_empty() { "nothing was lifted\n".into() } else { report.to_string() };
+    Ok(format!("{lifted}{checked}\n\n{program}"))
+}
+
+/// The numbers of multiplications, as written and optimised, as formulas and as numbers where the sizes are known.
+fn count(module: &Module, sizes: &[(Name, i64)]) -> String {
+    let value = |name: Name| sizes.iter().find(|(n, _)| *n == name).map(|(_, size)| *size);
+    let number = |formula: &Ix| match formula.as_constant() {
+        Some(_) => String::new(),
+        None => formula.eval(&value).map_or_else(|_| String::new(), |number| format!(" = {number}")),
+    };
+    let counted = |program: &Program| match program.multiplications() {
+        Ok(formula) => format!("{formula}{}", number(&formula)),
+        Err(error) => format!("cannot be counted: {error}"),
+    };
+    let how = "counted in the Core programs: one for each `*` and each factor of a product, times the ranges around it";
+    let optimised = match module.optimisation() {
+        Ok(Some(optimised)) => format!("{} optimised\n", counted(&optimised.program)),
+        Ok(None) => "nothing to optimise\n".into(),
+        Err(failure) => format!("{failure}\n"),
+    };
+    format!("{} as written\n{optimised}({how})\n", counted(module.core()))
+}

@@ -1,0 +1,47 @@
+"""What Certen raises.
+
+Every error says what is wrong the way the command line does: with a code that has a page (``certen explain-error E0208``),
+located in the program, in the user's terms. Each is also one of Python's own exceptions, so that code that knows nothing
+of Certen catches it.
+"""
+
+from typing import Any
+
+
+class Error(Exception):
+    """Why Certen refused something: ``str(error)`` is the whole message."""
+
+    #: The code of the first error, such as ``"E0208"``; none if there is none.
+    code: str | None
+    #: The whole message, as text.
+    rendered: str
+    #: The errors and warnings, each as ``certen check --json`` prints it.
+    diagnostics: list[dict[str, Any]]
+
+    def __init__(
+        self, rendered: str = "", code: str | None = None, diagnostics: list[dict[str, Any]] | None = None
+    ) -> None:
+        super().__init__(rendered)
+        self.rendered = rendered
+        self.code = code
+        self.diagnostics = [] if diagnostics is None else diagnostics
+
+
+class CompileError(Error, ValueError):
+    """The program is wrong."""
+
+
+class ArgumentTypeError(Error, TypeError):
+    """An argument is missing, unknown, or of another type than the kernel wants."""
+
+
+class ArgumentValueError(Error, ValueError):
+    """An argument does not fit: its rank or sizes, what a ``where`` clause says of them, or an array that is read-only."""
+
+
+class MachineError(Error, RuntimeError):
+    """The machine could not do it: there is no C compiler, the cache cannot be used, or Certen has a bug."""
+
+
+class OutOfMemory(Error, MemoryError):
+    """There is not as much memory as the call needs."""
