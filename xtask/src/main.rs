@@ -87,7 +87,8 @@ impl Package {
             Package::Maturin => ("maturin", "maturin>=1.9.4,<2"),
             Package::Numpy => ("numpy", "numpy>=1.26"),
             Package::Pytest => ("pytest", "pytest>=8"),
-            Package::Ruff => ("ruff", "ruff>=0.8"),
+            // Formatters differ between versions.
+            Package::Ruff => ("ruff", "ruff==0.17.4"),
             Package::Z3 => ("z3", "z3-solver"),
         }
     }

@@ -69,12 +69,7 @@ struct Remembered {
 static CONTRACTIONS: Mutex<Option<FxHashMap<u64, Remembered>>> = Mutex::new(None);
 
 /// The contraction of a call: an earlier one, or a new one.
-fn contraction(
-    spelling: Spelling,
-    path: &Path,
-    elem: ElemType,
-    arrays: &[NdArray<'_>],
-) -> PyResult<Arc<Known>> {
+fn contraction(spelling: Spelling, path: &Path, elem: ElemType, arrays: &[NdArray<'_>]) -> PyResult<Arc<Known>> {
     let mut hasher = FxHasher::default();
     spelling.hash(&mut hasher);
     discriminant(path).hash(&mut hasher);
@@ -318,6 +313,14 @@ fn chosen_order(order: Option<&Bound<'_, PyAny>>, arrays: &[NdArray<'_>]) -> PyR
 /// - `order`: a new result lies row by row (`'C'`, and `'K'`), column by column (`'F'`), or that if the operands do (`'A'`).
 ///
 /// With one operand and nothing to sum, the result is a view of the operand.
+///
+/// >>> import certen
+/// >>> import numpy as np
+/// >>> a, b = np.arange(6.0).reshape(2, 3), np.arange(3.0)
+/// >>> certen.einsum("ij,j->i", a, b)
+/// array([ 5., 14.])
+/// >>> certen.einsum(a, [0, 1], [1])
+/// array([3., 5., 7.])
 #[pyfunction]
 #[pyo3(
     signature = (*operands, out = None, optimize = None, dtype = None, order = None, casting = None, **unknown),
@@ -414,6 +417,13 @@ pub fn einsum<'py>(
 
 /// The order in which `einsum` contracts operands, as `numpy.einsum_path` tells it: a path that `optimize` takes, and a
 /// text that shows the steps and what they cost.
+///
+/// >>> import certen
+/// >>> import numpy as np
+/// >>> matrix = np.ones((50, 40))
+/// >>> path, text = certen.contract_path("ij,kj,k->i", matrix, matrix, np.ones(50))
+/// >>> path
+/// ['einsum_path', (1, 2), (0, 1)]
 #[pyfunction]
 #[pyo3(
     signature = (*operands, optimize = None, **unknown),
