@@ -100,9 +100,18 @@ fn core_programs() {
             "ij,jk->ik | 2,3 | 3,4",
             "result = gen i1 in 0..n1. sum i2 in 0..n2. gen i3 in 0..n3. x1[i1, i2] * x2[i2, i3]",
         ),
+        // The second factor is copied, so that the row of the result is one of the factor too.
         (
             "ij,kj->ik | 2,3 | 4,3",
-            "result = gen i1 in 0..n1. gen i3 in 0..n3. sum i2 in 0..n2. x1[i1, i2] * x2[i3, i2]",
+            "copy1 = gen i2 in 0..n2. gen i3 in 0..n3. x2[i3, i2]; \
+             result = gen i1 in 0..n1. sum i2 in 0..n2. gen i3 in 0..n3. x1[i1, i2] * copy1[i2, i3]",
+        ),
+        // What is read once is not.
+        ("ij,j->i | 2,3 | 3", "result = gen i1 in 0..n1. sum i2 in 0..n2. x1[i1, i2] * x2[i2]"),
+        (
+            "aij,ijb->ab | 5,2,3 | 2,3,4",
+            "result = gen i1 in 0..n1. sum i2 in 0..n2. let row1 = sum i3 in 0..n3. gen i4 in 0..n4. \
+             x1[i1, i2, i3] * x2[i2, i3, i4] in gen i4 in 0..n4. row1[i4]",
         ),
         ("ii | 3,3", "result = sum i1 in 0..n1. x1[i1, i1]"),
         ("ji->ij | 2,3", "result = gen i2 in 0..n2. gen i1 in 0..n1. x1[i1, i2]"),
