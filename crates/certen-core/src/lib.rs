@@ -14,6 +14,7 @@ mod parse;
 mod print;
 mod program;
 mod reshapes;
+mod specialise;
 mod tensor;
 mod term;
 mod trace;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use certen_core::{ElemType, Program, TensorType};
+use certen_core::{ElemType, Parameter, Program, TensorType};
 use certen_index::Ix;
 use certen_lang::Known;
 use certen_loops::{LoopProgram, peak_bytes};
@@ -129,7 +129,73 @@ impl Call {
         bytes: impl Fn(ElemType) -> usize,
     ) -> Result<Bound<'a>, Box<Diagnostic>> {
         let program = module.core();
-        self.known_names(module)?;
+        self.given().known_names(module, self.allow_missing)?;
+        let fitted = self.given().fit(module, loops, bytes)?;
+        let mut inputs = Vec::with_capacity(program.inputs.len());
+        for parameter in &program.inputs {
+            let expected = || concrete(parameter.name, &parameter.ty, &fitted.value());
+            inputs.push(match self.inputs.get(&parameter.name) {
+                None => None,
+                Some(Input::Array(array)) => Some(Given::Borrowed(array)),
+                Some(Input::Random(seed)) => {
+                    Some(made(parameter.name, Array::random(parameter.ty.elem, &expected()?, *seed))?)
+                }
+                Some(Input::Iota) => Some(made(parameter.name, Array::iota(parameter.ty.elem, &expected()?))?),
+                Some(Input::Fill(value)) => {
+                    let scalar = fill_value(parameter.name, *value, parameter.ty.elem)?;
+                    Some(made(parameter.name, Array::filled(&expected()?, scalar))?)
+                }
+            });
+        }
+        Ok(Bound { sizes: fitted.sizes(program), inputs })
+    }
+
+    /// What is given, without the elements.
+    fn given(&self) -> Arguments<'_> {
+        fn shape(input: &Input) -> Option<(ElemType, &[usize])> {
+            match input {
+                Input::Array(array) => Some((array.elem(), array.shape())),
+                Input::Random(_) | Input::Iota | Input::Fill(_) => None,
+            }
+        }
+        Arguments { inputs: self.inputs.iter().map(|(name, input)| (*name, shape(input))).collect(), dims: &self.dims }
+    }
+}
+
+/// What a call gives: the inputs with their types and shapes, or nothing of those that are yet to be made; and sizes.
+pub(crate) struct Arguments<'a> {
+    pub inputs: BTreeMap<Name, Option<(ElemType, &'a [usize])>>,
+    pub dims: &'a BTreeMap<Name, i64>,
+}
+
+/// The sizes of a call.
+pub(crate) struct Fitted {
+    known: Sizes,
+    /// What the call needs in memory besides the arrays that are given.
+    pub bytes: u128,
+}
+
+impl Fitted {
+    /// A size's value.
+    fn value(&self) -> impl Fn(Name) -> Option<i64> {
+        |name| self.known.get(&name).map(|(value, _)| *value)
+    }
+
+    /// The values of a program's sizes, in its order.
+    pub fn sizes(&self, program: &Program) -> Vec<i64> {
+        program.sizes.iter().map(|name| self.value()(*name).unwrap_or(0)).collect()
+    }
+}
+
+impl Arguments<'_> {
+    /// Finds the sizes and checks everything against the program: see [`Call::bind`].
+    pub fn fit(
+        &self,
+        module: &Module,
+        loops: Option<&LoopProgram>,
+        bytes: impl Fn(ElemType) -> usize,
+    ) -> Result<Fitted, Box<Diagnostic>> {
+        let program = module.core();
         let known = self.sizes(program)?;
         let value = |name: Name| known.get(&name).map(|(value, _)| *value);
         // Dimensions are limited by memory. What is no dimension is limited here, so that index arithmetic, which is proved
@@ -154,33 +220,19 @@ impl Call {
             }
         }
         let shape = |name: Name, ty: &TensorType| concrete(name, ty, &value);
-        let own = loops.map(|loops| peak_bytes(loops, &value, &bytes));
-        self.fits_in_memory(program, own, bytes, &shape)?;
-        let mut inputs = Vec::with_capacity(program.inputs.len());
         for parameter in &program.inputs {
             let expected = shape(parameter.name, &parameter.ty)?;
-            inputs.push(match self.inputs.get(&parameter.name) {
-                None => None,
-                Some(Input::Array(array)) => {
-                    check_array(parameter.name, array, &parameter.ty, &expected, &known)?;
-                    Some(Given::Borrowed(array))
-                }
-                Some(Input::Random(seed)) => {
-                    Some(made(parameter.name, Array::random(parameter.ty.elem, &expected, *seed))?)
-                }
-                Some(Input::Iota) => Some(made(parameter.name, Array::iota(parameter.ty.elem, &expected))?),
-                Some(Input::Fill(value)) => {
-                    let scalar = fill_value(parameter.name, *value, parameter.ty.elem)?;
-                    Some(made(parameter.name, Array::filled(&expected, scalar))?)
-                }
-            });
+            if let Some(Some((elem, found))) = self.inputs.get(&parameter.name) {
+                check_array(parameter, (*elem, found), &expected, &known)?;
+            }
         }
-        let sizes = program.sizes.iter().map(|name| value(*name).unwrap_or(0)).collect();
-        Ok(Bound { sizes, inputs })
+        let own = loops.map(|loops| peak_bytes(loops, &value, &bytes));
+        let bytes = self.fits_in_memory(program, own, bytes, &shape)?;
+        Ok(Fitted { known, bytes })
     }
 
     /// Every name that is given is one of the program's, and every input that it needs is given.
-    fn known_names(&self, module: &Module) -> Result<(), Box<Diagnostic>> {
+    pub fn known_names(&self, module: &Module, allow_missing: bool) -> Result<(), Box<Diagnostic>> {
         let program = module.core();
         let have_values = module.inputs_have_values();
         let is_fixed = |name: &Name| module.fixed().is_some_and(|fixed| fixed.contains_key(name));
@@ -200,12 +252,12 @@ impl Call {
         let missing: Vec<String> = program
             .inputs
             .iter()
-            .filter(|input| (have_values || !self.allow_missing) && !self.inputs.contains_key(&input.name))
+            .filter(|input| (have_values || !allow_missing) && !self.inputs.contains_key(&input.name))
             .map(|input| format!("`{}` : {}", input.name, input.ty))
             .collect();
         if !missing.is_empty() {
             let error = fail(Code::E0401, format!("missing input: {}", missing.join(", ")));
-            let error = if self.allow_missing {
+            let error = if allow_missing {
                 error.rule(Rule { name: "d-in-var", paper: "model language, Fig. 15" })
             } else {
                 error
@@ -221,18 +273,18 @@ impl Call {
             self.dims.iter().map(|(name, value)| (*name, (*value, format!("--dim {name}")))).collect();
         let mut waiting: Vec<(&Ix, i64, String)> = Vec::new();
         for parameter in &program.inputs {
-            let Some(Input::Array(array)) = self.inputs.get(&parameter.name) else { continue };
-            if array.shape().len() != parameter.ty.rank() {
+            let Some(Some((_, shape))) = self.inputs.get(&parameter.name) else { continue };
+            if shape.len() != parameter.ty.rank() {
                 let text = format!(
                     "`{}` has {} dimensions, {:?}, but the program declares {}",
                     parameter.name,
-                    array.shape().len(),
-                    array.shape(),
+                    shape.len(),
+                    shape,
                     parameter.ty
                 );
                 return Err(Box::new(fail(Code::E0403, text)));
             }
-            for (at, (size, &found)) in parameter.ty.shape.iter().zip(array.shape()).enumerate() {
+            for (at, (size, &found)) in parameter.ty.shape.iter().zip(*shape).enumerate() {
                 let told = format!("dimension {} of `{}`", at + 1, parameter.name);
                 waiting.push((size, i64::try_from(found).unwrap_or(i64::MAX), told));
             }
@@ -258,7 +310,7 @@ impl Call {
         Ok(known)
     }
 
-    /// Refuses a run whose tensors cannot all be in memory: those made for the call, the results, and what is held at a
+    /// What a run takes in memory; refused if there is less. Counted are the tensors made for the call, the results, and what is held at a
     /// time on the way: `own` bytes if that is known, else the largest set of intermediate tensors that is needed at a
     /// time. `bytes` is what an element takes.
     fn fits_in_memory(
@@ -267,7 +319,7 @@ impl Call {
         own: Option<u128>,
         bytes: impl Fn(ElemType) -> usize,
         shape: &impl Fn(Name, &TensorType) -> Result<Vec<usize>, Box<Diagnostic>>,
-    ) -> Result<(), Box<Diagnostic>> {
+    ) -> Result<u128, Box<Diagnostic>> {
         let types = program.types();
         let size = |name: Name, ty: &TensorType| -> Result<u128, Box<Diagnostic>> {
             let count = shape(name, ty)?.iter().try_fold(1u128, |n, &size| n.checked_mul(size as u128));
@@ -275,7 +327,7 @@ impl Call {
         };
         let mut always = 0u128;
         for input in &program.inputs {
-            if !matches!(self.inputs.get(&input.name), Some(Input::Array(_))) {
+            if !matches!(self.inputs.get(&input.name), Some(Some(_))) {
                 always = always.saturating_add(size(input.name, &input.ty)?);
             }
         }
@@ -297,13 +349,19 @@ impl Call {
             }
         }
         let total = always.saturating_add(own.unwrap_or(peak));
-        let limit = available_bytes().map_or(i64::MAX as u128, u128::from);
-        if total > limit {
-            let text = format!("the tensors of this run need {} MiB, but {} MiB are free", total >> 20, limit >> 20);
-            return Err(Box::new(fail(Code::E0408, text)));
-        }
-        Ok(())
+        is_free(total)?;
+        Ok(total)
     }
+}
+
+/// Refuses a run that needs more bytes than there are.
+pub(crate) fn is_free(bytes: u128) -> Result<(), Box<Diagnostic>> {
+    let limit = available_bytes().map_or(i64::MAX as u128, u128::from);
+    if bytes > limit {
+        let text = format!("the tensors of this run need {} MiB, but {} MiB are free", bytes >> 20, limit >> 20);
+        return Err(Box::new(fail(Code::E0408, text)));
+    }
+    Ok(())
 }
 
 fn fail(code: Code, text: String) -> Diagnostic {
@@ -334,21 +392,18 @@ fn concrete(name: Name, ty: &TensorType, value: &impl Fn(Name) -> Option<i64>) -
 }
 
 fn check_array(
-    name: Name,
-    array: &Array,
-    ty: &TensorType,
+    Parameter { name, ty }: &Parameter,
+    (elem, shape): (ElemType, &[usize]),
     expected: &[usize],
     known: &Sizes,
 ) -> Result<(), Box<Diagnostic>> {
-    if array.elem() != ty.elem {
-        let error = fail(
-            Code::E0404,
-            format!("`{name}` has elements of type {}, but the program wants {}", array.elem(), ty.elem),
-        );
+    if elem != ty.elem {
+        let error =
+            fail(Code::E0404, format!("`{name}` has elements of type {elem}, but the program wants {}", ty.elem));
         return Err(Box::new(error.help("convert the array, or choose the element type with `--elem`")));
     }
-    if array.shape() != expected {
-        let text = format!("`{name}` has shape {:?}, but {ty} is {expected:?} here", array.shape());
+    if shape != expected {
+        let text = format!("`{name}` has shape {shape:?}, but {ty} is {expected:?} here");
         let mut names = Default::default();
         ty.shape.iter().for_each(|size| size.collect_names(&mut names));
         let told: Vec<String> = names

@@ -38,6 +38,7 @@
 mod call;
 mod deep;
 mod failure;
+mod kernel;
 mod module;
 mod optimise;
 mod padded;
@@ -51,6 +52,7 @@ pub use certen_lang::Known;
 pub use certen_runtime::Array;
 pub use certen_syntax::Name;
 pub use failure::Failure;
+pub use kernel::{Given, Kernel, Param, Prepared, ResultShape, SPECIALISED, Sizing, functions};
 pub use module::{Checked, Dialect, Module, Options, check, read_program};
 pub use optimise::{FpMode, Optimised};
 pub use padded::PaddedRun;

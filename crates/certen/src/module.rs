@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use certen_codegen::CCode;
 use certen_core::padding::{self, PadType};
-use certen_core::{ElemType, Program};
+use certen_core::{ElemType, Parameter, Program};
 use certen_dialects::algebra::{self, Applied, Notation};
 use certen_dialects::{model, teil};
 use certen_index::Ix;
@@ -17,8 +17,8 @@ use certen_runtime::{NativeKernel, RuntimeError, Signature};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
 use crate::optimise::{is_strict, optimise};
-use crate::ten::{self, TenFront};
-use crate::{Failure, FpMode, Optimised};
+use crate::ten::{self, Interface, TenFront};
+use crate::{Failure, FpMode, Optimised, Param};
 
 /// Which language a file is in, by its ending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,8 +99,8 @@ pub struct Module {
     optimised: OnceLock<Result<Option<Optimised>, Diagnostic>>,
     loops: OnceLock<LoopProgram>,
     native: OnceLock<NativeKernel>,
-    /// How many operations a run makes, counted when a run first asks.
-    pub(crate) operations: OnceLock<Option<Ix>>,
+    /// How many operations a run makes, counted when someone first asks.
+    operations: OnceLock<Option<Ix>>,
 }
 
 impl Module {
@@ -190,6 +190,49 @@ impl Module {
     /// What is probably not meant.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
+    }
+
+    /// How the program is called, as a function.
+    pub(crate) fn interface(&self) -> Interface {
+        let parameter = |Parameter { name, ty }: &Parameter| Param {
+            name: *name,
+            ty: ty.to_string(),
+            elem: Some(ty.elem),
+            rank: Some(ty.rank()),
+            is_size: false,
+        };
+        Interface {
+            name: self.core.name,
+            parameters: self.core.inputs.iter().map(parameter).collect(),
+            signature: interface(&self.core),
+            is_open: false,
+        }
+    }
+
+    /// The program for these values of its sizes, in their order; none if it cannot be written down. It makes the same
+    /// operations in the same order.
+    pub(crate) fn at_sizes(&self, sizes: &[i64]) -> Option<Module> {
+        let sizes = self.core.sizes.iter().copied().zip(sizes.iter().copied()).collect();
+        let optimised = match self.optimisation().ok()? {
+            None => None,
+            Some(found) => Some(Optimised { program: found.program.at_sizes(&sizes).ok()?, ..found.clone() }),
+        };
+        Some(Module {
+            sources: self.sources.clone(),
+            warnings: self.warnings.clone(),
+            front: Front::Core,
+            core: self.core.at_sizes(&sizes).ok()?,
+            options: self.options.clone(),
+            optimised: OnceLock::from(Ok(optimised)),
+            loops: OnceLock::new(),
+            native: OnceLock::new(),
+            operations: OnceLock::new(),
+        })
+    }
+
+    /// How many arithmetic operations a run makes, as a formula of the sizes; none if it cannot be written down.
+    pub fn operations(&self) -> Option<&Ix> {
+        self.operations.get_or_init(|| self.optimised().ok()?.operations().ok()).as_ref()
     }
 
     /// The typed program, if the dialect is a notation of the tensor algebra.

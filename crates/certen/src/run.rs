@@ -162,7 +162,7 @@ impl Module {
                 let operations = match options.backend {
                     // The evaluator runs the program as written.
                     Backend::Interp => self.core().operations().ok().and_then(|o| o.eval(&self.size(&bound)).ok()),
-                    _ => self.operations(&bound),
+                    _ => self.operations_of(&bound),
                 };
                 Ok((outputs, Timing { best, runs: 1, compile: None, operations, threads: 1 }))
             }
@@ -229,9 +229,8 @@ impl Module {
         move |name| names.iter().position(|&n| n == name).map(|at| bound.sizes[at])
     }
 
-    fn operations(&self, bound: &Bound<'_>) -> Option<i64> {
-        let count = || self.optimised().ok()?.operations().ok();
-        self.operations.get_or_init(count).as_ref()?.eval(&self.size(bound)).ok()
+    fn operations_of(&self, bound: &Bound<'_>) -> Option<i64> {
+        self.operations()?.eval(&self.size(bound)).ok()
     }
 
     fn run_native(&self, bound: &Bound<'_>, options: &RunOptions) -> Result<(Vec<Output>, Timing), Failure> {
@@ -253,7 +252,7 @@ impl Module {
             shape: array.shape().to_vec(),
             values: Values::Array(array),
         });
-        let (compile, operations) = (kernel.compile_time(), self.operations(bound));
+        let (compile, operations) = (kernel.compile_time(), self.operations_of(bound));
         let timing = Timing { best, runs, compile, operations, threads: threads.get() };
         Ok((outputs.collect(), timing))
     }

@@ -9,14 +9,14 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use certen_core::{ElemType, Program};
-use certen_lang::ast::{Dim, Elem, Expr, ExprKind, Function, Ident, Param, Results, Type};
+use certen_lang::ast::{self, Dim, Elem, Expr, ExprKind, Function, Ident, Results, Type};
 use certen_lang::parse::parse_block_text;
 use certen_lang::{FunctionRef, Known, Library, check_all, demand, instantiate, passes, to_core, typed};
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
 
 use crate::deep::{Deep, deeply};
 use crate::module::{Front, kernel_name, read_text};
-use crate::{Dialect, Failure, Module, Options};
+use crate::{Dialect, Failure, Module, Options, Param};
 
 /// An expression to be evaluated in the scope of a file: perhaps some `let x = e;`, then the expression itself.
 #[derive(Clone, Debug, Default)]
@@ -67,14 +67,71 @@ pub(crate) fn compile(
     })
 }
 
+/// How a function is called.
+#[derive(Clone, Debug)]
+pub(crate) struct Interface {
+    pub name: Name,
+    pub parameters: Vec<Param>,
+    /// The declaration on one line.
+    pub signature: String,
+    /// Whether a call has to tell ranks or element types.
+    pub is_open: bool,
+}
+
+impl Interface {
+    fn new(sources: &Sources, function: &Function) -> Interface {
+        let shown = |span: Span| sources.snippet(span).split_whitespace().collect::<Vec<_>>().join(" ");
+        let parameter = |param: &ast::Param| Param {
+            name: param.name.name,
+            ty: shown(param.ty.span),
+            elem: if let Elem::Is(elem) = param.ty.elem { Some(elem) } else { None },
+            rank: (!has_open_rank(param)).then_some(param.ty.dims.len()),
+            is_size: param.ty.elem == Elem::Size,
+        };
+        Interface {
+            name: function.name.name,
+            parameters: function.params.iter().map(parameter).collect(),
+            signature: shown(function.span),
+            is_open: function.params.iter().any(|param| has_open_rank(param) || is_class(param.ty.elem)),
+        }
+    }
+
+    /// Those of a text's functions.
+    pub fn of_functions(name: &str, text: String) -> Result<Vec<Interface>, Failure> {
+        with_library(name, text, |sources, library| {
+            Ok(library.own_functions().map(|f| Interface::new(sources, library.function(f))).collect())
+        })
+    }
+
+    /// That of a text's function of this name; without one, of `main`, or of the only one.
+    pub fn of_function(name: &str, text: String, wanted: Option<Name>) -> Result<Interface, Failure> {
+        with_library(name, text, |sources, library| {
+            Ok(Interface::new(sources, library.function(library.entry(wanted)?)))
+        })
+    }
+}
+
+/// What a text's declarations are asked.
+fn with_library<R: Send>(
+    name: &str,
+    text: String,
+    ask: impl FnOnce(&Sources, &Library) -> Result<R, Diagnostic> + Send,
+) -> Result<R, Failure> {
+    let mut sources = Sources::new();
+    let file = sources.add(name, text);
+    let mut diagnostics = Diagnostics::new();
+    let answer = deeply(|| {
+        let library = load(&mut sources, file, &mut diagnostics)?;
+        ask(&sources, &library).map_err(|error| diagnostics.push(error)).ok()
+    });
+    answer.ok_or_else(|| Failure::new(Arc::new(sources), diagnostics.into_sorted()))
+}
+
 /// Checks all functions of a file; says what their signatures are.
 pub(crate) fn check(sources: &mut Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Vec<String>> {
     deeply(|| {
         let library = load(sources, file, diagnostics)?;
-        let signature = |function| {
-            let Function { span, .. } = library.function(function);
-            sources.snippet(*span).split_whitespace().collect::<Vec<_>>().join(" ")
-        };
+        let signature = |function| Interface::new(sources, library.function(function)).signature;
         Some(library.own_functions().map(signature).collect())
     })
 }
@@ -196,7 +253,7 @@ fn made(
     let mut passed = typed.clone();
     passes::run(&mut passed);
     let core = to_core(&passed, name).map_err(|error| diagnostics.push(error)).ok()?;
-    let is_size = |param: &&Param| param.ty.elem == Elem::Size && !core.sizes.contains(&param.name.name);
+    let is_size = |param: &&ast::Param| param.ty.elem == Elem::Size && !core.sizes.contains(&param.name.name);
     let fixed = library.function(entry).params.iter().filter(is_size);
     let fixed = fixed.filter_map(|param| Some((param.name.name, *options.known.values.get(&param.name.name)?)));
     let fixed = fixed.collect();
@@ -206,10 +263,7 @@ fn made(
 /// What is known of the parameters whose rank or element type a function leaves open. An element type that nothing tells
 /// is that of the options, if it is of the class.
 fn open(function: &Function, options: &Options) -> Known {
-    let of_any_rank = |param: &Param| {
-        let several = |dim: &Dim| matches!(dim, Dim::Rest(_) | Dim::Ranked { .. } | Dim::Any(_) | Dim::Some(_));
-        param.ty.elem == Elem::Size || param.ty.dims.iter().any(several)
-    };
+    let of_any_rank = |param: &ast::Param| param.ty.elem == Elem::Size || has_open_rank(param);
     let mut known = Known { values: options.known.values.clone(), ..Known::default() };
     for param in &function.params {
         let name = param.name.name;
@@ -228,7 +282,13 @@ fn open(function: &Function, options: &Options) -> Known {
     known
 }
 
-fn class(param: &Param) -> Elem {
+/// Whether a parameter's rank is left open.
+fn has_open_rank(param: &ast::Param) -> bool {
+    let several = |dim: &Dim| matches!(dim, Dim::Rest(_) | Dim::Ranked { .. } | Dim::Any(_) | Dim::Some(_));
+    param.ty.dims.iter().any(several)
+}
+
+fn class(param: &ast::Param) -> Elem {
     param.ty.elem
 }
 
@@ -260,7 +320,7 @@ fn wrap(
         let size = i64::try_from(*size).unwrap_or(i64::MAX);
         Dim::Size(Expr { kind: ExprKind::Int(size), span })
     };
-    let param = |(name, elem, shape): &(Name, ElemType, Vec<usize>)| Param {
+    let param = |(name, elem, shape): &(Name, ElemType, Vec<usize>)| ast::Param {
         name: Ident { name: *name, span },
         ty: Type { elem: Elem::Is(*elem), dims: shape.iter().map(size).collect(), span },
     };

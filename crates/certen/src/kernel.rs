@@ -1,0 +1,361 @@
+//! Kernels: a function that is called again and again, with arrays of whatever sizes.
+//!
+//! A [`Module`] is one program. A [`Kernel`] makes programs as calls need them: an instance for each rank and element
+//! type that a `.ten` function leaves open, and of each instance a program for the sizes that it is called with, which a
+//! compiler optimises best. Since every such program has to be compiled, only the first few sizes get one;
+//! all others are served by the program with symbolic sizes. Results have the same bits either way: sizes are put in after
+//! the order of operations was chosen.
+//!
+//! Guarantees: what was prepared for some types and sizes is found again without looking at the program; kernels can be
+//! called from several threads at once; no lock is held while something is compiled or run.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use certen_core::{ElemType, TensorType};
+use certen_lang::Known;
+use certen_runtime::{View, ViewMut, default_threads, with_threads};
+use certen_syntax::{Blame, Code, Diagnostic, Name};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::call::{Arguments, is_free};
+use crate::ten::Interface;
+use crate::{Dialect, Failure, Module, Options};
+
+/// For which sizes code is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sizing {
+    /// For the first [`SPECIALISED`] combinations of sizes that a kernel is called with, each by itself.
+    #[default]
+    Specialised,
+    /// Once, for all sizes.
+    Symbolic,
+}
+
+/// How many combinations of sizes get code of their own.
+pub const SPECIALISED: usize = 8;
+
+/// How many calls with different types or sizes are remembered.
+const REMEMBERED: usize = 4096;
+
+/// From this many bytes on, every run asks whether there is still memory.
+const LARGE: u128 = 1 << 28;
+
+/// What a parameter is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Param {
+    /// Its name.
+    pub name: Name,
+    /// Its type, as written.
+    pub ty: String,
+    /// Its element type; none if a call tells it.
+    pub elem: Option<ElemType>,
+    /// How many dimensions it has; none if a call tells it.
+    pub rank: Option<usize>,
+    /// Whether it is a number that sizes may depend on, not a tensor.
+    pub is_size: bool,
+}
+
+/// A function to be called with arrays.
+///
+/// ```
+/// use certen::{Array, Kernel, Name, Options, Sizing};
+///
+/// let text = "fn scale(x: f64[n], factor: f64) -> f64[n] { factor * x }";
+/// let kernel = Kernel::from_text("scale.ten", text, &Options::default(), Sizing::Specialised)?;
+/// let (x, factor) = (Array::from_vec(&[3], vec![1.0, 2.0, 3.0])?, Array::from_vec(&[], vec![10.0])?);
+///
+/// let inputs = [(Name::new("x"), x.elem(), x.shape()), (Name::new("factor"), factor.elem(), factor.shape())];
+/// let prepared = kernel.prepare(&inputs, &[])?;
+/// let mut result = Array::zeros(prepared.outputs()[0].elem, &prepared.outputs()[0].shape)?;
+/// prepared.run(&[(&x).into(), (&factor).into()], &mut [(&mut result).into()], None)?;
+/// assert_eq!(result.as_slice::<f64>(), Some(&[10.0, 20.0, 30.0][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Kernel {
+    file: String,
+    text: String,
+    options: Options,
+    sizing: Sizing,
+    interface: Interface,
+    /// The program with what is open left to the options, or why there is none.
+    symbolic: Result<Arc<Instance>, Failure>,
+    instances: Mutex<FxHashMap<CallKey, Arc<Instance>>>,
+    prepared: RwLock<FxHashMap<CallKey, Arc<Prepared>>>,
+}
+
+/// What distinguishes calls: the names, element types and sizes of the inputs, and the numbers.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct CallKey {
+    inputs: SmallVec<[OneInput; 4]>,
+    dims: SmallVec<[(Name, i64); 2]>,
+}
+
+type OneInput = (Name, ElemType, SmallVec<[usize; 4]>);
+
+impl CallKey {
+    fn new(inputs: &[Given<'_>], dims: &[(Name, i64)]) -> CallKey {
+        let inputs = inputs.iter().map(|(name, elem, shape)| (*name, *elem, SmallVec::from_slice(shape)));
+        CallKey { inputs: inputs.collect(), dims: SmallVec::from_slice(dims) }
+    }
+}
+
+/// An input of a call: its name, its element type and its sizes.
+pub type Given<'a> = (Name, ElemType, &'a [usize]);
+
+/// A program with symbolic sizes, and those made from it.
+struct Instance {
+    module: Arc<Module>,
+    specialised: Mutex<Vec<(Vec<i64>, Arc<Module>)>>,
+}
+
+/// The functions that a text defines, in order; of a dialect without functions, the program.
+///
+/// # Errors
+/// If the text is not accepted.
+pub fn functions(file: &str, text: impl Into<String>, options: &Options) -> Result<Vec<Name>, Failure> {
+    Ok(Interface::all(file, text.into(), options)?.into_iter().map(|interface| interface.name).collect())
+}
+
+impl Kernel {
+    /// A function of a text: that of the options, or `main`, or the only one. The dialect comes from the ending of
+    /// `file`, which messages show.
+    ///
+    /// # Errors
+    /// If it is not an accepted program. What depends on open ranks or element types is checked in a call.
+    pub fn from_text(
+        file: &str,
+        text: impl Into<String>,
+        options: &Options,
+        sizing: Sizing,
+    ) -> Result<Kernel, Failure> {
+        let text = text.into();
+        let declared = match Dialect::of(file) {
+            Some(Dialect::Ten) => Some(Interface::of_function(file, text.clone(), options.function)?),
+            _ => None,
+        };
+        let symbolic = Module::from_text(file, text.clone(), options);
+        let interface = match (declared, &symbolic) {
+            (Some(declared), _) => declared,
+            (None, Ok(module)) => module.interface(),
+            (None, Err(failure)) => return Err(failure.clone()),
+        };
+        let symbolic = symbolic.map(Instance::new);
+        let has_sizes = interface.parameters.iter().any(|parameter| parameter.is_size);
+        match symbolic {
+            Err(failure) if !interface.is_open && !has_sizes => Err(failure),
+            symbolic => Ok(Kernel {
+                file: file.into(),
+                text,
+                options: options.clone(),
+                sizing,
+                interface,
+                symbolic,
+                instances: Mutex::default(),
+                prepared: RwLock::default(),
+            }),
+        }
+    }
+
+    /// The function's name.
+    pub fn name(&self) -> Name {
+        self.interface.name
+    }
+
+    /// The function's declaration on one line.
+    pub fn signature(&self) -> &str {
+        &self.interface.signature
+    }
+
+    /// What it is called with, in order.
+    pub fn parameters(&self) -> &[Param] {
+        &self.interface.parameters
+    }
+
+    /// The program with symbolic sizes. Open element types are those of the options.
+    ///
+    /// # Errors
+    /// If a rank is open, or something depends on the value of a `size` parameter.
+    pub fn module(&self) -> Result<&Module, Failure> {
+        self.symbolic.as_ref().map(|instance| &*instance.module).map_err(Failure::clone)
+    }
+
+    /// Finds or makes the code for a call: with inputs of these element types and shapes, and these values of `size`
+    /// parameters and of sizes that no array tells.
+    ///
+    /// # Errors
+    /// If the arguments do not fit the function, or it cannot be compiled for them.
+    pub fn prepare(&self, inputs: &[Given<'_>], dims: &[(Name, i64)]) -> Result<Arc<Prepared>, Failure> {
+        let key = CallKey::new(inputs, dims);
+        if let Some(prepared) = self.prepared.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(prepared.clone());
+        }
+        let prepared = Arc::new(self.make(inputs, dims)?);
+        let mut remembered = self.prepared.write().unwrap_or_else(PoisonError::into_inner);
+        if remembered.len() >= REMEMBERED {
+            remembered.clear();
+        }
+        Ok(remembered.entry(key).or_insert(prepared).clone())
+    }
+
+    fn make(&self, inputs: &[Given<'_>], dims: &[(Name, i64)]) -> Result<Prepared, Failure> {
+        let instance = self.instance(inputs, dims)?;
+        let module = &instance.module;
+        let dims: BTreeMap<Name, i64> = dims.iter().copied().collect();
+        let given = inputs.iter().map(|(name, elem, shape)| (*name, Some((*elem, *shape)))).collect();
+        let arguments = Arguments { inputs: given, dims: &dims };
+        let refused = |error: Box<Diagnostic>| module.refuse(*error);
+        arguments.known_names(module, false).map_err(refused)?;
+        let fitted = arguments.fit(module, Some(module.loops()?), ElemType::bytes).map_err(refused)?;
+        let sizes = fitted.sizes(module.core());
+        let specialised = match self.sizing {
+            Sizing::Specialised if !sizes.is_empty() => instance.specialised(&sizes)?,
+            Sizing::Specialised | Sizing::Symbolic => None,
+        };
+        let (module, sizes) = specialised.map_or_else(|| (module.clone(), sizes), |module| (module, Vec::new()));
+        module.native()?;
+        let shapes = module.signature().outputs;
+        let value = |name: Name| module.core().sizes.iter().position(|&n| n == name).map(|at| sizes[at]);
+        let output = |((name, _), ty): (&(Name, Name), TensorType)| {
+            let shape = ty.shape_at(&value).map_err(|error| {
+                module.refuse(Diagnostic::error(Code::E0408, None, format!("the result `{name}`: {error}")))
+            });
+            Ok(ResultShape { name: *name, elem: ty.elem, shape: shape? })
+        };
+        let outputs = module.core().outputs.iter().zip(shapes).map(output).collect::<Result<_, Failure>>()?;
+        let operations = module.operations().and_then(|formula| formula.eval(&value).ok());
+        Ok(Prepared { module, sizes, outputs, operations, bytes: fitted.bytes })
+    }
+
+    /// The program for these arguments, with symbolic sizes.
+    fn instance(&self, inputs: &[Given<'_>], dims: &[(Name, i64)]) -> Result<Arc<Instance>, Failure> {
+        if let Ok(symbolic) = &self.symbolic
+            && !self.interface.is_open
+        {
+            return Ok(symbolic.clone());
+        }
+        let mut key = CallKey::new(inputs, dims);
+        key.inputs.iter_mut().for_each(|(_, _, shape)| shape.fill(0));
+        if let Some(instance) = lock(&self.instances).get(&key) {
+            return Ok(instance.clone());
+        }
+        let known = Known {
+            ranks: inputs.iter().map(|(name, _, shape)| (*name, shape.len())).collect(),
+            elems: inputs.iter().map(|(name, elem, _)| (*name, *elem)).collect(),
+            values: dims.iter().copied().collect(),
+        };
+        let options = Options { known, function: Some(self.name()), ..self.options.clone() };
+        let instance = Instance::new(Module::from_text(&self.file, self.text.clone(), &options)?);
+        let mut instances = lock(&self.instances);
+        if instances.len() >= REMEMBERED {
+            instances.clear();
+        }
+        Ok(instances.entry(key).or_insert(instance).clone())
+    }
+}
+
+impl Instance {
+    fn new(module: Module) -> Arc<Instance> {
+        Arc::new(Instance { module: Arc::new(module), specialised: Mutex::default() })
+    }
+
+    /// The program for these sizes; none if the one for all sizes has to do.
+    fn specialised(&self, sizes: &[i64]) -> Result<Option<Arc<Module>>, Failure> {
+        let find = |made: &[(Vec<i64>, Arc<Module>)]| made.iter().find(|(s, _)| s == sizes).map(|(_, m)| m.clone());
+        {
+            let made = lock(&self.specialised);
+            match find(&made) {
+                Some(module) => return Ok(Some(module)),
+                None if made.len() >= SPECIALISED => return Ok(None),
+                None => {}
+            }
+        }
+        let Some(module) = self.module.at_sizes(sizes) else { return Ok(None) };
+        match module.native() {
+            Err(failure) if failure.blame() == Blame::Environment => return Err(failure),
+            // What the verifier does not see with these numbers, it has seen for all.
+            Err(_) => return Ok(None),
+            Ok(_) => {}
+        }
+        let mut made = lock(&self.specialised);
+        if let Some(module) = find(&made) {
+            return Ok(Some(module));
+        }
+        let module = Arc::new(module);
+        made.push((sizes.to_vec(), module.clone()));
+        Ok(Some(module))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A result: its name, element type and sizes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResultShape {
+    /// Its name.
+    pub name: Name,
+    /// Its element type.
+    pub elem: ElemType,
+    /// Its sizes.
+    pub shape: Vec<usize>,
+}
+
+/// A function compiled for arguments of some types and sizes.
+pub struct Prepared {
+    module: Arc<Module>,
+    sizes: Vec<i64>,
+    outputs: Vec<ResultShape>,
+    operations: Option<i64>,
+    bytes: u128,
+}
+
+impl Prepared {
+    /// What it computes, in order.
+    pub fn outputs(&self) -> &[ResultShape] {
+        &self.outputs
+    }
+
+    /// How many operations a run makes, if that fits in 63 bits.
+    pub fn operations(&self) -> Option<i64> {
+        self.operations
+    }
+
+    /// The program that is run.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// Runs it on inputs in the order of the program, with as many threads as told, or as are the default. Outputs need not
+    /// be zero.
+    ///
+    /// # Errors
+    /// If an array does not have its element type or sizes, an element occurs twice in an output, or memory runs out.
+    pub fn run(
+        &self,
+        inputs: &[View<'_>],
+        outputs: &mut [ViewMut<'_>],
+        threads: Option<NonZeroUsize>,
+    ) -> Result<(), Failure> {
+        let failed = |error| self.module.runtime_failure(&error);
+        if self.bytes >= LARGE {
+            is_free(self.bytes).map_err(|error| self.module.refuse(*error))?;
+        }
+        let kernel = self.module.native()?;
+        let threads = threads.map_or_else(default_threads, Ok).map_err(failed)?;
+        with_threads(threads, || kernel.call_strided(&self.sizes, inputs, outputs)).map_err(failed)
+    }
+}
+
+impl Interface {
+    /// The interfaces of all functions of a text.
+    fn all(file: &str, text: String, options: &Options) -> Result<Vec<Interface>, Failure> {
+        match Dialect::of(file) {
+            Some(Dialect::Ten) => Interface::of_functions(file, text),
+            _ => Ok(vec![Module::from_text(file, text, options)?.interface()]),
+        }
+    }
+}

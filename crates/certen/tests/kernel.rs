@@ -1,0 +1,124 @@
+//! Kernels: calls with arrays of any sizes, specialised and symbolic, with the same bits.
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use certen::road::syntax::Code;
+use certen::{Array, ElemType, Given, Kernel, Module, Name, Options, SPECIALISED, Sizing};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+fn kernel(text: &str, sizing: Sizing) -> Result<Kernel, Box<dyn Error>> {
+    Ok(Kernel::from_text("test.ten", text, &Options::default(), sizing)?)
+}
+
+/// Calls a kernel with named arrays and numbers.
+fn call(kernel: &Kernel, arrays: &[(&str, &Array)], dims: &[(&str, i64)]) -> Result<Vec<Array>, Box<dyn Error>> {
+    let given: Vec<Given<'_>> = arrays.iter().map(|(n, a)| (Name::new(n), a.elem(), a.shape())).collect();
+    let dims: Vec<(Name, i64)> = dims.iter().map(|(name, value)| (Name::new(name), *value)).collect();
+    let prepared = kernel.prepare(&given, &dims)?;
+    let inputs: Vec<_> = arrays.iter().map(|(_, array)| (*array).into()).collect();
+    let mut results = Vec::new();
+    for result in prepared.outputs() {
+        results.push(Array::zeros(result.elem, &result.shape)?);
+    }
+    prepared.run(&inputs, &mut results.iter_mut().map(Into::into).collect::<Vec<_>>(), None)?;
+    Ok(results)
+}
+
+fn examples() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let domains = ["linalg", "learning", "fluids", "images", "physics"].map(|domain| folder.join(domain));
+    let files = domains.iter().flat_map(|domain| fs::read_dir(domain).into_iter().flatten().flatten());
+    let mut files: Vec<PathBuf> =
+        files.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "ten")).collect();
+    files.sort();
+    files
+}
+
+/// Sizes that satisfy a program's facts: the first that are found, from small ones.
+fn sizes(module: &Module, round: usize) -> Option<Vec<i64>> {
+    const PRIMES: [i64; 8] = [5, 7, 3, 2, 6, 4, 8, 9];
+    let core = module.core();
+    let choose = |shift: usize| -> Vec<i64> {
+        (0..core.sizes.len()).map(|at| PRIMES[(at * at + at * shift + shift) % PRIMES.len()]).collect()
+    };
+    let fits = |sizes: &Vec<i64>| {
+        let value = |name: Name| core.sizes.iter().position(|&n| n == name).map(|at| sizes[at]);
+        core.facts.iter().all(|fact| fact.eval(&value).unwrap_or(false))
+    };
+    (0..200).map(choose).filter(fits).nth(round)
+}
+
+/// Every example gives the same bits with sizes as numbers as with symbolic ones.
+#[test]
+fn specialised_code_gives_the_same_bits() -> Outcome {
+    let mut compared = 0;
+    for path in examples() {
+        let text = fs::read_to_string(&path)?;
+        let function = path.file_stem().and_then(|stem| stem.to_str()).map(Name::new);
+        let options = Options { function, ..Options::default() };
+        let file = path.display().to_string();
+        let made = |sizing| Kernel::from_text(&file, text.clone(), &options, sizing);
+        let (specialised, symbolic) = (made(Sizing::Specialised)?, made(Sizing::Symbolic)?);
+        let Ok(module) = symbolic.module() else { continue };
+        let Some(sizes) = sizes(module, 0) else { continue };
+        let core = module.core();
+        let value = |name: Name| core.sizes.iter().position(|&n| n == name).map(|at| sizes[at]);
+        let mut arrays = Vec::new();
+        for (seed, input) in (1..).zip(&core.inputs) {
+            arrays.push((input.name.as_str(), Array::random(input.ty.elem, &input.ty.shape_at(&value)?, seed)?));
+        }
+        let arrays: Vec<(&str, &Array)> = arrays.iter().map(|(name, array)| (*name, array)).collect();
+        let dims: Vec<(&str, i64)> = core.sizes.iter().map(|name| name.as_str()).zip(sizes.iter().copied()).collect();
+        let [first, second] = [&specialised, &symbolic].map(|kernel| call(kernel, &arrays, &dims));
+        for (first, second) in first?.iter().zip(second?.iter()) {
+            assert_eq!(first.bytes(), second.bytes(), "{file}");
+        }
+        compared += 1;
+    }
+    assert!(compared >= 50, "only {compared} examples were compared");
+    Ok(())
+}
+
+#[test]
+fn the_first_sizes_get_code_of_their_own() -> Outcome {
+    let kernel = kernel("fn twice(x: f64[n]) -> f64[n] { x + x }", Sizing::Specialised)?;
+    for n in 0..SPECIALISED + 3 {
+        let x = Array::iota(ElemType::F64, &[n])?;
+        let prepared = kernel.prepare(&[(Name::new("x"), ElemType::F64, &[n])], &[])?;
+        assert_eq!(prepared.module().core().sizes.is_empty(), n < SPECIALISED, "n = {n}");
+        let results = call(&kernel, &[("x", &x)], &[])?;
+        let twice: Vec<f64> = (0..n).map(|x| 2.0 * x as f64).collect();
+        assert_eq!(results[0].as_slice(), Some(&twice[..]));
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_open_is_told_by_the_call() -> Outcome {
+    let kernel = kernel("fn total(x: num[s...]) -> num { sum(x) }", Sizing::Specialised)?;
+    assert_eq!(kernel.parameters().len(), 1);
+    let numbers = Array::from_vec(&[2, 3], vec![1i32, 2, 3, 4, 5, 6])?;
+    assert_eq!(call(&kernel, &[("x", &numbers)], &[])?[0].as_slice(), Some(&[21i32][..]));
+    let floats = Array::from_vec(&[2, 1, 2], vec![1.5f32, 2.0, 3.0, 4.0])?;
+    assert_eq!(call(&kernel, &[("x", &floats)], &[])?[0].as_slice(), Some(&[10.5f32][..]));
+    Ok(())
+}
+
+#[test]
+fn wrong_calls_are_refused() -> Outcome {
+    let text = "fn product(A: f64[l, m], B: f64[m, n]) -> f64[l, n] where m >= 1 { A @ B }";
+    let kernel = kernel(text, Sizing::Specialised)?;
+    let code = |given: &[Given<'_>]| kernel.prepare(given, &[]).err().map(|failure| failure.diagnostics()[0].code);
+    let (a, b, f64) = (Name::new("A"), Name::new("B"), ElemType::F64);
+    assert_eq!(code(&[(a, f64, &[2, 3]), (b, f64, &[3, 5])]), None);
+    assert_eq!(code(&[(a, f64, &[2, 3])]), Some(Code::E0401));
+    assert_eq!(code(&[(a, f64, &[2, 3]), (b, f64, &[3, 5]), (Name::new("C"), f64, &[])]), Some(Code::E0402));
+    assert_eq!(code(&[(a, f64, &[2, 3]), (b, f64, &[4, 5])]), Some(Code::E0403));
+    assert_eq!(code(&[(a, f64, &[2, 3, 4]), (b, f64, &[4, 5])]), Some(Code::E0403));
+    assert_eq!(code(&[(a, f64, &[2, 3]), (b, ElemType::F32, &[3, 5])]), Some(Code::E0404));
+    assert_eq!(code(&[(a, f64, &[2, 0]), (b, f64, &[0, 5])]), Some(Code::E0409));
+    Ok(())
+}
