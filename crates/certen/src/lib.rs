@@ -37,6 +37,7 @@
 
 mod call;
 mod deep;
+pub mod einsum;
 mod failure;
 mod kernel;
 mod module;

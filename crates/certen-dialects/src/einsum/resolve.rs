@@ -30,9 +30,11 @@ pub enum Axis {
 }
 
 /// An einsum of operands of known shapes.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Einsum {
     indices: Vec<Index>,
+    /// The index of each dimension of each operand, stretched or not.
+    terms: Vec<Vec<usize>>,
     operands: Vec<Vec<Axis>>,
     output: Vec<usize>,
 }
@@ -86,7 +88,7 @@ impl Einsum {
         {
             return Err(EinsumError::EllipsisDropped { operand, shape });
         }
-        let mut einsum = Einsum { indices: Vec::new(), operands: Vec::new(), output: Vec::new() };
+        let mut einsum = Einsum::default();
         // Where each index got its size: the first operand in which that is not 1.
         let mut told: Vec<usize> = Vec::new();
         for (at, (names, shape)) in walked.iter().zip(shapes).enumerate() {
@@ -112,19 +114,17 @@ impl Einsum {
                     return Err(EinsumError::Sizes { index: *name, operands, sizes });
                 }
             }
-            einsum.operands.push(axes.into_iter().map(|(index, _)| Axis::Index(index)).collect());
+            einsum.terms.push(axes.into_iter().map(|(index, _)| index).collect());
         }
         if einsum.indices.len() > MAX_INDICES {
             return Err(EinsumError::TooManyIndices(einsum.indices.len()));
         }
-        for (axes, shape) in einsum.operands.iter_mut().zip(shapes) {
-            for (axis, &size) in axes.iter_mut().zip(*shape) {
-                if let Axis::Index(index) = *axis
-                    && size != einsum.indices[index].size
-                {
-                    *axis = Axis::One;
-                }
-            }
+        for (term, shape) in einsum.terms.iter().zip(shapes) {
+            let axis = |(&index, &size): (&usize, &usize)| match einsum.indices[index].size == size {
+                true => Axis::Index(index),
+                false => Axis::One,
+            };
+            einsum.operands.push(term.iter().zip(*shape).map(axis).collect());
         }
         let place = |name: IndexName| einsum.indices.iter().position(|index| index.name == name);
         let mut output = Vec::new();
@@ -146,6 +146,11 @@ impl Einsum {
     /// What is walked along the dimensions of each operand.
     pub fn operands(&self) -> &[Vec<Axis>] {
         &self.operands
+    }
+
+    /// The index of each dimension of each operand, stretched or not.
+    pub fn terms(&self) -> &[Vec<usize>] {
+        &self.terms
     }
 
     /// The indices of the output, outermost first.
