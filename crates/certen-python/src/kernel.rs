@@ -13,11 +13,11 @@ use certen::{ElemType, Failure, Given, Name, Param, Prepared, ResultShape, Stage
 use numpy::PyUntypedArrayMethods;
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
-use crate::errors::{During, raised, refused};
+use crate::errors::{During, raised, refused, shown};
 use crate::formula::Formula;
 use crate::program::Source;
 use crate::threads;
@@ -147,9 +147,14 @@ impl Kernel {
             };
             return Ok((found, arrays::readable(array, found)?));
         }
-        match arrays::converted(&argument, parameter.elem)? {
-            Some(found) => Ok(found),
-            None => {
+        match arrays::converted(&argument, parameter.elem) {
+            Ok(Some(found)) => Ok(found),
+            Err(error) if error.is_instance_of::<PyValueError>(py) => {
+                let text = format!("`{name}` is no array: {}", error.value(py));
+                Err(self.refuse(py, Code::E0403, text))
+            }
+            Err(error) => Err(error),
+            Ok(None) => {
                 let ty = &parameter.ty;
                 let text = format!("`{name}` is {ty}, and {} is no such value, or not exactly", shown(&argument));
                 Err(self.refuse(py, Code::E0404, text))
@@ -214,8 +219,8 @@ impl Kernel {
             };
             let dtype = array.dtype();
             if arrays::elem_of(&dtype) != Some(*elem) {
-                let found = arrays::dtype_name(&dtype);
-                return refuse(Code::E0404, format!("the array is of {found}, the result of {elem}"));
+                let found = arrays::elem_of(&dtype).map_or_else(|| arrays::dtype_name(&dtype), |elem| elem.to_string());
+                return refuse(Code::E0404, format!("the array has elements of type {found}, the result {elem}"));
             }
             if array.shape() != shape.as_slice() {
                 return refuse(
@@ -259,8 +264,10 @@ impl Kernel {
         }
         for (name, value) in &arguments.sizes {
             // Whether there is such a size, is said when the call is prepared.
-            let Ok(value) = value.extract() else { return Err(self.unknown(py, *name)) };
-            sizes.push((*name, value));
+            if !value.is_instance_of::<PyInt>() && value.extract::<i64>().is_err() {
+                return Err(self.unknown(py, *name));
+            }
+            sizes.push((*name, size(*name, value)?));
         }
         let prepared = {
             let described: Few<Given<'_>> =
@@ -402,18 +409,12 @@ fn named_stage(name: &str) -> PyResult<Stage> {
 
 /// The value of a size.
 fn size(name: Name, value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    value.extract().map_err(|_| {
-        let text = format!("`{name}` is an integer, and {} is none of 64 bits", shown(value));
-        refused(value.py(), &Diagnostic::error(Code::E0404, None, text))
+    value.extract().map_err(|error: PyErr| {
+        let py = value.py();
+        let (code, kind) = match error.is_instance_of::<PyOverflowError>(py) {
+            true => (Code::E0409, "an integer of 64 bits"),
+            false => (Code::E0404, "an integer"),
+        };
+        refused(py, &Diagnostic::error(code, None, format!("`{name}` is {kind}, and {} is not", shown(value))))
     })
-}
-
-/// A value in a message: not more of it than a line.
-fn shown(value: &Bound<'_, PyAny>) -> String {
-    const LONGEST: usize = 60;
-    let text = value.repr().map_or_else(|_| "the value".into(), |text| text.to_string());
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
 }

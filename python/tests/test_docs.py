@@ -1,0 +1,90 @@
+"""Runs what the documentation shows: doctests of all modules, and the Python blocks of PYTHON.md and README.md."""
+
+import ast
+import contextlib
+import doctest
+import importlib
+import inspect
+import io
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import certen
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = ["certen", *(f"certen.{module.name}" for module in pkgutil.iter_modules(certen.__path__))]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+
+
+def run(examples, name, namespace):
+    """Runs doctests in a namespace that stays."""
+    test = doctest.DocTestParser().get_doctest(examples, namespace, name, name, 0)
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    report = io.StringIO()
+    runner.run(test, out=report.write, clear_globs=False)
+    namespace.update(test.globs)
+    assert runner.failures == 0, report.getvalue()
+    return runner.tries
+
+
+def documented(module):
+    """What a module defines, with the docstrings of its classes' members."""
+    for name, item in [(module.__name__, module), *vars(module).items()]:
+        if item is module or (
+            (inspect.isclass(item) or callable(item)) and getattr(item, "__module__", None) in (module.__name__, "certen")
+        ):
+            yield name, item
+            if inspect.isclass(item):
+                yield from ((f"{name}.{key}", value) for key, value in vars(item).items() if not key.startswith("_"))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_examples_in_docstrings(module):
+    loaded = importlib.import_module(module)
+    for name, item in documented(loaded):
+        doc = inspect.getdoc(item)
+        if doc and ">>>" in doc:
+            run(doc, f"{module}.{name}", {})
+
+
+def test_everything_public_is_documented():
+    missing = []
+    for name in certen.__all__:
+        item = getattr(certen, name)
+        if not name.startswith("__") and not inspect.getdoc(item):
+            missing.append(name)
+        if inspect.isclass(item):
+            members = ((key, value) for key, value in vars(item).items() if not key.startswith("_"))
+            missing += [
+                f"{name}.{key}"
+                for key, value in members
+                if (callable(value) or isinstance(value, property)) and not inspect.getdoc(value)
+            ]
+    assert missing == []
+    assert certen.__all__ == sorted(certen.__all__)
+
+
+def blocks(path):
+    """The Python blocks of a page, with the line each begins at."""
+    text = path.read_text(encoding="utf-8")
+    for block in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        yield text.count("\n", 0, block.start()) + 2, block.group(1)
+
+
+@pytest.mark.parametrize("page", ["docs/PYTHON.md", "README.md"])
+def test_the_blocks_of_a_page(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    found = list(blocks(ROOT / page))
+    for line, block in found:
+        name = f"{page}:{line}"
+        if ">>>" in block:
+            assert run(block, name, namespace) > 0
+        else:
+            code = compile(ast.parse(block, name), name, "exec")
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(code, namespace)
+    assert found or page == "README.md"
