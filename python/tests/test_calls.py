@@ -514,7 +514,7 @@ WRONG = {
     "a float that f32 has not": (TYPE, ["y"], lambda k: k.mixed([True], [1], [0.1], 1)),
     "out of another shape": (VALUE, ["2", "5", "3"], lambda k: k.matmul(A, B, out=np.zeros((2, 3)))),
     "out of another rank": (VALUE, ["out"], lambda k: k.matmul(A, B, out=np.zeros(10))),
-    "out of another type": (TYPE, ["float32", "f64"], lambda k: k.matmul(A, B, out=np.zeros((2, 5), "f4"))),
+    "out of another type": (TYPE, ["f32", "f64"], lambda k: k.matmul(A, B, out=np.zeros((2, 5), "f4"))),
     "out of objects": (TYPE, ["out"], lambda k: k.matmul(A, B, out=np.zeros((2, 5), object))),
     "out is read-only": (VALUE, ["out"], lambda k: k.axpy(1.0, X, Y, out=np.frombuffer(bytes(40)))),
     "out is a repeated element": (VALUE, ["out"], lambda k: k.axpy(1.0, X, Y, out=np.broadcast_to(np.ones(1), 5))),
