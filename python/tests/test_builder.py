@@ -9,12 +9,13 @@ import math
 import operator
 import threading
 
-import certen
 import numpy as np
 import pytest
 
+import certen
+
 i, j, k, q = certen.indices("i j k q")
-l, m, n = certen.sizes("l m n")
+l, m, n = certen.sizes("l m n")  # noqa: E741
 A = certen.tensor("A", "f64", "l m")
 B = certen.tensor("B", "f64", "m n")
 x = certen.tensor("x", "f64", n)
@@ -144,7 +145,9 @@ def test_stencils_say_their_shape_or_leave_it(size):
 
 @pytest.mark.parametrize("size", [11, 2, 1, 0])
 def test_borders_by_where(size):
-    smooth = defined("smooth", i, certen.where((i >= 1) & (i < n - 1), (x[i - 1] + x[i] + x[i + 1]) / 3, x[i]), shape=n)
+    smooth = defined(
+        "smooth", i, certen.where((i >= 1) & (i < n - 1), (x[i - 1] + x[i] + x[i + 1]) / 3, x[i]), shape=n
+    )
     assert smooth.source == text("""
         fn smooth(x: f64[n]) -> f64[n] {
             { [i] -> if i >= 1 && i < n - 1 { (x[i-1] + x[i] + x[i+1]) / 3 } else { x[i] } | i < n }
@@ -307,7 +310,7 @@ def test_attention():
             let weight = { [i, k] -> exp(score[i,k] - max(score[i])) };
             { [i, j] -> sum({ [k] -> weight[i,k] * V[k,j] }) / sum(weight[i]) }
         }
-    """)
+    """)  # noqa: E501
     q_, k_, v_ = random(5, 3) / 10, random(7, 3) / 10, random(7, 2)
     scores = q_ @ k_.T / np.sqrt(3)
     weights = np.exp(scores - scores.max(1, keepdims=True))
@@ -326,10 +329,7 @@ def test_constants_of_the_program():
     """)
     values = random(11)
     np.testing.assert_allclose(smooth.kernel()(values), np.convolve(values, [0.25, 0.5, 0.25], "valid"))
-    assert (
-        certen.constant("M", np.arange(4, dtype=np.int32).reshape(2, 2)).source
-        == "const M: i32[2, 2] = [[0, 1], [2, 3]];"
-    )
+    assert certen.constant("M", np.arange(4, dtype=np.int32).reshape(2, 2)).source == "const M: i32[2, 2] = [[0, 1], [2, 3]];"
     assert certen.constant("T", [True, False]).source == "const T: bool[2] = [true, false];"
     assert certen.constant("H", [1, 2], "f32").source == "const H: f32[2] = [1.0, 2.0];"
 
@@ -374,10 +374,7 @@ OPERATORS = {
     "max(x[i], y[i], 0)": (certen.max(x[i], y[i], 0), np.maximum(np.maximum(xs, ys), 0)),
     "min(x[i], i)": (certen.min(x[i], i), np.minimum(xs, at)),
     "select(x[i] > 0, x[i], 0.5 * x[i])": (certen.where(x[i] > 0, x[i], 0.5 * x[i]), np.where(xs > 0, xs, 0.5 * xs)),
-    "if mod(i, 2) == 0 { x[i] } else { -x[i] }": (
-        certen.where(i % 2 == 0, x[i], -x[i]),
-        np.where(at % 2 == 0, xs, -xs),
-    ),
+    "if mod(i, 2) == 0 { x[i] } else { -x[i] }": (certen.where(i % 2 == 0, x[i], -x[i]), np.where(at % 2 == 0, xs, -xs)),
     "if i < 2 { x[i] } else if i < 4 { 1 } else { 0 }": (
         certen.where(i < 2, x[i], certen.where(i < 4, 1, 0)),
         np.where(at < 2, xs, np.where(at < 4, 1, 0)),
@@ -559,7 +556,7 @@ MISTAKES = {
     "a function of NumPy": (lambda: np.arctan(x[i]), TypeError, "the language has no function numpy.arctan"),
     "a function of math": (lambda: math.sqrt(x[i]), TypeError, "use certen.sqrt, certen.exp and the others"),
     "a list": (lambda: x[i] + [1, 2], TypeError, "list cannot stand in an expression of index notation: [1, 2]"),
-    "None": (lambda: x[i] == None, TypeError, "NoneType cannot stand in an expression"),
+    "None": (lambda: x[i] == None, TypeError, "NoneType cannot stand in an expression"),  # noqa: E711
     "complex": (lambda: x[i] * 1j, TypeError, "complex cannot stand in an expression"),
     "too large a number": (lambda: z[i] * 2**64, ValueError, "18446744073709551616 is more than 64 bits can hold"),
     "a fraction as index": (lambda: x[1.5], TypeError, "index 0 of x is `1.5`, which is a number with a point"),
@@ -572,11 +569,7 @@ MISTAKES = {
     "no name": (lambda: certen.tensor("2x", "f64", "n"), ValueError, "'2x' cannot be the name of a tensor: a name is"),
     "a foreign letter": (lambda: certen.index("α"), ValueError, "'α' cannot be the name of an index: a name is"),
     "a word": (lambda: certen.tensor("let", "f64", "n"), ValueError, "it is a word of the language"),
-    "a function": (
-        lambda: certen.define("sum"),
-        ValueError,
-        "'sum' cannot be the name of a definition: it is a function",
-    ),
+    "a function": (lambda: certen.define("sum"), ValueError, "'sum' cannot be the name of a definition: it is a function"),
     "a name that is no text": (lambda: certen.size(3), TypeError, "the name of a size is a str, not int"),
     "no names": (lambda: certen.indices(" "), ValueError, "there are no names of indices in ' '"),
     "a name twice": (lambda: certen.indices("i j i"), ValueError, "'i' stands twice in 'i j i'"),

@@ -10,8 +10,9 @@ import pkgutil
 import re
 from pathlib import Path
 
-import certen
 import pytest
+
+import certen
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = ["certen", *(f"certen.{module.name}" for module in pkgutil.iter_modules(certen.__path__))]
@@ -33,8 +34,7 @@ def documented(module):
     """What a module defines, with the docstrings of its classes' members."""
     for name, item in [(module.__name__, module), *vars(module).items()]:
         if item is module or (
-            (inspect.isclass(item) or callable(item))
-            and getattr(item, "__module__", None) in (module.__name__, "certen")
+            (inspect.isclass(item) or callable(item)) and getattr(item, "__module__", None) in (module.__name__, "certen")
         ):
             yield name, item
             if inspect.isclass(item):
