@@ -125,10 +125,7 @@ class Writer:
 
     def node(self, node: Expression, parts: list[Written], bound: frozenset[str], small: bool) -> Written:
         free = merged(
-            {name: sizes.under_condition() for name, sizes in part.free.items()}
-            if self.guarded(node, place)
-            else part.free
-            for place, part in enumerate(parts)
+            under_condition(part.free) if self.guarded(node, place) else part.free for place, part in enumerate(parts)
         )
         taken = frozenset().union(*(part.taken for part in parts))
         space = "" if small and node.level == "index" else " "
