@@ -30,6 +30,7 @@ use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMet
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyList, PyMemoryView, PyTuple, PyType};
 use pyo3::{ffi, intern};
 use smallvec::SmallVec;
 
@@ -116,20 +117,27 @@ pub fn array_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<NdArray<'py>
         return Ok(Some(array.clone()));
     }
     let py = object.py();
-    // SAFETY: the object is one, and both are asked under the lock.
+    // SAFETY: the object is one, and asked under the lock.
+    let lends_bytes = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
+    // SAFETY: as above.
     let is_scalar = unsafe { PY_ARRAY_API.PyArray_CheckAnyScalarExact(py, object.as_ptr()) } != 0;
-    if is_scalar || object.is_instance_of::<pyo3::types::PyList>() || object.is_instance_of::<pyo3::types::PyTuple>() {
+    let is_bytes = object.is_instance_of::<PyBytes>();
+    if is_scalar && !is_bytes || object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         return Ok(None);
     }
-    let array = if object.hasattr(intern!(py, "__dlpack__"))? {
-        functions(py)?.from_dlpack.bind(py).call1((object,))?
-    } else if object.hasattr(intern!(py, "__array_interface__"))?
-        || object.hasattr(intern!(py, "__array_struct__"))?
-        || object.hasattr(intern!(py, "__array__"))?
-        // SAFETY: the object is one.
-        || unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0
+    // A class has the methods of its objects, and is none of them.
+    let has = |name| Ok::<_, PyErr>(!object.is_instance_of::<PyType>() && object.hasattr(name)?);
+    let functions = functions(py)?;
+    let array = if has(intern!(py, "__dlpack__"))? {
+        functions.from_dlpack.bind(py).call1((object,))?
+    } else if is_bytes {
+        functions.asarray.bind(py).call1((PyMemoryView::from(object)?,))?
+    } else if lends_bytes
+        || has(intern!(py, "__array_interface__"))?
+        || has(intern!(py, "__array_struct__"))?
+        || has(intern!(py, "__array__"))?
     {
-        functions(py)?.asarray.bind(py).call1((object,))?
+        functions.asarray.bind(py).call1((object,))?
     } else {
         return Ok(None);
     };
@@ -386,7 +394,7 @@ pub fn call<'py, E>(
     py: Python<'py>,
     inputs: &[NdArray<'py>],
     results: &[Wanted<'py>],
-    work: impl FnOnce(&[View<'_>], &mut [ViewMut<'_>]) -> Result<(), E>,
+    work: impl FnOnce(&[View<'_>], Few<ViewMut<'_>>) -> Result<(), E>,
 ) -> Result<Few<NdArray<'py>>, Trouble<E>> {
     // From here on until the work begins, no code of Python's runs that could change an array.
     let mut views: Few<View<'_>> = SmallVec::with_capacity(inputs.len());
@@ -408,8 +416,7 @@ pub fn call<'py, E>(
     for (array, result) in written.iter().zip(results) {
         targets.push(view_mut(array, result.elem)?);
     }
-    work(&views, &mut targets).map_err(Trouble::Work)?;
-    drop(targets);
+    work(&views, targets).map_err(Trouble::Work)?;
     for (result, array) in results.iter().zip(&mut written) {
         if let Some(out) = &result.out
             && !out.is(&*array)

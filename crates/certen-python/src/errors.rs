@@ -67,10 +67,14 @@ fn exception(py: Python<'_>, sources: &Sources, all: &[Diagnostic], during: Duri
     let class = match (first.code, first.code.blame()) {
         (Code::E0408 | Code::E0604, _) => &classes.out_of_memory,
         (Code::E0704, _) | (_, Blame::Environment) => &classes.machine,
-        (_, Blame::Program) => &classes.compile,
-        (Code::E0401 | Code::E0402 | Code::E0404 | Code::E0406, Blame::Call) if during == During::Call => {
+        // A function that leaves its element type or rank open says when it is called which it takes.
+        (Code::E0401 | Code::E0402 | Code::E0404 | Code::E0406 | Code::E0232, _) if during == During::Call => {
             &classes.argument_type
         }
+        (Code::E0213, _) if during == During::Call => &classes.argument_value,
+        (_, Blame::Program) => &classes.compile,
+        // What has no function is no call's fault here: none was chosen.
+        (Code::E0410, _) => &classes.compile,
         (_, Blame::Call) => &classes.argument_value,
     };
     let diagnostics = PyList::empty(py);
@@ -92,7 +96,8 @@ fn in_python(mut diagnostic: Diagnostic) -> Diagnostic {
         ("`--dim ", "`"),
         ("--dim ", "the argument "),
     ];
-    for text in diagnostic.help.iter_mut().chain(&mut diagnostic.notes) {
+    let Diagnostic { message, help, notes, .. } = &mut diagnostic;
+    for text in help.iter_mut().chain(notes).chain([message]) {
         for (there, here) in advice {
             if text.contains(there) {
                 *text = text.replace(there, here);
@@ -127,4 +132,14 @@ fn python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
             dict.into_any()
         }
     })
+}
+
+/// A value in a message: not more of it than a line.
+pub fn shown(value: &Bound<'_, PyAny>) -> String {
+    const LONGEST: usize = 60;
+    let text = value.repr().map_or_else(|_| "the value".into(), |text| text.to_string());
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }

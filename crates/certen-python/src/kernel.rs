@@ -13,11 +13,11 @@ use certen::{ElemType, Failure, Given, Name, Param, Prepared, ResultShape, Stage
 use numpy::PyUntypedArrayMethods;
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
-use crate::errors::{During, raised, refused};
+use crate::errors::{During, raised, refused, shown};
 use crate::formula::Formula;
 use crate::program::Source;
 use crate::threads;
@@ -37,6 +37,19 @@ const RECENT: usize = 8;
 /// - `out` is an array, or a tuple of as many as there are results, that results are written to. It is returned itself. If
 ///   it overlaps an argument, results are as if the arguments had been copied first.
 /// - `threads` is how many threads may share the work: results have the same bits for any number.
+///
+/// >>> import certen
+/// >>> import numpy as np
+/// >>> window = certen.compile("fn window(x: f64[n], k: size) -> f64[n-k] where 0 <= k <= n { { [i] -> x[i+k] - x[i] } }")
+/// >>> window
+/// <certen.Kernel window(x: f64[n], k: size) -> f64[n-k] where 0 <= k <= n>
+/// >>> window(np.array([1.0, 2.0, 4.0, 8.0]), 2)
+/// array([3., 6.])
+/// >>> out = np.zeros(3)
+/// >>> window([1, 2, 4, 8], k=1, out=out) is out
+/// True
+/// >>> out
+/// array([1., 2., 4.])
 #[pyclass(frozen, dict, weakref, module = "certen")]
 pub struct Kernel {
     source: Arc<Source>,
@@ -147,9 +160,14 @@ impl Kernel {
             };
             return Ok((found, arrays::readable(array, found)?));
         }
-        match arrays::converted(&argument, parameter.elem)? {
-            Some(found) => Ok(found),
-            None => {
+        match arrays::converted(&argument, parameter.elem) {
+            Ok(Some(found)) => Ok(found),
+            Err(error) if error.is_instance_of::<PyValueError>(py) => {
+                let text = format!("`{name}` is no array: {}", error.value(py));
+                Err(self.refuse(py, Code::E0403, text))
+            }
+            Err(error) => Err(error),
+            Ok(None) => {
                 let ty = &parameter.ty;
                 let text = format!("`{name}` is {ty}, and {} is no such value, or not exactly", shown(&argument));
                 Err(self.refuse(py, Code::E0404, text))
@@ -214,8 +232,8 @@ impl Kernel {
             };
             let dtype = array.dtype();
             if arrays::elem_of(&dtype) != Some(*elem) {
-                let found = arrays::dtype_name(&dtype);
-                return refuse(Code::E0404, format!("the array is of {found}, the result of {elem}"));
+                let found = arrays::elem_of(&dtype).map_or_else(|| arrays::dtype_name(&dtype), |elem| elem.to_string());
+                return refuse(Code::E0404, format!("the array has elements of type {found}, the result {elem}"));
             }
             if array.shape() != shape.as_slice() {
                 return refuse(
@@ -249,6 +267,10 @@ impl Kernel {
             // What is missing is said when the call is prepared.
             let Some(argument) = argument else { continue };
             match parameter.is_size {
+                true if parameter.ty != "size" => {
+                    let text = format!("`{}` is {}: only single sizes can be given", parameter.name, parameter.ty);
+                    return Err(self.refuse(py, Code::E0404, text));
+                }
                 true => sizes.push((parameter.name, size(parameter.name, &argument)?)),
                 false => {
                     let (elem, array) = self.input(parameter, argument)?;
@@ -259,8 +281,10 @@ impl Kernel {
         }
         for (name, value) in &arguments.sizes {
             // Whether there is such a size, is said when the call is prepared.
-            let Ok(value) = value.extract() else { return Err(self.unknown(py, *name)) };
-            sizes.push((*name, value));
+            if !value.is_instance_of::<PyInt>() && value.extract::<i64>().is_err() {
+                return Err(self.unknown(py, *name));
+            }
+            sizes.push((*name, size(*name, value)?));
         }
         let prepared = {
             let described: Few<Given<'_>> =
@@ -270,9 +294,9 @@ impl Kernel {
         let wanted = self.wanted(py, &prepared, arguments.out.as_ref())?;
         let threads = arguments.threads.or_else(threads::set);
         let is_small = prepared.operations().is_some_and(|count| count < SMALL);
-        let results = arrays::call(py, &inputs, &wanted, |views, targets| match is_small {
-            true => prepared.run(views, targets, threads),
-            false => py.detach(|| prepared.run(views, targets, threads)),
+        let results = arrays::call(py, &inputs, &wanted, |views, mut targets| match is_small {
+            true => prepared.run(views, &mut targets, threads),
+            false => py.detach(|| prepared.run(views, &mut targets, threads)),
         });
         let results = results.map_err(|trouble| match trouble {
             Trouble::Python(error) => error,
@@ -344,6 +368,13 @@ impl Kernel {
     }
 
     /// How many arithmetic operations a run makes, in terms of the sizes.
+    ///
+    /// >>> import certen
+    /// >>> dot = certen.compile("fn dot(x: f64[n], y: f64[n]) -> f64 { sum(x * y) }")
+    /// >>> print(dot.flops)
+    /// 2*n
+    /// >>> dot.flops(n=1000)
+    /// 2000
     #[getter]
     fn flops(&self, py: Python<'_>) -> PyResult<Formula> {
         let formula = py.detach(|| Ok(self.kernel.module()?.operations().cloned()));
@@ -353,6 +384,17 @@ impl Kernel {
 
     /// The program at every stage of its way to machine code, as text; `stage` is the name of one, or a list of names. Sizes
     /// that are given are put into formulas.
+    ///
+    /// >>> import certen
+    /// >>> dot = certen.compile("fn dot(x: f64[n], y: f64[n]) -> f64 { sum(x * y) }")
+    /// >>> print(dot.explain("core"))
+    /// core dot
+    /// size n
+    /// where n >= 0
+    /// input x : f64[n]
+    /// input y : f64[n]
+    /// result = sum(i < n, x[i] * y[i])
+    /// output result
     #[pyo3(signature = (stage = None, **sizes))]
     fn explain(
         &self,
@@ -402,18 +444,12 @@ fn named_stage(name: &str) -> PyResult<Stage> {
 
 /// The value of a size.
 fn size(name: Name, value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    value.extract().map_err(|_| {
-        let text = format!("`{name}` is an integer, and {} is none of 64 bits", shown(value));
-        refused(value.py(), &Diagnostic::error(Code::E0404, None, text))
+    value.extract().map_err(|error: PyErr| {
+        let py = value.py();
+        let (code, kind) = match error.is_instance_of::<PyOverflowError>(py) {
+            true => (Code::E0409, "an integer of 64 bits"),
+            false => (Code::E0404, "an integer"),
+        };
+        refused(py, &Diagnostic::error(code, None, format!("`{name}` is {kind}, and {} is not", shown(value))))
     })
-}
-
-/// A value in a message: not more of it than a line.
-fn shown(value: &Bound<'_, PyAny>) -> String {
-    const LONGEST: usize = 60;
-    let text = value.repr().map_or_else(|_| "the value".into(), |text| text.to_string());
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
 }

@@ -3,9 +3,12 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use certen::road::runtime::default_threads;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use certen::road::runtime::{default_threads, parse_threads};
+use certen::road::syntax::{Code, Diagnostic};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+use crate::errors::{refused, shown};
 
 /// What was set; 0 if nothing was.
 static SET: AtomicUsize = AtomicUsize::new(0);
@@ -18,19 +21,27 @@ pub fn set() -> Option<NonZeroUsize> {
 /// A number of threads that someone gave; none for `None`.
 ///
 /// # Errors
-/// If it is no positive integer.
+/// If it is no integer from 1 to 1024.
 pub fn given(number: &Bound<'_, PyAny>) -> PyResult<Option<NonZeroUsize>> {
     if number.is_none() {
         return Ok(None);
     }
-    let wrong = || format!("threads is None or a positive integer, not {number}");
-    let found: i64 = number.extract().map_err(|_| PyTypeError::new_err(wrong()))?;
-    let found = usize::try_from(found).ok().and_then(NonZeroUsize::new);
-    found.map(Some).ok_or_else(|| PyValueError::new_err(wrong()))
+    let wrong = |code| {
+        let text = format!("threads is None or an integer from 1 to 1024, not {}", shown(number));
+        refused(number.py(), &Diagnostic::error(code, None, text))
+    };
+    let found = number.extract::<i64>().map_err(|_| wrong(Code::E0404))?;
+    parse_threads(&found.to_string()).map(Some).ok_or_else(|| wrong(Code::E0407))
 }
 
 /// Sets how many threads kernels and `einsum` use, where a call does not say; `None` for `$CERTEN_THREADS`, else as many
 /// as there are cores. Results have the same bits for any number.
+///
+/// >>> import certen
+/// >>> certen.set_threads(2)
+/// >>> certen.get_threads()
+/// 2
+/// >>> certen.set_threads(None)
 #[pyfunction]
 #[pyo3(signature = (threads))]
 pub fn set_threads(threads: &Bound<'_, PyAny>) -> PyResult<()> {

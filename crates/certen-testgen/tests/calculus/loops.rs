@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use certen_core::domain::{Element, Exact, Field, Machine, Partial, Rational, Scalar};
-use certen_core::{Domain, ElemType, EvalError, Fault, Tensor};
+use certen_core::{Domain, ElemType, EvalError, Fault, Tensor, padding};
 use certen_loops::{Event, Interpreter, LoopProgram, parallelise, parse_loops, verify};
 use certen_syntax::{Name, Sources};
 use certen_testgen::calculus::{Case, Size};
@@ -121,6 +121,43 @@ fn parallel_loops_agree() {
         loops_agree(case, &loops, &Machine, inputs, once)
     });
     assert!(marked.get() >= 5, "only {} programs have parallel loops", marked.get());
+}
+
+/// Numbers in place of sizes change nothing: loops of the program at its sizes compute what those with symbolic sizes do,
+/// bit for bit. Truncations stay legal.
+#[test]
+fn programs_at_given_sizes_agree() {
+    for_cases(50, 60, |case| {
+        let Some(symbolic) = lowered(case) else { return false };
+        let mut compared = false;
+        for run in &case.runs {
+            let program = case.program.at_sizes(&run.iter().copied().collect());
+            let program = program.unwrap_or_else(|error| panic!("{error} at {run:?}\n{}", case.program));
+            program.check().unwrap_or_else(|error| panic!("{error} at {run:?}\n{program}"));
+            assert!(program.sizes.is_empty() && padding::check(&program).is_empty(), "at {run:?}\n{program}");
+            let Some(fixed) = lowered(&Case { program, runs: vec![Vec::new()] }) else { continue };
+            let results = |loops: &LoopProgram, run: &[Size], inputs| {
+                let interpreter = Interpreter::new(loops, &Machine, run.iter().copied(), inputs);
+                match interpreter.expect("a call of the program").with_fuel(FUEL[1]).run() {
+                    Err(EvalError::Fuel) => None,
+                    result => Some(format!("{result:?}")),
+                }
+            };
+            // Numbers that sums round, and infinities.
+            for inputs in [case.inputs(run, thirds), case.planted(run, 3)] {
+                let (expected, found) = (results(&symbolic, run, inputs.clone()), results(&fixed, &[], inputs));
+                let both = expected.is_some() && found.is_some();
+                assert!(!both || found == expected, "at {run:?}\n{symbolic}\n{fixed}\n{expected:?}\n{found:?}");
+                compared |= both;
+            }
+        }
+        compared
+    });
+}
+
+/// A number of which few sums are exact.
+fn thirds(value: i64, elem: ElemType) -> Scalar {
+    if elem.is_float() { Scalar::from_f64(value as f64 / 3.0, elem) } else { Scalar::from_i64(value, elem) }
 }
 
 #[test]
