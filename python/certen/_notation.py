@@ -385,6 +385,23 @@ def agree(a: Expression, b: Expression, what: str) -> str:
     )
 
 
+def has_open_choice(root: Expression) -> bool:
+    """Whether a choice between indices or numbers and data has a part in the element type.
+
+    The compiler does not look at a side that is never chosen, and would find the type of the other one alone.
+    """
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.op == "if" and node.elem not in (WHOLE, POINT) and any(a.elem in (WHOLE, POINT) for a in node.args[1:]):
+            return True
+        if node.op in ("sel", "reduce") or (node.op == "call" and node.value in ELEMENT_TYPES):
+            stack.extend(node.args if node.op == "reduce" else ())
+        elif node.op in ("if", "+", "-", "*", "/", "neg", "^", "call"):
+            stack.extend(node.args)
+    return False
+
+
 def number(value: object, what: str) -> Expression:
     """An operand that has to be a number to be computed with."""
     a = expression(value)

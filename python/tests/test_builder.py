@@ -158,6 +158,30 @@ def test_borders_by_where(size):
     np.testing.assert_allclose(smooth.kernel()(values), expected)
 
 
+@pytest.mark.parametrize("size", [7, 1, 0])
+def test_what_is_selected_under_a_condition_bounds_no_index(size):
+    rise = defined("rise", i, x[i] - certen.guard(i >= 1, x[i - 1]))
+    assert rise.source == text("""
+        fn rise(x: f64[n]) -> f64[n] {
+            { [i] -> x[i] - guard(i >= 1, x[i-1]) }
+        }
+    """)
+    values = random(size)
+    np.testing.assert_allclose(rise.kernel()(values), np.diff(values, prepend=0.0))
+
+
+def test_a_choice_says_its_type_where_a_side_may_never_be_taken():
+    never = defined("never", i, certen.where(i > n, x[i], 1), shape=n)
+    twice = defined("twice", i, never[i] + never[i] * x[i])
+    assert twice.source == text("""
+        fn twice(x: f64[n]) -> f64[n] {
+            let never: f64[n] = { [i] -> if i > n { x[i] } else { 1 } | i < n };
+            { [i] -> never[i] + never[i] * x[i] }
+        }
+    """)
+    np.testing.assert_array_equal(twice.kernel()([1.0, 2.0]), [2.0, 3.0])
+
+
 @pytest.mark.parametrize("size", [7, 3, 1])
 def test_borders_by_functions_of_indices(size):
     ring = defined("ring", i, x[certen.periodic(i - 1, n)] + x[certen.clamp(i + 2, "n")], shape=n)
@@ -622,7 +646,7 @@ MISTAKES = {
     "an index without bound": (
         assigned((i, j), x[i]),
         ValueError,
-        "nothing says how far the index j runs: it selects from no tensor; give it a bound, as in "
+        "nothing says how far the index j runs: it selects from no tensor by itself; give it a bound, as in "
         "certen.index('j', n), or the definition a shape=",
     ),
     "a sum without bound": (assigned(i, certen.sum(x[i] * k)), ValueError, "nothing says how far the index k runs"),
