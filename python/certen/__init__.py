@@ -57,16 +57,26 @@ from ._certen import (
     Module,
     Parameter,
     __version__,
-    compile,
+    contract_path,
+    einsum,
     get_threads,
     set_threads,
+)
+from ._certen import (
+    compile as compile,
 )
 from ._decorator import kernel
 from ._errors import ArgumentTypeError, ArgumentValueError, CompileError, Error, MachineError, OutOfMemory
 from ._functions import (
-    abs,
-    all,
-    any,
+    abs as abs,
+)
+from ._functions import (
+    all as all,
+)
+from ._functions import (
+    any as any,
+)
+from ._functions import (
     cast,
     ceil,
     ceil_div,
@@ -79,25 +89,36 @@ from ._functions import (
     index,
     indices,
     log,
-    max,
-    min,
     mirror,
     mod,
     periodic,
-    pow,
     prod,
     reflect,
-    round,
     sin,
     size,
     sizes,
     sqrt,
-    sum,
     tanh,
     where,
 )
+from ._functions import (
+    max as max,
+)
+from ._functions import (
+    min as min,
+)
+from ._functions import (
+    pow as pow,
+)
+from ._functions import (
+    round as round,
+)
+from ._functions import (
+    sum as sum,
+)
 from ._notation import Expression, Index, Size
 
+# `sum`, `max`, `compile` and the others with names of Python's own are not here: a star import leaves those alone.
 __all__ = [
     "ArgumentTypeError",
     "ArgumentValueError",
@@ -117,17 +138,15 @@ __all__ = [
     "Size",
     "Tensor",
     "__version__",
-    "abs",
-    "all",
-    "any",
     "cast",
     "ceil",
     "ceil_div",
     "clamp",
-    "compile",
     "constant",
+    "contract_path",
     "cos",
     "define",
+    "einsum",
     "exp",
     "floor",
     "floor_div",
@@ -138,21 +157,16 @@ __all__ = [
     "indices",
     "kernel",
     "log",
-    "max",
-    "min",
     "mirror",
     "mod",
     "periodic",
-    "pow",
     "prod",
     "reflect",
-    "round",
     "set_threads",
     "sin",
     "size",
     "sizes",
     "sqrt",
-    "sum",
     "tanh",
     "tensor",
     "where",
