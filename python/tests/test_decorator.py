@@ -3,10 +3,9 @@
 import inspect
 import pickle
 
+import certen
 import numpy as np
 import pytest
-
-import certen
 
 
 @certen.kernel

@@ -2,9 +2,8 @@
 
 from html.parser import HTMLParser
 
-import pytest
-
 import certen
+import pytest
 from certen import _html
 
 MATMUL = "fn matmul(A: f64[l, m], B: f64[m, n]) -> f64[l, n] { { [i, j] -> sum({ [k] -> A[i,k] * B[k,j] }) } }"

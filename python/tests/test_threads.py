@@ -178,7 +178,7 @@ def test_the_number_of_threads_changes_no_bits(ten):
     assert certen.get_threads() == before
 
 
-@pytest.mark.parametrize("count", [0, -1, 1.5, "two", 2**40])
+@pytest.mark.parametrize("count", [0, -1, 1.5, "two", 2**70])
 def test_wrong_numbers_of_threads(count):
     before = certen.get_threads()
     with pytest.raises((ValueError, TypeError, OverflowError)):
@@ -261,6 +261,45 @@ def test_fork_while_other_threads_compute(ten):
         for thread in threads:
             thread.join()
     assert use_everything() == want
+
+
+@pytest.mark.parametrize("turns", [10, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("busy", ["first calls", "texts", "refusals", "einsum"])
+def test_fork_while_other_threads_compile(busy, turns):
+    """No lock is held at the moment of a fork that the child would wait for."""
+    kernels = certen.compile(TEN, symbolic=True)
+    kernels.iota(n=1)
+    stop = threading.Event()
+
+    def work():
+        at = 0
+        while not stop.is_set():
+            at += 1
+            if busy == "first calls":
+                kernels.iota(n=at)
+            elif busy == "texts":
+                certen.compile(f"fn with{at}(x{at}: f64[n]) -> f64[n] {{ {at} * x{at} }}")
+            elif busy == "refusals":
+                with pytest.raises(ValueError):
+                    kernels.matmul(A, A[: at % 40])
+            else:
+                letters = [chr(97 + (at // 26**place) % 26) for place in range(3)]
+                if len(set(letters)) == 3:
+                    a, b, c = letters
+                    certen.einsum(f"{a}{b},{b}{c}", A[:4, :5], B[:5, :3])
+
+    def child():
+        assert len(kernels.iota(n=10**6)) == 10**6
+        assert use_everything()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(turns):
+            in_a_fork(child, timeout=20)
+    finally:
+        stop.set()
+        thread.join()
 
 
 def double(x):
