@@ -57,26 +57,18 @@ from ._certen import (
     Module,
     Parameter,
     __version__,
+    compile as compile,
     contract_path,
     einsum,
     get_threads,
     set_threads,
 )
-from ._certen import (
-    compile as compile,
-)
 from ._decorator import kernel
 from ._errors import ArgumentTypeError, ArgumentValueError, CompileError, Error, MachineError, OutOfMemory
 from ._functions import (
     abs as abs,
-)
-from ._functions import (
     all as all,
-)
-from ._functions import (
     any as any,
-)
-from ._functions import (
     cast,
     ceil,
     ceil_div,
@@ -89,32 +81,22 @@ from ._functions import (
     index,
     indices,
     log,
+    max as max,
+    min as min,
     mirror,
     mod,
     periodic,
+    pow as pow,
     prod,
     reflect,
+    round as round,
     sin,
     size,
     sizes,
     sqrt,
+    sum as sum,
     tanh,
     where,
-)
-from ._functions import (
-    max as max,
-)
-from ._functions import (
-    min as min,
-)
-from ._functions import (
-    pow as pow,
-)
-from ._functions import (
-    round as round,
-)
-from ._functions import (
-    sum as sum,
 )
 from ._notation import Expression, Index, Size
 
