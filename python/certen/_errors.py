@@ -26,6 +26,10 @@ class Error(Exception):
         self.code = code
         self.diagnostics = [] if diagnostics is None else diagnostics
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are pickled by their `args` alone, and processes would lose the rest.
+        return type(self), (self.rendered, self.code, self.diagnostics)
+
 
 class CompileError(Error, ValueError):
     """The program is wrong."""

@@ -7,6 +7,7 @@ Every program is compared with its expected text, because users read it; values 
 import functools
 import math
 import operator
+import pickle
 import threading
 
 import numpy as np
@@ -476,6 +477,15 @@ def test_what_the_compiler_refuses_shows_the_program():
     assert caught.value.code == "E0207"
     assert "i + 1 must be below n" in str(caught.value)
     assert caught.value.__notes__ == [f"The program, made of index notation:\n\n{C.source}"]
+
+
+def test_what_is_raised_can_be_pickled():
+    with pytest.raises(certen.CompileError) as caught:
+        defined("C", i, x[i + 1] - x[i], shape=n).kernel()
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is certen.CompileError
+    assert (again.code, again.rendered) == (caught.value.code, str(caught.value))
+    assert again.diagnostics == caught.value.diagnostics
 
 
 def test_sizes_that_do_not_agree_are_the_compilers_to_find():
