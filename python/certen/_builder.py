@@ -473,7 +473,7 @@ class Function:
         with self._lock:
             if key not in self._kernels:
                 try:
-                    made = _certen.compile(self.source, fn=self.name, **options)
+                    made = _certen.compile(self.source, fn=self.name, **{"name": self.name, **options})
                 except CompileError as error:
                     error.add_note(f"The program, made of index notation:\n\n{self.source}")
                     raise

@@ -2,8 +2,9 @@
 
 from html.parser import HTMLParser
 
-import certen
 import pytest
+
+import certen
 from certen import _html
 
 MATMUL = "fn matmul(A: f64[l, m], B: f64[m, n]) -> f64[l, n] { { [i, j] -> sum({ [k] -> A[i,k] * B[k,j] }) } }"
