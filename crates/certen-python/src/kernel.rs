@@ -40,9 +40,9 @@ const RECENT: usize = 8;
 ///
 /// >>> import certen
 /// >>> import numpy as np
-/// >>> window = certen.compile("fn window(x: f64[n], k: size) -> f64[n-k] where 0 <= k <= n { { [i] -> x[i+k] - x[i] } }")
+/// >>> window = certen.compile("fn window(x: f64[n], k: size) -> f64[n-k] where k >= 0, k <= n { { [i] -> x[i+k] - x[i] } }")
 /// >>> window
-/// <certen.Kernel window(x: f64[n], k: size) -> f64[n-k] where 0 <= k <= n>
+/// <certen.Kernel window(x: f64[n], k: size) -> f64[n-k] where k >= 0, k <= n>
 /// >>> window(np.array([1.0, 2.0, 4.0, 8.0]), 2)
 /// array([3., 6.])
 /// >>> out = np.zeros(3)
@@ -387,13 +387,13 @@ impl Kernel {
     ///
     /// >>> import certen
     /// >>> dot = certen.compile("fn dot(x: f64[n], y: f64[n]) -> f64 { sum(x * y) }")
-    /// >>> print(dot.explain("core"))
+    /// >>> print(dot.explain("core"), end="")
     /// core dot
     /// size n
     /// where n >= 0
     /// input x : f64[n]
     /// input y : f64[n]
-    /// result = sum(i < n, x[i] * y[i])
+    /// result = sum i in 0..n. x[i] * y[i]
     /// output result
     #[pyo3(signature = (stage = None, **sizes))]
     fn explain(

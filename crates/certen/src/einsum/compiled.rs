@@ -45,14 +45,18 @@ impl Compiled {
         KNOWN.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner).get(key, FORMS)
     }
 
-    /// The program with native code, if as much was done as it is worth, with this call; `make` makes it.
-    pub fn after(&self, work: u64, make: impl FnOnce() -> Option<Module>) -> Option<&Module> {
-        let before =
-            self.work.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |done| Some(done.saturating_add(work)));
-        if before.unwrap_or_else(|before| before).saturating_add(work) < WORTH_COMPILING {
-            return None;
-        }
-        self.module.get_or_init(make).as_ref()
+    /// Whether it should be compiled now: if as much was done, with the next call, as that is worth.
+    pub fn is_due(&self, next: u64) -> bool {
+        let done = self.work.load(Ordering::Relaxed).saturating_add(next);
+        done >= WORTH_COMPILING && self.module.get().is_none()
+    }
+
+    /// Counts a call; gives the program with native code, if it is there.
+    pub fn count(&self, work: u64) -> Option<&Module> {
+        let sum = |done: u64| Some(done.saturating_add(work));
+        // It never refuses.
+        let _ = self.work.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
+        self.module.get()?.as_ref()
     }
 }
 

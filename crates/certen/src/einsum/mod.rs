@@ -5,8 +5,8 @@
 //! along a path of NumPy's. [`Contraction::run`] computes it on arrays with any strides.
 //!
 //! Two tiers do the work. Small contractions are loops of Rust ([`Nest`]): nothing is compiled. Once as many operations were
-//! made as a compilation takes time for, all shapes of one form together, or if a call is that large, the contraction
-//! becomes a program of Core with symbolic sizes and goes along the road to native code; then other shapes use the same
+//! made as a compilation takes time for, all shapes of one form together, or if a call is that large, [`Contraction::prepare`]
+//! makes a program of Core with symbolic sizes, which goes along the road to native code; then other shapes use the same
 //! code. Operations are counted, never timed, so the same calls always do the same. Both tiers make the same operations on
 //! each element in the same order: results have the same bits. Where there is no C compiler, the loops go on serving.
 //!
@@ -19,6 +19,7 @@
 //! let subscripts = Subscripts::parse("ij,j->i", 2)?;
 //! let product = Contraction::new(&subscripts, &[a.shape(), b.shape()], ElemType::F64, &Order::Best)?;
 //! let mut result = Array::zeros(ElemType::F64, &product.output_shape())?;
+//! product.prepare();
 //! product.run(&[(&a).into(), (&b).into()], (&mut result).into(), None)?;
 //! assert_eq!(result.as_slice::<f64>(), Some(&[321.0, 654.0][..]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -50,6 +51,11 @@ pub enum Order {
     Best,
     /// In pairs, the cheapest product first.
     Greedy,
+    /// As [`Order::Best`], but no intermediate result has more elements than this: where one would, all that is left is
+    /// contracted at once.
+    BestWithin(usize),
+    /// As [`Order::Greedy`], with the same limit.
+    GreedyWithin(usize),
     /// As NumPy's `einsum_path` says: each step takes operands by their positions, and puts its result behind the others.
     Path(Vec<Vec<usize>>),
 }
@@ -155,7 +161,18 @@ impl Contraction {
         Some(self.einsum.output().iter().map(along).collect())
     }
 
-    /// Computes the result. No operand may share memory with it.
+    /// Compiles the contraction if that is due: if as many operations were made for contractions of its form, with those of
+    /// the next call, as a compilation is worth. Nothing is locked meanwhile; if several threads come at once, each compiles.
+    pub fn prepare(&self) {
+        if let Some(compiled) = &self.compiled
+            && compiled.is_due(self.work)
+        {
+            // Another thread may have been faster; then its program stays.
+            let _ = compiled.module.set(self.module());
+        }
+    }
+
+    /// Computes the result, with native code if it is there. No operand may share memory with the result.
     ///
     /// # Errors
     /// If an array is not of the shape or element type that this contraction is for, or there is no memory for
@@ -168,7 +185,7 @@ impl Contraction {
     ) -> Result<(), Failure> {
         self.check(operands, &out)?;
         if let Some(compiled) = &self.compiled
-            && let Some(module) = compiled.after(self.work, || self.module())
+            && let Some(module) = compiled.count(self.work)
             && self.run_native(module, operands, &mut out, threads)?
         {
             return Ok(());

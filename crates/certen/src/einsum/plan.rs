@@ -30,9 +30,11 @@ impl Plan {
                 Ok(Plan { path: at_once(), steps: vec![einsum.as_written()], left: vec![vec![operands]] })
             }
             Order::Path(path) => follow(einsum, path.clone()),
-            Order::Best | Order::Greedy if operands <= 2 || nothing_summed() => follow(einsum, at_once()),
-            Order::Best => follow(einsum, path(einsum, Search::Best)),
-            Order::Greedy => follow(einsum, path(einsum, Search::Greedy)),
+            _ if operands <= 2 || nothing_summed() => follow(einsum, at_once()),
+            Order::Best => follow(einsum, path(einsum, Search::Best, None)),
+            Order::Greedy => follow(einsum, path(einsum, Search::Greedy, None)),
+            Order::BestWithin(most) => follow(einsum, path(einsum, Search::Best, Some(*most))),
+            Order::GreedyWithin(most) => follow(einsum, path(einsum, Search::Greedy, Some(*most))),
         }
     }
 
@@ -54,16 +56,26 @@ pub(super) fn operations(einsum: &Einsum, steps: &[Step], step: &Step) -> u128 {
     additions.saturating_add(times.saturating_mul(step.factors.len() as u128 - 1))
 }
 
-/// The path of a good order.
-fn path(einsum: &Einsum, search: Search) -> Vec<Vec<usize>> {
+/// The path of a good order whose intermediate results have no more elements than the limit, if there is one.
+fn path(einsum: &Einsum, search: Search, most: Option<usize>) -> Vec<Vec<usize>> {
     let sizes: Vec<usize> = einsum.indices().iter().map(|index| index.size).collect();
-    let factors: Vec<Vec<usize>> = (0..einsum.operands().len()).map(|at| indices(einsum, &[], at)).collect();
-    let mut left: Vec<usize> = (0..factors.len()).collect();
-    let mut path = Vec::with_capacity(factors.len());
-    for (at, (a, b)) in pairwise(&sizes, einsum.output(), &factors, search).into_iter().enumerate() {
+    let mut values: Vec<Vec<usize>> = (0..einsum.operands().len()).map(|at| indices(einsum, &[], at)).collect();
+    let mut left: Vec<usize> = (0..values.len()).collect();
+    let mut path = Vec::with_capacity(values.len());
+    for (a, b) in pairwise(&sizes, einsum.output(), &values.clone(), search) {
         let positions: Vec<usize> = (0..left.len()).filter(|at| [a, b].contains(&left[*at])).collect();
         left.retain(|value| ![a, b].contains(value));
-        left.push(factors.len() + at);
+        let needed = |i: &usize| einsum.output().contains(i) || left.iter().any(|value| values[*value].contains(i));
+        let mut kept: Vec<usize> = values[a].iter().chain(&values[b]).copied().filter(needed).collect();
+        kept.sort_unstable();
+        kept.dedup();
+        let elements = kept.iter().fold(1usize, |elements, index| elements.saturating_mul(sizes[*index]));
+        if !left.is_empty() && most.is_some_and(|most| elements > most) {
+            path.push((0..left.len() + 2).collect());
+            break;
+        }
+        left.push(values.len());
+        values.push(kept);
         path.push(positions);
     }
     path

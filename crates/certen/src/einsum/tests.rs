@@ -35,6 +35,10 @@ fn orders() {
         ("ij,jk->k", &chain[..2], Order::Best, "ij->j j,jk->k"),
         ("ij,jk->k", &chain[..2], Order::AsWritten, "ij,jk->k"),
         ("ij,ik,il->", star, Order::Greedy, "ij->i ik->i i,i->i il->i i,i->"),
+        // An intermediate result that would be too large is not made: what is left is contracted at once.
+        ("ij,jk,kl->il", chain, Order::BestWithin(50), "ij,jk->ik kl,ik->il"),
+        ("ij,jk,kl->il", chain, Order::BestWithin(49), "ij,jk,kl->il"),
+        ("ij,jk,kl,lm->im", &[&[2, 9], &[9, 3], &[3, 9], &[9, 9]], Order::GreedyWithin(17), "ij,jk->ik kl,lm,ik->im"),
         // Nothing to be gained.
         ("ij,ik,il->ijkl", star, Order::Best, "ij,ik,il->ijkl"),
         ("ij->ji", &chain[..1], Order::Best, "ij->ji"),
@@ -109,11 +113,26 @@ fn enough_work_is_compiled() {
     // Letters that no other test uses, and a form of its own: the third index comes first in the result.
     let small = forms("pq,qr->rp", [3, 5, 7]);
     let shared = small.compiled.clone().unwrap();
-    let made = |work| shared.after(work, || None).is_none() && shared.module.get().is_some();
-    let before = shared.work.load(Ordering::Relaxed);
-    assert!(!made(100));
-    assert!(!made(compiled::WORTH_COMPILING - before - 101));
-    assert!(made(1));
+    let due = |done: u64| {
+        shared.work.store(done, Ordering::Relaxed);
+        shared.is_due(small.work)
+    };
+    assert_eq!(small.work, 3 * 5 * 7);
+    assert!(!due(0) && !due(compiled::WORTH_COMPILING - 3 * 5 * 7 - 1) && due(compiled::WORTH_COMPILING - 3 * 5 * 7));
+    let operands = [Array::iota(ElemType::F64, &[3, 5]).unwrap(), Array::iota(ElemType::F64, &[5, 7]).unwrap()];
+    let run = || {
+        let mut out = Array::zeros(ElemType::F64, &[7, 3]).unwrap();
+        small.run(&operands.each_ref().map(View::from), (&mut out).into(), None).unwrap();
+        out
+    };
+    // A run counts, and never compiles.
+    let before = run();
+    assert_eq!(shared.work.load(Ordering::Relaxed), compiled::WORTH_COMPILING);
+    assert!(shared.module.get().is_none());
+    small.prepare();
+    assert!(shared.module.get().unwrap().as_ref().unwrap().is_compiled());
+    assert!(!shared.is_due(small.work));
+    assert_eq!(run(), before);
     // Another shape and other letters are the same form; another element type is not.
     assert!(Arc::ptr_eq(&shared, forms("ab,bc->ca", [11, 2, 13]).compiled.as_ref().unwrap()));
     assert!(!Arc::ptr_eq(&shared, forms("ab,bc->ac", [11, 2, 13]).compiled.as_ref().unwrap()));
