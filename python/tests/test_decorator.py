@@ -32,8 +32,8 @@ def smooth(x):
 
 
 @certen.kernel
-def repeat_rows(x, *, rows):
-    """fn repeat_rows(rows: size, x: f64[n]) -> f64[rows, n] where rows >= 0 { { [i, j] -> x[j] | i < rows } }"""
+def repeat_rows(x, rows):
+    """fn repeat_rows(x: f64[n], rows: size) -> f64[rows, n] where rows >= 0 { { [i, j] -> x[j] | i < rows } }"""
 
 
 @pytest.mark.parametrize("size", [7, 1, 0])
