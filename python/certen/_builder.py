@@ -21,19 +21,18 @@ from ._notation import (
     Index,
     Operand,
     Operators,
-    SizeLike,
+    Shape,
     check_name,
     condition,
     element_type,
     expression,
+    has_open_choice,
     shape_expressions,
 )
-from ._text import UNKNOWN, Writer, literal, settled, size_text
+from ._text import Free, Sizes, Writer, literal, settled, size_text
 
 if TYPE_CHECKING:
     from ._certen import Kernel
-
-    Shape = str | SizeLike | Sequence[SizeLike]
 
 _order = itertools.count()
 
@@ -205,7 +204,18 @@ class Definition(Indexed):
     array([[11.]])
     """
 
-    __slots__ = ("_dimensions", "_elem", "_function", "body", "conditions", "names", "shape", "sizes", "uses")
+    __slots__ = (
+        "_chosen",
+        "_dimensions",
+        "_elem",
+        "_function",
+        "body",
+        "conditions",
+        "names",
+        "shape",
+        "sizes",
+        "uses",
+    )
 
     def __init__(self, name: str, shape: object, where: object) -> None:
         super().__init__(name, "a definition")
@@ -246,6 +256,7 @@ class Definition(Indexed):
         self.sizes = list(writer.sizes)
         self._dimensions = dimensions
         self._elem = elem
+        self._chosen = has_open_choice(body)
         self.body = text
 
     def _left(self, key: object) -> tuple[Index, ...]:
@@ -278,18 +289,14 @@ class Definition(Indexed):
             raise ValueError(f"two different tensors are called {self.name}")
 
     def _comprehension(
-        self, writer: Writer, left: Sequence[Index], body: str, free: dict[str, frozenset[str]], elem: str
+        self, writer: Writer, left: Sequence[Index], body: str, free: Free, elem: str
     ) -> tuple[str, tuple[str | None, ...]]:
         """The body as a comprehension over the indices on the left, and the size of each dimension."""
         if not left:
             return body, ()
-        found = [free.get(index.name, frozenset()) for index in left]
-        inferred = [
-            next(iter(sizes))
-            if len(sizes) == 1 and UNKNOWN not in sizes and index.start is index.stop is None
-            else None
-            for index, sizes in zip(left, found, strict=True)
-        ]
+        found = [free.get(index.name, Sizes()) for index in left]
+        unbounded = [index.start is index.stop is None for index in left]
+        inferred = [sizes.known if free else None for sizes, free in zip(found, unbounded, strict=True)]
         pattern = f"[{', '.join(index.name for index in left)}]"
         if self.shape is None:
             said = [writer.bounds(index.name, sizes) for index, sizes in zip(left, found, strict=True)]
@@ -298,7 +305,7 @@ class Definition(Indexed):
         stops = [None if index.stop is None else size_text(index.stop) for index in left]
         if all(stop is None or stop == size for stop, size in zip(stops, shape, strict=True)):
             said = [
-                "" if known == size else writer.bounds(index.name, sizes, size)
+                "" if known == size and sizes.always else writer.bounds(index.name, sizes, size)
                 for index, sizes, known, size in zip(left, found, inferred, shape, strict=True)
             ]
             return _braces(f"{pattern} -> {body}", said), shape
@@ -319,6 +326,12 @@ class Definition(Indexed):
         """The element type, as the language names it: "f64"."""
         self._defined()
         return self._elem
+
+    def _declared(self) -> str:
+        """The name as a `let` declares it: with a type where the compiler could find another one."""
+        if self._chosen and None not in self._dimensions:
+            return f"{self.name}: {_type(self._elem, self._dimensions)}"
+        return self.name
 
     def _defined(self) -> None:
         if self.body is None:
@@ -431,7 +444,7 @@ class Function:
         last = self.results[0] if len(self.results) == 1 else None
         for definition in definitions:
             if definition is not last:
-                lines.append(f"    let {definition.name} = {definition.body};")
+                lines.append(f"    let {definition._declared()} = {definition.body};")
         value = last.body if last is not None else f"({', '.join(result.name for result in self.results)})"
         return "\n".join([*lines, f"    {value}", "}"])
 

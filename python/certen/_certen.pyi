@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, final
+from typing import Any, Literal, TypeAlias, final, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -10,13 +10,13 @@ from numpy.typing import DTypeLike
 __version__: str
 __profile__: Literal["release", "dev"]
 
-_Array = np.ndarray[Any, np.dtype[Any]]
+_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 @final
 class Formula:
     def __call__(self, **sizes: int) -> int: ...
     def __int__(self) -> int: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -61,26 +61,49 @@ class Module:
     @property
     def filename(self) -> str: ...
     def __getattr__(self, name: str) -> Kernel: ...
-    def __getitem__(self, name: str) -> Kernel: ...
+    def __getitem__(self, key: str, /) -> Kernel: ...
     def __iter__(self) -> Iterator[str]: ...
     def __len__(self) -> int: ...
-    def __contains__(self, name: object) -> bool: ...
+    def __contains__(self, key: object, /) -> bool: ...
     def __dir__(self) -> list[str]: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
+@overload
 def compile(
     source: str | os.PathLike[str],
     *,
     name: str | None = None,
-    fn: str | None = None,
-    dialect: str | None = None,
-    elem: str | DTypeLike = ...,
+    fn: str,
+    dialect: str | None = "ten",
+    elem: str | DTypeLike = "f64",
     fp: Literal["relaxed", "strict"] = "relaxed",
     symbolic: bool = False,
     parallel: bool = True,
     threads: int | None = None,
+) -> Kernel: ...
+
+# A module if there are several functions: `Any` lets those who know that there is one call it.
+@overload
+def compile(
+    source: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    fn: None = None,
+    dialect: str | None = "ten",
+    elem: str | DTypeLike = "f64",
+    fp: Literal["relaxed", "strict"] = "relaxed",
+    symbolic: bool = False,
+    parallel: bool = True,
+    threads: int | None = None,
+) -> Kernel | Any: ...
+def einsum(
+    *operands: Any,
+    out: _Array | None = None,
+    optimize: bool | str | Sequence[Any] | None = None,
+    dtype: DTypeLike | None = None,
+    order: Literal["C", "F", "A", "K"] | None = "K",
+    casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] | None = "safe",
 ) -> Any: ...
-def einsum(*operands: Any, out: _Array | None = None, optimize: Any = ..., **options: Any) -> Any: ...
-def contract_path(*operands: Any, optimize: Any = ...) -> tuple[list[Any], str]: ...
+def contract_path(*operands: Any, optimize: bool | str | Sequence[Any] | None = None) -> tuple[list[Any], str]: ...
 def set_threads(threads: int | None) -> None: ...
 def get_threads() -> int: ...

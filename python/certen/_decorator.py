@@ -1,7 +1,7 @@
 """`@certen.kernel`: a Python function whose docstring holds its program.
 
-The program is everything from the first line of the docstring that begins with `fn` or `const`; what stands before it is
-for people. The Python function gives the kernel its name and its parameters, and is never run.
+The program is everything from the first line of the docstring that begins with `fn` or `const`; what stands before it
+is for people. The Python function gives the kernel its name and its parameters, and is never run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BEGIN = re.compile(r"^[ \t]*(?:fn|const)[ \t]+[A-Za-z_]", re.MULTILINE)
 @overload
 def kernel(function: Callable[..., Any], /) -> Kernel: ...
 @overload
-def kernel(**options: Any) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(function: None = None, /, **options: Any) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Makes a kernel of a Python function whose docstring holds a program in the `.ten` language.
 
@@ -87,7 +87,7 @@ def _program(function: Callable[..., Any]) -> str:
 
 
 def _check_parameters(function: Callable[..., Any], made: Kernel) -> None:
-    """The parameters have the same names on both sides, and the tensors stand in the same order."""
+    """The parameters have the same names on both sides, in the same order."""
     name = function.__name__
     given = []
     for parameter in inspect.signature(function).parameters.values():
@@ -101,10 +101,8 @@ def _check_parameters(function: Callable[..., Any], made: Kernel) -> None:
         raise ValueError(f"the program of {name} has a parameter {missing}, and def {name}({', '.join(given)}) has not")
     for unknown in (parameter for parameter in given if parameter not in stated):
         raise ValueError(f"def {name} has a parameter {unknown}, and its program has not: {made.type}")
-    tensors = [parameter.name for parameter in made.parameters if parameter.kind == "tensor"]
-    order = [parameter for parameter in given if parameter in tensors]
-    if order != tensors:
+    if given != stated:
         raise ValueError(
             f"the parameters of {name} stand in another order than in its program: "
-            f"{', '.join(order)} in Python, {', '.join(tensors)} in the program"
+            f"{', '.join(given)} in Python, {', '.join(stated)} in the program"
         )

@@ -1,8 +1,8 @@
 """What Certen raises.
 
-Every error says what is wrong the way the command line does: with a code that has a page (``certen explain-error E0208``),
-located in the program, in the user's terms. Each is also one of Python's own exceptions, so that code that knows nothing
-of Certen catches it.
+Every error says what is wrong the way the command line does: with a code that has a page (``certen explain-error
+E0208``), located in the program, in the user's terms. Each is also one of Python's own exceptions, so that code that
+knows nothing of Certen catches it.
 """
 
 from typing import Any
@@ -26,6 +26,10 @@ class Error(Exception):
         self.code = code
         self.diagnostics = [] if diagnostics is None else diagnostics
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are pickled by their `args` alone, and processes would lose the rest.
+        return type(self), (self.rendered, self.code, self.diagnostics)
+
 
 class CompileError(Error, ValueError):
     """The program is wrong."""
@@ -36,7 +40,7 @@ class ArgumentTypeError(Error, TypeError):
 
 
 class ArgumentValueError(Error, ValueError):
-    """An argument does not fit: its rank or sizes, what a ``where`` clause says of them, or an array that is read-only."""
+    """An argument does not fit: its rank or sizes, what a ``where`` clause says of them, or it is read-only."""
 
 
 class MachineError(Error, RuntimeError):
@@ -45,3 +49,8 @@ class MachineError(Error, RuntimeError):
 
 class OutOfMemory(Error, MemoryError):
     """There is not as much memory as the call needs."""
+
+
+for _error in (Error, CompileError, ArgumentTypeError, ArgumentValueError, MachineError, OutOfMemory):
+    # Messages name them as users do.
+    _error.__module__ = "certen"

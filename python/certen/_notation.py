@@ -41,6 +41,9 @@ CALLED = frozenset(
     clamp reflect mirror periodic""".split()  # noqa: SIM905
 )
 
+# Keywords of every call of a kernel: an argument of the same name could not be given by name.
+KEYWORDS = frozenset(("out", "threads"))
+
 # The language nests expressions at most 2,000 levels deep; some are left for what is put around them.
 MAX_DEPTH = 1_900
 MAX_NODES = 100_000
@@ -56,6 +59,8 @@ def check_name(name: object, what: str) -> str:
         raise ValueError(f"{name!r} cannot be the name of {what}: it is a word of the language")
     if name in CALLED:
         raise ValueError(f"{name!r} cannot be the name of {what}: it is a function of the language")
+    if name in KEYWORDS and what in ("a tensor", "a size"):
+        raise ValueError(f"{name!r} cannot be the name of {what}: it is a keyword of every call of a kernel")
     return name
 
 
@@ -224,7 +229,7 @@ class Expression(Operators):
     It has no value before a kernel runs. Python's `sum` makes a sum of it; nothing else can iterate over it.
     """
 
-    __slots__ = ("op", "args", "value", "level", "elem", "depth", "nodes")
+    __slots__ = ("args", "depth", "elem", "level", "nodes", "op", "value")
 
     op: str
     args: tuple[Expression, ...]
@@ -262,10 +267,7 @@ class Expression(Operators):
         summand = Summand(self)
         yield summand
         if not summand.added:
-            raise TypeError(
-                f"`{self!r}` cannot be iterated over, except by sum(): its indices have no values before the kernel "
-                "runs (certen.max, certen.min and certen.prod reduce as sum does)"
-            )
+            summand.refuse()
 
     def __getitem__(self, key: object) -> NoReturn:
         raise TypeError(f"`{self!r}` is one number, and has no elements: only tensors and definitions take indices")
@@ -308,7 +310,7 @@ class Size(Expression):
 class Summand:
     """What iteration over an expression gives: `sum` adds it to 0, and gets the sum over the expression's indices."""
 
-    __slots__ = ("body", "added")
+    __slots__ = ("added", "body")
 
     def __init__(self, body: Expression) -> None:
         self.body = body
@@ -321,9 +323,20 @@ class Summand:
             return total
         return expression(start) + total
 
+    def refuse(self, *_: object) -> NoReturn:
+        """Raises what is wrong with anything but a sum."""
+        raise TypeError(
+            f"`{self.body!r}` cannot be iterated over, except by sum(): its indices have no values before the kernel "
+            "runs (certen.max, certen.min and certen.prod reduce as sum does)"
+        )
+
+    __add__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = refuse
+    __neg__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __getitem__ = refuse
+
 
 Operand: TypeAlias = Operators | int | float | np.number[Any] | np.bool_
 SizeLike: TypeAlias = str | int | Expression
+Shape: TypeAlias = SizeLike | Sequence[SizeLike]
 
 
 # Operands
@@ -348,7 +361,7 @@ def expression(value: object) -> Expression:
             "when the kernel is called, or make it part of the program with certen.constant"
         )
     if isinstance(value, Summand):
-        raise TypeError("an expression cannot be iterated over, except by sum()")
+        value.refuse()
     raise TypeError(f"{type(value).__name__} cannot stand in an expression of index notation: {value!r}")
 
 
@@ -370,6 +383,23 @@ def agree(a: Expression, b: Expression, what: str) -> str:
         f"{what}: `{a!r}` is {a.elem}, and `{b!r}` is {b.elem}: element types do not mix; "
         "convert one of them with certen.cast"
     )
+
+
+def has_open_choice(root: Expression) -> bool:
+    """Whether a choice between indices or numbers and data has a part in the element type.
+
+    The compiler does not look at a side that is never chosen, and would find the type of the other one alone.
+    """
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.op == "if" and node.elem not in (WHOLE, POINT) and any(a.elem in (WHOLE, POINT) for a in node.args[1:]):
+            return True
+        if node.op in ("sel", "reduce") or (node.op == "call" and node.value in ELEMENT_TYPES):
+            stack.extend(node.args if node.op == "reduce" else ())
+        elif node.op in ("if", "+", "-", "*", "/", "neg", "^", "call"):
+            stack.extend(node.args)
+    return False
 
 
 def number(value: object, what: str) -> Expression:

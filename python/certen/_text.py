@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ._notation import WHOLE, Expression, Index
 
@@ -44,13 +44,36 @@ UNKNOWN = "?"
 
 
 @dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes of the dimensions that an index selects from: always, and where some condition holds."""
+
+    always: frozenset[str] = frozenset()
+    sometimes: frozenset[str] = frozenset()
+
+    def __or__(self, other: Sizes) -> Sizes:
+        return Sizes(self.always | other.always, self.sometimes | other.sometimes)
+
+    def __bool__(self) -> bool:
+        return bool(self.always or self.sometimes)
+
+    @property
+    def known(self) -> str | None:
+        """The bound that the compiler will find: of what is always selected, and of the rest if that is all."""
+        sizes = self.always or self.sometimes
+        return next(iter(sizes)) if len(sizes) == 1 and UNKNOWN not in sizes else None
+
+
+Free: TypeAlias = dict[str, Sizes]
+
+
+@dataclass(frozen=True, slots=True)
 class Written:
     """The text of an expression, and what it says about indices."""
 
     text: str
     tight: int
-    free: dict[str, frozenset[str]] = field(default_factory=dict)
-    """The free indices in the order of the text, with the sizes of the dimensions that they select from."""
+    free: Free = field(default_factory=dict)
+    """The free indices, in the order of the text."""
     taken: frozenset[str] = frozenset()
     """The indices of sums without `over=` inside."""
 
@@ -101,7 +124,9 @@ class Writer:
         return node.args
 
     def node(self, node: Expression, parts: list[Written], bound: frozenset[str], small: bool) -> Written:
-        free = merged(part.free for part in parts)
+        free = merged(
+            under_condition(part.free) if self.guarded(node, place) else part.free for place, part in enumerate(parts)
+        )
         taken = frozenset().union(*(part.taken for part in parts))
         space = "" if small and node.level == "index" else " "
         match node.op:
@@ -114,8 +139,8 @@ class Writer:
                 assert isinstance(node, Index)
                 self.use(node)
                 # An index in the bounds of another one is bounded by what that one selects: more than is known here.
-                outer = {name: frozenset([UNKNOWN]) for name in free}
-                return Written(node.name, ATOM, {**outer, node.name: frozenset()})
+                outer = {name: Sizes(frozenset([UNKNOWN])) for name in free}
+                return Written(node.name, ATOM, {**outer, node.name: Sizes()})
             case "neg" | "not":
                 sign = "-" if node.op == "neg" else "!"
                 return Written(sign + parts[0].within(UNARY), UNARY, free, taken)
@@ -141,12 +166,18 @@ class Writer:
         around = space if tight in (SUM, PRODUCT) else " "
         return Written(f"{left}{around}{node.op}{around}{right}", tight, free, taken)
 
+    def guarded(self, node: Expression, place: int) -> bool:
+        """Whether a part is evaluated only where a condition on indices holds."""
+        if node.op == "if" or (node.op == "call" and node.value == "guard"):
+            return place > 0
+        return node.op == "&&" and place == 1 and node.args[0].level == "index"
+
     def use(self, index: Index) -> None:
         other = self.indices.setdefault(index.name, index)
         if not index.same(other):
             raise ValueError(f"two different indices are called {index.name}: their bounds differ")
 
-    def selection(self, node: Expression, parts: list[Written], free: dict[str, frozenset[str]]) -> Written:
+    def selection(self, node: Expression, parts: list[Written], free: Free) -> Written:
         tensor: Indexed = node.value
         other = self.tensors.setdefault(tensor.name, tensor)
         if not tensor.same(other):
@@ -154,11 +185,10 @@ class Writer:
         if not node.args:
             return Written(tensor.name, ATOM)
         free = dict(free)
-        for place, (subscript, dimension) in enumerate(zip(node.args, tensor.dimensions, strict=True)):
-            plain = isinstance(subscript, Index)
-            for name in parts[place].free:
-                known = dimension if plain and name == subscript.value and dimension is not None else UNKNOWN
-                free[name] = free[name] | {known}
+        for subscript, dimension in zip(node.args, tensor.dimensions, strict=True):
+            plain = isinstance(subscript, Index) and dimension is not None
+            for name in affine(subscript):
+                free[name] = free[name] | Sizes(frozenset([dimension if plain and dimension else UNKNOWN]))
         return Written(f"{tensor.name}[{','.join(part.text for part in parts)}]", ATOM, free)
 
     def reduction(self, node: Expression, body: Written, bound: frozenset[str]) -> Written:
@@ -227,7 +257,7 @@ class Writer:
 
     def reduced(self, name: str, of: Expression, text: str, group: list[str], body: Written, alone: bool) -> str:
         """`name` of a comprehension over a group of indices, or of a tensor if it is all of it."""
-        bounds = [self.bounds(index, body.free.get(index, frozenset())) for index in group]
+        bounds = [self.bounds(index, body.free.get(index, Sizes())) for index in group]
         said = [bound for bound in bounds if bound]
         if alone and not said and of.op == "sel":
             subscripts = of.args[-len(group) :]
@@ -239,7 +269,7 @@ class Writer:
         generator = f" | {', '.join(said)}" if said else ""
         return f"{name}({{ [{', '.join(group)}] -> {text}{generator} }})"
 
-    def bounds(self, name: str, sizes: frozenset[str], stop: str | None = None) -> str:
+    def bounds(self, name: str, sizes: Sizes, stop: str | None = None) -> str:
         """The generator of one index, if there is something to say; `stop` where the index has none of its own."""
         index = self.indices[name]
         start = self.write(index.start, True).text if index.start is not None else "0"
@@ -248,8 +278,8 @@ class Writer:
         if stop is None and not sizes:
             shape = any(name == left.name for left in self.left or ())
             raise ValueError(
-                f"nothing says how far the index {name} runs: it selects from no tensor; give it a bound, as in "
-                f"certen.index({name!r}, n){', or the definition a shape=' if shape else ''}"
+                f"nothing says how far the index {name} runs: it selects from no tensor by itself; give it a bound, as "
+                f"in certen.index({name!r}, n){', or the definition a shape=' if shape else ''}"
             )
         lower = f"{start} <= " if start != "0" else ""
         return f"{lower}{name} < {stop}" if stop is not None else f"{lower}{name}" if lower else ""
@@ -261,13 +291,31 @@ def listed(names: list[str]) -> str:
     return f"the indices {', '.join(names[:-1])} and {names[-1]} are"
 
 
-def merged(parts: Iterable[dict[str, frozenset[str]]]) -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
+def affine(subscript: Expression) -> list[str]:
+    """The indices that a subscript bounds: those in sums, and in products with a number."""
+    found: list[str] = []
+    stack = [subscript]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Index):
+            found.append(node.name)
+        elif node.op in ("+", "-", "neg") or (node.op == "*" and any(part.op == "const" for part in node.args)):
+            stack.extend(node.args)
+    return found
+
+
+def under_condition(free: Free) -> Free:
+    """The same indices, where they select only if a condition holds."""
+    return {name: Sizes(sometimes=sizes.always | sizes.sometimes) for name, sizes in free.items()}
+
+
+def merged(parts: Iterable[Free]) -> Free:
+    found: Free = {}
     for part in parts:
         if not found:
             found = part
         elif part and part is not found:
-            found = {**found, **{name: found.get(name, frozenset()) | sizes for name, sizes in part.items()}}
+            found = {**found, **{name: found.get(name, Sizes()) | sizes for name, sizes in part.items()}}
     return found
 
 

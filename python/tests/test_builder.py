@@ -7,6 +7,7 @@ Every program is compared with its expected text, because users read it; values 
 import functools
 import math
 import operator
+import pickle
 import threading
 
 import numpy as np
@@ -145,9 +146,7 @@ def test_stencils_say_their_shape_or_leave_it(size):
 
 @pytest.mark.parametrize("size", [11, 2, 1, 0])
 def test_borders_by_where(size):
-    smooth = defined(
-        "smooth", i, certen.where((i >= 1) & (i < n - 1), (x[i - 1] + x[i] + x[i + 1]) / 3, x[i]), shape=n
-    )
+    smooth = defined("smooth", i, certen.where((i >= 1) & (i < n - 1), (x[i - 1] + x[i] + x[i + 1]) / 3, x[i]), shape=n)
     assert smooth.source == text("""
         fn smooth(x: f64[n]) -> f64[n] {
             { [i] -> if i >= 1 && i < n - 1 { (x[i-1] + x[i] + x[i+1]) / 3 } else { x[i] } | i < n }
@@ -158,6 +157,30 @@ def test_borders_by_where(size):
     if size > 2:
         expected[1:-1] = (values[:-2] + values[1:-1] + values[2:]) / 3
     np.testing.assert_allclose(smooth.kernel()(values), expected)
+
+
+@pytest.mark.parametrize("size", [7, 1, 0])
+def test_what_is_selected_under_a_condition_bounds_no_index(size):
+    rise = defined("rise", i, x[i] - certen.guard(i >= 1, x[i - 1]))
+    assert rise.source == text("""
+        fn rise(x: f64[n]) -> f64[n] {
+            { [i] -> x[i] - guard(i >= 1, x[i-1]) }
+        }
+    """)
+    values = random(size)
+    np.testing.assert_allclose(rise.kernel()(values), np.diff(values, prepend=0.0))
+
+
+def test_a_choice_says_its_type_where_a_side_may_never_be_taken():
+    never = defined("never", i, certen.where(i > n, x[i], 1), shape=n)
+    twice = defined("twice", i, never[i] + never[i] * x[i])
+    assert twice.source == text("""
+        fn twice(x: f64[n]) -> f64[n] {
+            let never: f64[n] = { [i] -> if i > n { x[i] } else { 1 } | i < n };
+            { [i] -> never[i] + never[i] * x[i] }
+        }
+    """)
+    np.testing.assert_array_equal(twice.kernel()([1.0, 2.0]), [2.0, 3.0])
 
 
 @pytest.mark.parametrize("size", [7, 3, 1])
@@ -329,7 +352,10 @@ def test_constants_of_the_program():
     """)
     values = random(11)
     np.testing.assert_allclose(smooth.kernel()(values), np.convolve(values, [0.25, 0.5, 0.25], "valid"))
-    assert certen.constant("M", np.arange(4, dtype=np.int32).reshape(2, 2)).source == "const M: i32[2, 2] = [[0, 1], [2, 3]];"
+    assert (
+        certen.constant("M", np.arange(4, dtype=np.int32).reshape(2, 2)).source
+        == "const M: i32[2, 2] = [[0, 1], [2, 3]];"
+    )
     assert certen.constant("T", [True, False]).source == "const T: bool[2] = [true, false];"
     assert certen.constant("H", [1, 2], "f32").source == "const H: f32[2] = [1.0, 2.0];"
 
@@ -374,7 +400,10 @@ OPERATORS = {
     "max(x[i], y[i], 0)": (certen.max(x[i], y[i], 0), np.maximum(np.maximum(xs, ys), 0)),
     "min(x[i], i)": (certen.min(x[i], i), np.minimum(xs, at)),
     "select(x[i] > 0, x[i], 0.5 * x[i])": (certen.where(x[i] > 0, x[i], 0.5 * x[i]), np.where(xs > 0, xs, 0.5 * xs)),
-    "if mod(i, 2) == 0 { x[i] } else { -x[i] }": (certen.where(i % 2 == 0, x[i], -x[i]), np.where(at % 2 == 0, xs, -xs)),
+    "if mod(i, 2) == 0 { x[i] } else { -x[i] }": (
+        certen.where(i % 2 == 0, x[i], -x[i]),
+        np.where(at % 2 == 0, xs, -xs),
+    ),
     "if i < 2 { x[i] } else if i < 4 { 1 } else { 0 }": (
         certen.where(i < 2, x[i], certen.where(i < 4, 1, 0)),
         np.where(at < 2, xs, np.where(at < 4, 1, 0)),
@@ -448,6 +477,15 @@ def test_what_the_compiler_refuses_shows_the_program():
     assert caught.value.code == "E0207"
     assert "i + 1 must be below n" in str(caught.value)
     assert caught.value.__notes__ == [f"The program, made of index notation:\n\n{C.source}"]
+
+
+def test_what_is_raised_can_be_pickled():
+    with pytest.raises(certen.CompileError) as caught:
+        defined("C", i, x[i + 1] - x[i], shape=n).kernel()
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is certen.CompileError
+    assert (again.code, again.rendered) == (caught.value.code, str(caught.value))
+    assert again.diagnostics == caught.value.diagnostics
 
 
 def test_sizes_that_do_not_agree_are_the_compilers_to_find():
@@ -539,7 +577,7 @@ MISTAKES = {
     "a not": (lambda: not (x[i] > 0), TypeError, "combine conditions with & | ~"),
     "& without parentheses": (lambda: (i >= 1) & i, TypeError, "put comparisons in parentheses: (a < b) & (c < d)"),
     "a loop over an expression": (
-        lambda: [term for term in x[i]],
+        lambda: [2 * term for term in x[i]],
         TypeError,
         "`x[i]` cannot be iterated over, except by sum()",
     ),
@@ -569,7 +607,12 @@ MISTAKES = {
     "no name": (lambda: certen.tensor("2x", "f64", "n"), ValueError, "'2x' cannot be the name of a tensor: a name is"),
     "a foreign letter": (lambda: certen.index("α"), ValueError, "'α' cannot be the name of an index: a name is"),
     "a word": (lambda: certen.tensor("let", "f64", "n"), ValueError, "it is a word of the language"),
-    "a function": (lambda: certen.define("sum"), ValueError, "'sum' cannot be the name of a definition: it is a function"),
+    "a function": (
+        lambda: certen.define("sum"),
+        ValueError,
+        "'sum' cannot be the name of a definition: it is a function",
+    ),
+    "a keyword of calls": (lambda: certen.tensor("out", "f64", "n"), ValueError, "it is a keyword of every call"),
     "a name that is no text": (lambda: certen.size(3), TypeError, "the name of a size is a str, not int"),
     "no names": (lambda: certen.indices(" "), ValueError, "there are no names of indices in ' '"),
     "a name twice": (lambda: certen.indices("i j i"), ValueError, "'i' stands twice in 'i j i'"),
@@ -613,7 +656,7 @@ MISTAKES = {
     "an index without bound": (
         assigned((i, j), x[i]),
         ValueError,
-        "nothing says how far the index j runs: it selects from no tensor; give it a bound, as in "
+        "nothing says how far the index j runs: it selects from no tensor by itself; give it a bound, as in "
         "certen.index('j', n), or the definition a shape=",
     ),
     "a sum without bound": (assigned(i, certen.sum(x[i] * k)), ValueError, "nothing says how far the index k runs"),

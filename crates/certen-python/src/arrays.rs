@@ -394,7 +394,7 @@ pub fn call<'py, E>(
     py: Python<'py>,
     inputs: &[NdArray<'py>],
     results: &[Wanted<'py>],
-    work: impl FnOnce(&[View<'_>], &mut [ViewMut<'_>]) -> Result<(), E>,
+    work: impl FnOnce(&[View<'_>], Few<ViewMut<'_>>) -> Result<(), E>,
 ) -> Result<Few<NdArray<'py>>, Trouble<E>> {
     // From here on until the work begins, no code of Python's runs that could change an array.
     let mut views: Few<View<'_>> = SmallVec::with_capacity(inputs.len());
@@ -416,8 +416,7 @@ pub fn call<'py, E>(
     for (array, result) in written.iter().zip(results) {
         targets.push(view_mut(array, result.elem)?);
     }
-    work(&views, &mut targets).map_err(Trouble::Work)?;
-    drop(targets);
+    work(&views, targets).map_err(Trouble::Work)?;
     for (result, array) in results.iter().zip(&mut written) {
         if let Some(out) = &result.out
             && !out.is(&*array)

@@ -67,10 +67,11 @@ fn exception(py: Python<'_>, sources: &Sources, all: &[Diagnostic], during: Duri
     let class = match (first.code, first.code.blame()) {
         (Code::E0408 | Code::E0604, _) => &classes.out_of_memory,
         (Code::E0704, _) | (_, Blame::Environment) => &classes.machine,
-        // A function that leaves its element type open says when it is called which it takes.
+        // A function that leaves its element type or rank open says when it is called which it takes.
         (Code::E0401 | Code::E0402 | Code::E0404 | Code::E0406 | Code::E0232, _) if during == During::Call => {
             &classes.argument_type
         }
+        (Code::E0213, _) if during == During::Call => &classes.argument_value,
         (_, Blame::Program) => &classes.compile,
         // What has no function is no call's fault here: none was chosen.
         (Code::E0410, _) => &classes.compile,

@@ -12,6 +12,11 @@ use pyo3::types::PyDict;
 ///
 /// `str(formula)` is the formula, `formula(n=3, m=4)` its value at these sizes, and `int(formula)` its value if it has no
 /// sizes.
+///
+/// >>> import certen
+/// >>> flops = certen.compile("fn scale(a: f64, x: f64[n, 3]) -> f64[n, 3] { a * x }").flops
+/// >>> str(flops), flops(n=2)
+/// ('3*n', 6)
 #[pyclass(frozen, eq, hash, module = "certen")]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Formula {

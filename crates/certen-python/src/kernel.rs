@@ -37,6 +37,19 @@ const RECENT: usize = 8;
 /// - `out` is an array, or a tuple of as many as there are results, that results are written to. It is returned itself. If
 ///   it overlaps an argument, results are as if the arguments had been copied first.
 /// - `threads` is how many threads may share the work: results have the same bits for any number.
+///
+/// >>> import certen
+/// >>> import numpy as np
+/// >>> window = certen.compile("fn window(x: f64[n], k: size) -> f64[n-k] where k >= 0, k <= n { { [i] -> x[i+k] - x[i] } }")
+/// >>> window
+/// <certen.Kernel window(x: f64[n], k: size) -> f64[n-k] where k >= 0, k <= n>
+/// >>> window(np.array([1.0, 2.0, 4.0, 8.0]), 2)
+/// array([3., 6.])
+/// >>> out = np.zeros(3)
+/// >>> window([1, 2, 4, 8], k=1, out=out) is out
+/// True
+/// >>> out
+/// array([1., 2., 4.])
 #[pyclass(frozen, dict, weakref, module = "certen")]
 pub struct Kernel {
     source: Arc<Source>,
@@ -254,6 +267,10 @@ impl Kernel {
             // What is missing is said when the call is prepared.
             let Some(argument) = argument else { continue };
             match parameter.is_size {
+                true if parameter.ty != "size" => {
+                    let text = format!("`{}` is {}: only single sizes can be given", parameter.name, parameter.ty);
+                    return Err(self.refuse(py, Code::E0404, text));
+                }
                 true => sizes.push((parameter.name, size(parameter.name, &argument)?)),
                 false => {
                     let (elem, array) = self.input(parameter, argument)?;
@@ -277,9 +294,9 @@ impl Kernel {
         let wanted = self.wanted(py, &prepared, arguments.out.as_ref())?;
         let threads = arguments.threads.or_else(threads::set);
         let is_small = prepared.operations().is_some_and(|count| count < SMALL);
-        let results = arrays::call(py, &inputs, &wanted, |views, targets| match is_small {
-            true => prepared.run(views, targets, threads),
-            false => py.detach(|| prepared.run(views, targets, threads)),
+        let results = arrays::call(py, &inputs, &wanted, |views, mut targets| match is_small {
+            true => prepared.run(views, &mut targets, threads),
+            false => py.detach(|| prepared.run(views, &mut targets, threads)),
         });
         let results = results.map_err(|trouble| match trouble {
             Trouble::Python(error) => error,
@@ -351,6 +368,13 @@ impl Kernel {
     }
 
     /// How many arithmetic operations a run makes, in terms of the sizes.
+    ///
+    /// >>> import certen
+    /// >>> dot = certen.compile("fn dot(x: f64[n], y: f64[n]) -> f64 { sum(x * y) }")
+    /// >>> print(dot.flops)
+    /// 2*n
+    /// >>> dot.flops(n=1000)
+    /// 2000
     #[getter]
     fn flops(&self, py: Python<'_>) -> PyResult<Formula> {
         let formula = py.detach(|| Ok(self.kernel.module()?.operations().cloned()));
@@ -360,6 +384,17 @@ impl Kernel {
 
     /// The program at every stage of its way to machine code, as text; `stage` is the name of one, or a list of names. Sizes
     /// that are given are put into formulas.
+    ///
+    /// >>> import certen
+    /// >>> dot = certen.compile("fn dot(x: f64[n], y: f64[n]) -> f64 { sum(x * y) }")
+    /// >>> print(dot.explain("core"), end="")
+    /// core dot
+    /// size n
+    /// where n >= 0
+    /// input x : f64[n]
+    /// input y : f64[n]
+    /// result = sum i in 0..n. x[i] * y[i]
+    /// output result
     #[pyo3(signature = (stage = None, **sizes))]
     fn explain(
         &self,

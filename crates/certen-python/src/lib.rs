@@ -4,6 +4,7 @@
 //! interpreter's lock is given back while something takes long. The rest of the package is Python, in `python/certen`.
 
 mod arrays;
+mod einsum;
 mod errors;
 mod formula;
 mod kernel;
@@ -15,6 +16,8 @@ mod threads;
 mod _certen {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::einsum::{contract_path, einsum};
     #[pymodule_export]
     use crate::formula::Formula;
     #[pymodule_export]

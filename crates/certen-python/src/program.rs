@@ -74,6 +74,14 @@ impl Source {
 /// - `symbolic`: one native code for all sizes, instead of one for each that is used.
 /// - `parallel`: whether threads may share loops; results have the same bits either way.
 /// - `threads` is how many threads calls use, where they do not say.
+///
+/// >>> import certen
+/// >>> norm = certen.compile("fn norm(x: f64[n]) -> f64 { sqrt(sum(x * x)) }")
+/// >>> norm([3.0, 4.0])
+/// np.float64(5.0)
+/// >>> product = certen.compile("var A : [l m]\nvar B : [m n]\nvar C : [l n]\nC = (A # B) . [2 3]\n", dialect="model")
+/// >>> product([[1.0, 2.0]], [[3.0], [4.0]])
+/// array([[11.]])
 #[pyfunction]
 #[pyo3(
     signature = (source, *, name = None, r#fn = None, dialect = None, elem = None, fp = "relaxed", symbolic = false,
@@ -204,6 +212,13 @@ fn elem_type(given: &Bound<'_, PyAny>) -> PyResult<ElemType> {
 }
 
 /// The kernels of a program of several functions: `module.f`, or `module["f"]`.
+///
+/// >>> import certen
+/// >>> module = certen.compile("fn twice(x: f64) -> f64 { 2 * x } fn half(x: f64) -> f64 { x / 2 }", name="both")
+/// >>> module
+/// <certen.Module both.ten: twice, half>
+/// >>> list(module), module.half(3.0), module["twice"](3.0)
+/// (['twice', 'half'], np.float64(1.5), np.float64(6.0))
 #[pyclass(frozen, module = "certen")]
 pub struct Module {
     source: Arc<Source>,

@@ -36,6 +36,12 @@ pub fn given(number: &Bound<'_, PyAny>) -> PyResult<Option<NonZeroUsize>> {
 
 /// Sets how many threads kernels and `einsum` use, where a call does not say; `None` for `$CERTEN_THREADS`, else as many
 /// as there are cores. Results have the same bits for any number.
+///
+/// >>> import certen
+/// >>> certen.set_threads(2)
+/// >>> certen.get_threads()
+/// 2
+/// >>> certen.set_threads(None)
 #[pyfunction]
 #[pyo3(signature = (threads))]
 pub fn set_threads(threads: &Bound<'_, PyAny>) -> PyResult<()> {

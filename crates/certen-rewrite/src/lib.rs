@@ -14,5 +14,6 @@ mod sizes;
 
 pub use check::{Agreement, agree};
 pub use lift::{Lifted, lift};
+pub use order::{Search, pairwise};
 pub use report::{Contraction, Report};
 pub use sizes::never_dearer;

@@ -232,5 +232,56 @@ impl Problem {
     }
 }
 
+/// How an order is searched for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Search {
+    /// The best one, unless there are too many factors.
+    Best,
+    /// The cheapest product first.
+    Greedy,
+}
+
+/// The order of products of an Einstein sum of tensors: pairs of what is multiplied, until one is left. Factors count from
+/// 0, products go on behind them. `sizes` are those of all indices, `kept` those that are not summed.
+///
+/// Whoever follows it sums an index as soon as nothing else needs it, and what one factor alone has before the product.
+/// With more than 64 factors or indices, the order is that of the factors.
+///
+/// ```
+/// use certen_rewrite::{Search, pairwise};
+/// // A matrix product that is multiplied with a vector: A (B x), not (A B) x.
+/// let factors = [vec![0, 1], vec![1, 2], vec![2]];
+/// assert_eq!(pairwise(&[10, 20, 30], &[0], &factors, Search::Best), [(1, 2), (0, 3)]);
+/// ```
+pub fn pairwise(sizes: &[usize], kept: &[usize], factors: &[Vec<usize>], search: Search) -> Vec<(usize, usize)> {
+    let count = factors.len();
+    let known = |index: &usize| *index < sizes.len();
+    if count > MOST || sizes.len() > MOST || !factors.iter().flatten().chain(kept).all(known) {
+        return (1..count).map(|at| (if at == 1 { 0 } else { count + at - 2 }, at)).collect();
+    }
+    let set = |indices: &[usize]| indices.iter().fold(0, |set: Set, index| set | 1 << index);
+    let problem = Problem {
+        sizes: sizes.iter().map(|size| *size as u128).collect(),
+        kept: set(kept),
+        factors: factors.iter().map(|indices| Factor { indices: set(indices), inner: 0 }).collect(),
+        written: (2..=count).map(|first| Set::MAX >> (MOST - first)).collect(),
+    };
+    let nodes = match search {
+        Search::Best if count <= EXACT_FACTORS => problem.exact(),
+        _ => problem.greedy(),
+    };
+    let (mut pairs, mut values) = (Vec::with_capacity(count), Vec::with_capacity(nodes.len()));
+    for node in nodes {
+        values.push(match node {
+            Node::Leaf(factor) => factor,
+            Node::Pair(a, b) => {
+                pairs.push((values[a], values[b]));
+                count + pairs.len() - 1
+            }
+        });
+    }
+    pairs
+}
+
 #[cfg(test)]
 mod tests;

@@ -4,15 +4,17 @@
 //! [`write_npz`] bring it from and to files. A [`NativeKernel`] is C text made callable: compiled by the [`Compiler`]
 //! that the machine has, kept in a [`Cache`] on disk, loaded, and called with its arguments, arrays or [`View`]s, checked
 //! against its [`Signature`]. Its parallel loops are shared by the threads of one pool; [`with_threads`] says how many.
-//! [`available_bytes`] tells what fits in memory before anything is started.
+//! A [`Nest`] makes a product of arrays and its sum without a compiler. [`available_bytes`] tells what fits in memory
+//! before anything is started.
 //!
-//! This is the only crate with `unsafe` code: the allocation behind arrays, and loading and calling kernels. Whatever
+//! This is the only crate with `unsafe` code: the allocation behind arrays, the elements of views, and loading and calling kernels. Whatever
 //! the user's files, arrays and environment are, the answer is a value or a [`RuntimeError`]. What is trusted is the C
 //! text: see [`NativeKernel::build`].
 
 mod array;
 mod cache;
 mod compiler;
+mod contract;
 mod error;
 mod files;
 mod kernel;
@@ -24,6 +26,7 @@ mod view;
 pub use array::{Array, ArrayError, Element};
 pub use cache::Cache;
 pub use compiler::Compiler;
+pub use contract::Nest;
 pub use error::RuntimeError;
 pub use files::write_text;
 pub use kernel::{ABI, NativeKernel, Signature};

@@ -37,6 +37,7 @@
 
 mod call;
 mod deep;
+pub mod einsum;
 mod explain;
 mod failure;
 mod kernel;

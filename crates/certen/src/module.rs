@@ -157,6 +157,14 @@ impl Module {
         Module::assembled(Arc::new(sources), built, diagnostics, options)
     }
 
+    /// A program of Core that this library has made.
+    ///
+    /// # Errors
+    /// None; a module is what makes failures.
+    pub(crate) fn from_core(core: Program, options: &Options) -> Result<Module, Failure> {
+        Module::assembled(Arc::default(), Some((core, Front::Core)), Diagnostics::new(), options)
+    }
+
     /// A module, or why there is none.
     pub(crate) fn assembled(
         sources: Arc<Sources>,

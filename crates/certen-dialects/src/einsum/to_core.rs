@@ -1,0 +1,220 @@
+//! An einsum as a program of Core, with a symbolic size for each index.
+//!
+//! Each step is a binding: a generation over the kept indices of nested sums of a product, from left to right. A dimension
+//! that is stretched has the literal size 1 and is read at 0; a diagonal is an index that is read twice. Names are
+//! numbered as indices are, so that two einsums that differ in letters, or in sizes, are one program.
+//!
+//! The order of loops is not the order of operations. Where the result has a last index, the sums stand outside of its
+//! generation if they can ([`Einsum::is_in_rows`]): the same products are added to each element in the same order, but
+//! neighbours in memory one after the other, which C compilers make vectors of. A factor whose neighbours along that index
+//! are not neighbours in memory is copied first, if it is read more than once. An inner sum of several is a row of its
+//! own, finished before it is added to the outer one.
+
+use certen_core::{
+    Binary, Binding, ElemType, Parameter, Program, Range, ReduceOp, TensorType, Term, TermId, Terms, TypeError,
+};
+use certen_index::{Cond, Facts, Ix};
+use certen_syntax::Name;
+
+use super::resolve::{Axis, Einsum, Step};
+
+impl Einsum {
+    /// The program that makes these steps, the last of which makes the output, `result`. Its inputs are the operands.
+    ///
+    /// # Errors
+    /// If the elements cannot be multiplied and added, or a step does not fit the einsum.
+    pub fn to_core(&self, steps: &[Step], elem: ElemType) -> Result<Program, TypeError> {
+        let mut facts = Facts::new();
+        let sizes: Vec<Name> = (1..=self.indices().len()).map(|at| numbered("n", at)).collect();
+        for size in &sizes {
+            facts.assume(Cond::Ge(Ix::var(*size)));
+        }
+        let mut builder = Builder { einsum: self, steps, elem, terms: Terms::new(facts), sizes, bindings: Vec::new() };
+        let inputs = (0..self.operands().len()).map(|at| Parameter { name: builder.name(at), ty: builder.ty(at) });
+        let inputs: Vec<Parameter> = inputs.collect();
+        for (at, step) in steps.iter().enumerate() {
+            let value = self.operands().len() + at;
+            if step.factors.iter().any(|factor| *factor >= value) {
+                return Err(TypeError("a step multiplies what a later one makes".into()));
+            }
+            let (name, term) = (builder.name(value), builder.step(step)?);
+            builder.bindings.push(Binding { name, term });
+        }
+        let result = Name::new("result");
+        let program = Program {
+            name: Name::new("einsum"),
+            sizes: builder.sizes,
+            facts: Vec::new(),
+            inputs,
+            bindings: builder.bindings,
+            outputs: vec![(result, result)],
+            terms: builder.terms,
+        };
+        program.check().map_err(|error| TypeError(error.to_string()))?;
+        Ok(program)
+    }
+
+    /// Whether the program computes the result of a step in rows: along its last index, inside of the sums. Otherwise
+    /// each element is a sum of its own, and vectors are of no use.
+    pub fn is_in_rows(&self, steps: &[Step], step: &Step) -> bool {
+        let Some(&row) = step.kept.last() else { return false };
+        let fits =
+            |factor: &usize| self.walk(steps, *factor, row) != Walk::Jumps || self.is_reused(steps, step, *factor);
+        !self.summed(steps, step).is_empty() && step.factors.iter().all(fits)
+    }
+
+    /// How a factor lies along an index.
+    fn walk(&self, steps: &[Step], factor: usize, row: usize) -> Walk {
+        let axes = self.axes(steps, factor);
+        match axes.iter().position(|axis| *axis == Axis::Index(row)) {
+            None => Walk::Stands,
+            Some(at) if at + 1 == axes.len() => Walk::Goes,
+            Some(_) => Walk::Jumps,
+        }
+    }
+
+    /// Whether elements of a factor are read more than once: there is an index that it does not have.
+    fn is_reused(&self, steps: &[Step], step: &Step, factor: usize) -> bool {
+        let axes = self.axes(steps, factor);
+        let all = step.kept.iter().chain(&self.summed(steps, step)).copied().collect::<Vec<_>>();
+        all.iter().any(|index| !axes.contains(&Axis::Index(*index)))
+    }
+}
+
+/// How a factor lies along an index.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Walk {
+    /// It does not depend on it.
+    Stands,
+    /// Neighbours are neighbours in memory.
+    Goes,
+    /// Neighbours are apart.
+    Jumps,
+}
+
+fn numbered(base: &str, at: usize) -> Name {
+    Name::new(&format!("{base}{at}"))
+}
+
+struct Builder<'a> {
+    einsum: &'a Einsum,
+    steps: &'a [Step],
+    elem: ElemType,
+    terms: Terms,
+    /// The symbolic size of each index.
+    sizes: Vec<Name>,
+    bindings: Vec<Binding>,
+}
+
+impl Builder<'_> {
+    /// What an operand or the result of a step is called.
+    fn name(&self, value: usize) -> Name {
+        let operands = self.einsum.operands().len();
+        match value.checked_sub(operands) {
+            None => numbered("x", value + 1),
+            Some(step) if step + 1 == self.steps.len() => Name::new("result"),
+            Some(step) => numbered("t", step + 1),
+        }
+    }
+
+    fn size(&self, index: usize) -> Ix {
+        Ix::var(self.sizes[index])
+    }
+
+    fn ty(&self, value: usize) -> TensorType {
+        let size = |axis: &Axis| match axis {
+            Axis::Index(index) => self.size(*index),
+            Axis::One => Ix::from(1),
+        };
+        let shape: Vec<Ix> = self.einsum.axes(self.steps, value).iter().map(size).collect();
+        TensorType::new(self.elem, shape)
+    }
+
+    fn step(&mut self, step: &Step) -> Result<TermId, TypeError> {
+        let row = step.kept.last().copied().filter(|_| self.einsum.is_in_rows(self.steps, step));
+        let mut product = None;
+        for factor in &step.factors {
+            let jumps = row.filter(|row| self.einsum.walk(self.steps, *factor, *row) == Walk::Jumps);
+            let element = match jumps {
+                Some(row) => self.copied(*factor, row)?,
+                None => self.element(*factor)?,
+            };
+            product = Some(match product {
+                None => element,
+                Some(left) => self.terms.add(Term::Binary(Binary::Mul, left, element))?,
+            });
+        }
+        let product = product.ok_or_else(|| TypeError("a product of nothing".into()))?;
+        let summed = self.einsum.summed(self.steps, step);
+        let (mut term, kept) = match (row, step.kept.split_last()) {
+            (Some(row), Some((_, kept))) => (self.rows(row, &summed, product)?, kept),
+            _ => {
+                let mut term = product;
+                for index in summed.iter().rev() {
+                    term = self.sum(*index, term)?;
+                }
+                (term, step.kept.as_slice())
+            }
+        };
+        for index in kept.iter().rev() {
+            term = self.generation(*index, term)?;
+        }
+        Ok(term)
+    }
+
+    /// Sums of rows.
+    fn rows(&mut self, row: usize, summed: &[usize], product: TermId) -> Result<TermId, TypeError> {
+        let mut term = self.generation(row, product)?;
+        for (depth, index) in summed.iter().rev().enumerate() {
+            if depth > 0 {
+                let (name, ty) = (numbered("row", depth), self.terms.ty(term).clone());
+                let element = self.terms.element(name, ty, [Ix::var(numbered("i", row + 1))])?;
+                let body = self.generation(row, element)?;
+                term = self.terms.add(Term::Let(name, term, body))?;
+            }
+            term = self.sum(*index, term)?;
+        }
+        Ok(term)
+    }
+
+    /// An element of an operand or of the result of a step, at the indices that walk along it.
+    fn element(&mut self, value: usize) -> Result<TermId, TypeError> {
+        let read = |axis: &Axis| match axis {
+            Axis::Index(index) => Ix::var(numbered("i", index + 1)),
+            Axis::One => Ix::from(0),
+        };
+        let indices: Vec<Ix> = self.einsum.axes(self.steps, value).iter().map(read).collect();
+        self.terms.element(self.name(value), self.ty(value), indices)
+    }
+
+    /// An element of a copy in which neighbours along an index are neighbours in memory.
+    fn copied(&mut self, value: usize, row: usize) -> Result<TermId, TypeError> {
+        let mut indices: Vec<usize> = Vec::new();
+        for axis in self.einsum.axes(self.steps, value) {
+            if let Axis::Index(index) = axis
+                && index != row
+                && !indices.contains(&index)
+            {
+                indices.push(index);
+            }
+        }
+        indices.push(row);
+        let mut term = self.element(value)?;
+        for index in indices.iter().rev() {
+            term = self.generation(*index, term)?;
+        }
+        let name = numbered("copy", self.bindings.len() + 1);
+        self.bindings.push(Binding { name, term });
+        let indices: Vec<Ix> = indices.iter().map(|index| Ix::var(numbered("i", index + 1))).collect();
+        self.terms.element(name, self.terms.ty(term).clone(), indices)
+    }
+
+    fn generation(&mut self, index: usize, body: TermId) -> Result<TermId, TypeError> {
+        self.terms.add(Term::Gen(numbered("i", index + 1), Range::to(self.size(index)), body))
+    }
+
+    fn sum(&mut self, index: usize, body: TermId) -> Result<TermId, TypeError> {
+        let range = Range::to(self.size(index));
+        self.terms.add(Term::Reduce(ReduceOp::Sum, numbered("i", index + 1), range, Cond::always(), body))
+    }
+}

@@ -1,0 +1,461 @@
+//! `einsum` and `contract_path`, called as NumPy's.
+//!
+//! What subscripts mean and how a contraction is computed is said in `certen::einsum`; here are NumPy's rules around it:
+//! the two forms of a call, which element type is computed in, what may be cast to what, when a result is a view, and where
+//! a given array takes it. They were found by experiment with NumPy 2.4 without `optimize`. What Certen does not have is a
+//! `NotImplementedError` that names it, never another result.
+//!
+//! A contraction is looked up by its subscripts, element type and shapes, so that a call like an earlier one parses nothing.
+
+use std::hash::{Hash, Hasher};
+use std::mem::discriminant;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use certen::ElemType;
+use certen::einsum::{Contraction, EinsumError, Order as Path, Sub, Subscripts};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyEllipsis, PyList, PyString, PyTuple};
+use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
+
+use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
+use crate::errors::{During, raised, shown};
+use crate::threads;
+
+/// Runs that make more operations than this give Python's lock back: some 10 µs.
+const SMALL: u128 = 20_000;
+
+/// How many contractions are remembered.
+const REMEMBERED: usize = 1024;
+
+/// The subscripts of a call, as they were given.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Spelling {
+    Text(String),
+    Lists { operands: Vec<Vec<Sub>>, output: Option<Vec<Sub>> },
+}
+
+impl Spelling {
+    fn parse(&self, operands: usize) -> Result<Subscripts, EinsumError> {
+        match self {
+            Spelling::Text(text) => Subscripts::parse(text, operands),
+            Spelling::Lists { operands, output } => Subscripts::from_lists(operands, output.clone()),
+        }
+    }
+}
+
+/// A contraction, and what a call asks of it.
+struct Known {
+    contraction: Contraction,
+    shape: Vec<usize>,
+    /// How many operations it makes.
+    operations: u128,
+    /// Which axes each dimension walks along, if the result is a view of the only operand.
+    view: Option<Vec<Vec<usize>>>,
+}
+
+/// A contraction, and what it was made from.
+struct Remembered {
+    spelling: Spelling,
+    path: Path,
+    elem: ElemType,
+    shapes: Vec<Vec<usize>>,
+    known: Arc<Known>,
+}
+
+/// The contractions of this process, by a hash of what they were made from.
+static CONTRACTIONS: Mutex<Option<FxHashMap<u64, Remembered>>> = Mutex::new(None);
+
+/// The contraction of a call: an earlier one, or a new one.
+fn contraction(spelling: Spelling, path: &Path, elem: ElemType, arrays: &[NdArray<'_>]) -> PyResult<Arc<Known>> {
+    let mut hasher = FxHasher::default();
+    spelling.hash(&mut hasher);
+    discriminant(path).hash(&mut hasher);
+    elem.hash(&mut hasher);
+    arrays.iter().for_each(|array| array.shape().hash(&mut hasher));
+    let hash = hasher.finish();
+    let same = |known: &Remembered| {
+        known.elem == elem
+            && known.shapes.len() == arrays.len()
+            && known.shapes.iter().zip(arrays).all(|(shape, array)| shape.as_slice() == array.shape())
+            && known.spelling == spelling
+            && known.path == *path
+    };
+    {
+        let known = CONTRACTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.as_ref().and_then(|known| known.get(&hash)).filter(|known| same(known)) {
+            return Ok(known.known.clone());
+        }
+    }
+    let shapes: Few<&[usize]> = arrays.iter().map(|array| array.shape()).collect();
+    let made = spelling.parse(arrays.len()).and_then(|subscripts| Contraction::new(&subscripts, &shapes, elem, path));
+    let contraction = made.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let known = Arc::new(Known {
+        shape: contraction.output_shape(),
+        operations: contraction.flops(),
+        view: contraction.as_view(),
+        contraction,
+    });
+    let new = Remembered {
+        shapes: shapes.iter().map(|shape| shape.to_vec()).collect(),
+        spelling,
+        path: path.clone(),
+        elem,
+        known: known.clone(),
+    };
+    let mut all = CONTRACTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    let all = all.get_or_insert_default();
+    if all.len() >= REMEMBERED {
+        all.clear();
+    }
+    all.insert(hash, new);
+    Ok(known)
+}
+
+/// What a call of either form means: its subscripts and its operands.
+fn spelled<'py>(arguments: &Bound<'py, PyTuple>) -> PyResult<(Spelling, Few<Bound<'py, PyAny>>)> {
+    let nothing = || {
+        PyValueError::new_err(
+            "einsum takes the subscripts and at least one operand, or operands and a list of subscripts for each",
+        )
+    };
+    let first = arguments.get_borrowed_item(0).map_err(|_| nothing())?;
+    let text = if let Ok(text) = first.cast::<PyString>() {
+        Some(text.to_cow()?.into_owned())
+    } else if let Ok(bytes) = first.cast::<PyBytes>() {
+        Some(String::from_utf8_lossy(bytes.as_bytes()).into_owned())
+    } else {
+        None
+    };
+    if let Some(text) = text {
+        if arguments.len() < 2 {
+            return Err(nothing());
+        }
+        return Ok((Spelling::Text(text), arguments.iter().skip(1).collect()));
+    }
+    let (mut operands, mut lists, mut output) = (SmallVec::new(), Vec::new(), None);
+    let mut rest = arguments.iter();
+    while let Some(operand) = rest.next() {
+        match rest.next() {
+            Some(list) => {
+                lists.push(subscripts(&list)?);
+                operands.push(operand);
+            }
+            None => output = Some(subscripts(&operand)?),
+        }
+    }
+    if operands.is_empty() {
+        return Err(nothing());
+    }
+    Ok((Spelling::Lists { operands: lists, output }, operands))
+}
+
+/// A list of numbers and ellipses.
+fn subscripts(list: &Bound<'_, PyAny>) -> PyResult<Vec<Sub>> {
+    let wrong = |what: &Bound<'_, PyAny>| {
+        let text = format!("subscripts are a list of integers and ellipses, which {} is not", shown(what));
+        PyTypeError::new_err(text)
+    };
+    let mut subscripts = Vec::new();
+    for item in list.try_iter().map_err(|_| wrong(list))? {
+        let item = item?;
+        subscripts.push(if item.is_instance_of::<PyEllipsis>() {
+            Sub::Ellipsis
+        } else {
+            let number: i64 = item.extract().map_err(|_| wrong(list))?;
+            let outside = || PyValueError::new_err(format!("subscript {number} is not between 0 and 51"));
+            Sub::Label(number.try_into().map_err(|_| outside())?)
+        });
+    }
+    Ok(subscripts)
+}
+
+/// In which order `optimize` says that operands are contracted.
+fn chosen_path(optimize: Option<&Bound<'_, PyAny>>) -> PyResult<Path> {
+    let Some(optimize) = optimize.filter(|optimize| !optimize.is_none()) else { return Ok(Path::Best) };
+    let wrong = || {
+        let text = format!(
+            "optimize is True, False, 'greedy', 'optimal', one of these with a memory limit, or a path that \
+             contract_path has given, not {}",
+            shown(optimize)
+        );
+        PyValueError::new_err(text)
+    };
+    if let Ok(chosen) = optimize.cast::<PyBool>() {
+        return Ok(if chosen.is_true() { Path::Best } else { Path::AsWritten });
+    }
+    let strategy = |name: &Bound<'_, PyAny>| match name.extract::<String>().as_deref() {
+        Ok("greedy") => Some(Path::Greedy),
+        Ok("optimal") => Some(Path::Best),
+        _ => None,
+    };
+    if let Some(path) = strategy(optimize) {
+        return Ok(path);
+    }
+    if !optimize.is_instance_of::<PyList>() && !optimize.is_instance_of::<PyTuple>() {
+        return Err(wrong());
+    }
+    let items: Vec<Bound<'_, PyAny>> = optimize.extract()?;
+    match items.as_slice() {
+        // Intermediate results are never larger than an output or operand has to be; the limit is a promise to keep.
+        [name, limit] if limit.extract::<f64>().is_ok() => strategy(name).ok_or_else(wrong),
+        [head, steps @ ..] if head.extract::<String>().is_ok_and(|head| head == "einsum_path") => {
+            let steps: PyResult<Vec<Vec<usize>>> = steps.iter().map(|step| step.extract()).collect();
+            Ok(Path::Path(steps.map_err(|_| wrong())?))
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// NumPy's rules for casts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Casting {
+    No,
+    Equiv,
+    Safe,
+    SameKind,
+    Unsafe,
+}
+
+impl Casting {
+    fn named(name: Option<&Bound<'_, PyAny>>) -> PyResult<Casting> {
+        let Some(name) = name else { return Ok(Casting::Safe) };
+        let text = name.cast::<PyString>();
+        let text = text.map_err(|_| PyTypeError::new_err(format!("casting is a text, not {}", shown(name))))?;
+        Ok(match &*text.to_cow()? {
+            "no" => Casting::No,
+            "equiv" => Casting::Equiv,
+            "safe" => Casting::Safe,
+            "same_kind" => Casting::SameKind,
+            "unsafe" => Casting::Unsafe,
+            other => {
+                let text = format!("casting is 'no', 'equiv', 'safe', 'same_kind' or 'unsafe', not {other:?}");
+                return Err(PyValueError::new_err(text));
+            }
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Casting::No => "no",
+            Casting::Equiv => "equiv",
+            Casting::Safe => "safe",
+            Casting::SameKind => "same_kind",
+            Casting::Unsafe => "unsafe",
+        }
+    }
+
+    /// Whether elements of one type may become elements of another.
+    fn allows(self, from: ElemType, to: ElemType) -> bool {
+        let keeps_values = matches!(
+            (from, to),
+            (ElemType::F32 | ElemType::I32 | ElemType::I64, ElemType::F64) | (ElemType::I32, ElemType::I64)
+        );
+        from == to
+            || match self {
+                Casting::No | Casting::Equiv => false,
+                Casting::Safe => keeps_values,
+                Casting::SameKind => keeps_values || to.is_float() || !from.is_float(),
+                Casting::Unsafe => true,
+            }
+    }
+}
+
+/// The element type of a dtype, of those that are computed with.
+fn computed_elem(dtype: &Bound<'_, PyArrayDescr>) -> PyResult<ElemType> {
+    arrays::elem_of(dtype).filter(|elem| elem.has_arithmetic()).ok_or_else(|| {
+        let name = arrays::dtype_name(dtype);
+        let text = format!("einsum of {name} is not supported: it computes in float64, float32, int64 and int32");
+        PyNotImplementedError::new_err(text)
+    })
+}
+
+/// The type that elements of two types are computed in.
+fn common(one: ElemType, other: ElemType) -> ElemType {
+    match (one, other) {
+        _ if one == other => one,
+        (ElemType::I32, ElemType::I64) | (ElemType::I64, ElemType::I32) => ElemType::I64,
+        _ => ElemType::F64,
+    }
+}
+
+/// Whether a result lies column by column, if the call does not give an array for it.
+fn chosen_order(order: Option<&Bound<'_, PyAny>>, arrays: &[NdArray<'_>]) -> PyResult<Order> {
+    let Some(order) = order.filter(|order| !order.is_none()) else { return Ok(Order::C) };
+    let name = order.cast::<PyString>();
+    let name = name.map_err(|_| PyTypeError::new_err(format!("order is a text, not {}", shown(order))))?;
+    let columns = || {
+        let all = |is: fn(&NdArray<'_>) -> bool| arrays.iter().all(is);
+        all(|array| array.is_fortran_contiguous()) && !all(|array| array.is_c_contiguous())
+    };
+    Ok(match &*name.to_cow()?.to_ascii_uppercase() {
+        "C" | "K" => Order::C,
+        "F" => Order::F,
+        "A" if columns() => Order::F,
+        "A" => Order::C,
+        other => return Err(PyValueError::new_err(format!("order is 'C', 'F', 'A' or 'K', not {other:?}"))),
+    })
+}
+
+/// Sums products of operands along indices that they share, as `numpy.einsum` does.
+///
+/// The call is `einsum("ij,jk->ik", a, b)`, or `einsum(a, [0, 1], b, [1, 2], [0, 2])`. Operands are arrays, lists or
+/// numbers, of float64, float32, int64 and int32, also mixed. Results have the same bits every time, whatever the number of
+/// threads.
+///
+/// - `out` is an array that takes the result, and is returned.
+/// - `optimize`: operands are contracted in the order that takes the fewest operations, also by default; `False` contracts
+///   all at once, `'greedy'` or a path of `contract_path` as they say.
+/// - `dtype` is the type to compute in, `casting` what operands may be cast by: `'no'`, `'equiv'`, `'safe'`, `'same_kind'`
+///   or `'unsafe'`.
+/// - `order`: a new result lies row by row (`'C'`, and `'K'`), column by column (`'F'`), or that if the operands do (`'A'`).
+///
+/// With one operand and nothing to sum, the result is a view of the operand.
+///
+/// >>> import certen
+/// >>> import numpy as np
+/// >>> a, b = np.arange(6.0).reshape(2, 3), np.arange(3.0)
+/// >>> certen.einsum("ij,j->i", a, b)
+/// array([ 5., 14.])
+/// >>> certen.einsum(a, [0, 1], [1])
+/// array([3., 5., 7.])
+#[pyfunction]
+#[pyo3(
+    signature = (*operands, out = None, optimize = None, dtype = None, order = None, casting = None, **unknown),
+    text_signature = "(*operands, out=None, optimize=None, dtype=None, order='K', casting='safe')"
+)]
+#[allow(clippy::too_many_arguments, reason = "keywords of a Python function")]
+pub fn einsum<'py>(
+    py: Python<'py>,
+    operands: &Bound<'py, PyTuple>,
+    out: Option<&Bound<'py, PyAny>>,
+    optimize: Option<&Bound<'py, PyAny>>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    order: Option<&Bound<'py, PyAny>>,
+    casting: Option<&Bound<'py, PyAny>>,
+    unknown: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    not_supported("einsum", unknown)?;
+    let (spelling, operands) = spelled(operands)?;
+    let path = chosen_path(optimize)?;
+    let casting = Casting::named(casting)?;
+    let mut inputs: Few<NdArray<'py>> = SmallVec::with_capacity(operands.len());
+    for operand in &operands {
+        inputs.push(arrays::any_array(operand)?);
+    }
+    let order = chosen_order(order, &inputs)?;
+    let mut elems: Few<ElemType> = SmallVec::with_capacity(inputs.len());
+    for input in &inputs {
+        elems.push(computed_elem(&input.dtype())?);
+    }
+    let target = match out.filter(|out| !out.is_none()) {
+        None => None,
+        Some(out) => {
+            let array = out.cast::<PyUntypedArray>();
+            let array = array.map_err(|_| PyTypeError::new_err(format!("out is an array, not {}", shown(out))))?;
+            Some((computed_elem(&array.dtype())?, array.clone()))
+        }
+    };
+    let given = dtype.map(|dtype| computed_elem(&PyArrayDescr::new(py, dtype)?)).transpose()?;
+    let all = elems.iter().copied().chain(target.as_ref().map(|(elem, _)| *elem));
+    let elem = given.or_else(|| all.reduce(common)).unwrap_or(ElemType::F64);
+    let known = contraction(spelling, &path, elem, &inputs)?;
+
+    // A view has the operand's own elements, whatever the other arguments say.
+    if let (None, [input], Some(axes)) = (&target, inputs.as_slice(), &known.view) {
+        return arrays::returned(arrays::viewed(input, &known.shape, axes)?);
+    }
+    for (at, (input, found)) in inputs.iter_mut().zip(elems).enumerate() {
+        let swapped = input.dtype().is_native_byteorder() == Some(false);
+        if !casting.allows(found, elem) || swapped && casting == Casting::No {
+            let found = arrays::dtype_name(&input.dtype());
+            return Err(not_cast(py, &format!("operand {at}"), &found, elem, casting));
+        }
+        *input = match found == elem {
+            true => arrays::readable(input.clone(), elem)?,
+            false => arrays::copied(input, elem)?,
+        };
+    }
+    let out_array = match target {
+        None => None,
+        Some((found, array)) => {
+            let name = arrays::dtype_name(&array.dtype());
+            if !casting.allows(found, elem) || !casting.allows(elem, found) {
+                return Err(not_cast(py, "out", &name, elem, casting));
+            }
+            if array.shape() != known.shape {
+                let (found, needed) = (array.shape(), &known.shape);
+                return Err(PyValueError::new_err(format!("out has the shape {found:?}, the result {needed:?}")));
+            }
+            if !arrays::is_writable(&array) {
+                return Err(PyValueError::new_err("out is read-only"));
+            }
+            Some(array)
+        }
+    };
+    let shape = SmallVec::from_slice(&known.shape);
+    let wanted = [Wanted { elem, shape, order, out: out_array }];
+    let threads = threads::set();
+    let results = arrays::call(py, &inputs, &wanted, |views, targets| {
+        let Some(target) = targets.into_iter().next() else { return Ok(()) };
+        match known.operations < SMALL {
+            true => known.contraction.run(views, target, threads),
+            false => py.detach(|| known.contraction.run(views, target, threads)),
+        }
+    });
+    let results = results.map_err(|trouble| match trouble {
+        Trouble::Python(error) => error,
+        Trouble::Work(failure) => raised(py, &failure, During::Call),
+    })?;
+    match out.filter(|out| !out.is_none()) {
+        Some(out) => Ok(out.clone()),
+        None => results.into_iter().map(arrays::returned).next().unwrap_or_else(|| Ok(py.None().into_bound(py))),
+    }
+}
+
+/// The order in which `einsum` contracts operands, as `numpy.einsum_path` tells it: a path that `optimize` takes, and a
+/// text that shows the steps and what they cost.
+///
+/// >>> import certen
+/// >>> import numpy as np
+/// >>> matrix = np.ones((50, 40))
+/// >>> path, text = certen.contract_path("ij,kj,k->i", matrix, matrix, np.ones(50))
+/// >>> path
+/// ['einsum_path', (1, 2), (0, 1)]
+#[pyfunction]
+#[pyo3(
+    signature = (*operands, optimize = None, **unknown),
+    text_signature = "(*operands, optimize=None)"
+)]
+pub fn contract_path<'py>(
+    py: Python<'py>,
+    operands: &Bound<'py, PyTuple>,
+    optimize: Option<&Bound<'py, PyAny>>,
+    unknown: Option<&Bound<'py, PyDict>>,
+) -> PyResult<(Bound<'py, PyList>, String)> {
+    not_supported("contract_path", unknown)?;
+    let (spelling, operands) = spelled(operands)?;
+    let path = chosen_path(optimize)?;
+    let arrays = operands.iter().map(arrays::any_array).collect::<PyResult<Few<_>>>()?;
+    // Orders depend on shapes alone.
+    let Known { contraction, .. } = &*contraction(spelling, &path, ElemType::F64, &arrays)?;
+    let list = PyList::new(py, ["einsum_path"])?;
+    for step in contraction.path() {
+        list.append(PyTuple::new(py, step)?)?;
+    }
+    Ok((list, contraction.report()))
+}
+
+fn not_supported(function: &str, unknown: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+    match unknown.into_iter().flatten().next() {
+        Some((name, _)) => Err(PyNotImplementedError::new_err(format!("{function} has no argument {name}"))),
+        None => Ok(()),
+    }
+}
+
+fn not_cast(py: Python<'_>, which: &str, found: &str, elem: ElemType, casting: Casting) -> PyErr {
+    let elem = arrays::dtype_name(&arrays::dtype(py, elem));
+    PyTypeError::new_err(format!("{which}: {found} and {elem} cannot be cast by the rule '{}'", casting.name()))
+}

@@ -1,0 +1,426 @@
+//! Contractions without a compiler: one product of strided arrays and its sum, in loops of Rust.
+//!
+//! Compiling a kernel takes as long as a few hundred million multiplications, and most contractions are smaller. A [`Nest`]
+//! makes the same operations on each element, in the same order, as the loops that a compiled kernel has: factors are
+//! multiplied from left to right, each sum adds to a zero of its own in the order of its index, and an inner sum is
+//! finished before it is added to the outer one. So the results have the same bits, and who computes may change from call
+//! to call. What is free is the order of the elements of the result; a few neighbours are computed at a time, so that their
+//! sums, which each are a chain of additions that wait for each other, overlap.
+//!
+//! Needs: loops with sizes, and for each dimension of a factor the loop that walks along it. Guarantees: shapes and element
+//! types are checked, every element of the result is stored once, and nothing is allocated.
+
+use certen_core::ElemType;
+use smallvec::SmallVec;
+
+use crate::{ArrayError, RuntimeError, View, ViewMut};
+
+/// One product and its sum, for arrays of fixed shapes.
+///
+/// ```
+/// use certen_runtime::{Array, Nest, View, ViewMut};
+/// // The product of a 2 x 3 and a 3 x 1 matrix: loops i and j are kept, k, the third, is summed.
+/// let nest = Nest::new(&[2, 1], &[3], &[vec![Some(0), Some(2)], vec![Some(2), Some(1)]]).unwrap();
+/// let a = Array::from_vec(&[2, 3], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// let b = Array::from_vec(&[3, 1], vec![1.0, 10.0, 100.0])?;
+/// let mut c = Array::from_vec(&[2, 1], vec![0.0; 2])?;
+/// nest.run(&[View::from(&a), View::from(&b)], &mut ViewMut::from(&mut c))?;
+/// assert_eq!(c.as_slice::<f64>(), Some(&[321.0, 654.0][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Nest {
+    /// The sizes of all loops: first those that are kept, in the order of the result's dimensions, then the sums, the
+    /// outermost first.
+    sizes: Vec<usize>,
+    kept: usize,
+    /// For each factor, the loop that walks along each dimension; none if that has size 1 and nothing does.
+    factors: Vec<Vec<Option<usize>>>,
+}
+
+/// The largest number of factors.
+const MOST_FACTORS: usize = 64;
+
+/// From so many steps of the sums on, they are long enough that their factors are better kept in the cache than the result.
+const LONG_SUM: usize = 64;
+
+impl Nest {
+    /// A product of at least one factor, with the sizes of the loops that are kept and of those that are summed. The
+    /// dimensions of a factor name loops by their number, the kept ones first. None if there are too many factors, none, or
+    /// a loop does not exist.
+    pub fn new(kept: &[usize], summed: &[usize], factors: &[Vec<Option<usize>>]) -> Option<Nest> {
+        let sizes = [kept, summed].concat();
+        let known = factors.iter().flatten().flatten().all(|walk| *walk < sizes.len());
+        let fits = known && (1..=MOST_FACTORS).contains(&factors.len());
+        fits.then(|| Nest { sizes, kept: kept.len(), factors: factors.to_vec() })
+    }
+
+    /// Computes the result.
+    ///
+    /// # Errors
+    /// If the arrays are not as many, or not of the shapes, that the loops say; if their elements are of different types or
+    /// cannot be multiplied and added; if an element occurs twice in the result. Then nothing was written.
+    pub fn run(&self, factors: &[View<'_>], out: &mut ViewMut<'_>) -> Result<(), RuntimeError> {
+        self.check(factors, out)?;
+        match out.elem() {
+            ElemType::F64 => self.typed::<f64>(factors, out),
+            ElemType::F32 => self.typed::<f32>(factors, out),
+            ElemType::I64 => self.typed::<i64>(factors, out),
+            ElemType::I32 => self.typed::<i32>(factors, out),
+            elem @ (ElemType::U8 | ElemType::Bool) => {
+                return Err(RuntimeError::WrongCall(format!("elements of type {elem} have no sum and product")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, factors: &[View<'_>], out: &ViewMut<'_>) -> Result<(), RuntimeError> {
+        if factors.len() != self.factors.len() {
+            let (found, wanted) = (factors.len(), self.factors.len());
+            return Err(RuntimeError::WrongCall(format!("a product of {wanted} factors is called with {found}")));
+        }
+        let refused = |which: String, error| Err(RuntimeError::Array { which, error });
+        for (at, (view, walks)) in factors.iter().zip(&self.factors).enumerate() {
+            let size = |walk: &Option<usize>| walk.map_or(1, |walk| self.sizes[walk]);
+            if view.shape().len() != walks.len() || !view.shape().iter().zip(walks).all(|(n, walk)| *n == size(walk)) {
+                let (expected, found) = (walks.iter().map(size).collect(), view.shape().to_vec());
+                return refused(format!("input {}", at + 1), ArrayError::Shape { expected, found });
+            }
+            if view.elem() != out.elem() {
+                let error = ArrayError::Element { expected: out.elem(), found: view.elem() };
+                return refused(format!("input {}", at + 1), error);
+            }
+        }
+        if out.shape() != &self.sizes[..self.kept] {
+            let error = ArrayError::Shape { expected: self.sizes[..self.kept].to_vec(), found: out.shape().to_vec() };
+            return refused("output 1".into(), error);
+        }
+        if out.has_repetitions() {
+            return Err(RuntimeError::WrongCall("output 1: an element occurs twice".into()));
+        }
+        Ok(())
+    }
+
+    fn typed<T: Number>(&self, factors: &[View<'_>], out: &mut ViewMut<'_>) {
+        if out.shape().contains(&0) {
+            return;
+        }
+        // A factor of one changes no bit, so that few numbers of factors need code of their own.
+        match factors.len() {
+            1 => Call::<T, 1>::new(self, factors, out).run(),
+            2 => Call::<T, 2>::new(self, factors, out).run(),
+            3 | 4 => Call::<T, 4>::new(self, factors, out).run(),
+            5..=8 => Call::<T, 8>::new(self, factors, out).run(),
+            _ => Call::<T, MOST_FACTORS>::new(self, factors, out).run(),
+        }
+    }
+}
+
+/// The arithmetic of elements.
+trait Number: Copy + 'static {
+    const ZERO: Self;
+    const ONE: &'static Self;
+    fn plus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+}
+
+macro_rules! numbers {
+    ($($number:ty, $zero:expr, $one:expr, $plus:expr, $times:expr;)*) => {
+        $(impl Number for $number {
+            const ZERO: $number = $zero;
+            const ONE: &'static $number = &$one;
+
+            #[inline(always)]
+            fn plus(self, other: $number) -> $number {
+                $plus(self, other)
+            }
+
+            #[inline(always)]
+            fn times(self, other: $number) -> $number {
+                $times(self, other)
+            }
+        })*
+    };
+}
+
+numbers! {
+    f64, 0.0, 1.0, |a: f64, b| a + b, |a: f64, b| a * b;
+    f32, 0.0, 1.0, |a: f32, b| a + b, |a: f32, b| a * b;
+    i64, 0, 1, i64::wrapping_add, i64::wrapping_mul;
+    i32, 0, 1, i32::wrapping_add, i32::wrapping_mul;
+}
+
+/// A loop of a call: how far each pointer goes at a step, in bytes.
+#[derive(Clone, Copy)]
+struct Loop<const K: usize> {
+    size: usize,
+    factors: [isize; K],
+    out: isize,
+}
+
+/// The loops of one call, with K factors, for a result that has elements.
+struct Call<T, const K: usize> {
+    factors: [*const u8; K],
+    out: *mut T,
+    kept: SmallVec<[Loop<K>; 4]>,
+    summed: SmallVec<[Loop<K>; 4]>,
+    /// Among the kept ones, the loop whose neighbours are computed together.
+    row: Loop<K>,
+}
+
+/// How the factors go along a row, where that is known when the code is made.
+const ANY: u8 = 0;
+/// The first stands still, the second goes to the next element.
+const SECOND: u8 = 1;
+/// The first goes to the next element, the second stands still.
+const FIRST: u8 = 2;
+/// All go to the next element.
+const ALL: u8 = 3;
+
+impl<T: Number, const K: usize> Call<T, K> {
+    /// The loops of a nest for arrays that were checked.
+    fn new(nest: &Nest, factors: &[View<'_>], out: &mut ViewMut<'_>) -> Call<T, K> {
+        let bytes = size_of::<T>() as isize;
+        let mut pointers = [std::ptr::from_ref(T::ONE).cast::<u8>(); K];
+        let mut loops: SmallVec<[Loop<K>; 8]> =
+            nest.sizes.iter().map(|&size| Loop { size, factors: [0; K], out: 0 }).collect();
+        for (at, (view, walks)) in factors.iter().zip(&nest.factors).enumerate() {
+            pointers[at] = view.data();
+            for (walk, stride) in walks.iter().zip(view.strides()) {
+                if let Some(walk) = *walk {
+                    let step = &mut loops[walk].factors[at];
+                    // Only a dimension that nobody goes along has a stride that is too large.
+                    *step = step.wrapping_add((*stride as isize).wrapping_mul(bytes));
+                }
+            }
+        }
+        for (one, stride) in loops.iter_mut().zip(out.strides()) {
+            one.out = (*stride as isize).wrapping_mul(bytes);
+        }
+        let (outer, sums) = loops.split_at(nest.kept);
+        // A sum of one element adds it to zero; other sums around or inside do that too.
+        let mut summed: SmallVec<[Loop<K>; 4]> = sums.iter().filter(|sum| sum.size != 1).copied().collect();
+        if summed.is_empty() {
+            summed.extend(sums.first().copied());
+        }
+        let mut kept: SmallVec<[Loop<K>; 4]> = SmallVec::new();
+        for one in outer.iter().filter(|one| one.size != 1) {
+            match kept.last_mut() {
+                // Two loops that together go in equal steps are one.
+                Some(outer) if follows(outer, one) => *outer = Loop { size: outer.size * one.size, ..*one },
+                _ => kept.push(*one),
+            }
+        }
+        let mut call = Call {
+            factors: pointers,
+            out: out.data().cast(),
+            kept,
+            summed,
+            row: Loop { size: 1, factors: [0; K], out: 0 },
+        };
+        let best = (0..call.kept.len()).min_by_key(|at| call.price(&call.kept[*at]));
+        if let Some(best) = best {
+            call.row = call.kept.remove(best);
+        }
+        call
+    }
+
+    /// How dear a loop is as a row: short rows first, then those that jump.
+    fn price(&self, row: &Loop<K>) -> (bool, usize) {
+        let jumps = |stride: isize| stride != size_of::<T>() as isize;
+        let factors = row.factors.iter().filter(|stride| **stride != 0 && jumps(**stride)).count();
+        let none = row.factors.iter().all(|stride| jumps(*stride));
+        (row.size < 4, 4 * factors + 2 * usize::from(none) + usize::from(jumps(row.out)))
+    }
+
+    fn run(&self) {
+        let unit = size_of::<T>() as isize;
+        let mut row = [0; 2];
+        row[..K.min(2)].copy_from_slice(&self.row.factors[..K.min(2)]);
+        match K {
+            1 if row[0] == unit => self.rows::<ALL>(),
+            2 if row == [unit, unit] => self.rows::<ALL>(),
+            2 if row == [0, unit] => self.rows::<SECOND>(),
+            2 if row == [unit, 0] => self.rows::<FIRST>(),
+            _ => self.rows::<ANY>(),
+        }
+    }
+
+    /// Every row, in pieces of 8, 4 and 1.
+    fn rows<const MODE: u8>(&self) {
+        let steps = self.summed.iter().fold(1usize, |steps, sum| steps.saturating_mul(sum.size));
+        if steps < LONG_SUM {
+            self.each(self.factors, self.out, |factors, out| self.piece::<MODE>(factors, out, 0, self.row.size));
+            return;
+        }
+        let mut from = 0;
+        while from < self.row.size {
+            let width = (self.row.size - from).min(8);
+            self.each(self.factors, self.out, |factors, out| self.piece::<MODE>(factors, out, from, width));
+            from += width;
+        }
+    }
+
+    /// Calls a function with the pointers of each row.
+    fn each(&self, mut factors: [*const u8; K], mut out: *mut T, mut visit: impl FnMut([*const u8; K], *mut T)) {
+        let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, self.kept.len());
+        loop {
+            visit(factors, out);
+            let mut more = false;
+            for (one, at) in self.kept.iter().zip(&mut at).rev() {
+                *at += 1;
+                more = *at < one.size;
+                let steps = if more { 1 } else { 1 - one.size as isize };
+                if !more {
+                    *at = 0;
+                }
+                factors = moved(factors, &one.factors, steps);
+                out = out.wrapping_byte_offset(one.out.wrapping_mul(steps));
+                if more {
+                    break;
+                }
+            }
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// A part of a row.
+    #[inline(always)]
+    fn piece<const MODE: u8>(&self, factors: [*const u8; K], out: *mut T, mut from: usize, width: usize) {
+        let end = from + width;
+        while from + 8 <= end {
+            self.store::<MODE, 8>(factors, out, from);
+            from += 8;
+        }
+        while from + 4 <= end {
+            self.store::<MODE, 4>(factors, out, from);
+            from += 4;
+        }
+        while from < end {
+            self.store::<MODE, 1>(factors, out, from);
+            from += 1;
+        }
+    }
+
+    /// Computes and stores neighbours in a row.
+    #[inline(always)]
+    fn store<const MODE: u8, const W: usize>(&self, factors: [*const u8; K], out: *mut T, from: usize) {
+        let row = self.along::<MODE>();
+        let factors = moved(factors, &row, from as isize);
+        // SAFETY: the pointers are those of the arrays' elements at the indices of the loops so far, and `from + W` is at
+        // most the size of the row; `check` has found that the loops stay inside of the arrays' shapes.
+        unsafe {
+            let values: [T; W] = match self.summed.as_slice() {
+                [] => products(factors, &row),
+                [inner] => sum(factors, inner, &row),
+                [outer, inner @ ..] => nested(factors, outer, inner, &row),
+            };
+            for (at, value) in values.into_iter().enumerate() {
+                out.wrapping_byte_offset(self.row.out.wrapping_mul((from + at) as isize)).write_unaligned(value);
+            }
+        }
+    }
+
+    /// How the factors go along a row, as constants where the mode tells.
+    #[inline(always)]
+    fn along<const MODE: u8>(&self) -> [isize; K] {
+        let unit = size_of::<T>() as isize;
+        let mut row = self.row.factors;
+        match (MODE, row.as_mut_slice()) {
+            (ALL, row) => row.fill(unit),
+            (SECOND, [first, second, ..]) => (*first, *second) = (0, unit),
+            (FIRST, [first, second, ..]) => (*first, *second) = (unit, 0),
+            _ => {}
+        }
+        row
+    }
+}
+
+/// Whether an outer loop goes on where an inner one ends.
+fn follows<const K: usize>(outer: &Loop<K>, inner: &Loop<K>) -> bool {
+    let size = inner.size as isize;
+    let goes_on = |outer: isize, inner: isize| inner.checked_mul(size) == Some(outer);
+    goes_on(outer.out, inner.out) && outer.factors.iter().zip(&inner.factors).all(|(a, b)| goes_on(*a, *b))
+}
+
+/// Pointers some steps on. On the way to an element they may lie outside of their array.
+#[inline(always)]
+fn moved<const K: usize>(mut factors: [*const u8; K], by: &[isize; K], steps: isize) -> [*const u8; K] {
+    for (pointer, stride) in factors.iter_mut().zip(by) {
+        *pointer = pointer.wrapping_byte_offset(stride.wrapping_mul(steps));
+    }
+    factors
+}
+
+/// The products of neighbours in a row.
+///
+/// # Safety
+/// There is an element at each pointer and W - 1 steps along the row from it; it need not be aligned.
+#[inline(always)]
+unsafe fn products<T: Number, const K: usize, const W: usize>(factors: [*const u8; K], row: &[isize; K]) -> [T; W] {
+    std::array::from_fn(|at| {
+        let mut product = None;
+        for (pointer, stride) in factors.iter().zip(row) {
+            // SAFETY: by the contract.
+            let factor =
+                unsafe { pointer.wrapping_byte_offset(stride.wrapping_mul(at as isize)).cast::<T>().read_unaligned() };
+            product = Some(product.map_or(factor, |product: T| product.times(factor)));
+        }
+        product.unwrap_or(*T::ONE)
+    })
+}
+
+/// The sums of neighbours in a row, over one loop.
+///
+/// # Safety
+/// As [`products`], for each step of the loop.
+#[inline(always)]
+unsafe fn sum<T: Number, const K: usize, const W: usize>(
+    mut factors: [*const u8; K],
+    over: &Loop<K>,
+    row: &[isize; K],
+) -> [T; W] {
+    let mut sums = [T::ZERO; W];
+    for _ in 0..over.size {
+        // SAFETY: by the contract.
+        let products: [T; W] = unsafe { products(factors, row) };
+        for (sum, product) in sums.iter_mut().zip(products) {
+            *sum = sum.plus(product);
+        }
+        factors = moved(factors, &over.factors, 1);
+    }
+    sums
+}
+
+/// The sums of neighbours in a row, over several loops.
+///
+/// # Safety
+/// As [`products`], for each step of the loops.
+unsafe fn nested<T: Number, const K: usize, const W: usize>(
+    mut factors: [*const u8; K],
+    outer: &Loop<K>,
+    inner: &[Loop<K>],
+    row: &[isize; K],
+) -> [T; W] {
+    let mut sums = [T::ZERO; W];
+    for _ in 0..outer.size {
+        // SAFETY: by the contract.
+        let parts: [T; W] = unsafe {
+            match inner {
+                [] => products(factors, row),
+                [last] => sum(factors, last, row),
+                [next, rest @ ..] => nested(factors, next, rest, row),
+            }
+        };
+        for (sum, part) in sums.iter_mut().zip(parts) {
+            *sum = sum.plus(part);
+        }
+        factors = moved(factors, &outer.factors, 1);
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests;

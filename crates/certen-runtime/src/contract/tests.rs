@@ -1,0 +1,171 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::Array;
+
+/// Where the elements of a test's array lie: an array of random numbers, and a view of it with strides.
+struct Laid {
+    array: Array,
+    offset: usize,
+    shape: Vec<usize>,
+    strides: Vec<i64>,
+}
+
+impl Laid {
+    /// Strides that go backwards (-1), stand still (0) or leave gaps, outermost dimension first.
+    fn new(elem: ElemType, shape: &[usize], ways: &[i64], seed: u64) -> Laid {
+        let (mut strides, mut reach, mut offset) = (vec![0; shape.len()], 1i64, 0i64);
+        for (at, &size) in shape.iter().enumerate().rev() {
+            strides[at] = ways[at] * reach;
+            if ways[at] < 0 {
+                offset -= strides[at] * (size as i64 - 1).max(0);
+            }
+            reach *= ways[at].abs().max(1) * size.max(1) as i64;
+        }
+        let array = Array::random(elem, &[reach as usize], seed).unwrap();
+        Laid { array, offset: offset as usize, shape: shape.to_vec(), strides }
+    }
+
+    fn view(&self) -> View<'_> {
+        View::new(self.array.elem(), self.array.bytes(), self.offset, &self.shape, &self.strides).unwrap()
+    }
+
+    fn view_mut(&mut self) -> ViewMut<'_> {
+        ViewMut::new(self.array.elem(), self.array.bytes_mut(), self.offset, &self.shape, &self.strides).unwrap()
+    }
+
+    fn get<T: crate::Element>(&self, index: &[usize]) -> T {
+        let steps = index.iter().zip(&self.strides).map(|(at, stride)| *at as i64 * stride);
+        self.array.as_slice::<T>().unwrap()[(self.offset as i64 + steps.sum::<i64>()) as usize]
+    }
+}
+
+/// The sum of products at one element, by the book: an accumulator for each sum.
+fn element<T: Number + crate::Element>(nest: &Nest, factors: &[Laid], at: &mut Vec<usize>) -> T {
+    if at.len() < nest.sizes.len() {
+        let mut sum = T::ZERO;
+        for step in 0..nest.sizes[at.len()] {
+            at.push(step);
+            sum = sum.plus(element(nest, factors, at));
+            at.pop();
+        }
+        return sum;
+    }
+    let read = |(laid, walks): (&Laid, &Vec<Option<usize>>)| -> T {
+        laid.get(&walks.iter().map(|walk| walk.map_or(0, |walk| at[walk])).collect::<Vec<_>>())
+    };
+    factors.iter().zip(&nest.factors).map(read).reduce(T::times).unwrap()
+}
+
+fn compare<T: Number + crate::Element>(nest: &Nest, factors: &[Laid], out: &mut Laid, show: impl Fn(T) -> u64) {
+    let views: Vec<View<'_>> = factors.iter().map(Laid::view).collect();
+    nest.run(&views, &mut out.view_mut()).unwrap();
+    let shape = &nest.sizes[..nest.kept];
+    for position in 0..shape.iter().product::<usize>() {
+        let mut rest = position;
+        let mut at: Vec<usize> = shape
+            .iter()
+            .rev()
+            .map(|size| {
+                let index = rest % size;
+                rest /= size;
+                index
+            })
+            .collect();
+        at.reverse();
+        let expected: T = element(nest, factors, &mut at);
+        assert_eq!(show(out.get(&at)), show(expected), "{nest:?} at {at:?}");
+    }
+}
+
+fn sizes(most: usize) -> impl Strategy<Value = Vec<usize>> {
+    prop::collection::vec(prop_oneof![Just(0), Just(1), Just(1), 2usize..6, Just(7), Just(13)], 0..most)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Every element is the nested sum of products from left to right, whatever the strides.
+    #[test]
+    fn bits_are_those_of_nested_sums(
+        kept in sizes(4),
+        summed in sizes(4),
+        count in prop_oneof![3 => 1usize..3, 1 => 3usize..10],
+        choices in prop::collection::vec(any::<u64>(), 64),
+        elem in prop::sample::select(vec![ElemType::F32, ElemType::F64, ElemType::I32, ElemType::I64]),
+    ) {
+        let mut choices = choices.into_iter().cycle();
+        let mut choose = |below: usize| (choices.next().unwrap() % below.max(1) as u64) as usize;
+        let loops = [kept.clone(), summed.clone()].concat();
+        let mut factors: Vec<Vec<Option<usize>>> = Vec::new();
+        for _ in 0..count {
+            let rank = choose(4);
+            let one = |choose: &mut dyn FnMut(usize) -> usize| match loops.len() {
+                0 => None,
+                many => Some(choose(many + 1)).filter(|walk| *walk < many),
+            };
+            factors.push((0..rank).map(|_| one(&mut choose)).collect());
+        }
+        let nest = Nest::new(&kept, &summed, &factors).unwrap();
+        let mut laid = Vec::new();
+        for (at, walks) in factors.iter().enumerate() {
+            let shape: Vec<usize> = walks.iter().map(|walk| walk.map_or(1, |walk| loops[walk])).collect();
+            let ways: Vec<i64> = shape.iter().map(|_| [1, 1, 1, -1, 0, 2, -3][choose(7)]).collect();
+            laid.push(Laid::new(elem, &shape, &ways, at as u64));
+        }
+        let ways: Vec<i64> = kept.iter().map(|_| [1, 1, -1, 2][choose(4)]).collect();
+        let mut out = Laid::new(elem, &kept, &ways, 99);
+        match elem {
+            ElemType::F32 => compare::<f32>(&nest, &laid, &mut out, |x| u64::from(x.to_bits())),
+            ElemType::F64 => compare::<f64>(&nest, &laid, &mut out, f64::to_bits),
+            ElemType::I32 => compare::<i32>(&nest, &laid, &mut out, |x| x as u64),
+            _ => compare::<i64>(&nest, &laid, &mut out, |x| x as u64),
+        }
+    }
+}
+
+#[test]
+fn many_factors_and_long_sums() {
+    let laid = |shape: &[usize], seed| Laid::new(ElemType::F64, shape, &vec![1; shape.len()], seed);
+    let nest = Nest::new(&[11, 13], &[97], &[vec![Some(0), Some(2)], vec![Some(2), Some(1)]]).unwrap();
+    compare::<f64>(&nest, &[laid(&[11, 97], 1), laid(&[97, 13], 2)], &mut laid(&[11, 13], 3), f64::to_bits);
+    let nest = Nest::new(&[5], &[], &vec![vec![Some(0)]; 64]).unwrap();
+    let factors: Vec<Laid> = (0..64).map(|seed| laid(&[5], seed)).collect();
+    compare::<f64>(&nest, &factors, &mut laid(&[5], 3), f64::to_bits);
+    assert!(Nest::new(&[5], &[], &vec![vec![Some(0)]; 65]).is_none());
+    assert!(Nest::new(&[5], &[], &[]).is_none());
+    assert!(Nest::new(&[5], &[], &[vec![Some(1)]]).is_none());
+}
+
+#[test]
+fn a_sum_of_minus_zero_is_zero() {
+    let minus = Array::from_vec(&[1], vec![-0.0]).unwrap();
+    let bits = |kept: &[usize], summed: &[usize]| {
+        let nest = Nest::new(kept, summed, &[vec![Some(0)]]).unwrap();
+        let mut out = Array::from_vec(kept, vec![1.0]).unwrap();
+        nest.run(&[View::from(&minus)], &mut ViewMut::from(&mut out)).unwrap();
+        out.as_slice::<f64>().unwrap()[0].is_sign_negative()
+    };
+    assert!(bits(&[1], &[]) && !bits(&[], &[1]));
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let nest = Nest::new(&[2], &[3], &[vec![Some(0), Some(1)], vec![None]]).unwrap();
+    let array = |shape: &[usize]| Array::zeros(ElemType::F64, shape).unwrap();
+    let run = |a: &Array, b: &Array, out: &mut ViewMut<'_>| {
+        nest.run(&[View::from(a), View::from(b)], out).map_err(|error| error.to_string())
+    };
+    let (mut two, mut three) = (array(&[2]), array(&[3]));
+    assert_eq!(run(&array(&[2, 3]), &array(&[1]), &mut ViewMut::from(&mut two)), Ok(()));
+    let wrong = run(&array(&[3, 2]), &array(&[1]), &mut ViewMut::from(&mut two));
+    assert_eq!(wrong, Err("input 1: expected the shape [2, 3], found [3, 2]".into()));
+    assert!(run(&array(&[2, 3]), &array(&[2]), &mut ViewMut::from(&mut two)).is_err());
+    assert!(run(&array(&[2, 3]), &array(&[1]), &mut ViewMut::from(&mut three)).is_err());
+    assert!(nest.run(&[View::from(&array(&[2, 3]))], &mut ViewMut::from(&mut two)).is_err());
+    let single = Array::zeros(ElemType::F32, &[1]).unwrap();
+    assert!(run(&array(&[2, 3]), &single, &mut ViewMut::from(&mut two)).is_err());
+    let mut bytes = [0; 8];
+    let mut twice = ViewMut::new(ElemType::F64, &mut bytes, 0, &[2], &[0]).unwrap();
+    assert!(run(&array(&[2, 3]), &array(&[1]), &mut twice).is_err());
+}

@@ -1,0 +1,332 @@
+//! `einsum`: sums of products of arrays, in NumPy's notation and with its meaning.
+//!
+//! A [`Contraction`] is an einsum for operands of given shapes, with the order in which they are contracted: in one nest of
+//! loops as it is written, in the order with the fewest multiplications (TeIL, Sec. 5; `certen_rewrite::pairwise`), or
+//! along a path of NumPy's. [`Contraction::run`] computes it on arrays with any strides.
+//!
+//! Two tiers do the work. Small contractions are loops of Rust ([`Nest`]): nothing is compiled. Once as many operations were
+//! made as a compilation takes time for, all shapes of one form together, or if a call is that large, [`Contraction::prepare`]
+//! makes a program of Core with symbolic sizes, which goes along the road to native code; then other shapes use the same
+//! code. Operations are counted, never timed, so the same calls always do the same. Both tiers make the same operations on
+//! each element in the same order: results have the same bits. Where there is no C compiler, the loops go on serving.
+//!
+//! ```
+//! use certen::einsum::{Contraction, Order, Subscripts};
+//! use certen::{Array, ElemType};
+//!
+//! let a = Array::from_vec(&[2, 3], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+//! let b = Array::from_vec(&[3], vec![1.0, 10.0, 100.0])?;
+//! let subscripts = Subscripts::parse("ij,j->i", 2)?;
+//! let product = Contraction::new(&subscripts, &[a.shape(), b.shape()], ElemType::F64, &Order::Best)?;
+//! let mut result = Array::zeros(ElemType::F64, &product.output_shape())?;
+//! product.prepare();
+//! product.run(&[(&a).into(), (&b).into()], (&mut result).into(), None)?;
+//! assert_eq!(result.as_slice::<f64>(), Some(&[321.0, 654.0][..]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod compiled;
+mod plan;
+mod report;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use certen_core::ElemType;
+use certen_dialects::einsum::{Axis, Einsum, Step};
+pub use certen_dialects::einsum::{EinsumError, IndexName, Sub, Subscripts};
+use certen_runtime::{Array, ArrayError, Nest, RuntimeError, View, ViewMut, available_bytes};
+use certen_syntax::{Code, Diagnostic};
+
+use self::compiled::Compiled;
+use self::plan::Plan;
+use crate::{Failure, Module};
+
+/// In which order operands are contracted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// All at once, in one nest of loops. Floats are rounded as this nest rounds them.
+    AsWritten,
+    /// In pairs, with the fewest multiplications; with very many operands, as [`Order::Greedy`].
+    Best,
+    /// In pairs, the cheapest product first.
+    Greedy,
+    /// As [`Order::Best`], but no intermediate result has more elements than this: where one would, all that is left is
+    /// contracted at once.
+    BestWithin(usize),
+    /// As [`Order::Greedy`], with the same limit.
+    GreedyWithin(usize),
+    /// As NumPy's `einsum_path` says: each step takes operands by their positions, and puts its result behind the others.
+    Path(Vec<Vec<usize>>),
+}
+
+/// An einsum of operands of known shapes, in a certain order.
+///
+/// It can be used by several threads at once.
+#[derive(Debug)]
+pub struct Contraction {
+    einsum: Einsum,
+    plan: Plan,
+    elem: ElemType,
+    /// The loops of each step.
+    nests: Vec<Nest>,
+    /// How many times the innermost loops are run through.
+    work: u64,
+    /// What contractions of this form share; none if compiling one is of no use.
+    compiled: Option<Arc<Compiled>>,
+}
+
+/// Intermediate results of fewer bytes are not compared with what the machine has free: asking takes longer than using.
+const SMALL: u128 = 1 << 26;
+
+impl Contraction {
+    /// Finds what subscripts mean for operands of these shapes, and an order for them.
+    ///
+    /// # Errors
+    /// Where NumPy raises a `ValueError`; and if the path is not one.
+    pub fn new(
+        subscripts: &Subscripts,
+        shapes: &[&[usize]],
+        elem: ElemType,
+        order: &Order,
+    ) -> Result<Contraction, EinsumError> {
+        if !elem.has_arithmetic() {
+            return Err(EinsumError::Element(elem));
+        }
+        let einsum = Einsum::new(subscripts, shapes)?;
+        let plan = Plan::new(&einsum, order)?;
+        let mut nests = Vec::with_capacity(plan.steps.len());
+        let (mut work, mut in_rows) = (0u64, 0u64);
+        for step in &plan.steps {
+            let summed = einsum.summed(&plan.steps, step);
+            let loops: Vec<usize> = step.kept.iter().chain(&summed).copied().collect();
+            let of = |axis: Axis| match axis {
+                Axis::Index(index) => loops.iter().position(|own| *own == index),
+                Axis::One => None,
+            };
+            let walks = |value: &usize| einsum.axes(&plan.steps, *value).into_iter().map(of).collect();
+            let factors: Vec<Vec<Option<usize>>> = step.factors.iter().map(walks).collect();
+            let nest = Nest::new(&einsum.shape(&step.kept), &einsum.shape(&summed), &factors);
+            nests.push(nest.ok_or(EinsumError::TooManyOperands(step.factors.len()))?);
+            let times = einsum.shape(&loops).iter().fold(1u64, |times, size| times.saturating_mul(*size as u64));
+            work = work.saturating_add(times);
+            if einsum.is_in_rows(&plan.steps, step) {
+                in_rows = in_rows.saturating_add(times);
+            }
+        }
+        // Sums that are not in rows are chains of additions in native code, too, and slower ones than those of a nest.
+        let compiled = (in_rows > work / 2).then(|| Compiled::of(&einsum, &plan.steps, elem));
+        Ok(Contraction { einsum, plan, elem, nests, work, compiled })
+    }
+
+    /// The element type of operands and result.
+    pub fn elem(&self) -> ElemType {
+        self.elem
+    }
+
+    /// The sizes of the result.
+    pub fn output_shape(&self) -> Vec<usize> {
+        self.einsum.output_shape()
+    }
+
+    /// The order as NumPy's `einsum_path` gives it: the positions that each step takes.
+    pub fn path(&self) -> &[Vec<usize>] {
+        &self.plan.path
+    }
+
+    /// How many multiplications and additions are made.
+    pub fn flops(&self) -> u128 {
+        self.plan.operations(&self.einsum)
+    }
+
+    /// If there is one operand and nothing is summed: for each dimension of the result, those of the operand that are
+    /// walked along together. Then the result is a view of it.
+    ///
+    /// ```
+    /// use certen::einsum::{Contraction, Order, Subscripts};
+    /// let axes = |text: &str, shape: &[usize]| {
+    ///     let contraction = Contraction::new(&Subscripts::parse(text, 1)?, &[shape], certen::ElemType::F64, &Order::AsWritten)?;
+    ///     Ok::<_, certen::einsum::EinsumError>(contraction.as_view())
+    /// };
+    /// assert_eq!(axes("iji->ji", &[2, 3, 2])?, Some(vec![vec![1], vec![0, 2]]));
+    /// assert_eq!(axes("ij->i", &[2, 3])?, None);
+    /// # Ok::<(), certen::einsum::EinsumError>(())
+    /// ```
+    pub fn as_view(&self) -> Option<Vec<Vec<usize>>> {
+        let [term] = self.einsum.terms() else { return None };
+        if !term.iter().all(|index| self.einsum.output().contains(index)) {
+            return None;
+        }
+        let along = |index: &usize| (0..term.len()).filter(|at| term[*at] == *index).collect();
+        Some(self.einsum.output().iter().map(along).collect())
+    }
+
+    /// Compiles the contraction if that is due: if as many operations were made for contractions of its form, with those of
+    /// the next call, as a compilation is worth. Nothing is locked meanwhile; if several threads come at once, each compiles.
+    pub fn prepare(&self) {
+        if let Some(compiled) = &self.compiled
+            && compiled.is_due(self.work)
+        {
+            // Another thread may have been faster; then its program stays.
+            let _ = compiled.module.set(self.module());
+        }
+    }
+
+    /// Computes the result, with native code if it is there. No operand may share memory with the result.
+    ///
+    /// # Errors
+    /// If an array is not of the shape or element type that this contraction is for, or there is no memory for
+    /// intermediate results.
+    pub fn run(
+        &self,
+        operands: &[View<'_>],
+        mut out: ViewMut<'_>,
+        threads: Option<NonZeroUsize>,
+    ) -> Result<(), Failure> {
+        self.check(operands, &out)?;
+        if let Some(compiled) = &self.compiled
+            && let Some(module) = compiled.count(self.work)
+            && self.run_native(module, operands, &mut out, threads)?
+        {
+            return Ok(());
+        }
+        self.run_loops(operands, &mut out)
+    }
+
+    fn check(&self, operands: &[View<'_>], out: &ViewMut<'_>) -> Result<(), Failure> {
+        let (terms, wanted) = (self.einsum.operands(), self.einsum.operands().len());
+        if operands.len() != wanted {
+            let text = format!("the contraction is of {wanted} operands, but {} are given", operands.len());
+            return Err(refused(Code::E0401, text));
+        }
+        let size = |axis: &Axis| match axis {
+            Axis::Index(index) => self.einsum.indices()[*index].size,
+            Axis::One => 1,
+        };
+        let inputs = operands.iter().zip(terms).enumerate();
+        for (at, (view, axes)) in inputs {
+            self.check_elem(&format!("operand {at}"), view.elem())?;
+            if view.shape().len() != axes.len() || !view.shape().iter().zip(axes).all(|(n, axis)| *n == size(axis)) {
+                let wanted: Vec<usize> = axes.iter().map(size).collect();
+                let text = format!("operand {at} has shape {:?}, but the contraction is for {wanted:?}", view.shape());
+                return Err(refused(Code::E0403, text));
+            }
+        }
+        self.check_elem("the output", out.elem())?;
+        if !out.shape().iter().eq(self.einsum.output().iter().map(|index| &self.einsum.indices()[*index].size)) {
+            let (found, wanted) = (out.shape(), self.output_shape());
+            return Err(refused(Code::E0403, format!("the output has shape {found:?}, but the result has {wanted:?}")));
+        }
+        if out.has_repetitions() {
+            return Err(refused(Code::E0403, "an element occurs twice in the output".into()));
+        }
+        Ok(())
+    }
+
+    fn check_elem(&self, which: &str, found: ElemType) -> Result<(), Failure> {
+        if found == self.elem {
+            return Ok(());
+        }
+        let text = format!("{which} has elements of type {found}, but the contraction is of {}", self.elem);
+        Err(refused(Code::E0404, text))
+    }
+
+    /// The contraction as a program.
+    fn module(&self) -> Option<Module> {
+        let core = self.einsum.to_core(&self.plan.steps, self.elem).ok()?;
+        compiled::module(core)
+    }
+
+    /// Native code, if it is there and the machine can run it: copies of operands may take more memory than loops do.
+    fn run_native(
+        &self,
+        module: &Module,
+        operands: &[View<'_>],
+        out: &mut ViewMut<'_>,
+        threads: Option<NonZeroUsize>,
+    ) -> Result<bool, Failure> {
+        let copied = operands.iter().filter(|view| !view.is_dense());
+        let copied = copied.map(|view| bytes(self.elem, view.shape())).fold(0, u128::saturating_add);
+        if !has_room(copied.saturating_add(self.intermediate_bytes())) {
+            return Ok(false);
+        }
+        let sizes: Option<Vec<i64>> = self.einsum.indices().iter().map(|i| i64::try_from(i.size).ok()).collect();
+        let Some(sizes) = sizes else { return Ok(false) };
+        match compiled::call(module, &sizes, operands, out, threads) {
+            Ok(()) => Ok(true),
+            Err(error @ RuntimeError::Setting { .. }) => Err(failed(&error)),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// What intermediate results take, all together.
+    fn intermediate_bytes(&self) -> u128 {
+        let inner = self.plan.steps.split_last().map_or(&[][..], |(_, inner)| inner);
+        inner.iter().fold(0, |sum: u128, step| sum.saturating_add(bytes(self.elem, &self.einsum.shape(&step.kept))))
+    }
+
+    fn run_loops(&self, operands: &[View<'_>], out: &mut ViewMut<'_>) -> Result<(), Failure> {
+        if let ([nest], [step]) = (self.nests.as_slice(), self.plan.steps.as_slice())
+            && step.factors.iter().copied().eq(0..operands.len())
+        {
+            return nest.run(operands, out).map_err(|error| failed(&error));
+        }
+        if !has_room(self.intermediate_bytes()) {
+            let text = format!(
+                "the intermediate results need {} MiB, but only {} MiB are free; another order may need less",
+                self.intermediate_bytes() >> 20,
+                available_bytes().unwrap_or(0) >> 20
+            );
+            return Err(refused(Code::E0408, text));
+        }
+        // Every intermediate result is used once, and given up then.
+        let mut results: Vec<Option<Array>> = Vec::with_capacity(self.plan.steps.len());
+        for (at, (step, nest)) in self.plan.steps.iter().zip(&self.nests).enumerate() {
+            let taken: Vec<Option<Array>> =
+                step.factors.iter().map(|value| self.result(*value, &mut results)).collect();
+            let views = step.factors.iter().zip(&taken).map(|(value, taken)| match taken {
+                Some(array) => Some(View::from(array)),
+                None => operands.get(*value).cloned(),
+            });
+            let views: Option<Vec<View<'_>>> = views.collect();
+            let views = views.ok_or_else(|| refused(Code::E0704, "an order takes a result twice".into()))?;
+            if at + 1 == self.plan.steps.len() {
+                return nest.run(&views, out).map_err(|error| failed(&error));
+            }
+            let mut made =
+                Array::zeros(self.elem, &self.einsum.shape(&step.kept)).map_err(|error| no_memory(&error))?;
+            nest.run(&views, &mut ViewMut::from(&mut made)).map_err(|error| failed(&error))?;
+            results.push(Some(made));
+        }
+        Ok(())
+    }
+
+    /// The intermediate result that a value is; none if it is an operand.
+    fn result(&self, value: usize, results: &mut [Option<Array>]) -> Option<Array> {
+        results.get_mut(value.checked_sub(self.einsum.operands().len())?)?.take()
+    }
+}
+
+fn bytes(elem: ElemType, shape: &[usize]) -> u128 {
+    shape.iter().fold(elem.bytes() as u128, |bytes, size| bytes.saturating_mul(*size as u128))
+}
+
+/// Whether so many bytes can be filled.
+fn has_room(bytes: u128) -> bool {
+    bytes < SMALL || available_bytes().is_none_or(|free| bytes <= u128::from(free))
+}
+
+fn refused(code: Code, text: String) -> Failure {
+    Failure::new(Arc::default(), vec![Diagnostic::error(code, None, text)])
+}
+
+fn failed(error: &RuntimeError) -> Failure {
+    refused(error.code(), error.to_string())
+}
+
+fn no_memory(error: &ArrayError) -> Failure {
+    refused(error.code(), format!("an intermediate result cannot be made: {error}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! The order of a contraction: a path as NumPy writes it, and the steps that follow it.
+//!
+//! Each entry of a path takes operands by their positions among those that are left, contracts them, and puts the result
+//! behind the others. An index that nothing else needs is summed in the entry; what only one of several factors has is
+//! summed in a step of its own before they are multiplied, since a sum of products with a common factor is one product.
+
+use certen_dialects::einsum::{Axis, Einsum, EinsumError, Step};
+use certen_rewrite::{Search, pairwise};
+
+use super::Order;
+
+/// An order, and what it leads to.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// As NumPy writes it.
+    pub path: Vec<Vec<usize>>,
+    /// What is computed, the result last.
+    pub steps: Vec<Step>,
+    /// After each step, what is left.
+    pub left: Vec<Vec<usize>>,
+}
+
+impl Plan {
+    pub fn new(einsum: &Einsum, order: &Order) -> Result<Plan, EinsumError> {
+        let operands = einsum.operands().len();
+        let at_once = || vec![(0..operands).collect::<Vec<_>>()];
+        let nothing_summed = || einsum.output().len() == einsum.indices().len();
+        match order {
+            Order::AsWritten => {
+                Ok(Plan { path: at_once(), steps: vec![einsum.as_written()], left: vec![vec![operands]] })
+            }
+            Order::Path(path) => follow(einsum, path.clone()),
+            _ if operands <= 2 || nothing_summed() => follow(einsum, at_once()),
+            Order::Best => follow(einsum, path(einsum, Search::Best, None)),
+            Order::Greedy => follow(einsum, path(einsum, Search::Greedy, None)),
+            Order::BestWithin(most) => follow(einsum, path(einsum, Search::Best, Some(*most))),
+            Order::GreedyWithin(most) => follow(einsum, path(einsum, Search::Greedy, Some(*most))),
+        }
+    }
+
+    /// How many multiplications and additions all steps make.
+    pub fn operations(&self, einsum: &Einsum) -> u128 {
+        self.steps.iter().fold(0, |sum: u128, step| sum.saturating_add(operations(einsum, &self.steps, step)))
+    }
+}
+
+/// How many multiplications and additions a step makes: an inner sum is added to the outer one.
+pub(super) fn operations(einsum: &Einsum, steps: &[Step], step: &Step) -> u128 {
+    let size = |index: &usize| einsum.indices()[*index].size as u128;
+    let mut times = step.kept.iter().map(size).fold(1, u128::saturating_mul);
+    let mut additions: u128 = 0;
+    for index in einsum.summed(steps, step) {
+        times = times.saturating_mul(size(&index));
+        additions = additions.saturating_add(times);
+    }
+    additions.saturating_add(times.saturating_mul(step.factors.len() as u128 - 1))
+}
+
+/// The path of a good order whose intermediate results have no more elements than the limit, if there is one.
+fn path(einsum: &Einsum, search: Search, most: Option<usize>) -> Vec<Vec<usize>> {
+    let sizes: Vec<usize> = einsum.indices().iter().map(|index| index.size).collect();
+    let mut values: Vec<Vec<usize>> = (0..einsum.operands().len()).map(|at| indices(einsum, &[], at)).collect();
+    let mut left: Vec<usize> = (0..values.len()).collect();
+    let mut path = Vec::with_capacity(values.len());
+    for (a, b) in pairwise(&sizes, einsum.output(), &values.clone(), search) {
+        let positions: Vec<usize> = (0..left.len()).filter(|at| [a, b].contains(&left[*at])).collect();
+        left.retain(|value| ![a, b].contains(value));
+        let needed = |i: &usize| einsum.output().contains(i) || left.iter().any(|value| values[*value].contains(i));
+        let mut kept: Vec<usize> = values[a].iter().chain(&values[b]).copied().filter(needed).collect();
+        kept.sort_unstable();
+        kept.dedup();
+        let elements = kept.iter().fold(1usize, |elements, index| elements.saturating_mul(sizes[*index]));
+        if !left.is_empty() && most.is_some_and(|most| elements > most) {
+            path.push((0..left.len() + 2).collect());
+            break;
+        }
+        left.push(values.len());
+        values.push(kept);
+        path.push(positions);
+    }
+    path
+}
+
+/// The indices that a value depends on, each once.
+fn indices(einsum: &Einsum, steps: &[Step], value: usize) -> Vec<usize> {
+    let mut indices = Vec::new();
+    for axis in einsum.axes(steps, value) {
+        if let Axis::Index(index) = axis
+            && !indices.contains(&index)
+        {
+            indices.push(index);
+        }
+    }
+    indices
+}
+
+/// The steps along a path.
+fn follow(einsum: &Einsum, path: Vec<Vec<usize>>) -> Result<Plan, EinsumError> {
+    let operands = einsum.operands().len();
+    let mut waiting: Vec<usize> = (0..operands).collect();
+    let mut plan = Plan { path: Vec::new(), steps: Vec::new(), left: Vec::new() };
+    for (at, entry) in path.iter().enumerate() {
+        let mut factors = Vec::with_capacity(entry.len());
+        for (before, &position) in entry.iter().enumerate() {
+            let missing = || EinsumError::PathPosition { step: at, position, operands: waiting.len() };
+            factors.push((position, *waiting.get(position).ok_or_else(missing)?));
+            if entry[..before].contains(&position) {
+                return Err(EinsumError::PathStep { step: at, twice: Some(position) });
+            }
+        }
+        if factors.is_empty() {
+            return Err(EinsumError::PathStep { step: at, twice: None });
+        }
+        factors.sort_unstable();
+        let mut factors: Vec<usize> = factors.into_iter().map(|(_, value)| value).collect();
+        waiting.retain(|value| !factors.contains(value));
+
+        let own: Vec<Vec<usize>> = factors.iter().map(|value| indices(einsum, &plan.steps, *value)).collect();
+        let others: Vec<Vec<usize>> = waiting.iter().map(|value| indices(einsum, &plan.steps, *value)).collect();
+        let needed = |index: &usize| einsum.output().contains(index) || others.iter().any(|o| o.contains(index));
+        let shared = |index: &usize| own.iter().filter(|own| own.contains(index)).count() > 1;
+        for place in 0..factors.len() {
+            let kept: Vec<usize> = own[place].iter().copied().filter(|i| needed(i) || shared(i)).collect();
+            if factors.len() > 1 && kept.len() < own[place].len() {
+                plan.steps.push(Step { factors: vec![factors[place]], kept });
+                factors[place] = operands + plan.steps.len() - 1;
+                let left = factors.iter().chain(&waiting).copied().collect();
+                plan.left.push(left);
+            }
+        }
+        let kept = match waiting.is_empty() {
+            true => einsum.output().to_vec(),
+            false => {
+                let mut kept: Vec<usize> = Vec::new();
+                for index in own.iter().flatten().filter(|index| needed(index)) {
+                    if !kept.contains(index) {
+                        kept.push(*index);
+                    }
+                }
+                kept
+            }
+        };
+        let unchanged = match factors.as_slice() {
+            [value] => {
+                let axes = einsum.axes(&plan.steps, *value);
+                axes.iter().copied().eq(kept.iter().copied().map(Axis::Index))
+                    && !(waiting.is_empty() && *value < operands)
+            }
+            _ => false,
+        };
+        if unchanged {
+            waiting.extend(factors);
+        } else {
+            plan.steps.push(Step { factors, kept });
+            waiting.push(operands + plan.steps.len() - 1);
+            plan.left.push(waiting.clone());
+        }
+    }
+    if waiting.len() > 1 {
+        return Err(EinsumError::PathEnds { left: waiting.len() });
+    }
+    if plan.steps.is_empty() {
+        return Err(EinsumError::PathEnds { left: 1 });
+    }
+    plan.path = path;
+    Ok(plan)
+}

@@ -1,0 +1,316 @@
+use std::sync::atomic::Ordering;
+
+use certen_core::Evaluator;
+use certen_core::domain::Machine;
+use proptest::prelude::*;
+
+use super::*;
+
+fn contraction(text: &str, shapes: &[&[usize]], order: &Order) -> Result<Contraction, EinsumError> {
+    Contraction::new(&Subscripts::parse(text, shapes.len())?, shapes, ElemType::F64, order)
+}
+
+/// The steps of an order, as the report shows them.
+fn steps(text: &str, shapes: &[&[usize]], order: &Order) -> String {
+    let report = contraction(text, shapes, order).unwrap().report();
+    let lines = report.lines().skip(10).map(|line| line.split_whitespace().nth(1).unwrap());
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn orders() {
+    let chain: &[&[usize]] = &[&[10, 100], &[100, 5], &[5, 50]];
+    let star: &[&[usize]] = &[&[2, 3], &[2, 5], &[2, 7]];
+    let path = |entries: &[&[usize]]| Order::Path(entries.iter().map(|entry| entry.to_vec()).collect());
+    for (text, shapes, order, expected) in [
+        ("ij,jk,kl->il", chain, Order::AsWritten, "ij,jk,kl->il"),
+        ("ij,jk,kl->il", chain, Order::Best, "ij,jk->ik kl,ik->il"),
+        ("ij,jk,kl->il", chain, path(&[&[1, 2], &[0, 1]]), "jk,kl->jl ij,jl->il"),
+        ("ij,jk,kl->il", chain, path(&[&[1, 0], &[1, 0]]), "ij,jk->ik kl,ik->il"),
+        ("ij,jk,kl->il", chain, path(&[&[0, 1, 2]]), "ij,jk,kl->il"),
+        // An operand alone: nothing to be done, or an index to be summed.
+        ("ij,jk,kl->il", chain, path(&[&[0], &[0, 1], &[0, 1], &[0]]), "jk,kl->jl ij,jl->il"),
+        ("ij,jk,kl->l", chain, path(&[&[0], &[0, 2], &[0, 1]]), "ij->j jk,j->k kl,k->l"),
+        // What one factor alone has is summed before it is multiplied.
+        ("ij,jk->k", &chain[..2], Order::Best, "ij->j j,jk->k"),
+        ("ij,jk->k", &chain[..2], Order::AsWritten, "ij,jk->k"),
+        ("ij,ik,il->", star, Order::Greedy, "ij->i ik->i i,i->i il->i i,i->"),
+        // An intermediate result that would be too large is not made: what is left is contracted at once.
+        ("ij,jk,kl->il", chain, Order::BestWithin(50), "ij,jk->ik kl,ik->il"),
+        ("ij,jk,kl->il", chain, Order::BestWithin(49), "ij,jk,kl->il"),
+        ("ij,jk,kl,lm->im", &[&[2, 9], &[9, 3], &[3, 9], &[9, 9]], Order::GreedyWithin(17), "ij,jk->ik kl,lm,ik->im"),
+        // Nothing to be gained.
+        ("ij,ik,il->ijkl", star, Order::Best, "ij,ik,il->ijkl"),
+        ("ij->ji", &chain[..1], Order::Best, "ij->ji"),
+    ] {
+        assert_eq!(steps(text, shapes, &order), expected, "{text} {order:?}");
+    }
+    let best = contraction("ij,jk,kl->il", chain, &Order::Best).unwrap();
+    assert_eq!(best.path(), [vec![0, 1], vec![0, 1]]);
+    // Stretched dimensions do not count.
+    assert_eq!(steps("ij,jk->ik", &[&[2, 1], &[3, 5]], &Order::Best), "jk->k ij,k->ik");
+}
+
+#[test]
+fn paths_that_are_none() {
+    let error = |entries: &[&[usize]]| {
+        let path = Order::Path(entries.iter().map(|entry| entry.to_vec()).collect());
+        contraction("i,i,i->i", &[&[2], &[2], &[2]], &path).unwrap_err().to_string()
+    };
+    assert_eq!(error(&[&[0, 3]]), "step 0 of the path takes operand 3, but there are operands 0 to 2 then");
+    assert_eq!(error(&[&[0, 1, 2], &[1]]), "step 1 of the path takes operand 1, but there is 1 operand");
+    assert_eq!(error(&[&[0, 1], &[1, 1]]), "step 1 of the path takes operand 1 twice");
+    assert_eq!(error(&[&[]]), "step 0 of the path takes no operand");
+    assert_eq!(error(&[&[0, 1]]), "the path ends too early: 2 operands are left to be contracted");
+    assert_eq!(error(&[]), "the path ends too early: 3 operands are left to be contracted");
+}
+
+#[test]
+fn arrays_that_do_not_fit() {
+    let product = contraction("ij,jk->ik", &[&[2, 3], &[3, 5]], &Order::Best).unwrap();
+    let array = |shape: &[usize]| Array::zeros(ElemType::F64, shape).unwrap();
+    let run = |operands: &[&Array], out: &mut Array| {
+        let views: Vec<View<'_>> = operands.iter().map(|array| View::from(*array)).collect();
+        product.run(&views, out.into(), None).map_err(|failure| failure.diagnostics()[0].message.clone())
+    };
+    let (a, b) = (array(&[2, 3]), array(&[3, 5]));
+    assert_eq!(run(&[&a, &b], &mut array(&[2, 5])), Ok(()));
+    let text = "operand 1 has shape [2, 3], but the contraction is for [3, 5]";
+    assert_eq!(run(&[&a, &a], &mut array(&[2, 5])), Err(text.into()));
+    let text = "the output has shape [5, 2], but the result has [2, 5]";
+    assert_eq!(run(&[&a, &b], &mut array(&[5, 2])), Err(text.into()));
+    let text = "the contraction is of 2 operands, but 1 are given";
+    assert_eq!(run(&[&a], &mut array(&[2, 5])), Err(text.into()));
+    let single = Array::zeros(ElemType::F32, &[2, 3]).unwrap();
+    let text = "operand 0 has elements of type f32, but the contraction is of f64";
+    assert_eq!(run(&[&single, &b], &mut array(&[2, 5])), Err(text.into()));
+    let bools = Contraction::new(&Subscripts::parse("i", 1).unwrap(), &[&[2]], ElemType::Bool, &Order::Best);
+    assert_eq!(bools.unwrap_err(), EinsumError::Element(ElemType::Bool));
+}
+
+#[test]
+fn what_cannot_be_in_memory_is_an_error() {
+    // The result is a number, but the path makes an outer product of 2^60 or 2^66 elements first.
+    for size in [1 << 30, 1 << 33] {
+        let path = Order::Path(vec![vec![0, 1], vec![0, 1, 2]]);
+        let shapes: [&[usize]; 4] = [&[size], &[size], &[size, 1], &[size, 1]];
+        let sum = contraction("i,j,ik,jk->", &shapes, &path).unwrap();
+        let zero = [0; 8];
+        let view = |shape: &[usize]| View::new(ElemType::F64, &zero, 0, shape, &vec![0; shape.len()]).unwrap();
+        let operands = shapes.map(view);
+        let mut out = Array::zeros(ElemType::F64, &[]).unwrap();
+        let failure = sum.run(&operands, (&mut out).into(), None).unwrap_err();
+        assert_eq!(failure.diagnostics()[0].code, Code::E0408, "{failure}");
+    }
+}
+
+#[test]
+fn enough_work_is_compiled() {
+    let forms = |text: &str, sizes: [usize; 3]| {
+        let [l, m, n] = sizes;
+        contraction(text, &[&[l, m], &[m, n]], &Order::AsWritten).unwrap()
+    };
+    // Letters that no other test uses, and a form of its own: the third index comes first in the result.
+    let small = forms("pq,qr->rp", [3, 5, 7]);
+    let shared = small.compiled.clone().unwrap();
+    let due = |done: u64| {
+        shared.work.store(done, Ordering::Relaxed);
+        shared.is_due(small.work)
+    };
+    assert_eq!(small.work, 3 * 5 * 7);
+    assert!(!due(0) && !due(compiled::WORTH_COMPILING - 3 * 5 * 7 - 1) && due(compiled::WORTH_COMPILING - 3 * 5 * 7));
+    let operands = [Array::iota(ElemType::F64, &[3, 5]).unwrap(), Array::iota(ElemType::F64, &[5, 7]).unwrap()];
+    let run = || {
+        let mut out = Array::zeros(ElemType::F64, &[7, 3]).unwrap();
+        small.run(&operands.each_ref().map(View::from), (&mut out).into(), None).unwrap();
+        out
+    };
+    // A run counts, and never compiles.
+    let before = run();
+    assert_eq!(shared.work.load(Ordering::Relaxed), compiled::WORTH_COMPILING);
+    assert!(shared.module.get().is_none());
+    small.prepare();
+    assert!(shared.module.get().unwrap().as_ref().unwrap().is_compiled());
+    assert!(!shared.is_due(small.work));
+    assert_eq!(run(), before);
+    // Another shape and other letters are the same form; another element type is not.
+    assert!(Arc::ptr_eq(&shared, forms("ab,bc->ca", [11, 2, 13]).compiled.as_ref().unwrap()));
+    assert!(!Arc::ptr_eq(&shared, forms("ab,bc->ac", [11, 2, 13]).compiled.as_ref().unwrap()));
+    // What is no row is not compiled at all.
+    assert!(contraction("ij->i", &[&[2, 3]], &Order::Best).unwrap().compiled.is_none());
+}
+
+/// An einsum with operands, made of choices.
+#[derive(Debug)]
+struct Case {
+    text: String,
+    elem: ElemType,
+    operands: Vec<Array>,
+    /// How each dimension of each operand lies in memory: forwards, backwards or standing still.
+    ways: Vec<Vec<i64>>,
+}
+
+fn case(choices: &[u64], elem: ElemType) -> Case {
+    let mut choices = choices.iter().cycle();
+    let mut choose = |below: usize| (choices.next().copied().unwrap_or(0) % below.max(1) as u64) as usize;
+    let letters = ['i', 'j', 'k', 'B', 'a'];
+    let sizes: Vec<usize> = letters.iter().map(|_| [0, 1, 2, 2, 3, 3, 5, 7][choose(8)]).collect();
+    let rest = [choose(3) + 1, choose(2) + 1];
+    let mut case = Case { text: String::new(), elem, operands: Vec::new(), ways: Vec::new() };
+    let (mut used, mut dots) = (Vec::new(), false);
+    for operand in 0..choose(4) + 1 {
+        if operand > 0 {
+            case.text.push(',');
+        }
+        let term: Vec<usize> = (0..choose(4)).map(|_| choose(letters.len())).collect();
+        // A stretched index is stretched wherever it stands in the operand.
+        let stretched: Vec<bool> = letters.iter().map(|_| choose(6) == 0).collect();
+        let mut shape: Vec<usize> = term.iter().map(|l| if stretched[*l] { 1 } else { sizes[*l] }).collect();
+        let mut text: Vec<String> = term.iter().map(|letter| letters[*letter].to_string()).collect();
+        if choose(4) == 0 {
+            let at = choose(text.len() + 1);
+            text.insert(at, "...".into());
+            let skipped = choose(3);
+            shape.splice(at..at, rest[skipped..].iter().map(|size| if choose(3) == 0 { 1 } else { *size }));
+            dots = true;
+        }
+        used.extend(term);
+        case.text += &text.concat();
+        case.ways.push(shape.iter().map(|_| [1, 1, 1, -1, 0][choose(5)]).collect());
+        case.operands.push(Array::random(elem, &shape, operand as u64 + 17).unwrap());
+    }
+    if choose(4) > 0 {
+        used.sort_unstable();
+        used.dedup();
+        used.retain(|_| choose(2) == 0);
+        used.sort_by_key(|_| choose(1000));
+        case.text += "->";
+        case.text += if dots { "..." } else { "" };
+        case.text.extend(used.into_iter().map(|letter| letters[letter]));
+    }
+    case
+}
+
+impl Case {
+    fn contraction(&self, order: &Order) -> Contraction {
+        let shapes: Vec<&[usize]> = self.operands.iter().map(Array::shape).collect();
+        Contraction::new(&Subscripts::parse(&self.text, shapes.len()).unwrap(), &shapes, self.elem, order).unwrap()
+    }
+
+    /// The operands as they lie: each array's memory, walked along in other ways.
+    fn views<'a>(&'a self) -> Vec<View<'a>> {
+        let view = |(array, ways): (&'a Array, &Vec<i64>)| {
+            let (mut strides, mut dense, mut offset) = (vec![0; ways.len()], 1, 0);
+            for (at, &size) in array.shape().iter().enumerate().rev() {
+                strides[at] = ways[at] * dense;
+                if ways[at] < 0 {
+                    offset += dense * (size as i64 - 1).max(0);
+                }
+                dense *= size.max(1) as i64;
+            }
+            View::new(self.elem, array.bytes(), offset as usize, array.shape(), &strides).unwrap()
+        };
+        self.operands.iter().zip(&self.ways).map(view).collect()
+    }
+
+    fn loops(&self, contraction: &Contraction) -> Array {
+        let mut out = Array::random(self.elem, &contraction.output_shape(), 5).unwrap();
+        contraction.run_loops(&self.views(), &mut ViewMut::from(&mut out)).unwrap();
+        out
+    }
+
+    fn native(&self, contraction: &Contraction) -> Array {
+        let module = contraction.module().unwrap();
+        let mut out = Array::random(self.elem, &contraction.output_shape(), 6).unwrap();
+        assert!(contraction.run_native(&module, &self.views(), &mut ViewMut::from(&mut out), None).unwrap());
+        out
+    }
+
+    /// What the program means.
+    fn meaning(&self, contraction: &Contraction) -> Array {
+        let core = contraction.einsum.to_core(&contraction.plan.steps, self.elem).unwrap();
+        let sizes = core.sizes.iter().copied().zip(contraction.einsum.indices().iter().map(|index| index.size as i64));
+        let dense = |view: &View<'_>| view.to_array().unwrap().to_tensor().unwrap();
+        let inputs = core.inputs.iter().zip(self.views()).map(|(input, view)| (input.name, dense(&view)));
+        let mut outputs = Evaluator::new(&core, &Machine, sizes, inputs).unwrap().run().unwrap();
+        Array::from_tensor(self.elem, &outputs.remove(0).1).unwrap()
+    }
+}
+
+/// How many cases a property is tested with: `CERTEN_CASES`, a part of it where every case calls the C compiler.
+fn cases(default: u32, part: u32) -> ProptestConfig {
+    let slow = std::env::var("CERTEN_CASES").ok().and_then(|text| text.parse::<u32>().ok());
+    ProptestConfig::with_cases(slow.map_or(default, |cases| (cases / part).max(1)))
+}
+
+fn choices() -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::vec(any::<u64>(), 80)
+}
+
+fn bits(array: &Array) -> (Vec<usize>, Vec<u8>) {
+    (array.shape().to_vec(), array.bytes().to_vec())
+}
+
+const ELEMS: [ElemType; 4] = [ElemType::F32, ElemType::F64, ElemType::I32, ElemType::I64];
+
+proptest! {
+    #![proptest_config(cases(300, 1))]
+
+    /// Loops compute what the program of Core means, bit for bit, in every order.
+    #[test]
+    fn loops_have_the_meaning_of_the_program(choices in choices(), elem in prop::sample::select(&ELEMS[..])) {
+        let case = case(&choices, elem);
+        for order in [Order::AsWritten, Order::Best, Order::Greedy] {
+            let contraction = case.contraction(&order);
+            prop_assert_eq!(bits(&case.loops(&contraction)), bits(&case.meaning(&contraction)), "{:?} {:?}", order, case);
+        }
+    }
+
+    /// Whole numbers are a ring: no order changes a result.
+    #[test]
+    fn orders_agree(choices in choices()) {
+        let case = case(&choices, ElemType::I64);
+        let as_written = case.loops(&case.contraction(&Order::AsWritten));
+        for order in [Order::Best, Order::Greedy] {
+            let contraction = case.contraction(&order);
+            prop_assert_eq!(&case.loops(&contraction), &as_written, "{:?} {:?}", order, case);
+            let path = Order::Path(contraction.path().to_vec());
+            prop_assert_eq!(&case.loops(&case.contraction(&path)), &as_written, "{:?} {:?}", path, case);
+        }
+    }
+
+    /// The operations that are counted are those of the program.
+    #[test]
+    fn counts_are_those_of_the_program(choices in choices()) {
+        let case = case(&choices, ElemType::F64);
+        for order in [Order::AsWritten, Order::Best] {
+            let contraction = case.contraction(&order);
+            let (einsum, steps) = (&contraction.einsum, &contraction.plan.steps);
+            let core = einsum.to_core(steps, ElemType::F64).unwrap();
+            let size = |name| core.sizes.iter().position(|own| *own == name).map(|at| einsum.indices()[at].size as i64);
+            let times = |step: &Step| {
+                let loops = [step.kept.clone(), einsum.summed(steps, step)].concat();
+                einsum.shape(&loops).iter().product::<usize>() * (step.factors.len() - 1)
+            };
+            let multiplications = core.multiplications().unwrap().eval(&size).unwrap();
+            prop_assert_eq!(multiplications, steps.iter().map(times).sum::<usize>() as i64);
+            prop_assert!(contraction.flops() >= multiplications as u128);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(12, 200))]
+
+    /// Native code has the bits of the loops.
+    #[test]
+    fn both_tiers_have_the_same_bits(
+        choices in choices(),
+        elem in prop::sample::select(&ELEMS[..]),
+        order in prop::sample::select(vec![Order::AsWritten, Order::Best]),
+    ) {
+        let case = case(&choices, elem);
+        let contraction = case.contraction(&order);
+        prop_assert_eq!(bits(&case.native(&contraction)), bits(&case.loops(&contraction)), "{:?} {:?}", order, case);
+    }
+}
