@@ -283,7 +283,13 @@ class Expression(Operators):
 
 
 class Index(Expression):
-    """An index: `certen.index` makes one, `certen.indices` several."""
+    """An index: `certen.index` makes one, `certen.indices` several.
+
+    >>> import certen
+    >>> i = certen.index("i", 1, "n - 1")
+    >>> (i.name, i.start, i.stop)
+    ('i', 1, n - 1)
+    """
 
     __slots__ = ("name", "start", "stop")
 
@@ -302,7 +308,12 @@ class Index(Expression):
 
 
 class Size(Expression):
-    """A size, known by its name: `certen.size` makes one, `certen.sizes` several."""
+    """A size, known by its name: `certen.size` makes one, `certen.sizes` several.
+
+    >>> import certen
+    >>> certen.size("n") + 1
+    n + 1
+    """
 
     __slots__ = ("name",)
 

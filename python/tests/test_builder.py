@@ -662,6 +662,11 @@ MISTAKES = {
     "no type to convert to": (lambda: certen.cast(x[i], "any"), ValueError, "cannot convert to 'any'"),
     "round to digits": (lambda: round(x[i], 2), TypeError, "it takes no number of digits"),
     "a division by a size": (lambda: i // n, ValueError, "`i // n`: indices and sizes are divided by a number"),
+    "a tensor on the left": (
+        lambda: operator.setitem(x, i, y[i]),
+        TypeError,
+        "x is given to the kernel, not computed by it: certen.define makes what is assigned to",
+    ),
     "an expression on the left": (
         assigned(i + 1, x[i]),
         TypeError,
