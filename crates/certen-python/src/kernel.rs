@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 
 use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
 use crate::errors::{During, raised, refused, shown};
+use crate::fork::compiling;
 use crate::formula::Formula;
 use crate::program::Source;
 use crate::threads;
@@ -190,7 +191,7 @@ impl Kernel {
                 return Ok(recent[0].prepared.clone());
             }
         }
-        let prepared = py.detach(|| self.kernel.prepare(inputs, sizes))?;
+        let prepared = compiling(py, || self.kernel.prepare(inputs, sizes))?;
         let inputs = inputs.iter().map(|(_, elem, shape)| (*elem, shape.to_vec())).collect();
         let new = Recent { inputs, sizes: sizes.to_vec(), prepared: prepared.clone() };
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -364,7 +365,9 @@ impl Kernel {
     /// The C code, for all sizes.
     #[getter]
     fn c_source(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| self.kernel.module()?.c()).map(|c| c.kernel).map_err(|failure| raised(py, &failure, During::Call))
+        compiling(py, || self.kernel.module()?.c())
+            .map(|c| c.kernel)
+            .map_err(|failure| raised(py, &failure, During::Call))
     }
 
     /// How many arithmetic operations a run makes, in terms of the sizes.
@@ -377,7 +380,7 @@ impl Kernel {
     /// 2000
     #[getter]
     fn flops(&self, py: Python<'_>) -> PyResult<Formula> {
-        let formula = py.detach(|| Ok(self.kernel.module()?.operations().cloned()));
+        let formula = compiling(py, || Ok(self.kernel.module()?.operations().cloned()));
         let formula = formula.map_err(|failure| raised(py, &failure, During::Call))?;
         formula.map(Formula::from).ok_or_else(|| PyOverflowError::new_err("there are more than can be counted"))
     }
@@ -412,7 +415,7 @@ impl Kernel {
             let name = Name::new(name.extract()?);
             given.push((name, size(name, &value)?));
         }
-        let sections = py.detach(|| self.kernel.module()?.explain(&stages, &given));
+        let sections = compiling(py, || self.kernel.module()?.explain(&stages, &given));
         let sections = sections.map_err(|failure| raised(py, &failure, During::Call))?;
         // A single stage needs no title.
         Ok(match (sections.as_slice(), stages.len()) {
