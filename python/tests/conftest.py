@@ -3,8 +3,8 @@
     pytest python/tests            what runs on each change
     pytest python/tests -m ""      everything
 
-`CERTEN_CASES` is the number of generated cases, `CERTEN_SEED` replays one. With `CERTEN_DRY_RUN` the tests of einsum run
-against NumPy itself: what fails then is wrong in the tests.
+`CERTEN_CASES` is the number of generated cases, `CERTEN_SEED` replays one. With `CERTEN_DRY_RUN` the tests of einsum
+run against NumPy itself: what fails then is wrong in the tests.
 """
 
 import importlib.util

@@ -1,8 +1,8 @@
 """Calls of einsum, made from integers: one seed is one case.
 
-`build(seed)` makes the same case each time, with arrays of its own, so that one implementation can be given the first copy
-and another one the second; memory that operands and `out` share is shared in each copy. About one case of four is made
-wrong on purpose. Nothing here knows whether a case is right: NumPy says it.
+`build(seed)` makes the same case each time, with arrays of its own, so that one implementation can be given the first
+copy and another one the second; memory that operands and `out` share is shared in each copy. About one case of four is
+made wrong on purpose. Nothing here knows whether a case is right: NumPy says it.
 """
 
 import random
@@ -14,8 +14,8 @@ import numpy as np
 SIZES = (1, 2, 3, 5, 7)
 DTYPES = ("float32", "float64", "int32", "int64")
 LAYOUTS = (
-    "C", "C", "C", "F", "transposed", "steps", "negative", "zero strides", "misaligned", "field", "swapped", "read-only",
-    "list", "subclass",
+    "C", "C", "C", "F", "transposed", "steps", "negative", "zero strides", "misaligned", "field", "swapped",
+    "read-only", "list", "subclass",
 )  # fmt: skip
 OUTS = (
     "fresh", "F", "steps", "negative", "misaligned", "field", "swapped", "operand", "partial", "dtype", "shape",
@@ -193,7 +193,7 @@ def misspelt(rng: random.Random, spec: str) -> str:
         case 3:
             return spec[:at] + rng.choice("ijZ.,->1 _*é") + spec[at + 1 :]
         case _:
-            return spec[:at] + rng.choice(["i", "j", "->", ",", ".", "...", "ä", "\t", "-", ">"]) + spec[at:]
+            return spec[:at] + rng.choice(["i", "j", "->", ",", ".", "...", "ä", "\t", "\0", "-", ">"]) + spec[at:]
 
 
 def break_shape(rng: random.Random, shape: tuple) -> tuple:

@@ -1,8 +1,8 @@
 """Every kernel of `examples`, called from Python, gives what the NumPy function beside it gives.
 
 Inputs at the sizes of `expected.json` are made as `make_expected.py` makes them; for other sizes, the recipe of each
-argument is asked for other shapes. As in `crates/certen/tests/examples.rs`, elements may differ by 1e-12 times the largest
-one of their tensor.
+argument is asked for other shapes. As in `crates/certen/tests/examples.rs`, elements may differ by 1e-12 times the
+largest one of their tensor.
 """
 
 import inspect

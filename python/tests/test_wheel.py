@@ -1,7 +1,7 @@
 """The package as others get it: one wheel for all Pythons, in an environment of its own, beside JAX and PyTorch.
 
-All slow. `CERTEN_WHEEL_PROFILE=dev` builds without optimisation. PyTorch with all it depends on is some gigabytes, so it is
-installed only if `CERTEN_TEST_TORCH` is set.
+All slow. `CERTEN_WHEEL_PROFILE=dev` builds without optimisation. PyTorch and all that it needs is some gigabytes, so it
+is installed only if `CERTEN_TEST_TORCH` is set.
 """
 
 import os

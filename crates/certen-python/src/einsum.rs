@@ -22,6 +22,7 @@ use smallvec::SmallVec;
 
 use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
 use crate::errors::{During, raised, shown};
+use crate::fork::compiling;
 use crate::threads;
 
 /// Runs that make more operations than this give Python's lock back: some 10 µs.
@@ -121,7 +122,10 @@ fn spelled<'py>(arguments: &Bound<'py, PyTuple>) -> PyResult<(Spelling, Few<Boun
             "einsum takes the subscripts and at least one operand, or operands and a list of subscripts for each",
         )
     };
-    let first = arguments.get_borrowed_item(0).map_err(|_| nothing())?;
+    if arguments.len() < 2 {
+        return Err(nothing());
+    }
+    let first = arguments.get_borrowed_item(0)?;
     let text = if let Ok(text) = first.cast::<PyString>() {
         Some(text.to_cow()?.into_owned())
     } else if let Ok(bytes) = first.cast::<PyBytes>() {
@@ -130,9 +134,6 @@ fn spelled<'py>(arguments: &Bound<'py, PyTuple>) -> PyResult<(Spelling, Few<Boun
         None
     };
     if let Some(text) = text {
-        if arguments.len() < 2 {
-            return Err(nothing());
-        }
         return Ok((Spelling::Text(text), arguments.iter().skip(1).collect()));
     }
     let (mut operands, mut lists, mut output) = (SmallVec::new(), Vec::new(), None);
@@ -145,9 +146,6 @@ fn spelled<'py>(arguments: &Bound<'py, PyTuple>) -> PyResult<(Spelling, Few<Boun
             }
             None => output = Some(subscripts(&operand)?),
         }
-    }
-    if operands.is_empty() {
-        return Err(nothing());
     }
     Ok((Spelling::Lists { operands: lists, output }, operands))
 }
@@ -199,8 +197,11 @@ fn chosen_path(optimize: Option<&Bound<'_, PyAny>>) -> PyResult<Path> {
     }
     let items: Vec<Bound<'_, PyAny>> = optimize.extract()?;
     match items.as_slice() {
-        // Intermediate results are never larger than an output or operand has to be; the limit is a promise to keep.
-        [name, limit] if limit.extract::<f64>().is_ok() => strategy(name).ok_or_else(wrong),
+        [name, limit] if let (Some(path), Ok(limit)) = (strategy(name), limit.extract::<f64>()) => {
+            // Of a float, Rust takes the nearest size that there is.
+            let limit = limit as usize;
+            Ok(if path == Path::Greedy { Path::GreedyWithin(limit) } else { Path::BestWithin(limit) })
+        }
         [head, steps @ ..] if head.extract::<String>().is_ok_and(|head| head == "einsum_path") => {
             let steps: PyResult<Vec<Vec<usize>>> = steps.iter().map(|step| step.extract()).collect();
             Ok(Path::Path(steps.map_err(|_| wrong())?))
@@ -398,6 +399,9 @@ pub fn einsum<'py>(
     let shape = SmallVec::from_slice(&known.shape);
     let wanted = [Wanted { elem, shape, order, out: out_array }];
     let threads = threads::set();
+    if known.contraction.is_due() {
+        compiling(py, || known.contraction.prepare());
+    }
     let results = arrays::call(py, &inputs, &wanted, |views, targets| {
         let Some(target) = targets.into_iter().next() else { return Ok(()) };
         match known.operations < SMALL {

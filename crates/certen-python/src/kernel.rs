@@ -11,13 +11,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use certen::road::syntax::{Code, Diagnostic, render};
 use certen::{ElemType, Failure, Given, Name, Param, Prepared, ResultShape, Stage};
 use numpy::PyUntypedArrayMethods;
-use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
 use crate::errors::{During, raised, refused, shown};
+use crate::fork::compiling;
 use crate::formula::Formula;
 use crate::program::Source;
 use crate::threads;
@@ -66,6 +67,11 @@ struct Recent {
 }
 
 /// A parameter of a kernel.
+///
+/// >>> import certen
+/// >>> take = certen.compile("fn take_some(x: f64[n], k: size) -> f64[k] where 0 <= k, k <= n { x[0..k] }")
+/// >>> [(parameter.name, parameter.kind, parameter.type) for parameter in take.parameters]
+/// [('x', 'tensor', 'f64[n]'), ('k', 'size', 'size')]
 #[pyclass(frozen, eq, hash, get_all, module = "certen")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Parameter {
@@ -150,7 +156,7 @@ impl Kernel {
     /// An argument as an array that can be read, and its element type.
     fn input<'py>(&self, parameter: &Param, argument: Bound<'py, PyAny>) -> PyResult<(ElemType, NdArray<'py>)> {
         let (py, name) = (argument.py(), parameter.name);
-        if let Some(array) = arrays::array_of(&argument)? {
+        if let Some(array) = arrays::array_of(&argument).map_err(|error| unusable(py, name.as_str(), error))? {
             let dtype = array.dtype();
             let Some(found) = arrays::elem_of(&dtype) else {
                 let dtype = arrays::dtype_name(&dtype);
@@ -190,7 +196,7 @@ impl Kernel {
                 return Ok(recent[0].prepared.clone());
             }
         }
-        let prepared = py.detach(|| self.kernel.prepare(inputs, sizes))?;
+        let prepared = compiling(py, || self.kernel.prepare(inputs, sizes))?;
         let inputs = inputs.iter().map(|(_, elem, shape)| (*elem, shape.to_vec())).collect();
         let new = Recent { inputs, sizes: sizes.to_vec(), prepared: prepared.clone() };
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -227,7 +233,7 @@ impl Kernel {
         for (output, given) in outputs.iter().zip(given) {
             let ResultShape { name, elem, shape } = output;
             let refuse = |code, text: String| Err(self.refuse(py, code, format!("`out` for `{name}`: {text}")));
-            let Some(array) = arrays::array_of(&given)? else {
+            let Some(array) = arrays::array_of(&given).map_err(|error| unusable(py, "out", error))? else {
                 return refuse(Code::E0404, format!("{} is no array", shown(&given)));
             };
             let dtype = array.dtype();
@@ -364,7 +370,9 @@ impl Kernel {
     /// The C code, for all sizes.
     #[getter]
     fn c_source(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| self.kernel.module()?.c()).map(|c| c.kernel).map_err(|failure| raised(py, &failure, During::Call))
+        compiling(py, || self.kernel.module()?.c())
+            .map(|c| c.kernel)
+            .map_err(|failure| raised(py, &failure, During::Call))
     }
 
     /// How many arithmetic operations a run makes, in terms of the sizes.
@@ -377,7 +385,7 @@ impl Kernel {
     /// 2000
     #[getter]
     fn flops(&self, py: Python<'_>) -> PyResult<Formula> {
-        let formula = py.detach(|| Ok(self.kernel.module()?.operations().cloned()));
+        let formula = compiling(py, || Ok(self.kernel.module()?.operations().cloned()));
         let formula = formula.map_err(|failure| raised(py, &failure, During::Call))?;
         formula.map(Formula::from).ok_or_else(|| PyOverflowError::new_err("there are more than can be counted"))
     }
@@ -412,7 +420,7 @@ impl Kernel {
             let name = Name::new(name.extract()?);
             given.push((name, size(name, &value)?));
         }
-        let sections = py.detach(|| self.kernel.module()?.explain(&stages, &given));
+        let sections = compiling(py, || self.kernel.module()?.explain(&stages, &given));
         let sections = sections.map_err(|failure| raised(py, &failure, During::Call))?;
         // A single stage needs no title.
         Ok(match (sections.as_slice(), stages.len()) {
@@ -432,6 +440,24 @@ impl Kernel {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.source.reduced(py, Some(self.kernel.name().as_str()))
     }
+}
+
+/// An array of another library that does not give its memory away, in that library's words.
+fn unusable(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+    let is = |class: &Bound<'_, PyType>| error.is_instance(py, class);
+    let said = [
+        py.get_type::<PyBufferError>(),
+        py.get_type::<PyTypeError>(),
+        py.get_type::<PyValueError>(),
+        py.get_type::<PyRuntimeError>(),
+    ];
+    if !said.iter().any(is) {
+        return error;
+    }
+    let text = format!("`{name}` cannot be used as an array: {}", error.value(py));
+    let refused = refused(py, &Diagnostic::error(Code::E0404, None, text));
+    refused.set_cause(py, Some(error));
+    refused
 }
 
 /// The stage that a name names.

@@ -6,6 +6,7 @@
 mod arrays;
 mod einsum;
 mod errors;
+mod fork;
 mod formula;
 mod kernel;
 mod program;
@@ -39,6 +40,7 @@ mod _certen {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         // Without NumPy nothing works: its absence is an error of the import, not of the first call.
-        module.py().import("numpy").map(drop)
+        module.py().import("numpy")?;
+        crate::fork::register(module.py())
     }
 }

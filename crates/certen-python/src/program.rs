@@ -12,6 +12,7 @@ use pyo3::types::{PyString, PyTuple};
 
 use crate::arrays::elem_of;
 use crate::errors::{During, raised};
+use crate::fork::compiling;
 use crate::kernel::Kernel;
 use crate::threads;
 
@@ -45,7 +46,7 @@ impl Source {
     /// Compiles one function: the one that is named, `main`, or the only one.
     fn kernel<'py>(self: &Arc<Source>, py: Python<'py>, function: Option<&str>) -> PyResult<Bound<'py, Kernel>> {
         let options = self.options(function);
-        let made = py.detach(|| certen::Kernel::from_text(&self.name, self.text.as_str(), &options, self.sizing));
+        let made = compiling(py, || certen::Kernel::from_text(&self.name, self.text.as_str(), &options, self.sizing));
         Kernel::new(py, self.clone(), made.map_err(|failure| raised(py, &failure, During::Compile))?)
     }
 
@@ -120,7 +121,7 @@ pub fn compile<'py>(
     if r#fn.is_some() || Dialect::of(&source.name) != Some(Dialect::Ten) {
         return Ok(source.kernel(py, r#fn)?.into_any());
     }
-    let functions = py.detach(|| certen::functions(&source.name, source.text.as_str(), &source.options(None)));
+    let functions = compiling(py, || certen::functions(&source.name, source.text.as_str(), &source.options(None)));
     let functions = functions.map_err(|failure| raised(py, &failure, During::Compile))?;
     if functions.len() < 2 || functions.contains(&Name::new("main")) {
         return Ok(source.kernel(py, None)?.into_any());

@@ -181,6 +181,11 @@ impl Contraction {
         Some(self.written.output().iter().map(along).collect())
     }
 
+    /// Whether [`Contraction::prepare`] would compile something now.
+    pub fn is_due(&self) -> bool {
+        self.compiled.as_ref().is_some_and(|compiled| compiled.is_due(self.work))
+    }
+
     /// Compiles the contraction if that is due: if as many operations were made for contractions of its form, with those of
     /// the next call, as a compilation is worth. Nothing is locked meanwhile; if several threads come at once, each compiles.
     pub fn prepare(&self) {
