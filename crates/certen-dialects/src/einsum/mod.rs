@@ -7,9 +7,8 @@
 //!
 //! NumPy's manual is not precise, so the behaviour of `numpy.einsum` 2.4 without `optimize` was found by experiment and is
 //! written down in the tests (`tests.rs`): what it refuses with a `ValueError` is refused here, with an [`EinsumError`] that
-//! names the index, the operand and the sizes; everything else means the same. Two differences are meant: `ii->i` of an
-//! array of shape (0, 1) reads memory that is not the array's there, and a character zero ends the text; both are refused
-//! here.
+//! names the index, the operand and the sizes; everything else means the same. One difference is meant: `ii->i` of an
+//! array of shape (0, 1) reads memory that is not the array's there, and is refused here.
 //!
 //! ```
 //! use certen_dialects::einsum::{Einsum, Subscripts};

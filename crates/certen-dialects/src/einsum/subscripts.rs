@@ -47,6 +47,11 @@ impl Subscripts {
     /// # Errors
     /// Where NumPy raises a `ValueError` whatever the shapes of the operands are.
     pub fn parse(text: &str, operands: usize) -> Result<Subscripts, EinsumError> {
+        // NumPy's text is one of C.
+        let text = match text.find('\0') {
+            Some(end) if text.is_ascii() => &text[..end],
+            _ => text,
+        };
         let (inputs, output) = match text.split_once('-') {
             Some((inputs, rest)) => (inputs, Some(rest.strip_prefix('>').ok_or(EinsumError::Arrow)?)),
             None => (text, None),

@@ -63,6 +63,7 @@ fn errors_name_index_operand_and_sizes() {
     ] {
         assert_eq!(resolved(question).unwrap_err().to_string(), message, "{question}");
     }
+    assert_eq!(Subscripts::parse("ij\0k", 1).map(|found| found.to_string()), Ok("ij->ij".into()), "as NumPy's");
     assert_eq!(Subscripts::parse("", 0).unwrap_err().to_string(), "there are no operands");
     assert_eq!(Subscripts::parse("", 64).unwrap_err().to_string(), "64 operands are more than 63");
 }

@@ -258,13 +258,13 @@ impl Case {
     }
 
     fn loops(&self, contraction: &Contraction) -> Array {
-        let columns = self.text.len() % 2 == 0;
+        let columns = self.text.len().is_multiple_of(2);
         self.result(contraction, columns, |mut out| contraction.run_loops(&self.views(), &mut out).unwrap())
     }
 
     fn native(&self, contraction: &Contraction) -> Array {
         let module = contraction.module().unwrap();
-        let columns = self.text.len() % 3 == 0;
+        let columns = self.text.len().is_multiple_of(3);
         self.result(contraction, columns, |mut out| {
             assert!(contraction.run_native(&module, &self.views(), &mut out, None).unwrap());
         })
