@@ -98,7 +98,7 @@ impl Package {
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Package::Maturin => ("maturin", "maturin>=1.9.4,<2"),
-            Package::Numpy => ("numpy", "numpy>=1.26"),
+            Package::Numpy => ("numpy", "numpy>=2.2"),
             Package::Pytest => ("pytest", "pytest>=8"),
             // Formatters differ between versions.
             Package::Ruff => ("ruff", "ruff==0.17.4"),

@@ -260,17 +260,31 @@ pub fn readable<'py>(array: NdArray<'py>, elem: ElemType) -> PyResult<NdArray<'p
     if !array.is_c_contiguous() {
         array = copied(&array, elem)?;
     }
-    let Some(fields) = fields(&array) else { return Ok(array) };
-    let odd = (0..array.len()).any(|at| {
-        // SAFETY: the array is contiguous, so that so many bytes follow its first.
-        unsafe { fields.data.cast::<u8>().add(at).read() > 1 }
-    });
+    let py = array.py();
+    let odd = {
+        let truths = fields(&array).ok_or_else(changed)?.data.cast::<u8>();
+        let shape = [array.len()];
+        // SAFETY: the array is contiguous and held, so that so many bytes can be read from its first.
+        let bytes = unsafe { View::from_raw(ElemType::U8, truths, &shape, &[1]) }.map_err(|error| refused(&error))?;
+        py.detach(|| has_odd_truth(&bytes))
+    };
     if odd {
-        let py = array.py();
         let bytes = array.call_method1(intern!(py, "view"), (dtype(py, ElemType::U8),))?;
         array = bytes.rich_compare(0, pyo3::basic::CompareOp::Ne)?.cast_into()?;
     }
     Ok(array)
+}
+
+/// Whether a byte is neither 0 nor 1.
+fn has_odd_truth(bytes: &View<'_>) -> bool {
+    // So many are looked at together, which the compiler does with vectors.
+    const TOGETHER: usize = 4096;
+    let (data, count) = (bytes.data(), bytes.shape().iter().product::<usize>());
+    (0..count).step_by(TOGETHER).any(|start| {
+        let end = count.min(start + TOGETHER);
+        // SAFETY: it is a view of so many bytes, side by side.
+        (start..end).fold(0, |all, at| all | unsafe { data.add(at).read() }) > 1
+    })
 }
 
 /// What NumPy keeps of an array.

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use certen::road::syntax::{Code, Diagnostic, render};
 use certen::{ElemType, Failure, Given, Name, Param, Prepared, ResultShape, Stage};
 use numpy::PyUntypedArrayMethods;
-use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
@@ -151,7 +151,7 @@ impl Kernel {
     /// An argument as an array that can be read, and its element type.
     fn input<'py>(&self, parameter: &Param, argument: Bound<'py, PyAny>) -> PyResult<(ElemType, NdArray<'py>)> {
         let (py, name) = (argument.py(), parameter.name);
-        if let Some(array) = arrays::array_of(&argument)? {
+        if let Some(array) = arrays::array_of(&argument).map_err(|error| unusable(py, name.as_str(), error))? {
             let dtype = array.dtype();
             let Some(found) = arrays::elem_of(&dtype) else {
                 let dtype = arrays::dtype_name(&dtype);
@@ -228,7 +228,7 @@ impl Kernel {
         for (output, given) in outputs.iter().zip(given) {
             let ResultShape { name, elem, shape } = output;
             let refuse = |code, text: String| Err(self.refuse(py, code, format!("`out` for `{name}`: {text}")));
-            let Some(array) = arrays::array_of(&given)? else {
+            let Some(array) = arrays::array_of(&given).map_err(|error| unusable(py, "out", error))? else {
                 return refuse(Code::E0404, format!("{} is no array", shown(&given)));
             };
             let dtype = array.dtype();
@@ -435,6 +435,24 @@ impl Kernel {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.source.reduced(py, Some(self.kernel.name().as_str()))
     }
+}
+
+/// An array of another library that does not give its memory away, in that library's words.
+fn unusable(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+    let is = |class: &Bound<'_, PyType>| error.is_instance(py, class);
+    let said = [
+        py.get_type::<PyBufferError>(),
+        py.get_type::<PyTypeError>(),
+        py.get_type::<PyValueError>(),
+        py.get_type::<PyRuntimeError>(),
+    ];
+    if !said.iter().any(is) {
+        return error;
+    }
+    let text = format!("`{name}` cannot be used as an array: {}", error.value(py));
+    let refused = refused(py, &Diagnostic::error(Code::E0404, None, text));
+    refused.set_cause(py, Some(error));
+    refused
 }
 
 /// The stage that a name names.
