@@ -109,7 +109,13 @@ def _subscript(name: str, value: object, place: int) -> Expression:
 
 
 class Tensor(Indexed):
-    """A tensor that a kernel is given; `certen.tensor` makes one."""
+    """A tensor that a kernel is given; `certen.tensor` makes one.
+
+    >>> import certen
+    >>> A = certen.tensor("A", "f64", "m n")
+    >>> (A.name, A.elem, A.dimensions, A.rank, A.type)
+    ('A', 'f64', ('m', 'n'), 2, 'f64[m, n]')
+    """
 
     __slots__ = ("_dimensions", "_elem", "shape")
 
@@ -140,12 +146,22 @@ class Tensor(Indexed):
         """Whether both are declared alike: name and type say which tensor is meant."""
         return type(self) is type(other) and repr(self) == repr(other)
 
+    def __setitem__(self, key: object, value: object) -> NoReturn:
+        raise TypeError(
+            f"{self.name} is given to the kernel, not computed by it: certen.define makes what is assigned to"
+        )
+
     def __repr__(self) -> str:
         return f"{self.name}: {self.type}"
 
 
 class Constant(Tensor):
-    """A tensor that is part of the program; `certen.constant` makes one."""
+    """A tensor that is part of the program; `certen.constant` makes one.
+
+    >>> import certen
+    >>> certen.constant("W", [[1, 2], [3, 4]]).source
+    'const W: i64[2, 2] = [[1, 2], [3, 4]];'
+    """
 
     __slots__ = ("text",)
 
@@ -377,7 +393,16 @@ def _conditions(where: object) -> tuple[Expression, ...]:
 
 
 class Function:
-    """A function of one or several results in index notation; `certen.function` makes one."""
+    """A function of one or several results in index notation; `certen.function` makes one.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> twice = certen.define("twice")
+    >>> twice[i] = 2 * x[i]
+    >>> made = certen.function(twice, name="doubled")
+    >>> (made.name, made.parameters, made.results)
+    ('doubled', (x: f64[n],), (twice = { [i] -> 2 * x[i] },))
+    """
 
     def __init__(
         self,
@@ -473,7 +498,7 @@ class Function:
         with self._lock:
             if key not in self._kernels:
                 try:
-                    made = _certen.compile(self.source, fn=self.name, **options)
+                    made = _certen.compile(self.source, fn=self.name, **{"name": self.name, **options})
                 except CompileError as error:
                     error.add_note(f"The program, made of index notation:\n\n{self.source}")
                     raise

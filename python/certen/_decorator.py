@@ -1,7 +1,8 @@
 """`@certen.kernel`: a Python function whose docstring holds its program.
 
-The program is everything from the first line of the docstring that begins with `fn` or `const`; what stands before it
-is for people. The Python function gives the kernel its name and its parameters, and is never run.
+The program is everything from the first line of the docstring that begins with `fn` or `const`, to the end of its block
+if it stands in one of Markdown; what stands before it is for people. The Python function gives the kernel its name and
+its parameters, and is never run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from . import _certen
 if TYPE_CHECKING:
     from ._certen import Kernel
 
+_FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
 _BEGIN = re.compile(r"^[ \t]*(?:fn|const)[ \t]+[A-Za-z_]", re.MULTILINE)
 
 
@@ -83,7 +85,8 @@ def _program(function: Callable[..., Any]) -> str:
             f"the docstring of {function.__name__} has no program: no line begins with `fn`, as in "
             f"`fn {function.__name__}(x: f64[n]) -> f64[n] {{ 2 * x }}`"
         )
-    return textwrap.dedent(text[begin.start() :]).strip() + "\n"
+    program = _FENCE.split(text[begin.start() :])[0]
+    return textwrap.dedent(program).strip() + "\n"
 
 
 def _check_parameters(function: Callable[..., Any], made: Kernel) -> None:

@@ -37,15 +37,15 @@ from ._notation import (
 # Indices and sizes
 
 
-def index(name: str, *bounds: SizeLike) -> Index:
+def index(name: str, *bounds: SizeLike | None) -> Index:
     """An index. Its bounds are inferred, or given as to `range`: `index(name, stop)` or `index(name, start, stop)`.
 
     >>> import certen
     >>> i = certen.index("i")
     >>> inner = certen.index("i", 1, certen.size("n") - 1)
 
-    A bound that is inferred is the smallest that keeps every element in bounds: `x[i + 1]` asks for `i < n - 1`.
-    Elements of a definition outside of given bounds are zero.
+    `None` leaves a bound to be inferred, as in `index("i", 1, None)`: it is the smallest that keeps every element in
+    bounds; `x[i + 1]` asks for `i < n - 1`. Elements of a definition outside of given bounds are zero.
     """
     check_name(name, "an index")
     if len(bounds) > 2:
@@ -102,57 +102,123 @@ def sqrt(x: Operand) -> Expression:
 
 
 def exp(x: Operand) -> Expression:
-    """The exponential function."""
+    """The exponential function.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.exp(x[i])
+    exp(x[i])
+    """
     return function_of_floats("exp", x)
 
 
 def log(x: Operand) -> Expression:
-    """The natural logarithm."""
+    """The natural logarithm.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.log(x[i])
+    log(x[i])
+    """
     return function_of_floats("log", x)
 
 
 def sin(x: Operand) -> Expression:
-    """The sine."""
+    """The sine.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.sin(x[i])
+    sin(x[i])
+    """
     return function_of_floats("sin", x)
 
 
 def cos(x: Operand) -> Expression:
-    """The cosine."""
+    """The cosine.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.cos(x[i])
+    cos(x[i])
+    """
     return function_of_floats("cos", x)
 
 
 def tanh(x: Operand) -> Expression:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.tanh(x[i])
+    tanh(x[i])
+    """
     return function_of_floats("tanh", x)
 
 
 def floor(x: Operand) -> Expression:
-    """Rounded down, still a float; `math.floor(x)` is the same."""
+    """Rounded down, still a float; `math.floor(x)` is the same.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.floor(x[i])
+    floor(x[i])
+    """
     return function_of_floats("floor", x)
 
 
 def ceil(x: Operand) -> Expression:
-    """Rounded up, still a float; `math.ceil(x)` is the same."""
+    """Rounded up, still a float; `math.ceil(x)` is the same.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.ceil(x[i])
+    ceil(x[i])
+    """
     return function_of_floats("ceil", x)
 
 
 def round(x: Operand) -> Expression:
-    """Rounded to the nearest whole number, still a float; Python's `round(x)` is the same."""
+    """Rounded to the nearest whole number, still a float; Python's `round(x)` is the same.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.round(x[i])
+    round(x[i])
+    """
     return function_of_floats("round", x)
 
 
 def abs(x: Operand) -> Expression:
-    """The absolute value, of data or of an index; Python's `abs(x)` is the same."""
+    """The absolute value, of data or of an index; Python's `abs(x)` is the same.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.abs(x[i] - 1)
+    abs(x[i] - 1)
+    """
     return expression(x).__abs__()
 
 
 def pow(x: Operand, y: Operand) -> Expression:
-    """`x` to the power `y`; `x ** y` is the same."""
+    """`x` to the power `y`; `x ** y` is the same.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.pow(x[i], 0.5)
+    x[i]^0.5
+    """
     return power(x, y)
 
 
 def floor_div(x: Operand, y: Operand) -> Expression:
-    """Division of integers, rounded down; `x // y` is the same."""
+    """Division of integers, rounded down; `x // y` is the same.
+
+    >>> import certen
+    >>> i, z = certen.index("i"), certen.tensor("z", "i64", "n")
+    >>> certen.floor_div(z[i], 3)
+    floor_div(z[i], 3)
+    """
     return rounded_division("floor_div", x, y)
 
 
@@ -167,7 +233,13 @@ def ceil_div(x: Operand, y: Operand) -> Expression:
 
 
 def mod(x: Operand, y: Operand) -> Expression:
-    """What is left of `x // y`, never negative for positive `y`; `x % y` is the same."""
+    """What is left of `x // y`, never negative for positive `y`; `x % y` is the same.
+
+    >>> import certen
+    >>> i, z = certen.index("i"), certen.tensor("z", "i64", "n")
+    >>> certen.mod(z[i], 3) == z[certen.mod(i, 2)]
+    mod(z[i], 3) == z[mod(i, 2)]
+    """
     return rounded_division("mod", x, y)
 
 
@@ -232,17 +304,35 @@ def clamp(i: Operand, n: Operand | str) -> Expression:
 
 
 def reflect(i: Operand, n: Operand | str) -> Expression:
-    """The index `i` mirrored at the first or last element, which is not repeated: 2, 1, 0, 1, 2."""
+    """The index `i` mirrored at the first or last element, which is not repeated: 2, 1, 0, 1, 2.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> x[certen.reflect(i - 1, "n")]
+    x[reflect(i-1, n)]
+    """
     return border("reflect", i, n)
 
 
 def mirror(i: Operand, n: Operand | str) -> Expression:
-    """The index `i` mirrored at the border, so that the first and last element are repeated: 1, 0, 0, 1."""
+    """The index `i` mirrored at the border, so that the first and last element are repeated: 1, 0, 0, 1.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> x[certen.mirror(i + 1, "n")]
+    x[mirror(i+1, n)]
+    """
     return border("mirror", i, n)
 
 
 def periodic(i: Operand, n: Operand | str) -> Expression:
-    """The index `i` in a ring of `n` elements, within one length of the border."""
+    """The index `i` in a ring of `n` elements, within one length of the border.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> x[certen.periodic(i + 1, "n")]
+    x[periodic(i+1, n)]
+    """
     return border("periodic", i, n)
 
 
@@ -268,7 +358,15 @@ def sum(x: Operand, *, over: Over = None) -> Expression:
 
 
 def prod(x: Operand, *, over: Over = None) -> Expression:
-    """The product of `x` over indices, chosen as in `certen.sum`."""
+    """The product of `x` over indices, chosen as in `certen.sum`.
+
+    >>> import certen
+    >>> i, k = certen.indices("i k")
+    >>> A, p = certen.tensor("A", "f64", "m n"), certen.define("p")
+    >>> p[i] = certen.prod(A[i, k] + 1)
+    >>> p
+    p = { [i] -> prod({ [k] -> A[i,k] + 1 }) }
+    """
     return reduction("prod", x, over)
 
 
@@ -276,6 +374,13 @@ def min(x: Operand, *others: Operand, over: Over = None) -> Expression:
     """The least of `x` over indices, chosen as in `certen.sum`; of several values, the least of them.
 
     A minimum is over at least one element: the sizes have to show it, for example by `define(…, where=n >= 1)`.
+
+    >>> import certen
+    >>> i, k, n = *certen.indices("i k"), certen.size("n")
+    >>> A, least = certen.tensor("A", "f64", ("m", n)), certen.define("least", where=n >= 1)
+    >>> least[i] = certen.min(certen.min(A[i, k]), 0)
+    >>> least
+    least = { [i] -> min(min(A[i]), 0) }
     """
     return extreme("min", x, others, over)
 
@@ -299,12 +404,28 @@ def max(x: Operand, *others: Operand, over: Over = None) -> Expression:
 
 
 def all(x: Operand, *, over: Over = None) -> Expression:
-    """Whether the condition `x` holds for all indices, chosen as in `certen.sum`."""
+    """Whether the condition `x` holds for all indices, chosen as in `certen.sum`.
+
+    >>> import certen
+    >>> i, k = certen.indices("i k")
+    >>> A, found = certen.tensor("A", "f64", "m n"), certen.define("found")
+    >>> found[i] = certen.all(A[i, k] > 0)
+    >>> found
+    found = { [i] -> all({ [k] -> A[i,k] > 0 }) }
+    """
     return reduction("all", x, over)
 
 
 def any(x: Operand, *, over: Over = None) -> Expression:
-    """Whether the condition `x` holds for some indices, chosen as in `certen.sum`."""
+    """Whether the condition `x` holds for some indices, chosen as in `certen.sum`.
+
+    >>> import certen
+    >>> i, k = certen.indices("i k")
+    >>> A, found = certen.tensor("A", "f64", "m n"), certen.define("found")
+    >>> found[i] = certen.any(A[i, k] > 0)
+    >>> found
+    found = { [i] -> any({ [k] -> A[i,k] > 0 }) }
+    """
     return reduction("any", x, over)
 
 

@@ -32,7 +32,7 @@ def summary(kernel: Kernel) -> str:
 def kernel(kernel: Kernel) -> str:
     """A kernel in HTML: its type, how many operations it makes, its program, loops and C code, and warnings."""
     parts = [f"<div><b>certen.Kernel</b> <code>{escape(_signature(kernel))}</code></div>"]
-    parts += [f"<div>⚠ <code>{escape(warning)}</code></div>" for warning in _warnings(kernel)]
+    parts += [_code(warning) for warning in kernel.warnings]
     operations = _said(lambda: str(kernel.flops))
     if operations is not None:
         parts.append(f"<div>operations: <code>{escape(operations)}</code></div>")
@@ -57,12 +57,8 @@ def _code(text: str) -> str:
 
 
 def _said(ask: Callable[[], str]) -> str | None:
-    """What a kernel says of itself; a function of open rank or element type has no loops before it is called."""
+    """What a kernel says of itself, if it can: one of open rank has no loops before it is called."""
     try:
         return ask()
-    except Error:
+    except (Error, OverflowError):
         return None
-
-
-def _warnings(kernel: Kernel) -> list[str]:
-    return [str(warning) for warning in kernel.warnings]

@@ -91,7 +91,8 @@ class Operators:
         return arithmetic("+", self, other)
 
     def __radd__(self, other: Operand) -> Expression:
-        return arithmetic("+", other, self)
+        # Where `sum([x[0], x[1]])` begins.
+        return number(self, "+") if type(other) is int and other == 0 else arithmetic("+", other, self)
 
     def __sub__(self, other: Operand) -> Expression:
         return arithmetic("-", self, other)
@@ -207,7 +208,10 @@ class Operators:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Expression:
         # NumPy's scalars and functions come here; its arrays do, too, and `expression` refuses them.
         if method != "__call__" or options:
-            raise TypeError(f"NumPy cannot compute with `{self!r}`, which has no value before the kernel runs")
+            raise TypeError(
+                f"NumPy cannot compute with `{self!r}`, which has no value before the kernel runs; "
+                "sum(), certen.max and the others reduce it"
+            )
         operands = [expression(operand) for operand in inputs]
         from ._functions import UFUNCS
 
@@ -279,7 +283,13 @@ class Expression(Operators):
 
 
 class Index(Expression):
-    """An index: `certen.index` makes one, `certen.indices` several."""
+    """An index: `certen.index` makes one, `certen.indices` several.
+
+    >>> import certen
+    >>> i = certen.index("i", 1, "n - 1")
+    >>> (i.name, i.start, i.stop)
+    ('i', 1, n - 1)
+    """
 
     __slots__ = ("name", "start", "stop")
 
@@ -298,7 +308,12 @@ class Index(Expression):
 
 
 class Size(Expression):
-    """A size, known by its name: `certen.size` makes one, `certen.sizes` several."""
+    """A size, known by its name: `certen.size` makes one, `certen.sizes` several.
+
+    >>> import certen
+    >>> certen.size("n") + 1
+    n + 1
+    """
 
     __slots__ = ("name",)
 
@@ -355,6 +370,8 @@ def expression(value: object) -> Expression:
         return Expression("const", value=whole, level="index")
     if isinstance(value, (float, np.floating)):
         return Expression("const", value=float(value), elem=POINT)
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return expression(value[()])
     if isinstance(value, np.ndarray):
         raise TypeError(
             f"a NumPy array of shape {value.shape} stands in an expression: declare it with certen.tensor and give it "
@@ -418,9 +435,32 @@ def both_indices(a: Expression, b: Expression) -> str:
 def arithmetic(op: str, left: object, right: object) -> Expression:
     """`+`, `-` and `*`."""
     a, b = number(left, op), number(right, op)
-    if op in ("+", "-") and b.op == "const" and (b.value < 0):
+    if both_indices(a, b) == "index":
+        return index_arithmetic(op, a, b)
+    if op in ("+", "-") and b.op == "const" and b.value < 0:
         op, b = ("-" if op == "+" else "+"), expression(-b.value)
-    return Expression(op, (a, b), level=both_indices(a, b), elem=agree(a, b, op))
+    return Expression(op, (a, b), elem=agree(a, b, op))
+
+
+def index_arithmetic(op: str, a: Expression, b: Expression) -> Expression:
+    """The same of indices, where numbers are put together: `i + 1 + 1` is `i + 2`, as a person would write it."""
+    if a.op == b.op == "const":
+        return expression({"+": operator.add, "-": operator.sub, "*": operator.mul}[op](a.value, b.value))
+    if op == "*":
+        for one, other in ((a, b), (b, a)):
+            if one.op == "const" and one.value == 1:
+                return other
+    elif b.op == "const":
+        added = b.value if op == "+" else -b.value
+        if a.op in ("+", "-") and a.args[1].op == "const":
+            added += a.args[1].value if a.op == "+" else -a.args[1].value
+            a = a.args[0]
+        if added == 0:
+            return a
+        op, b = ("+", expression(added)) if added > 0 else ("-", expression(-added))
+    elif op == "+" and a.op == "const" and a.value == 0:
+        return b
+    return Expression(op, (a, b), level="index")
 
 
 def floats(values: Sequence[Expression], elem: str, what: str) -> str:

@@ -316,6 +316,18 @@ def test_sums_inside_each_other():
     np.testing.assert_allclose(C.kernel()(left, right), left @ right.sum(1))
 
 
+def test_sums_of_several_expressions():
+    assert repr(sum([x[i], x[i + 1], 2 * y[i]])) == "x[i] + x[i+1] + 2 * y[i]"
+    assert repr(sum(x[i + place] for place in range(3))) == "x[i] + x[i+1] + x[i+2]"
+
+
+def test_numbers_in_indices_are_put_together():
+    assert repr(
+        [i + 0, 0 + i, i + 1 + 1, i + 1 - 1, i - 2 + 1, i + -3, 1 * i, i * 1, 2 * i + 1 + 1, 1 - i - 1, 2 * i**1]
+    ) == ("[i, i, i + 2, i, i - 1, i - 3, i, i, 2 * i + 2, 1 - i - 1, 2 * i^1]")
+    assert repr(certen.tensor("t", "f64", "n+1+1, 2*3, n-0, 1*n")) == "t: f64[n+2, 6, n, n]"
+
+
 def test_a_sum_may_have_a_start():
     assert defined("C", i, sum(A[i, k], y[i])).body == "{ [i] -> y[i] + sum(A[i]) }"
 
@@ -426,6 +438,7 @@ OPERATORS = {
     "h[i] * 0.1 + i": (h[i] * 0.1 + i, hs * np.float32(0.1) + at.astype(np.float32)),
     "exp(x[i] / 9) * 3.0": (np.exp(x[i] / 9) * np.float64(3), np.exp(xs / 9) * 3),
     "2.0 * x[i] + max(y[i], 0)": (np.float64(2) * x[i] + np.maximum(y[i], np.int64(0)), 2 * xs + np.maximum(ys, 0)),
+    "x[i] * 3": (x[i] * np.array(3), xs * 3),
     "x[i] + x[0] + x[n-1]": (x[i] + x[0] + x[n - 1], xs + xs[0] + xs[-1]),
     "x[n-1-i]": (x[n - 1 - i], xs[::-1]),
     "x[floor_div(i, 2)] + x[i]": (x[i // 2] + x[i], xs[at // 2] + xs),
@@ -476,6 +489,7 @@ def test_what_the_compiler_refuses_shows_the_program():
         C.kernel()
     assert caught.value.code == "E0207"
     assert "i + 1 must be below n" in str(caught.value)
+    assert "--> C.ten:2:14" in str(caught.value)
     assert caught.value.__notes__ == [f"The program, made of index notation:\n\n{C.source}"]
 
 
@@ -589,6 +603,7 @@ MISTAKES = {
         TypeError,
         "a NumPy array of shape (3, 4) stands in an expression: declare it with certen.tensor",
     ),
+    "a sum of NumPy": (lambda: np.sum(x[i]), TypeError, "sum(), certen.max and the others reduce it"),
     "an array on the left": (lambda: np.ones(3) * x[i], TypeError, "a NumPy array of shape (3,) stands in"),
     "an array as index": (lambda: x[np.arange(3)], TypeError, "x takes indices, not arrays of them"),
     "a function of NumPy": (lambda: np.arctan(x[i]), TypeError, "the language has no function numpy.arctan"),
@@ -647,6 +662,11 @@ MISTAKES = {
     "no type to convert to": (lambda: certen.cast(x[i], "any"), ValueError, "cannot convert to 'any'"),
     "round to digits": (lambda: round(x[i], 2), TypeError, "it takes no number of digits"),
     "a division by a size": (lambda: i // n, ValueError, "`i // n`: indices and sizes are divided by a number"),
+    "a tensor on the left": (
+        lambda: operator.setitem(x, i, y[i]),
+        TypeError,
+        "x is given to the kernel, not computed by it: certen.define makes what is assigned to",
+    ),
     "an expression on the left": (
         assigned(i + 1, x[i]),
         TypeError,

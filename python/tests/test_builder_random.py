@@ -46,6 +46,10 @@ class Case:
         if depth == 0:
             number = int(self.random.integers(-3, 4))
             return self.one((i, self.i), (j, self.j), (n, COLUMNS + 0 * self.i), (number, number + 0 * self.i))
+        if self.random.random() < 0.2:
+            a, av = self.index(depth - 1)
+            exponent = int(self.random.integers(0, 3))
+            return a**exponent, av**exponent
         if self.random.random() < 0.3:
             divide = self.one(operator.floordiv, operator.mod)
             by = int(self.random.integers(1, 4))

@@ -3,9 +3,10 @@
 import inspect
 import pickle
 
-import certen
 import numpy as np
 import pytest
+
+import certen
 
 
 @certen.kernel
@@ -74,6 +75,23 @@ def test_one_of_several_functions():
         """
 
     np.testing.assert_array_equal(second(np.zeros(3)), np.full(3, 2.0))
+
+
+def test_a_program_in_a_block_of_markdown():
+    @certen.kernel
+    def half(x):
+        """Half of it.
+
+        ```ten
+        fn half(x: f64[n]) -> f64[n] {
+            x / 2
+        }
+        ```
+
+        fn is how functions begin.
+        """
+
+    assert half.source == "fn half(x: f64[n]) -> f64[n] {\n    x / 2\n}\n"
 
 
 def refused(function, error=ValueError):

@@ -67,6 +67,11 @@ struct Recent {
 }
 
 /// A parameter of a kernel.
+///
+/// >>> import certen
+/// >>> take = certen.compile("fn take_some(x: f64[n], k: size) -> f64[k] where 0 <= k, k <= n { x[0..k] }")
+/// >>> [(parameter.name, parameter.kind, parameter.type) for parameter in take.parameters]
+/// [('x', 'tensor', 'f64[n]'), ('k', 'size', 'size')]
 #[pyclass(frozen, eq, hash, get_all, module = "certen")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Parameter {

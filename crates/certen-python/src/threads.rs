@@ -50,6 +50,10 @@ pub fn set_threads(threads: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 /// How many threads kernels and `einsum` use, where a call does not say.
+///
+/// >>> import certen
+/// >>> certen.get_threads() >= 1
+/// True
 #[pyfunction]
 pub fn get_threads() -> PyResult<usize> {
     match set() {

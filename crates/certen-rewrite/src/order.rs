@@ -33,6 +33,8 @@ pub(crate) struct Problem {
     pub factors: Vec<Factor>,
     /// The products that stand in the program, as sets of factors.
     pub written: Vec<Set>,
+    /// Whether additions count as much as multiplications.
+    pub additions: bool,
 }
 
 /// A node of a contraction tree.
@@ -47,6 +49,7 @@ pub(crate) enum Node {
 /// What is minimised, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Cost {
+    /// Together with additions, if they count.
     multiplications: u128,
     outer_products: u32,
     largest: u128,
@@ -126,6 +129,12 @@ impl Problem {
             if summed && operand.open != indices {
                 cost.largest = cost.largest.max(self.size(operand.open));
             }
+            if summed && self.additions {
+                cost.multiplications = cost.multiplications.saturating_add(self.size(operand.free));
+            }
+        }
+        if indices != kept && self.additions {
+            cost.multiplications = cost.multiplications.saturating_add(times);
         }
         if !is_root {
             cost.largest = cost.largest.max(self.size(kept));
@@ -241,8 +250,8 @@ pub enum Search {
     Greedy,
 }
 
-/// The order of products of an Einstein sum of tensors: pairs of what is multiplied, until one is left. Factors count from
-/// 0, products go on behind them. `sizes` are those of all indices, `kept` those that are not summed.
+/// The order of products of an Einstein sum of tensors, with the fewest multiplications and additions together: pairs of what
+/// is multiplied, until one is left. Factors count from 0, products go on behind them. `sizes` are those of all indices, `kept` those that are not summed.
 ///
 /// Whoever follows it sums an index as soon as nothing else needs it, and what one factor alone has before the product.
 /// With more than 64 factors or indices, the order is that of the factors.
@@ -265,6 +274,7 @@ pub fn pairwise(sizes: &[usize], kept: &[usize], factors: &[Vec<usize>], search:
         kept: set(kept),
         factors: factors.iter().map(|indices| Factor { indices: set(indices), inner: 0 }).collect(),
         written: (2..=count).map(|first| Set::MAX >> (MOST - first)).collect(),
+        additions: true,
     };
     let nodes = match search {
         Search::Best if count <= EXACT_FACTORS => problem.exact(),

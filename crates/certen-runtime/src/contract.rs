@@ -3,7 +3,7 @@
 //! Compiling a kernel takes as long as a few hundred million multiplications, and most contractions are smaller. A [`Nest`]
 //! makes the same operations on each element, in the same order, as the loops that a compiled kernel has: factors are
 //! multiplied from left to right, each sum adds to a zero of its own in the order of its index, and an inner sum is
-//! finished before it is added to the outer one. So the results have the same bits, and who computes may change from call
+//! finished before it is added to the outer one. A sum may have several loops, which are those of one index in parts. So the results have the same bits, and who computes may change from call
 //! to call. What is free is the order of the elements of the result; a few neighbours are computed at a time, so that their
 //! sums, which each are a chain of additions that wait for each other, overlap.
 //!
@@ -20,7 +20,7 @@ use crate::{ArrayError, RuntimeError, View, ViewMut};
 /// ```
 /// use certen_runtime::{Array, Nest, View, ViewMut};
 /// // The product of a 2 x 3 and a 3 x 1 matrix: loops i and j are kept, k, the third, is summed.
-/// let nest = Nest::new(&[2, 1], &[3], &[vec![Some(0), Some(2)], vec![Some(2), Some(1)]]).unwrap();
+/// let nest = Nest::new(&[2, 1], &[vec![3]], &[vec![Some(0), Some(2)], vec![Some(2), Some(1)]]).unwrap();
 /// let a = Array::from_vec(&[2, 3], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 /// let b = Array::from_vec(&[3, 1], vec![1.0, 10.0, 100.0])?;
 /// let mut c = Array::from_vec(&[2, 1], vec![0.0; 2])?;
@@ -34,6 +34,8 @@ pub struct Nest {
     /// outermost first.
     sizes: Vec<usize>,
     kept: usize,
+    /// How many loops each sum has.
+    sums: Vec<usize>,
     /// For each factor, the loop that walks along each dimension; none if that has size 1 and nothing does.
     factors: Vec<Vec<Option<usize>>>,
 }
@@ -45,14 +47,15 @@ const MOST_FACTORS: usize = 64;
 const LONG_SUM: usize = 64;
 
 impl Nest {
-    /// A product of at least one factor, with the sizes of the loops that are kept and of those that are summed. The
-    /// dimensions of a factor name loops by their number, the kept ones first. None if there are too many factors, none, or
-    /// a loop does not exist.
-    pub fn new(kept: &[usize], summed: &[usize], factors: &[Vec<Option<usize>>]) -> Option<Nest> {
-        let sizes = [kept, summed].concat();
+    /// A product of at least one factor, with the sizes of the loops that are kept and of those of each sum. The
+    /// dimensions of a factor name loops by their number, the kept ones first. None if there are too many factors, none, a
+    /// sum without loops, or a loop does not exist.
+    pub fn new(kept: &[usize], summed: &[Vec<usize>], factors: &[Vec<Option<usize>>]) -> Option<Nest> {
+        let sizes: Vec<usize> = kept.iter().chain(summed.iter().flatten()).copied().collect();
         let known = factors.iter().flatten().flatten().all(|walk| *walk < sizes.len());
-        let fits = known && (1..=MOST_FACTORS).contains(&factors.len());
-        fits.then(|| Nest { sizes, kept: kept.len(), factors: factors.to_vec() })
+        let fits = known && (1..=MOST_FACTORS).contains(&factors.len()) && !summed.contains(&Vec::new());
+        let sums = summed.iter().map(Vec::len).collect();
+        fits.then(|| Nest { sizes, kept: kept.len(), sums, factors: factors.to_vec() })
     }
 
     /// Computes the result.
@@ -156,6 +159,8 @@ struct Loop<const K: usize> {
     size: usize,
     factors: [isize; K],
     out: isize,
+    /// Whether it goes on with the sum of the loop around it.
+    joins: bool,
 }
 
 /// The loops of one call, with K factors, for a result that has elements.
@@ -183,7 +188,7 @@ impl<T: Number, const K: usize> Call<T, K> {
         let bytes = size_of::<T>() as isize;
         let mut pointers = [std::ptr::from_ref(T::ONE).cast::<u8>(); K];
         let mut loops: SmallVec<[Loop<K>; 8]> =
-            nest.sizes.iter().map(|&size| Loop { size, factors: [0; K], out: 0 }).collect();
+            nest.sizes.iter().map(|&size| Loop { size, factors: [0; K], out: 0, joins: false }).collect();
         for (at, (view, walks)) in factors.iter().zip(&nest.factors).enumerate() {
             pointers[at] = view.data();
             for (walk, stride) in walks.iter().zip(view.strides()) {
@@ -197,26 +202,26 @@ impl<T: Number, const K: usize> Call<T, K> {
         for (one, stride) in loops.iter_mut().zip(out.strides()) {
             one.out = (*stride as isize).wrapping_mul(bytes);
         }
-        let (outer, sums) = loops.split_at(nest.kept);
-        // A sum of one element adds it to zero; other sums around or inside do that too.
-        let mut summed: SmallVec<[Loop<K>; 4]> = sums.iter().filter(|sum| sum.size != 1).copied().collect();
-        if summed.is_empty() {
-            summed.extend(sums.first().copied());
-        }
-        let mut kept: SmallVec<[Loop<K>; 4]> = SmallVec::new();
-        for one in outer.iter().filter(|one| one.size != 1) {
-            match kept.last_mut() {
-                // Two loops that together go in equal steps are one.
-                Some(outer) if follows(outer, one) => *outer = Loop { size: outer.size * one.size, ..*one },
-                _ => kept.push(*one),
+        let (outer, mut sums) = loops.split_at(nest.kept);
+        let kept = joined(outer.iter());
+        let mut summed: SmallVec<[Loop<K>; 4]> = SmallVec::new();
+        for count in &nest.sums {
+            let (own, others) = sums.split_at(*count);
+            for (at, one) in joined(own.iter()).into_iter().enumerate() {
+                summed.push(Loop { joins: at > 0, ..one });
             }
+            sums = others;
+        }
+        // A sum of one element adds it to zero; other sums around or inside do that too.
+        if summed.is_empty() {
+            summed.extend(loops[nest.kept..].first().copied());
         }
         let mut call = Call {
             factors: pointers,
             out: out.data().cast(),
             kept,
             summed,
-            row: Loop { size: 1, factors: [0; K], out: 0 },
+            row: Loop { size: 1, factors: [0; K], out: 0, joins: false },
         };
         let best = (0..call.kept.len()).min_by_key(|at| call.price(&call.kept[*at]));
         if let Some(best) = best {
@@ -314,8 +319,8 @@ impl<T: Number, const K: usize> Call<T, K> {
         unsafe {
             let values: [T; W] = match self.summed.as_slice() {
                 [] => products(factors, &row),
-                [inner] => sum(factors, inner, &row),
-                [outer, inner @ ..] => nested(factors, outer, inner, &row),
+                [inner] => sum([T::ZERO; W], factors, inner, &row),
+                [outer, inner @ ..] => nested([T::ZERO; W], factors, outer, inner, &row),
             };
             for (at, value) in values.into_iter().enumerate() {
                 out.wrapping_byte_offset(self.row.out.wrapping_mul((from + at) as isize)).write_unaligned(value);
@@ -336,6 +341,18 @@ impl<T: Number, const K: usize> Call<T, K> {
         }
         row
     }
+}
+
+/// Loops without those of one step, and two that together go in equal steps as one.
+fn joined<'a, const K: usize>(loops: impl Iterator<Item = &'a Loop<K>>) -> SmallVec<[Loop<K>; 4]> {
+    let mut joined: SmallVec<[Loop<K>; 4]> = SmallVec::new();
+    for one in loops.filter(|one| one.size != 1) {
+        match joined.last_mut() {
+            Some(outer) if follows(outer, one) => *outer = Loop { size: outer.size * one.size, ..*one },
+            _ => joined.push(*one),
+        }
+    }
+    joined
 }
 
 /// Whether an outer loop goes on where an inner one ends.
@@ -372,52 +389,59 @@ unsafe fn products<T: Number, const K: usize, const W: usize>(factors: [*const u
     })
 }
 
-/// The sums of neighbours in a row, over one loop.
+/// The sums of neighbours in a row, over one loop, on top of others.
 ///
 /// # Safety
 /// As [`products`], for each step of the loop.
 #[inline(always)]
 unsafe fn sum<T: Number, const K: usize, const W: usize>(
+    mut sums: [T; W],
     mut factors: [*const u8; K],
     over: &Loop<K>,
     row: &[isize; K],
 ) -> [T; W] {
-    let mut sums = [T::ZERO; W];
     for _ in 0..over.size {
         // SAFETY: by the contract.
         let products: [T; W] = unsafe { products(factors, row) };
-        for (sum, product) in sums.iter_mut().zip(products) {
-            *sum = sum.plus(product);
-        }
+        sums = added(sums, products);
         factors = moved(factors, &over.factors, 1);
     }
     sums
 }
 
-/// The sums of neighbours in a row, over several loops.
+/// The sums of neighbours in a row, over several loops, on top of others.
 ///
 /// # Safety
 /// As [`products`], for each step of the loops.
 unsafe fn nested<T: Number, const K: usize, const W: usize>(
+    mut sums: [T; W],
     mut factors: [*const u8; K],
     outer: &Loop<K>,
     inner: &[Loop<K>],
     row: &[isize; K],
 ) -> [T; W] {
-    let mut sums = [T::ZERO; W];
     for _ in 0..outer.size {
         // SAFETY: by the contract.
-        let parts: [T; W] = unsafe {
+        let inside = |first: [T; W]| unsafe {
             match inner {
-                [] => products(factors, row),
-                [last] => sum(factors, last, row),
-                [next, rest @ ..] => nested(factors, next, rest, row),
+                [] => added(first, products(factors, row)),
+                [last] => sum(first, factors, last, row),
+                [next, rest @ ..] => nested(first, factors, next, rest, row),
             }
         };
-        for (sum, part) in sums.iter_mut().zip(parts) {
-            *sum = sum.plus(part);
-        }
+        sums = match inner {
+            [next, ..] if !next.joins => added(sums, inside([T::ZERO; W])),
+            _ => inside(sums),
+        };
         factors = moved(factors, &outer.factors, 1);
+    }
+    sums
+}
+
+#[inline(always)]
+fn added<T: Number, const W: usize>(mut sums: [T; W], parts: [T; W]) -> [T; W] {
+    for (sum, part) in sums.iter_mut().zip(parts) {
+        *sum = sum.plus(part);
     }
     sums
 }

@@ -141,6 +141,23 @@ impl View<'_> {
         self.layout.is_dense(self.data.addr())
     }
 
+    /// The same elements with fewer dimensions: so many neighbouring ones become one, one group after the other. None if
+    /// the elements of a group do not lie in equal steps, or the groups are not of all dimensions.
+    ///
+    /// ```
+    /// use certen_core::ElemType;
+    /// use certen_runtime::View;
+    /// let bytes = [1, 2, 3, 4, 5, 6];
+    /// let rows = View::new(ElemType::U8, &bytes, 0, &[2, 3, 1], &[3, 1, 7])?;
+    /// assert_eq!(rows.grouped(&[2, 1]).map(|view| (view.shape().to_vec(), view.strides()[0])), Some((vec![6, 1], 1)));
+    /// let columns = View::new(ElemType::U8, &bytes, 0, &[3, 2], &[1, 3])?;
+    /// assert!(columns.grouped(&[2]).is_none());
+    /// # Ok::<(), certen_runtime::ArrayError>(())
+    /// ```
+    pub fn grouped(&self, groups: &[usize]) -> Option<View<'_>> {
+        Some(View::at(self.layout.grouped(groups)?, self.data))
+    }
+
     /// A dense copy.
     ///
     /// # Errors
@@ -233,6 +250,11 @@ impl ViewMut<'_> {
     /// Whether two indices may mean the same element: a step is not longer than all shorter steps together reach.
     pub fn has_repetitions(&self) -> bool {
         self.layout.has_repetitions()
+    }
+
+    /// As [`View::grouped`].
+    pub fn grouped(&mut self, groups: &[usize]) -> Option<ViewMut<'_>> {
+        Some(ViewMut::at(self.layout.grouped(groups)?, self.data))
     }
 
     /// The bytes of a dense view.
@@ -352,6 +374,29 @@ impl Layout {
         }
         strides.reverse();
         Layout { elem, shape: shape.into(), strides }
+    }
+
+    /// The same elements with groups of neighbouring dimensions as one each.
+    fn grouped(&self, groups: &[usize]) -> Option<Layout> {
+        let mut grouped = Layout { elem: self.elem, shape: SmallVec::new(), strides: SmallVec::new() };
+        let mut dimensions = self.shape.iter().zip(&self.strides);
+        for &group in groups {
+            let (mut size, mut step) = (1usize, 0i64);
+            for _ in 0..group {
+                let (&inner, &stride) = dimensions.next()?;
+                // A dimension of size 1 is never walked along.
+                if inner == 1 {
+                    continue;
+                }
+                if size != 1 && stride.checked_mul(inner.try_into().ok()?) != Some(step) {
+                    return None;
+                }
+                (size, step) = (size.checked_mul(inner)?, stride);
+            }
+            grouped.shape.push(size);
+            grouped.strides.push(step);
+        }
+        dimensions.next().is_none().then_some(grouped)
     }
 
     /// How many elements there are.

@@ -4,6 +4,7 @@
 //! their letters alone are the same. Dimensions that ellipses stand for are indices too, aligned at the right. An index
 //! has the same size everywhere, but a dimension of size 1 is stretched to any: then its operand does not depend on the
 //! index, and the dimension is an [`Axis::One`]. The dimensions of a diagonal are equal, and are not stretched apart.
+//! Indices that are never apart can be taken for one ([`Einsum::merged`]): loops become fewer and longer.
 
 use super::error::{EinsumError, IndexName};
 use super::subscripts::{Sub, Subscripts, letter};
@@ -166,6 +167,61 @@ impl Einsum {
     /// The sizes of indices.
     pub fn shape(&self, indices: &[usize]) -> Vec<usize> {
         indices.iter().map(|index| self.indices[*index].size).collect()
+    }
+
+    /// The same einsum with fewer indices, and which of the old ones each of them stands for: what stands side by side
+    /// wherever it stands is one index, as the pairs of `abij,ijcd->abcd` are. A sum over it is one sum, row by row.
+    pub fn merged(&self) -> (Einsum, Vec<Vec<usize>>) {
+        let mut groups: Vec<Vec<usize>> = Vec::with_capacity(self.indices.len());
+        let mut merged = Einsum::default();
+        // For each index, its group if it is the first of one.
+        let mut heads: Vec<Option<usize>> = Vec::with_capacity(self.indices.len());
+        for (at, index) in self.indices.iter().enumerate() {
+            // Indices are numbered by their first occurrence, so neighbours have neighbouring numbers.
+            let size = merged.indices.last().and_then(|last| last.size.checked_mul(index.size));
+            match (groups.last_mut(), merged.indices.last_mut(), size) {
+                (Some(group), Some(whole), Some(size)) if self.are_neighbours(at - 1, at) => {
+                    group.push(at);
+                    whole.size = size;
+                    heads.push(None);
+                }
+                _ => {
+                    heads.push(Some(groups.len()));
+                    groups.push(vec![at]);
+                    merged.indices.push(*index);
+                }
+            }
+        }
+        let of = |indices: &[usize]| indices.iter().filter_map(|index| heads[*index]).collect::<Vec<_>>();
+        merged.output = of(&self.output);
+        for (term, axes) in self.terms.iter().zip(&self.operands) {
+            merged.terms.push(of(term));
+            let axis = |(index, axis): (&usize, &Axis)| match axis {
+                Axis::Index(_) => Some(Axis::Index(heads[*index]?)),
+                Axis::One => heads[*index].and(Some(Axis::One)),
+            };
+            merged.operands.push(term.iter().zip(axes).filter_map(axis).collect());
+        }
+        (merged, groups)
+    }
+
+    /// Whether the second index stands behind the first wherever one of them stands, both stretched or none.
+    fn are_neighbours(&self, first: usize, second: usize) -> bool {
+        let side_by_side = |term: &[usize]| {
+            let mut stand = (0..term.len()).filter(|at| term[*at] == first || term[*at] == second);
+            match (stand.next(), stand.next(), stand.next()) {
+                (None, ..) => Some(None),
+                (Some(at), Some(next), None) if term[at] == first && term[next] == second && next == at + 1 => {
+                    Some(Some(at))
+                }
+                _ => None,
+            }
+        };
+        let alike = |(term, axes): (&Vec<usize>, &Vec<Axis>)| match side_by_side(term) {
+            Some(Some(at)) => (axes[at] == Axis::One) == (axes[at + 1] == Axis::One),
+            found => found.is_some(),
+        };
+        side_by_side(&self.output).is_some() && self.terms.iter().zip(&self.operands).all(alike)
     }
 
     /// Everything in one nest of loops, as it is written.

@@ -63,6 +63,7 @@ fn errors_name_index_operand_and_sizes() {
     ] {
         assert_eq!(resolved(question).unwrap_err().to_string(), message, "{question}");
     }
+    assert_eq!(Subscripts::parse("ij\0k", 1).map(|found| found.to_string()), Ok("ij->ij".into()), "as NumPy's");
     assert_eq!(Subscripts::parse("", 0).unwrap_err().to_string(), "there are no operands");
     assert_eq!(Subscripts::parse("", 64).unwrap_err().to_string(), "64 operands are more than 63");
 }
@@ -132,4 +133,34 @@ fn core_programs() {
         "t1 = gen i2 in 0..n2. sum i3 in 0..n3. gen i4 in 0..n4. x2[i2, i3] * x3[i3, i4]; \
          result = gen i1 in 0..n1. sum i2 in 0..n2. gen i4 in 0..n4. x1[i1, i2] * t1[i2, i4]"
     );
+}
+
+#[test]
+fn what_is_never_apart_is_one_index() {
+    let merged = |question: &str| {
+        let einsum = resolved(question).unwrap();
+        let (merged, groups) = einsum.merged();
+        let letters = einsum.letters();
+        let words: Vec<String> =
+            groups.iter().map(|group| group.iter().map(|at| letters[*at].clone()).collect()).collect();
+        let spell = |term: &Vec<usize>| term.iter().map(|at| words[*at].as_str()).collect::<Vec<_>>().join(" ");
+        let sizes = merged.shape(&(0..groups.len()).collect::<Vec<_>>());
+        let terms: Vec<String> = merged.terms().iter().map(spell).collect();
+        format!("{} -> {} {sizes:?}", terms.join(", "), spell(&merged.output().to_vec()))
+    };
+    for (question, expected) in [
+        ("abij,ijcd->abcd | 2,3,5,7 | 5,7,11,13", "ab ij, ij cd -> ab cd [6, 35, 143]"),
+        ("abij,ijcd->abdc | 2,3,5,7 | 5,7,11,13", "ab ij, ij c d -> ab d c [6, 35, 11, 13]"),
+        ("ij,ji-> | 2,3 | 3,2", "i j, j i ->  [2, 3]"),
+        ("ij,ij->i | 2,3 | 2,3", "i j, i j -> i [2, 3]"),
+        ("ijij->ij | 2,3,2,3", "i j i j -> i j [2, 3]"),
+        // A stretched dimension is not one with another, unless both are stretched.
+        ("ij,ij-> | 2,3 | 1,3", "i j, i j ->  [2, 3]"),
+        ("ij,ij-> | 2,3 | 1,1", "ij, ij ->  [6]"),
+        ("...i,...->... | 2,3,5 | 2,3", "AB i, AB -> AB [6, 5]"),
+        ("ijk->ijk | 2,3,5", "ijk -> ijk [30]"),
+        ("ij,-> | 0,3 | ()", "ij,  ->  [0]"),
+    ] {
+        assert_eq!(merged(question), expected, "{question}");
+    }
 }

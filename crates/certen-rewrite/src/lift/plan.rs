@@ -53,6 +53,7 @@ impl Lifter<'_> {
                 .map(|part| Factor { indices: part.indices(), inner: self.sizes.nominal(&part.inner) })
                 .collect(),
             written: sum.products.clone(),
+            additions: false,
         };
         let Some(nodes) = problem.best(&mut self.splits) else { return Ok(None) };
         let mut plan = Plan { factors, nodes, sets: Vec::new(), open: Vec::new(), cost: Ix::from(0), multiply, bind };

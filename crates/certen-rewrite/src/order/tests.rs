@@ -12,6 +12,7 @@ fn problem(text: &str, sizes: &[(char, u128)]) -> Problem {
         kept: set(kept.trim()),
         factors: factors.split_whitespace().map(factor).collect(),
         written: Vec::new(),
+        additions: false,
     }
 }
 
@@ -116,6 +117,7 @@ fn greedy_is_no_better_than_exact() {
             kept: next(64),
             factors,
             written: Vec::new(),
+            additions: false,
         };
         let (exact, greedy) = (show(&problem, &problem.exact()).1, show(&problem, &problem.greedy()).1);
         assert!(exact <= greedy, "{problem:?}: {exact} > {greedy}");
@@ -126,8 +128,16 @@ fn greedy_is_no_better_than_exact() {
 fn many_factors_are_ordered_greedily() {
     let sizes: Vec<u128> = (0..41).map(|at| 2 + at % 3).collect();
     let factors = (0..40).map(|at| Factor { indices: 0b11 << at, inner: 0 }).collect();
-    let problem = Problem { sizes, kept: 1 | 1 << 40, factors, written: Vec::new() };
+    let problem = Problem { sizes, kept: 1 | 1 << 40, factors, written: Vec::new(), additions: false };
     assert_eq!(problem.best(&mut 1_000_000).unwrap().len(), 79);
     // 40 factors take 64,000 pairs.
     assert!(problem.best(&mut 63_999).is_none());
+}
+
+/// The same number of multiplications, but one order sums earlier.
+#[test]
+fn additions_count_for_einsum() {
+    let factors = [vec![0, 1, 2], vec![1, 3, 0], vec![2, 0], vec![3], vec![3, 2]];
+    let pairs = pairwise(&[3, 3, 2, 3], &[3], &factors, Search::Best);
+    assert_eq!(pairs, [(0, 2), (5, 1), (6, 4), (7, 3)]);
 }

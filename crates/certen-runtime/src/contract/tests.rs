@@ -40,14 +40,15 @@ impl Laid {
     }
 }
 
-/// The sum of products at one element, by the book: an accumulator for each sum.
-fn element<T: Number + crate::Element>(nest: &Nest, factors: &[Laid], at: &mut Vec<usize>) -> T {
-    if at.len() < nest.sizes.len() {
+/// The sum of products at one element, by the book: an accumulator for each sum, whatever the number of its loops.
+fn element<T: Number + crate::Element>(nest: &Nest, factors: &[Laid], at: &mut Vec<usize>, sums: &[usize]) -> T {
+    if let [loops, inner @ ..] = sums {
         let mut sum = T::ZERO;
-        for step in 0..nest.sizes[at.len()] {
-            at.push(step);
-            sum = sum.plus(element(nest, factors, at));
-            at.pop();
+        let sizes = nest.sizes[at.len()..at.len() + loops].to_vec();
+        for position in 0..sizes.iter().product::<usize>() {
+            at.extend(index_of(position, &sizes));
+            sum = sum.plus(element(nest, factors, at, inner));
+            at.truncate(at.len() - loops);
         }
         return sum;
     }
@@ -57,23 +58,24 @@ fn element<T: Number + crate::Element>(nest: &Nest, factors: &[Laid], at: &mut V
     factors.iter().zip(&nest.factors).map(read).reduce(T::times).unwrap()
 }
 
+/// The index of a position in row-major order.
+fn index_of(position: usize, shape: &[usize]) -> Vec<usize> {
+    let mut rest = position;
+    let mut index: Vec<usize> = Vec::new();
+    for size in shape.iter().rev() {
+        index.insert(0, rest % size);
+        rest /= size;
+    }
+    index
+}
+
 fn compare<T: Number + crate::Element>(nest: &Nest, factors: &[Laid], out: &mut Laid, show: impl Fn(T) -> u64) {
     let views: Vec<View<'_>> = factors.iter().map(Laid::view).collect();
     nest.run(&views, &mut out.view_mut()).unwrap();
     let shape = &nest.sizes[..nest.kept];
     for position in 0..shape.iter().product::<usize>() {
-        let mut rest = position;
-        let mut at: Vec<usize> = shape
-            .iter()
-            .rev()
-            .map(|size| {
-                let index = rest % size;
-                rest /= size;
-                index
-            })
-            .collect();
-        at.reverse();
-        let expected: T = element(nest, factors, &mut at);
+        let mut at = index_of(position, shape);
+        let expected: T = element(nest, factors, &mut at, &nest.sums);
         assert_eq!(show(out.get(&at)), show(expected), "{nest:?} at {at:?}");
     }
 }
@@ -89,14 +91,14 @@ proptest! {
     #[test]
     fn bits_are_those_of_nested_sums(
         kept in sizes(4),
-        summed in sizes(4),
+        summed in prop::collection::vec(sizes(3).prop_filter("loops", |loops| !loops.is_empty()), 0..4),
         count in prop_oneof![3 => 1usize..3, 1 => 3usize..10],
         choices in prop::collection::vec(any::<u64>(), 64),
         elem in prop::sample::select(vec![ElemType::F32, ElemType::F64, ElemType::I32, ElemType::I64]),
     ) {
         let mut choices = choices.into_iter().cycle();
         let mut choose = |below: usize| (choices.next().unwrap() % below.max(1) as u64) as usize;
-        let loops = [kept.clone(), summed.clone()].concat();
+        let loops = [kept.clone(), summed.concat()].concat();
         let mut factors: Vec<Vec<Option<usize>>> = Vec::new();
         for _ in 0..count {
             let rank = choose(4);
@@ -127,13 +129,14 @@ proptest! {
 #[test]
 fn many_factors_and_long_sums() {
     let laid = |shape: &[usize], seed| Laid::new(ElemType::F64, shape, &vec![1; shape.len()], seed);
-    let nest = Nest::new(&[11, 13], &[97], &[vec![Some(0), Some(2)], vec![Some(2), Some(1)]]).unwrap();
+    let nest = Nest::new(&[11, 13], &[vec![97]], &[vec![Some(0), Some(2)], vec![Some(2), Some(1)]]).unwrap();
     compare::<f64>(&nest, &[laid(&[11, 97], 1), laid(&[97, 13], 2)], &mut laid(&[11, 13], 3), f64::to_bits);
     let nest = Nest::new(&[5], &[], &vec![vec![Some(0)]; 64]).unwrap();
     let factors: Vec<Laid> = (0..64).map(|seed| laid(&[5], seed)).collect();
     compare::<f64>(&nest, &factors, &mut laid(&[5], 3), f64::to_bits);
     assert!(Nest::new(&[5], &[], &vec![vec![Some(0)]; 65]).is_none());
     assert!(Nest::new(&[5], &[], &[]).is_none());
+    assert!(Nest::new(&[5], &[vec![]], &[vec![Some(0)]]).is_none());
     assert!(Nest::new(&[5], &[], &[vec![Some(1)]]).is_none());
 }
 
@@ -141,7 +144,8 @@ fn many_factors_and_long_sums() {
 fn a_sum_of_minus_zero_is_zero() {
     let minus = Array::from_vec(&[1], vec![-0.0]).unwrap();
     let bits = |kept: &[usize], summed: &[usize]| {
-        let nest = Nest::new(kept, summed, &[vec![Some(0)]]).unwrap();
+        let summed: Vec<Vec<usize>> = summed.iter().map(|size| vec![*size]).collect();
+        let nest = Nest::new(kept, &summed, &[vec![Some(0)]]).unwrap();
         let mut out = Array::from_vec(kept, vec![1.0]).unwrap();
         nest.run(&[View::from(&minus)], &mut ViewMut::from(&mut out)).unwrap();
         out.as_slice::<f64>().unwrap()[0].is_sign_negative()
@@ -151,7 +155,7 @@ fn a_sum_of_minus_zero_is_zero() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let nest = Nest::new(&[2], &[3], &[vec![Some(0), Some(1)], vec![None]]).unwrap();
+    let nest = Nest::new(&[2], &[vec![3]], &[vec![Some(0), Some(1)], vec![None]]).unwrap();
     let array = |shape: &[usize]| Array::zeros(ElemType::F64, shape).unwrap();
     let run = |a: &Array, b: &Array, out: &mut ViewMut<'_>| {
         nest.run(&[View::from(a), View::from(b)], out).map_err(|error| error.to_string())

@@ -1,7 +1,7 @@
 //! `einsum`: sums of products of arrays, in NumPy's notation and with its meaning.
 //!
 //! A [`Contraction`] is an einsum for operands of given shapes, with the order in which they are contracted: in one nest of
-//! loops as it is written, in the order with the fewest multiplications (TeIL, Sec. 5; `certen_rewrite::pairwise`), or
+//! loops as it is written, in the order with the fewest operations (TeIL, Sec. 5; `certen_rewrite::pairwise`), or
 //! along a path of NumPy's. [`Contraction::run`] computes it on arrays with any strides.
 //!
 //! Two tiers do the work. Small contractions are loops of Rust ([`Nest`]): nothing is compiled. Once as many operations were
@@ -9,6 +9,7 @@
 //! makes a program of Core with symbolic sizes, which goes along the road to native code; then other shapes use the same
 //! code. Operations are counted, never timed, so the same calls always do the same. Both tiers make the same operations on
 //! each element in the same order: results have the same bits. Where there is no C compiler, the loops go on serving.
+//! Indices that are never apart are one for both ([`Einsum::merged`]).
 //!
 //! ```
 //! use certen::einsum::{Contraction, Order, Subscripts};
@@ -47,7 +48,7 @@ use crate::{Failure, Module};
 pub enum Order {
     /// All at once, in one nest of loops. Floats are rounded as this nest rounds them.
     AsWritten,
-    /// In pairs, with the fewest multiplications; with very many operands, as [`Order::Greedy`].
+    /// In pairs, with the fewest multiplications and additions; with very many operands, as [`Order::Greedy`].
     Best,
     /// In pairs, the cheapest product first.
     Greedy,
@@ -65,7 +66,11 @@ pub enum Order {
 /// It can be used by several threads at once.
 #[derive(Debug)]
 pub struct Contraction {
+    /// As the user wrote it.
+    written: Einsum,
+    /// With indices that are never apart as one, and for each of these those that it stands for.
     einsum: Einsum,
+    groups: Vec<Vec<usize>>,
     plan: Plan,
     elem: ElemType,
     /// The loops of each step.
@@ -78,6 +83,9 @@ pub struct Contraction {
 
 /// Intermediate results of fewer bytes are not compared with what the machine has free: asking takes longer than using.
 const SMALL: u128 = 1 << 26;
+
+/// Nests of more loops are not compiled: proofs about them and their C code take seconds.
+const DEEPEST: usize = 12;
 
 impl Contraction {
     /// Finds what subscripts mean for operands of these shapes, and an order for them.
@@ -93,30 +101,42 @@ impl Contraction {
         if !elem.has_arithmetic() {
             return Err(EinsumError::Element(elem));
         }
-        let einsum = Einsum::new(subscripts, shapes)?;
+        let written = Einsum::new(subscripts, shapes)?;
+        let (einsum, groups) = written.merged();
         let plan = Plan::new(&einsum, order)?;
         let mut nests = Vec::with_capacity(plan.steps.len());
         let (mut work, mut in_rows) = (0u64, 0u64);
+        let mut deepest = 0;
         for step in &plan.steps {
             let summed = einsum.summed(&plan.steps, step);
-            let loops: Vec<usize> = step.kept.iter().chain(&summed).copied().collect();
-            let of = |axis: Axis| match axis {
-                Axis::Index(index) => loops.iter().position(|own| *own == index),
-                Axis::One => None,
+            deepest = deepest.max(step.kept.len() + summed.len());
+            let loops: Vec<usize> = apart(&groups, step.kept.iter().chain(&summed)).collect();
+            let walked = |index: usize| loops.iter().position(|own| *own == index);
+            let walks = |value: &usize| match written.operands().get(*value) {
+                Some(axes) => {
+                    let of = |axis: &Axis| if let Axis::Index(index) = axis { walked(*index) } else { None };
+                    axes.iter().map(of).collect()
+                }
+                None => {
+                    let made = plan.steps.get(value - shapes.len()).map_or(&[][..], |step| &step.kept);
+                    apart(&groups, made).map(walked).collect()
+                }
             };
-            let walks = |value: &usize| einsum.axes(&plan.steps, *value).into_iter().map(of).collect();
             let factors: Vec<Vec<Option<usize>>> = step.factors.iter().map(walks).collect();
-            let nest = Nest::new(&einsum.shape(&step.kept), &einsum.shape(&summed), &factors);
+            let kept: Vec<usize> = apart(&groups, &step.kept).collect();
+            let sums: Vec<Vec<usize>> = summed.iter().map(|sum| written.shape(&groups[*sum])).collect();
+            let nest = Nest::new(&written.shape(&kept), &sums, &factors);
             nests.push(nest.ok_or(EinsumError::TooManyOperands(step.factors.len()))?);
-            let times = einsum.shape(&loops).iter().fold(1u64, |times, size| times.saturating_mul(*size as u64));
+            let times = written.shape(&loops).iter().fold(1u64, |times, size| times.saturating_mul(*size as u64));
             work = work.saturating_add(times);
             if einsum.is_in_rows(&plan.steps, step) {
                 in_rows = in_rows.saturating_add(times);
             }
         }
         // Sums that are not in rows are chains of additions in native code, too, and slower ones than those of a nest.
-        let compiled = (in_rows > work / 2).then(|| Compiled::of(&einsum, &plan.steps, elem));
-        Ok(Contraction { einsum, plan, elem, nests, work, compiled })
+        let gains = in_rows > work / 2 && deepest <= DEEPEST;
+        let compiled = gains.then(|| Compiled::of(&einsum, &plan.steps, elem));
+        Ok(Contraction { written, einsum, groups, plan, elem, nests, work, compiled })
     }
 
     /// The element type of operands and result.
@@ -126,7 +146,7 @@ impl Contraction {
 
     /// The sizes of the result.
     pub fn output_shape(&self) -> Vec<usize> {
-        self.einsum.output_shape()
+        self.written.output_shape()
     }
 
     /// The order as NumPy's `einsum_path` gives it: the positions that each step takes.
@@ -153,12 +173,12 @@ impl Contraction {
     /// # Ok::<(), certen::einsum::EinsumError>(())
     /// ```
     pub fn as_view(&self) -> Option<Vec<Vec<usize>>> {
-        let [term] = self.einsum.terms() else { return None };
-        if !term.iter().all(|index| self.einsum.output().contains(index)) {
+        let [term] = self.written.terms() else { return None };
+        if !term.iter().all(|index| self.written.output().contains(index)) {
             return None;
         }
         let along = |index: &usize| (0..term.len()).filter(|at| term[*at] == *index).collect();
-        Some(self.einsum.output().iter().map(along).collect())
+        Some(self.written.output().iter().map(along).collect())
     }
 
     /// Whether [`Contraction::prepare`] would compile something now.
@@ -199,13 +219,13 @@ impl Contraction {
     }
 
     fn check(&self, operands: &[View<'_>], out: &ViewMut<'_>) -> Result<(), Failure> {
-        let (terms, wanted) = (self.einsum.operands(), self.einsum.operands().len());
+        let (terms, wanted) = (self.written.operands(), self.written.operands().len());
         if operands.len() != wanted {
             let text = format!("the contraction is of {wanted} operands, but {} are given", operands.len());
             return Err(refused(Code::E0401, text));
         }
         let size = |axis: &Axis| match axis {
-            Axis::Index(index) => self.einsum.indices()[*index].size,
+            Axis::Index(index) => self.written.indices()[*index].size,
             Axis::One => 1,
         };
         let inputs = operands.iter().zip(terms).enumerate();
@@ -218,7 +238,7 @@ impl Contraction {
             }
         }
         self.check_elem("the output", out.elem())?;
-        if !out.shape().iter().eq(self.einsum.output().iter().map(|index| &self.einsum.indices()[*index].size)) {
+        if !out.shape().iter().eq(self.written.output().iter().map(|index| &self.written.indices()[*index].size)) {
             let (found, wanted) = (out.shape(), self.output_shape());
             return Err(refused(Code::E0403, format!("the output has shape {found:?}, but the result has {wanted:?}")));
         }
@@ -257,17 +277,59 @@ impl Contraction {
         }
         let sizes: Option<Vec<i64>> = self.einsum.indices().iter().map(|i| i64::try_from(i.size).ok()).collect();
         let Some(sizes) = sizes else { return Ok(false) };
-        match compiled::call(module, &sizes, operands, out, threads) {
+        let called = if self.groups.len() == self.written.indices().len() {
+            compiled::call(module, &sizes, operands, out, threads)
+        } else {
+            self.call_grouped(module, &sizes, operands, out, threads)
+        };
+        match called {
             Ok(()) => Ok(true),
             Err(error @ RuntimeError::Setting { .. }) => Err(failed(&error)),
             Err(_) => Ok(false),
         }
     }
 
+    /// Calls native code with the dimensions of merged indices as one; what cannot be seen so is copied.
+    fn call_grouped(
+        &self,
+        module: &Module,
+        sizes: &[i64],
+        operands: &[View<'_>],
+        out: &mut ViewMut<'_>,
+        threads: Option<NonZeroUsize>,
+    ) -> Result<(), RuntimeError> {
+        let lengths = |term: &[usize]| term.iter().map(|index| self.groups[*index].len()).collect::<Vec<_>>();
+        let refused = |which: &str, error| RuntimeError::Array { which: which.into(), error };
+        let strange = || RuntimeError::WrongCall("an array is not of its shape".into());
+        let terms: Vec<Vec<usize>> = self.einsum.terms().iter().map(|term| lengths(term)).collect();
+        let mut copies: Vec<Option<Array>> = Vec::with_capacity(operands.len());
+        for (view, lengths) in operands.iter().zip(&terms) {
+            let copy = || view.to_array().map_err(|error| refused("input", error));
+            copies.push(if view.grouped(lengths).is_some() { None } else { Some(copy()?) });
+        }
+        let dense: Vec<Option<View<'_>>> = copies.iter().map(|copy| copy.as_ref().map(View::from)).collect();
+        let views = operands.iter().zip(&dense).zip(&terms);
+        let views: Option<Vec<View<'_>>> =
+            views.map(|((view, dense), lengths)| dense.as_ref().unwrap_or(view).grouped(lengths)).collect();
+        let (views, lengths) = (views.ok_or_else(strange)?, lengths(self.einsum.output()));
+        if let Some(mut out) = out.grouped(&lengths) {
+            return compiled::call(module, sizes, &views, &mut out, threads);
+        }
+        let mut result = Array::zeros(self.elem, out.shape()).map_err(|error| refused("output", error))?;
+        let mut whole = ViewMut::from(&mut result);
+        compiled::call(module, sizes, &views, &mut whole.grouped(&lengths).ok_or_else(strange)?, threads)?;
+        out.assign(&result).map_err(|error| refused("output", error))
+    }
+
     /// What intermediate results take, all together.
     fn intermediate_bytes(&self) -> u128 {
         let inner = self.plan.steps.split_last().map_or(&[][..], |(_, inner)| inner);
-        inner.iter().fold(0, |sum: u128, step| sum.saturating_add(bytes(self.elem, &self.einsum.shape(&step.kept))))
+        inner.iter().fold(0, |sum: u128, step| sum.saturating_add(bytes(self.elem, &self.made_shape(step))))
+    }
+
+    /// The shape of the result of a step, with the indices that the user wrote.
+    fn made_shape(&self, step: &Step) -> Vec<usize> {
+        apart(&self.groups, &step.kept).map(|index| self.written.indices()[index].size).collect()
     }
 
     fn run_loops(&self, operands: &[View<'_>], out: &mut ViewMut<'_>) -> Result<(), Failure> {
@@ -298,8 +360,7 @@ impl Contraction {
             if at + 1 == self.plan.steps.len() {
                 return nest.run(&views, out).map_err(|error| failed(&error));
             }
-            let mut made =
-                Array::zeros(self.elem, &self.einsum.shape(&step.kept)).map_err(|error| no_memory(&error))?;
+            let mut made = Array::zeros(self.elem, &self.made_shape(step)).map_err(|error| no_memory(&error))?;
             nest.run(&views, &mut ViewMut::from(&mut made)).map_err(|error| failed(&error))?;
             results.push(Some(made));
         }
@@ -310,6 +371,11 @@ impl Contraction {
     fn result(&self, value: usize, results: &mut [Option<Array>]) -> Option<Array> {
         results.get_mut(value.checked_sub(self.einsum.operands().len())?)?.take()
     }
+}
+
+/// The indices that merged ones stand for.
+fn apart<'a>(groups: &[Vec<usize>], indices: impl IntoIterator<Item = &'a usize>) -> impl Iterator<Item = usize> {
+    indices.into_iter().flat_map(|index| groups[*index].iter().copied())
 }
 
 fn bytes(elem: ElemType, shape: &[usize]) -> u128 {

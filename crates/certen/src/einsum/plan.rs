@@ -44,16 +44,13 @@ impl Plan {
     }
 }
 
-/// How many multiplications and additions a step makes: an inner sum is added to the outer one.
+/// How many multiplications and additions a step makes: one addition for each product that is summed. That inner sums are
+/// added to outer ones, too, is left out, as usual.
 pub(super) fn operations(einsum: &Einsum, steps: &[Step], step: &Step) -> u128 {
+    let summed = einsum.summed(steps, step);
     let size = |index: &usize| einsum.indices()[*index].size as u128;
-    let mut times = step.kept.iter().map(size).fold(1, u128::saturating_mul);
-    let mut additions: u128 = 0;
-    for index in einsum.summed(steps, step) {
-        times = times.saturating_mul(size(&index));
-        additions = additions.saturating_add(times);
-    }
-    additions.saturating_add(times.saturating_mul(step.factors.len() as u128 - 1))
+    let times = step.kept.iter().chain(&summed).map(size).fold(1, u128::saturating_mul);
+    times.saturating_mul(step.factors.len() as u128 - u128::from(summed.is_empty()))
 }
 
 /// The path of a good order whose intermediate results have no more elements than the limit, if there is one.
