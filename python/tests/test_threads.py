@@ -263,7 +263,7 @@ def test_fork_while_other_threads_compute(ten):
     assert use_everything() == want
 
 
-@pytest.mark.parametrize("turns", [10, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("turns", [10, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("busy", ["first calls", "texts", "refusals", "einsum"])
 def test_fork_while_other_threads_compile(busy, turns):
     """No lock is held at the moment of a fork that the child would wait for."""
