@@ -795,3 +795,102 @@ def test_an_array_that_grows_while_it_is_lent(ten):
     with pytest.raises(certen.Error):
         ten.three(memory)
     memory.extend(b"e")
+
+
+# ---- garbage
+
+
+def things() -> list:
+    """All kinds of arguments, some of them good ones."""
+    read_only = np.arange(5.0)
+    read_only.setflags(write=False)
+    return [
+        *(A, B, X, Y, A.T, B[::-1], X[::2], X[:0], A[None], np.array(2.0), read_only, A.astype("f4"), A.astype("i4")),
+        *(X > 2, X.astype("u1"), X.astype(complex), X.astype(object), np.zeros((3, 0)), np.zeros((2,) * 11)),
+        *(np.broadcast_to(1.0, (4, 4)), X.view("V8"), np.zeros(3, [("x", "f8")]), np.ma.array(X)),
+        *(0, 1, -1, 3, 2**31, 2**63, 2**200, 1.5, float("nan"), float("inf"), 1j, True, None, "x", "", b"ab", b""),
+        *(
+            bytearray(b"abc"),
+            memoryview(X),
+            memoryview(A),
+            array.array("d", [1, 2]),
+            array.array("i"),
+            range(3),
+            [],
+            (),
+        ),
+        *(
+            [],
+            (),
+            [1.0, 2.0],
+            [[1, 2], [3]],
+            [[[]]],
+            [None],
+            ["a"],
+            (1, 2, 3),
+            {1, 2},
+            {"a": 1},
+            Odd(),
+            Odd,
+            len,
+            ...,
+            type,
+        ),
+        *(np.float32(1), np.int64(3), np.bool_(1), np.str_("a"), np.datetime64("2001-01-01"), Interface(X), Capsule(A)),
+        *(Lying(), Lying(error=BufferError("no")), iter([1.0]), (x for x in (1.0, 2.0)), slice(3), NotImplemented),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_kernels_survive_garbage(ten, seed):
+    """Random arguments are computed with, or refused by one of Certen's errors."""
+    rng = random.Random(seed)
+    names = list(ten)
+    computed = refusals = 0
+    for turn in range(700):
+        pool = things()
+        kernel = ten[rng.choice(names)]
+        wanted = parameters(kernel)
+        args = [rng.choice(pool) for _ in range(rng.choice((0, len(wanted), len(wanted), len(wanted), 5)))]
+        left = wanted[len(args) :] if rng.random() < 0.9 else wanted
+        kwargs = {name: rng.choice(pool) for name in left}
+        # Not as large as the machine: what is asked for would be made.
+        if any(isinstance(value, int) and 10**6 < value < 2**40 for value in [*args, *kwargs.values()]):
+            continue
+        if rng.random() < 0.3:
+            kwargs["out"] = rng.choice(pool) if rng.random() < 0.7 else tuple(rng.sample(pool, 2))
+        try:
+            kernel(*args, **kwargs)
+            computed += 1
+        except certen.Error as error:
+            refusals += 1
+            assert str(error)
+        except BufferError as error:
+            assert str(error) == "no"
+        except BaseException as error:
+            pytest.fail(f"turn {turn}: {kernel.name}{args} {kwargs}: {type(error)} {error}", pytrace=False)
+    assert computed > 5 and refusals > 100
+    assert np.array_equal(ten.matmul(A, B), A @ B)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_einsum_survives_garbage(seed):
+    """Random arguments are computed with, or refused by the errors that NumPy has."""
+    rng = random.Random(seed)
+    allowed = (ValueError, TypeError, NotImplementedError, MemoryError, BufferError, OverflowError)
+    for turn in range(1000):
+        pool = things()
+        specs = ["i,i", "ij,jk", "i->", "ij->ji", "...", ",", "ij,j->i", *pool]
+        args = [rng.choice(specs), *rng.choices(pool, k=rng.choice((0, 1, 1, 2, 2, 3)))]
+        if rng.random() < 0.2:
+            args = [rng.choice(pool), rng.choice(([0], [0, 1], [1, ...], rng.choice(pool))), *args[1:]]
+        kwargs = {}
+        for name in ("out", "optimize", "dtype", "order", "casting"):
+            if rng.random() < 0.1:
+                kwargs[name] = rng.choice(pool)
+        try:
+            certen.einsum(*args, **kwargs)
+        except allowed:
+            pass
+        except BaseException as error:
+            pytest.fail(f"turn {turn}: {args} {kwargs}: {type(error)} {error}", pytrace=False)

@@ -5,14 +5,16 @@ no sum can round; other floats may differ by what the order of additions can cha
 all terms, times their number, times the machine's epsilon.
 """
 
+import json
 import os
 import random
 import string
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import DRY_RUN
+from conftest import DRY_RUN, run_python
 from einsum_cases import DTYPES, Case, Plain, build, laid_out
 
 CASES = int(os.environ.get("CERTEN_CASES", "1500"))
@@ -895,3 +897,103 @@ def test_a_small_product_is_fast():
         if best < limit / 2:
             break
     assert best < limit, f"{best * 1e6:.1f} µs"
+
+
+# ---- compiled contractions
+
+
+def sizes_of(spec: str, rng: random.Random, choices: tuple) -> dict[str, int]:
+    return {label: rng.choice(choices) for label in sorted(set(spec) - set(",->"))}
+
+
+def operands_of(spec: str, sizes: dict[str, int], source: np.random.Generator, dtype: str) -> list[np.ndarray]:
+    terms = spec.partition("->")[0].split(",")
+    shapes = [tuple(sizes[label] for label in term) for term in terms]
+    if dtype[0] == "i":
+        limits = np.iinfo(dtype)
+        return [source.integers(limits.min, limits.max, shape, dtype) for shape in shapes]
+    return [source.standard_normal(shape).astype(dtype) for shape in shapes]
+
+
+# Sizes with some ten million operations.
+FORMS = {
+    "ij,jk->ik": {"i": 211, "j": 223, "k": 227},
+    "ij,kj->ik": {"i": 211, "j": 223, "k": 227},
+    "ji,jk->ki": {"i": 211, "j": 223, "k": 227},
+    "ij,jk,kl->il": {"i": 151, "j": 157, "k": 163, "l": 167},
+    "bij,bjk->bik": {"b": 11, "i": 97, "j": 101, "k": 103},
+    "aij,jk->aki": {"a": 11, "i": 97, "j": 101, "k": 103},
+    "abij,ijcd->abcd": {"a": 13, "b": 17, "i": 11, "j": 19, "c": 13, "d": 17},
+    "iij,jk->ik": {"i": 97, "j": 31, "k": 2003},
+    "ij,j->i": {"i": 2003, "j": 2011},
+    "ij,i->j": {"i": 2003, "j": 2011},
+    "ij,ij->": {"i": 2003, "j": 2011},
+    "ij,ij->i": {"i": 2003, "j": 2011},
+    "ij->": {"i": 3001, "j": 3011},
+    "ij->i": {"i": 3001, "j": 3011},
+    "ij->j": {"i": 3001, "j": 3011},
+    "ij,ji->": {"i": 2003, "j": 2011},
+    "i,j,ij->": {"i": 2003, "j": 2011},
+    "ijk,il,jm->lmk": {"i": 41, "j": 43, "k": 47, "l": 37, "m": 31},
+}
+
+
+def compiled_agrees(spec: str, dtype: str) -> dict:
+    """Makes a call so often that it is compiled, and compares small calls from before with the same ones after."""
+    import certen
+
+    rng, source = random.Random(spec), np.random.default_rng(len(spec))
+    calls = []
+    for _ in range(60):
+        operands = operands_of(spec, sizes_of(spec, rng, (0, 1, 2, 3, 7, 8, 9, 16, 17, 31)), source, dtype)
+        layout = rng.choice(("C", "C", "F", "steps", "negative", "zero strides", "misaligned", "field", "swapped"))
+        operands = [laid_out(operand, layout, rng) for operand in operands]
+        # The letters do not count, only where they stand.
+        names = dict(zip("abcdijklm", rng.sample(string.ascii_letters, 9), strict=True))
+        calls.append((spec if "->" not in spec else "".join(names.get(c, c) for c in spec), operands, layout))
+    before = [np.asarray(certen.einsum(text, *operands)).tobytes() for text, operands, _ in calls]
+    large = operands_of(spec, FORMS[spec], source, dtype)
+    cache = Path(os.environ["CERTEN_CACHE"])
+    found, first, turns, wrong = 0, None, 0, []
+    while not found and turns < 120:
+        turns += 1
+        result = np.asarray(certen.einsum(spec, *large)).tobytes()
+        first = first or result
+        if result != first:
+            wrong.append(f"call {turns} has other bits than the first")
+        found = sum(1 for _ in cache.rglob("*.so")) if cache.exists() else 0
+    for (text, operands, layout), old in zip(calls, before, strict=True):
+        new = np.asarray(certen.einsum(text, *operands))
+        if new.tobytes() != old:
+            wrong.append(f"{text} {[operand.shape for operand in operands]} {layout}: other bits once it is compiled")
+        want = np.einsum(text, *operands)
+        if dtype[0] == "i" and not np.array_equal(new, want):
+            wrong.append(f"{text} {[operand.shape for operand in operands]} {layout}: not what NumPy gives")
+    for threads in (1, 2, 3):
+        certen.set_threads(threads)
+        if np.asarray(certen.einsum(spec, *large)).tobytes() != first:
+            wrong.append(f"other bits with {threads} threads")
+    if dtype[0] == "i" and first != np.einsum(spec, *large, optimize=True).tobytes():
+        wrong.append("the large call is not what NumPy gives")
+    return {"compiled after": turns if found else None, "wrong": wrong}
+
+
+FEW = ("ij,jk->ik", "ij->j", "ij,jk,kl->il")
+
+
+@pytest.mark.skipif(DRY_RUN, reason="NumPy compiles nothing")
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+@pytest.mark.parametrize(
+    "spec", [spec if spec in FEW else pytest.param(spec, marks=pytest.mark.slow) for spec in FORMS]
+)
+def test_compiled_contractions_have_the_same_bits(spec, dtype, own_cache):
+    script = f"""
+import json, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import test_einsum
+print(json.dumps(test_einsum.compiled_agrees({spec!r}, {dtype!r})))
+"""
+    told = json.loads(run_python(script).splitlines()[-1])
+    assert not told["wrong"]
+    if spec in ("ij,jk->ik", "ij,jk,kl->il"):
+        assert told["compiled after"], "never compiled"
