@@ -10,7 +10,6 @@ it is used, and the tensors its parameters. The text is `source`; it is compiled
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -168,7 +167,7 @@ class Constant(Tensor):
     def __init__(self, name: str, values: object, elem: object) -> None:
         array = np.asarray(values)
         if elem is not None:
-            array = array.astype(np.dtype(_NUMPY[element_type(elem)]))
+            array = _with_elements(name, array, element_type(elem))
         if array.size == 0:
             raise ValueError(f"the constant {name} has no elements")
         if array.size > 10_000:
@@ -176,6 +175,8 @@ class Constant(Tensor):
                 f"the constant {name} has {array.size} elements, and at most 10000 can be part of a program: declare "
                 "it with certen.tensor, and give it when the kernel is called"
             )
+        if array.dtype == np.int64 and array.min() == np.iinfo(np.int64).min:
+            raise ValueError(f"the constant {name} has the least of all integers, which no program can write")
         super().__init__(name, array.dtype, array.shape)
         self.text = _nested(array)
 
@@ -189,6 +190,22 @@ class Constant(Tensor):
 
 
 _NUMPY = {"f32": "float32", "f64": "float64", "i32": "int32", "i64": "int64", "u8": "uint8", "bool": "bool"}
+
+
+def _with_elements(name: str, array: np.ndarray[Any, Any], elem: str) -> np.ndarray[Any, Any]:
+    """The values with another element type, which has to have them; only floats are rounded to shorter floats."""
+    if elem not in _NUMPY:
+        raise ValueError(f"the constant {name} has one element type, and {elem} stands for several")
+    try:
+        with np.errstate(all="ignore"):
+            made = array.astype(_NUMPY[elem])
+            back = made.astype(array.dtype)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"the constant {name} has values that {elem} does not have: {error}") from error
+    kept = np.isfinite(made) == np.isfinite(array) if array.dtype.kind == made.dtype.kind == "f" else back == array
+    if not np.all(kept):
+        raise ValueError(f"the constant {name} has values that {elem} does not have, such as {array[~kept].flat[0]}")
+    return made
 
 
 def _nested(array: np.ndarray[Any, Any]) -> str:
@@ -416,7 +433,6 @@ class Function:
         self.name = check_name(name, "a function")
         self.results = results
         self._kernels: dict[tuple[tuple[str, Any], ...], Kernel] = {}
-        self._lock = threading.Lock()
         definitions, tensors = _reached(results, args)
         self._check_names(definitions, tensors)
         if args is None:
@@ -495,15 +511,15 @@ class Function:
         from ._errors import CompileError
 
         key = tuple(sorted(options.items()))
-        with self._lock:
-            if key not in self._kernels:
-                try:
-                    made = _certen.compile(self.source, fn=self.name, **{"name": self.name, **options})
-                except CompileError as error:
-                    error.add_note(f"The program, made of index notation:\n\n{self.source}")
-                    raise
-                self._kernels[key] = made
+        if key in self._kernels:
             return self._kernels[key]
+        # Without a lock, which a fork would leave locked in the child: of two that come at once, the first stays.
+        try:
+            made = _certen.compile(self.source, fn=self.name, **{"name": self.name, **options})
+        except CompileError as error:
+            error.add_note(f"The program, made of index notation:\n\n{self.source}")
+            raise
+        return self._kernels.setdefault(key, made)
 
     def __repr__(self) -> str:
         return self.source

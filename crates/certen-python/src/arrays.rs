@@ -1,9 +1,9 @@
 //! NumPy arrays as views, without a copy: the only module here that may be unsafe.
 //!
 //! Whatever Python calls an array ([`array_of`]) becomes a NumPy array that shares its memory: by DLPack, by the array
-//! interface or the buffer protocol. [`readable`] makes of it one that a kernel can read in place: elements in the
-//! machine's byte order, aligned, whole elements apart, truth values 0 or 1; arrays of which that does not hold are
-//! copied by NumPy. [`call`] lends the memory of all arrays of a call to Rust, as views, and takes it back.
+//! interface or the buffer protocol. [`call`] lends the memory of all arrays of a call to Rust, as views, and takes it back.
+//! Arrays that a kernel cannot read in place are copied: those whose elements are not in the machine's byte order, not
+//! aligned, not whole elements apart, or truth values that are neither 0 nor 1.
 //!
 //! An array that is given for a result is written in place if a kernel can do that; if it overlaps another array of the
 //! call, or its elements lie where no view can follow, the result is computed beside it and copied by NumPy, so that
@@ -11,9 +11,10 @@
 //! lines.
 //!
 //! Needs: the interpreter's lock wherever a NumPy array is touched, which the types say. Guarantees: views describe
-//! exactly the arrays as they are when the work begins: everything is checked after the last Python code has run. Views
-//! live as long as the arrays are held. A thread of Python that writes to an array while a kernel reads it, or resizes it
-//! against NumPy's advice, gets what it asked for.
+//! exactly the arrays as they are when the work begins: all that has to hold of them, the bytes of truth values too, is
+//! looked at after the last time that code of Python's could run, or another thread of Python. Views live as long as the
+//! arrays are held. A thread that writes to an array while a kernel reads it, or resizes it against NumPy's advice, gets
+//! what it asked for.
 
 #![allow(unsafe_code, reason = "this module lends NumPy's memory to Rust")]
 
@@ -97,6 +98,7 @@ pub fn dtype_name(dtype: &Bound<'_, PyArrayDescr>) -> String {
 struct Functions {
     asarray: Py<PyAny>,
     from_dlpack: Py<PyAny>,
+    masked_array: Py<PyAny>,
 }
 
 fn functions(py: Python<'_>) -> PyResult<&'static Functions> {
@@ -104,25 +106,69 @@ fn functions(py: Python<'_>) -> PyResult<&'static Functions> {
     FUNCTIONS.get_or_try_init(py, || {
         let numpy = py.import("numpy")?;
         let function = |name: &str| Ok::<_, PyErr>(numpy.getattr(name)?.unbind());
-        Ok(Functions { asarray: function("asarray")?, from_dlpack: function("from_dlpack")? })
+        let masked_array = py.import("numpy.ma")?.getattr("MaskedArray")?.unbind();
+        Ok(Functions { asarray: function("asarray")?, from_dlpack: function("from_dlpack")?, masked_array })
     })
 }
 
-/// The NumPy array that shares an object's memory; none if the object is no array but a number, a list and so on.
+/// Finds what is needed of NumPy, when the module is imported: later there may be no time for imports, since a process
+/// ends or forks, or no room on the stack.
+///
+/// # Errors
+/// If there is no NumPy.
+pub fn initialise(py: Python<'_>) -> PyResult<()> {
+    functions(py)?;
+    numpy::npyffi::is_numpy_2(py);
+    Ok(())
+}
+
+/// Whether an array has elements that are hidden by a mask.
+///
+/// # Errors
+/// If its class cannot be asked.
+pub fn is_masked(array: &NdArray<'_>) -> PyResult<bool> {
+    let py = array.py();
+    // SAFETY: both are types, looked at under the lock.
+    let is_plain = unsafe { ffi::Py_TYPE(array.as_ptr()) == get_type_object(py, NpyTypes::PyArray_Type) };
+    if is_plain { Ok(false) } else { array.is_instance(functions(py)?.masked_array.bind(py)) }
+}
+
+/// The NumPy array that shares an object's memory, or has its elements; none if the object is no array but a number, a list
+/// and so on.
 ///
 /// # Errors
 /// If the object says that it is an array, and then is none that NumPy could use.
 pub fn array_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<NdArray<'py>>> {
+    if let Some(array) = lent_array(object)? {
+        return Ok(Some(array));
+    }
+    let py = object.py();
+    let is_class = object.is_instance_of::<PyType>();
+    if is_class || is_scalar(object) || !object.hasattr(intern!(py, "__array__"))? {
+        return Ok(None);
+    }
+    Ok(Some(functions(py)?.asarray.bind(py).call1((object,))?.cast_into()?))
+}
+
+/// Whether an object is a number or a text, of Python's or NumPy's.
+fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: the object is one, and asked under the lock.
+    unsafe { PY_ARRAY_API.PyArray_CheckAnyScalarExact(object.py(), object.as_ptr()) != 0 }
+}
+
+/// The NumPy array that shares an object's memory; none if the object does not share it.
+///
+/// # Errors
+/// As [`array_of`].
+pub fn lent_array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<NdArray<'py>>> {
     if let Ok(array) = object.cast::<PyUntypedArray>() {
         return Ok(Some(array.clone()));
     }
     let py = object.py();
     // SAFETY: the object is one, and asked under the lock.
     let lends_bytes = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
-    // SAFETY: as above.
-    let is_scalar = unsafe { PY_ARRAY_API.PyArray_CheckAnyScalarExact(py, object.as_ptr()) } != 0;
     let is_bytes = object.is_instance_of::<PyBytes>();
-    if is_scalar && !is_bytes || object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+    if is_scalar(object) && !is_bytes || object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         return Ok(None);
     }
     // A class has the methods of its objects, and is none of them.
@@ -132,11 +178,7 @@ pub fn array_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<NdArray<'py>
         functions.from_dlpack.bind(py).call1((object,))?
     } else if is_bytes {
         functions.asarray.bind(py).call1((PyMemoryView::from(object)?,))?
-    } else if lends_bytes
-        || has(intern!(py, "__array_interface__"))?
-        || has(intern!(py, "__array_struct__"))?
-        || has(intern!(py, "__array__"))?
-    {
+    } else if lends_bytes || has(intern!(py, "__array_interface__"))? || has(intern!(py, "__array_struct__"))? {
         functions.asarray.bind(py).call1((object,))?
     } else {
         return Ok(None);
@@ -168,11 +210,11 @@ pub fn converted<'py>(
     let natural = functions(py)?.asarray.bind(py).call1((object,))?.cast_into::<PyUntypedArray>()?;
     let Some(found) = elem_of(&natural.dtype()) else { return Ok(None) };
     let elem = elem.unwrap_or(found);
-    let natural = readable(natural, found)?;
     if found == elem {
         return Ok(Some((elem, natural)));
     }
-    let Some(values) = exactly(&view(&natural)?, elem)? else { return Ok(None) };
+    let natural = copied(&natural, found)?;
+    let Some(values) = exactly(&view(&natural, found)?, elem)? else { return Ok(None) };
     let array = fresh(py, elem, values.shape(), Order::C)?;
     view_mut(&array, elem)?.assign(&values).map_err(|error| refused(&error))?;
     Ok(Some((elem, array)))
@@ -243,43 +285,59 @@ fn assign(to: &NdArray<'_>, from: &NdArray<'_>) -> PyResult<()> {
     }
 }
 
-/// An array of an element type that views can describe: the array itself where that is possible, a copy else. What it is
-/// of must have been asked before.
-///
-/// # Errors
-/// If there is no memory for a copy.
-pub fn readable<'py>(array: NdArray<'py>, elem: ElemType) -> PyResult<NdArray<'py>> {
-    let mut array = array;
-    if !is_plain(&array, elem) {
-        array = copied(&array, elem)?;
+/// An array that views can describe as one of this element type: the array itself where that is possible, a copy else.
+fn steady<'py>(array: &NdArray<'py>, elem: ElemType) -> PyResult<NdArray<'py>> {
+    if elem_of(&array.dtype()) != Some(elem) {
+        return Err(changed());
     }
-    if elem != ElemType::Bool {
-        return Ok(array);
+    // Only truth values that lie side by side are looked at in place; a kernel would copy the rest anyway.
+    let in_place = is_plain(array, elem) && (elem != ElemType::Bool || array.is_c_contiguous());
+    let array = if in_place { array.clone() } else { copied(array, elem)? };
+    // Looking at so many would keep others waiting, and others could change them if they did not wait.
+    match elem {
+        ElemType::Bool if array.len() > MANY_TRUTHS => truths(&array),
+        _ => Ok(array),
     }
-    // Only what lies side by side is looked at in place; a kernel would copy the rest anyway.
-    if !array.is_c_contiguous() {
-        array = copied(&array, elem)?;
-    }
+}
+
+/// How many truth values are looked at while everyone waits: some milliseconds.
+const MANY_TRUTHS: usize = 1 << 26;
+
+/// A copy of contiguous truth values in which every byte is 0 or 1.
+fn truths<'py>(array: &NdArray<'py>) -> PyResult<NdArray<'py>> {
     let py = array.py();
-    let odd = {
-        let truths = fields(&array).ok_or_else(changed)?.data.cast::<u8>();
-        let shape = [array.len()];
-        // SAFETY: the array is contiguous and held, so that so many bytes can be read from its first.
-        let bytes = unsafe { View::from_raw(ElemType::U8, truths, &shape, &[1]) }.map_err(|error| refused(&error))?;
-        py.detach(|| has_odd_truth(&bytes))
+    let copy = fresh(py, ElemType::Bool, array.shape(), Order::C)?;
+    let (from, to) = (bytes(array)?, bytes(&copy)?);
+    let copy_all = || {
+        let (read, written) = (from.data(), to.data().cast_mut());
+        for at in 0..from.shape().first().copied().unwrap_or(0) {
+            // SAFETY: both have so many bytes side by side, and nobody else knows the new ones.
+            unsafe { written.add(at).write(u8::from(read.add(at).read() != 0)) };
+        }
     };
-    if odd {
-        let bytes = array.call_method1(intern!(py, "view"), (dtype(py, ElemType::U8),))?;
-        array = bytes.rich_compare(0, pyo3::basic::CompareOp::Ne)?.cast_into()?;
+    if array.len() > MANY_TRUTHS {
+        py.detach(copy_all)
+    } else {
+        copy_all()
     }
-    Ok(array)
+    Ok(copy)
+}
+
+/// The bytes of a contiguous array of truth values.
+fn bytes<'a>(array: &'a NdArray<'_>) -> PyResult<View<'a>> {
+    let data = fields(array).ok_or_else(changed)?.data.cast::<u8>();
+    if !array.is_c_contiguous() {
+        return Err(changed());
+    }
+    // SAFETY: the array is contiguous and held, so that so many bytes can be read from its first.
+    unsafe { View::from_raw(ElemType::U8, data, &[array.len()], &[1]) }.map_err(|error| refused(&error))
 }
 
 /// Whether a byte is neither 0 nor 1.
 fn has_odd_truth(bytes: &View<'_>) -> bool {
     // So many are looked at together, which the compiler does with vectors.
     const TOGETHER: usize = 4096;
-    let (data, count) = (bytes.data(), bytes.shape().iter().product::<usize>());
+    let (data, count) = (bytes.data(), bytes.shape().first().copied().unwrap_or(0));
     (0..count).step_by(TOGETHER).any(|start| {
         let end = count.min(start + TOGETHER);
         // SAFETY: it is a view of so many bytes, side by side.
@@ -399,21 +457,30 @@ impl<E> From<PyErr> for Trouble<E> {
     }
 }
 
-/// Does work that reads some arrays, which [`readable`] made, and writes results. Afterwards the results are in arrays, in
+/// Does work that reads some arrays, of these element types, and writes results. Afterwards the results are in arrays, in
 /// those that were given where some were.
 ///
 /// # Errors
 /// If there is no memory, an array was changed in the meantime, or the work fails; then what results hold is not specified.
 pub fn call<'py, E>(
     py: Python<'py>,
-    inputs: &[NdArray<'py>],
+    inputs: &[(ElemType, NdArray<'py>)],
     results: &[Wanted<'py>],
     work: impl FnOnce(&[View<'_>], Few<ViewMut<'_>>) -> Result<(), E>,
 ) -> Result<Few<NdArray<'py>>, Trouble<E>> {
-    // From here on until the work begins, no code of Python's runs that could change an array.
+    let mut held: Few<(ElemType, NdArray<'py>)> = SmallVec::with_capacity(inputs.len());
+    for (elem, array) in inputs {
+        held.push((*elem, steady(array, *elem)?));
+    }
+    // From here on until the work begins, no code of Python's and no other thread of it can change an array.
+    for (elem, array) in &mut held {
+        if *elem == ElemType::Bool && has_odd_truth(&bytes(array)?) {
+            *array = truths(array)?;
+        }
+    }
     let mut views: Few<View<'_>> = SmallVec::with_capacity(inputs.len());
-    for input in inputs {
-        views.push(view(input)?);
+    for (elem, array) in &held {
+        views.push(view(array, *elem)?);
     }
     let mut written: Few<NdArray<'py>> = SmallVec::with_capacity(results.len());
     for (at, result) in results.iter().enumerate() {
@@ -456,11 +523,14 @@ fn refused(error: &ArrayError) -> PyErr {
 }
 
 /// The elements of an array, to be read.
-fn view<'a>(array: &'a NdArray<'_>) -> PyResult<View<'a>> {
-    let elem = elem_of(&array.dtype()).filter(|&elem| is_plain(array, elem)).ok_or_else(changed)?;
+fn view<'a>(array: &'a NdArray<'_>, elem: ElemType) -> PyResult<View<'a>> {
+    if !is_plain(array, elem) {
+        return Err(changed());
+    }
     let data = fields(array).ok_or_else(changed)?.data.cast::<u8>();
     // SAFETY: NumPy keeps every element of an array readable while the array is held, as it is for `'a`. It is of this
-    // type, in the machine's byte order; `readable` has made truth values 0 or 1.
+    // type, in the machine's byte order; `call` has found truth values to be 0 or 1, and
+    // nobody else converts any.
     unsafe { View::from_raw(elem, data, array.shape(), &strides(array, elem)) }.map_err(|error| refused(&error))
 }
 

@@ -21,11 +21,11 @@ use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
 use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
-use crate::errors::{During, raised, shown};
+use crate::errors::{During, Integer, integer, raised, shown};
 use crate::fork::compiling;
 use crate::threads;
 
-/// Runs that make more operations than this give Python's lock back: some 10 µs.
+/// Runs that make more operations, or move more elements, than this give Python's lock back: some 10 µs.
 const SMALL: u128 = 20_000;
 
 /// How many contractions are remembered.
@@ -51,7 +51,7 @@ impl Spelling {
 struct Known {
     contraction: Contraction,
     shape: Vec<usize>,
-    /// How many operations it makes.
+    /// How many operations it makes, and elements it moves.
     operations: u128,
     /// Which axes each dimension walks along, if the result is a view of the only operand.
     view: Option<Vec<Vec<usize>>>,
@@ -93,9 +93,12 @@ fn contraction(spelling: Spelling, path: &Path, elem: ElemType, arrays: &[NdArra
     let shapes: Few<&[usize]> = arrays.iter().map(|array| array.shape()).collect();
     let made = spelling.parse(arrays.len()).and_then(|subscripts| Contraction::new(&subscripts, &shapes, elem, path));
     let contraction = made.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let output = contraction.output_shape();
+    let count = |shape: &[usize]| shape.iter().fold(1u128, |count, &size| count.saturating_mul(size as u128));
+    let moved = shapes.iter().map(|shape| count(shape)).fold(count(&output), u128::saturating_add);
     let known = Arc::new(Known {
-        shape: contraction.output_shape(),
-        operations: contraction.flops(),
+        shape: output,
+        operations: contraction.flops().saturating_add(moved),
         view: contraction.as_view(),
         contraction,
     });
@@ -152,19 +155,21 @@ fn spelled<'py>(arguments: &Bound<'py, PyTuple>) -> PyResult<(Spelling, Few<Boun
 
 /// A list of numbers and ellipses.
 fn subscripts(list: &Bound<'_, PyAny>) -> PyResult<Vec<Sub>> {
-    let wrong = |what: &Bound<'_, PyAny>| {
-        let text = format!("subscripts are a list of integers and ellipses, which {} is not", shown(what));
-        PyTypeError::new_err(text)
-    };
     let mut subscripts = Vec::new();
-    for item in list.try_iter().map_err(|_| wrong(list))? {
+    for item in list.try_iter()? {
         let item = item?;
-        subscripts.push(if item.is_instance_of::<PyEllipsis>() {
-            Sub::Ellipsis
-        } else {
-            let number: i64 = item.extract().map_err(|_| wrong(list))?;
-            let outside = || PyValueError::new_err(format!("subscript {number} is not between 0 and 51"));
-            Sub::Label(number.try_into().map_err(|_| outside())?)
+        let label = if item.is_instance_of::<PyEllipsis>() { None } else { Some(integer(&item)?) };
+        subscripts.push(match label {
+            None => Sub::Ellipsis,
+            Some(Integer::Is(number)) if let Ok(number) = number.try_into() => Sub::Label(number),
+            Some(Integer::Is(_) | Integer::TooLarge) => {
+                let text = format!("subscript {} is not between 0 and 51", shown(&item)?);
+                return Err(PyValueError::new_err(text));
+            }
+            Some(Integer::IsNone) => {
+                let text = format!("subscripts are integers and ellipses, and {} is neither", shown(&item)?);
+                return Err(PyTypeError::new_err(text));
+            }
         });
     }
     Ok(subscripts)
@@ -173,13 +178,13 @@ fn subscripts(list: &Bound<'_, PyAny>) -> PyResult<Vec<Sub>> {
 /// In which order `optimize` says that operands are contracted.
 fn chosen_path(optimize: Option<&Bound<'_, PyAny>>) -> PyResult<Path> {
     let Some(optimize) = optimize.filter(|optimize| !optimize.is_none()) else { return Ok(Path::Best) };
-    let wrong = || {
+    let wrong = || -> PyResult<Path> {
         let text = format!(
             "optimize is True, False, 'greedy', 'optimal', one of these with a memory limit, or a path that \
              contract_path has given, not {}",
-            shown(optimize)
+            shown(optimize)?
         );
-        PyValueError::new_err(text)
+        Err(PyValueError::new_err(text))
     };
     if let Ok(chosen) = optimize.cast::<PyBool>() {
         return Ok(if chosen.is_true() { Path::Best } else { Path::AsWritten });
@@ -193,7 +198,7 @@ fn chosen_path(optimize: Option<&Bound<'_, PyAny>>) -> PyResult<Path> {
         return Ok(path);
     }
     if !optimize.is_instance_of::<PyList>() && !optimize.is_instance_of::<PyTuple>() {
-        return Err(wrong());
+        return wrong();
     }
     let items: Vec<Bound<'_, PyAny>> = optimize.extract()?;
     match items.as_slice() {
@@ -204,9 +209,9 @@ fn chosen_path(optimize: Option<&Bound<'_, PyAny>>) -> PyResult<Path> {
         }
         [head, steps @ ..] if head.extract::<String>().is_ok_and(|head| head == "einsum_path") => {
             let steps: PyResult<Vec<Vec<usize>>> = steps.iter().map(|step| step.extract()).collect();
-            Ok(Path::Path(steps.map_err(|_| wrong())?))
+            steps.map(Path::Path).or_else(|_| wrong())
         }
-        _ => Err(wrong()),
+        _ => wrong(),
     }
 }
 
@@ -223,8 +228,9 @@ enum Casting {
 impl Casting {
     fn named(name: Option<&Bound<'_, PyAny>>) -> PyResult<Casting> {
         let Some(name) = name else { return Ok(Casting::Safe) };
-        let text = name.cast::<PyString>();
-        let text = text.map_err(|_| PyTypeError::new_err(format!("casting is a text, not {}", shown(name))))?;
+        let Ok(text) = name.cast::<PyString>() else {
+            return Err(PyTypeError::new_err(format!("casting is a text, not {}", shown(name)?)));
+        };
         Ok(match &*text.to_cow()? {
             "no" => Casting::No,
             "equiv" => Casting::Equiv,
@@ -285,8 +291,9 @@ fn common(one: ElemType, other: ElemType) -> ElemType {
 /// Whether a result lies column by column, if the call does not give an array for it.
 fn chosen_order(order: Option<&Bound<'_, PyAny>>, arrays: &[NdArray<'_>]) -> PyResult<Order> {
     let Some(order) = order.filter(|order| !order.is_none()) else { return Ok(Order::C) };
-    let name = order.cast::<PyString>();
-    let name = name.map_err(|_| PyTypeError::new_err(format!("order is a text, not {}", shown(order))))?;
+    let Ok(name) = order.cast::<PyString>() else {
+        return Err(PyTypeError::new_err(format!("order is a text, not {}", shown(order)?)));
+    };
     let columns = || {
         let all = |is: fn(&NdArray<'_>) -> bool| arrays.iter().all(is);
         all(|array| array.is_fortran_contiguous()) && !all(|array| array.is_c_contiguous())
@@ -354,8 +361,9 @@ pub fn einsum<'py>(
     let target = match out.filter(|out| !out.is_none()) {
         None => None,
         Some(out) => {
-            let array = out.cast::<PyUntypedArray>();
-            let array = array.map_err(|_| PyTypeError::new_err(format!("out is an array, not {}", shown(out))))?;
+            let Ok(array) = out.cast::<PyUntypedArray>() else {
+                return Err(PyTypeError::new_err(format!("out is an array, not {}", shown(out)?)));
+            };
             Some((computed_elem(&array.dtype())?, array.clone()))
         }
     };
@@ -368,22 +376,23 @@ pub fn einsum<'py>(
     if let (None, [input], Some(axes)) = (&target, inputs.as_slice(), &known.view) {
         return arrays::returned(arrays::viewed(input, &known.shape, axes)?);
     }
-    for (at, (input, found)) in inputs.iter_mut().zip(elems).enumerate() {
-        let swapped = input.dtype().is_native_byteorder() == Some(false);
-        if !casting.allows(found, elem) || swapped && casting == Casting::No {
+    let refuses = |found: ElemType, array: &NdArray<'_>| {
+        let swapped = array.dtype().is_native_byteorder() == Some(false);
+        !casting.allows(found, elem) || swapped && casting == Casting::No
+    };
+    let mut converted: Few<(ElemType, NdArray<'py>)> = SmallVec::with_capacity(inputs.len());
+    for (at, (input, found)) in inputs.into_iter().zip(elems).enumerate() {
+        if refuses(found, &input) {
             let found = arrays::dtype_name(&input.dtype());
             return Err(not_cast(py, &format!("operand {at}"), &found, elem, casting));
         }
-        *input = match found == elem {
-            true => arrays::readable(input.clone(), elem)?,
-            false => arrays::copied(input, elem)?,
-        };
+        converted.push((elem, if found == elem { input } else { arrays::copied(&input, elem)? }));
     }
     let out_array = match target {
         None => None,
         Some((found, array)) => {
             let name = arrays::dtype_name(&array.dtype());
-            if !casting.allows(found, elem) || !casting.allows(elem, found) {
+            if refuses(found, &array) || !casting.allows(elem, found) {
                 return Err(not_cast(py, "out", &name, elem, casting));
             }
             if array.shape() != known.shape {
@@ -402,7 +411,7 @@ pub fn einsum<'py>(
     if known.contraction.is_due() {
         compiling(py, || known.contraction.prepare());
     }
-    let results = arrays::call(py, &inputs, &wanted, |views, targets| {
+    let results = arrays::call(py, &converted, &wanted, |views, targets| {
         let Some(target) = targets.into_iter().next() else { return Ok(()) };
         match known.operations < SMALL {
             true => known.contraction.run(views, target, threads),

@@ -4,7 +4,7 @@ use std::slice;
 
 use certen::Failure;
 use certen::road::syntax::{Blame, Code, Diagnostic, Sources, render_all, to_json};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyException, PyOverflowError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyType};
@@ -20,6 +20,14 @@ struct Classes {
 }
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+
+/// Imports the classes, when the module is imported: later there may be no time for it.
+///
+/// # Errors
+/// If they are not there.
+pub fn initialise(py: Python<'_>) -> PyResult<()> {
+    classes(py).map(drop)
+}
 
 fn classes(py: Python<'_>) -> PyResult<&'static Classes> {
     CLASSES.get_or_try_init(py, || {
@@ -135,11 +143,42 @@ fn python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// A value in a message: not more of it than a line.
-pub fn shown(value: &Bound<'_, PyAny>) -> String {
+///
+/// # Errors
+/// If showing it ends the program, or what the user waits for.
+pub fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
     const LONGEST: usize = 60;
-    let text = value.repr().map_or_else(|_| "the value".into(), |text| text.to_string());
-    match text.char_indices().nth(LONGEST) {
+    let text = match value.repr() {
+        Ok(text) => text.to_string(),
+        Err(error) if error.is_instance_of::<PyException>(value.py()) => "the value".into(),
+        Err(error) => return Err(error),
+    };
+    Ok(match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
+    })
+}
+
+/// What someone gave for an integer.
+pub enum Integer {
+    /// An integer.
+    Is(i64),
+    /// One of more than 64 bits.
+    TooLarge,
+    /// Something else.
+    IsNone,
+}
+
+/// An integer, of Python's or another kind.
+///
+/// # Errors
+/// If asking for it fails in a way of its own.
+pub fn integer(value: &Bound<'_, PyAny>) -> PyResult<Integer> {
+    let py = value.py();
+    match value.extract() {
+        Ok(value) => Ok(Integer::Is(value)),
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => Ok(Integer::TooLarge),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => Ok(Integer::IsNone),
+        Err(error) => Err(error),
     }
 }

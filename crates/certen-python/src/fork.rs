@@ -4,9 +4,11 @@
 //! ever. Compiling takes locks here and there (names are interned, programs are remembered, trees are built on a thread of
 //! their own), and Python forks at any time, since the interpreter's lock is not held meanwhile. So whoever compiles goes
 //! through a gate, and a fork waits until nobody is inside. Kernels that run need no gate: they hold no lock that a child
-//! could miss. Nobody inside waits for the interpreter's lock, so the fork's waiting ends.
+//! could miss. Nobody inside waits for the interpreter's lock, so the fork's waiting ends; and nobody holds a lock of
+//! another kind around the gate, which a child would miss as well.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use pyo3::prelude::*;
@@ -22,14 +24,19 @@ thread_local! {
 
 /// Does work that compiles something, without the interpreter's lock.
 pub fn compiling<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+    // What runs around a fork may compile too: it is alone already.
+    let is_alone = HELD.with_borrow(Option::is_some);
     py.detach(|| {
-        let _inside = GATE.read().unwrap_or_else(PoisonError::into_inner);
+        let _inside = (!is_alone).then(|| GATE.read().unwrap_or_else(PoisonError::into_inner));
         work()
     })
 }
 
 #[pyfunction]
 fn before_fork(py: Python<'_>) {
+    if HELD.with_borrow(Option::is_some) {
+        return;
+    }
     py.detach(|| {
         let alone = GATE.write().unwrap_or_else(PoisonError::into_inner);
         HELD.set(Some(alone));
@@ -41,14 +48,15 @@ fn after_fork() {
     HELD.set(None);
 }
 
-/// Asks Python to tell of forks.
+/// Asks Python to tell of forks, once however often the module is imported.
 ///
 /// # Errors
 /// If Python cannot.
 pub fn register(py: Python<'_>) -> PyResult<()> {
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
     let os = py.import("os")?;
     // Some systems do not fork.
-    if !os.hasattr("register_at_fork")? {
+    if !os.hasattr("register_at_fork")? || REGISTERED.swap(true, Ordering::Relaxed) {
         return Ok(());
     }
     let hooks = PyDict::new(py);

@@ -1,33 +1,30 @@
 //! Kernels: functions of a program that are called with arrays.
 //!
-//! A call finds the parameters of its arguments, makes arrays readable, asks for the kernel that is prepared for their
-//! types and sizes, and runs it. What was prepared last is found again without asking: small calls are mostly like the one
-//! before. Python's lock is given back while something is compiled, and for runs that make so many operations that others
-//! would notice.
+//! A call finds the parameters of its arguments, makes arrays of them, asks for the kernel that is prepared for their types
+//! and sizes, and runs it. Python's lock is given back while something is compiled, and for runs that take so long that
+//! others would notice. What is lent meanwhile are copies of shapes: NumPy's own may change.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use certen::road::syntax::{Code, Diagnostic, render};
-use certen::{ElemType, Failure, Given, Name, Param, Prepared, ResultShape, Stage};
+use certen::{ElemType, Given, Name, Param, Prepared, ResultShape, Stage};
 use numpy::PyUntypedArrayMethods;
 use pyo3::exceptions::{PyBufferError, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
-use crate::errors::{During, raised, refused, shown};
+use crate::errors::{During, Integer, integer, raised, refused, shown};
 use crate::fork::compiling;
 use crate::formula::Formula;
 use crate::program::Source;
 use crate::threads;
 
-/// Runs that make more operations than this give Python's lock back: some 10 µs.
-const SMALL: i64 = 20_000;
-
-/// How many kernels that were prepared for some types and sizes are found without asking.
-const RECENT: usize = 8;
+/// Runs that make more operations, or move more elements, than this give Python's lock back: some 10 µs.
+const SMALL: u64 = 20_000;
 
 /// A function that is called with arrays.
 ///
@@ -55,15 +52,6 @@ const RECENT: usize = 8;
 pub struct Kernel {
     source: Arc<Source>,
     kernel: certen::Kernel,
-    /// What was prepared, the last one used first.
-    recent: Mutex<Vec<Recent>>,
-}
-
-/// A kernel for some types and sizes.
-struct Recent {
-    inputs: Vec<(ElemType, Vec<usize>)>,
-    sizes: Vec<(Name, i64)>,
-    prepared: Arc<Prepared>,
 }
 
 /// A parameter of a kernel.
@@ -105,7 +93,7 @@ impl Kernel {
     /// A kernel as a Python object.
     pub fn new(py: Python<'_>, source: Arc<Source>, kernel: certen::Kernel) -> PyResult<Bound<'_, Kernel>> {
         let name = PyString::new(py, kernel.name().as_str());
-        let made = Bound::new(py, Kernel { source, kernel, recent: Mutex::default() })?;
+        let made = Bound::new(py, Kernel { source, kernel })?;
         made.setattr("__name__", &name)?;
         made.setattr("__qualname__", &name)?;
         Ok(made)
@@ -136,10 +124,15 @@ impl Kernel {
         for (key, value) in kwargs.into_iter().flatten() {
             let key = key.cast_into::<PyString>()?;
             let key = key.to_str()?;
+            let parameter = parameters.iter().position(|parameter| parameter.name.as_str() == key);
             match key {
+                "out" | "threads" if parameter.is_some_and(|at| found.given[at].is_none()) => {
+                    let text = format!("`{key}=` belongs to the call: the parameter `{key}` is given in its place");
+                    return Err(self.refuse(py, Code::E0402, text));
+                }
                 "out" => found.out = Some(value).filter(|out| !out.is_none()),
                 "threads" => found.threads = threads::given(&value)?.or(found.threads),
-                _ => match parameters.iter().position(|parameter| parameter.name.as_str() == key) {
+                _ => match parameter {
                     Some(at) if found.given[at].is_some() => {
                         let text = format!("`{name}` is given `{key}` twice: in its place, and by name");
                         return Err(self.refuse(py, Code::E0402, text));
@@ -164,7 +157,12 @@ impl Kernel {
                 let known = "elements are float64, float32, int64, int32, uint8 or bool";
                 return Err(refused(py, &Diagnostic::error(Code::E0404, None, text).note(known)));
             };
-            return Ok((found, arrays::readable(array, found)?));
+            if arrays::is_masked(&array)? {
+                let text = format!("`{name}` is a masked array, and kernels know no masks");
+                let help = "`array.filled(value)` says what hidden elements are";
+                return Err(refused(py, &Diagnostic::error(Code::E0404, None, text).help(help)));
+            }
+            return Ok((found, array));
         }
         match arrays::converted(&argument, parameter.elem) {
             Ok(Some(found)) => Ok(found),
@@ -175,34 +173,19 @@ impl Kernel {
             Err(error) => Err(error),
             Ok(None) => {
                 let ty = &parameter.ty;
-                let text = format!("`{name}` is {ty}, and {} is no such value, or not exactly", shown(&argument));
+                let text = format!("`{name}` is {ty}, and {} is no such value, or not exactly", shown(&argument)?);
                 Err(self.refuse(py, Code::E0404, text))
             }
         }
     }
 
-    /// The kernel for some types and sizes: one of those used last, or prepared now.
-    fn prepared(&self, py: Python<'_>, inputs: &[Given<'_>], sizes: &[(Name, i64)]) -> Result<Arc<Prepared>, Failure> {
-        let fits = |recent: &Recent| {
-            let same = |((_, elem, shape), known): (&Given<'_>, &(ElemType, Vec<usize>))| {
-                *elem == known.0 && **shape == *known.1
-            };
-            recent.inputs.len() == inputs.len() && recent.sizes == sizes && inputs.iter().zip(&recent.inputs).all(same)
-        };
-        {
-            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(at) = recent.iter().position(fits) {
-                recent.swap(0, at);
-                return Ok(recent[0].prepared.clone());
-            }
+    /// The kernel for some types and sizes: an earlier one, or one that is prepared now.
+    fn prepared(&self, py: Python<'_>, inputs: &[Given<'_>], sizes: &[(Name, i64)]) -> PyResult<Arc<Prepared>> {
+        if let Some(prepared) = self.kernel.prepared(inputs, sizes) {
+            return Ok(prepared);
         }
-        let prepared = compiling(py, || self.kernel.prepare(inputs, sizes))?;
-        let inputs = inputs.iter().map(|(_, elem, shape)| (*elem, shape.to_vec())).collect();
-        let new = Recent { inputs, sizes: sizes.to_vec(), prepared: prepared.clone() };
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.truncate(RECENT - 1);
-        recent.insert(0, new);
-        Ok(prepared)
+        let made = compiling(py, || self.kernel.prepare(inputs, sizes));
+        made.map_err(|failure| raised(py, &failure, During::Call))
     }
 
     /// The arrays that were given for results.
@@ -224,6 +207,10 @@ impl Kernel {
             Ok(several) => several.iter().collect(),
             Err(_) => SmallVec::from_iter([out.clone()]),
         };
+        if out.is_instance_of::<PyList>() {
+            let text = "`out` is a list: it is an array, or a tuple of one for each result".into();
+            return Err(self.refuse(py, Code::E0404, text));
+        }
         if given.len() != outputs.len() {
             let (found, needed) = (given.len(), outputs.len());
             let text = format!("`out` has {found} arrays for {needed} results: it is a tuple of one for each");
@@ -233,8 +220,8 @@ impl Kernel {
         for (output, given) in outputs.iter().zip(given) {
             let ResultShape { name, elem, shape } = output;
             let refuse = |code, text: String| Err(self.refuse(py, code, format!("`out` for `{name}`: {text}")));
-            let Some(array) = arrays::array_of(&given).map_err(|error| unusable(py, "out", error))? else {
-                return refuse(Code::E0404, format!("{} is no array", shown(&given)));
+            let Some(array) = arrays::lent_array(&given).map_err(|error| unusable(py, "out", error))? else {
+                return refuse(Code::E0404, format!("{} is no array that can be written to", shown(&given)?));
             };
             let dtype = array.dtype();
             if arrays::elem_of(&dtype) != Some(*elem) {
@@ -266,8 +253,8 @@ impl Kernel {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let arguments = self.bind(args, kwargs)?;
-        let mut inputs: Few<NdArray<'py>> = SmallVec::new();
-        let mut described: Few<(Name, ElemType)> = SmallVec::new();
+        let mut inputs: Few<(ElemType, NdArray<'py>)> = SmallVec::new();
+        let mut described: Few<(Name, ElemType, Few<usize>)> = SmallVec::new();
         let mut sizes: Few<(Name, i64)> = SmallVec::new();
         for (parameter, argument) in self.kernel.parameters().iter().zip(arguments.given) {
             // What is missing is said when the call is prepared.
@@ -280,26 +267,30 @@ impl Kernel {
                 true => sizes.push((parameter.name, size(parameter.name, &argument)?)),
                 false => {
                     let (elem, array) = self.input(parameter, argument)?;
-                    described.push((parameter.name, elem));
-                    inputs.push(array);
+                    described.push((parameter.name, elem, SmallVec::new()));
+                    inputs.push((elem, array));
                 }
             }
         }
         for (name, value) in &arguments.sizes {
             // Whether there is such a size, is said when the call is prepared.
-            if !value.is_instance_of::<PyInt>() && value.extract::<i64>().is_err() {
+            if !value.hasattr(intern!(py, "__index__"))? {
                 return Err(self.unknown(py, *name));
             }
             sizes.push((*name, size(*name, value)?));
         }
-        let prepared = {
-            let described: Few<Given<'_>> =
-                described.iter().zip(&inputs).map(|((name, elem), array)| (*name, *elem, array.shape())).collect();
-            self.prepared(py, &described, &sizes).map_err(|failure| raised(py, &failure, During::Call))?
-        };
+        // Whatever Python code arguments bring has run, and shapes are as they will be.
+        for ((_, _, shape), (_, array)) in described.iter_mut().zip(&inputs) {
+            shape.extend_from_slice(array.shape());
+        }
+        let described: Few<Given<'_>> = described.iter().map(|(name, elem, shape)| (*name, *elem, &**shape)).collect();
+        let prepared = self.prepared(py, &described, &sizes)?;
         let wanted = self.wanted(py, &prepared, arguments.out.as_ref())?;
         let threads = arguments.threads.or_else(threads::set);
-        let is_small = prepared.operations().is_some_and(|count| count < SMALL);
+        let shapes = described.iter().map(|(_, _, shape)| *shape);
+        let moved = elements(shapes.chain(prepared.outputs().iter().map(|output| &*output.shape)));
+        let operations = prepared.operations().and_then(|count| u64::try_from(count).ok()).unwrap_or(u64::MAX);
+        let is_small = operations.saturating_add(moved) < SMALL;
         let results = arrays::call(py, &inputs, &wanted, |views, mut targets| match is_small {
             true => prepared.run(views, &mut targets, threads),
             false => py.detach(|| prepared.run(views, &mut targets, threads)),
@@ -460,6 +451,12 @@ fn unusable(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
     refused
 }
 
+/// How many elements arrays of these shapes have together.
+fn elements<'a>(shapes: impl Iterator<Item = &'a [usize]>) -> u64 {
+    let count = |shape: &[usize]| shape.iter().fold(1u64, |count, &size| count.saturating_mul(size as u64));
+    shapes.map(count).fold(0, u64::saturating_add)
+}
+
 /// The stage that a name names.
 fn named_stage(name: &str) -> PyResult<Stage> {
     Stage::named(name).ok_or_else(|| {
@@ -470,12 +467,15 @@ fn named_stage(name: &str) -> PyResult<Stage> {
 
 /// The value of a size.
 fn size(name: Name, value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    value.extract().map_err(|error: PyErr| {
-        let py = value.py();
-        let (code, kind) = match error.is_instance_of::<PyOverflowError>(py) {
-            true => (Code::E0409, "an integer of 64 bits"),
-            false => (Code::E0404, "an integer"),
-        };
-        refused(py, &Diagnostic::error(code, None, format!("`{name}` is {kind}, and {} is not", shown(value))))
-    })
+    match integer(value)? {
+        Integer::Is(value) => Ok(value),
+        other => {
+            let (code, kind) = match other {
+                Integer::TooLarge => (Code::E0409, "an integer of 64 bits"),
+                _ => (Code::E0404, "an integer"),
+            };
+            let text = format!("`{name}` is {kind}, and {} is not", shown(value)?);
+            Err(refused(value.py(), &Diagnostic::error(code, None, text)))
+        }
+    }
 }

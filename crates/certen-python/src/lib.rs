@@ -40,7 +40,8 @@ mod _certen {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         // Without NumPy nothing works: its absence is an error of the import, not of the first call.
-        module.py().import("numpy")?;
+        crate::arrays::initialise(module.py())?;
+        crate::errors::initialise(module.py())?;
         crate::fork::register(module.py())
     }
 }

@@ -8,7 +8,7 @@ use certen::{Dialect, ElemType, FpMode, Name, Options, Sizing};
 use pyo3::exceptions::{PyAttributeError, PyKeyError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::arrays::elem_of;
 use crate::errors::{During, raised};
@@ -163,6 +163,9 @@ fn read(source: &Bound<'_, PyAny>, name: Option<&str>, dialect: Option<&str>) ->
             let why = format!("{text:?} is taken for the text of a program: a file is given as pathlib.Path({text:?})");
             return Err(PyValueError::new_err(why));
         }
+        if name.is_some_and(str::is_empty) {
+            return Err(PyValueError::new_err("name= is empty"));
+        }
         let ending = dialect.unwrap_or("ten");
         let name = match name {
             None => format!("kernel.{ending}"),
@@ -172,21 +175,25 @@ fn read(source: &Bound<'_, PyAny>, name: Option<&str>, dialect: Option<&str>) ->
         };
         return Ok((name, text.to_owned()));
     }
-    let Ok(path) = source.extract::<PathBuf>() else {
+    if !source.hasattr("__fspath__")? || source.is_instance_of::<PyType>() {
         let found = source.get_type().name()?;
         let why =
             format!("compile takes the text of a program (str), or a path to its file (pathlib.Path), not {found}");
         return Err(PyTypeError::new_err(why));
-    };
+    }
+    let path: PathBuf = source.extract()?;
     if name.is_some() {
         return Err(PyTypeError::new_err("name= is for texts: a file has its own name"));
     }
-    // What the system says of a file is an exception that Python knows.
-    if let Err(error) = std::fs::metadata(&path).and_then(|found| match found.is_dir() {
-        true => Err(std::io::Error::from_raw_os_error(IS_A_DIRECTORY)),
-        false => std::fs::File::open(&path).map(drop),
-    }) {
-        let number = error.raw_os_error();
+    // What the system says of a file is an exception that Python knows. What is no file at all is said below: opening a
+    // pipe waits for someone to write.
+    let found = py.detach(|| match std::fs::metadata(&path)? {
+        found if found.is_dir() => Err(std::io::Error::from_raw_os_error(IS_A_DIRECTORY)),
+        found if found.is_file() => std::fs::File::open(&path).map(drop),
+        _ => Ok(()),
+    });
+    if let Err(error) = found {
+        let Some(number) = error.raw_os_error() else { return Err(PyValueError::new_err(error.to_string())) };
         let text = py.import("os")?.call_method1("strerror", (number,))?;
         return Err(PyOSError::new_err((number, text.unbind(), path.into_os_string())));
     }
@@ -230,8 +237,14 @@ pub struct Module {
 impl Module {
     fn find<'py>(&self, py: Python<'py>, wanted: &str) -> Option<PyResult<&Bound<'py, Kernel>>> {
         let (name, kernel) = self.kernels.iter().find(|(name, _)| name.as_str() == wanted)?;
-        let made = || Ok(self.source.kernel(py, Some(name.as_str()))?.unbind());
-        Some(kernel.get_or_try_init(py, made).map(|kernel| kernel.bind(py)))
+        // No lock is held while it is compiled: a fork would leave it locked. Of two that come at once, the first stays.
+        if kernel.get(py).is_none() {
+            match self.source.kernel(py, Some(name.as_str())) {
+                Ok(made) => drop(kernel.set(py, made.unbind())),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        kernel.get(py).map(|kernel| Ok(kernel.bind(py)))
     }
 
     fn missing(&self, wanted: &str) -> String {

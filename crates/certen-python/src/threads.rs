@@ -8,7 +8,7 @@ use certen::road::syntax::{Code, Diagnostic};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::errors::{refused, shown};
+use crate::errors::{Integer, integer, refused, shown};
 
 /// What was set; 0 if nothing was.
 static SET: AtomicUsize = AtomicUsize::new(0);
@@ -26,12 +26,17 @@ pub fn given(number: &Bound<'_, PyAny>) -> PyResult<Option<NonZeroUsize>> {
     if number.is_none() {
         return Ok(None);
     }
-    let wrong = |code| {
-        let text = format!("threads is None or an integer from 1 to 1024, not {}", shown(number));
-        refused(number.py(), &Diagnostic::error(code, None, text))
+    let found = integer(number)?;
+    let (chosen, code) = match found {
+        Integer::Is(found) => (parse_threads(&found.to_string()), Code::E0407),
+        Integer::TooLarge => (None, Code::E0407),
+        Integer::IsNone => (None, Code::E0404),
     };
-    let found = number.extract::<i64>().map_err(|_| wrong(Code::E0404))?;
-    parse_threads(&found.to_string()).map(Some).ok_or_else(|| wrong(Code::E0407))
+    if chosen.is_none() {
+        let text = format!("threads is None or an integer from 1 to 1024, not {}", shown(number)?);
+        return Err(refused(number.py(), &Diagnostic::error(code, None, text)));
+    }
+    Ok(chosen)
 }
 
 /// Sets how many threads kernels and `einsum` use, where a call does not say; `None` for `$CERTEN_THREADS`, else as many

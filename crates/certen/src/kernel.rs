@@ -188,16 +188,22 @@ impl Kernel {
     /// # Errors
     /// If the arguments do not fit the function, or it cannot be compiled for them.
     pub fn prepare(&self, inputs: &[Given<'_>], dims: &[(Name, i64)]) -> Result<Arc<Prepared>, Failure> {
-        let key = CallKey::new(inputs, dims);
-        if let Some(prepared) = self.prepared.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return Ok(prepared.clone());
+        if let Some(prepared) = self.prepared(inputs, dims) {
+            return Ok(prepared);
         }
+        let key = CallKey::new(inputs, dims);
         let prepared = Arc::new(self.make(inputs, dims)?);
         let mut remembered = self.prepared.write().unwrap_or_else(PoisonError::into_inner);
         if remembered.len() >= REMEMBERED {
             remembered.clear();
         }
         Ok(remembered.entry(key).or_insert(prepared).clone())
+    }
+
+    /// What was prepared for such a call, if it was.
+    pub fn prepared(&self, inputs: &[Given<'_>], dims: &[(Name, i64)]) -> Option<Arc<Prepared>> {
+        let key = CallKey::new(inputs, dims);
+        self.prepared.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
     }
 
     fn make(&self, inputs: &[Given<'_>], dims: &[(Name, i64)]) -> Result<Prepared, Failure> {
