@@ -202,10 +202,7 @@ def _with_elements(name: str, array: np.ndarray[Any, Any], elem: str) -> np.ndar
             back = made.astype(array.dtype)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"the constant {name} has values that {elem} does not have: {error}") from error
-    if array.dtype.kind == made.dtype.kind == "f":
-        kept = np.isfinite(made) == np.isfinite(array)
-    else:
-        kept = back == array
+    kept = np.isfinite(made) == np.isfinite(array) if array.dtype.kind == made.dtype.kind == "f" else back == array
     if not np.all(kept):
         raise ValueError(f"the constant {name} has values that {elem} does not have, such as {array[~kept].flat[0]}")
     return made
