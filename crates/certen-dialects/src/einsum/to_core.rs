@@ -8,7 +8,9 @@
 //! generation if they can ([`Einsum::is_in_rows`]): the same products are added to each element in the same order, but
 //! neighbours in memory one after the other, which C compilers make vectors of. A factor whose neighbours along that index
 //! are not neighbours in memory is copied first, if it is read more than once. An inner sum of several is a row of its
-//! own, finished before it is added to the outer one.
+//! own, finished before it is added to the outer one. Where there are no rows, as in a sum of all elements, the innermost sum
+//! is made in eight lanes, so that the additions of one element do not all wait for each other: lane l sums the products at
+//! 8 q + l, then the lanes are summed, and what is left at the end is added. That is an order of operations.
 
 use certen_core::{
     Binary, Binding, ElemType, Parameter, Program, Range, ReduceOp, TensorType, Term, TermId, Terms, TypeError,
@@ -43,8 +45,8 @@ impl Einsum {
         let result = Name::new("result");
         let program = Program {
             name: Name::new("einsum"),
-            sizes: builder.sizes,
-            facts: Vec::new(),
+            sizes: builder.sizes.clone(),
+            facts: builder.sizes.iter().map(|size| Cond::Ge(Ix::var(*size))).collect(),
             inputs,
             bindings: builder.bindings,
             outputs: vec![(result, result)],
@@ -55,7 +57,7 @@ impl Einsum {
     }
 
     /// Whether the program computes the result of a step in rows: along its last index, inside of the sums. Otherwise
-    /// each element is a sum of its own, and vectors are of no use.
+    /// the innermost sum, if there is one, is made in lanes.
     pub fn is_in_rows(&self, steps: &[Step], step: &Step) -> bool {
         let Some(&row) = step.kept.last() else { return false };
         let fits =
@@ -96,6 +98,12 @@ fn numbered(base: &str, at: usize) -> Name {
     Name::new(&format!("{base}{at}"))
 }
 
+/// How many lanes a sum has.
+const LANES: i64 = 8;
+
+/// Where an index stands.
+type At<'a> = dyn Fn(usize) -> Result<Ix, TypeError> + 'a;
+
 struct Builder<'a> {
     einsum: &'a Einsum,
     steps: &'a [Step],
@@ -132,34 +140,63 @@ impl Builder<'_> {
 
     fn step(&mut self, step: &Step) -> Result<TermId, TypeError> {
         let row = step.kept.last().copied().filter(|_| self.einsum.is_in_rows(self.steps, step));
+        let summed = self.einsum.summed(self.steps, step);
+        let (mut term, kept) = match (row, step.kept.split_last(), summed.split_last()) {
+            (Some(row), Some((_, kept)), _) => {
+                let product = self.product(step, Some(row), &|index| Ok(Ix::var(numbered("i", index + 1))))?;
+                (self.rows(row, &summed, product)?, kept)
+            }
+            (_, _, Some((last, outer))) => {
+                let mut term = self.lanes(step, *last)?;
+                for index in outer.iter().rev() {
+                    term = self.sum(*index, term)?;
+                }
+                (term, step.kept.as_slice())
+            }
+            _ => (self.product(step, None, &|index| Ok(Ix::var(numbered("i", index + 1))))?, step.kept.as_slice()),
+        };
+        for index in kept.iter().rev() {
+            term = self.generation(*index, term)?;
+        }
+        Ok(term)
+    }
+
+    /// The product of a step's factors, each index being what it is at; copies are made of factors that jump along a row.
+    fn product(&mut self, step: &Step, row: Option<usize>, at: &At<'_>) -> Result<TermId, TypeError> {
         let mut product = None;
         for factor in &step.factors {
             let jumps = row.filter(|row| self.einsum.walk(self.steps, *factor, *row) == Walk::Jumps);
             let element = match jumps {
                 Some(row) => self.copied(*factor, row)?,
-                None => self.element(*factor)?,
+                None => self.element(*factor, at)?,
             };
             product = Some(match product {
                 None => element,
                 Some(left) => self.terms.add(Term::Binary(Binary::Mul, left, element))?,
             });
         }
-        let product = product.ok_or_else(|| TypeError("a product of nothing".into()))?;
-        let summed = self.einsum.summed(self.steps, step);
-        let (mut term, kept) = match (row, step.kept.split_last()) {
-            (Some(row), Some((_, kept))) => (self.rows(row, &summed, product)?, kept),
-            _ => {
-                let mut term = product;
-                for index in summed.iter().rev() {
-                    term = self.sum(*index, term)?;
-                }
-                (term, step.kept.as_slice())
-            }
-        };
-        for index in kept.iter().rev() {
-            term = self.generation(*index, term)?;
-        }
-        Ok(term)
+        product.ok_or_else(|| TypeError("a product of nothing".into()))
+    }
+
+    /// A sum of products in lanes.
+    fn lanes(&mut self, step: &Step, index: usize) -> Result<TermId, TypeError> {
+        let (q, l, lanes) = (Name::new("q"), Name::new("l"), Name::new("lanes"));
+        let blocks = self.size(index).floor_div(LANES)?;
+        let place = Ix::var(q).scale(LANES)?.add(&Ix::var(l))?;
+        let own = |other: usize| Ok(Ix::var(numbered("i", other + 1)));
+        let product = self.product(step, None, &|other| if other == index { Ok(place.clone()) } else { own(other) })?;
+        let block = self.terms.add(Term::Gen(l, Range::to(Ix::from(LANES)), product))?;
+        let sums = Term::Reduce(ReduceOp::Sum, q, Range::to(blocks.clone()), Cond::always(), block);
+        let sums = self.terms.add(sums)?;
+        let lane = self.terms.element(lanes, self.terms.ty(sums).clone(), [Ix::var(l)])?;
+        let all = Term::Reduce(ReduceOp::Sum, l, Range::to(Ix::from(LANES)), Cond::always(), lane);
+        let all = self.terms.add(all)?;
+        let whole = self.terms.add(Term::Let(lanes, sums, all))?;
+        let product = self.product(step, None, &own)?;
+        let range = Range { lo: blocks.scale(LANES)?, hi: self.size(index) };
+        let rest = Term::Reduce(ReduceOp::Sum, numbered("i", index + 1), range, Cond::always(), product);
+        let rest = self.terms.add(rest)?;
+        self.terms.add(Term::Binary(Binary::Add, whole, rest))
     }
 
     /// Sums of rows.
@@ -178,12 +215,12 @@ impl Builder<'_> {
     }
 
     /// An element of an operand or of the result of a step, at the indices that walk along it.
-    fn element(&mut self, value: usize) -> Result<TermId, TypeError> {
+    fn element(&mut self, value: usize, at: &At<'_>) -> Result<TermId, TypeError> {
         let read = |axis: &Axis| match axis {
-            Axis::Index(index) => Ix::var(numbered("i", index + 1)),
-            Axis::One => Ix::from(0),
+            Axis::Index(index) => at(*index),
+            Axis::One => Ok(Ix::from(0)),
         };
-        let indices: Vec<Ix> = self.einsum.axes(self.steps, value).iter().map(read).collect();
+        let indices = self.einsum.axes(self.steps, value).iter().map(read).collect::<Result<Vec<Ix>, _>>()?;
         self.terms.element(self.name(value), self.ty(value), indices)
     }
 
@@ -199,7 +236,7 @@ impl Builder<'_> {
             }
         }
         indices.push(row);
-        let mut term = self.element(value)?;
+        let mut term = self.element(value, &|index| Ok(Ix::var(numbered("i", index + 1))))?;
         for index in indices.iter().rev() {
             term = self.generation(*index, term)?;
         }

@@ -43,14 +43,22 @@ impl Laid {
 /// The sum of products at one element, by the book: an accumulator for each sum, whatever the number of its loops.
 fn element<T: Number + crate::Element>(nest: &Nest, factors: &[Laid], at: &mut Vec<usize>, sums: &[usize]) -> T {
     if let [loops, inner @ ..] = sums {
-        let mut sum = T::ZERO;
         let sizes = nest.sizes[at.len()..at.len() + loops].to_vec();
-        for position in 0..sizes.iter().product::<usize>() {
-            at.extend(index_of(position, &sizes));
-            sum = sum.plus(element(nest, factors, at, inner));
-            at.truncate(at.len() - loops);
+        let mut over = |positions: &mut dyn Iterator<Item = usize>| {
+            let mut sum = T::ZERO;
+            for position in positions {
+                at.extend(index_of(position, &sizes));
+                sum = sum.plus(element(nest, factors, at, inner));
+                at.truncate(at.len() - loops);
+            }
+            sum
+        };
+        let count: usize = sizes.iter().product();
+        if !nest.lanes || !inner.is_empty() {
+            return over(&mut (0..count));
         }
-        return sum;
+        let lanes: Vec<T> = (0..8).map(|lane| over(&mut (0..count / 8).map(|q| 8 * q + lane))).collect();
+        return lanes.into_iter().fold(T::ZERO, T::plus).plus(over(&mut (count / 8 * 8..count)));
     }
     let read = |(laid, walks): (&Laid, &Vec<Option<usize>>)| -> T {
         laid.get(&walks.iter().map(|walk| walk.map_or(0, |walk| at[walk])).collect::<Vec<_>>())
@@ -109,6 +117,7 @@ proptest! {
             factors.push((0..rank).map(|_| one(&mut choose)).collect());
         }
         let nest = Nest::new(&kept, &summed, &factors).unwrap();
+        let nest = if choose(2) == 0 { nest } else { nest.in_lanes() };
         let mut laid = Vec::new();
         for (at, walks) in factors.iter().enumerate() {
             let shape: Vec<usize> = walks.iter().map(|walk| walk.map_or(1, |walk| loops[walk])).collect();
@@ -130,7 +139,9 @@ proptest! {
 fn many_factors_and_long_sums() {
     let laid = |shape: &[usize], seed| Laid::new(ElemType::F64, shape, &vec![1; shape.len()], seed);
     let nest = Nest::new(&[11, 13], &[vec![97]], &[vec![Some(0), Some(2)], vec![Some(2), Some(1)]]).unwrap();
-    compare::<f64>(&nest, &[laid(&[11, 97], 1), laid(&[97, 13], 2)], &mut laid(&[11, 13], 3), f64::to_bits);
+    let factors = [laid(&[11, 97], 1), laid(&[97, 13], 2)];
+    compare::<f64>(&nest, &factors, &mut laid(&[11, 13], 3), f64::to_bits);
+    compare::<f64>(&nest.in_lanes(), &factors, &mut laid(&[11, 13], 3), f64::to_bits);
     let nest = Nest::new(&[5], &[], &vec![vec![Some(0)]; 64]).unwrap();
     let factors: Vec<Laid> = (0..64).map(|seed| laid(&[5], seed)).collect();
     compare::<f64>(&nest, &factors, &mut laid(&[5], 3), f64::to_bits);

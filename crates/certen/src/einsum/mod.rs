@@ -84,6 +84,10 @@ pub struct Contraction {
 /// Intermediate results of fewer bytes are not compared with what the machine has free: asking takes longer than using.
 const SMALL: u128 = 1 << 26;
 
+/// To copy an element takes about as long as so many operations of native code: where more would be copied than computed, the
+/// loops, which need no copies, are better.
+const COPY: u64 = 8;
+
 /// Nests of more loops are not compiled: proofs about them and their C code take seconds.
 const DEEPEST: usize = 12;
 
@@ -126,14 +130,16 @@ impl Contraction {
             let kept: Vec<usize> = apart(&groups, &step.kept).collect();
             let sums: Vec<Vec<usize>> = summed.iter().map(|sum| written.shape(&groups[*sum])).collect();
             let nest = Nest::new(&written.shape(&kept), &sums, &factors);
-            nests.push(nest.ok_or(EinsumError::TooManyOperands(step.factors.len()))?);
+            let nest = nest.ok_or(EinsumError::TooManyOperands(step.factors.len()))?;
+            let rows = einsum.is_in_rows(&plan.steps, step);
+            nests.push(if rows { nest } else { nest.in_lanes() });
             let times = written.shape(&loops).iter().fold(1u64, |times, size| times.saturating_mul(*size as u64));
             work = work.saturating_add(times);
-            if einsum.is_in_rows(&plan.steps, step) {
+            if rows {
                 in_rows = in_rows.saturating_add(times);
             }
         }
-        // Sums that are not in rows are chains of additions in native code, too, and slower ones than those of a nest.
+        // What is read once and summed waits for memory, whoever computes it.
         let gains = in_rows > work / 2 && deepest <= DEEPEST;
         let compiled = gains.then(|| Compiled::of(&einsum, &plan.steps, elem));
         Ok(Contraction { written, einsum, groups, plan, elem, nests, work, compiled })
@@ -211,6 +217,7 @@ impl Contraction {
         self.check(operands, &out)?;
         if let Some(compiled) = &self.compiled
             && let Some(module) = compiled.count(self.work)
+            && self.copied(operands) <= u128::from(self.work / COPY)
             && self.run_native(module, operands, &mut out, threads)?
         {
             return Ok(());
@@ -270,8 +277,7 @@ impl Contraction {
         out: &mut ViewMut<'_>,
         threads: Option<NonZeroUsize>,
     ) -> Result<bool, Failure> {
-        let copied = operands.iter().filter(|view| !view.is_dense());
-        let copied = copied.map(|view| bytes(self.elem, view.shape())).fold(0, u128::saturating_add);
+        let copied = self.copied(operands).saturating_mul(self.elem.bytes() as u128);
         if !has_room(copied.saturating_add(self.intermediate_bytes())) {
             return Ok(false);
         }
@@ -319,6 +325,12 @@ impl Contraction {
         let mut whole = ViewMut::from(&mut result);
         compiled::call(module, sizes, &views, &mut whole.grouped(&lengths).ok_or_else(strange)?, threads)?;
         out.assign(&result).map_err(|error| refused("output", error))
+    }
+
+    /// How many elements native code would copy first.
+    fn copied(&self, operands: &[View<'_>]) -> u128 {
+        let apart = operands.iter().filter(|view| !view.is_dense());
+        apart.map(|view| bytes(self.elem, view.shape()) / self.elem.bytes() as u128).fold(0, u128::saturating_add)
     }
 
     /// What intermediate results take, all together.
