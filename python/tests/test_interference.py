@@ -3,7 +3,6 @@
 What a caller can do to a call is in `test_hostile.py`; here is what happens around it.
 """
 
-import os
 import pathlib
 import pickle
 import threading
@@ -128,22 +127,6 @@ def test_other_threads_go_on_while_elements_are_moved(what):
 
 
 # ---- forks and imports
-
-
-def use():
-    import certen
-    certen.compile("fn double(x: f64[n]) -> f64[n] { 2 * x }")(np.ones(3))
-os.register_at_fork(before=use, after_in_parent=use, after_in_child=use)
-use()
-os.register_at_fork(before=use, after_in_parent=use, after_in_child=use)
-signal.alarm(20)
-child = os.fork()
-if child == 0:
-    os._exit(0)
-assert os.waitpid(child, 0)[1] == 0
-print("done")
-"""
-    assert run_python(script, timeout=40) == "done\n"
 
 
 FORKED = """
