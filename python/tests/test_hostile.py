@@ -1,4 +1,4 @@
-"""Arguments that change while a call looks at them, refuse to be looked at, or end the program; forks at a bad moment."""
+"""Arguments that change while a call looks at them, or refuse to be looked at; forks at a bad moment."""
 
 import contextlib
 import os
