@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let ok = match words.as_slice() {
-        ["test"] => test(&[]) && python_test(&["-q"], &[]),
+        ["test"] => test(&[]) && python_test(&[], &["-q"], &[]),
         ["test", "--slow"] => test(&[]) && slow(),
         ["test", filter] => test(&[filter]),
         ["bless"] => bless(),
@@ -42,7 +42,7 @@ const QUICK: &str = "answers_come_quickly";
 
 /// The slow set: generated programs in the thousands, and tests too slow for every day.
 fn slow() -> bool {
-    let Some(python) = python(&[Package::Z3, Package::Numpy, Package::Maturin]) else { return false };
+    let Some(python) = python(&[Package::Z3, Package::Numpy]) else { return false };
     let programs = [("CERTEN_CASES", "10000")];
     let contractions = [("CERTEN_CASES", "20000")];
     let questions = [("CERTEN_CASES", "100000"), ("CERTEN_Z3_PYTHON", &*python)];
@@ -52,12 +52,13 @@ fn slow() -> bool {
         && cargo(&["test", "--release", "-p", "certen-index", "--", "--include-ignored", "--skip", QUICK], &questions)
         // Time is measured alone.
         && cargo(&["test", "--release", "-p", "certen-index", "--", "--ignored", "--nocapture", QUICK], &questions)
-        && python_test(&["-q", "-m", "slow or not slow"], &contractions)
+        && python_test(&[Package::Maturin, Package::Mypy], &["-q", "-m", "slow or not slow"], &contractions)
 }
 
-/// Builds the Python package and runs its tests.
-fn python_test(options: &[&str], environment: &[(&str, &str)]) -> bool {
-    let Some(python) = python(&[Package::Numpy, Package::Pytest]) else { return false };
+/// Builds the Python package and runs its tests, some of which need more packages.
+fn python_test(more: &[Package], options: &[&str], environment: &[(&str, &str)]) -> bool {
+    let packages = [&[Package::Numpy, Package::Pytest], more].concat();
+    let Some(python) = python(&packages) else { return false };
     // With all targets of the workspace, dependencies have the features that they have in tests: nothing is built twice.
     if !cargo(&["build", "--workspace", "--all-targets", "--quiet"], &[]) {
         return false;
@@ -87,6 +88,7 @@ fn python_lint() -> bool {
 #[derive(Clone, Copy)]
 enum Package {
     Maturin,
+    Mypy,
     Numpy,
     Pytest,
     Ruff,
@@ -98,6 +100,7 @@ impl Package {
     fn requirement(self) -> &'static str {
         match self {
             Package::Maturin => "maturin>=1.9.4,<2",
+            Package::Mypy => "mypy>=1.14",
             Package::Numpy => "numpy>=2.2",
             Package::Pytest => "pytest>=8",
             // Formatters differ between versions.
@@ -168,7 +171,7 @@ fn ci() -> bool {
     let workspace = env!("CARGO_MANIFEST_DIR");
     println!("checking {workspace}/..");
     test(&[])
-        && python_test(&["-q"], &[])
+        && python_test(&[], &["-q"], &[])
         && python_lint()
         && cargo(&["fmt", "--all", "--check"], &[])
         && cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[])

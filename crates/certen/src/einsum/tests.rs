@@ -104,18 +104,29 @@ fn what_cannot_be_in_memory_is_an_error() {
     }
 }
 
-/// Pairs of indices that are one: for arrays whose memory does not show them as one, native code works on copies.
+/// Pairs of indices that are one, where arrays whose memory does not show them as one are copied for native code; and sums
+/// in lanes, with and without something left at the end.
 #[test]
-fn pairs_of_indices() {
-    let shapes: [[&[usize]; 2]; 2] = [[&[2, 3, 5, 7], &[5, 7, 3, 2]], [&[5, 7, 3], &[5, 7, 2]]];
-    for (text, shapes) in ["abij,ijcd->abcd", "abc,abd->cd"].into_iter().zip(shapes) {
+fn pairs_and_lanes() {
+    let programs: [(&str, usize, &[&[usize]]); 9] = [
+        ("abij,ijcd->abcd", 3, &[&[2, 3, 5, 7], &[5, 7, 3, 2]]),
+        ("abc,abd->cd", 3, &[&[5, 7, 3], &[5, 7, 2]]),
+        ("ij->", 1, &[&[7, 11]]),
+        ("ij,ij->", 1, &[&[4, 6], &[4, 6]]),
+        ("ij,ji->", 2, &[&[9, 23], &[23, 9]]),
+        ("ij->i", 2, &[&[5, 29]]),
+        ("aij,ij->a", 2, &[&[3, 5, 7], &[5, 7]]),
+        ("ijk->j", 3, &[&[17, 3, 9]]),
+        ("ii", 1, &[&[13, 13]]),
+    ];
+    for (text, indices, shapes) in programs {
         for ways in [[1, 1, 1, 1], [1, -1, 1, 1], [1, 1, 1, -1], [0, 1, 1, 0], [-1, -1, -1, -1]] {
             let operand = |shape: &&[usize]| Array::random(ElemType::F64, shape, shape.len() as u64).unwrap();
             let operands: Vec<Array> = shapes.iter().map(operand).collect();
             let ways = shapes.iter().map(|shape| ways[..shape.len()].to_vec()).collect();
             let case = Case { text: text.into(), elem: ElemType::F64, operands, ways };
             let contraction = case.contraction(&Order::Best);
-            assert_eq!(contraction.groups.len(), 3);
+            assert_eq!(contraction.groups.len(), indices);
             let expected = bits(&case.meaning(&contraction));
             let module = contraction.module().unwrap();
             for columns in [false, true] {
@@ -180,7 +191,9 @@ fn case(choices: &[u64], elem: ElemType) -> Case {
     let mut choices = choices.iter().cycle();
     let mut choose = |below: usize| (choices.next().copied().unwrap_or(0) % below.max(1) as u64) as usize;
     let letters = ['i', 'j', 'k', 'B', 'a'];
-    let sizes: Vec<usize> = letters.iter().map(|_| [0, 1, 2, 2, 3, 3, 5, 7][choose(8)]).collect();
+    let mut sizes: Vec<usize> = letters.iter().map(|_| [0, 1, 2, 2, 3, 3, 5, 7][choose(8)]).collect();
+    // Long enough for lanes.
+    sizes[2] = [1, 3, 8, 9, 19][choose(5)];
     let rest = [choose(3) + 1, choose(2) + 1];
     let mut case = Case { text: String::new(), elem, operands: Vec::new(), ways: Vec::new() };
     let (mut used, mut dots) = (Vec::new(), false);
