@@ -1,8 +1,8 @@
 """`@certen.kernel`: a Python function whose docstring holds its program.
 
-The program is everything from the first line of the docstring that begins with `fn` or `const`, to the end of its block
-if it stands in one of Markdown; what stands before it is for people. The Python function gives the kernel its name and
-its parameters, and is never run.
+The program is everything from the first line of the docstring that begins with `fn name(` or `const NAME`, to the end
+of its block if it stands in one of Markdown; what stands before it is for people. The Python function gives the kernel
+its name and its parameters, and is never run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ._certen import Kernel
 
 _FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
-_BEGIN = re.compile(r"^[ \t]*(?:fn|const)[ \t]+[A-Za-z_]", re.MULTILINE)
+_BEGIN = re.compile(r"^[ \t]*(?:fn[ \t]+\w+[ \t]*\(|const[ \t]+\w+[ \t]*[:=])", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*import[ \t]*\"[^\"]*\"[ \t]*;", re.MULTILINE)
 
 
 @overload
@@ -30,7 +31,8 @@ def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
     """Makes a kernel of a Python function whose docstring holds a program in the `.ten` language.
 
     The program is everything from the first line that begins with `fn` or `const`. Its function has the name and the
-    parameters of the Python function. Options are those of `certen.compile`.
+    parameters of the Python function. Options are those of `certen.compile`, except `fn` and `name`. A program that
+    imports others needs a file of its own, and `certen.compile`.
 
     >>> import certen
     >>> @certen.kernel
@@ -48,6 +50,9 @@ def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
 
     It is compiled when the function is defined, so mistakes are found when the module is imported.
     """
+    for taken in ("fn", "name"):
+        if taken in options:
+            raise TypeError(f"@certen.kernel has no option {taken}: the function says it")
     if function is None:
         return lambda given: _compiled(given, options)
     return _compiled(function, options)
@@ -84,6 +89,11 @@ def _program(function: Callable[..., Any]) -> str:
         raise ValueError(
             f"the docstring of {function.__name__} has no program: no line begins with `fn`, as in "
             f"`fn {function.__name__}(x: f64[n]) -> f64[n] {{ 2 * x }}`"
+        )
+    if _IMPORT.search(text):
+        raise ValueError(
+            f"the program in the docstring of {function.__name__} imports a file, and a docstring stands beside none: "
+            "write it to a file, and compile that with certen.compile(pathlib.Path(…))"
         )
     program = _FENCE.split(text[begin.start() :])[0]
     return textwrap.dedent(program).strip() + "\n"

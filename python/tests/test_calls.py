@@ -12,7 +12,7 @@ from conftest import EXAMPLES, ROOT, parameters, run_python
 from einsum_cases import laid_out
 from programs import CORE, MODEL, TEIL, TEN
 
-certen = pytest.importorskip("certen")
+import certen
 
 
 @pytest.fixture(scope="module")
@@ -203,9 +203,9 @@ def test_what_a_kernel_tells(ten):
     assert parameters(ten.window) == ["x", "k"]
     assert "matmul" in kernel.c_source and "for (" in kernel.c_source
     assert "matmul" in repr(kernel)
-    assert kernel.flops(m=2, k=3, n=5) in (60, 45)
-    assert all(name in str(kernel.flops) for name in "mkn")
-    assert "loops" in kernel.explain("loops", m=2, k=3, n=5) or "for " in kernel.explain("loops")
+    assert kernel.flops(m=2, k=3, n=5) == 60
+    assert str(kernel.flops) == "2*k*m*n"
+    assert kernel.explain("loops").startswith("loops matmul\n")
     assert "<" in kernel._repr_html_()
 
 
@@ -229,14 +229,11 @@ def test_any_strides(ten, layout):
         assert ten.blur(x) == pytest.approx(sum(x[i : i + 3, j : j + 5] for i in range(3) for j in range(3)) / 9)
 
 
-def test_swapped_bytes_are_no_other_numbers(ten):
-    """They are another type for NumPy: converted or refused, but never misread."""
-    try:
-        got = ten.matmul(A.astype(">f8"), B)
-    except certen.ArgumentTypeError as error:
-        assert "A" in str(error)
-    else:
-        assert np.array_equal(got, A @ B)
+def test_swapped_bytes_are_the_same_numbers(ten):
+    assert np.array_equal(ten.matmul(A.astype(">f8"), B), A @ B)
+    out = np.zeros((2, 5), ">f8")
+    assert ten.matmul(A, B, out=out) is out
+    assert np.array_equal(out, A @ B)
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "transposed", "steps", "negative", "misaligned", "field", "subclass"])
@@ -804,41 +801,16 @@ def things() -> list:
     """All kinds of arguments, some of them good ones."""
     read_only = np.arange(5.0)
     read_only.setflags(write=False)
-    return [
-        *(A, B, X, Y, A.T, B[::-1], X[::2], X[:0], A[None], np.array(2.0), read_only, A.astype("f4"), A.astype("i4")),
-        *(X > 2, X.astype("u1"), X.astype(complex), X.astype(object), np.zeros((3, 0)), np.zeros((2,) * 11)),
-        *(np.broadcast_to(1.0, (4, 4)), X.view("V8"), np.zeros(3, [("x", "f8")]), np.ma.array(X)),
-        *(0, 1, -1, 3, 2**31, 2**63, 2**200, 1.5, float("nan"), float("inf"), 1j, True, None, "x", "", b"ab", b""),
-        *(
-            bytearray(b"abc"),
-            memoryview(X),
-            memoryview(A),
-            array.array("d", [1, 2]),
-            array.array("i"),
-            range(3),
-            [],
-            (),
-        ),
-        *(
-            [],
-            (),
-            [1.0, 2.0],
-            [[1, 2], [3]],
-            [[[]]],
-            [None],
-            ["a"],
-            (1, 2, 3),
-            {1, 2},
-            {"a": 1},
-            Odd(),
-            Odd,
-            len,
-            ...,
-            type,
-        ),
-        *(np.float32(1), np.int64(3), np.bool_(1), np.str_("a"), np.datetime64("2001-01-01"), Interface(X), Capsule(A)),
-        *(Lying(), Lying(error=BufferError("no")), iter([1.0]), (x for x in (1.0, 2.0)), slice(3), NotImplemented),
-    ]
+    arrays = [A, B, X, Y, A.T, B[::-1], X[::2], X[:0], A[None], np.array(2.0), read_only, np.zeros((3, 0)), X > 2]
+    arrays += [A.astype("f4"), A.astype("i4"), X.astype("u1"), X.astype(complex), X.astype(object), np.zeros((2,) * 11)]
+    arrays += [np.broadcast_to(1.0, (4, 4)), X.view("V8"), np.zeros(3, [("x", "f8")]), np.ma.array(X)]
+    scalars = [0, 1, -1, 3, 2**31, 2**63, 2**200, 1.5, float("nan"), float("inf"), 1j, True, None, "x", "", b"ab", b""]
+    scalars += [np.float32(1), np.int64(3), np.bool_(1), np.str_("a"), np.datetime64("2001-01-01")]
+    buffers = [bytearray(b"abc"), memoryview(X), memoryview(A), array.array("d", [1, 2]), array.array("i"), range(3)]
+    lists = [[], (), [1.0, 2.0], [[1, 2], [3]], [[[]]], [None], ["a"], (1, 2, 3), {1, 2}, {"a": 1}, iter([1.0])]
+    others = [Odd(), Odd, len, ..., type, slice(3), NotImplemented, (x for x in (1.0, 2.0))]
+    lenders = [Interface(X), Capsule(A), Lying(), Lying(error=BufferError("no"))]
+    return [*arrays, *scalars, *buffers, *lists, *others, *lenders]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -185,3 +185,33 @@ def test_what_the_compiler_refuses_names_the_function():
 def test_options_are_those_of_compile():
     with pytest.raises(TypeError, match="no_such_option"):
         certen.kernel(no_such_option=1)(scale.__wrapped__)
+
+
+def test_prose_is_no_program():
+    @certen.kernel
+    def twice(x):
+        """Doubles.
+
+        fn twice is short; const would be, too.
+
+        fn twice(x: f64[n]) -> f64[n] { 2 * x }
+        """
+
+    assert twice([1.5]) == [3.0]
+
+
+def test_imports_need_a_file():
+    def lost(x):
+        """
+        import "shapes.ten";
+        fn lost(x: f64[n]) -> f64[n] { shape(x) }
+        """
+
+    with pytest.raises(ValueError, match="imports a file"):
+        certen.kernel(lost)
+
+
+@pytest.mark.parametrize("option", ["fn", "name"])
+def test_the_function_says_its_name(option):
+    with pytest.raises(TypeError, match=f"no option {option}"):
+        certen.kernel(**{option: "other"})

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("mypy")
 pytestmark = pytest.mark.slow
 
 PYTHON = Path(__file__).resolve().parents[1]

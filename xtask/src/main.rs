@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let ok = match words.as_slice() {
-        ["test"] => test(&[]) && python_test(&["-q"], &[]),
+        ["test"] => test(&[]) && python_test(&[], &["-q"], &[]),
         ["test", "--slow"] => test(&[]) && slow(),
         ["test", filter] => test(&[filter]),
         ["bless"] => bless(),
@@ -52,12 +52,13 @@ fn slow() -> bool {
         && cargo(&["test", "--release", "-p", "certen-index", "--", "--include-ignored", "--skip", QUICK], &questions)
         // Time is measured alone.
         && cargo(&["test", "--release", "-p", "certen-index", "--", "--ignored", "--nocapture", QUICK], &questions)
-        && python_test(&["-q", "-m", "slow or not slow"], &contractions)
+        && python_test(&[Package::Mypy], &["-q", "-m", "slow or not slow"], &contractions)
 }
 
-/// Builds the Python package and runs its tests.
-fn python_test(options: &[&str], environment: &[(&str, &str)]) -> bool {
-    let Some(python) = python(&[Package::Maturin, Package::Numpy, Package::Pytest]) else { return false };
+/// Builds the Python package and runs its tests, some of which need more packages.
+fn python_test(more: &[Package], options: &[&str], environment: &[(&str, &str)]) -> bool {
+    let packages = [&[Package::Maturin, Package::Numpy, Package::Pytest], more].concat();
+    let Some(python) = python(&packages) else { return false };
     // With all targets of the workspace, dependencies have the features that they have in tests: nothing is built twice.
     if !cargo(&["build", "--workspace", "--all-targets", "--quiet"], &[]) {
         return false;
@@ -87,6 +88,7 @@ fn python_lint() -> bool {
 #[derive(Clone, Copy)]
 enum Package {
     Maturin,
+    Mypy,
     Numpy,
     Pytest,
     Ruff,
@@ -98,6 +100,7 @@ impl Package {
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Package::Maturin => ("maturin", "maturin>=1.9.4,<2"),
+            Package::Mypy => ("mypy", "mypy>=1.14"),
             Package::Numpy => ("numpy", "numpy>=2.2"),
             Package::Pytest => ("pytest", "pytest>=8"),
             // Formatters differ between versions.
@@ -152,7 +155,7 @@ fn ci() -> bool {
     let workspace = env!("CARGO_MANIFEST_DIR");
     println!("checking {workspace}/..");
     test(&[])
-        && python_test(&["-q"], &[])
+        && python_test(&[], &["-q"], &[])
         && python_lint()
         && cargo(&["fmt", "--all", "--check"], &[])
         && cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[])
