@@ -293,6 +293,10 @@ impl Kernel {
             }
         }
         for (name, value) in &arguments.sizes {
+            // Where any name may be a size, what is no number is more likely a name that is misspelled.
+            if self.kernel.module().is_err() && matches!(integer(value)?, Integer::IsNone) {
+                return Err(self.unknown(py, name.as_str()));
+            }
             sizes.push((*name, size(*name, value)?));
         }
         // Whatever Python code arguments bring has run, and shapes are as they will be.
