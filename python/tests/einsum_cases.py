@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-SIZES = (1, 2, 3, 5, 7)
+SIZES = (1, 2, 3, 5, 7, 8, 17)
 DTYPES = ("float32", "float64", "int32", "int64")
 LAYOUTS = (
     "C", "C", "C", "F", "transposed", "steps", "negative", "zero strides", "misaligned", "field", "swapped",

@@ -71,6 +71,9 @@ def disagreement(einsum, seed: int) -> str | None:
         for case in (reference, tested):
             case.kwargs["dtype"] = None
     natural = np.shape(reference.kwargs.get("out", ()))
+    if len(reference.operands) == 1 and reference.notes and 0 in np.shape(reference.operands[0]):
+        # NumPy takes a diagonal of sizes 0 and 2 for one of size 2, and shows memory that is not the operand's.
+        return None
     try:
         want = np.einsum(*reference.args, **{**reference.kwargs, "optimize": False})
     except (ValueError, TypeError) as error:
@@ -869,16 +872,29 @@ def test_the_same_subscripts_with_other_operands(einsum):
             assert difference(einsum(spec, *operands, **kwargs), want, 0.0) is None, (turn, spec, shapes)
 
 
+@pytest.mark.skipif(DRY_RUN, reason="NumPy's sums depend on layouts")
 @pytest.mark.parametrize("optimize", [False, True])
-def test_sizes_and_layouts_do_not_change_bits(einsum, optimize):
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "spec", ["ij,jk->ik", "ij,kj->ki", "ij->", "ij->i", "ij->j", "ji->i", "ij,ij->", "ij,ij->j", "ij,j->i", "ij,ji->"]
+)
+def test_layouts_do_not_change_bits(einsum, spec, dtype, optimize):
+    """The order of additions follows from the subscripts and the sizes alone."""
     source, rng = np.random.default_rng(9), random.Random(9)
-    a, b = source.standard_normal((29, 31)), source.standard_normal((31, 23))
-    first = einsum("ij,jk->ik", a, b, optimize=optimize)
-    for layout in ("F", "transposed", "steps", "negative", "misaligned", "field", "swapped", "read-only"):
-        got = einsum("ij,jk->ik", laid_out(a.copy(), layout, rng), laid_out(b.copy(), layout, rng), optimize=optimize)
-        assert got.tobytes() == first.tobytes(), layout
-    part = einsum("ij,jk->ik", a[:7], b[:, :5], optimize=optimize)
-    assert np.array_equal(part, first[:7, :5])
+    for i, j, k in ((29, 31, 23), (8, 16, 1), (3, 100, 5)):
+        sizes = {"i": i, "j": j, "k": k}
+        arrays = [
+            source.standard_normal([sizes[label] for label in term]).astype(dtype)
+            for term in spec.partition("->")[0].split(",")
+        ]
+        first = einsum(spec, *arrays, optimize=optimize).tobytes()
+        for layout in ("F", "transposed", "steps", "negative", "misaligned", "field", "swapped", "read-only"):
+            operands = [laid_out(array.copy(), layout, rng) for array in arrays]
+            got = einsum(spec, *operands, optimize=optimize)
+            assert got.tobytes() == first, layout
+            out = laid_out(np.zeros(got.shape, dtype), "transposed", rng)
+            einsum(spec, *operands, optimize=optimize, out=out)
+            assert out.tobytes() == first, layout
 
 
 @pytest.mark.skipif(DRY_RUN, reason="of Certen")
@@ -978,7 +994,7 @@ def compiled_agrees(spec: str, dtype: str) -> dict:
     return {"compiled after": turns if found else None, "wrong": wrong}
 
 
-FEW = ("ij,jk->ik", "ij->j", "ij,jk,kl->il")
+FEW = ("ij,jk->ik", "ij,jk,kl->il")
 
 
 @pytest.mark.skipif(DRY_RUN, reason="NumPy compiles nothing")
