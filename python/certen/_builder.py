@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ._notation import (
+    NUMPY_NAMES,
     Expression,
     Index,
     Operand,
@@ -189,7 +190,7 @@ class Constant(Tensor):
         return f"{self.name}: {self.type} = {self.text}"
 
 
-_NUMPY = {"f32": "float32", "f64": "float64", "i32": "int32", "i64": "int64", "u8": "uint8", "bool": "bool"}
+_NUMPY = {elem: name for name, elem in NUMPY_NAMES.items()}
 
 
 def _with_elements(name: str, array: np.ndarray[Any, Any], elem: str) -> np.ndarray[Any, Any]:

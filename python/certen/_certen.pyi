@@ -21,6 +21,7 @@ class Formula:
 
 @final
 class Parameter:
+    def __new__(cls, name: str, kind: str, type: str) -> Parameter: ...
     @property
     def name(self) -> str: ...
     @property

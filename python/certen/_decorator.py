@@ -1,8 +1,8 @@
 """`@certen.kernel`: a Python function whose docstring holds its program.
 
-The program is everything from the first line of the docstring that begins with `fn name(` or `const NAME`, to the end of
-its block if it stands in one of Markdown; what stands before it is for people. The Python function gives the kernel its name and
-its parameters, and is never run.
+The program is everything from the first line of the docstring that begins with `fn name(` or `const NAME`, to the end
+of its block if it stands in one of Markdown; what stands before it is for people. The Python function gives the kernel
+its name and its parameters, and is never run.
 """
 
 from __future__ import annotations

@@ -19,16 +19,6 @@ _PRE = 'style="margin: 0.3em 0 0.6em 1.2em; padding: 0; background: transparent;
 _BOX = 'style="border-left: 3px solid rgba(128, 128, 128, 0.5); padding: 0.2em 0 0.2em 0.8em"'
 
 
-def summary(kernel: Kernel) -> str:
-    """One line for `repr`: the kernel's name and type.
-
-    >>> import certen
-    >>> certen.compile("fn twice(x: f64[n]) -> f64[n] { 2 * x }")
-    <certen.Kernel twice(x: f64[n]) -> f64[n]>
-    """
-    return f"<certen.Kernel {_signature(kernel)}>"
-
-
 def kernel(kernel: Kernel) -> str:
     """A kernel in HTML: its type, how many operations it makes, its program, loops and C code, and warnings."""
     parts = [f"<div><b>certen.Kernel</b> <code>{escape(_signature(kernel))}</code></div>"]

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import certen
+from certen._notation import CALLED, RESERVED
 
 i, j, k, q = certen.indices("i j k q")
 l, m, n = certen.sizes("l m n")  # noqa: E741
@@ -779,3 +780,15 @@ def test_functions_of_several_definitions():
     hidden = defined("i", k, x[k])
     with pytest.raises(ValueError, match="i is the name of an index and of a tensor"):
         certen.function(first, hidden, name="f")
+
+
+def test_words_of_the_language_are_those_of_the_compiler():
+    """Which names cannot be used is written down twice: the compiler refuses exactly these."""
+    names = RESERVED | CALLED | set(dir(certen)) | {"stored", "in", "for", "while", "return", "as", "num", "any", "x"}
+    for name in sorted(name for name in names if name.isidentifier() and not name.startswith("_")):
+        try:
+            certen.compile(f"fn f({name}: f64) -> f64 {{ 1.5 }}")
+            refused = False
+        except certen.CompileError:
+            refused = True
+        assert refused == (name in RESERVED), name

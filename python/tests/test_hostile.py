@@ -1,7 +1,9 @@
-"""Arguments that change while a call looks at them, refuse to be looked at, or end the program; forks at a bad moment."""
+"""Arguments that change while a call looks at them, or refuse to be looked at; forks at a bad moment."""
 
 import contextlib
+import inspect
 import os
+import pickle
 import random
 import threading
 import time
@@ -317,6 +319,7 @@ print(os.waitpid(child, 0)[1])
 def test_hooks_around_a_fork_may_compile():
     script = """
 import os
+import pickle
 def hook():
     import certen
     certen.compile("fn f(x: f64) -> f64 { x + 2 }")(1.0)
@@ -328,3 +331,76 @@ if child == 0:
 print(os.waitpid(child, 0)[1])
 """
     assert run_python(script, timeout=60) == "0\n"
+
+
+# ---- values
+
+
+def test_floats_round_and_integers_do_not():
+    scale = certen.compile("fn scale(a: f32, x: f32[n]) -> f32[n] { a * x }")
+    assert scale(0.1, [0.1, 0.2]).tolist() == (np.float32(0.1) * np.array([0.1, 0.2], "f4")).tolist()
+    for wrong in (1e300, 2**24 + 1, np.float64(0.1), [0.1]):
+        with pytest.raises((certen.ArgumentTypeError, certen.ArgumentValueError)):
+            scale(wrong, [1.0])
+
+
+def test_truth_values_in_lists():
+    same = certen.compile("fn same(x: u8[n, m]) -> u8[n, m] { x }")
+    odd = np.array([7, 0, 1, 255], "u1").view(bool)
+    assert same([odd]).tolist() == [[1, 0, 1, 1]]
+
+
+def test_a_masked_out_is_refused():
+    double = certen.compile("fn double(x: f64[n]) -> f64[n] { 2 * x }")
+    with pytest.raises(certen.ArgumentTypeError, match="mask"):
+        double(np.ones(2), out=np.ma.zeros(2))
+
+
+# ---- what kernels tell
+
+
+def test_unknown_sizes_are_refused():
+    kernel = certen.compile("fn f(x: f64[n, m]) -> f64[n, m] { x + 1 }")
+    assert kernel.flops(n=2, m=3) == 6
+    for call in (
+        lambda: kernel.flops(n=2, m=3, zz=4),
+        lambda: kernel.explain("count", zz=4),
+        lambda: kernel([[1.0]], zz=4),
+    ):
+        with pytest.raises(TypeError, match="zz"):
+            call()
+    assert kernel.explain("laws")
+
+
+def test_signatures():
+    kernel = certen.compile("fn f(x: f64[n], k: size) -> f64[n] where k >= 0 { x * k }")
+    assert str(inspect.signature(kernel)) == "(x, k, *, out=None, threads=None)"
+    assert pickle.loads(pickle.dumps(kernel.parameters)) == kernel.parameters
+
+
+def test_a_module_is_a_container():
+    module = certen.compile("fn f(x: f64) -> f64 { x } fn source(x: f64) -> f64 { 2 * x }")
+    assert 3 not in module and "f" in module
+    assert module["source"](1.0) == 2.0
+
+
+# ---- files that change
+
+
+def test_imports_are_read_once(tmp_path: Path):
+    library = tmp_path / "lib.ten"
+    library.write_text("fn twice(x: f64[s...]) -> f64[s...] { x + x }\n")
+    program = tmp_path / "use.ten"
+    program.write_text('import "lib.ten";\nfn main(x: f64[s..., n]) -> f64[s..., n] { twice(x) }\n')
+    here = Path.cwd()
+    try:
+        os.chdir(tmp_path)
+        kernel = certen.compile(Path("use.ten"))
+        assert kernel(np.ones((2, 3))).sum() == 12
+        library.unlink()
+        program.unlink()
+        os.chdir(here)
+        assert kernel(np.ones(3)).sum() == 6
+        assert pickle.loads(pickle.dumps(kernel))(np.ones((1, 2, 3))).sum() == 12
+    finally:
+        os.chdir(here)

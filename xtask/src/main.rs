@@ -52,12 +52,12 @@ fn slow() -> bool {
         && cargo(&["test", "--release", "-p", "certen-index", "--", "--include-ignored", "--skip", QUICK], &questions)
         // Time is measured alone.
         && cargo(&["test", "--release", "-p", "certen-index", "--", "--ignored", "--nocapture", QUICK], &questions)
-        && python_test(&[Package::Mypy], &["-q", "-m", "slow or not slow"], &contractions)
+        && python_test(&[Package::Maturin, Package::Mypy], &["-q", "-m", "slow or not slow"], &contractions)
 }
 
 /// Builds the Python package and runs its tests, some of which need more packages.
 fn python_test(more: &[Package], options: &[&str], environment: &[(&str, &str)]) -> bool {
-    let packages = [&[Package::Maturin, Package::Numpy, Package::Pytest], more].concat();
+    let packages = [&[Package::Numpy, Package::Pytest], more].concat();
     let Some(python) = python(&packages) else { return false };
     // With all targets of the workspace, dependencies have the features that they have in tests: nothing is built twice.
     if !cargo(&["build", "--workspace", "--all-targets", "--quiet"], &[]) {
@@ -96,16 +96,16 @@ enum Package {
 }
 
 impl Package {
-    /// What is imported, and what is installed.
-    fn names(self) -> (&'static str, &'static str) {
+    /// What is installed.
+    fn requirement(self) -> &'static str {
         match self {
-            Package::Maturin => ("maturin", "maturin>=1.9.4,<2"),
-            Package::Mypy => ("mypy", "mypy>=1.14"),
-            Package::Numpy => ("numpy", "numpy>=2.2"),
-            Package::Pytest => ("pytest", "pytest>=8"),
+            Package::Maturin => "maturin>=1.9.4,<2",
+            Package::Mypy => "mypy>=1.14",
+            Package::Numpy => "numpy>=2.2",
+            Package::Pytest => "pytest>=8",
             // Formatters differ between versions.
-            Package::Ruff => ("ruff", "ruff==0.17.4"),
-            Package::Z3 => ("z3", "z3-solver"),
+            Package::Ruff => "ruff==0.17.4",
+            Package::Z3 => "z3-solver",
         }
     }
 }
@@ -124,26 +124,42 @@ fn workspace() -> &'static Path {
     here.parent().unwrap_or(here)
 }
 
-/// A Python that has these packages: they are installed once.
+/// A Python that has these packages: each is installed once, and again when another version is wanted.
 fn python(packages: &[Package]) -> Option<String> {
     let place = environment_place();
     let python = place.join("bin/python").display().to_string();
-    let can = |code: &str| {
+    let is_there = || {
+        let code = "import sys; assert sys.version_info >= (3, 11)";
         let status = Command::new(&python).args(["-c", code]).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     };
-    if !can("import sys; assert sys.version_info >= (3, 11)") {
-        let made = run("python3", &["-m", "venv", "--clear", &place.display().to_string()], &[]);
-        if !made || !can("import sys; assert sys.version_info >= (3, 11)") {
+    if !is_there() {
+        if !run("python3", &["-m", "venv", "--clear", &place.display().to_string()], &[]) {
+            eprintln!("cannot make an environment for Python in {}", place.display());
+            return None;
+        }
+        if !is_there() {
             eprintln!("Python 3.11 or newer is needed, as `python3`");
             return None;
         }
     }
-    let names = packages.iter().map(|package| package.names());
-    let missing: Vec<&str> =
-        names.filter(|(import, _)| !can(&format!("import {import}"))).map(|(_, install)| install).collect();
+    let list = place.join("installed");
+    let mut installed = fs::read_to_string(&list).unwrap_or_default();
+    let wanted = packages.iter().map(|package| package.requirement());
+    let missing: Vec<&str> = wanted.filter(|wanted| !installed.lines().any(|line| line == *wanted)).collect();
+    if missing.is_empty() {
+        return Some(python);
+    }
     let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    (missing.is_empty() || run(&python, &[&install, missing.as_slice()].concat(), &[])).then_some(python)
+    if !run(&python, &[&install, missing.as_slice()].concat(), &[]) {
+        return None;
+    }
+    missing.iter().for_each(|requirement| installed.extend([*requirement, "\n"]));
+    if let Err(error) = fs::write(&list, installed) {
+        eprintln!("cannot write {}: {error}", list.display());
+        return None;
+    }
+    Some(python)
 }
 
 /// Rewrites expectations: headers of programs, snapshots, generated documentation.

@@ -21,19 +21,19 @@
 use std::ffi::{c_int, c_long};
 use std::ptr;
 
-use certen::road::core::Tensor;
-use certen::road::core::domain::Scalar;
+use certen::ElemType;
 use certen::road::runtime::{ArrayError, View, ViewMut};
-use certen::{Array, ElemType};
 use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_CARRAY, NPY_ARRAY_F_CONTIGUOUS, NPY_ARRAY_WRITEABLE};
 use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NPY_TYPES, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyList, PyMemoryView, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyFloat, PyInt, PyList, PyMemoryView, PyTuple, PyType};
 use pyo3::{ffi, intern};
 use smallvec::SmallVec;
+
+use crate::values::{Rounding, same_values};
 
 /// A NumPy array, of whatever dtype.
 pub type NdArray<'py> = Bound<'py, PyUntypedArray>;
@@ -209,61 +209,39 @@ pub fn converted<'py>(
     let py = object.py();
     let natural = functions(py)?.asarray.bind(py).call1((object,))?.cast_into::<PyUntypedArray>()?;
     let Some(found) = elem_of(&natural.dtype()) else { return Ok(None) };
+    let several = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+    if found == ElemType::F64 && several && !has_exact_integers(object)? {
+        return Ok(None);
+    }
     let elem = elem.unwrap_or(found);
     if found == elem {
         return Ok(Some((elem, natural)));
     }
-    let natural = copied(&natural, found)?;
-    let Some(values) = exactly(&view(&natural, found)?, elem)? else { return Ok(None) };
+    let natural = match found {
+        ElemType::Bool => truths(&copied(&natural, found)?)?,
+        _ => copied(&natural, found)?,
+    };
+    // SAFETY: it is a copy that nobody else knows; truth values are 0 or 1 in it.
+    let values = unsafe { view(&natural, found)? }.to_array().map_err(|error| refused(&error))?;
+    let is_pythons = several || object.is_exact_instance_of::<PyFloat>();
+    let rounding = if is_pythons { Rounding::Shorter } else { Rounding::Never };
+    let Some(values) = same_values(&values, elem, rounding) else { return Ok(None) };
     let array = fresh(py, elem, values.shape(), Order::C)?;
     view_mut(&array, elem)?.assign(&values).map_err(|error| refused(&error))?;
     Ok(Some((elem, array)))
 }
 
-/// The same numbers with another element type; none if it does not have one of them.
-fn exactly(view: &View<'_>, elem: ElemType) -> PyResult<Option<Array>> {
-    let elements = view.to_array().map_err(|error| refused(&error))?;
-    let mut exact = Vec::with_capacity(elements.len());
-    for at in 0..elements.len() {
-        match elements.get(at).and_then(|value| same_number(value, elem)) {
-            Some(value) => exact.push(value),
-            None => return Ok(None),
+/// Whether the integers in lists that NumPy takes for floats are such floats.
+fn has_exact_integers(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    let objects = functions(py)?.asarray.bind(py).call1((object, intern!(py, "O")))?;
+    for item in objects.getattr(intern!(py, "flat"))?.try_iter()? {
+        let item = item?;
+        if item.is_exact_instance_of::<PyInt>() && !item.eq(item.extract::<f64>()?)? {
+            return Ok(false);
         }
     }
-    let Some(tensor) = Tensor::new(elements.shape().to_vec(), exact) else { return Ok(None) };
-    Array::from_tensor(elem, &tensor).map(Some).map_err(|error| refused(&error))
-}
-
-/// A number as one of another type; none if there is no such one. Truth values are 0 and 1.
-fn same_number(value: Scalar, elem: ElemType) -> Option<Scalar> {
-    // Every element is an integer of 64 bits, or a float of 64.
-    let (integer, float) = match value {
-        Scalar::F64(x) => (None, x),
-        Scalar::F32(x) => (None, f64::from(x)),
-        Scalar::I64(x) => (Some(x), x as f64),
-        Scalar::I32(x) => (Some(x.into()), f64::from(x)),
-        Scalar::U8(x) => (Some(x.into()), f64::from(x)),
-        Scalar::Bool(x) => (Some(x.into()), f64::from(u8::from(x))),
-    };
-    // Beyond 2^63 no float is an integer here; below, a conversion that comes back was exact.
-    let whole = || integer.or_else(|| (float.abs() < 2f64.powi(63) && float.fract() == 0.0).then_some(float as i64));
-    let is_exact = |x: f64| x.is_nan() || integer.is_none_or(|i| x as i128 == i128::from(i));
-    match elem {
-        ElemType::F64 => is_exact(float).then_some(Scalar::F64(float)),
-        ElemType::F32 => {
-            let single = float as f32;
-            let same = float.is_nan() || f64::from(single) == float;
-            (same && is_exact(single.into())).then_some(Scalar::F32(single))
-        }
-        ElemType::I64 => whole().map(Scalar::I64),
-        ElemType::I32 => whole()?.try_into().ok().map(Scalar::I32),
-        ElemType::U8 => whole()?.try_into().ok().map(Scalar::U8),
-        ElemType::Bool => match whole()? {
-            0 => Some(Scalar::Bool(false)),
-            1 => Some(Scalar::Bool(true)),
-            _ => None,
-        },
-    }
+    Ok(true)
 }
 
 /// A copy of an array, row by row, in the machine's byte order and with this element type.
@@ -480,7 +458,8 @@ pub fn call<'py, E>(
     }
     let mut views: Few<View<'_>> = SmallVec::with_capacity(inputs.len());
     for (elem, array) in &held {
-        views.push(view(array, *elem)?);
+        // SAFETY: truth values are 0 or 1, just looked at or made so.
+        views.push(unsafe { view(array, *elem)? });
     }
     let mut written: Few<NdArray<'py>> = SmallVec::with_capacity(results.len());
     for (at, result) in results.iter().enumerate() {
@@ -523,14 +502,16 @@ fn refused(error: &ArrayError) -> PyErr {
 }
 
 /// The elements of an array, to be read.
-fn view<'a>(array: &'a NdArray<'_>, elem: ElemType) -> PyResult<View<'a>> {
+///
+/// # Safety
+/// Truth values are 0 or 1.
+unsafe fn view<'a>(array: &'a NdArray<'_>, elem: ElemType) -> PyResult<View<'a>> {
     if !is_plain(array, elem) {
         return Err(changed());
     }
     let data = fields(array).ok_or_else(changed)?.data.cast::<u8>();
     // SAFETY: NumPy keeps every element of an array readable while the array is held, as it is for `'a`. It is of this
-    // type, in the machine's byte order; `call` has found truth values to be 0 or 1, and
-    // nobody else converts any.
+    // type, in the machine's byte order; truth values are as the caller says.
     unsafe { View::from_raw(elem, data, array.shape(), &strides(array, elem)) }.map_err(|error| refused(&error))
 }
 

@@ -23,10 +23,7 @@ use smallvec::SmallVec;
 use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
 use crate::errors::{During, Integer, integer, raised, shown};
 use crate::fork::compiling;
-use crate::threads;
-
-/// Runs that make more operations, or move more elements, than this give Python's lock back: some 10 µs.
-const SMALL: u128 = 20_000;
+use crate::{SMALL, threads};
 
 /// How many contractions are remembered.
 const REMEMBERED: usize = 1024;
@@ -413,7 +410,7 @@ pub fn einsum<'py>(
     }
     let results = arrays::call(py, &converted, &wanted, |views, targets| {
         let Some(target) = targets.into_iter().next() else { return Ok(()) };
-        match known.operations < SMALL {
+        match known.operations < SMALL.into() {
             true => known.contraction.run(views, target, threads),
             false => py.detach(|| known.contraction.run(views, target, threads)),
         }

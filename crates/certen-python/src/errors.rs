@@ -97,7 +97,7 @@ fn exception(py: Python<'_>, sources: &Sources, all: &[Diagnostic], during: Duri
 fn in_python(mut diagnostic: Diagnostic) -> Diagnostic {
     let advice = [
         ("give it with `--in NAME=FILE.npy`, or `NAME=random:1`", "give it in its place, or by name"),
-        ("choose the element type with `--elem`", "compile with another `elem=`"),
+        ("convert the array, or choose the element type with `--elem`", "convert the array with `astype`"),
         ("`--fp strict`", "`fp=\"strict\"`"),
         ("`--fn NAME`", "`fn=\"NAME\"`"),
         ("give it with `--dim ", "give it by name: `"),

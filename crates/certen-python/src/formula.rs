@@ -21,11 +21,14 @@ use pyo3::types::PyDict;
 #[derive(PartialEq, Eq, Hash)]
 pub struct Formula {
     formula: Ix,
+    /// The sizes of the program, which need not all matter.
+    sizes: Vec<Name>,
 }
 
-impl From<Ix> for Formula {
-    fn from(formula: Ix) -> Formula {
-        Formula { formula }
+impl Formula {
+    /// A formula in terms of these sizes.
+    pub fn new(formula: Ix, sizes: Vec<Name>) -> Formula {
+        Formula { formula, sizes }
     }
 }
 
@@ -35,7 +38,13 @@ impl Formula {
     fn __call__(&self, sizes: Option<&Bound<'_, PyDict>>) -> PyResult<i64> {
         let mut given: Vec<(Name, i64)> = Vec::new();
         for (name, size) in sizes.into_iter().flatten() {
-            given.push((Name::new(name.extract()?), size.extract()?));
+            let name: String = name.extract()?;
+            let Some(known) = self.sizes.iter().find(|known| known.as_str() == name) else {
+                let all: Vec<&str> = self.sizes.iter().map(|size| size.as_str()).collect();
+                let all = if all.is_empty() { "none".into() } else { all.join(", ") };
+                return Err(PyTypeError::new_err(format!("there is no size {name:?}; the program has {all}")));
+            };
+            given.push((*known, size.extract()?));
         }
         let value = |name: Name| given.iter().find(|(size, _)| *size == name).map(|(_, value)| *value);
         let mut names = BTreeSet::new();

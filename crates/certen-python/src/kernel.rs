@@ -10,8 +10,9 @@ use std::sync::Arc;
 use certen::road::syntax::{Code, Diagnostic, render};
 use certen::{ElemType, Given, Name, Param, Prepared, ResultShape, Stage};
 use numpy::PyUntypedArrayMethods;
-use pyo3::exceptions::{PyBufferError, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
-use pyo3::intern;
+use pyo3::exceptions::{
+    PyAttributeError, PyBufferError, PyOverflowError, PyRecursionError, PyRuntimeError, PyTypeError, PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
@@ -21,10 +22,7 @@ use crate::errors::{During, Integer, integer, raised, refused, shown};
 use crate::fork::compiling;
 use crate::formula::Formula;
 use crate::program::Source;
-use crate::threads;
-
-/// Runs that make more operations, or move more elements, than this give Python's lock back: some 10 µs.
-const SMALL: u64 = 20_000;
+use crate::{SMALL, threads};
 
 /// A function that is called with arrays.
 ///
@@ -73,6 +71,15 @@ pub struct Parameter {
 
 #[pymethods]
 impl Parameter {
+    #[new]
+    fn new(name: String, kind: &str, r#type: String) -> Parameter {
+        Parameter { name, kind: if kind == "size" { "size" } else { "tensor" }, r#type }
+    }
+
+    fn __getnewargs__(&self) -> (&str, &str, &str) {
+        (&self.name, self.kind, &self.r#type)
+    }
+
     fn __repr__(&self) -> String {
         format!("Parameter({}: {})", self.name, self.r#type)
     }
@@ -104,8 +111,16 @@ impl Kernel {
     }
 
     /// An argument that no parameter has asked for.
-    fn unknown(&self, py: Python<'_>, name: Name) -> PyErr {
+    fn unknown(&self, py: Python<'_>, name: &str) -> PyErr {
         self.refuse(py, Code::E0402, format!("`{}` has no parameter `{name}`", self.kernel.name()))
+    }
+
+    /// The size of this name. Where sizes are not known before a call, any name may be one, and the call says if it is.
+    fn size(&self, name: &str) -> Option<Name> {
+        match self.kernel.module() {
+            Ok(module) => module.core().sizes.iter().copied().find(|size| size.as_str() == name),
+            Err(_) => Some(Name::new(name)),
+        }
     }
 
     /// Finds the parameter of each argument.
@@ -138,8 +153,10 @@ impl Kernel {
                         return Err(self.refuse(py, Code::E0402, text));
                     }
                     Some(at) => found.given[at] = Some(value),
-                    // What is no size either is said when the call is prepared.
-                    None => found.sizes.push((Name::new(key), value)),
+                    None => match self.size(key) {
+                        Some(size) => found.sizes.push((size, value)),
+                        None => return Err(self.unknown(py, key)),
+                    },
                 },
             }
         }
@@ -173,7 +190,7 @@ impl Kernel {
             Err(error) => Err(error),
             Ok(None) => {
                 let ty = &parameter.ty;
-                let text = format!("`{name}` is {ty}, and {} is no such value, or not exactly", shown(&argument)?);
+                let text = format!("`{name}` is {ty}, which does not have the value {}", shown(&argument)?);
                 Err(self.refuse(py, Code::E0404, text))
             }
         }
@@ -223,6 +240,9 @@ impl Kernel {
             let Some(array) = arrays::lent_array(&given).map_err(|error| unusable(py, "out", error))? else {
                 return refuse(Code::E0404, format!("{} is no array that can be written to", shown(&given)?));
             };
+            if arrays::is_masked(&array)? {
+                return refuse(Code::E0404, "the array is masked, and kernels know no masks".into());
+            }
             let dtype = array.dtype();
             if arrays::elem_of(&dtype) != Some(*elem) {
                 let found = arrays::elem_of(&dtype).map_or_else(|| arrays::dtype_name(&dtype), |elem| elem.to_string());
@@ -273,10 +293,6 @@ impl Kernel {
             }
         }
         for (name, value) in &arguments.sizes {
-            // Whether there is such a size, is said when the call is prepared.
-            if !value.hasattr(intern!(py, "__index__"))? {
-                return Err(self.unknown(py, *name));
-            }
             sizes.push((*name, size(*name, value)?));
         }
         // Whatever Python code arguments bring has run, and shapes are as they will be.
@@ -341,13 +357,13 @@ impl Kernel {
     /// The text of the program.
     #[getter]
     fn source(&self) -> &str {
-        &self.source.text
+        self.source.texts.text()
     }
 
     /// What messages call the program.
     #[getter]
     fn filename(&self) -> &str {
-        &self.source.name
+        self.source.texts.name()
     }
 
     /// What is probably not meant in the program, as messages.
@@ -376,9 +392,13 @@ impl Kernel {
     /// 2000
     #[getter]
     fn flops(&self, py: Python<'_>) -> PyResult<Formula> {
-        let formula = compiling(py, || Ok(self.kernel.module()?.operations().cloned()));
+        let formula = compiling(py, || {
+            let module = self.kernel.module()?;
+            let sizes = module.core().sizes.clone();
+            Ok(module.operations().cloned().map(|formula| Formula::new(formula, sizes)))
+        });
         let formula = formula.map_err(|failure| raised(py, &failure, During::Call))?;
-        formula.map(Formula::from).ok_or_else(|| PyOverflowError::new_err("there are more than can be counted"))
+        formula.ok_or_else(|| PyOverflowError::new_err("there are more than can be counted"))
     }
 
     /// The program at every stage of its way to machine code, as text; `stage` is the name of one, or a list of names. Sizes
@@ -408,16 +428,45 @@ impl Kernel {
         let stages: Vec<Stage> = names.iter().map(|name| named_stage(name)).collect::<PyResult<_>>()?;
         let mut given: Vec<(Name, i64)> = Vec::new();
         for (name, value) in sizes.into_iter().flatten() {
-            let name = Name::new(name.extract()?);
+            let name: String = name.extract()?;
+            let Some(name) = self.size(&name) else { return Err(self.unknown(py, &name)) };
             given.push((name, size(name, &value)?));
         }
         let sections = compiling(py, || self.kernel.module()?.explain(&stages, &given));
         let sections = sections.map_err(|failure| raised(py, &failure, During::Call))?;
+        if sections.is_empty() {
+            return Ok("the program has nothing to show at this stage\n".into());
+        }
         // A single stage needs no title.
         Ok(match (sections.as_slice(), stages.len()) {
             ([(_, text)], 1) => text.clone(),
             _ => sections.iter().map(|(name, text)| format!("== {name} ==\n{text}")).collect::<Vec<_>>().join("\n"),
         })
+    }
+
+    /// For `inspect.signature`, and so for those who show what a function takes.
+    #[getter]
+    fn __signature__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        // What wraps a function of Python's has that function's.
+        if slf.getattr("__dict__")?.contains("__wrapped__")? {
+            return Err(PyAttributeError::new_err("__signature__"));
+        }
+        let inspect = py.import("inspect")?;
+        let class = inspect.getattr("Parameter")?;
+        let list = PyList::empty(py);
+        let names = slf.get().kernel.parameters().iter().map(|parameter| parameter.name);
+        for name in names.clone() {
+            list.append(class.call1((name.as_str(), class.getattr("POSITIONAL_OR_KEYWORD")?))?)?;
+        }
+        for option in
+            ["out", "threads"].into_iter().filter(|option| !names.clone().any(|name| name.as_str() == *option))
+        {
+            let default = PyDict::new(py);
+            default.set_item("default", py.None())?;
+            list.append(class.call((option, class.getattr("KEYWORD_ONLY")?), Some(&default))?)?;
+        }
+        inspect.call_method1("Signature", (list,))
     }
 
     fn __repr__(&self) -> String {
@@ -442,7 +491,7 @@ fn unusable(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
         py.get_type::<PyValueError>(),
         py.get_type::<PyRuntimeError>(),
     ];
-    if !said.iter().any(is) {
+    if !said.iter().any(is) || error.is_instance_of::<PyRecursionError>(py) {
         return error;
     }
     let text = format!("`{name}` cannot be used as an array: {}", error.value(py));

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use certen::{Dialect, ElemType, FpMode, Name, Options, Sizing};
+use certen::{Dialect, ElemType, File, FpMode, Name, Options, Sizing, Texts};
 use pyo3::exceptions::{PyAttributeError, PyKeyError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -17,12 +17,9 @@ use crate::kernel::Kernel;
 use crate::threads;
 
 /// A text, what it is called, and how it is compiled: all that a kernel is made from, again when it is unpickled.
-#[derive(Clone)]
 pub struct Source {
-    /// What messages call it; its ending names the dialect.
-    pub name: String,
-    /// The text.
-    pub text: String,
+    /// The text, and those that it imports, as they were when it was compiled.
+    pub texts: Texts,
     /// The element type of dialects that do not name one.
     elem: ElemType,
     fp: FpMode,
@@ -46,7 +43,7 @@ impl Source {
     /// Compiles one function: the one that is named, `main`, or the only one.
     fn kernel<'py>(self: &Arc<Source>, py: Python<'py>, function: Option<&str>) -> PyResult<Bound<'py, Kernel>> {
         let options = self.options(function);
-        let made = compiling(py, || certen::Kernel::from_text(&self.name, self.text.as_str(), &options, self.sizing));
+        let made = compiling(py, || certen::Kernel::new(self.texts.clone(), &options, self.sizing));
         Kernel::new(py, self.clone(), made.map_err(|failure| raised(py, &failure, During::Compile))?)
     }
 
@@ -57,7 +54,10 @@ impl Source {
         let symbolic = self.sizing == Sizing::Symbolic;
         let threads = self.threads.map(NonZeroUsize::get);
         let elem = self.elem.to_string();
-        let arguments = (&self.text, &self.name, function, elem, fp, symbolic, self.parallel, threads);
+        let imported = self.texts.imported().iter().map(|file| (&*file.path, file.name.as_deref(), &*file.text));
+        let imported = PyTuple::new(py, imported)?;
+        let texts = (self.texts.text(), self.texts.name(), imported);
+        let arguments = (texts, function, elem, fp, symbolic, self.parallel, threads);
         (restore, arguments).into_pyobject(py)
     }
 }
@@ -104,24 +104,39 @@ pub fn compile<'py>(
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (name, text) = read(source, name, dialect)?;
+    let texts = compiling(py, || Texts::read(name, text));
+    made(py, texts, r#fn, elem, fp, symbolic, parallel, threads)
+}
+
+/// A kernel, or a module, of these texts.
+#[allow(clippy::too_many_arguments, reason = "what `compile` and `_restore` have in common")]
+fn made<'py>(
+    py: Python<'py>,
+    texts: Texts,
+    function: Option<&str>,
+    elem: Option<&Bound<'py, PyAny>>,
+    fp: &str,
+    symbolic: bool,
+    parallel: bool,
+    threads: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let fp = match fp {
         "relaxed" => FpMode::Relaxed,
         "strict" => FpMode::Strict,
         other => return Err(PyValueError::new_err(format!("fp is 'relaxed' or 'strict', not {other:?}"))),
     };
     let source = Arc::new(Source {
-        name,
-        text,
+        texts,
         elem: elem.map_or(Ok(ElemType::F64), elem_type)?,
         fp,
         sizing: if symbolic { Sizing::Symbolic } else { Sizing::Specialised },
         parallel,
         threads: threads.map_or(Ok(None), threads::given)?,
     });
-    if r#fn.is_some() || Dialect::of(&source.name) != Some(Dialect::Ten) {
-        return Ok(source.kernel(py, r#fn)?.into_any());
+    if function.is_some() || Dialect::of(source.texts.name()) != Some(Dialect::Ten) {
+        return Ok(source.kernel(py, function)?.into_any());
     }
-    let functions = compiling(py, || certen::functions(&source.name, source.text.as_str(), &source.options(None)));
+    let functions = compiling(py, || certen::functions(&source.texts, &source.options(None)));
     let functions = functions.map_err(|failure| raised(py, &failure, During::Compile))?;
     if functions.len() < 2 || functions.contains(&Name::new("main")) {
         return Ok(source.kernel(py, None)?.into_any());
@@ -130,13 +145,15 @@ pub fn compile<'py>(
     Ok(Bound::new(py, Module { source, kernels })?.into_any())
 }
 
+/// A file that was imported: where it was looked for, what it is called if it was there, and what it says, or why not.
+type Imported = (String, Option<String>, String);
+
 /// Makes a kernel, or a module, that was pickled.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "what `Source::reduced` gives")]
 pub fn _restore<'py>(
     py: Python<'py>,
-    text: &Bound<'py, PyAny>,
-    name: &str,
+    texts: (String, String, Vec<Imported>),
     function: Option<&str>,
     elem: &Bound<'py, PyAny>,
     fp: &str,
@@ -144,7 +161,9 @@ pub fn _restore<'py>(
     parallel: bool,
     threads: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    compile(py, text, Some(name), function, None, Some(elem), fp, symbolic, parallel, Some(threads))
+    let (text, name, imported) = texts;
+    let imported = imported.into_iter().map(|(path, name, text)| File { path, name, text }).collect();
+    made(py, Texts::known(name, text, imported), function, Some(elem), fp, symbolic, parallel, Some(threads))
 }
 
 const DIALECTS: &str = "'ten', 'teil', 'model' and 'core'";
@@ -219,7 +238,8 @@ fn elem_type(given: &Bound<'_, PyAny>) -> PyResult<ElemType> {
     })
 }
 
-/// The kernels of a program of several functions: `module.f`, or `module["f"]`.
+/// The kernels of a program of several functions: `module.f`, or `module["f"]`, also for functions that are called like
+/// something that a module has itself (`source`, `filename`).
 ///
 /// >>> import certen
 /// >>> module = certen.compile("fn twice(x: f64) -> f64 { 2 * x } fn half(x: f64) -> f64 { x / 2 }", name="both")
@@ -249,7 +269,7 @@ impl Module {
 
     fn missing(&self, wanted: &str) -> String {
         let names: Vec<&str> = self.kernels.iter().map(|(name, _)| name.as_str()).collect();
-        format!("{} has no function {wanted:?}; it has {}", self.source.name, names.join(", "))
+        format!("{} has no function {wanted:?}; it has {}", self.source.texts.name(), names.join(", "))
     }
 }
 
@@ -263,8 +283,10 @@ impl Module {
         self.find(py, name).unwrap_or_else(|| Err(PyKeyError::new_err(self.missing(name)))).cloned()
     }
 
-    fn __contains__(&self, name: &str) -> bool {
-        self.kernels.iter().any(|(found, _)| found.as_str() == name)
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(name) = name.cast::<PyString>() else { return Ok(false) };
+        let name = name.to_str()?;
+        Ok(self.kernels.iter().any(|(found, _)| found.as_str() == name))
     }
 
     fn __len__(&self) -> usize {
@@ -283,7 +305,7 @@ impl Module {
 
     fn __repr__(&self) -> String {
         let names: Vec<&str> = self.kernels.iter().map(|(name, _)| name.as_str()).collect();
-        format!("<certen.Module {}: {}>", self.source.name, names.join(", "))
+        format!("<certen.Module {}: {}>", self.source.texts.name(), names.join(", "))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
@@ -293,12 +315,12 @@ impl Module {
     /// The text of the program.
     #[getter]
     fn source(&self) -> &str {
-        &self.source.text
+        self.source.texts.text()
     }
 
     /// What messages call the program.
     #[getter]
     fn filename(&self) -> &str {
-        &self.source.name
+        self.source.texts.name()
     }
 }

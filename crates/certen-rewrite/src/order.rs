@@ -1,13 +1,14 @@
 //! The best order of a contraction: which factors to multiply first, so that few multiplications are made.
 //!
-//! A contraction is an Einstein sum: factors, each with the set of indices it depends on; the indices that are kept; all
-//! others are summed. Two operands are multiplied at a time, and an index that no other operand needs is summed as soon
-//! as it can be, before a multiplication if it stands in one operand alone (TeIL, Sec. 5, lifts `O(n^6)` to `O(n^4)` so).
-//! The best tree is found exactly by dynamic programming over the subsets of the factors, greedily if those are too many or too many have been looked at.
-//! Sizes are numbers here; that the choice is good for all sizes is for the caller to show.
+//! A contraction is an Einstein sum: factors, each with the set of indices it depends on; the indices that are kept;
+//! all others are summed. Two operands are multiplied at a time, and an index that no other operand needs is summed as
+//! soon as it can be, before a multiplication if it stands in one operand alone (TeIL, Sec. 5, lifts `O(n^6)` to
+//! `O(n^4)` so). The best tree is found exactly by dynamic programming over the subsets of the factors, greedily if
+//! those are too many or too many have been looked at. Sizes are numbers here; that the choice is good for all sizes is
+//! for the caller to show.
 //!
-//! Guarantees: deterministic; among equally many multiplications, first fewer outer products among the temporaries, then
-//! a smaller largest temporary, then the order as written.
+//! Guarantees: deterministic; among equally many multiplications, first fewer outer products among the temporaries,
+//! then a smaller largest temporary, then the order as written.
 
 /// A set of indices, or of factors.
 pub(crate) type Set = u64;
@@ -166,7 +167,8 @@ impl Problem {
         for set in (1..=all).filter(|set| set.count_ones() > 1) {
             let mut found: Option<(Cost, Set)> = None;
             let unwritten = u32::from(!self.written.contains(&set));
-            // Every split once: the first factor is on the left. Large left sides come first, as `a * b * c` is written.
+            // Every split once: the first factor is on the left. Large left sides come first, as `a * b * c` is
+            // written.
             let first = set & set.wrapping_neg();
             let rest = set & !first;
             let mut more = (rest - 1) & rest;
@@ -250,8 +252,9 @@ pub enum Search {
     Greedy,
 }
 
-/// The order of products of an Einstein sum of tensors, with the fewest multiplications and additions together: pairs of what
-/// is multiplied, until one is left. Factors count from 0, products go on behind them. `sizes` are those of all indices, `kept` those that are not summed.
+/// The order of products of an Einstein sum of tensors, with the fewest multiplications and additions together: pairs
+/// of what is multiplied, until one is left. Factors count from 0, products go on behind them. `sizes` are those of all
+/// indices, `kept` those that are not summed.
 ///
 /// Whoever follows it sums an index as soon as nothing else needs it, and what one factor alone has before the product.
 /// With more than 64 factors or indices, the order is that of the factors.

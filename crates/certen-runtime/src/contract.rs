@@ -1,19 +1,23 @@
 //! Contractions without a compiler: one product of strided arrays and its sum, in loops of Rust.
 //!
-//! Compiling a kernel takes as long as a few hundred million multiplications, and most contractions are smaller. A [`Nest`]
-//! makes the same operations on each element, in the same order, as the loops that a compiled kernel has: factors are
-//! multiplied from left to right, each sum adds to a zero of its own in the order of its index, and an inner sum is
-//! finished before it is added to the outer one. A sum may have several loops, which are those of one index in parts. The
-//! innermost sum may be made in eight lanes ([`Nest::in_lanes`]). So the results have the same bits, and who computes may change from call
-//! to call. What is free is the order of the elements of the result; a few neighbours are computed at a time, so that their
-//! sums, which each are a chain of additions that wait for each other, overlap.
+//! Compiling a kernel takes as long as a few hundred million multiplications, and most contractions are smaller. A
+//! [`Nest`] makes the same operations on each element, in the same order, as the loops that a compiled kernel has:
+//! factors are multiplied from left to right, each sum adds to a zero of its own in the order of its index, and an
+//! inner sum is finished before it is added to the outer one. A sum may have several loops, which are those of one
+//! index in parts. The innermost sum may be made in eight lanes ([`Nest::in_lanes`]). So the results have the same
+//! bits, and who computes may change from call to call. What is free is the order of the elements of the result; a few
+//! neighbours are computed at a time, so that their sums, which each are a chain of additions that wait for each other,
+//! overlap.
 //!
-//! Needs: loops with sizes, and for each dimension of a factor the loop that walks along it. Guarantees: shapes and element
-//! types are checked, every element of the result is stored once, and nothing is allocated.
+//! Needs: loops with sizes, and for each dimension of a factor the loop that walks along it. Guarantees: shapes and
+//! element types are checked, every element of the result is stored once, and nothing is allocated.
+
+mod inner;
 
 use certen_core::ElemType;
 use smallvec::SmallVec;
 
+use self::inner::{ALL, ANY, FIRST, LANES, Loop, Number, SECOND, along, around, lanes, moved, nested, products, sum};
 use crate::{ArrayError, RuntimeError, View, ViewMut};
 
 /// One product and its sum, for arrays of fixed shapes.
@@ -46,16 +50,14 @@ pub struct Nest {
 /// The largest number of factors.
 const MOST_FACTORS: usize = 64;
 
-/// How many lanes a sum has.
-const LANES: usize = 8;
-
-/// From so many steps of the sums on, they are long enough that their factors are better kept in the cache than the result.
+/// From so many steps of the sums on, they are long enough that their factors are better kept in the cache than the
+/// result.
 const LONG_SUM: usize = 64;
 
 impl Nest {
     /// A product of at least one factor, with the sizes of the loops that are kept and of those of each sum. The
-    /// dimensions of a factor name loops by their number, the kept ones first. None if there are too many factors, none, a
-    /// sum without loops, or a loop does not exist.
+    /// dimensions of a factor name loops by their number, the kept ones first. None if there are too many factors,
+    /// none, a sum without loops, or a loop does not exist.
     pub fn new(kept: &[usize], summed: &[Vec<usize>], factors: &[Vec<Option<usize>>]) -> Option<Nest> {
         let sizes: Vec<usize> = kept.iter().chain(summed.iter().flatten()).copied().collect();
         let known = factors.iter().flatten().flatten().all(|walk| *walk < sizes.len());
@@ -64,9 +66,9 @@ impl Nest {
         fits.then(|| Nest { sizes, kept: kept.len(), sums, lanes: false, factors: factors.to_vec() })
     }
 
-    /// The same with the last sum made in eight lanes, which do not wait for each other: of n elements, lane l sums those at
-    /// 8 q + l for q from 0 to n / 8, then the lanes are summed, and at last the sum of the n mod 8 elements that are left
-    /// is added. This order depends on the size alone, not on strides.
+    /// The same with the last sum made in eight lanes, which do not wait for each other: of n elements, lane l sums
+    /// those at 8 q + l for q from 0 to n / 8, then the lanes are summed, and at last the sum of the n mod 8 elements
+    /// that are left is added. This order depends on the size alone, not on strides.
     pub fn in_lanes(self) -> Nest {
         Nest { lanes: true, ..self }
     }
@@ -74,8 +76,8 @@ impl Nest {
     /// Computes the result.
     ///
     /// # Errors
-    /// If the arrays are not as many, or not of the shapes, that the loops say; if their elements are of different types or
-    /// cannot be multiplied and added; if an element occurs twice in the result. Then nothing was written.
+    /// If the arrays are not as many, or not of the shapes, that the loops say; if their elements are of different
+    /// types or cannot be multiplied and added; if an element occurs twice in the result. Then nothing was written.
     pub fn run(&self, factors: &[View<'_>], out: &mut ViewMut<'_>) -> Result<(), RuntimeError> {
         self.check(factors, out)?;
         match out.elem() {
@@ -132,50 +134,6 @@ impl Nest {
     }
 }
 
-/// The arithmetic of elements.
-trait Number: Copy + 'static {
-    const ZERO: Self;
-    const ONE: &'static Self;
-    fn plus(self, other: Self) -> Self;
-    fn times(self, other: Self) -> Self;
-}
-
-macro_rules! numbers {
-    ($($number:ty, $zero:expr, $one:expr, $plus:expr, $times:expr;)*) => {
-        $(impl Number for $number {
-            const ZERO: $number = $zero;
-            const ONE: &'static $number = &$one;
-
-            #[inline(always)]
-            fn plus(self, other: $number) -> $number {
-                $plus(self, other)
-            }
-
-            #[inline(always)]
-            fn times(self, other: $number) -> $number {
-                $times(self, other)
-            }
-        })*
-    };
-}
-
-numbers! {
-    f64, 0.0, 1.0, |a: f64, b| a + b, |a: f64, b| a * b;
-    f32, 0.0, 1.0, |a: f32, b| a + b, |a: f32, b| a * b;
-    i64, 0, 1, i64::wrapping_add, i64::wrapping_mul;
-    i32, 0, 1, i32::wrapping_add, i32::wrapping_mul;
-}
-
-/// A loop of a call: how far each pointer goes at a step, in bytes.
-#[derive(Clone, Copy)]
-struct Loop<const K: usize> {
-    size: usize,
-    factors: [isize; K],
-    out: isize,
-    /// Whether it goes on with the sum of the loop around it.
-    joins: bool,
-}
-
 /// The loops of one call, with K factors, for a result that has elements.
 struct Call<T, const K: usize> {
     factors: [*const u8; K],
@@ -187,15 +145,6 @@ struct Call<T, const K: usize> {
     /// Among the kept ones, the loop whose neighbours are computed together; of one step if there are lanes.
     row: Loop<K>,
 }
-
-/// How the factors go along a row, where that is known when the code is made.
-const ANY: u8 = 0;
-/// The first stands still, the second goes to the next element.
-const SECOND: u8 = 1;
-/// The first goes to the next element, the second stands still.
-const FIRST: u8 = 2;
-/// All go to the next element.
-const ALL: u8 = 3;
 
 impl<T: Number, const K: usize> Call<T, K> {
     /// The loops of a nest for arrays that were checked.
@@ -355,8 +304,8 @@ impl<T: Number, const K: usize> Call<T, K> {
     fn store<const MODE: u8, const W: usize>(&self, factors: [*const u8; K], out: *mut T, from: usize) {
         let row = along::<T, K, MODE>(self.row.factors);
         let factors = moved(factors, &row, from as isize);
-        // SAFETY: the pointers are those of the arrays' elements at the indices of the loops so far, and `from + W` is at
-        // most the size of the row; `check` has found that the loops stay inside of the arrays' shapes.
+        // SAFETY: the pointers are those of the arrays' elements at the indices of the loops so far, and `from + W` is
+        // at most the size of the row; `check` has found that the loops stay inside of the arrays' shapes.
         unsafe {
             let values: [T; W] = match self.summed.as_slice() {
                 [] => products(factors, &row),
@@ -368,19 +317,6 @@ impl<T: Number, const K: usize> Call<T, K> {
             }
         }
     }
-}
-
-/// How the factors go along a row or sum, as constants where the mode tells.
-#[inline(always)]
-fn along<T, const K: usize, const MODE: u8>(mut steps: [isize; K]) -> [isize; K] {
-    let unit = size_of::<T>() as isize;
-    match (MODE, steps.as_mut_slice()) {
-        (ALL, steps) => steps.fill(unit),
-        (SECOND, [first, second, ..]) => (*first, *second) = (0, unit),
-        (FIRST, [first, second, ..]) => (*first, *second) = (unit, 0),
-        _ => {}
-    }
-    steps
 }
 
 /// Loops without those of one step, and two that together go in equal steps as one.
@@ -400,156 +336,6 @@ fn follows<const K: usize>(outer: &Loop<K>, inner: &Loop<K>) -> bool {
     let size = inner.size as isize;
     let goes_on = |outer: isize, inner: isize| inner.checked_mul(size) == Some(outer);
     goes_on(outer.out, inner.out) && outer.factors.iter().zip(&inner.factors).all(|(a, b)| goes_on(*a, *b))
-}
-
-/// Pointers some steps on. On the way to an element they may lie outside of their array.
-#[inline(always)]
-fn moved<const K: usize>(mut factors: [*const u8; K], by: &[isize; K], steps: isize) -> [*const u8; K] {
-    for (pointer, stride) in factors.iter_mut().zip(by) {
-        *pointer = pointer.wrapping_byte_offset(stride.wrapping_mul(steps));
-    }
-    factors
-}
-
-/// The products of neighbours in a row.
-///
-/// # Safety
-/// There is an element at each pointer and W - 1 steps along the row from it; it need not be aligned.
-#[inline(always)]
-unsafe fn products<T: Number, const K: usize, const W: usize>(factors: [*const u8; K], row: &[isize; K]) -> [T; W] {
-    std::array::from_fn(|at| {
-        let mut product = None;
-        for (pointer, stride) in factors.iter().zip(row) {
-            // SAFETY: by the contract.
-            let factor =
-                unsafe { pointer.wrapping_byte_offset(stride.wrapping_mul(at as isize)).cast::<T>().read_unaligned() };
-            product = Some(product.map_or(factor, |product: T| product.times(factor)));
-        }
-        product.unwrap_or(*T::ONE)
-    })
-}
-
-/// The sums of neighbours in a row, over one loop, on top of others.
-///
-/// # Safety
-/// As [`products`], for each step of the loop.
-#[inline(always)]
-unsafe fn sum<T: Number, const K: usize, const W: usize>(
-    mut sums: [T; W],
-    mut factors: [*const u8; K],
-    over: &Loop<K>,
-    row: &[isize; K],
-) -> [T; W] {
-    for _ in 0..over.size {
-        // SAFETY: by the contract.
-        let products: [T; W] = unsafe { products(factors, row) };
-        sums = added(sums, products);
-        factors = moved(factors, &over.factors, 1);
-    }
-    sums
-}
-
-/// The sums of neighbours in a row, over several loops, on top of others.
-///
-/// # Safety
-/// As [`products`], for each step of the loops.
-unsafe fn nested<T: Number, const K: usize, const W: usize>(
-    mut sums: [T; W],
-    mut factors: [*const u8; K],
-    outer: &Loop<K>,
-    inner: &[Loop<K>],
-    row: &[isize; K],
-) -> [T; W] {
-    for _ in 0..outer.size {
-        // SAFETY: by the contract.
-        let inside = |first: [T; W]| unsafe {
-            match inner {
-                [] => added(first, products(factors, row)),
-                [last] => sum(first, factors, last, row),
-                [next, rest @ ..] => nested(first, factors, next, rest, row),
-            }
-        };
-        sums = match inner {
-            [next, ..] if !next.joins => added(sums, inside([T::ZERO; W])),
-            _ => inside(sums),
-        };
-        factors = moved(factors, &outer.factors, 1);
-    }
-    sums
-}
-
-/// A sum in lanes over the loops of one index.
-///
-/// # Safety
-/// As [`products`], for each step of the loops.
-unsafe fn lanes<T: Number, const K: usize, const MODE: u8>(mut factors: [*const u8; K], group: &[Loop<K>]) -> T {
-    let count = group.iter().map(|one| one.size).product::<usize>();
-    let whole = count - count % LANES;
-    let (mut lanes, mut rest) = ([T::ZERO; LANES], T::ZERO);
-    if let [one] = group {
-        let steps = along::<T, K, MODE>(one.factors);
-        for _ in 0..whole / LANES {
-            // SAFETY: by the contract; so many elements follow.
-            lanes = added(lanes, unsafe { products(factors, &steps) });
-            factors = moved(factors, &steps, LANES as isize);
-        }
-        for _ in whole..count {
-            // SAFETY: by the contract.
-            let [product] = unsafe { products(factors, &steps) };
-            rest = rest.plus(product);
-            factors = moved(factors, &steps, 1);
-        }
-    } else {
-        let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, group.len());
-        for position in 0..count {
-            // SAFETY: by the contract.
-            let [product] = unsafe { products(factors, &[0; K]) };
-            let sum = if position < whole { &mut lanes[position % LANES] } else { &mut rest };
-            *sum = sum.plus(product);
-            for (one, at) in group.iter().zip(&mut at).rev() {
-                *at += 1;
-                if *at < one.size {
-                    factors = moved(factors, &one.factors, 1);
-                    break;
-                }
-                *at = 0;
-                factors = moved(factors, &one.factors, 1 - one.size as isize);
-            }
-        }
-    }
-    lanes.into_iter().fold(T::ZERO, T::plus).plus(rest)
-}
-
-/// The sum over loops, on top of another, of what is inside of them.
-///
-/// # Safety
-/// `inside` can be called with the pointers of each step.
-unsafe fn around<T: Number, const K: usize>(
-    mut sum: T,
-    mut factors: [*const u8; K],
-    loops: &[Loop<K>],
-    inside: &impl Fn([*const u8; K]) -> T,
-) -> T {
-    let [outer, inner @ ..] = loops else { return sum.plus(inside(factors)) };
-    for _ in 0..outer.size {
-        // SAFETY: by the contract.
-        sum = unsafe {
-            match inner {
-                [next, ..] if !next.joins => sum.plus(around(T::ZERO, factors, inner, inside)),
-                _ => around(sum, factors, inner, inside),
-            }
-        };
-        factors = moved(factors, &outer.factors, 1);
-    }
-    sum
-}
-
-#[inline(always)]
-fn added<T: Number, const W: usize>(mut sums: [T; W], parts: [T; W]) -> [T; W] {
-    for (sum, part) in sums.iter_mut().zip(parts) {
-        *sum = sum.plus(part);
-    }
-    sums
 }
 
 #[cfg(test)]

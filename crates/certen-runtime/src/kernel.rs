@@ -18,8 +18,8 @@
 //! `sizes` are the values of the signature's sizes, in order. `buffers` are the inputs, then the outputs: dense, in
 //! row-major order, aligned to their elements, none of them overlapping an output, never null. It returns 0 if all is
 //! well, 1 if it could not allocate memory, 5 if an index or a number of bytes would not fit in 64 bits; anything else is
-//! a bug. Arrays that are not dense are copied here, in safe code, so that the C text stays short: compiling it is what
-//! a first run waits for.
+//! a bug. Arrays that are not dense are copied here, so that the C text stays short: compiling it is what a first run waits
+//! for.
 //!
 //! Needs: C text that keeps to its [`Signature`], see [`NativeKernel::build`]. Guarantees: nothing is called with
 //! arguments that the signature does not allow, so a kernel whose text was proved in bounds stays in bounds.
@@ -253,12 +253,14 @@ impl NativeKernel {
             if status != 0 {
                 break;
             }
-            let is_bool = view.elem() == ElemType::Bool;
-            let written = result.as_ref().map_or_else(|| &*view.elements_mut(), Array::bytes);
-            if is_bool && written.iter().any(|&byte| byte > 1) {
-                view.elements_mut().fill(0);
-                let why = format!("it left a truth value in output {} that is neither 0 nor 1", at + 1);
-                return Err(RuntimeError::BadKernel(why));
+            // Only truth values need a look.
+            if view.elem() == ElemType::Bool {
+                let written = result.as_ref().map_or_else(|| &*view.elements_mut(), Array::bytes);
+                if written.iter().any(|&byte| byte > 1) {
+                    view.elements_mut().fill(0);
+                    let why = format!("it left a truth value in output {} that is neither 0 nor 1", at + 1);
+                    return Err(RuntimeError::BadKernel(why));
+                }
             }
             if let Some(result) = result {
                 view.assign(&result).map_err(refused(at, "output"))?;

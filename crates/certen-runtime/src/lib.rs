@@ -7,9 +7,9 @@
 //! A [`Nest`] makes a product of arrays and its sum without a compiler. [`available_bytes`] tells what fits in memory
 //! before anything is started.
 //!
-//! This is the only crate with `unsafe` code: the allocation behind arrays, the elements of views, and loading and calling kernels. Whatever
-//! the user's files, arrays and environment are, the answer is a value or a [`RuntimeError`]. What is trusted is the C
-//! text: see [`NativeKernel::build`].
+//! This is where `unsafe` code is: the allocation behind arrays, the elements of views, and loading and calling kernels.
+//! (The other crate with some lends it Python's arrays.) Whatever the user's files, arrays and environment are, the
+//! answer is a value or a [`RuntimeError`]. What is trusted is the C text: see [`NativeKernel::build`].
 
 mod array;
 mod cache;

@@ -3,7 +3,7 @@
 //! A [`View`] is where the elements of a tensor lie in the caller's memory: the address of the first one, and for each
 //! dimension how far its neighbours are apart, in elements, which may be negative or zero. So a transposed or reversed
 //! array, or every second row, is one. For memory that Rust can borrow, [`View::new`] checks that all elements lie inside;
-//! for arrays of another language, [`View::from_raw`] takes their owner's word. Elements are only reached through
+//! for arrays of another language, [`View::from_raw`] takes their owner's word. What is read is only reached through
 //! pointers, never through references to the caller's memory: another thread of that language may be writing to it.
 //! Kernels work on dense arrays, so other views are copied for a call.
 
@@ -178,10 +178,10 @@ impl<'a> From<&'a Array> for View<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// As [`View::new`]. Bytes that belong to no element are kept.
+    /// As [`View::new`], whatever the bytes are before. Those that belong to no element are kept.
     ///
     /// # Errors
-    /// As [`View::new`].
+    /// If there are not as many strides as sizes, or an element lies outside the bytes.
     pub fn new(
         elem: ElemType,
         bytes: &'a mut [u8],
@@ -441,6 +441,9 @@ impl Layout {
 
     /// See [`ViewMut::has_repetitions`].
     fn has_repetitions(&self) -> bool {
+        if self.shape.contains(&0) {
+            return false;
+        }
         let steps = self.strides.iter().map(|stride| stride.unsigned_abs()).zip(self.shape.iter().copied());
         let mut steps: SmallVec<[(u64, usize); 4]> = steps.filter(|(_, size)| *size != 1).collect();
         steps.sort_unstable();
@@ -448,9 +451,9 @@ impl Layout {
         let mut repeats = false;
         for (step, size) in steps {
             repeats |= u128::from(step) <= reach;
-            reach += u128::from(step) * (size as u128).saturating_sub(1);
+            reach += u128::from(step) * (size as u128 - 1);
         }
-        repeats && !self.shape.contains(&0)
+        repeats
     }
 
     /// Of elements whose place nobody can check.

@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use certen_core::{ElemType, TensorType};
@@ -22,7 +23,7 @@ use smallvec::SmallVec;
 
 use crate::call::{Arguments, is_free};
 use crate::ten::Interface;
-use crate::{Dialect, Failure, Module, Options};
+use crate::{Dialect, Failure, Module, Options, Texts};
 
 /// For which sizes code is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -75,15 +76,17 @@ pub struct Param {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Kernel {
-    file: String,
-    text: String,
+    texts: Texts,
     options: Options,
     sizing: Sizing,
     interface: Interface,
     /// The program with what is open left to the options, or why there is none.
     symbolic: Result<Arc<Instance>, Failure>,
-    instances: Mutex<FxHashMap<CallKey, Arc<Instance>>>,
+    /// By ranks and element types; none where it takes the values of `size` parameters, then also by those.
+    instances: Mutex<FxHashMap<CallKey, Option<Arc<Instance>>>>,
     prepared: RwLock<FxHashMap<CallKey, Arc<Prepared>>>,
+    /// How many combinations of sizes got code of their own, or were tried.
+    specialised: AtomicUsize,
 }
 
 /// What distinguishes calls: the names, element types and sizes of the inputs, and the numbers.
@@ -115,28 +118,38 @@ struct Instance {
 ///
 /// # Errors
 /// If the text is not accepted.
-pub fn functions(file: &str, text: impl Into<String>, options: &Options) -> Result<Vec<Name>, Failure> {
-    Ok(Interface::all(file, text.into(), options)?.into_iter().map(|interface| interface.name).collect())
+pub fn functions(texts: &Texts, options: &Options) -> Result<Vec<Name>, Failure> {
+    match Dialect::of(texts.name()) {
+        Some(Dialect::Ten) => Ok(Interface::of_functions(texts)?.into_iter().map(|interface| interface.name).collect()),
+        _ => Ok(vec![Module::from_texts(texts, options)?.core().name]),
+    }
 }
 
 impl Kernel {
     /// A function of a text: that of the options, or `main`, or the only one. The dialect comes from the ending of
-    /// `file`, which messages show.
+    /// `name`, which messages show.
     ///
     /// # Errors
     /// If it is not an accepted program. What depends on open ranks or element types is checked in a call.
     pub fn from_text(
-        file: &str,
+        name: &str,
         text: impl Into<String>,
         options: &Options,
         sizing: Sizing,
     ) -> Result<Kernel, Failure> {
-        let text = text.into();
-        let declared = match Dialect::of(file) {
-            Some(Dialect::Ten) => Some(Interface::of_function(file, text.clone(), options.function)?),
+        Kernel::new(Texts::read(name, text), options, sizing)
+    }
+
+    /// As [`Kernel::from_text`], with what the text imports at hand.
+    ///
+    /// # Errors
+    /// As [`Kernel::from_text`].
+    pub fn new(texts: Texts, options: &Options, sizing: Sizing) -> Result<Kernel, Failure> {
+        let declared = match Dialect::of(texts.name()) {
+            Some(Dialect::Ten) => Some(Interface::of_function(&texts, options.function)?),
             _ => None,
         };
-        let symbolic = Module::from_text(file, text.clone(), options);
+        let symbolic = Module::from_texts(&texts, options);
         let interface = match (declared, &symbolic) {
             (Some(declared), _) => declared,
             (None, Ok(module)) => module.interface(),
@@ -147,14 +160,14 @@ impl Kernel {
         match symbolic {
             Err(failure) if !interface.is_open && !has_sizes => Err(failure),
             symbolic => Ok(Kernel {
-                file: file.into(),
-                text,
+                texts,
                 options: options.clone(),
                 sizing,
                 interface,
                 symbolic,
                 instances: Mutex::default(),
                 prepared: RwLock::default(),
+                specialised: AtomicUsize::new(0),
             }),
         }
     }
@@ -217,7 +230,7 @@ impl Kernel {
         let fitted = arguments.fit(module, Some(module.loops()?), ElemType::bytes).map_err(refused)?;
         let sizes = fitted.sizes(module.core());
         let specialised = match self.sizing {
-            Sizing::Specialised if !sizes.is_empty() => instance.specialised(&sizes)?,
+            Sizing::Specialised if !sizes.is_empty() => self.specialised(&instance, &sizes)?,
             Sizing::Specialised | Sizing::Symbolic => None,
         };
         let (module, sizes) = specialised.map_or_else(|| (module.clone(), sizes), |module| (module, Vec::new()));
@@ -235,30 +248,69 @@ impl Kernel {
         Ok(Prepared { module, sizes, outputs, operations, bytes: fitted.bytes })
     }
 
-    /// The program for these arguments, with symbolic sizes.
+    /// The program for these arguments, with symbolic sizes: one for all values of `size` parameters, if there is one.
     fn instance(&self, inputs: &[Given<'_>], dims: &[(Name, i64)]) -> Result<Arc<Instance>, Failure> {
         if let Ok(symbolic) = &self.symbolic
             && !self.interface.is_open
         {
             return Ok(symbolic.clone());
         }
-        let mut key = CallKey::new(inputs, dims);
-        key.inputs.iter_mut().for_each(|(_, _, shape)| shape.fill(0));
-        if let Some(instance) = lock(&self.instances).get(&key) {
-            return Ok(instance.clone());
+        let mut tries = vec![&[][..], dims];
+        tries.dedup();
+        for (last, dims) in tries.iter().enumerate().map(|(at, dims)| (at + 1 == tries.len(), *dims)) {
+            let mut key = CallKey::new(inputs, dims);
+            key.inputs.iter_mut().for_each(|(_, _, shape)| shape.fill(0));
+            match lock(&self.instances).get(&key) {
+                Some(Some(instance)) => return Ok(instance.clone()),
+                Some(None) => continue,
+                None => {}
+            }
+            let known = Known {
+                ranks: inputs.iter().map(|(name, _, shape)| (*name, shape.len())).collect(),
+                elems: inputs.iter().map(|(name, elem, _)| (*name, *elem)).collect(),
+                values: dims.iter().copied().collect(),
+            };
+            let options = Options { known, function: Some(self.name()), ..self.options.clone() };
+            let made = Module::from_texts(&self.texts, &options).map(Instance::new);
+            let mut instances = lock(&self.instances);
+            if instances.len() >= REMEMBERED {
+                instances.clear();
+            }
+            match made {
+                Ok(made) => return Ok(instances.entry(key).or_insert(Some(made.clone())).clone().unwrap_or(made)),
+                Err(failure) if last => return Err(failure),
+                Err(_) => drop(instances.insert(key, None)),
+            }
         }
-        let known = Known {
-            ranks: inputs.iter().map(|(name, _, shape)| (*name, shape.len())).collect(),
-            elems: inputs.iter().map(|(name, elem, _)| (*name, *elem)).collect(),
-            values: dims.iter().copied().collect(),
-        };
-        let options = Options { known, function: Some(self.name()), ..self.options.clone() };
-        let instance = Instance::new(Module::from_text(&self.file, self.text.clone(), &options)?);
-        let mut instances = lock(&self.instances);
-        if instances.len() >= REMEMBERED {
-            instances.clear();
+        // The last round returns.
+        self.symbolic.clone()
+    }
+
+    /// The program of an instance for these sizes; none if the one for all sizes has to do.
+    fn specialised(&self, instance: &Instance, sizes: &[i64]) -> Result<Option<Arc<Module>>, Failure> {
+        if let Some(module) = instance.find(sizes) {
+            return Ok(Some(module));
         }
-        Ok(instances.entry(key).or_insert(instance).clone())
+        let more = |count: usize| (count < SPECIALISED).then_some(count + 1);
+        if self.specialised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_err() {
+            return Ok(None);
+        }
+        let Some(module) = instance.module.at_sizes(sizes) else { return Ok(None) };
+        match module.native() {
+            Err(failure) if failure.blame() == Blame::Environment => return Err(failure),
+            // What the verifier does not see with these numbers, it has seen for all.
+            Err(_) => return Ok(None),
+            Ok(_) => {}
+        }
+        let mut made = lock(&instance.specialised);
+        if let Some((_, module)) = made.iter().find(|(known, _)| known == sizes) {
+            // Another thread was faster.
+            self.specialised.fetch_sub(1, Ordering::Relaxed);
+            return Ok(Some(module.clone()));
+        }
+        let module = Arc::new(module);
+        made.push((sizes.to_vec(), module.clone()));
+        Ok(Some(module))
     }
 }
 
@@ -267,31 +319,9 @@ impl Instance {
         Arc::new(Instance { module: Arc::new(module), specialised: Mutex::default() })
     }
 
-    /// The program for these sizes; none if the one for all sizes has to do.
-    fn specialised(&self, sizes: &[i64]) -> Result<Option<Arc<Module>>, Failure> {
-        let find = |made: &[(Vec<i64>, Arc<Module>)]| made.iter().find(|(s, _)| s == sizes).map(|(_, m)| m.clone());
-        {
-            let made = lock(&self.specialised);
-            match find(&made) {
-                Some(module) => return Ok(Some(module)),
-                None if made.len() >= SPECIALISED => return Ok(None),
-                None => {}
-            }
-        }
-        let Some(module) = self.module.at_sizes(sizes) else { return Ok(None) };
-        match module.native() {
-            Err(failure) if failure.blame() == Blame::Environment => return Err(failure),
-            // What the verifier does not see with these numbers, it has seen for all.
-            Err(_) => return Ok(None),
-            Ok(_) => {}
-        }
-        let mut made = lock(&self.specialised);
-        if let Some(module) = find(&made) {
-            return Ok(Some(module));
-        }
-        let module = Arc::new(module);
-        made.push((sizes.to_vec(), module.clone()));
-        Ok(Some(module))
+    /// The program for these sizes, if it was made.
+    fn find(&self, sizes: &[i64]) -> Option<Arc<Module>> {
+        lock(&self.specialised).iter().find(|(known, _)| known == sizes).map(|(_, module)| module.clone())
     }
 }
 
@@ -353,15 +383,5 @@ impl Prepared {
         let kernel = self.module.native()?;
         let threads = threads.map_or_else(default_threads, Ok).map_err(failed)?;
         with_threads(threads, || kernel.call_strided(&self.sizes, inputs, outputs)).map_err(failed)
-    }
-}
-
-impl Interface {
-    /// The interfaces of all functions of a text.
-    fn all(file: &str, text: String, options: &Options) -> Result<Vec<Interface>, Failure> {
-        match Dialect::of(file) {
-            Some(Dialect::Ten) => Interface::of_functions(file, text),
-            _ => Ok(vec![Module::from_text(file, text, options)?.interface()]),
-        }
     }
 }

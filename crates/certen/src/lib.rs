@@ -47,6 +47,7 @@ mod padded;
 mod run;
 mod session;
 mod ten;
+mod texts;
 
 pub use call::{Call, Input};
 pub use certen_core::ElemType;
@@ -62,6 +63,7 @@ pub use padded::PaddedRun;
 pub use run::{Backend, DomainChoice, Output, RunOptions, Timing, Values};
 pub use session::{Declared, Reply, Session, is_complete};
 pub use ten::{Expression, Origin, format};
+pub use texts::{File, Texts};
 
 /// The rooms of the road, for those who want to look inside.
 pub mod road {

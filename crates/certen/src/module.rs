@@ -18,7 +18,8 @@ use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
 use crate::optimise::{is_strict, optimise};
 use crate::ten::{self, Interface, TenFront};
-use crate::{Failure, FpMode, Optimised, Param};
+use crate::texts::Imports;
+use crate::{Failure, FpMode, Optimised, Param, Texts};
 
 /// Which language a file is in, by its ending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,6 +120,18 @@ impl Module {
     /// # Errors
     /// If it is not an accepted program.
     pub fn from_text(name: &str, text: impl Into<String>, options: &Options) -> Result<Module, Failure> {
+        Module::from_imports(name, text.into(), &mut Imports::from_disk(name), options)
+    }
+
+    /// Checks a text, with what it imports at hand.
+    ///
+    /// # Errors
+    /// If it is not an accepted program.
+    pub fn from_texts(texts: &Texts, options: &Options) -> Result<Module, Failure> {
+        Module::from_imports(texts.name(), texts.text().to_owned(), &mut texts.imports(), options)
+    }
+
+    fn from_imports(name: &str, text: String, imports: &mut Imports<'_>, options: &Options) -> Result<Module, Failure> {
         let dialect = dialect(name)?;
         let mut sources = Sources::new();
         let file = sources.add(name, text);
@@ -137,7 +150,7 @@ impl Module {
                     }
                 })
             }
-            Dialect::Ten => ten::compile(&mut sources, file, options, &mut diagnostics)
+            Dialect::Ten => ten::compile(&mut sources, file, imports, options, &mut diagnostics)
                 .map(|(core, front)| (core, Front::Ten(Box::new(front)))),
             Dialect::Core => match certen_core::parse_program(&sources, file) {
                 Ok(core) => {

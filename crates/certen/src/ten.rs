@@ -4,8 +4,7 @@
 //! Everything here happens on a deep stack ([`crate::deep`]). An [`Expression`] is compiled like a function of the file
 //! in whose scope it stands, which nothing can call.
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::{Component, Path, PathBuf};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use certen_core::{ElemType, Program};
@@ -15,8 +14,9 @@ use certen_lang::{FunctionRef, Known, Library, check_all, demand, instantiate, p
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
 
 use crate::deep::{Deep, deeply};
-use crate::module::{Front, kernel_name, read_text};
-use crate::{Dialect, Failure, Module, Options, Param};
+use crate::module::{Front, kernel_name};
+use crate::texts::Imports;
+use crate::{Dialect, Failure, Module, Options, Param, Texts};
 
 /// An expression to be evaluated in the scope of a file: perhaps some `let x = e;`, then the expression itself.
 #[derive(Clone, Debug, Default)]
@@ -51,11 +51,12 @@ const RESULT: &str = "result";
 pub(crate) fn compile(
     sources: &mut Sources,
     file: FileId,
+    imports: &mut Imports<'_>,
     options: &Options,
     diagnostics: &mut Diagnostics,
 ) -> Option<(Program, TenFront)> {
     deeply(|| {
-        let library = load(sources, file, diagnostics)?;
+        let library = load(sources, file, imports, diagnostics)?;
         let entry = library.entry(options.function).map_err(|error| diagnostics.push(error)).ok()?;
         // C has another `main`.
         let name = match library.function(entry).name.name {
@@ -97,31 +98,28 @@ impl Interface {
     }
 
     /// Those of a text's functions.
-    pub fn of_functions(name: &str, text: String) -> Result<Vec<Interface>, Failure> {
-        with_library(name, text, |sources, library| {
+    pub fn of_functions(texts: &Texts) -> Result<Vec<Interface>, Failure> {
+        with_library(texts, |sources, library| {
             Ok(library.own_functions().map(|f| Interface::new(sources, library.function(f))).collect())
         })
     }
 
     /// That of a text's function of this name; without one, of `main`, or of the only one.
-    pub fn of_function(name: &str, text: String, wanted: Option<Name>) -> Result<Interface, Failure> {
-        with_library(name, text, |sources, library| {
-            Ok(Interface::new(sources, library.function(library.entry(wanted)?)))
-        })
+    pub fn of_function(texts: &Texts, wanted: Option<Name>) -> Result<Interface, Failure> {
+        with_library(texts, |sources, library| Ok(Interface::new(sources, library.function(library.entry(wanted)?))))
     }
 }
 
 /// What a text's declarations are asked.
 fn with_library<R: Send>(
-    name: &str,
-    text: String,
+    texts: &Texts,
     ask: impl FnOnce(&Sources, &Library) -> Result<R, Diagnostic> + Send,
 ) -> Result<R, Failure> {
     let mut sources = Sources::new();
-    let file = sources.add(name, text);
+    let file = sources.add(texts.name(), texts.text());
     let mut diagnostics = Diagnostics::new();
     let answer = deeply(|| {
-        let library = load(&mut sources, file, &mut diagnostics)?;
+        let library = load(&mut sources, file, &mut texts.imports(), &mut diagnostics)?;
         ask(&sources, &library).map_err(|error| diagnostics.push(error)).ok()
     });
     answer.ok_or_else(|| Failure::new(Arc::new(sources), diagnostics.into_sorted()))
@@ -129,8 +127,9 @@ fn with_library<R: Send>(
 
 /// Checks all functions of a file; says what their signatures are.
 pub(crate) fn check(sources: &mut Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Vec<String>> {
+    let mut imports = Imports::from_disk(sources.get(file).map_or("", Source::name));
     deeply(|| {
-        let library = load(sources, file, diagnostics)?;
+        let library = load(sources, file, &mut imports, diagnostics)?;
         let signature = |function| Interface::new(sources, library.function(function)).signature;
         Some(library.own_functions().map(signature).collect())
     })
@@ -181,8 +180,9 @@ impl Module {
         let mut sources = Sources::new();
         let file = sources.add(name, text);
         let mut diagnostics = Diagnostics::new();
+        let mut imports = Imports::from_disk(name);
         let built = deeply(|| {
-            let mut library = load(&mut sources, file, &mut diagnostics)?;
+            let mut library = load(&mut sources, file, &mut imports, &mut diagnostics)?;
             let add = |expression: &Expression| {
                 let mut diagnostics = Diagnostics::new();
                 let function = wrap(&mut sources, file, expression, &mut diagnostics);
@@ -229,8 +229,12 @@ impl TenFront {
 }
 
 /// Loads a file and checks every function of it; none if something is wrong.
-fn load(sources: &mut Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Library> {
-    let mut imports = Imports::new(sources.get(file).map_or("", Source::name));
+fn load(
+    sources: &mut Sources,
+    file: FileId,
+    imports: &mut Imports<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Library> {
     let library = Library::load(sources, file, &mut |from, path| imports.read(from, path), diagnostics);
     if !diagnostics.has_errors() {
         library.check_cycles(diagnostics);
@@ -338,36 +342,4 @@ fn wrap(
         body,
         span,
     })
-}
-
-/// Finds imported files, relative to the importing one, and what messages call each.
-struct Imports {
-    /// What files are called, by where they really are: two ways to one file give one name.
-    names: HashMap<PathBuf, String>,
-}
-
-impl Imports {
-    fn new(main: &str) -> Imports {
-        let real = Path::new(main).canonicalize().unwrap_or_else(|_| main.into());
-        Imports { names: HashMap::from([(real, main.to_owned())]) }
-    }
-
-    fn read(&mut self, from: &str, path: &str) -> Result<(String, String), String> {
-        if Dialect::of(path) != Some(Dialect::Ten) {
-            return Err("its name does not end in `.ten`".into());
-        }
-        let path = tidy(&Path::new(from).with_file_name("").join(path));
-        if !path.exists() {
-            return Err(format!("there is no file {}", path.display()));
-        }
-        let text = read_text(&path)?;
-        let real = path.canonicalize().map_err(|error| error.to_string())?;
-        let name = self.names.entry(real).or_insert_with(|| path.display().to_string());
-        Ok((name.clone(), text))
-    }
-}
-
-/// A path without `.` inside.
-fn tidy(path: &Path) -> PathBuf {
-    path.components().filter(|part| *part != Component::CurDir).collect()
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use certen::road::syntax::Code;
-use certen::{Array, ElemType, Given, Kernel, Module, Name, Options, SPECIALISED, Sizing};
+use certen::{Array, ElemType, Given, Kernel, Module, Name, Options, SPECIALISED, Sizing, Texts};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -93,6 +93,39 @@ fn the_first_sizes_get_code_of_their_own() -> Outcome {
         let twice: Vec<f64> = (0..n).map(|x| 2.0 * x as f64).collect();
         assert_eq!(results[0].as_slice(), Some(&twice[..]));
     }
+    Ok(())
+}
+
+/// Values of `size` parameters are sizes like others, also where ranks are open: they do not get code for ever.
+#[test]
+fn numbers_get_no_code_of_their_own_either() -> Outcome {
+    let text = "fn shift(x: f64[s..., n], k: size) -> f64[s..., n] where k >= 0 { x + k }";
+    let kernel = kernel(text, Sizing::Specialised)?;
+    for k in 0..SPECIALISED + 3 {
+        let prepared = kernel.prepare(&[(Name::new("x"), ElemType::F64, &[2, 3])], &[(Name::new("k"), k as i64)])?;
+        assert_eq!(prepared.module().core().sizes.is_empty(), k < SPECIALISED, "k = {k}");
+    }
+    Ok(())
+}
+
+/// What a program imports is read once: a kernel does not change with its files, and can be made again without them.
+#[test]
+fn imports_are_read_once() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let library = folder.path().join("library.ten");
+    fs::write(&library, "import \"deep.ten\";\nfn twice(x: f64[s...]) -> f64[s...] { base() * x }")?;
+    fs::write(folder.path().join("deep.ten"), "fn base() -> f64 { 2 }")?;
+    let main = folder.path().join("main.ten").display().to_string();
+    let text = "import \"library.ten\";\nimport \"none.ten\";\nfn main(x: f64[s...]) -> f64[s...] { twice(x) }";
+    let missing = Kernel::from_text(&main, text, &Options::default(), Sizing::Symbolic).err().map(|f| f.to_string());
+    assert!(missing.as_ref().is_some_and(|text| text.contains("there is no file")), "{missing:?}");
+    let texts = Texts::read(main, text.replace("import \"none.ten\";\n", ""));
+    assert_eq!(texts.imported().len(), 2);
+    folder.close()?;
+    let again = Texts::known(texts.name(), texts.text(), texts.imported().to_vec());
+    let kernel = Kernel::new(again, &Options::default(), Sizing::Symbolic)?;
+    let x = Array::from_vec(&[2], vec![1.0, 4.0])?;
+    assert_eq!(call(&kernel, &[("x", &x)], &[])?[0].as_slice(), Some(&[2.0, 8.0][..]));
     Ok(())
 }
 

@@ -1,14 +1,14 @@
 //! Einstein sums in NumPy's notation: `ij,jk->ik`.
 //!
 //! The front door for people who come from `numpy.einsum`. [`Subscripts`] are the text (or NumPy's lists of numbers),
-//! [`Einsum`] is what they mean for operands of given shapes: indices with their sizes, which of them each dimension of an
-//! operand walks along, and which are kept. An index that is not kept is summed. [`Einsum::to_core`] writes the
-//! sum, in one nest of loops or in [`Step`]s with intermediate results, as a program of Core with symbolic sizes.
+//! [`Einsum`] is what they mean for operands of given shapes: indices with their sizes, which of them each dimension of
+//! an operand walks along, and which are kept. An index that is not kept is summed. [`Einsum::to_core`] writes the sum,
+//! in one nest of loops or in [`Step`]s with intermediate results, as a program of Core with symbolic sizes.
 //!
-//! NumPy's manual is not precise, so the behaviour of `numpy.einsum` 2.4 without `optimize` was found by experiment and is
-//! written down in the tests (`tests.rs`): what it refuses with a `ValueError` is refused here, with an [`EinsumError`] that
-//! names the index, the operand and the sizes; everything else means the same. One difference is meant: `ii->i` of an
-//! array of shape (0, 1) reads memory that is not the array's there, and is refused here.
+//! NumPy's manual is not precise, so the behaviour of `numpy.einsum` 2.4 without `optimize` was found by experiment and
+//! is written down in the tests (`tests.rs`): what it refuses with a `ValueError` is refused here, with an
+//! [`EinsumError`] that names the index, the operand and the sizes; everything else means the same. One difference is
+//! meant: `ii->i` of an array of shape (0, 1) reads memory that is not the array's there, and is refused here.
 //!
 //! ```
 //! use certen_dialects::einsum::{Einsum, Subscripts};

@@ -1,10 +1,10 @@
 //! What subscripts mean for operands of given shapes.
 //!
-//! Indices are numbered by their first occurrence in the operands, from left to right, so that two einsums that differ in
-//! their letters alone are the same. Dimensions that ellipses stand for are indices too, aligned at the right. An index
-//! has the same size everywhere, but a dimension of size 1 is stretched to any: then its operand does not depend on the
-//! index, and the dimension is an [`Axis::One`]. The dimensions of a diagonal are equal, and are not stretched apart.
-//! Indices that are never apart can be taken for one ([`Einsum::merged`]): loops become fewer and longer.
+//! Indices are numbered by their first occurrence in the operands, from left to right, so that two einsums that differ
+//! in their letters alone are the same. Dimensions that ellipses stand for are indices too, aligned at the right. An
+//! index has the same size everywhere, but a dimension of size 1 is stretched to any: then its operand does not depend
+//! on the index, and the dimension is an [`Axis::One`]. The dimensions of a diagonal are equal, and are not stretched
+//! apart. Indices that are never apart can be taken for one ([`Einsum::merged`]): loops become fewer and longer.
 
 use super::error::{EinsumError, IndexName};
 use super::subscripts::{Sub, Subscripts, letter};
@@ -240,7 +240,8 @@ impl Einsum {
         }
     }
 
-    /// The indices that a step sums over, the outermost sum first: in the order of their first occurrence in its factors.
+    /// The indices that a step sums over, the outermost sum first: in the order of their first occurrence in its
+    /// factors.
     pub fn summed(&self, steps: &[Step], step: &Step) -> Vec<usize> {
         let mut summed = Vec::new();
         for factor in &step.factors {

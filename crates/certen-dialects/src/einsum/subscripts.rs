@@ -1,7 +1,7 @@
 //! The notation: `ij,jk->ik`, or NumPy's lists of numbers.
 //!
-//! Indices are numbered as NumPy orders them: A to Z, then a to z, from 0 to 51. Without an arrow the output has those that
-//! stand once, in this order, behind the dimensions of ellipses.
+//! Indices are numbered as NumPy orders them: A to Z, then a to z, from 0 to 51. Without an arrow the output has those
+//! that stand once, in this order, behind the dimensions of ellipses.
 
 use std::fmt;
 

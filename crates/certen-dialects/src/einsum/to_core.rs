@@ -1,16 +1,17 @@
 //! An einsum as a program of Core, with a symbolic size for each index.
 //!
-//! Each step is a binding: a generation over the kept indices of nested sums of a product, from left to right. A dimension
-//! that is stretched has the literal size 1 and is read at 0; a diagonal is an index that is read twice. Names are
-//! numbered as indices are, so that two einsums that differ in letters, or in sizes, are one program.
+//! Each step is a binding: a generation over the kept indices of nested sums of a product, from left to right. A
+//! dimension that is stretched has the literal size 1 and is read at 0; a diagonal is an index that is read twice.
+//! Names are numbered as indices are, so that two einsums that differ in letters, or in sizes, are one program.
 //!
 //! The order of loops is not the order of operations. Where the result has a last index, the sums stand outside of its
 //! generation if they can ([`Einsum::is_in_rows`]): the same products are added to each element in the same order, but
-//! neighbours in memory one after the other, which C compilers make vectors of. A factor whose neighbours along that index
-//! are not neighbours in memory is copied first, if it is read more than once. An inner sum of several is a row of its
-//! own, finished before it is added to the outer one. Where there are no rows, as in a sum of all elements, the innermost sum
-//! is made in eight lanes, so that the additions of one element do not all wait for each other: lane l sums the products at
-//! 8 q + l, then the lanes are summed, and what is left at the end is added. That is an order of operations.
+//! neighbours in memory one after the other, which C compilers make vectors of. A factor whose neighbours along that
+//! index are not neighbours in memory is copied first, if it is read more than once. An inner sum of several is a row
+//! of its own, finished before it is added to the outer one. Where there are no rows, as in a sum of all elements, the
+//! innermost sum is made in eight lanes, so that the additions of one element do not all wait for each other: lane l
+//! sums the products at 8 q + l, then the lanes are summed, and what is left at the end is added. That is an order of
+//! operations.
 
 use certen_core::{
     Binary, Binding, ElemType, Parameter, Program, Range, ReduceOp, TensorType, Term, TermId, Terms, TypeError,
@@ -161,7 +162,8 @@ impl Builder<'_> {
         Ok(term)
     }
 
-    /// The product of a step's factors, each index being what it is at; copies are made of factors that jump along a row.
+    /// The product of a step's factors, each index being what it is at; copies are made of factors that jump along a
+    /// row.
     fn product(&mut self, step: &Step, row: Option<usize>, at: &At<'_>) -> Result<TermId, TypeError> {
         let mut product = None;
         for factor in &step.factors {

@@ -1,7 +1,7 @@
 //! The second tier: contractions of one form, compiled once they are worth it.
 //!
-//! The form of a contraction is everything but its letters and sizes. How much work was done for a form is counted for the
-//! whole process, and the code is kept for it; forms that were not used for longest are forgotten first.
+//! The form of a contraction is everything but its letters and sizes. How much work was done for a form is counted for
+//! the whole process, and the code is kept for it; forms that were not used for longest are forgotten first.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,9 +14,9 @@ use rustc_hash::FxHashMap;
 
 use crate::{FpMode, Module, Options};
 
-/// How many multiplications and additions of a form are made in loops of Rust before it is compiled. They make about 2.5e9 in
-/// a second, the C compiler takes about 0.2 seconds, and its code is about three times as fast: whoever stops here has not
-/// waited more than twice as long as possible.
+/// How many multiplications and additions of a form are made in loops of Rust before it is compiled. They make about
+/// 2.5e9 in a second, the C compiler takes about 0.2 seconds, and its code is about three times as fast: whoever stops
+/// here has not waited more than twice as long as possible.
 pub(super) const WORTH_COMPILING: u64 = 500_000_000;
 
 /// How many forms are remembered. Each takes a few hundred kilobytes once it is compiled.

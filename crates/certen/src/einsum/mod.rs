@@ -1,15 +1,15 @@
 //! `einsum`: sums of products of arrays, in NumPy's notation and with its meaning.
 //!
-//! A [`Contraction`] is an einsum for operands of given shapes, with the order in which they are contracted: in one nest of
-//! loops as it is written, in the order with the fewest operations (TeIL, Sec. 5; `certen_rewrite::pairwise`), or
-//! along a path of NumPy's. [`Contraction::run`] computes it on arrays with any strides.
+//! A [`Contraction`] is an einsum for operands of given shapes, with the order in which they are contracted: in one
+//! nest of loops as it is written, in the order with the fewest operations (TeIL, Sec. 5; `certen_rewrite::pairwise`),
+//! or along a path of NumPy's. [`Contraction::run`] computes it on arrays with any strides.
 //!
-//! Two tiers do the work. Small contractions are loops of Rust ([`Nest`]): nothing is compiled. Once as many operations were
-//! made as a compilation takes time for, all shapes of one form together, or if a call is that large, [`Contraction::prepare`]
-//! makes a program of Core with symbolic sizes, which goes along the road to native code; then other shapes use the same
-//! code. Operations are counted, never timed, so the same calls always do the same. Both tiers make the same operations on
-//! each element in the same order: results have the same bits. Where there is no C compiler, the loops go on serving.
-//! Indices that are never apart are one for both ([`Einsum::merged`]).
+//! Two tiers do the work. Small contractions are loops of Rust ([`Nest`]): nothing is compiled. Once as many operations
+//! were made as a compilation takes time for, all shapes of one form together, or if a call is that large,
+//! [`Contraction::prepare`] makes a program of Core with symbolic sizes, which goes along the road to native code; then
+//! other shapes use the same code. Operations are counted, never timed, so the same calls always do the same. Both
+//! tiers make the same operations on each element in the same order: results have the same bits. Where there is no C
+//! compiler, the loops go on serving. Indices that are never apart are one for both ([`Einsum::merged`]).
 //!
 //! ```
 //! use certen::einsum::{Contraction, Order, Subscripts};
@@ -57,7 +57,8 @@ pub enum Order {
     BestWithin(usize),
     /// As [`Order::Greedy`], with the same limit.
     GreedyWithin(usize),
-    /// As NumPy's `einsum_path` says: each step takes operands by their positions, and puts its result behind the others.
+    /// As NumPy's `einsum_path` says: each step takes operands by their positions, and puts its result behind the
+    /// others.
     Path(Vec<Vec<usize>>),
 }
 
@@ -84,8 +85,8 @@ pub struct Contraction {
 /// Intermediate results of fewer bytes are not compared with what the machine has free: asking takes longer than using.
 const SMALL: u128 = 1 << 26;
 
-/// To copy an element takes about as long as so many operations of native code: where more would be copied than computed, the
-/// loops, which need no copies, are better.
+/// To copy an element takes about as long as so many operations of native code: where more would be copied than
+/// computed, the loops, which need no copies, are better.
 const COPY: u64 = 8;
 
 /// Nests of more loops are not compiled: proofs about them and their C code take seconds.
@@ -171,7 +172,8 @@ impl Contraction {
     /// ```
     /// use certen::einsum::{Contraction, Order, Subscripts};
     /// let axes = |text: &str, shape: &[usize]| {
-    ///     let contraction = Contraction::new(&Subscripts::parse(text, 1)?, &[shape], certen::ElemType::F64, &Order::AsWritten)?;
+    ///     let subscripts = Subscripts::parse(text, 1)?;
+    ///     let contraction = Contraction::new(&subscripts, &[shape], certen::ElemType::F64, &Order::AsWritten)?;
     ///     Ok::<_, certen::einsum::EinsumError>(contraction.as_view())
     /// };
     /// assert_eq!(axes("iji->ji", &[2, 3, 2])?, Some(vec![vec![1], vec![0, 2]]));
@@ -192,8 +194,9 @@ impl Contraction {
         self.compiled.as_ref().is_some_and(|compiled| compiled.is_due(self.work))
     }
 
-    /// Compiles the contraction if that is due: if as many operations were made for contractions of its form, with those of
-    /// the next call, as a compilation is worth. Nothing is locked meanwhile; if several threads come at once, each compiles.
+    /// Compiles the contraction if that is due: if as many operations were made for contractions of its form, with
+    /// those of the next call, as a compilation is worth. Nothing is locked meanwhile; if several threads come at once,
+    /// each compiles.
     pub fn prepare(&self) {
         if let Some(compiled) = &self.compiled
             && compiled.is_due(self.work)

@@ -1,8 +1,9 @@
 //! The order of a contraction: a path as NumPy writes it, and the steps that follow it.
 //!
-//! Each entry of a path takes operands by their positions among those that are left, contracts them, and puts the result
-//! behind the others. An index that nothing else needs is summed in the entry; what only one of several factors has is
-//! summed in a step of its own before they are multiplied, since a sum of products with a common factor is one product.
+//! Each entry of a path takes operands by their positions among those that are left, contracts them, and puts the
+//! result behind the others. An index that nothing else needs is summed in the entry; what only one of several factors
+//! has is summed in a step of its own before they are multiplied, since a sum of products with a common factor is one
+//! product.
 
 use certen_dialects::einsum::{Axis, Einsum, EinsumError, Step};
 use certen_rewrite::{Search, pairwise};
@@ -44,8 +45,8 @@ impl Plan {
     }
 }
 
-/// How many multiplications and additions a step makes: one addition for each product that is summed. That inner sums are
-/// added to outer ones, too, is left out, as usual.
+/// How many multiplications and additions a step makes: one addition for each product that is summed. That inner sums
+/// are added to outer ones, too, is left out, as usual.
 pub(super) fn operations(einsum: &Einsum, steps: &[Step], step: &Step) -> u128 {
     let summed = einsum.summed(steps, step);
     let size = |index: &usize| einsum.indices()[*index].size as u128;

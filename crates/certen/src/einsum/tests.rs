@@ -104,8 +104,8 @@ fn what_cannot_be_in_memory_is_an_error() {
     }
 }
 
-/// Pairs of indices that are one, where arrays whose memory does not show them as one are copied for native code; and sums
-/// in lanes, with and without something left at the end.
+/// Pairs of indices that are one, where arrays whose memory does not show them as one are copied for native code; and
+/// sums in lanes, with and without something left at the end.
 #[test]
 fn pairs_and_lanes() {
     let programs: [(&str, usize, &[&[usize]]); 9] = [
@@ -325,7 +325,8 @@ proptest! {
         let case = case(&choices, elem);
         for order in [Order::AsWritten, Order::Best, Order::Greedy] {
             let contraction = case.contraction(&order);
-            prop_assert_eq!(bits(&case.loops(&contraction)), bits(&case.meaning(&contraction)), "{:?} {:?}", order, case);
+            let (loops, meaning) = (case.loops(&contraction), case.meaning(&contraction));
+            prop_assert_eq!(bits(&loops), bits(&meaning), "{:?} {:?}", order, case);
         }
     }
 
