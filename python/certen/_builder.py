@@ -176,8 +176,8 @@ class Constant(Tensor):
             raise ValueError(f"the constant {name} has no elements")
         if array.size > MOST_ELEMENTS:
             raise ValueError(
-                f"the constant {name} has {array.size} elements, and at most {MOST_ELEMENTS} can be part of a program: declare "
-                "it with certen.tensor, and give it when the kernel is called"
+                f"the constant {name} has {array.size} elements, and at most {MOST_ELEMENTS} can be part of a program: "
+                "declare it with certen.tensor, and give it when the kernel is called"
             )
         if array.dtype == np.int64 and array.min() == np.iinfo(np.int64).min:
             raise ValueError(f"the constant {name} has the least of all integers, which no program can write")
