@@ -102,7 +102,7 @@ impl Package {
         match self {
             Package::Maturin => "maturin>=1.9.4,<2",
             Package::Mypy => "mypy>=1.14",
-            Package::Numpy => "numpy>=2.2",
+            Package::Numpy => "numpy>=2.2.5",
             Package::Pytest => "pytest>=8",
             // Formatters differ between versions.
             Package::Ruff => "ruff==0.17.4",
