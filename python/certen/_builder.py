@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 _order = itertools.count()
 
+# An element of a constant is found by comparing indices, one condition inside the other: the compiler has its limits.
+MOST_ELEMENTS = 256
+
 
 class Indexed(Operators):
     """What takes indices: tensors that are given, constants, and definitions."""
@@ -171,10 +174,10 @@ class Constant(Tensor):
             array = _with_elements(name, array, element_type(elem))
         if array.size == 0:
             raise ValueError(f"the constant {name} has no elements")
-        if array.size > 10_000:
+        if array.size > MOST_ELEMENTS:
             raise ValueError(
-                f"the constant {name} has {array.size} elements, and at most 10000 can be part of a program: declare "
-                "it with certen.tensor, and give it when the kernel is called"
+                f"the constant {name} has {array.size} elements, and at most {MOST_ELEMENTS} can be part of a program: "
+                "declare it with certen.tensor, and give it when the kernel is called"
             )
         if array.dtype == np.int64 and array.min() == np.iinfo(np.int64).min:
             raise ValueError(f"the constant {name} has the least of all integers, which no program can write")

@@ -372,6 +372,20 @@ def test_unknown_sizes_are_refused():
     assert kernel.explain("laws")
 
 
+def test_misspelled_arguments():
+    for text in ("fn f(x: f64[n]) -> f64[n] { x + 1 }", "fn f(x: num[s...]) -> num[s...] { x + x }"):
+        with pytest.raises(certen.ArgumentTypeError, match="no parameter `X`"):
+            certen.compile(text)(X=np.ones(3))
+
+
+def test_no_message_speaks_of_the_command_line():
+    kernel = certen.compile("fn p(x: num[s...]) -> num[s...] { x + x }")
+    for look in (lambda: kernel.flops, lambda: kernel.c_source, kernel.explain):
+        with pytest.raises(certen.Error) as caught:
+            look()
+        assert "--" not in str(caught.value).replace("-->", "")
+
+
 def test_signatures():
     kernel = certen.compile("fn f(x: f64[n], k: size) -> f64[n] where k >= 0 { x * k }")
     assert str(inspect.signature(kernel)) == "(x, k, *, out=None, threads=None)"

@@ -1,9 +1,9 @@
 //! The project's own commands, run as `cargo xtask COMMAND`:
 //!
-//! - `test` runs all tests, then builds the Python package and runs its tests; `test FILTER` only those of Rust whose name
-//!   has the filter in it; `test --slow` runs the named slow set too, with 10,000 generated programs per property (20,000
-//!   in `.ten`, Core and einsum, 5,000 of those under sanitizers) and 100,000 questions to the prover, which z3 is asked
-//!   too, and NumPy computes the examples again;
+//! - `test` runs all tests, then builds the Python package and runs its tests; `test FILTER` only those of Rust whose
+//!   name has the filter in it; `test --slow` runs the named slow set too, with 10,000 generated programs per property
+//!   (20,000 in `.ten`, Core and einsum, 5,000 of those under sanitizers) and 100,000 questions to the prover, which z3
+//!   is asked too, and NumPy computes the examples again;
 //! - `bless` rewrites what tests expect to what they now get: read the diff before committing it;
 //! - `ci` does what has to pass before a change lands: tests, format, lints, documentation.
 //!
@@ -59,7 +59,8 @@ fn slow() -> bool {
 fn python_test(more: &[Package], options: &[&str], environment: &[(&str, &str)]) -> bool {
     let packages = [&[Package::Numpy, Package::Pytest], more].concat();
     let Some(python) = python(&packages) else { return false };
-    // With all targets of the workspace, dependencies have the features that they have in tests: nothing is built twice.
+    // With all targets of the workspace, dependencies have the features that they have in tests: nothing is built
+    // twice.
     if !cargo(&["build", "--workspace", "--all-targets", "--quiet"], &[]) {
         return false;
     }

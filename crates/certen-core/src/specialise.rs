@@ -1,8 +1,9 @@
 //! A program at given sizes: the same computation, with numbers in place of its symbolic sizes.
 //!
 //! Every index expression and condition is rewritten, every term is typed again, so shapes become numbers and what
-//! depends on sizes alone is decided. Nothing else changes: the operations and their order are those of the program with
-//! symbolic sizes, so floats have the same bits. Names are never shadowed in Core, so substitution captures nothing.
+//! depends on sizes alone is decided. Nothing else changes: the operations and their order are those of the program
+//! with symbolic sizes, so floats have the same bits. Names are never shadowed in Core, so substitution captures
+//! nothing.
 
 use certen_index::{Cond, Facts, Ix, IxError};
 use certen_syntax::Name;

@@ -1,9 +1,9 @@
 //! NumPy arrays as views, without a copy: the only module here that may be unsafe.
 //!
 //! Whatever Python calls an array ([`array_of`]) becomes a NumPy array that shares its memory: by DLPack, by the array
-//! interface or the buffer protocol. [`call`] lends the memory of all arrays of a call to Rust, as views, and takes it back.
-//! Arrays that a kernel cannot read in place are copied: those whose elements are not in the machine's byte order, not
-//! aligned, not whole elements apart, or truth values that are neither 0 nor 1.
+//! interface or the buffer protocol. [`call`] lends the memory of all arrays of a call to Rust, as views, and takes it
+//! back. Arrays that a kernel cannot read in place are copied: those whose elements are not in the machine's byte
+//! order, not aligned, not whole elements apart, or truth values that are neither 0 nor 1.
 //!
 //! An array that is given for a result is written in place if a kernel can do that; if it overlaps another array of the
 //! call, or its elements lie where no view can follow, the result is computed beside it and copied by NumPy, so that
@@ -12,9 +12,9 @@
 //!
 //! Needs: the interpreter's lock wherever a NumPy array is touched, which the types say. Guarantees: views describe
 //! exactly the arrays as they are when the work begins: all that has to hold of them, the bytes of truth values too, is
-//! looked at after the last time that code of Python's could run, or another thread of Python. Views live as long as the
-//! arrays are held. A thread that writes to an array while a kernel reads it, or resizes it against NumPy's advice, gets
-//! what it asked for.
+//! looked at after the last time that code of Python's could run, or another thread of Python. Views live as long as
+//! the arrays are held. A thread that writes to an array while a kernel reads it, or resizes it against NumPy's advice,
+//! gets what it asked for.
 
 #![allow(unsafe_code, reason = "this module lends NumPy's memory to Rust")]
 
@@ -133,8 +133,8 @@ pub fn is_masked(array: &NdArray<'_>) -> PyResult<bool> {
     if is_plain { Ok(false) } else { array.is_instance(functions(py)?.masked_array.bind(py)) }
 }
 
-/// The NumPy array that shares an object's memory, or has its elements; none if the object is no array but a number, a list
-/// and so on.
+/// The NumPy array that shares an object's memory, or has its elements; none if the object is no array but a number, a
+/// list and so on.
 ///
 /// # Errors
 /// If the object says that it is an array, and then is none that NumPy could use.
@@ -197,8 +197,8 @@ pub fn any_array<'py>(object: &Bound<'py, PyAny>) -> PyResult<NdArray<'py>> {
     }
 }
 
-/// A number, a list, a tuple and so on as an array of this element type, or of that which NumPy finds; none if that would
-/// change a value.
+/// A number, a list, a tuple and so on as an array of this element type, or of that which NumPy finds; none if that
+/// would change a value.
 ///
 /// # Errors
 /// If NumPy cannot make an array of it.
@@ -372,8 +372,9 @@ pub fn fresh<'py>(py: Python<'py>, elem: ElemType, shape: &[usize], order: Order
         Order::F => NPY_ARRAY_CARRAY & !NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS,
     };
     let (none, nothing) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: the type is NumPy's own, the numbers are those of dtypes, and the sizes are as many as said. `memory` owns so
-    // many bytes that `bytes` of them follow any of the first `ALIGNMENT`; `array` describes no more, and holds `memory`.
+    // SAFETY: the type is NumPy's own, the numbers are those of dtypes, and the sizes are as many as said. `memory`
+    // owns so many bytes that `bytes` of them follow any of the first `ALIGNMENT`; `array` describes no more, and holds
+    // `memory`.
     unsafe {
         let class = get_type_object(py, NpyTypes::PyArray_Type);
         let bytes = type_number(ElemType::U8);
@@ -435,11 +436,12 @@ impl<E> From<PyErr> for Trouble<E> {
     }
 }
 
-/// Does work that reads some arrays, of these element types, and writes results. Afterwards the results are in arrays, in
-/// those that were given where some were.
+/// Does work that reads some arrays, of these element types, and writes results. Afterwards the results are in arrays,
+/// in those that were given where some were.
 ///
 /// # Errors
-/// If there is no memory, an array was changed in the meantime, or the work fails; then what results hold is not specified.
+/// If there is no memory, an array was changed in the meantime, or the work fails; then what results hold is not
+/// specified.
 pub fn call<'py, E>(
     py: Python<'py>,
     inputs: &[(ElemType, NdArray<'py>)],
@@ -521,8 +523,8 @@ fn view_mut<'a>(array: &'a NdArray<'_>, elem: ElemType) -> PyResult<ViewMut<'a>>
         return Err(changed());
     }
     let data = fields(array).ok_or_else(changed)?.data.cast::<u8>();
-    // SAFETY: as above, and it can be written. It is fresh, or `can_be_written` has found that no other view of the call
-    // has any of its elements.
+    // SAFETY: as above, and it can be written. It is fresh, or `can_be_written` has found that no other view of the
+    // call has any of its elements.
     unsafe { ViewMut::from_raw(elem, data, array.shape(), &strides(array, elem)) }.map_err(|error| refused(&error))
 }
 
@@ -561,8 +563,8 @@ fn bounds(array: &NdArray<'_>, elem: ElemType) -> std::ops::Range<usize> {
     low..high
 }
 
-/// A view of an array with other dimensions: the size of each, and which axes of the array it walks along at once. It can
-/// be written if the array can.
+/// A view of an array with other dimensions: the size of each, and which axes of the array it walks along at once. It
+/// can be written if the array can.
 ///
 /// # Errors
 /// If an axis is not there, or has another size.
@@ -584,7 +586,8 @@ pub fn viewed<'py>(array: &NdArray<'py>, shape: &[usize], axes: &[Vec<usize>]) -
         strides.push(together);
     }
     let fields = fields(array).ok_or_else(wrong)?;
-    // SAFETY: walking several axes of one size at once, and others not at all, stays inside the array; the view holds it.
+    // SAFETY: walking several axes of one size at once, and others not at all, stays inside the array; the view holds
+    // it.
     unsafe {
         let view = PY_ARRAY_API.PyArray_NewFromDescr(
             py,

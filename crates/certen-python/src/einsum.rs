@@ -1,11 +1,12 @@
 //! `einsum` and `contract_path`, called as NumPy's.
 //!
-//! What subscripts mean and how a contraction is computed is said in `certen::einsum`; here are NumPy's rules around it:
-//! the two forms of a call, which element type is computed in, what may be cast to what, when a result is a view, and where
-//! a given array takes it. They were found by experiment with NumPy 2.4 without `optimize`. What Certen does not have is a
-//! `NotImplementedError` that names it, never another result.
+//! What subscripts mean and how a contraction is computed is said in `certen::einsum`; here are NumPy's rules around
+//! it: the two forms of a call, which element type is computed in, what may be cast to what, when a result is a view,
+//! and where a given array takes it. They were found by experiment with NumPy 2.4 without `optimize`. What Certen does
+//! not have is a `NotImplementedError` that names it, never another result.
 //!
-//! A contraction is looked up by its subscripts, element type and shapes, so that a call like an earlier one parses nothing.
+//! A contraction is looked up by its subscripts, element type and shapes, so that a call like an earlier one parses
+//! nothing.
 
 use std::hash::{Hash, Hasher};
 use std::mem::discriminant;
@@ -307,15 +308,16 @@ fn chosen_order(order: Option<&Bound<'_, PyAny>>, arrays: &[NdArray<'_>]) -> PyR
 /// Sums products of operands along indices that they share, as `numpy.einsum` does.
 ///
 /// The call is `einsum("ij,jk->ik", a, b)`, or `einsum(a, [0, 1], b, [1, 2], [0, 2])`. Operands are arrays, lists or
-/// numbers, of float64, float32, int64 and int32, also mixed. Results have the same bits every time, whatever the number of
-/// threads.
+/// numbers, of float64, float32, int64 and int32, also mixed. Results have the same bits every time, whatever the
+/// number of threads.
 ///
 /// - `out` is an array that takes the result, and is returned.
-/// - `optimize`: operands are contracted in the order that takes the fewest operations, also by default; `False` contracts
-///   all at once, `'greedy'` or a path of `contract_path` as they say.
-/// - `dtype` is the type to compute in, `casting` what operands may be cast by: `'no'`, `'equiv'`, `'safe'`, `'same_kind'`
-///   or `'unsafe'`.
-/// - `order`: a new result lies row by row (`'C'`, and `'K'`), column by column (`'F'`), or that if the operands do (`'A'`).
+/// - `optimize`: operands are contracted in the order that takes the fewest operations, also by default; `False`
+///   contracts all at once, `'greedy'` or a path of `contract_path` as they say.
+/// - `dtype` is the type to compute in, `casting` what operands may be cast by: `'no'`, `'equiv'`, `'safe'`,
+///   `'same_kind'` or `'unsafe'`.
+/// - `order`: a new result lies row by row (`'C'`, and `'K'`), column by column (`'F'`), or that if the operands do
+///   (`'A'`).
 ///
 /// With one operand and nothing to sum, the result is a view of the operand.
 ///

@@ -106,6 +106,10 @@ fn in_python(mut diagnostic: Diagnostic) -> Diagnostic {
     ];
     let Diagnostic { message, help, notes, .. } = &mut diagnostic;
     for text in help.iter_mut().chain(notes).chain([message]) {
+        // There is no such option here.
+        if text.contains("`--rank ") {
+            *text = "only a call tells it".into();
+        }
         for (there, here) in advice {
             if text.contains(there) {
                 *text = text.replace(there, here);

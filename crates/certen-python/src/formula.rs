@@ -10,8 +10,8 @@ use pyo3::types::PyDict;
 
 /// How often something is done, in terms of a program's sizes.
 ///
-/// `str(formula)` is the formula, `formula(n=3, m=4)` its value at these sizes, and `int(formula)` its value if it has no
-/// sizes.
+/// `str(formula)` is the formula, `formula(n=3, m=4)` its value at these sizes, and `int(formula)` its value if it has
+/// no sizes.
 ///
 /// >>> import certen
 /// >>> flops = certen.compile("fn scale(a: f64, x: f64[n, 3]) -> f64[n, 3] { a * x }").flops

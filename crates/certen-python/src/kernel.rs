@@ -1,8 +1,8 @@
 //! Kernels: functions of a program that are called with arrays.
 //!
-//! A call finds the parameters of its arguments, makes arrays of them, asks for the kernel that is prepared for their types
-//! and sizes, and runs it. Python's lock is given back while something is compiled, and for runs that take so long that
-//! others would notice. What is lent meanwhile are copies of shapes: NumPy's own may change.
+//! A call finds the parameters of its arguments, makes arrays of them, asks for the kernel that is prepared for their
+//! types and sizes, and runs it. Python's lock is given back while something is compiled, and for runs that take so
+//! long that others would notice. What is lent meanwhile are copies of shapes: NumPy's own may change.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ use crate::{SMALL, threads};
 
 /// A function that is called with arrays.
 ///
-/// Arguments are NumPy arrays, or other arrays that share their memory (DLPack, the array interface, buffers), or numbers
-/// and lists whose values the parameter's element type has. Arrays of another element type are refused. Sizes that no array
-/// tells are given by name.
+/// Arguments are NumPy arrays, or other arrays that share their memory (DLPack, the array interface, buffers), or
+/// numbers and lists whose values the parameter's element type has. Arrays of another element type are refused. Sizes
+/// that no array tells are given by name.
 ///
-/// - `out` is an array, or a tuple of as many as there are results, that results are written to. It is returned itself. If
-///   it overlaps an argument, results are as if the arguments had been copied first.
+/// - `out` is an array, or a tuple of as many as there are results, that results are written to. It is returned itself.
+///   If it overlaps an argument, results are as if the arguments had been copied first.
 /// - `threads` is how many threads may share the work: results have the same bits for any number.
 ///
 /// >>> import certen
@@ -293,6 +293,10 @@ impl Kernel {
             }
         }
         for (name, value) in &arguments.sizes {
+            // Where any name may be a size, what is no number is more likely a name that is misspelled.
+            if self.kernel.module().is_err() && matches!(integer(value)?, Integer::IsNone) {
+                return Err(self.unknown(py, name.as_str()));
+            }
             sizes.push((*name, size(*name, value)?));
         }
         // Whatever Python code arguments bring has run, and shapes are as they will be.
@@ -401,8 +405,8 @@ impl Kernel {
         formula.ok_or_else(|| PyOverflowError::new_err("there are more than can be counted"))
     }
 
-    /// The program at every stage of its way to machine code, as text; `stage` is the name of one, or a list of names. Sizes
-    /// that are given are put into formulas.
+    /// The program at every stage of its way to machine code, as text; `stage` is the name of one, or a list of names.
+    /// Sizes that are given are put into formulas.
     ///
     /// >>> import certen
     /// >>> dot = certen.compile("fn dot(x: f64[n], y: f64[n]) -> f64 { sum(x * y) }")

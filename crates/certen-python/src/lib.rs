@@ -13,8 +13,8 @@ mod program;
 mod threads;
 mod values;
 
-/// Runs that make more operations, or move more elements, than this give Python's lock back: some 10 µs. For less, giving it
-/// back takes longer than anyone waits.
+/// Runs that make more operations, or move more elements, than this give Python's lock back: some 10 µs. For less,
+/// giving it back takes longer than anyone waits.
 const SMALL: u64 = 20_000;
 
 /// The native part of the package `certen`.

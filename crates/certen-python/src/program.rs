@@ -64,8 +64,9 @@ impl Source {
 
 /// Compiles a program.
 ///
-/// `source` is its text, or a path (`pathlib.Path`) to its file, whose ending names the dialect. A program of one function,
-/// or with one called `main`, gives a `Kernel`, and so does `fn=`; of several functions it gives a `Module` of kernels.
+/// `source` is its text, or a path (`pathlib.Path`) to its file, whose ending names the dialect. A program of one
+/// function, or with one called `main`, gives a `Kernel`, and so does `fn=`; of several functions it gives a `Module`
+/// of kernels.
 ///
 /// - `name` is what messages call a text.
 /// - `dialect` is the language of a text: `"ten"`, `"teil"`, `"model"` or `"core"`.
@@ -257,7 +258,8 @@ pub struct Module {
 impl Module {
     fn find<'py>(&self, py: Python<'py>, wanted: &str) -> Option<PyResult<&Bound<'py, Kernel>>> {
         let (name, kernel) = self.kernels.iter().find(|(name, _)| name.as_str() == wanted)?;
-        // No lock is held while it is compiled: a fork would leave it locked. Of two that come at once, the first stays.
+        // No lock is held while it is compiled: a fork would leave it locked. Of two that come at once, the first
+        // stays.
         if kernel.get(py).is_none() {
             match self.source.kernel(py, Some(name.as_str())) {
                 Ok(made) => drop(kernel.set(py, made.unbind())),

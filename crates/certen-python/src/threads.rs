@@ -39,8 +39,8 @@ pub fn given(number: &Bound<'_, PyAny>) -> PyResult<Option<NonZeroUsize>> {
     Ok(chosen)
 }
 
-/// Sets how many threads kernels and `einsum` use, where a call does not say; `None` for `$CERTEN_THREADS`, else as many
-/// as there are cores. Results have the same bits for any number.
+/// Sets how many threads kernels and `einsum` use, where a call does not say; `None` for `$CERTEN_THREADS`, else as
+/// many as there are cores. Results have the same bits for any number.
 ///
 /// >>> import certen
 /// >>> certen.set_threads(2)

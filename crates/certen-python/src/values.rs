@@ -1,7 +1,8 @@
 //! Values that change their type and stay the same.
 //!
-//! Numbers and lists have the element types that NumPy gives them; a parameter has its own. They fit if every value is one
-//! of the parameter's type. Only Python's floats, which are all that Python has, are rounded to shorter ones, as NumPy does.
+//! Numbers and lists have the element types that NumPy gives them; a parameter has its own. They fit if every value is
+//! one of the parameter's type. Only Python's floats, which are all that Python has, are rounded to shorter ones, as
+//! NumPy does.
 
 use certen::road::core::Tensor;
 use certen::road::core::domain::Scalar;

@@ -17,9 +17,9 @@
 //!
 //! `sizes` are the values of the signature's sizes, in order. `buffers` are the inputs, then the outputs: dense, in
 //! row-major order, aligned to their elements, none of them overlapping an output, never null. It returns 0 if all is
-//! well, 1 if it could not allocate memory, 5 if an index or a number of bytes would not fit in 64 bits; anything else is
-//! a bug. Arrays that are not dense are copied here, so that the C text stays short: compiling it is what a first run waits
-//! for.
+//! well, 1 if it could not allocate memory, 5 if an index or a number of bytes would not fit in 64 bits; anything else
+//! is a bug. Arrays that are not dense are copied here, so that the C text stays short: compiling it is what a first
+//! run waits for.
 //!
 //! Needs: C text that keeps to its [`Signature`], see [`NativeKernel::build`]. Guarantees: nothing is called with
 //! arguments that the signature does not allow, so a kernel whose text was proved in bounds stays in bounds.
@@ -301,8 +301,8 @@ fn load(path: &Path) -> Result<(Library, Entry), RuntimeError> {
     // SAFETY: by the contract of `build` the symbol is a function of this type. The copy of the pointer is used only
     // while the library is loaded: the kernel holds both.
     let entry = unsafe { *library.get::<Entry>(b"certen_call").map_err(bad)? };
-    // SAFETY: by the contract of `build` the symbol, if it is there, is a function of this type. It only keeps the pointer,
-    // atomically: the library may be loaded already, and run elsewhere.
+    // SAFETY: by the contract of `build` the symbol, if it is there, is a function of this type. It only keeps the
+    // pointer, atomically: the library may be loaded already, and run elsewhere.
     unsafe {
         if let Ok(use_threads) = library.get::<UseThreads>(b"certen_use_threads") {
             use_threads(pool::parallel);

@@ -2,14 +2,14 @@
 //!
 //! An [`Array`] is a dense tensor in memory that native code can work on; [`read_npy`], [`read_npz`], [`write_npy`] and
 //! [`write_npz`] bring it from and to files. A [`NativeKernel`] is C text made callable: compiled by the [`Compiler`]
-//! that the machine has, kept in a [`Cache`] on disk, loaded, and called with its arguments, arrays or [`View`]s, checked
-//! against its [`Signature`]. Its parallel loops are shared by the threads of one pool; [`with_threads`] says how many.
-//! A [`Nest`] makes a product of arrays and its sum without a compiler. [`available_bytes`] tells what fits in memory
-//! before anything is started.
+//! that the machine has, kept in a [`Cache`] on disk, loaded, and called with its arguments, arrays or [`View`]s,
+//! checked against its [`Signature`]. Its parallel loops are shared by the threads of one pool; [`with_threads`] says
+//! how many. A [`Nest`] makes a product of arrays and its sum without a compiler. [`available_bytes`] tells what fits
+//! in memory before anything is started.
 //!
-//! This is where `unsafe` code is: the allocation behind arrays, the elements of views, and loading and calling kernels.
-//! (The other crate with some lends it Python's arrays.) Whatever the user's files, arrays and environment are, the
-//! answer is a value or a [`RuntimeError`]. What is trusted is the C text: see [`NativeKernel::build`].
+//! This is where `unsafe` code is: the allocation behind arrays, the elements of views, and loading and calling
+//! kernels. (The other crate with some lends it Python's arrays.) Whatever the user's files, arrays and environment
+//! are, the answer is a value or a [`RuntimeError`]. What is trusted is the C text: see [`NativeKernel::build`].
 
 mod array;
 mod cache;

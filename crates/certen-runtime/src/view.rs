@@ -2,10 +2,10 @@
 //!
 //! A [`View`] is where the elements of a tensor lie in the caller's memory: the address of the first one, and for each
 //! dimension how far its neighbours are apart, in elements, which may be negative or zero. So a transposed or reversed
-//! array, or every second row, is one. For memory that Rust can borrow, [`View::new`] checks that all elements lie inside;
-//! for arrays of another language, [`View::from_raw`] takes their owner's word. What is read is only reached through
-//! pointers, never through references to the caller's memory: another thread of that language may be writing to it.
-//! Kernels work on dense arrays, so other views are copied for a call.
+//! array, or every second row, is one. For memory that Rust can borrow, [`View::new`] checks that all elements lie
+//! inside; for arrays of another language, [`View::from_raw`] takes their owner's word. What is read is only reached
+//! through pointers, never through references to the caller's memory: another thread of that language may be writing to
+//! it. Kernels work on dense arrays, so other views are copied for a call.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -141,8 +141,8 @@ impl View<'_> {
         self.layout.is_dense(self.data.addr())
     }
 
-    /// The same elements with fewer dimensions: so many neighbouring ones become one, one group after the other. None if
-    /// the elements of a group do not lie in equal steps, or the groups are not of all dimensions.
+    /// The same elements with fewer dimensions: so many neighbouring ones become one, one group after the other. None
+    /// if the elements of a group do not lie in equal steps, or the groups are not of all dimensions.
     ///
     /// ```
     /// use certen_core::ElemType;

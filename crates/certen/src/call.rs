@@ -120,8 +120,8 @@ impl Call {
     /// with loops, they say which buffers there are, else the program as written does.
     ///
     /// # Errors
-    /// If an input is missing, unknown, or of the wrong shape or type; if a size is unknown, contradictory or excluded by
-    /// the program; if memory does not suffice.
+    /// If an input is missing, unknown, or of the wrong shape or type; if a size is unknown, contradictory or excluded
+    /// by the program; if memory does not suffice.
     pub(crate) fn bind<'a>(
         &'a self,
         module: &Module,
@@ -198,8 +198,8 @@ impl Arguments<'_> {
         let program = module.core();
         let known = self.sizes(program)?;
         let value = |name: Name| known.get(&name).map(|(value, _)| *value);
-        // Dimensions are limited by memory. What is no dimension is limited here, so that index arithmetic, which is proved
-        // for all integers, does not leave the machine's.
+        // Dimensions are limited by memory. What is no dimension is limited here, so that index arithmetic, which is
+        // proved for all integers, does not leave the machine's.
         let dimensions: HashSet<Ix> = program.inputs.iter().flat_map(|input| input.ty.shape.iter().cloned()).collect();
         for (name, (value, by)) in &known {
             if value.unsigned_abs() > MAX_PARAMETER && !dimensions.contains(&Ix::var(*name)) {
@@ -310,9 +310,9 @@ impl Arguments<'_> {
         Ok(known)
     }
 
-    /// What a run takes in memory; refused if there is less. Counted are the tensors made for the call, the results, and what is held at a
-    /// time on the way: `own` bytes if that is known, else the largest set of intermediate tensors that is needed at a
-    /// time. `bytes` is what an element takes.
+    /// What a run takes in memory; refused if there is less. Counted are the tensors made for the call, the results,
+    /// and what is held at a time on the way: `own` bytes if that is known, else the largest set of intermediate
+    /// tensors that is needed at a time. `bytes` is what an element takes.
     fn fits_in_memory(
         &self,
         program: &Program,

@@ -99,11 +99,12 @@ const DERIVATION_LINES: usize = 200;
 pub const ANALYSED_STATEMENTS: usize = 200;
 
 impl Module {
-    /// The program at these stages, or at all that say something of it: the title of each, and a text. Multiplications are
-    /// counted as a formula, and as a number if the sizes are given.
+    /// The program at these stages, or at all that say something of it: the title of each, and a text. Multiplications
+    /// are counted as a formula, and as a number if the sizes are given.
     ///
     /// # Errors
-    /// As [`Module::laws`]. What cannot be lowered yet is a remark in the text, no error: the other stages are worth seeing.
+    /// As [`Module::laws`]. What cannot be lowered yet is a remark in the text, no error: the other stages are worth
+    /// seeing.
     pub fn explain(&self, only: &[Stage], sizes: &[(Name, i64)]) -> Result<Vec<(&'static str, String)>, Failure> {
         let wanted = |stage| only.is_empty() || only.contains(&stage);
         let mut sections: Vec<(&str, String)> = Vec::new();

@@ -1,10 +1,10 @@
 //! Kernels: a function that is called again and again, with arrays of whatever sizes.
 //!
 //! A [`Module`] is one program. A [`Kernel`] makes programs as calls need them: an instance for each rank and element
-//! type that a `.ten` function leaves open, and of each instance a program for the sizes that it is called with, which a
-//! compiler optimises best. Since every such program has to be compiled, only the first few sizes get one;
-//! all others are served by the program with symbolic sizes. Results have the same bits either way: sizes are put in after
-//! the order of operations was chosen.
+//! type that a `.ten` function leaves open, and of each instance a program for the sizes that it is called with, which
+//! a compiler optimises best. Since every such program has to be compiled, only the first few sizes get one; all others
+//! are served by the program with symbolic sizes. Results have the same bits either way: sizes are put in after the
+//! order of operations was chosen.
 //!
 //! Guarantees: what was prepared for some types and sizes is found again without looking at the program; kernels can be
 //! called from several threads at once; no lock is held while something is compiled or run.
@@ -365,8 +365,8 @@ impl Prepared {
         &self.module
     }
 
-    /// Runs it on inputs in the order of the program, with as many threads as told, or as are the default. Outputs need not
-    /// be zero.
+    /// Runs it on inputs in the order of the program, with as many threads as told, or as are the default. Outputs need
+    /// not be zero.
     ///
     /// # Errors
     /// If an array does not have its element type or sizes, an element occurs twice in an output, or memory runs out.

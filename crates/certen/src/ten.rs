@@ -264,8 +264,8 @@ fn made(
     Some((core, TenFront { typed: Deep::new(typed), demands: String::new(), fixed }))
 }
 
-/// What is known of the parameters whose rank or element type a function leaves open. An element type that nothing tells
-/// is that of the options, if it is of the class.
+/// What is known of the parameters whose rank or element type a function leaves open. An element type that nothing
+/// tells is that of the options, if it is of the class.
 fn open(function: &Function, options: &Options) -> Known {
     let of_any_rank = |param: &ast::Param| param.ty.elem == Elem::Size || has_open_rank(param);
     let mut known = Known { values: options.known.values.clone(), ..Known::default() };

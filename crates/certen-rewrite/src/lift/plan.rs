@@ -21,8 +21,9 @@ pub(super) struct Plan {
 }
 
 impl Lifter<'_> {
-    /// The best way to compute a contraction, and what it costs. Sums over what no factor depends on become factors with
-    /// `multiply`, else they stay around the rest. With `bind`, the result is bound too, where it would be recomputed.
+    /// The best way to compute a contraction, and what it costs. Sums over what no factor depends on become factors
+    /// with `multiply`, else they stay around the rest. With `bind`, the result is bound too, where it would be
+    /// recomputed.
     pub(super) fn plan(
         &mut self,
         sum: &Sum,

@@ -123,8 +123,8 @@ fn parallel_loops_agree() {
     assert!(marked.get() >= 5, "only {} programs have parallel loops", marked.get());
 }
 
-/// Numbers in place of sizes change nothing: loops of the program at its sizes compute what those with symbolic sizes do,
-/// bit for bit. Truncations stay legal.
+/// Numbers in place of sizes change nothing: loops of the program at its sizes compute what those with symbolic sizes
+/// do, bit for bit. Truncations stay legal.
 #[test]
 fn programs_at_given_sizes_agree() {
     for_cases(50, 60, |case| {
