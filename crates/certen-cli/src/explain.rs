@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use certen::road::dialects::algebra::{Analysis, Defined};
-use certen::{ANALYSED_STATEMENTS, Call, Module, Name};
-use clap::{Args, ValueEnum};
+use certen::{ANALYSED_STATEMENTS, Call, Module, Name, Stage};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
 use crate::report::{Report, list};
@@ -15,7 +16,7 @@ pub struct ExplainArgs {
     /// The program
     file: PathBuf,
     /// Show only these stages
-    #[arg(long, value_enum, value_delimiter = ',')]
+    #[arg(long, value_parser = stage(), value_delimiter = ',')]
     only: Vec<Stage>,
     /// A size at which to count multiplications: `n=100`
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = crate::given::dim)]
@@ -26,45 +27,10 @@ pub struct ExplainArgs {
     common: Common,
 }
 
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Stage {
-    /// A `.ten` program as the checker understood it: one function for each instance
-    Written,
-    /// … with the bounds of all indices written out
-    Bounds,
-    /// … without dots in patterns
-    Dots,
-    /// … with comprehensions as with-loops
-    WithLoops,
-    /// … with what each function demands of its arguments
-    Demands,
-    /// The typing derivation of each statement
-    Typed,
-    /// What each statement reads, whether it is dead, can be computed in place, and shares values with others
-    Analysis,
-    /// The program in Core
-    Core,
-    /// How much of each tensor in Core is padding: its pad type
-    Padding,
-    /// How many constructs that move elements the program in Core has
-    Reshapes,
-    /// Which laws made the program simpler, and what it is then
-    Laws,
-    /// Which contractions were lifted, and the Core program that loops are made from
-    Optimised,
-    /// The loops
-    Loops,
-    /// The C code
-    C,
-    /// How many multiplications it makes
-    Count,
-}
-
-impl Stage {
-    /// The stage that this option names.
-    fn of_the_road(self) -> Option<certen::Stage> {
-        certen::Stage::named(self.to_possible_value()?.get_name())
-    }
+/// Reads the name of a stage.
+fn stage() -> impl TypedValueParser<Value = Stage> {
+    let values = Stage::ALL.iter().map(|stage| PossibleValue::new(stage.name()).help(stage.about()));
+    PossibleValuesParser::new(values).try_map(|name| Stage::named(&name).ok_or("there is no such stage"))
 }
 
 pub fn explain(args: &ExplainArgs) -> Outcome {
@@ -73,8 +39,7 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     let options = args.entry.options(&args.common, Some(&call));
     let module = Module::from_file(&args.file, &options).map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), module.warnings());
-    let only: Vec<certen::Stage> = args.only.iter().filter_map(|stage| stage.of_the_road()).collect();
-    let sections = module.explain(&only, &args.dims).map_err(|f| refused(&report, &f))?;
+    let sections = module.explain(&args.only, &args.dims).map_err(|f| refused(&report, &f))?;
     let wanted = |stage| args.only.is_empty() || args.only.contains(&stage);
     if args.common.json {
         let mut stages: serde_json::Map<_, _> =

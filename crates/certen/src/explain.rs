@@ -9,86 +9,64 @@ use certen_syntax::Name;
 
 use crate::{Failure, Module, Optimised};
 
-/// A stage of the road, or what is found out at one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stage {
-    /// A `.ten` program as the checker understood it: one function for each instance.
-    Written,
-    /// … with the bounds of all indices written out.
-    Bounds,
-    /// … without dots in patterns.
-    Dots,
-    /// … with comprehensions as with-loops.
-    WithLoops,
-    /// … with what each function demands of its arguments.
-    Demands,
-    /// The typing derivation of each statement.
-    Typed,
-    /// What each statement reads, whether it is dead, can be computed in place, and shares values with others.
-    Analysis,
-    /// The program in Core.
-    Core,
-    /// How much of each tensor in Core is padding: its pad type.
-    Padding,
-    /// How many constructs that move elements the program in Core has.
-    Reshapes,
-    /// Which laws made the program simpler, and what it is then.
-    Laws,
-    /// Which contractions were lifted, and the Core program that loops are made from.
-    Optimised,
-    /// The loops.
-    Loops,
-    /// The C code.
-    C,
-    /// How many multiplications it makes.
-    Count,
+/// The stages: each has a variant, a name, and a sentence about it.
+macro_rules! stages {
+    ($($stage:ident, $name:literal, $about:literal;)*) => {
+        /// A stage of the road, or what is found out at one.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Stage {
+            $(#[doc = concat!($about, ".")] $stage,)*
+        }
+
+        impl Stage {
+            /// All stages, in the order of the road.
+            pub const ALL: &[Stage] = &[$(Stage::$stage),*];
+
+            /// What people call it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Stage::$stage => $name,)*
+                }
+            }
+
+            /// What it shows.
+            pub fn about(self) -> &'static str {
+                match self {
+                    $(Stage::$stage => $about,)*
+                }
+            }
+        }
+    };
+}
+
+stages! {
+    Written, "written", "A `.ten` program as the checker understood it: one function for each instance";
+    Bounds, "bounds", "… with the bounds of all indices written out";
+    Dots, "dots", "… without dots in patterns";
+    WithLoops, "with-loops", "… with comprehensions as with-loops";
+    Demands, "demands", "… with what each function demands of its arguments";
+    Typed, "typed", "The typing derivation of each statement";
+    Analysis, "analysis", "What each statement reads, whether it is dead, can be computed in place, and shares values with others";
+    Core, "core", "The program in Core";
+    Padding, "padding", "How much of each tensor in Core is padding: its pad type";
+    Reshapes, "reshapes", "How many constructs that move elements the program in Core has";
+    Laws, "laws", "Which laws made the program simpler, and what it is then";
+    Optimised, "optimised", "Which contractions were lifted, and the Core program that loops are made from";
+    Loops, "loops", "The loops";
+    C, "c", "The C code";
+    Count, "count", "How many multiplications it makes";
 }
 
 impl Stage {
-    /// All stages, in the order of the road.
-    pub const ALL: [Stage; 15] = [
-        Stage::Written,
-        Stage::Bounds,
-        Stage::Dots,
-        Stage::WithLoops,
-        Stage::Demands,
-        Stage::Typed,
-        Stage::Analysis,
-        Stage::Core,
-        Stage::Padding,
-        Stage::Reshapes,
-        Stage::Laws,
-        Stage::Optimised,
-        Stage::Loops,
-        Stage::C,
-        Stage::Count,
-    ];
-
     /// The stage of this name.
     pub fn named(name: &str) -> Option<Stage> {
-        Stage::ALL.into_iter().find(|stage| stage.to_string() == name)
+        Stage::ALL.iter().copied().find(|stage| stage.name() == name)
     }
 }
 
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Stage::Written => "written",
-            Stage::Bounds => "bounds",
-            Stage::Dots => "dots",
-            Stage::WithLoops => "with-loops",
-            Stage::Demands => "demands",
-            Stage::Typed => "typed",
-            Stage::Analysis => "analysis",
-            Stage::Core => "core",
-            Stage::Padding => "padding",
-            Stage::Reshapes => "reshapes",
-            Stage::Laws => "laws",
-            Stage::Optimised => "optimised",
-            Stage::Loops => "loops",
-            Stage::C => "c",
-            Stage::Count => "count",
-        })
+        f.write_str(self.name())
     }
 }
 
