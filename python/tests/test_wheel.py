@@ -19,11 +19,12 @@ pytestmark = pytest.mark.slow
 
 
 def run(*command: str | Path, cwd: Path = ROOT, timeout: float = 1800, **env: str) -> str:
-    """What a command prints; it has to end well."""
+    """What a command prints; it has to end well. The package that is tested elsewhere is not to be found here."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     ran = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
-        env={**os.environ, **env},
+        env={**inherited, **env},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
