@@ -53,8 +53,6 @@ pub struct Param {
     pub ty: String,
     /// Its element type; none if a call tells it.
     pub elem: Option<ElemType>,
-    /// How many dimensions it has; none if a call tells it.
-    pub rank: Option<usize>,
     /// Whether it is a number that sizes may depend on, not a tensor.
     pub is_size: bool,
 }

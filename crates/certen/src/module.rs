@@ -171,11 +171,8 @@ impl Module {
     }
 
     /// A program of Core that this library has made.
-    ///
-    /// # Errors
-    /// None; a module is what makes failures.
-    pub(crate) fn from_core(core: Program, options: &Options) -> Result<Module, Failure> {
-        Module::assembled(Arc::default(), Some((core, Front::Core)), Diagnostics::new(), options)
+    pub(crate) fn from_core(core: Program, options: &Options) -> Module {
+        Module::new(Arc::default(), Vec::new(), Front::Core, core, options)
     }
 
     /// A module, or why there is none.
@@ -188,18 +185,23 @@ impl Module {
         let mut diagnostics = diagnostics.into_sorted();
         diagnostics.dedup();
         match built {
-            Some((core, front)) => Ok(Module {
-                sources,
-                warnings: diagnostics,
-                front,
-                core,
-                options: options.clone(),
-                optimised: OnceLock::new(),
-                loops: OnceLock::new(),
-                native: OnceLock::new(),
-                operations: OnceLock::new(),
-            }),
+            Some((core, front)) => Ok(Module::new(sources, diagnostics, front, core, options)),
             None => Err(Failure::new(sources, diagnostics)),
+        }
+    }
+
+    /// A program of which nothing was made yet.
+    fn new(sources: Arc<Sources>, warnings: Vec<Diagnostic>, front: Front, core: Program, options: &Options) -> Module {
+        Module {
+            sources,
+            warnings,
+            front,
+            core,
+            options: options.clone(),
+            optimised: OnceLock::new(),
+            loops: OnceLock::new(),
+            native: OnceLock::new(),
+            operations: OnceLock::new(),
         }
     }
 
@@ -219,7 +221,6 @@ impl Module {
             name: *name,
             ty: ty.to_string(),
             elem: Some(ty.elem),
-            rank: Some(ty.rank()),
             is_size: false,
         };
         Interface {
@@ -238,17 +239,9 @@ impl Module {
             None => None,
             Some(found) => Some(Optimised { program: found.program.at_sizes(&sizes).ok()?, ..found.clone() }),
         };
-        Some(Module {
-            sources: self.sources.clone(),
-            warnings: self.warnings.clone(),
-            front: Front::Core,
-            core: self.core.at_sizes(&sizes).ok()?,
-            options: self.options.clone(),
-            optimised: OnceLock::from(Ok(optimised)),
-            loops: OnceLock::new(),
-            native: OnceLock::new(),
-            operations: OnceLock::new(),
-        })
+        let core = self.core.at_sizes(&sizes).ok()?;
+        let module = Module::new(self.sources.clone(), self.warnings.clone(), Front::Core, core, &self.options);
+        Some(Module { optimised: OnceLock::from(Ok(optimised)), ..module })
     }
 
     /// How many arithmetic operations a run makes, as a formula of the sizes; none if it cannot be written down.

@@ -86,7 +86,6 @@ impl Interface {
             name: param.name.name,
             ty: shown(param.ty.span),
             elem: if let Elem::Is(elem) = param.ty.elem { Some(elem) } else { None },
-            rank: (!has_open_rank(param)).then_some(param.ty.dims.len()),
             is_size: param.ty.elem == Elem::Size,
         };
         Interface {

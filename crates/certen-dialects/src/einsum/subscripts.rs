@@ -111,11 +111,6 @@ impl Subscripts {
         Ok(subscripts)
     }
 
-    /// How many operands they are for.
-    pub fn operands(&self) -> usize {
-        self.operands.len()
-    }
-
     /// What the user calls an index.
     pub(super) fn name(&self, label: u32) -> IndexName {
         if self.numbers { IndexName::Number(label) } else { IndexName::Letter(letter(label)) }

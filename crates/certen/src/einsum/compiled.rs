@@ -104,7 +104,7 @@ fn key(einsum: &Einsum, steps: &[Step], elem: ElemType) -> Box<[u8]> {
 /// A program with its native code; none if there is no compiler, or it cannot be compiled.
 pub(super) fn module(core: Program) -> Option<Module> {
     let options = Options { fp: FpMode::Strict, ..Options::default() };
-    let module = Module::from_core(core, &options).ok()?;
+    let module = Module::from_core(core, &options);
     module.native().is_ok().then_some(module)
 }
 

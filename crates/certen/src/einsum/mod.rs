@@ -146,11 +146,6 @@ impl Contraction {
         Ok(Contraction { written, einsum, groups, plan, elem, nests, work, compiled })
     }
 
-    /// The element type of operands and result.
-    pub fn elem(&self) -> ElemType {
-        self.elem
-    }
-
     /// The sizes of the result.
     pub fn output_shape(&self) -> Vec<usize> {
         self.written.output_shape()
