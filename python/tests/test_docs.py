@@ -9,6 +9,8 @@ import inspect
 import io
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,3 +98,11 @@ def test_the_blocks_of_a_page(page, tmp_path, monkeypatch):
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(code, namespace)
     assert found or page == "README.md"
+
+
+def test_the_benchmark_runs():
+    """Only that it does: times are for quiet machines."""
+    benchmark = [sys.executable, ROOT / "python/benchmarks/against_numpy.py", "--quick"]
+    ran = subprocess.run(benchmark, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "kernel: blur" in ran.stdout
