@@ -1,7 +1,7 @@
 //! Statements in C: loops, conditions, buffers, assignments.
 
 use certen_core::{ElemType, Range, ReduceOp, TensorType, TermId};
-use certen_loops::{MAX_NESTING, Stmt, Target};
+use certen_loops::{MAX_NESTING, Mode, Stmt, Target};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::emit::{Emitted, Emitter};
@@ -59,8 +59,8 @@ impl<'a> Emitter<'a> {
                 }
             }
             Stmt::Swap(a, b) => self.swap(*a, *b)?,
-            Stmt::For { parallel: true, .. } => self.parallel_for(stmt, depth)?,
-            Stmt::For { index, range, parallel: false, body } => self.sequential_for(*index, range, body, depth)?,
+            Stmt::For { mode: Mode::Parallel, .. } => self.parallel_for(stmt, depth)?,
+            Stmt::For { index, range, body, .. } => self.sequential_for(*index, range, body, depth)?,
             Stmt::If { cond, then, otherwise } => {
                 let cond = self.cond(cond)?;
                 self.line(&format!("if ({cond}) {{"));

@@ -14,7 +14,7 @@ use certen_core::{
 use certen_index::{Cond, Ix};
 use certen_syntax::Name;
 
-use crate::ir::{LoopProgram, MAX_NESTING, Stmt, Target, as_element, parts_first};
+use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, parts_first};
 
 /// What a run does to memory. Buffers are known by numbers of the run's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -144,7 +144,7 @@ enum Code<V> {
     Alloc(usize, Vec<At>),
     Free(usize),
     Swap(usize, usize),
-    For { slot: usize, lo: At, hi: At, parallel: bool, body: Vec<Code<V>> },
+    For { slot: usize, lo: At, hi: At, mode: Mode, body: Vec<Code<V>> },
     If { cond: Cond, names: Names, then: Vec<Code<V>>, otherwise: Vec<Code<V>> },
     Local(usize, Option<Vec<Step<V>>>),
     Assign { place: Place, elem: ElemType, op: Option<ReduceOp>, value: Vec<Step<V>> },
@@ -236,13 +236,13 @@ impl<D: Domain> Resolver<'_, D> {
                 }
                 Stmt::Free(name) => Code::Free(self.slot(*name)?),
                 Stmt::Swap(a, b) => Code::Swap(self.slot(*a)?, self.slot(*b)?),
-                Stmt::For { index, range: Range { lo, hi }, parallel, body } => {
+                Stmt::For { index, range: Range { lo, hi }, mode, body } => {
                     let (lo, hi) = (self.at(lo)?, self.at(hi)?);
                     let hidden = self.scope.get(index).copied();
                     let slot = self.declare(*index);
                     let body = self.block(body, depth + 1)?;
                     self.restore(*index, hidden);
-                    Code::For { slot, lo, hi, parallel: *parallel, body }
+                    Code::For { slot, lo, hi, mode: *mode, body }
                 }
                 Stmt::If { cond, then, otherwise } => {
                     let mut names = Default::default();
@@ -358,14 +358,14 @@ impl<D: Domain> Run<'_, D> {
                     self.buffers.swap(*a, *b);
                     (self.observer)(Event::Swap(*a, *b));
                 }
-                Code::For { slot, lo, hi, parallel, body } => {
+                Code::For { slot, lo, hi, mode, body } => {
                     let (lo, hi) = (self.at(lo)?, self.at(hi)?);
                     let mut iteration = |index| {
                         self.spend(1)?;
                         self.indices[*slot] = index;
                         self.block(body)
                     };
-                    if *parallel {
+                    if *mode != Mode::Serial {
                         // No order is promised, so it is one that nobody would rely on: backwards, every other first.
                         (lo..hi).rev().step_by(2).try_for_each(&mut iteration)?;
                         (lo..hi).rev().skip(1).step_by(2).try_for_each(&mut iteration)?;

@@ -44,14 +44,14 @@ pub enum Stmt {
     Free(Name),
     /// Two allocated buffers of the same type, which has dimensions, exchange their contents. Nothing is copied.
     Swap(Name, Name),
-    /// The body for every value of the index: in order, or in any order and at the same time.
+    /// The body for every value of the index: in order, or independently of each other.
     For {
         /// The index, in scope in the body.
         index: Name,
         /// Its values; none if the range is empty.
         range: Range,
-        /// Whether the iterations are independent of each other, so that threads may share them. The verifier proves it.
-        parallel: bool,
+        /// Who runs the iterations.
+        mode: Mode,
         /// What is repeated.
         body: Vec<Stmt>,
     },
@@ -82,6 +82,30 @@ pub enum Stmt {
         /// The new value.
         value: TermId,
     },
+}
+
+/// Who runs the iterations of a loop. In every mode but the first they are independent of each other, which the verifier
+/// proves.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Mode {
+    /// One thread, in order.
+    #[default]
+    Serial,
+    /// Several threads.
+    Parallel,
+    /// One thread, several at a time: the lanes of a vector.
+    Vector,
+}
+
+impl Mode {
+    /// What stands before the loop in its text.
+    pub fn word(self) -> &'static str {
+        match self {
+            Mode::Serial => "",
+            Mode::Parallel => "parallel ",
+            Mode::Vector => "vector ",
+        }
+    }
 }
 
 /// What an assignment writes.

@@ -36,7 +36,7 @@ use certen_core::{Binary, ElemType, Literal, Range, ReduceOp, TensorType, Term, 
 use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, Stmt, Target, as_element, declarations, parts_first};
+use crate::ir::{LoopProgram, Mode, Stmt, Target, as_element, declarations, parts_first};
 use crate::rename::rebuilt;
 
 /// Rounds of looking for values that are not zero in the padding before a loop is left as it is.
@@ -100,7 +100,7 @@ impl Rounding {
 
 /// A loop over `0..count`, or from another first index.
 fn for_each(index: Name, lo: Ix, hi: Ix, body: Vec<Stmt>) -> Stmt {
-    Stmt::For { index, range: Range { lo, hi }, parallel: false, body }
+    Stmt::For { index, range: Range { lo, hi }, mode: Mode::Serial, body }
 }
 
 struct Pass<'a> {

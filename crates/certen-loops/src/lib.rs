@@ -20,7 +20,7 @@ mod verify;
 
 pub use buffers::{Lend, peak_bytes, reuse};
 pub use interp::{Event, Interpreter};
-pub use ir::{LoopProgram, MAX_NESTING, Stmt, Target, as_element, declarations, parts_first};
+pub use ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, declarations, parts_first};
 pub use layout::pad;
 pub use lower::{lower, lower_strictly};
 pub use parallel::{MIN_PARALLEL_WORK, Work, parallelise, work};

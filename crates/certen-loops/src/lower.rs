@@ -26,7 +26,7 @@ use certen_core::{ElemType, Parameter, Program, Range, TensorType, Term, TermId,
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, MAX_NESTING, Stmt, Target};
+use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target};
 
 mod cut;
 mod dead;
@@ -334,7 +334,7 @@ impl<'a> Lowering<'a> {
         let body = self.close();
         let extent = range.hi.sub(&range.lo).ok().and_then(|extent| extent.as_constant());
         if !body.is_empty() && extent.is_none_or(|extent| extent > 0) {
-            self.push(Stmt::For { index, range, parallel: false, body });
+            self.push(Stmt::For { index, range, mode: Mode::Serial, body });
         }
     }
 

@@ -15,7 +15,7 @@ use certen_core::{Range, Term, TermId, Unary};
 use certen_index::{Cond, Facts, Ix};
 use certen_syntax::Name;
 
-use crate::ir::{LoopProgram, Stmt, parts_first};
+use crate::ir::{LoopProgram, Mode, Stmt, parts_first};
 use crate::races::check_independent;
 
 /// A loop that makes fewer operations than this is not shared between threads.
@@ -57,26 +57,26 @@ impl Marks<'_> {
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         match stmt {
-            Stmt::For { index, range, parallel: false, body } => {
+            Stmt::For { index, range, mode: Mode::Serial, body } => {
                 let trips = range.hi.sub(&range.lo).ok().and_then(|trips| trips.as_constant());
                 let can_be_marked =
                     trips != Some(1) && self.is_worth_it(stmt) && self.is_independent(*index, range, body);
-                let loop_of = |parallel, body| Stmt::For { index: *index, range: range.clone(), parallel, body };
+                let loop_of = |mode, body| Stmt::For { index: *index, range: range.clone(), mode, body };
                 if can_be_marked && trips.is_none_or(|trips| trips >= MIN_ITERATIONS) {
-                    return loop_of(true, body.clone());
+                    return loop_of(Mode::Parallel, body.clone());
                 }
                 let i = Ix::var(*index);
                 let bounds = [Cond::le(&range.lo, &i), Cond::lt(&i, &range.hi)];
                 let inner = self.inner(bounds.into_iter().flatten(), body);
                 let mut loops = inner.iter().filter_map(|stmt| match stmt {
-                    Stmt::For { parallel, .. } => Some(*parallel),
+                    Stmt::For { mode, .. } => Some(*mode == Mode::Parallel),
                     _ => None,
                 });
                 // All of the loops inside, and at least one.
                 let is_shared_inside = loops.next().unwrap_or(false) && loops.all(|parallel| parallel);
                 match can_be_marked && !is_shared_inside {
-                    true => loop_of(true, body.clone()),
-                    false => loop_of(false, inner),
+                    true => loop_of(Mode::Parallel, body.clone()),
+                    false => loop_of(Mode::Serial, inner),
                 }
             }
             Stmt::If { cond, then, otherwise } => Stmt::If {

@@ -4,7 +4,7 @@
 //! program   := "loops" NAME ("size" NAME ("," NAME)*)? ("where" cond ("," cond)*)?
 //!              ("input" NAME ":" type)* ("output" NAME ":" type)* statement*
 //! statement := "nest" NAME | "alloc" NAME ":" type | "free" NAME | "swap" NAME "," NAME
-//!            | "parallel"? "for" NAME "in" ix ".." ix block
+//!            | ("parallel" | "vector")? "for" NAME "in" ix ".." ix block
 //!            | "if" cond block ("else" block)?
 //!            | "local" NAME ":" ELEM ("=" expr)?
 //!            | NAME ("[" ix ("," ix)* "]")? sign expr
@@ -13,6 +13,8 @@
 //! type      := ELEM "[" (ix ("," ix)*)? "]"
 //! ```
 //!
+//! The index of a loop that a schedule made can have points in its name, as in `i.o`, with no space around them.
+//!
 //! `ix` and `cond` are those of `certen-index`, `expr` is Core's. Syntax errors have code E0103, everything else E0702.
 //! Guarantees: what was read is well-typed in its scope; [`verify`](crate::verify) checks the rest.
 
@@ -20,9 +22,9 @@ use std::collections::{HashMap, HashSet};
 
 use certen_core::{ElemType, Parameter, Range, ReduceOp, TensorType, TermId, TermParser, Terms};
 use certen_index::{Facts, Ix, parse_cond, parse_ix};
-use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Sources, Span, TokenKind, lex};
+use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Sources, Span, Token, TokenKind, lex};
 
-use crate::ir::{LoopProgram, MAX_NESTING, Stmt, Target};
+use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target};
 
 /// Reads a loop program.
 ///
@@ -33,7 +35,7 @@ pub fn parse_loops(sources: &Sources, file: FileId) -> Result<LoopProgram, Diagn
         return Err(Diagnostic::error(Code::E0603, None, "there is no such source").into());
     };
     let mut diagnostics = Diagnostics::new();
-    let tokens = lex(source, file, &mut diagnostics);
+    let tokens = with_points(lex(source, file, &mut diagnostics));
     match Parser::program(Cursor::new(&tokens)) {
         Ok(program) if !diagnostics.has_errors() => Ok(program),
         Ok(_) => Err(diagnostics),
@@ -42,6 +44,28 @@ pub fn parse_loops(sources: &Sources, file: FileId) -> Result<LoopProgram, Diagn
             Err(diagnostics)
         }
     }
+}
+
+/// Tokens in which names with points are one. Core has three words with a type behind a point, which are no names.
+fn with_points(tokens: Vec<Token>) -> Vec<Token> {
+    let mut joined: Vec<Token> = Vec::with_capacity(tokens.len());
+    let mut rest = tokens.into_iter().peekable();
+    while let Some(token) = rest.next() {
+        if let (true, Some(next)) = (token.is("."), rest.peek())
+            && let (Some(last), Some(part)) = (joined.last_mut(), next.word())
+            && let Some(word) = last.word()
+            && !matches!(word, "cast" | "index" | "undefined")
+            && last.span.end == token.span.start
+            && token.span.end == next.span.start
+        {
+            last.kind = TokenKind::Name(Name::new(&format!("{word}.{part}")));
+            last.span = last.span.to(next.span);
+            rest.next();
+            continue;
+        }
+        joined.push(token);
+    }
+    joined
 }
 
 type Parsed<T> = Result<T, Diagnostic>;
@@ -233,8 +257,8 @@ impl Parser<'_> {
             self.locals.insert(name);
             return Ok(Stmt::Local { name, elem, init });
         }
-        let parallel = self.begins("parallel");
-        if parallel && self.cursor.peek().word() != Some("for") {
+        let marked = [Mode::Parallel, Mode::Vector].into_iter().find(|mode| self.begins(mode.word().trim_end()));
+        if marked.is_some() && self.cursor.peek().word() != Some("for") {
             return Err(self.cursor.expected("`for`"));
         }
         if self.begins("for") {
@@ -247,7 +271,7 @@ impl Parser<'_> {
             self.indices.insert(index);
             let body = self.braces(depth)?;
             self.indices.remove(&index);
-            return Ok(Stmt::For { index, range: Range { lo, hi }, parallel, body });
+            return Ok(Stmt::For { index, range: Range { lo, hi }, mode: marked.unwrap_or_default(), body });
         }
         if self.begins("if") {
             let cond = parse_cond(&mut self.cursor)?;

@@ -15,7 +15,8 @@
 //! s = acc
 //! ```
 //!
-//! A loop whose iterations threads may share is written `parallel for`. An assignment that combines is written `+=`, `*=`, `min=`, `max=`, `and=` or `or=`.
+//! A loop whose iterations threads may share is written
+//! `parallel for`, one whose iterations are the lanes of vectors `vector for`. An assignment that combines is written `+=`, `*=`, `min=`, `max=`, `and=` or `or=`.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -71,9 +72,8 @@ impl LoopProgram {
                 Stmt::Alloc(name, ty) => writeln!(f, "alloc {name} : {ty}")?,
                 Stmt::Free(name) => writeln!(f, "free {name}")?,
                 Stmt::Swap(a, b) => writeln!(f, "swap {a}, {b}")?,
-                Stmt::For { index, range, parallel, body } => {
-                    let how = if *parallel { "parallel " } else { "" };
-                    writeln!(f, "{how}for {index} in {}..{} {{", range.lo, range.hi)?;
+                Stmt::For { index, range, mode, body } => {
+                    writeln!(f, "{}for {index} in {}..{} {{", mode.word(), range.lo, range.hi)?;
                     self.block(body, depth + 1, f)?;
                     close(f, "}")?;
                 }

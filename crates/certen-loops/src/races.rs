@@ -21,7 +21,7 @@ use certen_core::{Range, Term};
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, Stmt, Target, as_element, parts_first};
+use crate::ir::{LoopProgram, Mode, Stmt, Target, as_element, parts_first};
 
 /// Different accesses of one buffer that are compared with each other; a loop with more is not accepted.
 const MAX_ACCESSES: usize = 24;
@@ -40,9 +40,9 @@ pub(crate) enum Race {
 }
 
 impl Race {
-    /// For people, of a parallel loop over this index.
-    pub(crate) fn diagnostic(&self, index: Name) -> Diagnostic {
-        let begin = format!("the iterations of the parallel loop over {index} are not");
+    /// For people, of a loop over this index.
+    pub(crate) fn diagnostic(&self, mode: Mode, index: Name) -> Diagnostic {
+        let begin = format!("the iterations of the {}loop over {index} are not", mode.word());
         let error = |text: String| Diagnostic::error(Code::E0702, None, text);
         match self {
             Race::Local(name) => error(format!("{begin} independent: each assigns {name}, a local from outside"))

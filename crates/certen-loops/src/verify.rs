@@ -16,7 +16,7 @@ use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId};
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, MAX_NESTING, Stmt, Target, as_element, parts_first};
+use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, parts_first};
 use crate::races::check_independent;
 
 /// What is wrong with a program, in order; nothing if it is well-formed. Every error has code E0702.
@@ -204,13 +204,13 @@ impl<'a> Verifier<'a> {
                     ) if a != b && ty == other && !ty.is_scalar() => {}
                     _ => self.error(format!("{a} and {b} are no two allocated buffers of the same type")),
                 },
-                Stmt::For { index, range, parallel, body } => {
+                Stmt::For { index, range, mode, body } => {
                     self.ix(&range.lo);
                     self.ix(&range.hi);
-                    if *parallel {
+                    if *mode != Mode::Serial {
                         let program = self.program;
                         let race = check_independent(program, || self.facts().clone(), (*index, range), body).err();
-                        self.errors.extend(race.map(|race| race.diagnostic(*index)));
+                        self.errors.extend(race.map(|race| race.diagnostic(*mode, *index)));
                     }
                     let mark = self.assigned.log.len();
                     let i = Ix::var(*index);

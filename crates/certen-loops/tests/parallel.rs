@@ -3,7 +3,7 @@
 use certen_core::Tensor;
 use certen_core::domain::{Machine, Scalar};
 use certen_index::Ix;
-use certen_loops::{Interpreter, LoopProgram, Stmt, Work, parallelise, parse_loops, verify, work};
+use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, Work, parallelise, parse_loops, verify, work};
 use certen_syntax::{Code, Sources};
 
 const HEADER: &str = "loops f\nsize m, n\nwhere n >= 2, m >= 4\ninput x : f64[m, n]\ninput y : f64[n]\n\
@@ -142,8 +142,8 @@ fn marked(program: &LoopProgram) -> Vec<String> {
     while let Some(block) = blocks.pop() {
         for stmt in block {
             match stmt {
-                Stmt::For { index, parallel, body, .. } => {
-                    if *parallel {
+                Stmt::For { index, mode, body, .. } => {
+                    if *mode == Mode::Parallel {
                         found.push(index.to_string());
                     }
                     blocks.push(body);

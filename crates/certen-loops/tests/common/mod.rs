@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use certen_core::{Binary, ElemType, Literal, Parameter, Range, ReduceOp, TensorType, Term, Terms};
 use certen_index::Ix;
-use certen_loops::{LoopProgram, Stmt, Target};
+use certen_loops::{LoopProgram, Mode, Stmt, Target};
 use certen_syntax::Name;
 
 /// The padded program with one more output, `spilled`, the last: whether padding was found that is not zero, after any
@@ -112,7 +112,7 @@ impl Watch {
                     || *size == dense.shape[at].ceil_div(self.vector).unwrap().scale(self.vector).unwrap()
             );
             let index = indices[at].as_var().unwrap();
-            stmt = Stmt::For { index, range: Range { lo, hi: size.clone() }, parallel: false, body: vec![stmt] };
+            stmt = Stmt::For { index, range: Range { lo, hi: size.clone() }, mode: Mode::Serial, body: vec![stmt] };
         }
         Some(stmt)
     }
