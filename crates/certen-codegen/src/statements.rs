@@ -6,6 +6,7 @@ use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::emit::{Emitted, Emitter};
 use crate::helpers::{Helper, c_type};
+use crate::vector::Lanes;
 
 /// The largest buffer on the stack, and all of them together, in bytes.
 const MAX_ON_STACK: usize = 16 << 10;
@@ -60,7 +61,13 @@ impl<'a> Emitter<'a> {
             }
             Stmt::Swap(a, b) => self.swap(*a, *b)?,
             Stmt::For { mode: Mode::Parallel, .. } => self.parallel_for(stmt, depth)?,
-            Stmt::For { index, range, body, .. } => self.sequential_for(*index, range, body, depth)?,
+            Stmt::For { index, range, mode: Mode::Vector, body } => self.vector_for(*index, range, body, depth)?,
+            Stmt::For { index, range, mode: Mode::Serial, body } => {
+                if let Some(count) = self.unrolled(range, body) {
+                    self.line(&format!("CERTEN_UNROLL({count})"));
+                }
+                self.sequential_for(*index, range, body, depth)?;
+            }
             Stmt::If { cond, then, otherwise } => {
                 let cond = self.cond(cond)?;
                 self.line(&format!("if ({cond}) {{"));
@@ -76,11 +83,15 @@ impl<'a> Emitter<'a> {
                 // it is assigned on every path.
                 let value = match init {
                     Some(value) => self.value(*value)?,
-                    None => zero(*elem).into(),
+                    None => match &self.lanes {
+                        Some(lanes) => format!("({}){{0}}", lanes.register()),
+                        None => zero(*elem).into(),
+                    },
                 };
                 self.locals.insert(*name, *elem);
                 let c = self.c_name(*name);
-                self.line(&format!("{} {c} = {value};", c_type(*elem)));
+                let ty = self.lanes.as_ref().map_or_else(|| c_type(*elem).to_owned(), Lanes::register);
+                self.line(&format!("{ty} {c} = {value};"));
                 if !self.read.contains(name) {
                     self.line(&format!("(void){c};"));
                 }
@@ -212,7 +223,11 @@ impl<'a> Emitter<'a> {
                 let unknown = || Diagnostic::error(Code::E0702, None, format!("{name} is no buffer in scope"));
                 let ty = *self.types.get(name).ok_or_else(unknown)?;
                 self.function.written.insert(*name);
-                self.access(*name, ty, indices)?
+                let element = self.access(*name, ty, indices)?;
+                match &self.lanes {
+                    Some(lanes) => format!("*({} *)&{element}", lanes.memory()),
+                    None => element,
+                }
             }
         };
         let combined =
