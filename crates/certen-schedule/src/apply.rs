@@ -139,11 +139,13 @@ fn take(nest: &mut Nest, step: &Step) -> Done<()> {
     (primitive.apply)(nest, &Args::new(primitive, step))
 }
 
-/// The word that is most like another one, if one is.
+/// The word that is most like another one, if one is: words of a letter are like nothing.
 pub(crate) fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = known.into_iter().map(|known| (strsim::damerau_levenshtein(word, known), known));
     scored
-        .filter(|(distance, known)| *distance <= known.len().min(word.len()).div_ceil(3))
+        .filter(|(distance, known)| {
+            *distance <= known.len().min(word.len()) / 3 + usize::from(known.len().min(word.len()) == 2)
+        })
         .min()
         .map(|(_, known)| known)
 }

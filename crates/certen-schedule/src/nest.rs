@@ -339,6 +339,10 @@ impl Nest {
             (_, []) => {
                 let names: BTreeSet<String> = loops.iter().map(|found| self.called(found)).collect();
                 let error = error(format!("there is no loop `{path}`"));
+                let of_it: Vec<&String> = names.iter().filter(|name| name.starts_with(&format!("{whole}."))).collect();
+                if !of_it.is_empty() {
+                    return Err(error.note(format!("it has become {}", listed(of_it.into_iter()))).into());
+                }
                 let error = match near(&whole, names.iter().map(String::as_str)) {
                     Some(near) => error.help(format!("did you mean `{near}`?")),
                     None if names.is_empty() => error.note("there are no loops at this step"),
