@@ -129,6 +129,7 @@ fn with_parts(term: Term, to: impl Fn(TermId) -> Result<TermId, TypeError>) -> R
         Term::Unary(op, a) => Term::Unary(op, to(a)?),
         Term::Binary(op, a, b) => Term::Binary(op, to(a)?, to(b)?),
         Term::Choose(c, a, b) => Term::Choose(to(c)?, to(a)?, to(b)?),
+        Term::Fma(a, b, c) => Term::Fma(to(a)?, to(b)?, to(c)?),
         Term::Cast(elem, a) => Term::Cast(elem, to(a)?),
         leaf @ (Term::Literal(..) | Term::Undefined(_)) => leaf,
         other => return Err(TypeError(format!("no value of a loop program: {other:?}"))),
