@@ -24,5 +24,5 @@ mod page;
 mod primitives;
 
 pub use apply::{Condition, Proof, Refused, Scheduled, Status, Taken, apply};
-pub use page::page;
+pub use page::{page, statements};
 pub use primitives::{Example, Primitive, primitives};
