@@ -24,5 +24,6 @@ mod page;
 mod primitives;
 
 pub use apply::{Condition, Proof, Refused, Scheduled, Status, Taken, apply};
+pub use edit::at_sizes;
 pub use page::page;
 pub use primitives::{Example, Primitive, primitives};

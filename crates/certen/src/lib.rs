@@ -45,6 +45,7 @@ mod module;
 mod optimise;
 mod padded;
 mod run;
+mod schedule;
 mod session;
 mod ten;
 mod texts;
@@ -61,6 +62,7 @@ pub use module::{Checked, Dialect, Module, Options, check, read_program};
 pub use optimise::{FpMode, Optimised};
 pub use padded::PaddedRun;
 pub use run::{Backend, DomainChoice, Output, RunOptions, Timing, Values};
+pub use schedule::Choice;
 pub use session::{Declared, Reply, Session, is_complete};
 pub use ten::{Expression, Origin, format};
 pub use texts::{File, Texts};
@@ -75,5 +77,6 @@ pub mod road {
     pub use certen_loops as loops;
     pub use certen_rewrite as rewrite;
     pub use certen_runtime as runtime;
+    pub use certen_schedule as schedule;
     pub use certen_syntax as syntax;
 }
