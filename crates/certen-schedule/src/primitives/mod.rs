@@ -6,7 +6,11 @@ use certen_syntax::Name;
 use crate::args::Args;
 use crate::nest::{Done, Nest};
 
+mod fission;
+mod guard;
 mod interchange;
+mod reorder;
+mod skew;
 mod split;
 
 /// A step of schedules.
@@ -36,7 +40,14 @@ pub struct Example {
 
 /// All steps, in the order of the page.
 pub fn primitives() -> &'static [&'static Primitive] {
-    &[&split::PRIMITIVE, &interchange::PRIMITIVE]
+    &[
+        &split::PRIMITIVE,
+        &interchange::PRIMITIVE,
+        &reorder::PRIMITIVE,
+        &fission::PRIMITIVE,
+        &skew::PRIMITIVE,
+        &guard::PRIMITIVE,
+    ]
 }
 
 /// The step of this name.
