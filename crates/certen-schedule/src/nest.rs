@@ -464,6 +464,17 @@ impl Nest {
     /// point, locals and buffers with a number.
     pub(crate) fn copy(&mut self, block: &[Stmt], suffix: &str, indices: Edit) -> Done<Vec<Stmt>> {
         let mut taken = self.taken();
+        self.copy_beside(block, suffix, indices, &mut taken)
+    }
+
+    /// The same, beside other copies that are not yet in the program: `taken` has all names, and gets those of this copy.
+    pub(crate) fn copy_beside(
+        &mut self,
+        block: &[Stmt],
+        suffix: &str,
+        indices: Edit,
+        taken: &mut HashSet<Name>,
+    ) -> Done<Vec<Stmt>> {
         let mut edit = indices;
         for (name, stmt) in declarations(block) {
             if edit.names.contains_key(&name) {
@@ -473,10 +484,7 @@ impl Nest {
                 Stmt::For { .. } => format!("{name}.{suffix}"),
                 _ => name.to_string(),
             };
-            let new = match Name::new(&base) {
-                free if !taken.contains(&free) => free,
-                _ => Name::fresh(&base, |name| taken.contains(&name)),
-            };
+            let new = Name::fresh(&base, |name| taken.contains(&name));
             taken.insert(new);
             edit.names.insert(name, new);
         }

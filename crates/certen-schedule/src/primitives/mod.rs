@@ -7,7 +7,9 @@ use crate::args::Args;
 use crate::nest::{Done, Nest};
 
 mod interchange;
+mod peel;
 mod split;
+mod unroll;
 
 /// A step of schedules.
 pub struct Primitive {
@@ -36,7 +38,7 @@ pub struct Example {
 
 /// All steps, in the order of the page.
 pub fn primitives() -> &'static [&'static Primitive] {
-    &[&split::PRIMITIVE, &interchange::PRIMITIVE]
+    &[&split::PRIMITIVE, &peel::PRIMITIVE, &unroll::PRIMITIVE, &interchange::PRIMITIVE]
 }
 
 /// The step of this name.
