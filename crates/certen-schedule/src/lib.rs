@@ -21,6 +21,7 @@ mod depend;
 mod edit;
 mod nest;
 mod page;
+mod partials;
 mod primitives;
 
 pub use apply::{Condition, Proof, Refused, Scheduled, Status, Taken, apply};

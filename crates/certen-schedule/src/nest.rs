@@ -436,6 +436,21 @@ impl Nest {
         })
     }
 
+    /// The type of a buffer that is in scope at a place.
+    pub(crate) fn buffer_at(&self, place: &Place, name: Name) -> Option<&TensorType> {
+        let parameters = self.program.inputs.iter().chain(&self.program.outputs);
+        let given = parameters.filter(|parameter| parameter.name == name).map(|parameter| &parameter.ty).next();
+        given.or_else(|| {
+            (0..=place.path.len()).rev().find_map(|depth| {
+                let block = self.block(&Place { path: place.path[..depth].to_vec(), at: 0 });
+                block.iter().find_map(|stmt| match stmt {
+                    Stmt::Alloc(declared, ty) if *declared == name => Some(ty),
+                    _ => None,
+                })
+            })
+        })
+    }
+
     // Names
 
     /// A name that nothing in the program has: this one, or with a number behind it.

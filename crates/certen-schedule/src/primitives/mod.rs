@@ -7,9 +7,11 @@ use crate::args::Args;
 use crate::nest::{Done, Nest};
 
 mod interchange;
+mod parallelize;
 mod peel;
 mod split;
 mod unroll;
+mod vectorize;
 
 /// A step of schedules.
 pub struct Primitive {
@@ -38,7 +40,14 @@ pub struct Example {
 
 /// All steps, in the order of the page.
 pub fn primitives() -> &'static [&'static Primitive] {
-    &[&split::PRIMITIVE, &peel::PRIMITIVE, &unroll::PRIMITIVE, &interchange::PRIMITIVE]
+    &[
+        &split::PRIMITIVE,
+        &peel::PRIMITIVE,
+        &unroll::PRIMITIVE,
+        &interchange::PRIMITIVE,
+        &vectorize::PRIMITIVE,
+        &parallelize::PRIMITIVE,
+    ]
 }
 
 /// The step of this name.
