@@ -6,11 +6,13 @@ use certen_syntax::Name;
 use crate::args::Args;
 use crate::nest::{Done, Nest};
 
+mod fma;
 mod interchange;
 mod parallelize;
 mod peel;
 mod split;
 mod unroll;
+mod unroll_and_jam;
 mod vectorize;
 
 /// A step of schedules.
@@ -44,9 +46,11 @@ pub fn primitives() -> &'static [&'static Primitive] {
         &split::PRIMITIVE,
         &peel::PRIMITIVE,
         &unroll::PRIMITIVE,
+        &unroll_and_jam::PRIMITIVE,
         &interchange::PRIMITIVE,
         &vectorize::PRIMITIVE,
         &parallelize::PRIMITIVE,
+        &fma::PRIMITIVE,
     ]
 }
 

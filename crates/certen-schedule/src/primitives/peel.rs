@@ -255,7 +255,7 @@ impl<'a> Cuts<'a> {
             return Ok(None);
         }
         Ok(match e.linear_in(self.index) {
-            Some((factor @ ..0, rest)) if factor != i64::MIN => {
+            Some((factor @ ..=-1, rest)) if factor != i64::MIN => {
                 Some((rest.floor_div(-factor)?.add(&Ix::from(1))?, true))
             }
             Some((factor @ 1.., rest)) => Some((rest.scale(-1)?.ceil_div(factor)?, false)),
@@ -287,7 +287,7 @@ impl<'a> Cuts<'a> {
                 for (name, range) in self.loops.iter().rev() {
                     let value = match worst.linear_in(*name) {
                         Some((1.., _)) => range.lo.clone(),
-                        Some((..0, _)) => range.hi.sub(&Ix::from(1))?,
+                        Some((..=-1, _)) => range.hi.sub(&Ix::from(1))?,
                         _ => continue,
                     };
                     worst = worst.substitute(&|known| (known == *name).then(|| value.clone()))?;
