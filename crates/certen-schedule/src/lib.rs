@@ -22,6 +22,7 @@ mod depend;
 mod edit;
 mod nest;
 mod page;
+mod partials;
 mod primitives;
 
 pub use apply::{Condition, Proof, Refused, Scheduled, Status, Taken, apply};

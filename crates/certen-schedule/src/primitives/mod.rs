@@ -7,11 +7,17 @@ use crate::args::Args;
 use crate::nest::{Done, Nest};
 
 mod fission;
+mod fma;
 mod guard;
 mod interchange;
+mod parallelize;
+mod peel;
 mod reorder;
 mod skew;
 mod split;
+mod unroll;
+mod unroll_and_jam;
+mod vectorize;
 
 /// A step of schedules.
 pub struct Primitive {
@@ -42,11 +48,17 @@ pub struct Example {
 pub fn primitives() -> &'static [&'static Primitive] {
     &[
         &split::PRIMITIVE,
+        &peel::PRIMITIVE,
+        &guard::PRIMITIVE,
         &interchange::PRIMITIVE,
         &reorder::PRIMITIVE,
-        &fission::PRIMITIVE,
         &skew::PRIMITIVE,
-        &guard::PRIMITIVE,
+        &fission::PRIMITIVE,
+        &unroll::PRIMITIVE,
+        &unroll_and_jam::PRIMITIVE,
+        &vectorize::PRIMITIVE,
+        &parallelize::PRIMITIVE,
+        &fma::PRIMITIVE,
     ]
 }
 
