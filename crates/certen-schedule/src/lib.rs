@@ -27,5 +27,5 @@ mod primitives;
 
 pub use apply::{Condition, Proof, Refused, Scheduled, Status, Taken, apply};
 pub use edit::at_sizes;
-pub use page::page;
+pub use page::{page, statements};
 pub use primitives::{Example, Primitive, primitives};

@@ -266,7 +266,7 @@ fn made(
     let fixed = fixed.filter_map(|param| Some((param.name.name, *options.known.values.get(&param.name.name)?)));
     let fixed = fixed.collect();
     let function = library.function(entry).name.name;
-    let schedules = Vec::new();
+    let schedules = library.schedules(entry).cloned().collect();
     Some((core, TenFront { typed: Deep::new(typed), demands: String::new(), function, fixed, schedules }))
 }
 
