@@ -111,7 +111,10 @@ pub fn check(text: &str, meaning: &Program) -> Result<Certificate, Fault> {
 }
 
 /// The nest, from the one text that it has.
-fn read_nest(text: &str) -> Result<LoopProgram, Fault> {
+///
+/// # Errors
+/// If this is not the text of a nest.
+pub fn read_nest(text: &str) -> Result<LoopProgram, Fault> {
     let mut sources = Sources::new();
     let file = sources.add("nest", text);
     let nest = parse_loops(&sources, file).map_err(|errors| {
@@ -124,12 +127,13 @@ fn read_nest(text: &str) -> Result<LoopProgram, Fault> {
 /// The nest is called as the program is.
 fn same_interface(meaning: &Program, nest: &LoopProgram) -> Result<(), Fault> {
     let types = meaning.types();
-    let outputs = meaning.outputs.iter().map(|(name, shown)| (*name, types.get(shown)));
+    // An output that has the name of an input has another one in the nest.
+    let outputs = meaning.outputs.iter().map(|(_, shown)| types.get(shown));
     let same = nest.name == meaning.name
         && nest.sizes == meaning.sizes
         && nest.facts == meaning.facts
         && nest.inputs == meaning.inputs
-        && nest.outputs.iter().map(|output| (output.name, Some(&output.ty))).eq(outputs);
+        && nest.outputs.iter().map(|output| Some(&output.ty)).eq(outputs);
     if same { Ok(()) } else { Err(Fault::new("nest", "its sizes, inputs or outputs are not those of the program")) }
 }
 

@@ -61,6 +61,7 @@ enum Part {
     Unary(Unary, ElemType, usize),
     Binary(Binary, ElemType, usize, usize),
     Choose(usize, usize, usize),
+    Fma(ElemType, usize, usize, usize),
     Cast(ElemType, ElemType, usize),
 }
 
@@ -208,6 +209,7 @@ impl Machine<'_> {
                 Part::Unary(op, elem, a) => self.field.unary(*op, *elem, &values[*a])?,
                 Part::Binary(op, elem, a, b) => self.field.binary(*op, *elem, &values[*a], &values[*b])?,
                 Part::Choose(c, a, b) => self.field.choose(&values[*c], &values[*a], &values[*b])?,
+                Part::Fma(elem, a, b, c) => self.field.fma(*elem, &values[*a], &values[*b], &values[*c])?,
                 Part::Cast(from, to, a) => self.field.cast(*from, *to, &values[*a])?,
             });
         }
@@ -230,6 +232,7 @@ impl Machine<'_> {
                 Term::Unary(op, a) => Part::Unary(*op, elem(a), place(a)?),
                 Term::Binary(op, a, b) => Part::Binary(*op, elem(a), place(a)?, place(b)?),
                 Term::Choose(c, a, b) => Part::Choose(place(c)?, place(a)?, place(b)?),
+                Term::Fma(a, b, c) => Part::Fma(elem(a), place(a)?, place(b)?, place(c)?),
                 Term::Cast(to, a) => Part::Cast(elem(a), *to, place(a)?),
                 _ => return Err(unknown()),
             };

@@ -362,7 +362,7 @@ impl<'a> Walk<'a> {
                 }
                 Term::Index(ix, _) => self.ix(ix)?,
                 Term::Literal(..) | Term::Undefined(_) | Term::Unary(..) | Term::Binary(..) => {}
-                Term::Choose(..) | Term::Cast(..) => {}
+                Term::Choose(..) | Term::Fma(..) | Term::Cast(..) => {}
                 _ => return Err("a value is not made of scalar operations".into()),
             }
         }

@@ -23,16 +23,16 @@ use crate::machine::{self, run};
 const POINTS: usize = 12;
 
 /// Steps of the reference evaluator at one point, if there are several to choose from.
-const FUEL: u64 = 25_000;
+const FUEL: u64 = 15_000;
 
 /// Steps of the reference evaluator at the one point of a program of fixed sizes.
-const FIXED_FUEL: u64 = 150_000;
+const FIXED_FUEL: u64 = 60_000;
 
 /// How many more steps the nest may take: a schedule can compute things twice.
 const MORE: u64 = 8;
 
 /// Steps of the nest after which no further point is begun.
-const ENOUGH: u64 = 150_000;
+const ENOUGH: u64 = 60_000;
 
 /// Elements of the inputs of one point.
 const MAX_INPUTS: usize = 20_000;
