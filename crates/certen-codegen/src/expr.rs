@@ -142,11 +142,20 @@ impl Emitter<'_> {
                 }
             }
             Term::Unary(op, a) => self.unary(*op, terms.ty(*a).elem, part(a)?),
+            Term::Binary(op @ (Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne), a, b)
+                if self.is_decided(*a, *b) || self.is_decided(*b, *a) =>
+            {
+                self.compared(*op, terms.ty(*a).elem, part(a)?, part(b)?)
+            }
             Term::Binary(op, a, b) => self.binary(*op, terms.ty(*a).elem, part(a)?, part(b)?, a == b),
             Term::Choose(cond, a, b) => {
                 let (cond, a, b) = (part(cond)?, part(a)?, part(b)?);
                 let text = format!("{} ? {} : {}", cond.at(Level::Or), a.at(Level::Or), b.at(Level::Or));
                 Piece::new(text, Level::Conditional)
+            }
+            Term::Fma(a, b, c) => {
+                let elem = terms.ty(*a).elem;
+                self.math("fma", elem, &[part(a)?, part(b)?, part(c)?])
             }
             Term::Cast(to, a) => self.cast(terms.ty(*a).elem, *to, part(a)?),
             _ => return Err(unsupported()),
@@ -248,6 +257,27 @@ impl Emitter<'_> {
                 // Compilers warn of `!a == b`.
                 let left = if a.text.starts_with('!') { Level::Primary } else { Level::Sum };
                 infix(op.name(), Level::Comparison, left, Level::Sum)
+            }
+        }
+    }
+
+    /// Whether a compiler may see, and warn, that a comparison with a constant has one result: that of an integer which
+    /// was a shorter one.
+    fn is_decided(&self, a: TermId, b: TermId) -> bool {
+        let terms = &self.program.terms;
+        let constant = |id| matches!(terms.get(id), Term::Literal(..) | Term::Index(..));
+        matches!(terms.get(a), Term::Cast(to, _) if to.is_int()) && constant(b)
+    }
+
+    /// A comparison that compilers do not look into.
+    fn compared(&mut self, op: Binary, elem: ElemType, a: &Piece, b: &Piece) -> Piece {
+        match op {
+            Binary::Lt => self.call(Helper::Less(elem), &[a, b]),
+            Binary::Le => self.call(Helper::LessEqual(elem), &[a, b]),
+            Binary::Eq => self.call(Helper::Equal(elem), &[a, b]),
+            _ => {
+                let equal = self.call(Helper::Equal(elem), &[a, b]);
+                Piece::new(format!("!{}", equal.text), Level::Prefix)
             }
         }
     }

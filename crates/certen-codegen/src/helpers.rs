@@ -40,10 +40,12 @@ pub(crate) enum Helper {
     ControlledDiv(ElemType),
     /// A float as an integer, saturating.
     FromFloat(ElemType),
-    /// Comparisons of bytes: by a function, because compilers warn of `byte < 0`.
+    /// Comparisons by a function, because compilers warn of `byte < 0`.
     Less(ElemType),
     /// As [`Helper::Less`].
     LessEqual(ElemType),
+    /// As [`Helper::Less`].
+    Equal(ElemType),
 }
 
 impl Helper {
@@ -64,6 +66,7 @@ impl Helper {
             Helper::ControlledDiv(elem) => ("controlled_div", elem),
             Helper::Less(elem) => ("lt", elem),
             Helper::LessEqual(elem) => ("le", elem),
+            Helper::Equal(elem) => ("eq", elem),
         };
         format!("certen_{word}_{elem}")
     }
@@ -153,9 +156,16 @@ impl Helper {
                      return ({ty})a;\n}}\n"
                 )
             }
-            Helper::Less(elem) | Helper::LessEqual(elem) => {
-                let sign = if matches!(self, Helper::Less(_)) { "<" } else { "<=" };
-                binary(elem, &format!("a {sign} b"), &format!("    return a {sign} b;\n"))
+            Helper::Less(elem) | Helper::LessEqual(elem) | Helper::Equal(elem) => {
+                let sign = match self {
+                    Helper::Less(_) => "<",
+                    Helper::LessEqual(_) => "<=",
+                    _ => "==",
+                };
+                let (ty, truth) = (c_type(elem), c_type(ElemType::Bool));
+                format!(
+                    "/* a {sign} b */\nstatic inline {truth} {name}({ty} a, {ty} b) {{\n    return a {sign} b;\n}}\n"
+                )
             }
         }
     }

@@ -215,7 +215,9 @@ fn same_bits(program: &LoopProgram) {
     let expected: Vec<u64> = outputs.iter().flat_map(|(_, t)| t.data().iter().copied().map(bits)).collect();
     let checked = program.terms.len() < 10_000; // sanitizers are slow
     let sanitizers = if checked { "-fsanitize=undefined,address" } else { "-fno-sanitize=all" };
-    for (file, level) in [("o0", ["-O0", sanitizers]), ("o2", ["-O2", "-fno-sanitize=all"])] {
+    // The last with all that this machine has: vectors, and its own instruction for `fma`.
+    let levels = [("o0", ["-O0", sanitizers]), ("o2", ["-O2", "-fno-sanitize=all"]), ("o3", ["-O3", "-march=native"])];
+    for (file, level) in levels.into_iter().filter(|(file, _)| checked || *file != "o3") {
         let out = compile(dir.path(), file, &code.native, &[level[0], level[1], driver.to_str().unwrap()]);
         let run = Command::new(out).output().unwrap();
         assert!(run.status.success() && run.stderr.is_empty(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -366,7 +368,8 @@ fn random_term(random: &mut Random, terms: &mut Terms, elem: ElemType, depth: u3
         }
     } else {
         let mut part = |random: &mut Random, elem| random_term(random, terms, elem, depth - 1);
-        match (random.below(6), elem) {
+        match (random.below(7), elem) {
+            (6, ElemType::F32 | ElemType::F64) => Term::Fma(part(random, elem), part(random, elem), part(random, elem)),
             (0, _) => {
                 let from = random.pick(&ElemType::ALL);
                 Term::Cast(elem, part(random, from))
@@ -438,7 +441,16 @@ fn random_term(random: &mut Random, terms: &mut Terms, elem: ElemType, depth: u3
 /// differences, a negated product. Indices likewise.
 #[test]
 fn every_pair_of_operators_keeps_its_meaning() {
-    let floats = ["(A) + (B)", "(A) - (B)", "(A) * (B)", "(A) / (B)", "min(A, B)", "-(A)", "select((A) < (B), A, B)"];
+    let floats = [
+        "(A) + (B)",
+        "(A) - (B)",
+        "(A) * (B)",
+        "(A) / (B)",
+        "min(A, B)",
+        "-(A)",
+        "fma(A, B, A)",
+        "select((A) < (B), A, B)",
+    ];
     let ints = ["(A) + (B)", "(A) - (B)", "(A) * (B)", "floor_div(A, B)", "mod(A, B)", "max(A, B)", "-(A)", "abs(A)"];
     let bools = ["(A) && (B)", "(A) || (B)", "(A) == (B)", "(A) != (B)", "!(A)"];
     let indices = ["(A) + (B)", "(A) - (B)", "(A)*(B)", "floor_div(A, 3)", "mod(A, 4)", "min(A, B)", "ceil_div(A, 2)"];
@@ -464,6 +476,29 @@ fn every_pair_of_operators_keeps_its_meaning() {
     }
     (0..count).for_each(|at| writeln!(text, "output t{at}").unwrap());
     same_bits(&lower(&core(&text)).unwrap());
+}
+
+/// Rounded once, in the precision of its type, by the C library's function and by the machine's instruction.
+#[test]
+fn a_fused_multiplication_and_addition_has_the_same_bits() {
+    let mut text = "core f\ninput x : f64[7]\ninput y : f32[7]\n".to_owned();
+    for (elem, input, e) in [("f64", "x", f64::EPSILON), ("f32", "y", f64::from(f32::EPSILON))] {
+        let near = |k: f64| format!("({elem}(1.0) + {elem}({k}) * {elem}({e:?}))");
+        let tiny = format!("fma({0}, {0}, -({elem}(1.0) + {elem}(2.0) * {elem}({e:?})))", near(1.0));
+        let thirds =
+            format!("gen i in 0..7. fma({input}[i] / {elem}(3.0), {0}, {input}[6 - i] / {elem}(7.0))", near(3.0));
+        writeln!(text, "tiny_{elem} = {tiny}\nthirds_{elem} = {thirds}").unwrap();
+    }
+    writeln!(text, "output tiny_f64\noutput thirds_f64\noutput tiny_f32\noutput thirds_f32").unwrap();
+    let program = lower(&core(&text)).unwrap();
+    let code = emitted(&program);
+    assert!(code.source.contains("fma(") && code.source.contains("fmaf("), "{}", code.source);
+    same_bits(&program);
+    let (sizes, tensors) = inputs(&program);
+    let outputs = Interpreter::new(&program, &Machine, sizes, tensors).unwrap().run().unwrap();
+    let tiny = |name: &str| outputs.iter().find(|(n, _)| n.as_str() == name).unwrap().1.data()[0];
+    assert_eq!(tiny("tiny_f64"), Scalar::F64(f64::EPSILON * f64::EPSILON));
+    assert_eq!(tiny("tiny_f32"), Scalar::F32(f32::EPSILON * f32::EPSILON));
 }
 
 /// Precedence, conversions, corner cases: thousands of random expressions, compiled once.

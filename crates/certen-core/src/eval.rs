@@ -247,6 +247,7 @@ enum Frame<V> {
     Unary(Unary, ElemType),
     Binary(Binary, ElemType),
     Choose,
+    Fma(ElemType),
     Cast(ElemType, ElemType),
     Reduce(Box<Reducing<V>>),
     Iterate(Box<Iterating<V>>),
@@ -338,6 +339,10 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 Frame::Choose => {
                     let (b, a, cond) = (self.pop()?, self.pop()?, self.pop()?);
                     self.values.push(self.evaluator.domain.choose(&cond, &a, &b)?);
+                }
+                Frame::Fma(elem) => {
+                    let (c, b, a) = (self.pop()?, self.pop()?, self.pop()?);
+                    self.values.push(self.evaluator.domain.fma(elem, &a, &b, &c)?);
                 }
                 Frame::Cast(from, to) => {
                     let a = self.pop()?;
@@ -560,6 +565,10 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
             Term::Choose(cond, a, b) => {
                 self.frames.push(Frame::Choose);
                 self.frames.extend([*b, *a, *cond].map(|part| Frame::Eval(part, Vec::new())));
+            }
+            Term::Fma(a, b, c) => {
+                self.frames.push(Frame::Fma(elem));
+                self.frames.extend([*c, *b, *a].map(|part| Frame::Eval(part, Vec::new())));
             }
             Term::Cast(to, a) => {
                 self.frames.push(Frame::Cast(terms.ty(*a).elem, *to));

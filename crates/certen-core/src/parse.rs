@@ -24,7 +24,7 @@
 //!          | ("pad_l" | "pad_r" | "trunc_l" | "trunc_r") "(" ix "," expr ")"
 //!          | ("flatten" | "transpose" | UNARY) "(" expr ")"
 //!          | ("concat" | BINARY) "(" expr "," expr ")"
-//!          | "select" "(" expr "," expr "," expr ")"
+//!          | ("select" | "fma") "(" expr "," expr "," expr ")"
 //!          | "iterate" steps "(" states ")" "then" "(" states ")" "give" NAME
 //!          | "(" expr ")"
 //! steps   := NAME "in" "0" ".." ix  |  ix "times"              the step has a name in the next values, or none
@@ -282,6 +282,7 @@ enum Call {
     Unary(Unary),
     Binary(Binary),
     Choose,
+    Fma,
     Cast(ElemType),
 }
 
@@ -290,7 +291,7 @@ impl Call {
     fn arity(&self) -> usize {
         match self {
             Call::Concat | Call::Binary(_) => 2,
-            Call::Choose => 3,
+            Call::Choose | Call::Fma => 3,
             _ => 1,
         }
     }
@@ -310,6 +311,7 @@ impl Call {
             (Call::Unary(op), &[a]) => Term::Unary(op, a),
             (Call::Binary(op), &[a, b]) => Term::Binary(op, a, b),
             (Call::Choose, &[cond, a, b]) => Term::Choose(cond, a, b),
+            (Call::Fma, &[a, b, c]) => Term::Fma(a, b, c),
             (Call::Cast(elem), &[a]) => Term::Cast(elem, a),
             _ => return None,
         })
@@ -541,6 +543,7 @@ impl Reader<'_> {
             "transpose" => Call::Transpose,
             "concat" => Call::Concat,
             "select" => Call::Choose,
+            "fma" => Call::Fma,
             _ => match (Unary::from_name(function), Binary::from_name(function), function.parse()) {
                 (Some(op), ..) => Call::Unary(op),
                 (_, Some(op), _) => Call::Binary(op),

@@ -183,6 +183,7 @@ fn write_term<'a>(f: &mut fmt::Formatter<'_>, term: &'a Term, rest: &mut Vec<Pie
         Term::Unary(op, _) => write!(f, "{}(", op.name())?,
         Term::Binary(op, ..) => write!(f, "{}(", op.name())?,
         Term::Choose(..) => f.write_str("select(")?,
+        Term::Fma(..) => f.write_str("fma(")?,
         Term::Cast(elem, _) => write!(f, "cast.{elem}(")?,
     }
     if is_call(term) {

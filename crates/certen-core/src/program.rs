@@ -172,11 +172,17 @@ impl Program {
     /// # Errors
     /// If the polynomial is too large.
     pub fn operations(&self) -> Result<Ix, IxError> {
-        self.count(|term| matches!(term, Term::Unary(..) | Term::Binary(..) | Term::Choose(..) | Term::Reduce(..)))
+        self.count(|term| match term {
+            Term::Unary(..) | Term::Binary(..) | Term::Choose(..) | Term::Reduce(..) => 1,
+            // A multiplication and an addition.
+            Term::Fma(..) => 2,
+            _ => 0,
+        })
     }
 
-    /// How often the terms that are `counted` are evaluated; a reduction once for each of its elements.
-    fn count(&self, counted: fn(&Term) -> bool) -> Result<Ix, IxError> {
+    /// How many operations are made, where a term makes so many of its own each time it is evaluated: a reduction is
+    /// once for each of its elements.
+    fn count(&self, counted: fn(&Term) -> i64) -> Result<Ix, IxError> {
         let mut count = Count::new(counted);
         count.extend(&self.terms);
         if let Some(error) = count.counts.iter().find_map(|count| count.as_ref().err()) {
@@ -188,17 +194,20 @@ impl Program {
 
 /// How often an operation is made in each term of an arena that may grow, as polynomials in the sizes.
 pub struct Count {
-    counted: fn(&Term) -> bool,
+    counted: fn(&Term) -> i64,
     counts: Vec<Result<Ix, IxError>>,
 }
 
 impl Count {
     /// Counts as [`Program::multiplications`] does.
     pub fn multiplications() -> Count {
-        Count::new(|term| matches!(term, Term::Binary(Binary::Mul, ..) | Term::Reduce(ReduceOp::Prod, ..)))
+        Count::new(|term| match term {
+            Term::Binary(Binary::Mul, ..) | Term::Fma(..) | Term::Reduce(ReduceOp::Prod, ..) => 1,
+            _ => 0,
+        })
     }
 
-    fn new(counted: fn(&Term) -> bool) -> Count {
+    fn new(counted: fn(&Term) -> i64) -> Count {
         Count { counted, counts: Vec::new() }
     }
 
@@ -221,7 +230,7 @@ impl Count {
     }
 
     fn one(&self, terms: &Terms, term: &Term) -> Result<Ix, IxError> {
-        let own = Ix::from(i64::from((self.counted)(term)));
+        let own = Ix::from((self.counted)(term));
         let of = |id: &TermId| self.counts[id.index()].clone();
         // Most terms count nothing, and then a range need not be measured.
         let times = |range: &Range, count: Ix| match count.as_constant() {

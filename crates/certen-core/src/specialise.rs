@@ -103,6 +103,7 @@ impl At<'_> {
             Term::Unary(op, a) => Term::Unary(*op, part(a)?),
             Term::Binary(op, a, b) => Term::Binary(*op, part(a)?, part(b)?),
             Term::Choose(a, b, c) => Term::Choose(part(a)?, part(b)?, part(c)?),
+            Term::Fma(a, b, c) => Term::Fma(part(a)?, part(b)?, part(c)?),
             Term::Cast(elem, a) => Term::Cast(*elem, part(a)?),
         })
     }

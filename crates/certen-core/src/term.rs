@@ -122,6 +122,9 @@ pub enum Term {
     Binary(Binary, TermId, TermId),
     /// One of two scalars by a truth value; both are computed.
     Choose(TermId, TermId, TermId),
+    /// `a * b + c` on floats, rounded once. No front end writes it: schedules do, where a program is allowed to differ
+    /// from its own roundings.
+    Fma(TermId, TermId, TermId),
     /// A scalar converted to another element type.
     Cast(ElemType, TermId),
 }
@@ -160,7 +163,7 @@ impl Term {
             | Term::Unary(_, a)
             | Term::Cast(_, a) => vec![*a],
             Term::If(_, a, b) | Term::Let(_, a, b) | Term::Concat(a, b) | Term::Binary(_, a, b) => vec![*a, *b],
-            Term::Choose(a, b, c) => vec![*a, *b, *c],
+            Term::Choose(a, b, c) | Term::Fma(a, b, c) => vec![*a, *b, *c],
             Term::Iterate(_, _, states, _) => states.iter().flat_map(|s| [s.init, s.next]).collect(),
         }
     }
@@ -367,6 +370,13 @@ impl Terms {
                     return wrong(format!("a choice by {cond} between {left} and {right}"));
                 }
                 TensorType::scalar(left)
+            }
+            Term::Fma(a, b, c) => {
+                let (a, b, c) = (scalar(*a)?, scalar(*b)?, scalar(*c)?);
+                if !a.is_float() || a != b || b != c {
+                    return wrong(format!("fma of {a}, {b} and {c}"));
+                }
+                TensorType::scalar(a)
             }
             Term::Cast(elem, a) => {
                 scalar(*a)?;

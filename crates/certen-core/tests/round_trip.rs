@@ -208,7 +208,7 @@ impl Generator<'_, '_> {
 
     fn scalar(&mut self, elem: ElemType, part: usize) -> Result<Term> {
         let unary: Vec<Unary> = Unary::ALL.iter().copied().filter(|op| op.result(elem).is_some()).collect();
-        Ok(match self.u.int_in_range(0..=4)? {
+        Ok(match self.u.int_in_range(0..=5)? {
             0 if !unary.is_empty() => Term::Unary(*self.u.choose(&unary)?, self.term(&TensorType::scalar(elem), part)?),
             1 => {
                 let cond = self.term(&TensorType::scalar(ElemType::Bool), part)?;
@@ -218,6 +218,10 @@ impl Generator<'_, '_> {
             2 => {
                 let from = TensorType::scalar(self.elem()?);
                 Term::Cast(elem, self.term(&from, part)?)
+            }
+            3 if elem.is_float() => {
+                let ty = TensorType::scalar(elem);
+                Term::Fma(self.term(&ty, part)?, self.term(&ty, part)?, self.term(&ty, part)?)
             }
             _ => {
                 let operand = if elem == ElemType::Bool { self.elem()? } else { elem };
@@ -363,7 +367,7 @@ fn random_programs_use_every_form() {
             };
         }
     }
-    assert_eq!(forms.len(), 23);
+    assert_eq!(forms.len(), 24);
     // `-` is the name of two.
     assert_eq!(operations.len(), Unary::ALL.len() + Binary::ALL.len() + ReduceOp::ALL.len() - 1);
 }

@@ -95,6 +95,7 @@ fn expressions_read_as_they_are_written() {
         "iterate i in 0..2*n (s = a, t = if n <= 2 then b else c) then (s = t, t = s + t) give t",
         "iterate i in 0..n (s = a) then (s = iterate j in 0..i + 1 (t = s) then (t = t * index.f64(i - j)) give t) give s",
         "select(a < b, exp(a), controlled_div(a, b))",
+        "fma(a + b, -x[0], fma(1.0, b, c)) * a",
         "pow(min(a, b), 2.0)",
         "cast.f32(a)",
         "cast.i32(cast.u8(p))",
@@ -180,6 +181,10 @@ fn mistakes_are_shown_where_they_are() {
         ("transpose(x)", "E0701", "transpose"),
         ("x[0, 0]", "E0701", "[0, 0]"),
         ("split(0, x)", "E0701", "split"),
+        ("fma(a, b)", "E0103", ")\n"),
+        ("fma(1, 2, 3)", "E0701", "fma"),
+        ("fma(a, f32(1.0), b)", "E0701", "fma"),
+        ("fma(a, x, b)", "E0701", "fma"),
     ] {
         let text = with_expression(expression);
         let errors = read(&text).expect_err(expression);

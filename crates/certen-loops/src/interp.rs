@@ -210,6 +210,7 @@ enum Step<V> {
     Unary(Unary, ElemType, usize),
     Binary(Binary, ElemType, usize, usize),
     Choose(usize, usize, usize),
+    Fma(ElemType, usize, usize, usize),
     Cast(ElemType, ElemType, usize),
 }
 
@@ -348,6 +349,7 @@ impl<D: Domain> Resolver<'_, D> {
                 Term::Unary(op, a) => Step::Unary(*op, elem(a), register(a)?),
                 Term::Binary(op, a, b) => Step::Binary(*op, elem(a), register(a)?, register(b)?),
                 Term::Choose(c, a, b) => Step::Choose(register(c)?, register(a)?, register(b)?),
+                Term::Fma(a, b, c) => Step::Fma(elem(a), register(a)?, register(b)?, register(c)?),
                 Term::Cast(to, a) => Step::Cast(elem(a), *to, register(a)?),
                 _ => return Err(unsupported()),
             };
@@ -495,6 +497,7 @@ impl<D: Domain> Run<'_, D> {
                 Step::Unary(op, elem, a) => self.domain.unary(*op, *elem, &registers[*a])?,
                 Step::Binary(op, elem, a, b) => self.domain.binary(*op, *elem, &registers[*a], &registers[*b])?,
                 Step::Choose(c, a, b) => self.domain.choose(&registers[*c], &registers[*a], &registers[*b])?,
+                Step::Fma(elem, a, b, c) => self.domain.fma(*elem, &registers[*a], &registers[*b], &registers[*c])?,
                 Step::Cast(from, to, a) => self.domain.cast(*from, *to, &registers[*a])?,
             };
             registers.push(value);

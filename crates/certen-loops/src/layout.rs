@@ -413,6 +413,10 @@ impl<'a> Fill<'a> {
                 Term::Unary(op, a) => unary(*op, of(a))?,
                 Term::Binary(op, a, b) => binary(*op, elem(a), of(a), of(b))?,
                 Term::Choose(_, a, b) => Known { zero: of(a).zero && of(b).zero, finite: of(a).finite && of(b).finite },
+                Term::Fma(a, b, c) => {
+                    let product = binary(Binary::Mul, elem(a), of(a), of(b))?;
+                    binary(Binary::Add, elem(a), product, of(c))?
+                }
                 // A number of another type is as zero as before; a large one can become infinite.
                 Term::Cast(to, a) => {
                     let fits = *to == ElemType::F64 || elem(a) != ElemType::F64;

@@ -162,6 +162,7 @@ pub fn work(program: &LoopProgram, block: &[Stmt]) -> Work {
 fn operations(program: &LoopProgram, root: TermId) -> u64 {
     let each = parts_first(&program.terms, root).into_iter().map(|id| match program.terms.get(id) {
         Term::Unary(Unary::Exp | Unary::Log | Unary::Sin | Unary::Cos | Unary::Tanh, _) => 20,
+        Term::Fma(..) => 2,
         Term::Ref(..) => 0,
         _ => 1,
     });

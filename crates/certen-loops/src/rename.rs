@@ -42,6 +42,7 @@ pub(crate) fn rebuilt(
             Term::Unary(op, a) => Term::Unary(*op, to(a)),
             Term::Binary(op, a, b) => Term::Binary(*op, to(a), to(b)),
             Term::Choose(c, a, b) => Term::Choose(to(c), to(a), to(b)),
+            Term::Fma(a, b, c) => Term::Fma(to(a), to(b), to(c)),
             Term::Cast(elem, a) => Term::Cast(*elem, to(a)),
             Term::Literal(..) | Term::Index(..) | Term::Undefined(_) => term.clone(),
             other => return Err(TypeError(format!("no value of a loop program: {other:?}"))),

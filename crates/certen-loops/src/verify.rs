@@ -305,6 +305,7 @@ impl<'a> Verifier<'a> {
                 | Term::Unary(..)
                 | Term::Binary(..)
                 | Term::Choose(..)
+                | Term::Fma(..)
                 | Term::Cast(..) => {}
                 _ => self.error(format!("the value of {wanted_by} is not made of scalar operations")),
             }

@@ -139,6 +139,7 @@ pub(crate) fn with_operands(term: &Term, of: &impl Fn(&TermId) -> TermId) -> Opt
         Term::Unary(op, a) => Term::Unary(*op, of(a)),
         Term::Binary(op, a, b) => Term::Binary(*op, of(a), of(b)),
         Term::Choose(c, a, b) => Term::Choose(of(c), of(a), of(b)),
+        Term::Fma(a, b, c) => Term::Fma(of(a), of(b), of(c)),
         Term::Cast(elem, a) => Term::Cast(*elem, of(a)),
         _ => return None,
     })

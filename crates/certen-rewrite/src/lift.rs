@@ -115,7 +115,7 @@ impl Marks {
                     (sum, open && (sum || inside(body)))
                 }
                 Term::Binary(Binary::Mul, a, b) => (of(a) || of(b), inside(a) || inside(b)),
-                Term::Unary(..) | Term::Binary(..) | Term::Choose(..) | Term::Cast(..) => {
+                Term::Unary(..) | Term::Binary(..) | Term::Choose(..) | Term::Fma(..) | Term::Cast(..) => {
                     (false, term.parts().iter().any(inside))
                 }
                 _ => (false, false),

@@ -1,6 +1,6 @@
 //! The machine's numbers: what native code computes.
 //!
-//! Each operation rounds by itself: f32 in single, f64 in double precision, nothing fused. Integers wrap. What C leaves
+//! Each operation rounds by itself: f32 in single, f64 in double precision, nothing fused but `fma`. Integers wrap. What C leaves
 //! open is decided here, and generated code follows: a zero divisor gives 0, conversions saturate, minimum and maximum
 //! hand on a NaN and prefer the left of two equal operands (which shows only for +0 and -0).
 
@@ -173,6 +173,15 @@ impl Domain for Machine {
         }
     }
 
+    fn fma(&self, elem: ElemType, a: &Scalar, b: &Scalar, c: &Scalar) -> Result<Scalar, Fault> {
+        match (*a, *b, *c) {
+            _ if a.elem() != elem => Err(MISMATCH),
+            (Scalar::F64(a), Scalar::F64(b), Scalar::F64(c)) => Ok(Scalar::F64(a.mul_add(b, c))),
+            (Scalar::F32(a), Scalar::F32(b), Scalar::F32(c)) => Ok(Scalar::F32(a.mul_add(b, c))),
+            _ => Err(MISMATCH),
+        }
+    }
+
     fn cast(&self, from: ElemType, to: ElemType, a: &Scalar) -> Result<Scalar, Fault> {
         if a.elem() == from { Ok(a.cast(to)) } else { Err(MISMATCH) }
     }
@@ -316,6 +325,25 @@ mod tests {
         for (a, rounded) in [(0.5, 0.0), (1.5, 2.0), (-2.5, -2.0), (2.4, 2.0)] {
             assert_eq!(Machine.unary(Unary::Round, ElemType::F64, &Scalar::F64(a)), Ok(Scalar::F64(rounded)));
         }
+    }
+
+    #[test]
+    fn a_fused_multiplication_and_addition_rounds_once() {
+        // (1 + e)^2 - 1 - 2e is e^2, which the product alone rounds away.
+        let (e64, e32) = (f64::EPSILON, f32::EPSILON);
+        let [a64, c64] = [1.0 + e64, -1.0 - 2.0 * e64].map(Scalar::F64);
+        let [a32, c32] = [1.0 + e32, -1.0 - 2.0 * e32].map(Scalar::F32);
+        for (a, c, fused, zero) in
+            [(a64, c64, Scalar::F64(e64 * e64), Scalar::F64(0.0)), (a32, c32, Scalar::F32(e32 * e32), Scalar::F32(0.0))]
+        {
+            let elem = a.elem();
+            assert_eq!(Machine.fma(elem, &a, &a, &c), Ok(fused));
+            let product = Machine.binary(Binary::Mul, elem, &a, &a).unwrap();
+            assert_eq!(Machine.binary(Binary::Add, elem, &product, &c), Ok(zero));
+        }
+        assert!(Machine.fma(ElemType::F64, &a64, &a64, &c32).is_err());
+        let one = Scalar::I64(1);
+        assert!(Machine.fma(ElemType::I64, &one, &one, &one).is_err());
     }
 
     #[test]

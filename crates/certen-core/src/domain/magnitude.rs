@@ -211,6 +211,15 @@ impl Domain for Magnitude {
         Ok(Measured { known: cond.known && chosen.known, ..*chosen })
     }
 
+    fn fma(&self, elem: ElemType, a: &Measured, b: &Measured, c: &Measured) -> Result<Measured, Fault> {
+        let value = Machine.fma(elem, &a.value, &b.value, &c.value)?;
+        let product = self.binary(Binary::Mul, elem, a, b)?;
+        let sum = self.binary(Binary::Add, elem, &product, c)?;
+        // Rounded once less, within the error of both: but for what the product alone makes infinite.
+        let finite = |value: Scalar| value.to_f64().is_finite();
+        if finite(value) == finite(sum.value) { Ok(Measured { value, ..sum }) } else { Ok(Measured::unknown(value)) }
+    }
+
     fn cast(&self, from: ElemType, to: ElemType, a: &Measured) -> Result<Measured, Fault> {
         let value = Machine.cast(from, to, &a.value)?;
         let (x, error) = (a.value.to_f64(), a.error());

@@ -76,6 +76,11 @@ pub trait Domain {
     /// `a` where the condition holds, else `b`.
     fn choose(&self, cond: &Self::Value, a: &Self::Value, b: &Self::Value) -> Result<Self::Value, Fault>;
 
+    /// `a * b + c`, rounded once where values are rounded.
+    fn fma(&self, elem: ElemType, a: &Self::Value, b: &Self::Value, c: &Self::Value) -> Result<Self::Value, Fault> {
+        self.binary(Binary::Add, elem, &self.binary(Binary::Mul, elem, a, b)?, c)
+    }
+
     /// An element of type `from` as one of type `to`.
     fn cast(&self, from: ElemType, to: ElemType, a: &Self::Value) -> Result<Self::Value, Fault>;
 

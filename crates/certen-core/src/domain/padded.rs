@@ -54,6 +54,10 @@ impl<D: Domain> Domain for Padded<D> {
         self.0.choose(&cond.value, &a.value, &b.value).map(MaybePadding::computed)
     }
 
+    fn fma(&self, elem: ElemType, a: &Self::Value, b: &Self::Value, c: &Self::Value) -> Result<Self::Value, Fault> {
+        self.0.fma(elem, &a.value, &b.value, &c.value).map(MaybePadding::computed)
+    }
+
     fn cast(&self, from: ElemType, to: ElemType, a: &Self::Value) -> Result<Self::Value, Fault> {
         self.0.cast(from, to, &a.value).map(MaybePadding::computed)
     }

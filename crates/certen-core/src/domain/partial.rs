@@ -83,6 +83,13 @@ impl<D: Domain> Domain for Partial<D> {
         }
     }
 
+    fn fma(&self, elem: ElemType, a: &Self::Value, b: &Self::Value, c: &Self::Value) -> Result<Self::Value, Fault> {
+        match (a, b, c) {
+            (Some(a), Some(b), Some(c)) => lift(self.0.fma(elem, a, b, c)),
+            _ => Ok(None),
+        }
+    }
+
     fn cast(&self, from: ElemType, to: ElemType, a: &Self::Value) -> Result<Self::Value, Fault> {
         match a {
             Some(a) => lift(self.0.cast(from, to, a)),

@@ -429,6 +429,7 @@ impl<'a> Walker<'a> {
                 | Term::Unary(..)
                 | Term::Binary(..)
                 | Term::Choose(..)
+                | Term::Fma(..)
                 | Term::Cast(..) => return Ok((End::Store, term)),
             };
             term = next;

@@ -94,7 +94,7 @@ impl Lowering<'_> {
                             let ix = self.ix(env, ix)?;
                             self.out.add(Term::Index(ix, *elem)).map_err(ill_typed)?
                         }
-                        Term::Unary(..) | Term::Binary(..) | Term::Choose(..) | Term::Cast(..) => {
+                        Term::Unary(..) | Term::Binary(..) | Term::Choose(..) | Term::Fma(..) | Term::Cast(..) => {
                             tasks.extend([Task::Remember(key), Task::Combine(id)]);
                             let parts = term.parts().into_iter().rev();
                             tasks.extend(parts.map(|part| Task::Value(part, env, Vec::new())));
@@ -132,10 +132,15 @@ impl Lowering<'_> {
                             let b = part()?;
                             Term::Binary(*op, part()?, b)
                         }
-                        _ => {
+                        Term::Choose(..) => {
                             let (c, b) = (part()?, part()?);
                             Term::Choose(part()?, b, c)
                         }
+                        Term::Fma(..) => {
+                            let (c, b) = (part()?, part()?);
+                            Term::Fma(part()?, b, c)
+                        }
+                        _ => return Err(no_part()),
                     };
                     self.out.add(combined).map_err(ill_typed)?
                 }

@@ -82,6 +82,10 @@ impl Generator<'_, '_> {
                 Term::Unary(Unary::Sqrt, positive)
             }
             7 | 8 => Term::Binary(*self.u.choose(&[Binary::Min, Binary::Max])?, a, self.part(elem, part)?),
+            9 => {
+                let factor = Term::Literal(self.literal(elem)?, elem);
+                Term::Fma(self.add(factor), a, self.part(elem, part)?)
+            }
             _ => Term::Binary(*self.u.choose(&[Binary::Add, Binary::Sub])?, a, self.part(elem, part)?),
         })
     }

@@ -51,6 +51,7 @@ fn kind(program: &Program, id: TermId) -> String {
         Term::Unary(op, _) => format!("unary {}", op.name()),
         Term::Binary(op, ..) => format!("binary {}", op.name()),
         Term::Choose(..) => "choose".into(),
+        Term::Fma(..) => "fma".into(),
         Term::Cast(elem, _) => format!("cast {elem}"),
     }
 }
@@ -98,6 +99,7 @@ fn every_construct_is_generated() {
         "trunc_r",
         "index",
         "choose",
+        "fma",
         "cast f32",
         "cast f64",
         "cast i32",

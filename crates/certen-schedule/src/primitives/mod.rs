@@ -1,0 +1,45 @@
+//! The steps of schedules. Each file holds one: what it does, by an example that is run, when it keeps the meaning, and
+//! what other systems call it. `docs/SCHEDULES.md` is made from these.
+
+use certen_syntax::Name;
+
+use crate::args::Args;
+use crate::nest::{Done, Nest};
+
+mod interchange;
+mod split;
+
+/// A step of schedules.
+pub struct Primitive {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is written: `split(loop, size)`.
+    pub usage: &'static str,
+    /// What it does, in a few sentences.
+    pub about: &'static str,
+    /// When it keeps the meaning, in a few sentences.
+    pub legal: &'static str,
+    /// What other systems call it: `Halide: split`.
+    pub peers: &'static str,
+    /// Before and after.
+    pub example: Example,
+    pub(crate) apply: fn(&mut Nest, &Args<'_>) -> Done<()>,
+}
+
+/// A program of loops, and steps for it: the last one is the primitive's.
+pub struct Example {
+    /// The text of the loops.
+    pub program: &'static str,
+    /// The steps.
+    pub steps: &'static str,
+}
+
+/// All steps, in the order of the page.
+pub fn primitives() -> &'static [&'static Primitive] {
+    &[&split::PRIMITIVE, &interchange::PRIMITIVE]
+}
+
+/// The step of this name.
+pub(crate) fn named(name: Name) -> Option<&'static Primitive> {
+    primitives().iter().copied().find(|primitive| primitive.name == name.as_str())
+}
