@@ -17,10 +17,12 @@
 
 mod apply;
 mod args;
+mod bounds;
 mod depend;
 mod edit;
 mod nest;
 mod page;
+mod partials;
 mod primitives;
 
 pub use apply::{Condition, Proof, Refused, Scheduled, Status, Taken, apply};

@@ -50,6 +50,7 @@ mod session;
 mod steps;
 mod ten;
 mod texts;
+mod verify;
 
 pub use call::{Call, Input};
 pub use certen_core::ElemType;
@@ -68,9 +69,11 @@ pub use session::{Declared, Reply, Session, is_complete};
 pub use steps::Walk;
 pub use ten::{Expression, Origin, format};
 pub use texts::{File, Texts};
+pub use verify::TRUSTED;
 
 /// The rooms of the road, for those who want to look inside.
 pub mod road {
+    pub use certen_checker as checker;
     pub use certen_codegen as codegen;
     pub use certen_core as core;
     pub use certen_dialects as dialects;

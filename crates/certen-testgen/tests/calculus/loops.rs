@@ -61,7 +61,7 @@ fn once() -> Box<dyn FnMut(Event)> {
         Event::Alloc(buffer) => drop(written.remove(&buffer)),
         // The next step of an iteration writes anew.
         Event::Swap(a, b) => [a, b].iter().for_each(|buffer| drop(written.remove(buffer))),
-        Event::Store { combined: true, .. } => {}
+        Event::Store { combined: true, .. } | Event::Loop { .. } | Event::Branch { .. } => {}
         Event::Store { name, buffer, position, .. } => {
             let new = written.entry(buffer).or_default().insert(position);
             assert!(new, "{name} is written twice at position {position}");
