@@ -53,6 +53,12 @@ impl Refusal {
         self
     }
 
+    /// Without marks: it speaks of statements that the step has already moved.
+    pub(crate) fn unmarked(mut self) -> Refusal {
+        self.marked.clear();
+        self
+    }
+
     /// A further fact.
     pub(crate) fn note(mut self, text: impl Into<String>) -> Refusal {
         self.diagnostic = Box::new(self.diagnostic.note(text));
@@ -209,6 +215,7 @@ fn within_stage(found: &Found) -> String {
 }
 
 /// The loops that a step works on, and the conditions that it has put.
+#[derive(Clone)]
 pub(crate) struct Nest {
     pub program: LoopProgram,
     conditions: Vec<Condition>,

@@ -7,6 +7,8 @@ use crate::args::Args;
 use crate::nest::{Done, Nest};
 
 mod fission;
+mod fuse_inner;
+mod fuse_outer;
 mod guard;
 mod interchange;
 mod reorder;
@@ -45,6 +47,8 @@ pub fn primitives() -> &'static [&'static Primitive] {
         &interchange::PRIMITIVE,
         &reorder::PRIMITIVE,
         &fission::PRIMITIVE,
+        &fuse_outer::PRIMITIVE,
+        &fuse_inner::PRIMITIVE,
         &skew::PRIMITIVE,
         &guard::PRIMITIVE,
     ]
