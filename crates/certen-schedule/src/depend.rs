@@ -135,6 +135,21 @@ impl Part {
         self.accesses.is_empty() && self.swapped.is_empty()
     }
 
+    /// The same part with combinations as writes: at the same time, two of them are a race.
+    pub(crate) fn strict(mut self) -> Part {
+        for access in self.accesses.iter_mut().filter(|access| access.kind != Kind::Read) {
+            access.kind = Kind::Write;
+        }
+        self
+    }
+
+    /// The accesses of those names that a condition holds for.
+    pub(crate) fn only(mut self, wanted: impl Fn(Name) -> bool) -> Part {
+        self.accesses.retain(|access| wanted(access.name));
+        self.swapped.retain(|name| wanted(*name));
+        self
+    }
+
     /// Whether it writes a buffer or local from outside.
     pub(crate) fn writes(&self, name: Name) -> bool {
         self.swapped.contains(&name) || self.accesses.iter().any(|a| a.name == name && a.kind != Kind::Read)
@@ -162,6 +177,15 @@ pub(crate) fn second(name: Name) -> Name {
 pub(crate) fn apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, when: &Cond) -> Status {
     match try_apart(facts, loops, one, two, when) {
         Ok(status) => status,
+        Err(_) => Status::Open,
+    }
+}
+
+/// Whether the iterations of a loop whose body is this part can run at the same time.
+pub(crate) fn independent(facts: &Facts, index: Name, range: &Range, body: Part) -> Status {
+    let body = body.strict();
+    match Cond::lt(&Ix::var(first(index)), &Ix::var(second(index))) {
+        Ok(earlier) => apart(facts, &[(index, range.clone())], &body, &body, &earlier),
         Err(_) => Status::Open,
     }
 }

@@ -452,6 +452,21 @@ impl Nest {
         })
     }
 
+    /// The type of a buffer that is in scope at a place.
+    pub(crate) fn buffer_at(&self, place: &Place, name: Name) -> Option<&TensorType> {
+        let parameters = self.program.inputs.iter().chain(&self.program.outputs);
+        let given = parameters.filter(|parameter| parameter.name == name).map(|parameter| &parameter.ty).next();
+        given.or_else(|| {
+            (0..=place.path.len()).rev().find_map(|depth| {
+                let block = self.block(&Place { path: place.path[..depth].to_vec(), at: 0 });
+                block.iter().find_map(|stmt| match stmt {
+                    Stmt::Alloc(declared, ty) if *declared == name => Some(ty),
+                    _ => None,
+                })
+            })
+        })
+    }
+
     // Names
 
     /// A name that nothing in the program has: this one, or with a number behind it.
@@ -480,6 +495,17 @@ impl Nest {
     /// point, locals and buffers with a number.
     pub(crate) fn copy(&mut self, block: &[Stmt], suffix: &str, indices: Edit) -> Done<Vec<Stmt>> {
         let mut taken = self.taken();
+        self.copy_beside(block, suffix, indices, &mut taken)
+    }
+
+    /// The same, beside other copies that are not yet in the program: `taken` has all names, and gets those of this copy.
+    pub(crate) fn copy_beside(
+        &mut self,
+        block: &[Stmt],
+        suffix: &str,
+        indices: Edit,
+        taken: &mut HashSet<Name>,
+    ) -> Done<Vec<Stmt>> {
         let mut edit = indices;
         for (name, stmt) in declarations(block) {
             if edit.names.contains_key(&name) {
@@ -489,10 +515,7 @@ impl Nest {
                 Stmt::For { .. } => format!("{name}.{suffix}"),
                 _ => name.to_string(),
             };
-            let new = match Name::new(&base) {
-                free if !taken.contains(&free) => free,
-                _ => Name::fresh(&base, |name| taken.contains(&name)),
-            };
+            let new = Name::fresh(&base, |name| taken.contains(&name));
             taken.insert(new);
             edit.names.insert(name, new);
         }

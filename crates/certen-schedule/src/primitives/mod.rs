@@ -7,13 +7,19 @@ use crate::args::Args;
 use crate::nest::{Done, Nest};
 
 mod fission;
+mod fma;
 mod fuse_inner;
 mod fuse_outer;
 mod guard;
 mod interchange;
+mod parallelize;
+mod peel;
 mod reorder;
 mod skew;
 mod split;
+mod unroll;
+mod unroll_and_jam;
+mod vectorize;
 
 /// A step of schedules.
 pub struct Primitive {
@@ -44,13 +50,19 @@ pub struct Example {
 pub fn primitives() -> &'static [&'static Primitive] {
     &[
         &split::PRIMITIVE,
+        &peel::PRIMITIVE,
+        &guard::PRIMITIVE,
         &interchange::PRIMITIVE,
         &reorder::PRIMITIVE,
+        &skew::PRIMITIVE,
         &fission::PRIMITIVE,
         &fuse_outer::PRIMITIVE,
         &fuse_inner::PRIMITIVE,
-        &skew::PRIMITIVE,
-        &guard::PRIMITIVE,
+        &unroll::PRIMITIVE,
+        &unroll_and_jam::PRIMITIVE,
+        &vectorize::PRIMITIVE,
+        &parallelize::PRIMITIVE,
+        &fma::PRIMITIVE,
     ]
 }
 
