@@ -183,13 +183,8 @@ fn apart_names(nest: &mut Nest, one: &Place, two: &Place) -> Done<()> {
         .filter(|(_, name)| !taken.insert(*name))
         .collect();
     for (at, name) in clashes {
-        let new = nest.fresh(name.as_str());
-        let edit = Edit { names: HashMap::from([(name, new)]), ..Edit::default() };
-        let rest = nest.block(one)[at..].to_vec();
-        let rest = edit.block(&mut nest.program, &rest)?;
-        let block = nest.block_mut(one)?;
-        block.truncate(at);
-        block.extend(rest);
+        let block = nest.block(one).to_vec();
+        *nest.block_mut(one)? = nest.renamed_from(&block, at, name)?;
     }
     Ok(())
 }
