@@ -8,6 +8,8 @@ use crate::nest::{Done, Nest};
 
 mod fission;
 mod fma;
+mod fuse_inner;
+mod fuse_outer;
 mod guard;
 mod interchange;
 mod parallelize;
@@ -54,6 +56,8 @@ pub fn primitives() -> &'static [&'static Primitive] {
         &reorder::PRIMITIVE,
         &skew::PRIMITIVE,
         &fission::PRIMITIVE,
+        &fuse_outer::PRIMITIVE,
+        &fuse_inner::PRIMITIVE,
         &unroll::PRIMITIVE,
         &unroll_and_jam::PRIMITIVE,
         &vectorize::PRIMITIVE,
