@@ -11,6 +11,7 @@ mod cond;
 mod example;
 mod facts;
 mod growth;
+mod interval;
 mod ix;
 mod parse;
 mod prover;

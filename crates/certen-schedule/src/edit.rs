@@ -124,7 +124,7 @@ impl Edit {
 }
 
 /// A scalar operation with other parts.
-fn with_parts(term: Term, to: impl Fn(TermId) -> Result<TermId, TypeError>) -> Result<Term, TypeError> {
+pub(crate) fn with_parts(term: Term, to: impl Fn(TermId) -> Result<TermId, TypeError>) -> Result<Term, TypeError> {
     Ok(match term {
         Term::Unary(op, a) => Term::Unary(op, to(a)?),
         Term::Binary(op, a, b) => Term::Binary(op, to(a)?, to(b)?),

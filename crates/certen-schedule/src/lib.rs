@@ -22,6 +22,9 @@ mod edit;
 mod nest;
 mod page;
 mod primitives;
+mod region;
+mod rewrite;
+mod stages;
 
 pub use apply::{Condition, Proof, Refused, Scheduled, Status, Taken, apply};
 pub use page::page;

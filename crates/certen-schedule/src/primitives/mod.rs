@@ -6,8 +6,13 @@ use certen_syntax::Name;
 use crate::args::Args;
 use crate::nest::{Done, Nest};
 
+mod compute_at;
 mod interchange;
+mod layout;
+mod registers;
 mod split;
+mod stage;
+mod store_at;
 
 /// A step of schedules.
 pub struct Primitive {
@@ -36,7 +41,15 @@ pub struct Example {
 
 /// All steps, in the order of the page.
 pub fn primitives() -> &'static [&'static Primitive] {
-    &[&split::PRIMITIVE, &interchange::PRIMITIVE]
+    &[
+        &split::PRIMITIVE,
+        &interchange::PRIMITIVE,
+        &compute_at::PRIMITIVE,
+        &store_at::PRIMITIVE,
+        &stage::PRIMITIVE,
+        &registers::PRIMITIVE,
+        &layout::PRIMITIVE,
+    ]
 }
 
 /// The step of this name.
