@@ -17,6 +17,7 @@
 
 mod apply;
 mod args;
+mod bounds;
 mod depend;
 mod edit;
 mod nest;

@@ -200,6 +200,14 @@ struct Found {
     stage: Option<Name>,
 }
 
+/// The name of a loop, with its stage.
+fn within_stage(found: &Found) -> String {
+    match found.stage {
+        Some(stage) => format!("{stage}.{}", found.index),
+        None => found.index.to_string(),
+    }
+}
+
 /// The loops that a step works on, and the conditions that it has put.
 pub(crate) struct Nest {
     pub program: LoopProgram,
@@ -358,7 +366,8 @@ impl Nest {
                 let ways: BTreeSet<String> = match several.iter().map(|found| found.stage).collect::<HashSet<_>>().len()
                 {
                     1 => (1..=several.len()).map(|nth| format!("{path}#{nth}")).collect(),
-                    _ => several.iter().map(|found| self.called(found)).collect(),
+                    // Of outputs too, whose name can be left out elsewhere.
+                    _ => several.iter().map(|found| within_stage(found)).collect(),
                 };
                 let refusal: Refusal = error(format!("there are {} loops `{path}`", several.len()))
                     .help(format!("say which: {}", listed(ways.iter())))

@@ -6,11 +6,16 @@ use certen_syntax::Name;
 use crate::args::Args;
 use crate::nest::{Done, Nest};
 
+mod fission;
 mod fma;
+mod guard;
 mod interchange;
 mod parallelize;
 mod peel;
+mod reorder;
+mod skew;
 mod split;
+mod tile;
 mod unroll;
 mod unroll_and_jam;
 mod vectorize;
@@ -44,10 +49,15 @@ pub struct Example {
 pub fn primitives() -> &'static [&'static Primitive] {
     &[
         &split::PRIMITIVE,
+        &interchange::PRIMITIVE,
+        &reorder::PRIMITIVE,
+        &tile::PRIMITIVE,
+        &fission::PRIMITIVE,
+        &skew::PRIMITIVE,
+        &guard::PRIMITIVE,
         &peel::PRIMITIVE,
         &unroll::PRIMITIVE,
         &unroll_and_jam::PRIMITIVE,
-        &interchange::PRIMITIVE,
         &vectorize::PRIMITIVE,
         &parallelize::PRIMITIVE,
         &fma::PRIMITIVE,
