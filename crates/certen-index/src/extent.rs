@@ -27,7 +27,7 @@ impl Ix {
     /// # Errors
     /// If a part does not fit in 64 bits.
     pub fn smallest_of(&self) -> Result<Vec<Ix>, IxError> {
-        self.extremes(false)
+        self.parts_of(false)
     }
 
     /// What this is the largest of; itself alone, if it is no maximum.
@@ -35,10 +35,10 @@ impl Ix {
     /// # Errors
     /// If a part does not fit in 64 bits.
     pub fn largest_of(&self) -> Result<Vec<Ix>, IxError> {
-        self.extremes(true)
+        self.parts_of(true)
     }
 
-    fn extremes(&self, max: bool) -> Result<Vec<Ix>, IxError> {
+    fn parts_of(&self, max: bool) -> Result<Vec<Ix>, IxError> {
         let (mut open, mut done) = (vec![self.clone()], Vec::new());
         while let Some(next) = open.pop() {
             match next.parted(max)? {

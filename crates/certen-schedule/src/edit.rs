@@ -4,10 +4,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use certen_core::{Range, TensorType, Term, TermId, TypeError};
+use certen_core::{Parameter, Range, TensorType, Term, TermId, TypeError};
 use certen_index::{Cond, Ix, IxError};
 use certen_loops::{LoopProgram, Stmt, Target, parts_first};
 use certen_syntax::Name;
+use rustc_hash::FxHashMap;
 
 /// What stands for the indices and names of a block.
 #[derive(Clone, Default)]
@@ -144,6 +145,28 @@ impl Edit {
             }
         })
     }
+}
+
+/// A program with these values of its sizes, and no symbolic ones: the same loops, in the same order.
+///
+/// # Errors
+/// If a number does not fit in 64 bits.
+pub fn at_sizes(program: &LoopProgram, sizes: &FxHashMap<Name, i64>) -> Result<LoopProgram, TypeError> {
+    let edit = Edit { indices: sizes.iter().map(|(name, size)| (*name, Ix::from(*size))).collect(), ..Edit::default() };
+    let parameters = |all: &[Parameter]| {
+        let one = |Parameter { name, ty }: &Parameter| Ok(Parameter { name: *name, ty: edit.ty(*name, ty)? });
+        all.iter().map(one).collect::<Result<Vec<_>, TypeError>>()
+    };
+    let mut program = LoopProgram {
+        sizes: Vec::new(),
+        facts: Vec::new(),
+        inputs: parameters(&program.inputs)?,
+        outputs: parameters(&program.outputs)?,
+        ..program.clone()
+    };
+    let body = std::mem::take(&mut program.body);
+    program.body = edit.block(&mut program, &body)?;
+    Ok(program)
 }
 
 /// A scalar operation with other parts.

@@ -26,5 +26,6 @@ mod partials;
 mod primitives;
 
 pub use apply::{Condition, Proof, Refused, Scheduled, Status, Taken, apply};
-pub use page::page;
+pub use edit::at_sizes;
+pub use page::{page, statements};
 pub use primitives::{Example, Primitive, primitives};

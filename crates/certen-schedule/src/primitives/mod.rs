@@ -49,13 +49,13 @@ pub struct Example {
 pub fn primitives() -> &'static [&'static Primitive] {
     &[
         &split::PRIMITIVE,
+        &peel::PRIMITIVE,
+        &guard::PRIMITIVE,
         &interchange::PRIMITIVE,
         &reorder::PRIMITIVE,
         &tile::PRIMITIVE,
-        &fission::PRIMITIVE,
         &skew::PRIMITIVE,
-        &guard::PRIMITIVE,
-        &peel::PRIMITIVE,
+        &fission::PRIMITIVE,
         &unroll::PRIMITIVE,
         &unroll_and_jam::PRIMITIVE,
         &vectorize::PRIMITIVE,
