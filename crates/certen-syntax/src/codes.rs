@@ -580,6 +580,43 @@ E0704 "an optimisation that changed the program's meaning" {
 "Every optimised program is compared with the program as written, on some elements of its outputs, before code is made
 from it. They differ here, so no code was made. This is a bug in Certen: please report it with the program. `--fp strict`
 compiles programs over floats as they are written." }
+
+E0705 "a schedule that changed the program's meaning" {
+"Before code is made, the loops that a schedule leads to are compared with the program as written, at sizes that reach
+every branch of them. They differ here, so no code was made. The message shows the first element that differs, both
+values, the sizes, and the step after which the loops differ for the first time; the notes of that step say which of its
+conditions is not met. Leave the step out, or put the loops into an order in which it is allowed." }
+
+E0706 "a certificate that does not hold" {
+"`certen verify --check` reads a certificate and the program that it is for, and derives what has to be shown anew. A
+witness is missing, does not prove what it is for, or is left over; a point that was tested gives another value; or the
+certificate is for another program. Nothing that the certificate says is to be believed then. Make it again with
+`certen verify --certificate`." }
+
+E0801 "no such step, or wrong arguments" {
+"A schedule is a list of steps, each the name of a transformation with its arguments in parentheses. There is no
+transformation of this name, or it takes other arguments; the message shows how it is called. docs/SCHEDULES.md has a page
+about each." }
+
+E0802 "a loop, stage, buffer or function that is not there" {
+"The steps of a schedule name loops as `stage.index`, or by the index alone in the loops of the result, as they are at
+that step: behind `split(i, 32)` there is no loop `i`, but `i.o` and `i.i`. The message lists what there is. Where several
+loops of a stage have one name, `j#2` is the second. The name of a schedule is that of a function of the same file." }
+
+E0803 "a step that cannot be done here" {
+"The step is known and its loops exist, but it has no meaning for them: loops that are interchanged stand directly inside
+each other, a loop that is unrolled completely has a number of iterations, what is inlined is computed by an assignment. The
+message shows the loops at that step, with a mark at the one it speaks of, and what could be done instead." }
+
+E0804 "a schedule whose accesses are not shown to be safe" {
+"After the last step, every access has to be in bounds and no two iterations of a parallel or vector loop may use an element
+that one of them writes, for all sizes. That could not be shown for the loops of this schedule, although it could without
+it. The message shows the accesses, and sizes and iterations at which they meet if there are any." }
+
+E0805 "equality that is tested, but not proved" {
+"With `--require-proof`, only schedules are accepted all of whose steps are proved to preserve the meaning, for all sizes.
+A condition of a step of this schedule is open or not met; the loops agree with the program wherever they were compared,
+which is evidence, not proof. Leave the step out, or compile without `--require-proof`." }
 }
 
 /// Who has to change something, and the exit status that says so.

@@ -11,6 +11,7 @@ mod diagnostic;
 mod lexer;
 mod name;
 mod render;
+pub mod schedule;
 mod source;
 
 pub use codes::{Blame, Code, Example, error_index};

@@ -1,0 +1,151 @@
+//! A schedule applied: step by step, with everything that was shown on the way.
+
+use certen_index::{Cond, Decision, Facts, Witness};
+use certen_loops::{LoopProgram, verify};
+use certen_syntax::schedule::Step;
+use certen_syntax::{Code, Diagnostic};
+
+use crate::args::Args;
+use crate::nest::{Done, Nest};
+use crate::primitives::{named, primitives};
+
+/// A program after its schedule.
+#[derive(Clone, Debug)]
+pub struct Scheduled {
+    /// The loops.
+    pub program: LoopProgram,
+    /// The steps, in order.
+    pub taken: Vec<Taken>,
+}
+
+/// A step that was taken.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// The step.
+    pub step: Step,
+    /// The loops after it.
+    pub after: LoopProgram,
+    /// When it keeps the meaning, and what is known of that.
+    pub conditions: Vec<Condition>,
+    /// What the verifier has against the loops after it: bounds and races.
+    pub violations: Vec<Diagnostic>,
+}
+
+/// What has to hold for a step to keep the meaning.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// A sentence that is true if the condition holds.
+    pub what: String,
+    /// What is known of it.
+    pub status: Status,
+}
+
+/// What is known of a condition.
+#[derive(Clone, Debug)]
+pub enum Status {
+    /// It holds for all sizes, for these reasons.
+    Proved(Vec<Proof>),
+    /// It does not hold: a sentence that says where.
+    Fails(String),
+    /// Nobody knows.
+    Open,
+}
+
+/// A goal that follows from facts.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// What is known.
+    pub facts: Vec<Cond>,
+    /// What follows.
+    pub goal: Cond,
+    /// Why.
+    pub witness: Witness,
+}
+
+impl Proof {
+    /// The proof of a goal, if the prover finds one; else its counterexample, if it finds that.
+    pub(crate) fn find(facts: &Facts, goal: Cond) -> Result<Proof, Decision> {
+        match facts.decide(&goal) {
+            Decision::Proved(witness) => Ok(Proof { facts: facts.conjuncts().to_vec(), goal, witness }),
+            other => Err(other),
+        }
+    }
+}
+
+impl Taken {
+    /// Whether this step is shown to keep the meaning, for all sizes.
+    pub fn is_proved(&self) -> bool {
+        self.conditions.iter().all(|condition| matches!(condition.status, Status::Proved(_)))
+    }
+}
+
+impl Scheduled {
+    /// Whether every step is shown to keep the meaning, for all sizes.
+    pub fn is_proved(&self) -> bool {
+        self.taken.iter().all(Taken::is_proved)
+    }
+}
+
+/// Why a schedule cannot be applied.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// Which step, counted from 0.
+    pub at: usize,
+    /// What is wrong with it; the loops at that step are a note.
+    pub diagnostic: Diagnostic,
+    /// The loops before that step.
+    pub before: LoopProgram,
+    /// The steps before it.
+    pub taken: Vec<Taken>,
+}
+
+/// Applies a schedule.
+///
+/// # Errors
+/// E0801 for a step that is not known or has other arguments, E0802 for a loop, stage or buffer that is not there,
+/// E0803 for a step that cannot be done.
+pub fn apply(program: LoopProgram, steps: &[Step]) -> Result<Scheduled, Box<Refused>> {
+    let mut taken: Vec<Taken> = Vec::with_capacity(steps.len());
+    let mut program = program;
+    for (at, step) in steps.iter().enumerate() {
+        let mut nest = Nest::new(program.clone());
+        match take(&mut nest, step) {
+            Ok(()) => {
+                let (after, conditions) = nest.finish();
+                let violations = verify(&after);
+                program = after.clone();
+                taken.push(Taken { step: step.clone(), after, conditions, violations });
+            }
+            Err(refusal) => {
+                let diagnostic = refusal.located(&program, step.span);
+                return Err(Box::new(Refused { at, diagnostic, before: program, taken }));
+            }
+        }
+    }
+    Ok(Scheduled { program, taken })
+}
+
+/// Takes a step.
+fn take(nest: &mut Nest, step: &Step) -> Done<()> {
+    let Some(primitive) = named(step.name) else {
+        let error = Diagnostic::error(Code::E0801, step.span, format!("there is no step `{}`", step.name));
+        let near = near(step.name.as_str(), primitives().iter().map(|primitive| primitive.name));
+        let error = match near {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error.help("docs/SCHEDULES.md lists all steps"),
+        };
+        return Err(error.into());
+    };
+    (primitive.apply)(nest, &Args::new(primitive, step))
+}
+
+/// The word that is most like another one, if one is: words of a letter are like nothing.
+pub(crate) fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.into_iter().map(|known| (strsim::damerau_levenshtein(word, known), known));
+    scored
+        .filter(|(distance, known)| {
+            *distance <= known.len().min(word.len()) / 3 + usize::from(known.len().min(word.len()) == 2)
+        })
+        .min()
+        .map(|(_, known)| known)
+}

@@ -1,0 +1,291 @@
+//! Dependences: whether two parts of the loops can be run in another order.
+//!
+//! An *access* is a read, a write or a combination (`+=`) of an element of a buffer, or of a local. Two accesses
+//! *conflict* if they can be of the same element and one of them writes; two combinations with the same operation do
+//! not, because sums can be made in any order. To change the order of two parts, it is enough that no access of one
+//! conflicts with an access of the other, in those iterations whose order changes.
+//!
+//! [`apart`] puts that question to the prover. The indices of the loops around both parts, and of the loops inside of
+//! them, are taken twice, with one and two strokes behind their names: `i'` of the first access, `i''` of the second.
+
+use std::collections::{HashMap, HashSet};
+
+use certen_core::{Range, ReduceOp, Term, TermId};
+use certen_index::{Cond, Counterexample, Decision, Facts, Ix, IxError};
+use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
+use certen_syntax::Name;
+
+use crate::apply::{Proof, Status};
+use crate::edit::declared;
+use crate::nest::within;
+
+/// More pairs of accesses than this are not compared.
+const MAX_PAIRS: usize = 4096;
+
+/// What an access does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Kind {
+    Read,
+    Write,
+    Combine(ReduceOp),
+}
+
+/// An access, and what stands around it inside of its part.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Access {
+    pub name: Name,
+    pub indices: Box<[Ix]>,
+    pub kind: Kind,
+    /// Loops around it, outermost first.
+    pub loops: Vec<(Name, Range)>,
+    /// Conditions around it.
+    pub conds: Vec<Cond>,
+}
+
+impl Access {
+    fn text(&self) -> String {
+        Target::Element(self.name, self.indices.clone()).to_string()
+    }
+}
+
+/// The accesses of a part to what it does not declare itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Part {
+    pub accesses: Vec<Access>,
+    /// What it declares: indices, locals, buffers.
+    pub private: HashSet<Name>,
+    /// Buffers from outside that it exchanges.
+    pub swapped: Vec<Name>,
+}
+
+impl Part {
+    /// The accesses of a block.
+    pub(crate) fn of(program: &LoopProgram, block: &[Stmt]) -> Part {
+        Part::beside(program, block, declared(block))
+    }
+
+    /// The accesses of a block to what is not `private`: what the block declares, and what is declared around it but
+    /// is another one in each iteration that is asked about.
+    pub(crate) fn beside(program: &LoopProgram, block: &[Stmt], private: HashSet<Name>) -> Part {
+        let mut part = Part { private, ..Part::default() };
+        part.walk(program, block, &mut Vec::new(), &mut Vec::new());
+        let mut seen = HashSet::new();
+        part.accesses.retain(|access| seen.insert(access.clone()));
+        part
+    }
+
+    fn walk(&mut self, program: &LoopProgram, block: &[Stmt], loops: &mut Vec<(Name, Range)>, conds: &mut Vec<Cond>) {
+        for stmt in block {
+            match stmt {
+                Stmt::For { index, range, body, .. } => {
+                    loops.push((*index, range.clone()));
+                    self.walk(program, body, loops, conds);
+                    loops.pop();
+                }
+                Stmt::If { cond, then, otherwise } => {
+                    conds.push(cond.clone());
+                    self.walk(program, then, loops, conds);
+                    conds.pop();
+                    // Nothing is known of a condition whose opposite cannot be written.
+                    conds.push(cond.not().unwrap_or(Cond::always()));
+                    self.walk(program, otherwise, loops, conds);
+                    conds.pop();
+                }
+                Stmt::Local { init: Some(value), .. } => self.reads(program, *value, loops, conds),
+                Stmt::Assign { target, op, value } => {
+                    self.reads(program, *value, loops, conds);
+                    let kind = op.map_or(Kind::Write, Kind::Combine);
+                    let indices: &[Ix] = match target {
+                        Target::Local(_) => &[],
+                        Target::Element(_, indices) => indices,
+                    };
+                    self.add(target.name(), indices, kind, loops, conds);
+                }
+                Stmt::Swap(a, b) => self.swapped.extend([*a, *b].iter().filter(|name| !self.private.contains(name))),
+                Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Local { init: None, .. } => {}
+            }
+        }
+    }
+
+    fn reads(&mut self, program: &LoopProgram, value: TermId, loops: &[(Name, Range)], conds: &[Cond]) {
+        for id in parts_first(&program.terms, value) {
+            if let Term::Ref(..) | Term::Select(..) = program.terms.get(id)
+                && let Some((name, _, indices)) = as_element(&program.terms, id)
+            {
+                self.add(name, indices, Kind::Read, loops, conds);
+            }
+        }
+    }
+
+    fn add(&mut self, name: Name, indices: &[Ix], kind: Kind, loops: &[(Name, Range)], conds: &[Cond]) {
+        if self.private.contains(&name) {
+            return;
+        }
+        self.accesses.push(Access {
+            name,
+            indices: indices.into(),
+            kind,
+            loops: loops.to_vec(),
+            conds: conds.to_vec(),
+        });
+    }
+
+    /// Whether it touches nothing from outside.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.accesses.is_empty() && self.swapped.is_empty()
+    }
+
+    /// The same part with combinations as writes: at the same time, two of them are a race.
+    pub(crate) fn strict(mut self) -> Part {
+        for access in self.accesses.iter_mut().filter(|access| access.kind != Kind::Read) {
+            access.kind = Kind::Write;
+        }
+        self
+    }
+
+    /// The accesses of those names that a condition holds for.
+    pub(crate) fn only(mut self, wanted: impl Fn(Name) -> bool) -> Part {
+        self.accesses.retain(|access| wanted(access.name));
+        self.swapped.retain(|name| wanted(*name));
+        self
+    }
+
+    /// Whether it writes a buffer or local from outside.
+    pub(crate) fn writes(&self, name: Name) -> bool {
+        self.swapped.contains(&name) || self.accesses.iter().any(|a| a.name == name && a.kind != Kind::Read)
+    }
+
+    /// Whether it reads a buffer or local from outside, also by combining.
+    pub(crate) fn reads_of(&self, name: Name) -> impl Iterator<Item = &Access> {
+        self.accesses.iter().filter(move |access| access.name == name && access.kind != Kind::Write)
+    }
+}
+
+/// The copy of an index for the first access.
+pub(crate) fn first(name: Name) -> Name {
+    Name::new(&format!("{name}'"))
+}
+
+/// The copy of an index for the second access.
+pub(crate) fn second(name: Name) -> Name {
+    Name::new(&format!("{name}''"))
+}
+
+/// Whether no access of one part conflicts with an access of another, in iterations of the loops around both for which
+/// `when` holds: a condition on the [`first`] copies of these loops' indices, for the first part, and on the [`second`]
+/// ones. `facts` hold around the loops.
+pub(crate) fn apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, when: &Cond) -> Status {
+    match try_apart(facts, loops, one, two, when) {
+        Ok(status) => status,
+        Err(_) => Status::Open,
+    }
+}
+
+/// Whether the iterations of a loop whose body is this part can run at the same time.
+pub(crate) fn independent(facts: &Facts, index: Name, range: &Range, body: Part) -> Status {
+    let body = body.strict();
+    match Cond::lt(&Ix::var(first(index)), &Ix::var(second(index))) {
+        Ok(earlier) => apart(facts, &[(index, range.clone())], &body, &body, &earlier),
+        Err(_) => Status::Open,
+    }
+}
+
+fn try_apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, when: &Cond) -> Result<Status, IxError> {
+    for (part, other) in [(one, two), (two, one)] {
+        if let Some(name) = part
+            .swapped
+            .iter()
+            .find(|name| other.accesses.iter().any(|a| a.name == **name) || other.swapped.contains(name))
+        {
+            return Ok(Status::Fails(format!("`{name}` is exchanged with another buffer")));
+        }
+    }
+    let mut proofs = Vec::new();
+    let (mut pairs, mut open) = (0, false);
+    let mut by_name: HashMap<Name, Vec<&Access>> = HashMap::new();
+    two.accesses.iter().for_each(|b| by_name.entry(b.name).or_default().push(b));
+    for a in &one.accesses {
+        for b in by_name.get(&a.name).into_iter().flatten().filter(|b| conflict(a.kind, b.kind)) {
+            pairs += 1;
+            if pairs > MAX_PAIRS {
+                return Ok(Status::Open);
+            }
+            match differ(facts, loops, (one, a), (two, b), when)? {
+                Ok(proof) => proofs.push(proof),
+                Err(Decision::Refuted(found)) => return Ok(Status::Fails(told(a, b, loops, &found))),
+                Err(_) => open = true,
+            }
+        }
+    }
+    Ok(if open { Status::Open } else { Status::Proved(proofs) })
+}
+
+fn conflict(a: Kind, b: Kind) -> bool {
+    match (a, b) {
+        (Kind::Read, Kind::Read) => false,
+        (Kind::Combine(one), Kind::Combine(two)) => one != two,
+        _ => true,
+    }
+}
+
+/// That two accesses are of different elements.
+fn differ(
+    facts: &Facts,
+    loops: &[(Name, Range)],
+    one: (&Part, &Access),
+    two: (&Part, &Access),
+    when: &Cond,
+) -> Result<Result<Proof, Decision>, IxError> {
+    let mut facts = facts.clone();
+    let mut sides = Vec::with_capacity(2);
+    for ((part, access), copy) in [(one, first as fn(Name) -> Name), (two, second)] {
+        let shared: HashSet<Name> = loops.iter().map(|(name, _)| *name).collect();
+        let rename = |name: Name| (shared.contains(&name) || part.private.contains(&name)).then(|| Ix::var(copy(name)));
+        for (name, range) in loops.iter().chain(&access.loops) {
+            let range = Range { lo: range.lo.substitute(&rename)?, hi: range.hi.substitute(&rename)? };
+            facts.assume(within(copy(*name), &range)?);
+        }
+        for cond in &access.conds {
+            facts.assume(cond.substitute(&rename)?);
+        }
+        sides.push(access.indices.iter().map(|ix| ix.substitute(&rename)).collect::<Result<Vec<Ix>, _>>()?);
+    }
+    // As part of the goal, so that a counterexample tells the iterations.
+    let mut goal = when.not()?;
+    if let [one, two] = sides.as_slice() {
+        for (a, b) in one.iter().zip(two) {
+            goal = goal.or(Cond::eq(a, b)?.not()?);
+        }
+    }
+    Ok(Proof::find(&facts, goal))
+}
+
+/// Two accesses that conflict, in two iterations.
+fn told(a: &Access, b: &Access, loops: &[(Name, Range)], found: &Counterexample) -> String {
+    let does = |kind| match kind {
+        Kind::Read => "reads",
+        Kind::Write => "writes",
+        Kind::Combine(_) => "adds to",
+    };
+    let at = |copy: fn(Name) -> Name, access: &Access| {
+        let value = |name: &Name| found.0.get(&copy(*name)).map(|value| format!("{name} = {value}"));
+        let values: Vec<String> = loops.iter().chain(&access.loops).filter_map(|(name, _)| value(name)).collect();
+        if values.is_empty() { "one iteration".into() } else { format!("the iteration {}", values.join(", ")) }
+    };
+    let sizes: Vec<String> = found
+        .0
+        .iter()
+        .filter(|(name, _)| !name.as_str().ends_with('\''))
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    let with = if sizes.is_empty() { String::new() } else { format!(", with {}", sizes.join(", ")) };
+    format!(
+        "{} {} {}, {} {} {}{with}",
+        at(first, a),
+        does(a.kind),
+        a.text(),
+        at(second, b).replace("the iteration", "and the iteration"),
+        does(b.kind),
+        b.text()
+    )
+}

@@ -1,0 +1,84 @@
+//! The steps of schedules. Each file holds one: what it does, by an example that is run, when it keeps the meaning, and
+//! what other systems call it. `docs/SCHEDULES.md` is made from these.
+
+use certen_syntax::Name;
+
+use crate::args::Args;
+use crate::nest::{Done, Nest};
+
+mod compute_at;
+mod fission;
+mod fma;
+mod fuse_inner;
+mod fuse_outer;
+mod guard;
+mod interchange;
+mod layout;
+mod parallelize;
+mod peel;
+mod registers;
+mod reorder;
+mod skew;
+mod split;
+mod stage;
+mod store_at;
+mod tile;
+mod unroll;
+mod unroll_and_jam;
+mod vectorize;
+
+/// A step of schedules.
+pub struct Primitive {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is written: `split(loop, size)`.
+    pub usage: &'static str,
+    /// What it does, in a few sentences.
+    pub about: &'static str,
+    /// When it keeps the meaning, in a few sentences.
+    pub legal: &'static str,
+    /// What other systems call it: `Halide: split`.
+    pub peers: &'static str,
+    /// Before and after.
+    pub example: Example,
+    pub(crate) apply: fn(&mut Nest, &Args<'_>) -> Done<()>,
+}
+
+/// A program of loops, and steps for it: the last one is the primitive's.
+pub struct Example {
+    /// The text of the loops.
+    pub program: &'static str,
+    /// The steps.
+    pub steps: &'static str,
+}
+
+/// All steps, in the order of the page.
+pub fn primitives() -> &'static [&'static Primitive] {
+    &[
+        &split::PRIMITIVE,
+        &peel::PRIMITIVE,
+        &guard::PRIMITIVE,
+        &interchange::PRIMITIVE,
+        &reorder::PRIMITIVE,
+        &tile::PRIMITIVE,
+        &skew::PRIMITIVE,
+        &fission::PRIMITIVE,
+        &fuse_outer::PRIMITIVE,
+        &fuse_inner::PRIMITIVE,
+        &unroll::PRIMITIVE,
+        &unroll_and_jam::PRIMITIVE,
+        &vectorize::PRIMITIVE,
+        &parallelize::PRIMITIVE,
+        &compute_at::PRIMITIVE,
+        &store_at::PRIMITIVE,
+        &stage::PRIMITIVE,
+        &registers::PRIMITIVE,
+        &layout::PRIMITIVE,
+        &fma::PRIMITIVE,
+    ]
+}
+
+/// The step of this name.
+pub(crate) fn named(name: Name) -> Option<&'static Primitive> {
+    primitives().iter().copied().find(|primitive| primitive.name == name.as_str())
+}
