@@ -2,7 +2,7 @@
 
 mod common;
 
-use certen_codegen::CCode;
+use certen_codegen::{CCode, emit_c};
 use common::{compile, emitted, loops, same_bits};
 
 /// A product in tiles of 4 rows and 16 columns that are kept in registers.
@@ -226,4 +226,18 @@ fn long_sums_in_lanes_have_temporaries() {
     let kernel = emitted(&program).kernel;
     assert!(kernel.contains("const certen_f64_v64 t") && kernel.contains("const double t"), "{kernel}");
     same_bits(&program);
+}
+
+/// A loop of one iteration may change what is around it; whoever runs it, that must not be lost.
+#[test]
+fn a_loop_of_one_iteration_changes_what_is_around_it() {
+    for mode in ["vector", "parallel"] {
+        let text = format!(
+            "loops f\ninput x : f64[3]\noutput y : f64[3]\nfor i in 0..3 {{\n  local acc : f64 = 0.5\n  \
+             {mode} for k in 0..1 {{\n    acc += x[i + k]\n  }}\n  y[i] = acc\n}}\n"
+        );
+        let native = emit_c(&loops(&text)).unwrap().native;
+        let line = "        for (int64_t k = 0; k < 1; k++) {\n            acc += x[i + k];\n";
+        assert!(native.contains(line) && !native.contains("certen_parallel"), "{native}");
+    }
 }
