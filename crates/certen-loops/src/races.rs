@@ -24,7 +24,7 @@ use certen_syntax::{Code, Diagnostic, Name};
 use crate::ir::{LoopProgram, Mode, Stmt, Target, as_element, parts_first};
 
 /// Different accesses of one buffer that are compared with each other; a loop with more is not accepted.
-const MAX_ACCESSES: usize = 24;
+const MAX_ACCESSES: usize = 64;
 
 /// Why the iterations of a loop are not shown to be independent.
 #[derive(Debug)]
@@ -103,11 +103,12 @@ pub(crate) fn check_independent(
         return Ok(());
     }
     let facts = facts();
+    let mut shown = HashSet::new();
     for (name, accesses) in general {
         for (at, write) in accesses.iter().enumerate().filter(|(_, access)| access.write) {
             // Of two writes, each stands first once.
             for other in accesses.iter().enumerate().filter(|(b, other)| !other.write || *b >= at).map(|(_, a)| a) {
-                let verdict = uses.differ(&facts, (index, range), write, other).unwrap_or(Verdict::Unknown);
+                let verdict = uses.differ(&facts, (index, range), write, other, &mut shown).unwrap_or(Verdict::Unknown);
                 if verdict != Verdict::Yes {
                     let text = |access: &Access| Target::Element(name, access.indices.into()).to_string();
                     return Err(Box::new(Race::Accesses {
@@ -263,9 +264,22 @@ impl<'a> Uses<'a> {
         (index, range): (Name, &Range),
         one: &Access,
         two: &Access,
+        shown: &mut HashSet<(usize, usize, bool, Cond)>,
     ) -> Result<Verdict, IxError> {
+        let same = one.indices == two.indices && one.path == two.path;
+        let mut goal = Cond::never();
+        for (a, b) in one.indices.iter().zip(two.indices) {
+            let copied = |ix: &Ix, copy: fn(Name) -> Name| {
+                ix.substitute(&|name| self.private.contains(&name).then(|| Ix::var(copy(name))))
+            };
+            goal = goal.or(Cond::eq(&copied(a, first)?, &copied(b, second)?)?.not()?);
+        }
+        // Copies of a statement ask the same again and again: what decides is how far apart their elements are.
+        let question = (one.path, two.path, same, goal.clone());
+        if shown.contains(&question) {
+            return Ok(Verdict::Yes);
+        }
         let mut facts = facts.clone();
-        let mut sides = Vec::with_capacity(2);
         for (access, copy) in [(one, first as fn(Name) -> Name), (two, second)] {
             let rename = |name: Name| self.private.contains(&name).then(|| Ix::var(copy(name)));
             let mut within = |name: Name, range: &Range| {
@@ -286,16 +300,8 @@ impl<'a> Uses<'a> {
                 path = *outer;
             }
             conditions.into_iter().for_each(|cond| facts.assume(cond));
-            sides.push(access.indices.iter().map(|ix| ix.substitute(&rename)).collect::<Result<Vec<Ix>, _>>()?);
-        }
-        let mut goal = Cond::never();
-        if let [one, two] = sides.as_slice() {
-            for (a, b) in one.iter().zip(two) {
-                goal = goal.or(Cond::eq(a, b)?.not()?);
-            }
         }
         let (i, j) = (Ix::var(first(index)), Ix::var(second(index)));
-        let same = one.indices == two.indices && one.path == two.path;
         for order in if same { vec![Cond::lt(&i, &j)?] } else { vec![Cond::lt(&i, &j)?, Cond::lt(&j, &i)?] } {
             // As part of the goal, so that a counterexample tells the iterations.
             let verdict = facts.prove(&order.not()?.or(goal.clone()));
@@ -303,6 +309,7 @@ impl<'a> Uses<'a> {
                 return Ok(verdict);
             }
         }
+        shown.insert(question);
         Ok(Verdict::Yes)
     }
 }
