@@ -114,7 +114,7 @@ fn parallel_loops_agree() {
     let marked = Cell::new(0);
     for_cases(50, 59, |case| {
         let Some(loops) = lowered(case) else { return false };
-        let loops = parallelise(loops);
+        let loops = parallelise(loops, |_| true);
         marked.set(marked.get() + u32::from(loops.to_string().contains("parallel for")));
         let complaints = verify(&loops);
         assert!(complaints.is_empty(), "{complaints:?}\n{loops}");

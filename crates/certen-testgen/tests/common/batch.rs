@@ -81,7 +81,7 @@ impl Batch {
         outputs: &Tensors,
         text: &str,
     ) {
-        let loops = parallelise(lower(program).expect("the program can be lowered"));
+        let loops = parallelise(lower(program).expect("the program can be lowered"), |_| true);
         self.program(at, &loops);
         let wanted = outputs.iter().map(|(_, tensor)| Wanted::Bits(tensor.clone())).collect();
         self.call(at, &loops, sizes, given, wanted, text);
