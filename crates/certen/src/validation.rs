@@ -163,7 +163,6 @@ fn wrong(difference: &Difference) -> Diagnostic {
         None,
         format!("the loops do not compute what the program means: {}", difference),
     )
-    .note(where_(difference))
     .note("this is a bug in Certen; no code was made")
 }
 
