@@ -200,6 +200,14 @@ struct Found {
     stage: Option<Name>,
 }
 
+/// The name of a loop, with its stage.
+fn within_stage(found: &Found) -> String {
+    match found.stage {
+        Some(stage) => format!("{stage}.{}", found.index),
+        None => found.index.to_string(),
+    }
+}
+
 /// The loops that a step works on, and the conditions that it has put.
 pub(crate) struct Nest {
     pub program: LoopProgram,
@@ -358,7 +366,8 @@ impl Nest {
                 let ways: BTreeSet<String> = match several.iter().map(|found| found.stage).collect::<HashSet<_>>().len()
                 {
                     1 => (1..=several.len()).map(|nth| format!("{path}#{nth}")).collect(),
-                    _ => several.iter().map(|found| self.called(found)).collect(),
+                    // Of outputs too, whose name can be left out elsewhere.
+                    _ => several.iter().map(|found| within_stage(found)).collect(),
                 };
                 let refusal: Refusal = error(format!("there are {} loops `{path}`", several.len()))
                     .help(format!("say which: {}", listed(ways.iter())))
@@ -436,6 +445,21 @@ impl Nest {
         })
     }
 
+    /// The type of a buffer that is in scope at a place.
+    pub(crate) fn buffer_at(&self, place: &Place, name: Name) -> Option<&TensorType> {
+        let parameters = self.program.inputs.iter().chain(&self.program.outputs);
+        let given = parameters.filter(|parameter| parameter.name == name).map(|parameter| &parameter.ty).next();
+        given.or_else(|| {
+            (0..=place.path.len()).rev().find_map(|depth| {
+                let block = self.block(&Place { path: place.path[..depth].to_vec(), at: 0 });
+                block.iter().find_map(|stmt| match stmt {
+                    Stmt::Alloc(declared, ty) if *declared == name => Some(ty),
+                    _ => None,
+                })
+            })
+        })
+    }
+
     // Names
 
     /// A name that nothing in the program has: this one, or with a number behind it.
@@ -464,6 +488,17 @@ impl Nest {
     /// point, locals and buffers with a number.
     pub(crate) fn copy(&mut self, block: &[Stmt], suffix: &str, indices: Edit) -> Done<Vec<Stmt>> {
         let mut taken = self.taken();
+        self.copy_beside(block, suffix, indices, &mut taken)
+    }
+
+    /// The same, beside other copies that are not yet in the program: `taken` has all names, and gets those of this copy.
+    pub(crate) fn copy_beside(
+        &mut self,
+        block: &[Stmt],
+        suffix: &str,
+        indices: Edit,
+        taken: &mut HashSet<Name>,
+    ) -> Done<Vec<Stmt>> {
         let mut edit = indices;
         for (name, stmt) in declarations(block) {
             if edit.names.contains_key(&name) {
@@ -473,10 +508,7 @@ impl Nest {
                 Stmt::For { .. } => format!("{name}.{suffix}"),
                 _ => name.to_string(),
             };
-            let new = match Name::new(&base) {
-                free if !taken.contains(&free) => free,
-                _ => Name::fresh(&base, |name| taken.contains(&name)),
-            };
+            let new = Name::fresh(&base, |name| taken.contains(&name));
             taken.insert(new);
             edit.names.insert(name, new);
         }

@@ -11,6 +11,7 @@ use certen_core::{ElemType, Program};
 use certen_lang::ast::{self, Dim, Elem, Expr, ExprKind, Function, Ident, Results, Type};
 use certen_lang::parse::parse_block_text;
 use certen_lang::{FunctionRef, Known, Library, check_all, demand, instantiate, passes, to_core, typed};
+use certen_syntax::schedule::Schedule;
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
 
 use crate::deep::{Deep, deeply};
@@ -214,8 +215,12 @@ pub(crate) struct TenFront {
     typed: Deep<typed::Program>,
     /// What the functions of the file demand of their arguments; nothing for an expression.
     demands: String,
+    /// The function, by its name in the file.
+    pub function: Name,
     /// The `size` parameters that are no sizes of the program any more: their values are part of it.
     pub fixed: BTreeMap<Name, i64>,
+    /// The schedules of the function that was made, in the order of the text; none for an expression.
+    pub schedules: Vec<Schedule>,
 }
 
 impl TenFront {
@@ -260,7 +265,9 @@ fn made(
     let fixed = library.function(entry).params.iter().filter(is_size);
     let fixed = fixed.filter_map(|param| Some((param.name.name, *options.known.values.get(&param.name.name)?)));
     let fixed = fixed.collect();
-    Some((core, TenFront { typed: Deep::new(typed), demands: String::new(), fixed }))
+    let function = library.function(entry).name.name;
+    let schedules = library.schedules(entry).cloned().collect();
+    Some((core, TenFront { typed: Deep::new(typed), demands: String::new(), function, fixed, schedules }))
 }
 
 /// What is known of the parameters whose rank or element type a function leaves open. An element type that nothing

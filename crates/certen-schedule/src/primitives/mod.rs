@@ -6,8 +6,18 @@ use certen_syntax::Name;
 use crate::args::Args;
 use crate::nest::{Done, Nest};
 
+mod fission;
+mod fma;
+mod guard;
 mod interchange;
+mod parallelize;
+mod peel;
+mod reorder;
+mod skew;
 mod split;
+mod unroll;
+mod unroll_and_jam;
+mod vectorize;
 
 /// A step of schedules.
 pub struct Primitive {
@@ -36,7 +46,20 @@ pub struct Example {
 
 /// All steps, in the order of the page.
 pub fn primitives() -> &'static [&'static Primitive] {
-    &[&split::PRIMITIVE, &interchange::PRIMITIVE]
+    &[
+        &split::PRIMITIVE,
+        &peel::PRIMITIVE,
+        &guard::PRIMITIVE,
+        &interchange::PRIMITIVE,
+        &reorder::PRIMITIVE,
+        &skew::PRIMITIVE,
+        &fission::PRIMITIVE,
+        &unroll::PRIMITIVE,
+        &unroll_and_jam::PRIMITIVE,
+        &vectorize::PRIMITIVE,
+        &parallelize::PRIMITIVE,
+        &fma::PRIMITIVE,
+    ]
 }
 
 /// The step of this name.
