@@ -84,7 +84,7 @@ impl Ix {
         Ix::atom(Atom::Var(name.into()))
     }
 
-    fn atom(atom: Atom) -> Ix {
+    pub(crate) fn atom(atom: Atom) -> Ix {
         Ix { constant: 0, terms: smallvec![(smallvec![atom], 1)] }
     }
 
@@ -478,7 +478,7 @@ fn sorted_pair(a: &Ix, b: &Ix) -> Box<[Ix]> {
 }
 
 impl Atom {
-    fn mentions(&self, name: Name) -> bool {
+    pub(crate) fn mentions(&self, name: Name) -> bool {
         match self {
             Atom::Var(n) => *n == name,
             Atom::FloorDiv(e, _) => e.mentions(name),

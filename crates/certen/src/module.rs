@@ -255,6 +255,7 @@ impl Module {
             parameters: self.core.inputs.iter().map(parameter).collect(),
             signature: interface(&self.core),
             is_open: false,
+            schedules: Vec::new(),
         }
     }
 
@@ -511,9 +512,12 @@ pub struct Checked {
     pub warnings: Vec<Diagnostic>,
     /// The interface of the program; of a `.ten` file, the signature of each of its functions.
     pub signatures: Vec<String>,
+    /// The schedules of the file's functions: `schedule fast for f`, and what is known of it.
+    pub schedules: Vec<(String, String)>,
 }
 
-/// Checks a file, whatever its dialect. A `.ten` file needs no function that can be run.
+/// Checks a file, whatever its dialect. A `.ten` file needs no function that can be run; its schedules are applied, but
+/// for those of functions whose loops depend on a call.
 ///
 /// # Errors
 /// If it cannot be read, or is not accepted.
@@ -522,17 +526,49 @@ pub fn check(path: impl AsRef<Path>, options: &Options) -> Result<Checked, Failu
     if dialect(&name)? != Dialect::Ten {
         let module = Module::from_text(&name, text, options)?;
         let signatures = vec![interface(&module.core)];
-        return Ok(Checked { sources: module.sources, warnings: module.warnings, signatures });
+        return Ok(Checked { sources: module.sources, warnings: module.warnings, signatures, schedules: Vec::new() });
     }
     let mut sources = Sources::new();
     let file = sources.add(name, text);
     let mut diagnostics = Diagnostics::new();
-    let signatures = ten::check(&mut sources, file, &mut diagnostics);
-    let (sources, warnings) = (Arc::new(sources), diagnostics.into_sorted());
-    match signatures {
-        Some(signatures) => Ok(Checked { sources, warnings, signatures }),
-        None => Err(Failure::new(sources, warnings)),
+    let functions = ten::check(&mut sources, file, options, &mut diagnostics);
+    let sources = Arc::new(sources);
+    let Some(functions) = functions else { return Err(Failure::new(sources, diagnostics.into_sorted())) };
+    let mut schedules = Vec::new();
+    for function in &functions {
+        for schedule in &function.schedules {
+            let text = schedule.to_string();
+            let head = text.split(" {").next().unwrap_or_default().to_owned();
+            match known_of(&sources, function.core.as_ref(), schedule, options) {
+                Ok(known) => schedules.push((head, known)),
+                Err(failure) => diagnostics.extend(failure.diagnostics().iter().cloned()),
+            }
+        }
     }
+    if diagnostics.has_errors() {
+        return Err(Failure::new(sources, diagnostics.into_sorted()));
+    }
+    let signatures = functions.into_iter().map(|function| function.signature).collect();
+    Ok(Checked { sources, warnings: diagnostics.into_sorted(), signatures, schedules })
+}
+
+/// What is known of a schedule of a function with this program.
+fn known_of(
+    sources: &Arc<Sources>,
+    core: Option<&Program>,
+    schedule: &Schedule,
+    options: &Options,
+) -> Result<String, Failure> {
+    let steps = match schedule.steps.len() {
+        1 => "1 step".to_owned(),
+        several => format!("{several} steps"),
+    };
+    let Some(core) = core else { return Ok(format!("{steps}, for loops that depend on the call")) };
+    let module = Module::new(sources.clone(), Vec::new(), Front::Core, core.clone(), options);
+    let module = Module { steps: schedule.steps.clone().into(), ..module };
+    module.c()?;
+    let proved = module.scheduled()?.is_none_or(Scheduled::is_proved);
+    Ok(format!("{steps}, equality {}", if proved { "proved" } else { "tested" }))
 }
 
 /// A program's interface on one line.
