@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use certen_loops::verify;
 use certen_schedule::primitives;
 use certen_testgen::schedule::{Hunted, Truth, points, truth};
+use certen_validate::{Outcome, Setting, Trial, validate};
 
 /// `CERTEN_CASES`, twice as many in the slow set, else 300.
 fn cases() -> u64 {
@@ -53,7 +54,8 @@ struct Tally {
     failures: Vec<Failure>,
     /// Harmless but not accepted: why, and the smallest.
     declined: BTreeMap<String, (usize, String)>,
-    /// The reasons for which a step could not be taken.
+    /// Why steps could not be taken, with an example.
+    refusals: BTreeMap<String, (usize, String)>,
     slowest: (Duration, String),
 }
 
@@ -79,30 +81,38 @@ fn hunt(seed: u64, tally: &Mutex<Tally>) {
         fail("a panic", format!("seed {seed}: {step} after {}\n{before}", hunted.text()));
     }
     let points = points(&hunted.core, seed, POINTS);
-    let found = truth(&hunted.core, &hunted.scheduled.program, &points, seed);
+    let mut found = truth(&hunted.core, &hunted.scheduled.program, &points, seed);
     let violations = verify(&hunted.scheduled.program);
     let verified = violations.is_empty();
+    let tested = verified.then(|| validate(&hunted.core, &hunted.scheduled.program, &Trial::default()));
+    // A difference in exact numbers is one, whoever finds it.
+    if let (Truth::Same(_), Some(Outcome::Differs(difference))) = (&found, &tested)
+        && matches!(difference.setting, Setting::Field | Setting::Integers | Setting::Rationals)
+    {
+        found = Truth::Differs(format!("layer 2: {difference:?}"));
+    }
     let proved = hunted.scheduled.is_proved();
     let harmless = matches!(found, Truth::Same(_));
-    let bad = |again: &Hunted, wanted: &Truth| {
-        let found = truth(&again.core, &again.scheduled.program, &points, seed);
-        std::mem::discriminant(&found) == std::mem::discriminant(wanted) && verify(&again.scheduled.program).is_empty()
+    let accepted = match &tested {
+        Some(Outcome::Agrees(_)) => true,
+        Some(Outcome::Nothing(_)) => proved,
+        Some(Outcome::Differs(_)) | None => false,
     };
-    let accepted = verified;
+    let bad = |again: &Hunted| {
+        let now = truth(&again.core, &again.scheduled.program, &points, seed);
+        std::mem::discriminant(&now) == std::mem::discriminant(&found) && verify(&again.scheduled.program).is_empty()
+    };
     match &found {
         Truth::Leaves(_) | Truth::Races(_) if verified => {
-            let small = hunted.clone().shrunk(|again| bad(again, &found));
-            let what = if proved {
-                "verified, but leaves its bounds or races (proved)"
-            } else {
-                "verified, but leaves its bounds or races"
-            };
-            fail(what, format!("{found:?}\n{}", small.shown()));
+            let small = hunted.clone().shrunk(&bad);
+            fail("verified, but leaves its bounds or races", format!("{found:?}\n{}", small.shown()));
         }
         Truth::Differs(_) if verified && proved => {
-            let small = hunted.clone().shrunk(|again| again.scheduled.is_proved() && bad(again, &found));
-            let now = truth(&small.core, &small.scheduled.program, &points, seed);
-            fail("proved, but another value", format!("{now:?}\n{}", small.shown()));
+            let small = hunted.clone().shrunk(|again| again.scheduled.is_proved() && bad(again));
+            fail("proved, but another value", format!("{found:?}\n{}", small.shown()));
+        }
+        Truth::Differs(_) if accepted => {
+            fail("accepted, but another value", format!("{found:?}\n{tested:?}\n{}", hunted.shown()));
         }
         _ => {}
     }
@@ -111,8 +121,10 @@ fn hunt(seed: u64, tally: &Mutex<Tally>) {
     for name in &names {
         tally.of.entry(name.clone()).or_default().taken += 1;
     }
-    for (step, _) in &hunted.refused {
+    for (step, why) in &hunted.refused {
         tally.of.entry(step.name.to_string()).or_default().refused += 1;
+        let example = || (0, format!("{step}: {why} (seed {seed})"));
+        tally.refusals.entry(format!("{}: {}", step.name, pattern(why))).or_insert_with(example).0 += 1;
     }
     names.sort_unstable();
     names.dedup();
@@ -128,7 +140,12 @@ fn hunt(seed: u64, tally: &Mutex<Tally>) {
     count(&mut tally.all);
     tally.long += usize::from(hunted.steps.len() >= 3 && hunted.has_blocks());
     if harmless && !accepted {
-        let why = violations.first().map(|violation| violation.message.clone()).unwrap_or_default();
+        let why = match (violations.first(), &tested) {
+            (Some(violation), _) => violation.message.clone(),
+            (_, Some(Outcome::Differs(difference))) => format!("layer two differs {difference:?}"),
+            (_, Some(Outcome::Nothing(why))) => format!("layer two compares nothing {why}"),
+            _ => String::new(),
+        };
         let last = hunted.steps.last().map(|step| step.name.to_string()).unwrap_or_default();
         let text = format!("{why}\n{}", hunted.shown());
         let entry = tally.declined.entry(format!("{last}: {}", pattern(&why))).or_insert((0, text.clone()));
@@ -169,11 +186,6 @@ fn table(tally: &Tally) -> String {
 fn report(tally: &Tally) {
     let Some(path) = std::env::var_os("CERTEN_HUNT") else { return };
     let mut text = table(tally);
-    let mut kinds: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
-    for failure in &tally.failures {
-        let entry = kinds.entry(failure.what).or_insert((0, &failure.text));
-        entry.0 += 1;
-    }
     let mut failures: Vec<&Failure> = tally.failures.iter().collect();
     failures.sort_by_key(|failure| failure.text.len());
     for failure in failures {
@@ -183,6 +195,12 @@ fn report(tally: &Tally) {
     declined.sort_by_key(|(_, (times, _))| std::cmp::Reverse(*times));
     for (why, (times, smallest)) in declined {
         let _ = writeln!(text, "\n---- {times} harmless ones declined: {why}\n{smallest}");
+    }
+    let mut refusals: Vec<_> = tally.refusals.values().collect();
+    refusals.sort_by_key(|(times, _)| std::cmp::Reverse(*times));
+    let _ = writeln!(text, "\n~~~~ refused");
+    for (times, example) in refusals {
+        let _ = writeln!(text, "{times:>6} {example}");
     }
     let _ = std::fs::write(path, text);
 }

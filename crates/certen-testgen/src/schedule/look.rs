@@ -32,6 +32,8 @@ pub(super) struct Look {
     pub stages: Vec<Name>,
     /// Allocated buffers that have dimensions.
     pub buffers: Vec<(Name, usize)>,
+    /// Those of them that are allocated in a loop.
+    pub inner: Vec<(Name, usize)>,
     /// Parameters that have dimensions: inputs, then outputs.
     pub parameters: Vec<(Name, usize)>,
     pub locals: Vec<(Name, ElemType)>,
@@ -62,7 +64,12 @@ impl Look {
                         self.stages.push(*name);
                     }
                 }
-                Stmt::Alloc(name, ty) if ty.rank() > 0 => self.buffers.push((*name, ty.rank())),
+                Stmt::Alloc(name, ty) if ty.rank() > 0 => {
+                    self.buffers.push((*name, ty.rank()));
+                    if parent.is_some() {
+                        self.inner.push((*name, ty.rank()));
+                    }
+                }
                 Stmt::Local { name, elem, .. } => self.locals.push((*name, *elem)),
                 Stmt::For { index, range, mode, body } => {
                     let here = self.loops.len();
@@ -104,6 +111,11 @@ impl Look {
                 _ => format!("{}#{}", paths[at], paths[..at].iter().filter(same).count() + 1),
             };
         }
+    }
+
+    /// The loops that another one follows.
+    pub(super) fn followed(&self) -> Vec<usize> {
+        (0..self.loops.len()).filter(|at| self.loops[*at].next.is_some()).collect()
     }
 
     /// A loop and those inside of it, each the whole body of the one before.

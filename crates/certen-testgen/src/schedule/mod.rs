@@ -24,7 +24,7 @@ use certen_dialects::{model, teil};
 use certen_loops::{LoopProgram, lower, verify};
 use certen_schedule::{Refused, Scheduled, apply, primitives};
 use certen_syntax::schedule::{ArgKind, Step, parse_steps};
-use certen_syntax::{Code, Diagnostics, Sources};
+use certen_syntax::{Diagnostics, Sources};
 
 use crate::Sample;
 use crate::calculus::{Case, Truncations};
@@ -49,9 +49,9 @@ pub struct Hunted {
     pub steps: Vec<Step>,
     /// What they made of it.
     pub scheduled: Scheduled,
-    /// Steps that could not be taken, on the way, with the codes of their errors. Those that were not meant to be right
+    /// Steps that could not be taken, on the way, and why. Those that were not meant to be right
     /// are not among them.
-    pub refused: Vec<(Step, Code)>,
+    pub refused: Vec<(Step, String)>,
     /// A step at which a primitive panicked, with the nest before it.
     pub panicked: Option<(Step, LoopProgram)>,
     /// The time of the slowest step, and which.
@@ -143,7 +143,7 @@ impl Hunted {
                 self.scheduled.program = scheduled.program;
                 self.scheduled.taken.append(&mut scheduled.taken);
             }
-            Tried::Refused(refused) if meant => self.refused.push((step, refused.diagnostic.code)),
+            Tried::Refused(refused) if meant => self.refused.push((step, refused.diagnostic.message)),
             Tried::Refused(_) => {}
             Tried::Panicked => self.panicked = Some((step, self.scheduled.program.clone())),
         }

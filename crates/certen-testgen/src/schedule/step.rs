@@ -36,15 +36,96 @@ fn block(draw: &mut Draw) -> String {
 
 fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String> {
     let near = Near::of(draw, look);
+    let path = |at: Option<usize>| Near::named(at, look);
+    let (any, pair) = (near.any(draw, look), near.inside(draw, look));
+    let number = block(draw);
     match primitive.name {
-        "split" | "unroll_by" | "vectorize" if draw.chance(2) => vec![near.any(draw, look), block(draw)],
-        _ => usage(draw, look, &near, primitive.usage),
+        "split" | "unroll_and_jam" => vec![any, number],
+        "vectorize" | "parallelize" if draw.chance(2) => vec![any],
+        "vectorize" | "parallelize" => vec![any, number],
+        "interchange" | "fission" => vec![path(pair.0), path(pair.1)],
+        "skew" => vec![path(pair.0), path(pair.1), draw.within(-2, 3).to_string()],
+        "tile" => {
+            let loops = near.within_each_other(draw, look);
+            let sizes: Vec<String> = loops.iter().map(|_| block(draw)).collect();
+            vec![format!("[{}]", loops.join(", ")), format!("[{}]", sizes.join(", "))]
+        }
+        "reorder" => {
+            let loops = near.within_each_other(draw, look);
+            vec![format!("[{}]", draw.shuffled(loops).join(", "))]
+        }
+        "fuse_outer" => {
+            let one = draw.pick(&look.followed()).copied();
+            let two = one.and_then(|one| look.loops[one].next);
+            let mut args = vec![path(one), path(two)];
+            if draw.chance(3) {
+                args.push(draw.within(1, 2).to_string());
+            }
+            args
+        }
+        "fuse_inner" => {
+            // A loop in which one loop follows another.
+            let rows: Vec<usize> = look.followed().iter().filter_map(|at| look.loops[*at].parent).collect();
+            vec![draw.pick(&rows).map_or(any, |at| look.loops[*at].path.clone())]
+        }
+        "unroll" => {
+            // Whole loops are unrolled where that can be done.
+            let short: Vec<usize> = (0..look.loops.len()).filter(|at| look.loops[*at].trips.is_some()).collect();
+            match draw.pick(&short) {
+                Some(at) if !draw.chance(3) => vec![look.loops[*at].path.clone()],
+                _ => vec![any, number],
+            }
+        }
+        "peel" => match draw.below(3) {
+            0 => vec![any, "tail".into()],
+            1 => vec![any, "first".into(), number],
+            _ => vec![any, "last".into(), number],
+        },
+        "inline" => vec![own(draw, look).0],
+        "compute_at" => {
+            let (stage, _) = own(draw, look);
+            let loop_ = outside(draw, look, &stage).unwrap_or(any);
+            vec![stage, loop_]
+        }
+        "store_at" => {
+            // What was computed at a loop has a buffer inside of loops.
+            let (stage, _) =
+                draw.pick(&look.inner).map_or_else(|| own(draw, look), |(name, at)| (name.to_string(), *at));
+            vec![stage, if draw.chance(2) { "root".into() } else { any }]
+        }
+        "stage" => {
+            let (buffer, rank) = buffer(draw, look);
+            let mut args = vec![buffer, any];
+            if draw.chance(3) {
+                args.push(order(draw, rank));
+            }
+            args
+        }
+        "registers" => vec![buffer(draw, look).0, any],
+        "layout" => {
+            let (stage, rank) = own(draw, look);
+            match draw.chance(2) {
+                true => vec![stage, order(draw, rank)],
+                false => vec![stage, "pad".into(), number],
+            }
+        }
+        _ => {
+            let ways = ways(primitive);
+            let way = draw.word(&ways);
+            by_words(draw, look, &near, way)
+        }
     }
 }
 
+/// The ways in which a primitive is written: what stands in parentheses in each.
+fn ways(primitive: &Primitive) -> Vec<&'static str> {
+    let begin = |at: &str| at.strip_prefix(primitive.name).is_some_and(|rest| rest.starts_with('('));
+    let starts = primitive.usage.char_indices().map(|(at, _)| &primitive.usage[at..]).filter(|at| begin(at));
+    starts.filter_map(|at| at.split_once('(')?.1.split_once(')')).map(|(inside, _)| inside).collect()
+}
+
 /// Arguments by the words of how a primitive is written.
-fn usage(draw: &mut Draw, look: &Look, near: &Near, usage: &str) -> Vec<String> {
-    let inside = usage.split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
+fn by_words(draw: &mut Draw, look: &Look, near: &Near, inside: &str) -> Vec<String> {
     let mut args = Vec::new();
     let mut loops = 0;
     let mut rest = inside;
@@ -66,15 +147,7 @@ fn usage(draw: &mut Draw, look: &Look, near: &Near, usage: &str) -> Vec<String> 
             Err(list) => {
                 let word = list.split(',').next().unwrap_or("").trim();
                 let things: Vec<String> = match kind(word) {
-                    Kind::Loop if draw.chance(8) => (0..length).map(|_| near.any(draw, look)).collect(),
-                    Kind::Loop => {
-                        let chain: Vec<usize> = near.chain.iter().copied().take(length).collect();
-                        let chain = if usage.starts_with("reorder") { draw.shuffled(chain) } else { chain };
-                        chain.into_iter().map(|at| look.loops[at].path.clone()).collect()
-                    }
-                    _ if usage.starts_with("layout") => {
-                        draw.shuffled(vec![0, 1]).iter().map(ToString::to_string).collect()
-                    }
+                    Kind::Loop => near.within_each_other(draw, look),
                     _ => (0..length).map(|_| argument(draw, look, near, word, &mut loops)).collect(),
                 };
                 args.push(format!("[{}]", things.join(", ")));
@@ -116,25 +189,48 @@ fn argument(draw: &mut Draw, look: &Look, near: &Near, word: &str, loops: &mut u
             }
         }
         Kind::Number => block(draw),
-        Kind::Buffer => buffer(draw, look, true),
+        Kind::Buffer => buffer(draw, look).0,
         Kind::Stage => draw.pick(&look.stages).map_or("x".into(), ToString::to_string),
         Kind::Unknown => match draw.below(3) {
             0 => near.any(draw, look),
             1 => block(draw),
-            _ => buffer(draw, look, true),
+            _ => buffer(draw, look).0,
         },
     }
 }
 
+/// The name of a buffer with its rank.
+fn named(found: Option<&(Name, usize)>) -> Option<(String, usize)> {
+    found.map(|(name, rank)| (name.to_string(), *rank))
+}
+
 /// A buffer: one that is allocated, most of the time.
-fn buffer(draw: &mut Draw, look: &Look, parameters: bool) -> String {
-    let named = |found: Option<&(Name, usize)>| found.map(|(name, _)| name.to_string());
-    let own = named(draw.pick(&look.buffers));
-    let given = named(draw.pick(&look.parameters));
-    match own {
-        Some(own) if !parameters || !draw.chance(4) => own,
-        _ => given.unwrap_or("x".into()),
+fn buffer(draw: &mut Draw, look: &Look) -> (String, usize) {
+    let (own, given) = (named(draw.pick(&look.buffers)), named(draw.pick(&look.parameters)));
+    let own = if draw.chance(3) { None } else { own };
+    own.or(given).unwrap_or(("x".into(), 1))
+}
+
+/// A buffer that is allocated; now and then another.
+fn own(draw: &mut Draw, look: &Look) -> (String, usize) {
+    match draw.chance(15) {
+        true => buffer(draw, look),
+        false => named(draw.pick(&look.buffers)).unwrap_or_else(|| buffer(draw, look)),
     }
+}
+
+/// A loop of another stage.
+fn outside(draw: &mut Draw, look: &Look, stage: &str) -> Option<String> {
+    let others = look.loops.iter().filter(|seen| seen.stage.is_none_or(|name| name.as_str() != stage));
+    let others: Vec<&str> = others.map(|seen| seen.path.as_str()).collect();
+    draw.pick(&others).map(ToString::to_string)
+}
+
+/// An order of dimensions.
+fn order(draw: &mut Draw, rank: usize) -> String {
+    let dimensions = draw.shuffled((0..rank).collect());
+    let dimensions: Vec<String> = dimensions.iter().map(ToString::to_string).collect();
+    format!("[{}]", dimensions.join(", "))
 }
 
 /// Loops that are near each other.
@@ -178,6 +274,37 @@ impl Near {
 
     fn second(&self, look: &Look) -> String {
         Near::named(self.two.or(self.one), look)
+    }
+
+    /// A loop and one inside of it, directly most of the time.
+    fn inside(&self, draw: &mut Draw, look: &Look) -> (Option<usize>, Option<usize>) {
+        let pairs: Vec<usize> = (0..look.loops.len()).filter(|at| !look.loops[*at].children.is_empty()).collect();
+        let Some(one) = draw.pick(&pairs).copied() else { return (self.one, self.two) };
+        let mut two = draw.pick(&look.loops[one].children).copied();
+        while let Some(inner) = two
+            && draw.chance(3)
+            && let Some(deeper) = draw.pick(&look.loops[inner].children)
+        {
+            two = Some(*deeper);
+        }
+        (Some(one), two)
+    }
+
+    /// Some loops that are inside each other, outermost first; now and then any loops.
+    fn within_each_other(&self, draw: &mut Draw, look: &Look) -> Vec<String> {
+        let most = 2 + draw.below(3);
+        let mut found = Vec::new();
+        if draw.chance(20) {
+            return (0..most).map(|_| self.any(draw, look)).collect();
+        }
+        let (mut next, _) = self.inside(draw, look);
+        while let Some(at) = next {
+            if found.len() < most && !draw.chance(5) {
+                found.push(look.loops[at].path.clone());
+            }
+            next = draw.pick(&look.loops[at].children).copied();
+        }
+        if found.is_empty() { vec![self.first(look)] } else { found }
     }
 
     fn any(&self, draw: &mut Draw, look: &Look) -> String {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use certen_core::domain::{Element, Exact, Field, Partial, Rational};
 use certen_core::{Binary, Domain, ElemType, EvalError, Evaluator, Fault, Program, ReduceOp, Tensor, Term, TermId};
-use certen_index::Ix;
+use certen_index::{Cond, Ix, Verdict};
 use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, Target, as_element, parts_first};
 use certen_syntax::Name;
 
@@ -39,7 +39,8 @@ const FUEL: u64 = 300_000;
 /// Steps of a walk at one point.
 const WALK: usize = 100_000;
 
-/// The largest size of those that are all tested.
+/// The smallest and largest sizes of those that are all tested. Few sizes may be negative.
+const LEAST: i64 = -3;
 const MOST: i64 = 6;
 
 /// Sizes to look at, at most so many: all small ones if these are few, else some of them; and some larger ones.
@@ -51,9 +52,25 @@ pub fn points(program: &Program, seed: u64, most: usize) -> Vec<Sizes> {
         program.facts.iter().all(|fact| fact.eval(&value).unwrap_or(false))
     };
     let named = |values: &[i64]| -> Sizes { program.sizes.iter().copied().zip(values.iter().copied()).collect() };
-    let all = (MOST as usize + 1).saturating_pow(count as u32);
-    let small = |at: usize| -> Vec<i64> {
-        (0..count).map(|size| (at / (MOST as usize + 1).saturating_pow(size as u32)) as i64 % (MOST + 1)).collect()
+    let positive = program.sizes.iter().filter(|size| {
+        let negative = Cond::le(&Ix::var(**size), &Ix::from(-1)).and_then(|cond| cond.not());
+        negative.is_ok_and(|goal| program.terms.facts().prove(&goal) == Verdict::Yes)
+    });
+    let positive: Vec<Name> = positive.copied().collect();
+    let ranges: Vec<(i64, usize)> = program
+        .sizes
+        .iter()
+        .map(|size| if positive.contains(size) { 0 } else { LEAST })
+        .map(|least| (least, (MOST - least + 1) as usize))
+        .collect();
+    let all = ranges.iter().fold(1usize, |all, (_, values)| all.saturating_mul(*values));
+    let small = |mut at: usize| -> Vec<i64> {
+        let value = |(least, values): &(i64, usize)| {
+            let value = least + (at % values) as i64;
+            at /= values;
+            value
+        };
+        ranges.iter().map(value).collect()
     };
     let mut points: Vec<Sizes> = Vec::new();
     let mut add = |sizes: Sizes| {
