@@ -319,7 +319,8 @@ impl Nest {
         let mut taken = self.taken();
         let mut edit = Edit::default();
         for (name, _) in declarations(stmts) {
-            let clashes = visible.contains(&name) || (own.contains(&name) && later.contains(&name));
+            // Of a local that is taken along, the declaration further out is its own.
+            let clashes = if own.contains(&name) { later.contains(&name) } else { visible.contains(&name) };
             if clashes && !edit.names.contains_key(&name) {
                 let new = Name::fresh(name.as_str(), |name| taken.contains(&name));
                 taken.insert(new);

@@ -7,6 +7,7 @@ use crate::args::Args;
 use crate::nest::{Done, Nest};
 
 mod compute_at;
+mod inline;
 mod interchange;
 mod layout;
 mod registers;
@@ -44,6 +45,7 @@ pub fn primitives() -> &'static [&'static Primitive] {
     &[
         &split::PRIMITIVE,
         &interchange::PRIMITIVE,
+        &inline::PRIMITIVE,
         &compute_at::PRIMITIVE,
         &store_at::PRIMITIVE,
         &stage::PRIMITIVE,

@@ -121,11 +121,15 @@ pub(crate) fn copy(
     let (mut inner, mut outer) = (Vec::new(), moved.base.clone());
     let mut ranges = Vec::new();
     for (name, dim) in names.iter().zip(&moved.order) {
-        inner.push(Ix::var(*name));
-        if let (Some(outer), Some(extent)) = (outer.get_mut(*dim), region.dims.get(*dim)) {
-            *outer = outer.add(&Ix::var(*name))?;
-            ranges.push((*name, Range::to(extent.extent.clone())));
+        let (Some(outer), Some(part)) = (outer.get_mut(*dim), region.dims.get(*dim)) else { continue };
+        // One element needs no loop.
+        if part.extent == Ix::from(1) {
+            inner.push(Ix::from(0));
+            continue;
         }
+        inner.push(Ix::var(*name));
+        *outer = outer.add(&Ix::var(*name))?;
+        ranges.push((*name, Range::to(part.extent.clone())));
     }
     let assign = if back {
         let value = nest.program.terms.element(moved.to, moved.ty.clone(), inner)?;
