@@ -111,7 +111,8 @@ fn steps(program: &LoopProgram) -> Vec<String> {
 fn taken(program: &LoopProgram, text: &str) -> Option<Scheduled> {
     let mut sources = Sources::new();
     let file = sources.add("steps", text);
-    let steps = parse_steps(sources.get(file).unwrap(), file, &mut Diagnostics::new()).unwrap_or_else(|| panic!("{text}"));
+    let steps =
+        parse_steps(sources.get(file).unwrap(), file, &mut Diagnostics::new()).unwrap_or_else(|| panic!("{text}"));
     apply(program.clone(), &steps).ok()
 }
 
@@ -214,6 +215,64 @@ fn every_step_everywhere() {
     }
     println!("{tried} steps, {accepted} accepted, {proved} proved");
     complaints.iter().for_each(|complaint| println!("{}", complaint.lines().next().unwrap_or_default()));
-    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints[..complaints.len().min(8)].join("\n"));
+    assert!(
+        complaints.is_empty(),
+        "{} complaints:\n{}",
+        complaints.len(),
+        complaints[..complaints.len().min(8)].join("\n")
+    );
     assert!(proved > 100, "{tried} steps, {accepted} accepted, {proved} proved");
+}
+
+/// Steps chosen by a seed, one after the other.
+#[test]
+fn several_steps() {
+    let mut complaints = Vec::new();
+    let (mut accepted, mut proved, mut state) = (0, 0, 1u64);
+    let mut draw = |most: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % most.max(1)
+    };
+    for (name, program) in programs() {
+        let mut expected = Vec::new();
+        for sizes in sizes(&program) {
+            if let Ok(values) = run(&program, &sizes) {
+                expected.push((sizes, values));
+            }
+        }
+        for _ in 0..25 {
+            let (mut current, mut done, mut is_proved) = (program.clone(), Vec::new(), true);
+            for _ in 0..5 {
+                let (loops, ..) = names(&current);
+                let Some(at) = loops.get(draw(loops.len())) else { break };
+                let all = steps(&current);
+                let step = match draw(4) {
+                    0 => format!("split({at}, {})", draw(4) + 1),
+                    1 => format!("interchange({at}, {})", loops[draw(loops.len())]),
+                    _ if all.is_empty() => continue,
+                    _ => all[draw(all.len())].clone(),
+                };
+                let Some(scheduled) = taken(&current, &step) else { continue };
+                done.push(step);
+                is_proved &= scheduled.is_proved();
+                if is_proved {
+                    accepted += 1;
+                    proved += usize::from(scheduled.is_proved());
+                    if let Some(why) = complaint(&expected, &scheduled) {
+                        complaints.push(format!("{name}: {}: {why}\n{}", done.join("; "), scheduled.program));
+                        break;
+                    }
+                }
+                current = scheduled.program;
+            }
+        }
+    }
+    println!("{accepted} accepted, {proved} proved");
+    complaints.iter().for_each(|complaint| println!("{}", complaint.lines().next().unwrap_or_default()));
+    assert!(
+        complaints.is_empty(),
+        "{} complaints:\n{}",
+        complaints.len(),
+        complaints[..complaints.len().min(8)].join("\n")
+    );
 }

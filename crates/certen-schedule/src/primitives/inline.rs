@@ -68,7 +68,8 @@ pub(crate) fn inline(nest: &mut Nest, stored: &Stored) -> Done<()> {
             let facts = around(&facts, scope)?;
             let element = Target::Element(name, indices.into());
             let Some((piece, at)) = stored_by(&facts, &pieces, indices, &mut proofs)? else {
-                let refusal = Refusal::cannot(format!("it is not shown which statement computes the element {element}"));
+                let refusal =
+                    Refusal::cannot(format!("it is not shown which statement computes the element {element}"));
                 return Err(refusal.at(&place).help(instead(name)));
             };
             Ok(Some(Edit { indices: at, ..Edit::default() }.value(program, piece.value)?))
@@ -185,9 +186,7 @@ impl<'a> Pieces<'a> {
                 Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Swap(..) => {
                     return Err(self.refused("is computed with a buffer of its own"));
                 }
-                Stmt::Local { .. } | Stmt::Assign { .. } => {
-                    return Err(self.refused("is computed with locals that are assigned several times"));
-                }
+                Stmt::Local { .. } | Stmt::Assign { .. } => return Err(self.refused("is computed step by step")),
             }
         }
         Ok(())
