@@ -199,7 +199,7 @@ fn stored_by<'a>(
     pieces: &'a [Piece],
     indices: &[Ix],
     proofs: &mut Vec<Proof>,
-) -> Done<Option<(&'a Piece, HashMap<Name, Ix>)>> {
+) -> Done<Option<(&'a Piece, Iteration)>> {
     for (number, piece) in pieces.iter().enumerate().rev() {
         if let Some((at, mut shown)) = piece.iteration(facts, indices)? {
             // Those behind it were shown not to store the element. Those before it may do so later if they are in the same
@@ -217,9 +217,12 @@ fn stored_by<'a>(
     Ok(None)
 }
 
+/// An iteration, by the values of its loops' indices.
+type Iteration = HashMap<Name, Ix>;
+
 impl Piece {
     /// The only iteration that stores an element, if there is one and that is shown.
-    fn iteration(&self, facts: &Facts, element: &[Ix]) -> Result<Option<(HashMap<Name, Ix>, Vec<Proof>)>, IxError> {
+    fn iteration(&self, facts: &Facts, element: &[Ix]) -> Result<Option<(Iteration, Vec<Proof>)>, IxError> {
         let Some((at, several)) = self.solved(element)? else { return Ok(None) };
         let edit = Edit { indices: at, ..Edit::default() };
         let mut goals = Vec::new();
@@ -259,7 +262,7 @@ impl Piece {
 
     /// The values of the loops' indices for which the stored element is this one, and whether a dimension depends on
     /// several of them.
-    fn solved(&self, element: &[Ix]) -> Result<Option<(HashMap<Name, Ix>, bool)>, IxError> {
+    fn solved(&self, element: &[Ix]) -> Result<Option<(Iteration, bool)>, IxError> {
         let names: BTreeSet<Name> = self.loops.iter().map(|(name, _)| *name).collect();
         let (mut at, mut several) = (HashMap::new(), false);
         for (stored, read) in self.indices.iter().zip(element) {
