@@ -294,6 +294,24 @@ impl Ix {
         }
     }
 
+    /// Every number that occurs, added to a set: constants, coefficients other than 1 and -1, divisors.
+    pub fn collect_numbers(&self, numbers: &mut BTreeSet<i64>) {
+        if self.constant != 0 || self.terms.is_empty() {
+            numbers.insert(self.constant);
+        }
+        numbers.extend(self.terms.iter().map(|(_, coefficient)| *coefficient).filter(|c| c.unsigned_abs() != 1));
+        for atom in self.terms.iter().flat_map(|(mono, _)| mono) {
+            match atom {
+                Atom::Var(_) => {}
+                Atom::FloorDiv(e, divisor) => {
+                    numbers.insert(*divisor);
+                    e.collect_numbers(numbers);
+                }
+                Atom::Min(es) | Atom::Max(es) => es.iter().for_each(|e| e.collect_numbers(numbers)),
+            }
+        }
+    }
+
     /// Whether a name occurs.
     pub fn mentions(&self, name: Name) -> bool {
         self.terms.iter().flat_map(|(mono, _)| mono).any(|atom| atom.mentions(name))

@@ -9,6 +9,7 @@ mod bound;
 mod check;
 mod cond;
 mod example;
+mod extent;
 mod facts;
 mod growth;
 mod interval;

@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use crate::Ix;
+use crate::{Cond, Ix};
 
 /// Why a goal holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -88,6 +88,43 @@ pub enum Split {
     Reached(Extreme),
     /// `e >= 0`, or `e < 0`.
     Sign(Ix),
+}
+
+impl Witness {
+    /// The facts that the witness rests on, and the witness with hypotheses counted as if there were no others.
+    pub fn with_used_facts(&self, facts: &[Cond]) -> (Vec<Cond>, Witness) {
+        let mut witness = self.clone();
+        let mut used = vec![false; facts.len()];
+        witness.each_hypothesis(&mut |at| {
+            if let Some(used) = used.get_mut(*at) {
+                *used = true;
+            }
+        });
+        // How many of the facts before each are used, and how many of all.
+        let before: Vec<usize> =
+            used.iter().scan(0, |count, used| Some(std::mem::replace(count, *count + usize::from(*used)))).collect();
+        let kept: Vec<Cond> =
+            facts.iter().zip(&used).filter(|(_, used)| **used).map(|(fact, _)| fact.clone()).collect();
+        witness.each_hypothesis(&mut |at| *at = before.get(*at).copied().unwrap_or(*at - facts.len() + kept.len()));
+        (kept, witness)
+    }
+
+    fn each_hypothesis(&mut self, visit: &mut dyn FnMut(&mut usize)) {
+        let mut todo = vec![&mut self.root];
+        while let Some(Derivation { steps, end }) = todo.pop() {
+            for step in steps {
+                if let Reason::Given(at) | Reason::Reversed(at) = &mut step.reason {
+                    visit(at);
+                }
+            }
+            if let End::Cases(split, cases) = end {
+                if let Split::Either(at) = split {
+                    visit(at);
+                }
+                todo.extend(cases);
+            }
+        }
+    }
 }
 
 impl fmt::Display for Extreme {

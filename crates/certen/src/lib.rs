@@ -45,9 +45,12 @@ mod module;
 mod optimise;
 mod padded;
 mod run;
+mod schedule;
 mod session;
+mod steps;
 mod ten;
 mod texts;
+mod verify;
 
 pub use call::{Call, Input};
 pub use certen_core::ElemType;
@@ -61,12 +64,16 @@ pub use module::{Checked, Dialect, Module, Options, check, read_program};
 pub use optimise::{FpMode, Optimised};
 pub use padded::PaddedRun;
 pub use run::{Backend, DomainChoice, Output, RunOptions, Timing, Values};
+pub use schedule::Choice;
 pub use session::{Declared, Reply, Session, is_complete};
+pub use steps::Walk;
 pub use ten::{Expression, Origin, format};
 pub use texts::{File, Texts};
+pub use verify::TRUSTED;
 
 /// The rooms of the road, for those who want to look inside.
 pub mod road {
+    pub use certen_checker as checker;
     pub use certen_codegen as codegen;
     pub use certen_core as core;
     pub use certen_dialects as dialects;
@@ -75,5 +82,6 @@ pub mod road {
     pub use certen_loops as loops;
     pub use certen_rewrite as rewrite;
     pub use certen_runtime as runtime;
+    pub use certen_schedule as schedule;
     pub use certen_syntax as syntax;
 }

@@ -1,0 +1,319 @@
+//! Certificates as data and as JSON.
+//!
+//! ```text
+//! { "certificate": 1,
+//!   "core": the program, as text,        "nest": the loops, as text,
+//!   "bounds": [claim…], "races": [claim…], "values": [claim…],     claim = { "what": sentence, "witness": […] }
+//!   "steps": [{ "step": text, "conditions": [{ "what": sentence, "status": "proved" | "open" | "fails",
+//!               "proofs": [{ "facts": [condition…], "goal": condition, "witness": […] }] }] }],
+//!   "equality": "proved" | "tested",
+//!   "seed": 16 hexadecimal digits,
+//!   "tests": [{ "inputs": "field" | "small", "sizes": { name: number, … }, "elements": number, "digest": … }],
+//!   "seal": 64 hexadecimal digits,
+//!   "about": anything }
+//! ```
+//!
+//! `equality` is about the schedule: whether every condition of every step is proved. The seed is a hash of core, nest
+//! and steps, but for the witnesses; inputs of tests come from it. The seal is a hash of all that stands before it. A certificate has
+//! one text, but for spaces and line breaks between its parts: fields in this order, no other fields, no other spelling of
+//! numbers and texts.
+
+use certen_index::{Cond, Witness};
+use certen_syntax::Name;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::obligations::Kind;
+use crate::points::Test;
+use crate::{Fault, witness};
+
+/// What is claimed of a compiled program, and why.
+#[derive(Clone, Debug)]
+pub struct Certificate {
+    /// The program, which says what is meant.
+    pub core: String,
+    /// The loops that it was made into.
+    pub nest: String,
+    /// That accesses are in bounds.
+    pub bounds: Vec<Claim>,
+    /// That iterations are independent.
+    pub races: Vec<Claim>,
+    /// That locals and outputs have values.
+    pub values: Vec<Claim>,
+    /// The schedule that was applied.
+    pub steps: Vec<Step>,
+    /// Where program and loops were run side by side.
+    pub tests: Vec<Test>,
+    /// For people; nothing rests on it.
+    pub about: Value,
+}
+
+/// An obligation that is met.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The obligation's sentence.
+    pub what: String,
+    /// Why it holds.
+    pub witness: Witness,
+}
+
+/// A step of a schedule.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// As it was written.
+    pub step: String,
+    /// What has to hold for it to keep the meaning.
+    pub conditions: Vec<Condition>,
+}
+
+/// A condition of a step.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// A sentence.
+    pub what: String,
+    /// Whether it holds.
+    pub status: Status,
+    /// Why it holds, if it is proved; nothing if that is seen by looking.
+    pub proofs: Vec<Proof>,
+}
+
+/// What is known of a condition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// It holds for all sizes.
+    Proved,
+    /// It is not known to hold or not to hold.
+    Open,
+    /// It does not hold; that the step keeps the meaning all the same is only tested.
+    Fails,
+}
+
+impl Status {
+    /// As it stands in a certificate.
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Proved => "proved",
+            Status::Open => "open",
+            Status::Fails => "fails",
+        }
+    }
+}
+
+/// A proof that needs all of its facts.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// What is known.
+    pub facts: Vec<Cond>,
+    /// What follows.
+    pub goal: Cond,
+    /// Why.
+    pub witness: Witness,
+}
+
+impl Certificate {
+    /// The claims by field.
+    pub fn claims(&self) -> [(&'static str, Kind, &[Claim]); 3] {
+        [
+            ("bounds", Kind::Bounds, &self.bounds),
+            ("races", Kind::Races, &self.races),
+            ("values", Kind::Values, &self.values),
+        ]
+    }
+
+    /// Whether every condition of every step is proved.
+    pub fn is_proved(&self) -> bool {
+        let mut conditions = self.steps.iter().flat_map(|step| &step.conditions);
+        conditions.all(|condition| condition.status == Status::Proved)
+    }
+
+    /// What the inputs of tests come from.
+    pub fn seed(&self) -> u64 {
+        let steps: Vec<Value> = self.steps.iter().map(|step| step.json(false)).collect();
+        let text = json!([self.core, self.nest, steps]).to_string();
+        Sha256::digest(text).iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+    }
+
+    /// As JSON, with its seal.
+    pub fn json(&self) -> Value {
+        let mut json = Map::new();
+        let mut put = |field: &str, value: Value| json.insert(field.into(), value);
+        put("certificate", json!(1));
+        put("core", json!(self.core));
+        put("nest", json!(self.nest));
+        for (field, _, claims) in self.claims() {
+            let claim = |claim: &Claim| json!({"what": claim.what, "witness": witness::write(&claim.witness)});
+            put(field, claims.iter().map(claim).collect());
+        }
+        put("steps", self.steps.iter().map(|step| step.json(true)).collect());
+        put("equality", json!(if self.is_proved() { "proved" } else { "tested" }));
+        put("seed", json!(format!("{:016x}", self.seed())));
+        put("tests", self.tests.iter().map(Test::json).collect());
+        let seal = Value::Object(json.clone()).to_string();
+        let seal: String = Sha256::digest(seal).iter().map(|byte| format!("{byte:02x}")).collect();
+        json.insert("seal".into(), seal.into());
+        json.insert("about".into(), self.about.clone());
+        json.into()
+    }
+
+    /// Reads a certificate. What it claims is not checked, except that it is written in the one way.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn read(text: &str) -> Result<Certificate, Fault> {
+        let json: Value = serde_json::from_str(text).map_err(|error| Fault::new("certificate", error))?;
+        let whole = Field { at: String::new(), value: &json };
+        let claim = |field: &Field| -> Result<Claim, Fault> {
+            Ok(Claim { what: field.get("what")?.text()?, witness: field.get("witness")?.witness()? })
+        };
+        if whole.get("certificate")?.value.as_u64() != Some(1) {
+            return Err(Fault::new("certificate", "this version of Certen knows certificates of the first kind"));
+        }
+        let certificate = Certificate {
+            core: whole.get("core")?.text()?,
+            nest: whole.get("nest")?.text()?,
+            bounds: whole.get("bounds")?.each(claim)?,
+            races: whole.get("races")?.each(claim)?,
+            values: whole.get("values")?.each(claim)?,
+            steps: whole.get("steps")?.each(Step::read)?,
+            tests: whole.get("tests")?.each(read_test)?,
+            about: whole.get("about")?.value.clone(),
+        };
+        let written = certificate.json();
+        same(&json, &written, "")?;
+        // What one value cannot show: a field that stands there twice.
+        if without_space(text) != written.to_string() {
+            return Err(Fault::new("certificate", "it is not written as certificates are"));
+        }
+        Ok(certificate)
+    }
+}
+
+impl Step {
+    fn json(&self, with_witnesses: bool) -> Value {
+        let proof = |proof: &Proof| {
+            let facts: Vec<String> = proof.facts.iter().map(Cond::to_string).collect();
+            let mut json = json!({"facts": facts, "goal": proof.goal.to_string()});
+            if with_witnesses {
+                json["witness"] = witness::write(&proof.witness);
+            }
+            json
+        };
+        let condition = |condition: &Condition| {
+            let proofs: Vec<Value> = condition.proofs.iter().map(proof).collect();
+            json!({"what": condition.what, "status": condition.status.word(), "proofs": proofs})
+        };
+        json!({"step": self.step, "conditions": self.conditions.iter().map(condition).collect::<Vec<_>>()})
+    }
+
+    fn read(field: &Field) -> Result<Step, Fault> {
+        let cond = |field: &Field| witness::cond(&field.text()?).map_err(|why| field.wrong(why));
+        let proof = |field: &Field| -> Result<Proof, Fault> {
+            let facts = field.get("facts")?.each(cond)?;
+            Ok(Proof { facts, goal: cond(&field.get("goal")?)?, witness: field.get("witness")?.witness()? })
+        };
+        let condition = |field: &Field| -> Result<Condition, Fault> {
+            let status = field.get("status")?;
+            let word = status.text()?;
+            let known = [Status::Proved, Status::Open, Status::Fails].into_iter().find(|known| known.word() == word);
+            let proofs = field.get("proofs")?.each(proof)?;
+            let status = known.filter(|known| *known == Status::Proved || proofs.is_empty());
+            let status =
+                status.ok_or_else(|| field.wrong("there are proofs of what is proved, and of nothing else"))?;
+            Ok(Condition { what: field.get("what")?.text()?, status, proofs })
+        };
+        Ok(Step { step: field.get("step")?.text()?, conditions: field.get("conditions")?.each(condition)? })
+    }
+}
+
+fn read_test(field: &Field) -> Result<Test, Fault> {
+    let sizes = field.get("sizes")?;
+    let sizes =
+        sizes.value.as_object().ok_or_else(|| sizes.wrong("sizes with their values"))?.iter().map(|(name, value)| {
+            let value = value.as_i64().ok_or_else(|| field.wrong(format!("the size {name} is no 64-bit integer")))?;
+            Ok((Name::new(name), value))
+        });
+    let elements = field.get("elements")?;
+    Ok(Test {
+        small: field.get("inputs")?.text()? == "small",
+        sizes: sizes.collect::<Result<_, Fault>>()?,
+        elements: elements.value.as_u64().ok_or_else(|| elements.wrong("this is no number of elements"))?,
+        digest: field.get("digest")?.text()?,
+    })
+}
+
+/// A part of a certificate, and where it stands.
+struct Field<'a> {
+    at: String,
+    value: &'a Value,
+}
+
+impl<'a> Field<'a> {
+    fn wrong(&self, why: impl std::fmt::Display) -> Fault {
+        Fault::new(if self.at.is_empty() { "certificate" } else { &self.at }, why)
+    }
+
+    fn get(&self, name: &str) -> Result<Field<'a>, Fault> {
+        let at = if self.at.is_empty() { name.into() } else { format!("{}.{name}", self.at) };
+        match self.value.get(name) {
+            Some(value) => Ok(Field { at, value }),
+            None => Err(Fault::new(at, "this is missing")),
+        }
+    }
+
+    fn text(&self) -> Result<String, Fault> {
+        self.value.as_str().map(str::to_owned).ok_or_else(|| self.wrong("this is no text"))
+    }
+
+    fn witness(&self) -> Result<Witness, Fault> {
+        witness::read(self.value).map_err(|why| self.wrong(why))
+    }
+
+    fn each<T>(&self, read: impl Fn(&Field<'a>) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
+        let list = self.value.as_array().ok_or_else(|| self.wrong("this is no list"))?;
+        list.iter().enumerate().map(|(at, value)| read(&Field { at: format!("{}[{at}]", self.at), value })).collect()
+    }
+}
+
+/// What was read is what would be written; else the field where it is not.
+fn same(read: &Value, written: &Value, at: &str) -> Result<(), Fault> {
+    if read == written {
+        return Ok(());
+    }
+    let other = || Fault::new(if at.is_empty() { "certificate" } else { at }, format!("this should be {written}"));
+    match (read, written) {
+        (Value::Object(read), Value::Object(written)) => {
+            for (name, value) in written {
+                let at = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+                match read.get(name) {
+                    Some(found) => same(found, value, &at)?,
+                    None => return Err(Fault::new(at, "this is missing")),
+                }
+            }
+            let unknown = read.keys().find(|name| !written.contains_key(*name));
+            Err(unknown.map_or_else(other, |name| Fault::new(name.as_str(), "certificates have no such field here")))
+        }
+        (Value::Array(read), Value::Array(written)) if read.len() == written.len() => {
+            let mut parts = read.iter().zip(written).enumerate();
+            parts.try_for_each(|(nth, (read, written))| same(read, written, &format!("{at}[{nth}]")))
+        }
+        _ => Err(other()),
+    }
+}
+
+/// A JSON text without spaces and line breaks between its parts.
+fn without_space(text: &str) -> String {
+    let (mut kept, mut quoted, mut escaped) = (String::with_capacity(text.len()), false, false);
+    for c in text.chars() {
+        if !quoted && matches!(c, ' ' | '\n' | '\r' | '\t') {
+            continue;
+        }
+        kept.push(c);
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => quoted = !quoted,
+            _ => {}
+        }
+    }
+    kept
+}

@@ -1,0 +1,244 @@
+//! An interpreter of nests, in the field: no more than it takes to compare values.
+//!
+//! It recurses over blocks only. The value of a statement is computed part by part, in the order of the arena, which is
+//! put down once for each statement. Indices are looked at before every access, memory that nothing was written to is
+//! *undefined*, and every statement and operation takes fuel. Loops that are not serial run backwards.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use certen_core::domain::{Element, Field, Partial};
+use certen_core::{Binary, Domain, ElemType, EvalError, Named, Range, Tensor, Term, TermId, Unary};
+use certen_index::{Cond, Ix};
+use certen_loops::{LoopProgram, Mode, Stmt, Target, as_element, parts_first};
+use certen_syntax::Name;
+
+/// An element of a tensor; none is undefined.
+pub(crate) type Value = Option<Element>;
+
+type Ran<T> = Result<T, EvalError>;
+
+/// Runs a nest that [`obligations`](crate::obligations) has accepted, and gives its outputs and the fuel that is left.
+pub(crate) fn run(
+    nest: &LoopProgram,
+    field: &Partial<Field>,
+    sizes: &[(Name, i64)],
+    inputs: Named<Value>,
+    fuel: u64,
+) -> Ran<(Named<Value>, u64)> {
+    let mut machine = Machine {
+        nest,
+        field,
+        numbers: sizes.iter().copied().collect(),
+        locals: HashMap::new(),
+        buffers: inputs.into_iter().collect(),
+        orders: HashMap::new(),
+        fuel,
+    };
+    for output in &nest.outputs {
+        let tensor = machine.empty(&output.ty.shape)?;
+        machine.buffers.insert(output.name, tensor);
+    }
+    machine.block(&nest.body)?;
+    let mut outputs = Vec::new();
+    for output in &nest.outputs {
+        let tensor = machine.buffers.remove(&output.name).ok_or_else(|| gone(output.name))?;
+        outputs.push((output.name, tensor));
+    }
+    Ok((outputs, machine.fuel))
+}
+
+fn gone(name: Name) -> EvalError {
+    EvalError::OutOfBounds(name.to_string())
+}
+
+/// One part of a value; its operands are results of earlier parts.
+enum Part {
+    Read(TermId),
+    Literal(TermId),
+    Index(TermId, ElemType),
+    Undefined,
+    Unary(Unary, ElemType, usize),
+    Binary(Binary, ElemType, usize, usize),
+    Choose(usize, usize, usize),
+    Fma(ElemType, usize, usize, usize),
+    Cast(ElemType, ElemType, usize),
+}
+
+struct Machine<'a> {
+    nest: &'a LoopProgram,
+    field: &'a Partial<Field>,
+    /// Sizes and indices.
+    numbers: HashMap<Name, i64>,
+    locals: HashMap<Name, Value>,
+    buffers: HashMap<Name, Tensor<Value>>,
+    /// The parts of each statement's value.
+    orders: HashMap<TermId, Rc<[Part]>>,
+    fuel: u64,
+}
+
+impl Machine<'_> {
+    fn spend(&mut self, steps: usize) -> Ran<()> {
+        self.fuel = self.fuel.checked_sub(steps as u64).ok_or(EvalError::Fuel)?;
+        Ok(())
+    }
+
+    fn number(&self, ix: &Ix) -> Ran<i64> {
+        match ix.as_constant() {
+            Some(constant) => Ok(constant),
+            None => Ok(ix.eval(&|name| self.numbers.get(&name).copied())?),
+        }
+    }
+
+    fn holds(&self, cond: &Cond) -> Ran<bool> {
+        Ok(cond.eval(&|name| self.numbers.get(&name).copied())?)
+    }
+
+    /// A buffer that nothing was written to.
+    fn empty(&mut self, shape: &[Ix]) -> Ran<Tensor<Value>> {
+        let size = |ix| Ok(usize::try_from(self.number(ix)?).unwrap_or(0));
+        let shape = shape.iter().map(size).collect::<Ran<Vec<usize>>>()?;
+        let elements = shape.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
+        self.spend(elements.ok_or(EvalError::Memory)?)?;
+        Tensor::from_fn(shape, |_| Ok(None)).ok_or(EvalError::Memory)?
+    }
+
+    fn block(&mut self, block: &[Stmt]) -> Ran<()> {
+        for stmt in block {
+            self.spend(1)?;
+            match stmt {
+                Stmt::Nest(_) => {}
+                Stmt::Alloc(name, ty) => {
+                    let buffer = self.empty(&ty.shape)?;
+                    self.buffers.insert(*name, buffer);
+                }
+                Stmt::Free(name) => drop(self.buffers.remove(name)),
+                Stmt::Swap(a, b) => {
+                    let (one, two) = (self.buffers.remove(a), self.buffers.remove(b));
+                    self.buffers.insert(*a, two.ok_or_else(|| gone(*b))?);
+                    self.buffers.insert(*b, one.ok_or_else(|| gone(*a))?);
+                }
+                Stmt::For { index, range: Range { lo, hi }, mode, body } => {
+                    let (lo, hi) = (self.number(lo)?, self.number(hi)?);
+                    let mut iteration = |at: i64| {
+                        self.spend(1)?;
+                        self.numbers.insert(*index, at);
+                        self.block(body)
+                    };
+                    match mode {
+                        Mode::Serial => (lo..hi).try_for_each(&mut iteration)?,
+                        Mode::Parallel | Mode::Vector => (lo..hi).rev().try_for_each(&mut iteration)?,
+                    }
+                }
+                Stmt::If { cond, then, otherwise } => {
+                    let branch = if self.holds(cond)? { then } else { otherwise };
+                    self.block(branch)?;
+                }
+                Stmt::Local { name, init, .. } => {
+                    let value = init.map_or(Ok(None), |init| self.value(init))?;
+                    self.locals.insert(*name, value);
+                }
+                Stmt::Assign { target, op, value: term } => {
+                    let mut value = self.value(*term)?;
+                    let (field, elem) = (self.field, self.nest.terms.ty(*term).elem);
+                    let place = self.place(target)?;
+                    if let Some(op) = op {
+                        value = field.binary(op.combine(), elem, place, &value)?;
+                    }
+                    *place = value;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, target: &Target) -> Ran<&mut Value> {
+        match target {
+            Target::Local(name) => self.locals.get_mut(name).ok_or_else(|| gone(*name)),
+            Target::Element(name, indices) => {
+                let at = self.position(*name, indices)?;
+                let buffer = self.buffers.get_mut(name).ok_or_else(|| gone(*name))?;
+                buffer.data_mut().get_mut(at).ok_or_else(|| gone(*name))
+            }
+        }
+    }
+
+    fn position(&self, name: Name, indices: &[Ix]) -> Ran<usize> {
+        let index = indices.iter().map(|ix| self.number(ix)).collect::<Ran<Vec<i64>>>()?;
+        let found = self.buffers.get(&name).and_then(|buffer| buffer.position(&index));
+        found.ok_or_else(|| EvalError::OutOfBounds(format!("{name}{index:?}")))
+    }
+
+    fn value(&mut self, root: TermId) -> Ran<Value> {
+        let parts = match self.orders.get(&root) {
+            Some(parts) => parts.clone(),
+            None => {
+                let parts: Rc<[Part]> = self.parts(root)?.into();
+                self.orders.insert(root, parts.clone());
+                parts
+            }
+        };
+        self.spend(parts.len())?;
+        let terms = &self.nest.terms;
+        let mut values: Vec<Value> = Vec::with_capacity(parts.len());
+        for part in parts.iter() {
+            values.push(match part {
+                Part::Read(id) => {
+                    let (name, _, indices) = as_element(terms, *id).ok_or(EvalError::Memory)?;
+                    match self.locals.get(&name).filter(|_| indices.is_empty()) {
+                        Some(value) => *value,
+                        None => {
+                            let at = self.position(name, indices)?;
+                            *self
+                                .buffers
+                                .get(&name)
+                                .and_then(|buffer| buffer.data().get(at))
+                                .ok_or_else(|| gone(name))?
+                        }
+                    }
+                }
+                Part::Literal(id) => match terms.get(*id) {
+                    Term::Literal(literal, elem) => self.field.literal(*literal, *elem)?,
+                    _ => None,
+                },
+                Part::Index(id, elem) => match terms.get(*id) {
+                    Term::Index(ix, _) => self.field.index(self.number(ix)?, *elem)?,
+                    _ => None,
+                },
+                Part::Undefined => None,
+                Part::Unary(op, elem, a) => self.field.unary(*op, *elem, &values[*a])?,
+                Part::Binary(op, elem, a, b) => self.field.binary(*op, *elem, &values[*a], &values[*b])?,
+                Part::Choose(c, a, b) => self.field.choose(&values[*c], &values[*a], &values[*b])?,
+                Part::Fma(elem, a, b, c) => self.field.fma(*elem, &values[*a], &values[*b], &values[*c])?,
+                Part::Cast(from, to, a) => self.field.cast(*from, *to, &values[*a])?,
+            });
+        }
+        Ok(values.pop().flatten())
+    }
+
+    fn parts(&self, root: TermId) -> Ran<Vec<Part>> {
+        let terms = &self.nest.terms;
+        let unknown = || EvalError::Call("a value is not made of scalar operations".into());
+        let (mut parts, mut places) = (Vec::new(), HashMap::new());
+        for id in parts_first(terms, root) {
+            let place = |part: &TermId| places.get(part).copied().ok_or_else(unknown);
+            let elem = |part: &TermId| terms.ty(*part).elem;
+            let part = match terms.get(id) {
+                Term::Ref(_, ty) if !ty.is_scalar() => continue,
+                Term::Ref(..) | Term::Select(..) => Part::Read(id),
+                Term::Literal(..) => Part::Literal(id),
+                Term::Index(_, elem) => Part::Index(id, *elem),
+                Term::Undefined(_) => Part::Undefined,
+                Term::Unary(op, a) => Part::Unary(*op, elem(a), place(a)?),
+                Term::Binary(op, a, b) => Part::Binary(*op, elem(a), place(a)?, place(b)?),
+                Term::Choose(c, a, b) => Part::Choose(place(c)?, place(a)?, place(b)?),
+                Term::Fma(a, b, c) => Part::Fma(elem(a), place(a)?, place(b)?, place(c)?),
+                Term::Cast(to, a) => Part::Cast(elem(a), *to, place(a)?),
+                _ => return Err(unknown()),
+            };
+            places.insert(id, parts.len());
+            parts.push(part);
+        }
+        Ok(parts)
+    }
+}

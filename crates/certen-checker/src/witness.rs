@@ -1,0 +1,212 @@
+//! Witnesses as JSON: a flat list of entries, each a word with what it needs.
+//!
+//! ```text
+//! ["given", ROW, HYPOTHESIS]           ["reversed", ROW, HYPOTHESIS]      ["one", ROW]
+//! ["low", ROW, IX, K]                  ["high", ROW, IX, K]               the axioms of floor_div(IX, K)
+//! ["min", ROW, AT, IX, IX, …]          ["max", ROW, AT, IX, IX, …]        a minimum or maximum and one of its parts
+//! ["sum", ROW, TIMES, OF, TIMES, OF, …]
+//! ["product", ROW, OF, OF]             ["multiple", ROW, OF, OF, IX]
+//! ["end", OF]                                                             the contradiction
+//! ["either", HYPOTHESIS, CASES]        ["sign", IX]
+//! ["reached_min", IX, IX, …]           ["reached_max", IX, IX, …]
+//! ```
+//!
+//! An entry of the last two lines is followed by the entries of each of its cases, one case behind the other. Rows and
+//! other expressions are texts, with names that may have points (`i.o`) and signs of their copies (`i'`). The list is flat
+//! so that no depth of cases makes JSON deep.
+
+use std::collections::BTreeSet;
+
+use certen_index::{Cond, Derivation, End, Extreme, Ix, Reason, Split, Step, Witness, parse_cond, parse_ix};
+use certen_syntax::{Cursor, Name, Span, Token, TokenKind};
+use serde_json::{Value, json};
+
+/// Cases inside each other, as in [`certen_index::check`].
+const MAX_DEPTH: usize = 512;
+
+type Read<T> = Result<T, String>;
+
+/// A witness as JSON.
+pub(crate) fn write(witness: &Witness) -> Value {
+    let mut entries = Vec::new();
+    let mut todo = vec![&witness.root];
+    while let Some(derivation) = todo.pop() {
+        entries.extend(derivation.steps.iter().map(step));
+        match &derivation.end {
+            End::Contradiction(row) => entries.push(json!(["end", row])),
+            End::Cases(split, cases) => {
+                entries.push(match split {
+                    Split::Either(hypothesis) => json!(["either", hypothesis, cases.len()]),
+                    Split::Sign(e) => json!(["sign", e.to_string()]),
+                    Split::Reached(extreme) => {
+                        let word = if extreme.max { "reached_max" } else { "reached_min" };
+                        [json!(word)].into_iter().chain(extreme.parts.iter().map(text)).collect()
+                    }
+                });
+                todo.extend(cases.iter().rev());
+            }
+        }
+    }
+    Value::Array(entries)
+}
+
+fn text(ix: &Ix) -> Value {
+    Value::String(ix.to_string())
+}
+
+fn step(step: &Step) -> Value {
+    let row = text(&step.row);
+    match &step.reason {
+        Reason::Given(at) => json!(["given", row, at]),
+        Reason::Reversed(at) => json!(["reversed", row, at]),
+        Reason::QuotientLow(e, k) => json!(["low", row, text(e), k]),
+        Reason::QuotientHigh(e, k) => json!(["high", row, text(e), k]),
+        Reason::Extreme(extreme, at) => {
+            let word = if extreme.max { "max" } else { "min" };
+            [json!(word), row, json!(at)].into_iter().chain(extreme.parts.iter().map(text)).collect()
+        }
+        Reason::Sum(parts) => {
+            let parts = parts.iter().flat_map(|(times, of)| [json!(times), json!(of)]);
+            [json!("sum"), row].into_iter().chain(parts).collect()
+        }
+        Reason::Product(a, b) => json!(["product", row, a, b]),
+        Reason::Multiple(a, b, factor) => json!(["multiple", row, a, b, text(factor)]),
+        Reason::One => json!(["one", row]),
+    }
+}
+
+/// A witness from JSON.
+pub(crate) fn read(value: &Value) -> Read<Witness> {
+    let mut entries = value.as_array().ok_or("a witness is a list")?.iter();
+    let root = derivation(&mut entries, 0)?;
+    match entries.next() {
+        None => Ok(Witness { root }),
+        Some(entry) => Err(format!("{entry} stands behind the end")),
+    }
+}
+
+fn derivation<'a>(entries: &mut impl Iterator<Item = &'a Value>, depth: usize) -> Read<Derivation> {
+    if depth > MAX_DEPTH {
+        return Err("too many cases inside each other".into());
+    }
+    let mut steps = Vec::new();
+    loop {
+        let entry = entries.next().ok_or("it has no end")?;
+        let wrong = || format!("{entry} is no entry of a witness");
+        let all = entry.as_array().map(Vec::as_slice).unwrap_or_default();
+        let (word, rest) = all.split_first().ok_or_else(wrong)?;
+        let (split, cases) = match (word.as_str().ok_or_else(wrong)?, rest) {
+            ("end", [row]) => return Ok(Derivation { steps, end: End::Contradiction(count(row)?) }),
+            ("either", [hypothesis, cases]) => (Split::Either(count(hypothesis)?), count(cases)?),
+            ("sign", [e]) => (Split::Sign(ix(e)?), 2),
+            (word @ ("reached_min" | "reached_max"), parts) => {
+                (Split::Reached(extreme(word == "reached_max", parts)?), parts.len())
+            }
+            (word, [row, rest @ ..]) => {
+                let reason = reason(word, rest).and_then(|found| found.ok_or_else(wrong))?;
+                steps.push(Step { row: ix(row)?, reason });
+                continue;
+            }
+            _ => return Err(wrong()),
+        };
+        // No more are made than there are entries for.
+        let mut found = Vec::new();
+        for _ in 0..cases {
+            found.push(derivation(entries, depth + 1)?);
+        }
+        return Ok(Derivation { steps, end: End::Cases(split, found) });
+    }
+}
+
+fn reason(word: &str, rest: &[Value]) -> Read<Option<Reason>> {
+    Ok(Some(match (word, rest) {
+        ("given", [at]) => Reason::Given(count(at)?),
+        ("reversed", [at]) => Reason::Reversed(count(at)?),
+        ("low", [e, k]) => Reason::QuotientLow(ix(e)?, number(k)?),
+        ("high", [e, k]) => Reason::QuotientHigh(ix(e)?, number(k)?),
+        ("min" | "max", [at, parts @ ..]) => Reason::Extreme(extreme(word == "max", parts)?, count(at)?),
+        ("sum", parts) if parts.len().is_multiple_of(2) => Reason::Sum(
+            parts.chunks_exact(2).map(|pair| Ok((number(&pair[0])?, count(&pair[1])?))).collect::<Read<_>>()?,
+        ),
+        ("product", [a, b]) => Reason::Product(count(a)?, count(b)?),
+        ("multiple", [a, b, factor]) => Reason::Multiple(count(a)?, count(b)?, ix(factor)?),
+        ("one", []) => Reason::One,
+        _ => return Ok(None),
+    }))
+}
+
+fn extreme(max: bool, parts: &[Value]) -> Read<Extreme> {
+    Ok(Extreme { max, parts: parts.iter().map(ix).collect::<Read<_>>()? })
+}
+
+/// A number of a row, hypothesis or part. Far fewer than 2^32 are ever there.
+fn count(value: &Value) -> Read<usize> {
+    let count = value.as_u64().and_then(|value| u32::try_from(value).ok());
+    count.map(|count| count as usize).ok_or_else(|| format!("{value} counts nothing"))
+}
+
+fn number(value: &Value) -> Read<i64> {
+    value.as_i64().ok_or_else(|| format!("{value} is no 64-bit integer"))
+}
+
+fn ix(value: &Value) -> Read<Ix> {
+    let text = value.as_str().ok_or_else(|| format!("{value} is no text"))?;
+    whole(text, parse_ix)
+}
+
+/// A condition from its text.
+pub(crate) fn cond(text: &str) -> Read<Cond> {
+    whole(text, parse_cond)
+}
+
+fn whole<T>(text: &str, parse: fn(&mut Cursor<'_>) -> Result<T, certen_syntax::Diagnostic>) -> Read<T> {
+    let tokens = tokens(text)?;
+    let mut cursor = Cursor::new(&tokens);
+    let read = parse(&mut cursor).map_err(|error| error.message)?;
+    if cursor.at_end() { Ok(read) } else { Err(format!("`{text}` goes on after its end")) }
+}
+
+/// The tokens of an expression. Unlike in programs, names have points and signs of copies.
+fn tokens(text: &str) -> Read<Vec<Token>> {
+    const SIGNS: [&str; 14] = ["<=", ">=", "==", "!=", "&&", "||", "<", ">", "+", "-", "*", "(", ")", ","];
+    let token = |kind| Token { kind, span: Span::default(), first_on_line: false };
+    let (mut tokens, mut rest) = (Vec::new(), text.trim_start());
+    while let Some(first) = rest.chars().next() {
+        let length = |part: fn(char) -> bool| rest.find(|c| !part(c)).unwrap_or(rest.len());
+        let (kind, length) = if first.is_ascii_digit() {
+            let length = length(|c| c.is_ascii_digit());
+            let value = rest[..length].parse().map_err(|_| format!("a number of `{text}` does not fit"))?;
+            (TokenKind::Int(value), length)
+        } else if first.is_ascii_alphabetic() || first == '_' {
+            let length = length(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '\''));
+            (TokenKind::Name(Name::new(&rest[..length])), length)
+        } else {
+            let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign));
+            let sign = sign.ok_or_else(|| format!("`{text}` is no expression"))?;
+            (TokenKind::Punct(sign), sign.len())
+        };
+        tokens.push(token(kind));
+        rest = rest[length..].trim_start();
+    }
+    tokens.push(token(TokenKind::End));
+    Ok(tokens)
+}
+
+/// The hypotheses that a witness rests on.
+pub(crate) fn hypotheses(witness: &Witness) -> BTreeSet<usize> {
+    let mut used = BTreeSet::new();
+    let mut todo = vec![&witness.root];
+    while let Some(derivation) = todo.pop() {
+        used.extend(derivation.steps.iter().filter_map(|step| match step.reason {
+            Reason::Given(at) | Reason::Reversed(at) => Some(at),
+            _ => None,
+        }));
+        if let End::Cases(split, cases) = &derivation.end {
+            if let Split::Either(at) = split {
+                used.insert(*at);
+            }
+            todo.extend(cases);
+        }
+    }
+    used
+}

@@ -1,0 +1,88 @@
+//! Certificates of programs: every obligation of the checker put to the prover, and the answers written down.
+//!
+//! What has to be shown comes from [`certen_checker`], which derives it again when it checks, so that there is one list
+//! and nothing here has to be believed. Needs: loops that the verifier accepts. Guarantees: a certificate that is given
+//! was accepted by the checker.
+
+use std::sync::Arc;
+
+use certen_checker::{Certificate, Claim, Fault, Kind, Obligation, obligations, read_nest, tests};
+use certen_index::{Cond, Decision, Facts, Witness};
+use certen_syntax::{Code, Diagnostic};
+use serde_json::json;
+
+use crate::{Failure, Module};
+
+/// What a certificate does not show, for people.
+pub const TRUSTED: [&str; 5] = [
+    "the front end: that the program in Core is what the file says",
+    "the lowering and every step of a schedule that is only tested: that the loops agree with the program at sizes and \
+     inputs that were not tested",
+    "the conditions of each step of a schedule that is proved: that they suffice for it to keep the meaning",
+    "the code generator, the C compiler and the runtime: that the machine code does what the loops say",
+    "the checker, with the data types and texts of Core, loops and conditions, and the reference evaluator",
+];
+
+impl Module {
+    /// What can be shown of the program's loops, in a form that [`certen_checker::check`] accepts.
+    ///
+    /// # Errors
+    /// If there are no loops or the verifier refuses them; else it is a bug in Certen.
+    pub fn certificate(&self) -> Result<Certificate, Failure> {
+        let loops = self.loops()?;
+        let violations = certen_loops::verify(loops);
+        if !violations.is_empty() {
+            return Err(Failure::new(self.shared_sources(), violations));
+        }
+        let fault = |fault: Fault| self.refuse(Diagnostic::error(Code::E0706, None, fault.to_string()));
+        let text = loops.to_string();
+        let nest = read_nest(&text).map_err(fault)?;
+        let mut certificate = Certificate {
+            core: self.core().to_string(),
+            nest: text,
+            bounds: Vec::new(),
+            races: Vec::new(),
+            values: Vec::new(),
+            steps: Vec::new(),
+            tests: Vec::new(),
+            about: json!({"made by": concat!("certen ", env!("CARGO_PKG_VERSION")), "trusted": TRUSTED}),
+        };
+        let mut prover = Prover::default();
+        for obligation in obligations(&nest).map_err(fault)? {
+            let Some(witness) = prover.witness(&obligation) else {
+                let text = format!("it is not shown that {}", obligation.what);
+                return Err(self.refuse(Diagnostic::error(Code::E0702, None, text)));
+            };
+            let claims = match obligation.kind {
+                Kind::Bounds => &mut certificate.bounds,
+                Kind::Races => &mut certificate.races,
+                Kind::Values => &mut certificate.values,
+            };
+            claims.push(Claim { what: obligation.what, witness });
+        }
+        certificate.tests = tests(self.core(), &nest, certificate.seed()).map_err(fault)?;
+        Ok(certificate)
+    }
+}
+
+/// Facts are put together once for all obligations of a block.
+#[derive(Default)]
+struct Prover {
+    facts: Arc<[Cond]>,
+    known: Facts,
+}
+
+impl Prover {
+    fn witness(&mut self, obligation: &Obligation) -> Option<Witness> {
+        if !Arc::ptr_eq(&self.facts, &obligation.facts) {
+            self.facts = obligation.facts.clone();
+            self.known = Facts::new();
+            self.facts.iter().for_each(|fact| self.known.assume(fact.clone()));
+        }
+        // Where nobody ever comes by, everything holds.
+        [&obligation.goal, &Cond::never()].into_iter().find_map(|goal| match self.known.decide(goal) {
+            Decision::Proved(witness) => Some(witness),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,90 @@
+//! Certificates of all examples and of all programs in `tests/programs`.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use certen::road::checker::check;
+use certen::{ElemType, Module, Name, Options, Texts, functions};
+
+/// All programs below a folder, in order.
+fn programs(folder: &str) -> Vec<PathBuf> {
+    let (mut found, mut todo) = (Vec::new(), vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)]);
+    while let Some(folder) = todo.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            match ending {
+                _ if path.is_dir() => todo.push(path),
+                Some("ten" | "teil" | "model" | "core") => found.push(path),
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// All functions of a file that can be compiled without being told more.
+fn modules(path: &Path) -> Vec<(String, Module)> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).unwrap();
+    let options = Options { elem: ElemType::F64, ..Options::default() };
+    let Ok(functions) = functions(&Texts::read(&name, text.clone()), &options) else { return Vec::new() };
+    let is_ten = name.ends_with(".ten");
+    let module = |function: Name| {
+        let options = Options { function: is_ten.then_some(function), ..options.clone() };
+        let module = Module::from_text(&name, text.clone(), &options).ok()?;
+        module.loops().ok()?;
+        Some((format!("{}:{function}", path.file_name()?.display()), module))
+    };
+    functions.into_iter().filter_map(module).collect()
+}
+
+/// The time that this thread has computed, where the system tells: other tests are not to blame.
+fn computed() -> Duration {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = told.and_then(|text| text.split(' ').next()?.parse().ok());
+    static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    nanoseconds.map_or_else(|| BEGIN.elapsed(), Duration::from_nanos)
+}
+
+fn certified(folder: &str) {
+    let (mut longest, mut count, mut tested, mut bad) = ((Duration::ZERO, String::new()), 0, 0, Vec::new());
+    let mut made = Duration::ZERO;
+    for path in programs(folder) {
+        for (name, module) in modules(&path) {
+            let begin = computed();
+            let certificate = match module.certificate() {
+                Ok(certificate) => certificate,
+                Err(failure) => {
+                    bad.push(format!("{name}: {failure}"));
+                    continue;
+                }
+            };
+            made = made.max((computed() - begin));
+            let text = certificate.json().to_string();
+            let begin = computed();
+            if let Err(fault) = check(&text, module.core()) {
+                bad.push(format!("{name}: {fault}"));
+            }
+            longest = longest.max(((computed() - begin), format!("{name}, {} bytes", text.len())));
+            count += 1;
+            tested += usize::from(!certificate.tests.is_empty());
+        }
+    }
+    println!(
+        "{folder}: {count} certificates, {tested} with tests; longest check {longest:?}, made in at most {made:?}"
+    );
+    assert!(bad.is_empty(), "{} of {count}:\n{}", bad.len(), bad.join("\n"));
+}
+
+#[test]
+fn examples() {
+    certified("examples");
+}
+
+#[test]
+fn test_programs() {
+    certified("tests/programs");
+}
