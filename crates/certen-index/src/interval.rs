@@ -81,44 +81,7 @@ impl Ix {
         }
         Ok(None)
     }
-
-    /// Expressions that this one never exceeds: the parts of a minimum with what is added to it, and of minima in those.
-    ///
-    /// ```
-    /// use certen_index::Ix;
-    /// let (i, n) = (Ix::var("i"), Ix::var("n"));
-    /// let last = i.add(&n.sub(&i)?.min_with(&Ix::from(4))?)?;
-    /// let above: Vec<String> = last.upper_bounds()?.iter().map(Ix::to_string).collect();
-    /// assert_eq!(above, ["i + 4", "n"]);
-    /// # Ok::<(), certen_index::IxError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If a bound does not fit in 64 bits.
-    pub fn upper_bounds(&self) -> Result<Vec<Ix>, IxError> {
-        let (mut bounds, mut todo) = (Vec::new(), vec![self.clone()]);
-        while let Some(e) = todo.pop() {
-            let extreme = e.terms().iter().find(|(mono, coefficient)| {
-                matches!((mono.as_slice(), coefficient), ([Atom::Min(_)], 1..) | ([Atom::Max(_)], ..=-1))
-            });
-            match extreme {
-                Some((mono, coefficient)) if bounds.len() + todo.len() < MOST_BOUNDS => {
-                    let rest = e.sub(&Ix::monomial(mono, *coefficient))?;
-                    if let [Atom::Min(es) | Atom::Max(es)] = mono.as_slice() {
-                        for part in es.iter().rev() {
-                            todo.push(rest.add(&part.scale(*coefficient)?)?);
-                        }
-                    }
-                }
-                _ => bounds.push(e),
-            }
-        }
-        Ok(bounds)
-    }
 }
-
-/// More bounds are not looked for.
-const MOST_BOUNDS: usize = 16;
 
 /// Whether an expression is at least zero where the facts hold, or at most zero, if one of them is shown.
 fn sign(e: &Ix, facts: &Facts) -> Result<Option<bool>, IxError> {

@@ -332,6 +332,7 @@ impl Nest {
             .collect();
         let later: HashSet<Name> = declarations(&body).into_iter().map(|(name, _)| name).collect();
         let mut taken = self.taken();
+        taken.extend(declarations(stmts).into_iter().map(|(name, _)| name));
         let mut edit = Edit::default();
         for (name, _) in declarations(stmts) {
             // Of a local that is taken along, the declaration further out is its own.

@@ -210,21 +210,17 @@ impl Restriction<'_> {
         let Some(stored) = store.indices.get(dim) else { return Ok(None) };
         let Some((least, most)) = interval(facts, stored, store)? else { return Ok(None) };
         let one = Ix::from(1);
-        // Where `least < hi` and `most >= lo`: `most` is at most each of its upper bounds, `least` at least each of its lower
-        // ones.
-        let below = least.scale(-1)?.upper_bounds()?;
-        let below = below.iter().find_map(|bound| bound.linear_in(index));
-        let above = most.upper_bounds()?;
-        let above = above.iter().find_map(|bound| bound.linear_in(index));
+        // Where `least < hi` and `most >= lo`: a minimum is at most each of its parts, a maximum at least.
+        let below = least.largest_of()?.iter().find_map(|part| part.linear_in(index));
+        let above = most.smallest_of()?.iter().find_map(|part| part.linear_in(index));
         let (Some((c, below)), Some((d, above))) = (below, above) else { return Ok(None) };
-        // c*i + below > -hi and d*i + above >= lo
-        let (up, down) = (hi.add(&below)?.sub(&one)?, lo.sub(&above)?);
-        if c < 0 && d > 0 {
-            let Some(c) = c.checked_neg() else { return Ok(None) };
+        // c*i + below < hi and d*i + above >= lo
+        let (up, down) = (hi.sub(&below)?.sub(&one)?, lo.sub(&above)?);
+        if c > 0 && d > 0 {
             return Ok(Some((down.ceil_div(d)?, up.floor_div(c)?.add(&one)?)));
         }
-        if c > 0 && d < 0 {
-            let Some(d) = d.checked_neg() else { return Ok(None) };
+        let (Some(c), Some(d)) = (c.checked_neg(), d.checked_neg()) else { return Ok(None) };
+        if c > 0 && d > 0 {
             return Ok(Some((up.scale(-1)?.ceil_div(c)?, down.scale(-1)?.floor_div(d)?.add(&one)?)));
         }
         Ok(None)
