@@ -50,6 +50,7 @@ mod session;
 mod steps;
 mod ten;
 mod texts;
+mod validation;
 mod verify;
 
 pub use call::{Call, Input};
@@ -69,6 +70,7 @@ pub use session::{Declared, Reply, Session, is_complete};
 pub use steps::Walk;
 pub use ten::{Expression, Origin, format};
 pub use texts::{File, Texts};
+pub use validation::Validation;
 pub use verify::TRUSTED;
 
 /// The rooms of the road, for those who want to look inside.
