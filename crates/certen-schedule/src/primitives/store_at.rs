@@ -47,8 +47,8 @@ pub(crate) fn store_at(nest: &mut Nest, stored: &Stored, outer: Option<&Place>) 
         None => 0,
         Some(outer) if outer.contains(alloc) => outer.path.len() + 1,
         Some(outer) => {
-            let index = nest.loop_at(outer)?.index;
-            let refusal = Refusal::cannot(format!("`{name}` is not allocated inside of the loop over {index}"));
+            let called = nest.called_at(outer).unwrap_or_else(|| "this loop".into());
+            let refusal = Refusal::cannot(format!("`{name}` is not allocated inside of {called}"));
             return Err(refusal.at(outer).at(alloc).help(format!("`compute_at({name}, loop)` brings it into a loop")));
         }
     };
@@ -61,8 +61,8 @@ pub(crate) fn store_at(nest: &mut Nest, stored: &Stored, outer: Option<&Place>) 
     if let Some((place, around)) = nest.loops_around(alloc).iter().find(shared) {
         let who = if around.mode == Mode::Vector { "the lanes of a vector" } else { "several threads" };
         let refusal = Refusal::cannot(format!(
-            "{who} run the iterations of the loop over {}, and each of them needs a buffer of its own",
-            around.index
+            "{who} run the iterations of {}, and each of them needs a buffer of its own",
+            nest.called_at(place).unwrap_or_else(|| format!("the loop `{}`", around.index))
         ));
         return Err(refusal.at(place).at(alloc));
     }
