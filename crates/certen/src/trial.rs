@@ -233,7 +233,12 @@ impl Inputs {
             let index = |d: usize| Name::fresh(&format!("at{d}"), |name| taken.contains(&name));
             let indices: Vec<Name> = (0..formula.shape.len()).map(index).collect();
             let value = formula.ix(&indices).map_err(left_out)?;
-            let mut term = terms.add(Term::Index(value, formula.elem)).map_err(left_out)?;
+            // An index is no byte and no truth value, but can be converted.
+            let elem = if formula.elem.has_arithmetic() { formula.elem } else { ElemType::I64 };
+            let mut term = terms.add(Term::Index(value, elem)).map_err(left_out)?;
+            if elem != formula.elem {
+                term = terms.add(Term::Cast(formula.elem, term)).map_err(left_out)?;
+            }
             for (index, size) in indices.iter().zip(&formula.shape).rev() {
                 let size = i64::try_from(*size).map_err(left_out)?;
                 term = terms.add(Term::Gen(*index, Range::to(Ix::from(size)), term)).map_err(left_out)?;
