@@ -49,7 +49,7 @@ pub(crate) fn compute_at(nest: &mut Nest, stored: &Stored, place: &Place) -> Don
     nest.keeps_sources(&stage)?;
     let facts = nest.facts(&place.inside(0))?;
     let part = Part::of(&nest.program, &reader.body);
-    let region = Region::of(&facts, &stored.ty, part.accesses.iter().filter(|access| access.name == name))?;
+    let region = Region::of(&facts, &stored.ty, part.reads_of(name))?;
     let makers = nest.statements(&stage);
     let mut makers = nest.named_apart(place, &makers)?;
     demoted(&mut makers, &nest.modes_around(place)?);
