@@ -65,7 +65,7 @@ pub use run::{Backend, DomainChoice, Output, RunOptions, Timing, Values};
 pub use session::{Declared, Reply, Session, is_complete};
 pub use ten::{Expression, Origin, format};
 pub use texts::{File, Texts};
-pub use verify::TRUSTED;
+pub use verify::{Function, TRUSTED, programs};
 
 /// The rooms of the road, for those who want to look inside.
 pub mod road {

@@ -4,14 +4,16 @@
 //! and nothing here has to be believed. Needs: loops that the verifier accepts. Guarantees: a certificate that is given
 //! was accepted by the checker.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use certen_checker::{Certificate, Claim, Fault, Kind, Obligation, obligations, read_nest, tests};
 use certen_index::{Cond, Decision, Facts, Witness};
-use certen_syntax::{Code, Diagnostic};
+use certen_syntax::{Code, Diagnostic, Name};
 use serde_json::json;
 
-use crate::{Failure, Module};
+use crate::ten::Interface;
+use crate::{Dialect, Failure, Module, Options, Texts, check, read_program};
 
 /// What a certificate does not show, for people.
 pub const TRUSTED: [&str; 5] = [
@@ -23,7 +25,46 @@ pub const TRUSTED: [&str; 5] = [
     "the checker, with the data types and texts of Core, loops and conditions, and the reference evaluator",
 ];
 
+/// A function of a file, and its program; or why a call has to tell more before there is one.
+pub type Function = (Name, Result<Module, Failure>);
+
+/// The programs of a file: each function of a `.ten` file, unless the options name one. A function that works for several
+/// ranks or element types, or needs the values of its sizes, may have none.
+///
+/// # Errors
+/// If the file is not accepted.
+pub fn programs(path: impl AsRef<Path>, options: &Options) -> Result<Vec<Function>, Failure> {
+    let path = path.as_ref();
+    let (name, text) = read_program(path)?;
+    if Dialect::of(&name) != Some(Dialect::Ten) || options.function.is_some() {
+        let module = Module::from_text(&name, text, options)?;
+        return Ok(vec![(options.function.unwrap_or(module.core().name), Ok(module))]);
+    }
+    check(path, options)?;
+    let texts = Texts::read(&name, text);
+    let mut found = Vec::new();
+    for Interface { name, parameters, is_open, .. } in Interface::of_functions(&texts)? {
+        let options = Options { function: Some(name), ..options.clone() };
+        match Module::from_texts(&texts, &options) {
+            Err(failure) if !is_open && !parameters.iter().any(|parameter| parameter.is_size) => return Err(failure),
+            module => found.push((name, module)),
+        }
+    }
+    Ok(found)
+}
+
 impl Module {
+    /// Accepts a certificate of this program.
+    ///
+    /// # Errors
+    /// E0706, with what does not hold.
+    pub fn check_certificate(&self, text: &str) -> Result<Certificate, Failure> {
+        certen_checker::check(text, self.core()).map_err(|fault| {
+            let text = format!("the certificate does not hold: {fault}");
+            self.refuse(Diagnostic::error(Code::E0706, None, text))
+        })
+    }
+
     /// What can be shown of the program's loops, in a form that [`certen_checker::check`] accepts.
     ///
     /// # Errors
