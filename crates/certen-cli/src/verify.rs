@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use certen::road::checker::{Certificate, Status};
+use certen::road::checker::{self, Certificate, Condition, Fault, Status};
 use certen::road::runtime::write_text;
 use certen::road::syntax::{Code, Diagnostic};
 use certen::{Call, Function, Module, Name, Options, TRUSTED, programs};
@@ -71,8 +71,7 @@ fn show(args: &VerifyArgs, report: &Report, options: &Options) -> Outcome {
             let error = Diagnostic::error(Code::E0410, None, text);
             return Err(report.error(error.note(format!("the functions are {}", names.join(", ")))));
         };
-        let text = format!("{:#}\n", certificate.json());
-        write_text(path, &text)
+        write_text(path, &certificate.text())
             .map_err(|error| report.error(Diagnostic::error(error.code(), None, error.to_string())))?;
     }
     let open: Vec<&Function> = functions.iter().filter(|(_, module)| module.is_err()).collect();
@@ -103,9 +102,11 @@ fn check(args: &VerifyArgs, report: &Report, path: &Path, options: Options) -> O
         let error = Diagnostic::error(Code::E0603, None, format!("{}: {why}", shown(path)));
         report.error(error)
     })?;
-    let options = Options { function: options.function.or_else(|| about(&text, &args.file, &options)), ..options };
+    // What cannot be read is about nothing.
+    let read = Certificate::read(&text).map_err(|fault| report.error(does_not_hold(&fault)))?;
+    let options = Options { function: options.function.or_else(|| about(&read, &args.file, &options)), ..options };
     let module = Module::from_file(&args.file, &options).map_err(|failure| refused(report, &failure))?;
-    let certificate = module.check_certificate(&text).map_err(|failure| refused(report, &failure))?;
+    let certificate = checker::check(&text, module.core()).map_err(|fault| report.error(does_not_hold(&fault)))?;
     require(args, report, &certificate)?;
     // Another version of Certen may have made other loops of the same program.
     let is_current = module.loops().is_ok_and(|loops| loops.to_string() == certificate.nest);
@@ -123,10 +124,15 @@ fn check(args: &VerifyArgs, report: &Report, path: &Path, options: Options) -> O
 }
 
 /// The function that a certificate is about, if the file has one of that name.
-fn about(text: &str, file: &Path, options: &Options) -> Option<Name> {
-    let name = Certificate::read(text).ok()?.core.lines().next()?.strip_prefix("core ").map(Name::new)?;
+fn about(certificate: &Certificate, file: &Path, options: &Options) -> Option<Name> {
+    let name = certificate.core.lines().next()?.strip_prefix("core ").map(Name::new)?;
     let found = programs(file, options).ok()?;
     found.iter().any(|(function, _)| *function == name).then_some(name).filter(|_| found.len() > 1)
+}
+
+fn does_not_hold(fault: &Fault) -> Diagnostic {
+    let error = Diagnostic::error(Code::E0706, None, format!("the certificate does not hold: {}", fault.why));
+    error.note(format!("in its field {}", fault.at))
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -203,12 +209,12 @@ fn as_json(name: Name, certificate: &Certificate) -> Value {
         .steps
         .iter()
         .map(|step| {
-            let condition = |c: &certen::road::checker::Condition| json!({"what": c.what, "status": c.status.word()});
+            let condition = |c: &Condition| json!({"what": c.what, "status": c.status.word()});
             let conditions: Vec<Value> = step.conditions.iter().map(condition).collect();
             json!({"step": step.step, "conditions": conditions})
         })
         .collect();
-    for field in ["equality", "tests", "seal"] {
+    for field in ["schedule", "tests", "seal"] {
         json[field] = whole[field].take();
     }
     json

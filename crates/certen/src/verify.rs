@@ -54,17 +54,6 @@ pub fn programs(path: impl AsRef<Path>, options: &Options) -> Result<Vec<Functio
 }
 
 impl Module {
-    /// Accepts a certificate of this program.
-    ///
-    /// # Errors
-    /// E0706, with what does not hold.
-    pub fn check_certificate(&self, text: &str) -> Result<Certificate, Failure> {
-        certen_checker::check(text, self.core()).map_err(|fault| {
-            let text = format!("the certificate does not hold: {fault}");
-            self.refuse(Diagnostic::error(Code::E0706, None, text))
-        })
-    }
-
     /// What can be shown of the program's loops, in a form that [`certen_checker::check`] accepts.
     ///
     /// # Errors
