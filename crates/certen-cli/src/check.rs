@@ -25,14 +25,20 @@ pub fn check(args: &CheckArgs) -> Outcome {
     let report = Report::new(args.common.json);
     let mut worst = None;
     let mut diagnostics = Vec::new();
+    let mut schedules = Vec::new();
     for path in &args.files {
         match certen::check(path, &args.common.options()) {
-            Ok(Checked { sources, warnings, .. }) if args.common.json => {
+            Ok(Checked { sources, warnings, schedules: of_functions, .. }) if args.common.json => {
                 diagnostics.extend(list(&sources, &warnings));
+                let each = of_functions
+                    .into_iter()
+                    .map(|(schedule, known)| json!({"file": shown(path), "schedule": schedule, "known": known}));
+                schedules.extend(each);
             }
-            Ok(Checked { sources, warnings, signatures }) => {
+            Ok(Checked { sources, warnings, signatures, schedules: of_functions }) => {
                 report.warnings(&sources, &warnings);
                 report.text(&accepted(path, &signatures));
+                report.text(&listed(&of_functions));
             }
             Err(failure) => {
                 worst = worst.max(Some(failure.blame()));
@@ -45,9 +51,16 @@ pub fn check(args: &CheckArgs) -> Outcome {
         }
     }
     if args.common.json {
-        report.json(&json!({"ok": worst.is_none(), "diagnostics": diagnostics}));
+        report.json(&json!({"ok": worst.is_none(), "diagnostics": diagnostics, "schedules": schedules}));
     }
     worst.map_or(Ok(()), Err)
+}
+
+/// The schedules of a file, one on each line.
+fn listed(schedules: &[(String, String)]) -> String {
+    let lines = schedules.iter().take(SHOWN).map(|(schedule, known)| format!("  {schedule}: {known}\n"));
+    let more = schedules.len().saturating_sub(SHOWN);
+    lines.chain((more > 0).then(|| format!("  … {more} more\n"))).collect()
 }
 
 /// A file and its interface: on its line, or below if there are several functions.

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use certen::road::dialects::algebra::{Analysis, Defined};
-use certen::{ANALYSED_STATEMENTS, Call, Module, Name, Stage};
+use certen::road::schedule::{Condition, Status, Taken};
+use certen::road::syntax::to_json;
+use certen::{ANALYSED_STATEMENTS, Call, Module, Name, Stage, Walk};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::json;
@@ -18,6 +20,9 @@ pub struct ExplainArgs {
     /// Show only these stages
     #[arg(long, value_parser = stage(), value_delimiter = ',')]
     only: Vec<Stage>,
+    /// Show only the loops before the schedule and after each of its steps
+    #[arg(long, conflicts_with = "only")]
+    steps: bool,
     /// A size at which to count multiplications: `n=100`
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = crate::given::dim)]
     dims: Vec<(Name, i64)>,
@@ -39,8 +44,11 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     let options = args.entry.options(&args.common, Some(&call));
     let module = Module::from_file(&args.file, &options).map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), module.warnings());
-    let sections = module.explain(&args.only, &args.dims).map_err(|f| refused(&report, &f))?;
-    let wanted = |stage| args.only.is_empty() || args.only.contains(&stage);
+    let only = if args.steps { &[Stage::Steps][..] } else { &args.only };
+    let sections = module.explain(only, &args.dims).map_err(|f| refused(&report, &f))?;
+    // What a schedule stops at is an error, behind what could be shown of it.
+    let stopped = if args.steps { module.scheduled().err() } else { None };
+    let wanted = |stage| only.is_empty() || only.contains(&stage);
     if args.common.json {
         let mut stages: serde_json::Map<_, _> =
             sections.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
@@ -53,13 +61,47 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
             let each = typed.analysis(module.sources(), ANALYSED_STATEMENTS);
             stages.insert("analysis".into(), each.iter().map(analysis).collect());
         }
-        let warnings = list(module.sources(), module.warnings());
-        report.json(&json!({"ok": true, "diagnostics": warnings, "stages": stages}));
+        if stages.contains_key("steps") {
+            let walk = module.walk().map_err(|f| refused(&report, &f))?;
+            stages.insert("steps".into(), steps(&module, &walk));
+        }
+        let mut warnings = list(module.sources(), module.warnings());
+        warnings.extend(stopped.iter().flat_map(|failure| list(failure.sources(), failure.diagnostics())));
+        report.json(&json!({"ok": stopped.is_none(), "diagnostics": warnings, "stages": stages}));
     } else {
         let texts: Vec<String> = sections.iter().map(|(name, text)| format!("== {name} ==\n{text}")).collect();
         report.text(&texts.join("\n"));
     }
-    Ok(())
+    match stopped {
+        Some(failure) if args.common.json => Err(failure.blame()),
+        Some(failure) => Err(refused(&report, &failure)),
+        None => Ok(()),
+    }
+}
+
+/// A schedule, step by step.
+fn steps(module: &Module, walk: &Walk<'_>) -> serde_json::Value {
+    let condition = |condition: &Condition| {
+        let (status, why) = match &condition.status {
+            Status::Proved(_) => ("proved", None),
+            Status::Fails(why) => ("fails", Some(why)),
+            Status::Open => ("open", None),
+        };
+        json!({"what": condition.what, "status": status, "why": why})
+    };
+    let step = |taken: &Taken| {
+        json!({
+            "step": taken.step.to_string(),
+            "conditions": taken.conditions.iter().map(condition).collect::<Vec<_>>(),
+            "violations": list(module.sources(), &taken.violations),
+            "loops": taken.after.to_string(),
+        })
+    };
+    json!({
+        "before": walk.before.to_string(),
+        "steps": walk.taken.iter().map(step).collect::<Vec<_>>(),
+        "refused": walk.refused.map(|error| to_json(module.sources(), error)),
+    })
 }
 
 /// What the analyses say of a statement.

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use certen::road::syntax::{Blame, Code, Diagnostic};
-use certen::{Call, ElemType, Failure, FpMode, Name, Options};
+use certen::{Call, Choice, ElemType, Failure, FpMode, Name, Options};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use report::Report;
@@ -103,19 +103,29 @@ struct Entry {
     /// How many dimensions an input has that may have any number, where no array tells: `x=2`
     #[arg(long = "rank", value_name = "NAME=RANK", value_parser = given::rank)]
     ranks: Vec<(Name, usize)>,
+    /// How its loops are transformed: `none`, the name of a variant in the file, a file that ends in `.schedule`, or
+    /// steps such as `split(i, 32); vectorize(i.i)`. Without it, what the file says
+    #[arg(long, value_name = "WHAT", value_parser = schedule)]
+    schedule: Option<Choice>,
 }
 
 impl Entry {
     fn options(&self, common: &Common, call: Option<&Call>) -> Options {
         let mut known = call.map(Call::known).unwrap_or_default();
         known.ranks.extend(self.ranks.iter().copied());
-        Options { function: self.function.as_deref().map(Name::new), known, ..common.options() }
+        let schedule = self.schedule.clone().unwrap_or_default();
+        Options { function: self.function.as_deref().map(Name::new), known, schedule, ..common.options() }
     }
 }
 
 fn elem_type(text: &str) -> Result<ElemType, String> {
     let elem: Option<ElemType> = text.parse().ok().filter(|elem: &ElemType| elem.has_arithmetic());
     elem.ok_or_else(|| "it is one of f64, f32, i64, i32".into())
+}
+
+fn schedule(text: &str) -> Result<Choice, String> {
+    let said = |failure: Failure| failure.diagnostics().iter().map(|error| error.message.clone()).collect::<Vec<_>>();
+    Choice::named(text).map_err(|failure| said(failure).join("; "))
 }
 
 #[derive(Args)]

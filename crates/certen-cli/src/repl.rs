@@ -169,6 +169,10 @@ impl Repl {
                 let name = |one: &Declared| match one {
                     Declared::Name(name) => format!("{name}\n"),
                     Declared::Import(path) => format!("\"{path}\"\n"),
+                    Declared::Schedule { function, variant: None } => format!("schedule {function}\n"),
+                    Declared::Schedule { function, variant: Some(variant) } => {
+                        format!("schedule {variant} for {function}\n")
+                    }
                 };
                 declared.iter().map(name).collect()
             }

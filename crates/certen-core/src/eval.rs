@@ -144,10 +144,25 @@ impl<'a, D: Domain> Evaluator<'a, D> {
     /// # Errors
     /// See [`EvalError`].
     pub fn run(mut self) -> Result<Named<D::Value>, EvalError> {
+        self.outputs()
+    }
+
+    /// Computes all outputs like [`Evaluator::run`], in at most so many steps, and leaves those that it did not take.
+    ///
+    /// # Errors
+    /// See [`EvalError`].
+    pub fn run_within(mut self, fuel: &mut u64) -> Result<Named<D::Value>, EvalError> {
+        self.fuel = *fuel;
+        let outputs = self.outputs();
+        *fuel = self.fuel;
+        outputs
+    }
+
+    fn outputs(&mut self) -> Result<Named<D::Value>, EvalError> {
         for (binding, last_uses) in self.program.bindings.iter().zip(self.program.last_uses()) {
             let Some(last_uses) = last_uses else { continue };
             let shape = self.program.terms.ty(binding.term).shape_at(&|name| self.arguments.size(name))?;
-            let mut run = Run::new(&mut self);
+            let mut run = Run::new(self);
             let mut index = Vec::new();
             let tensor = Tensor::from_fn(shape.clone(), |position| {
                 index_of(&shape, position, &mut index);
@@ -164,6 +179,11 @@ impl<'a, D: Domain> Evaluator<'a, D> {
             _ => Err(EvalError::Call(format!("the output {source} was not computed"))),
         };
         self.program.outputs.iter().map(shown).collect()
+    }
+
+    /// How many steps the evaluation may still take.
+    pub fn fuel(&self) -> u64 {
+        self.fuel
     }
 
     /// Computes one element of an output, binding or input.

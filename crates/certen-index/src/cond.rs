@@ -160,6 +160,14 @@ impl Cond {
         }
     }
 
+    /// Every number that occurs, added to a set, as [`Ix::collect_numbers`] does.
+    pub fn collect_numbers(&self, numbers: &mut BTreeSet<i64>) {
+        match self {
+            Cond::Ge(e) | Cond::Eq(e) => e.collect_numbers(numbers),
+            Cond::And(list) | Cond::Or(list) => list.iter().for_each(|c| c.collect_numbers(numbers)),
+        }
+    }
+
     /// Whether a product of names occurs.
     pub(crate) fn has_products(&self) -> bool {
         let mut comparisons = Vec::new();

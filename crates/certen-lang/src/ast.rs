@@ -3,6 +3,7 @@
 //! Names are not resolved and nothing is typed. Every node that a message can speak of has its place in the text.
 
 use certen_core::ElemType;
+use certen_syntax::schedule::Schedule;
 use certen_syntax::{Name, Span};
 
 /// A name and where it stands.
@@ -30,6 +31,8 @@ pub enum Item {
     Const(Const),
     /// `fn f(x: f64[n]) -> f64[n] { … }`
     Function(Function),
+    /// `schedule f { … }`
+    Schedule(Schedule),
 }
 
 /// The functions and constants of another file.

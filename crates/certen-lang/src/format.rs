@@ -3,6 +3,7 @@
 //! Token by token: spaces and indentation are ours, line breaks are the user's. A line is indented by four spaces more
 //! than the line that opened the innermost bracket around it, and by four more if it continues a statement, unless the
 //! bracket has something behind it on its line. Comments are kept as they are; behind code they stand after two spaces.
+//! Of a schedule every step has a line of its own.
 //!
 //! Guarantees: tokens and comments stay the same, lines do not end in spaces, there are no two empty lines in a row,
 //! the text ends with its last line, and formatting again changes nothing. A text with a syntax error is refused: what
@@ -24,7 +25,8 @@ pub fn format(source: &Source, file: FileId) -> Result<String, Diagnostics> {
         return Err(diagnostics);
     }
     let tokens = lex(source, file, &mut diagnostics);
-    let mut formatter = Formatter { tokens: &tokens, out: String::new(), open: Vec::new(), line: Line::default() };
+    let mut formatter =
+        Formatter { tokens: &tokens, out: String::new(), open: Vec::new(), line: Line::default(), in_schedule: false };
     let text = source.text();
     let mut end = 0;
     for (at, token) in tokens.iter().enumerate() {
@@ -67,6 +69,8 @@ struct Formatter<'a> {
     out: String,
     open: Vec<Open>,
     line: Line,
+    /// Whether the declaration that is being written is a schedule.
+    in_schedule: bool,
 }
 
 impl Formatter<'_> {
@@ -106,6 +110,12 @@ impl Formatter<'_> {
             return;
         }
         let previous = at.checked_sub(1).map(|before| self.tokens[before]);
+        if self.open.is_empty() && begins_item(token) {
+            self.in_schedule = token.word() == Some("schedule");
+        }
+        if self.line.breaks == 0 && self.between_steps(token, previous) {
+            self.line.breaks = 1;
+        }
         if self.line.breaks > 0 || self.out.is_empty() {
             self.line.indent = self.indent(token, previous);
             self.new_line(self.line.indent);
@@ -137,11 +147,17 @@ impl Formatter<'_> {
         }
     }
 
+    /// Whether a line of a schedule ends before this token.
+    fn between_steps(&self, token: Token, previous: Option<Token>) -> bool {
+        let Some(last) = previous.filter(|_| self.in_schedule && self.open.len() == 1) else { return false };
+        last.is(";") || last.is("{") != token.is("}")
+    }
+
     /// How far a line is indented that begins with this token.
     fn indent(&self, first: Token, previous: Option<Token>) -> usize {
         let Some(open) = self.open.last() else {
             let continues = previous.is_some_and(|last| !last.is(";") && !last.is("}"));
-            let begins = matches!(first.word(), Some("fn" | "const" | "import")) || first.is("{");
+            let begins = begins_item(first) || first.is("{");
             return if continues && !begins { INDENT } else { 0 };
         };
         if [")", "]", "}"].into_iter().any(|close| first.is(close)) {
@@ -165,6 +181,9 @@ impl Formatter<'_> {
         }
         if is_any(last, &[",", ";"]) {
             return true;
+        }
+        if self.in_schedule && (is_any(last, &[".", "#"]) || is_any(token, &[".", "#"])) {
+            return false;
         }
         if is_any(last, &["^", ".."]) || is_any(token, &["^", ".."]) || self.is_unary(at - 1) {
             return false;
@@ -230,6 +249,10 @@ impl Formatter<'_> {
         }
         self.out
     }
+}
+
+fn begins_item(token: Token) -> bool {
+    matches!(token.word(), Some("fn" | "const" | "import" | "schedule"))
 }
 
 fn line_ends(text: &str) -> usize {

@@ -7,12 +7,14 @@
 //! instantiate functions one inside the other and come to an end.
 
 mod cycles;
+mod schedules;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use certen_syntax::schedule::Schedule;
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Sources, Span};
 
 use crate::ast;
@@ -88,6 +90,7 @@ pub struct Library {
 struct Parsed {
     functions: Vec<ast::Function>,
     constants: Vec<ast::Const>,
+    schedules: Vec<Schedule>,
     imports: Vec<(ast::Import, FileRef)>,
     /// What the file itself declares.
     names: HashMap<Name, Found>,
@@ -142,7 +145,10 @@ impl Library {
                 }
             }
         }
-        (0..library.files.len()).for_each(|file| library.check_imports(file, diagnostics));
+        for file in 0..library.files.len() {
+            library.check_imports(file, diagnostics);
+            library.check_schedules(file, diagnostics);
+        }
         library
     }
 
@@ -303,6 +309,10 @@ impl Parsed {
             let (declared, found) = match item {
                 ast::Item::Import(import) => {
                     imports.push(import);
+                    continue;
+                }
+                ast::Item::Schedule(schedule) => {
+                    parsed.schedules.push(schedule);
                     continue;
                 }
                 ast::Item::Const(constant) => {

@@ -10,6 +10,8 @@
 
 use std::fmt;
 
+use certen_syntax::schedule::Schedule;
+
 use crate::ast::{
     BinaryOp, Block, Bound, Const, Dim, Elem, Expr, ExprKind, File, FoldOp, Function, Ident, Import, Item, Iterate,
     Let, Param, Partition, Pattern, Relation, Results, Selector, Slot, Subject, Type, UnaryOp, With, WithOp,
@@ -519,18 +521,28 @@ impl<'a> Seq<'a> {
         self.text("import ").text(quoted(&import.path)).text(";");
     }
 
+    fn put_schedule(&mut self, schedule: &Schedule) {
+        for (at, line) in schedule.to_string().lines().enumerate() {
+            if at > 0 {
+                self.piece(Piece::Hard);
+            }
+            self.text(line);
+        }
+    }
+
     fn put_item(&mut self, item: &'a Item) {
         match item {
             Item::Import(import) => self.put_import(import),
             Item::Const(constant) => self.put_const(constant),
             Item::Function(function) => self.put_function(function),
+            Item::Schedule(schedule) => self.put_schedule(schedule),
         }
     }
 
     fn put_file(&mut self, file: &'a File) {
         for (at, item) in file.items.iter().enumerate() {
-            // Functions stand apart from what is around them.
-            let apart = |at: usize| matches!(file.items.get(at), Some(Item::Function(_)));
+            // Functions and schedules stand apart from what is around them.
+            let apart = |at: usize| matches!(file.items.get(at), Some(Item::Function(_) | Item::Schedule(_)));
             if at > 0 && (apart(at - 1) || apart(at)) {
                 self.piece(Piece::Hard);
             }

@@ -16,7 +16,8 @@ use certen_syntax::Name;
 
 use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, parts_first};
 
-/// What a run does to memory. Buffers are known by numbers of the run's own.
+/// What a run does: to memory, where buffers are known by numbers of the run's own, and to loops and conditions, which
+/// are known by their place among all of them in the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// A buffer is new; nothing was written to it.
@@ -33,6 +34,20 @@ pub enum Event {
         position: usize,
         /// Whether the old value is combined with the new one, and not replaced.
         combined: bool,
+    },
+    /// A loop was run.
+    Loop {
+        /// Which loop.
+        place: usize,
+        /// How often its body was run.
+        iterations: u64,
+    },
+    /// A condition was decided.
+    Branch {
+        /// Which condition.
+        place: usize,
+        /// How.
+        holds: bool,
     },
 }
 
@@ -74,12 +89,22 @@ impl<'a, D: Domain> Interpreter<'a, D> {
         self.run_observed(&mut |_| {})
     }
 
-    /// Runs the program like [`Interpreter::run`], and tells what happens to memory as it happens.
+    /// Runs the program like [`Interpreter::run`], and tells what happens as it happens.
     ///
     /// # Errors
     /// See [`EvalError`].
-    pub fn run_observed(mut self, observer: &mut dyn FnMut(Event)) -> Result<Named<D::Value>, EvalError> {
-        let mut resolver = Resolver { program: self.program, domain: self.domain, scope: HashMap::new(), slots: 0 };
+    pub fn run_observed(self, observer: &mut dyn FnMut(Event)) -> Result<Named<D::Value>, EvalError> {
+        let mut fuel = self.fuel;
+        self.run_within(&mut fuel, observer)
+    }
+
+    /// Runs the program like [`Interpreter::run_observed`], in at most so many steps, and leaves those that it did not take.
+    ///
+    /// # Errors
+    /// See [`EvalError`].
+    pub fn run_within(mut self, fuel: &mut u64, observer: &mut dyn FnMut(Event)) -> Result<Named<D::Value>, EvalError> {
+        let mut resolver =
+            Resolver { program: self.program, domain: self.domain, scope: HashMap::new(), slots: 0, places: 0 };
         let mut sizes = Vec::new();
         for size in &self.program.sizes {
             let Some(value) = self.arguments.size(*size) else {
@@ -95,6 +120,7 @@ impl<'a, D: Domain> Interpreter<'a, D> {
         for parameter in &self.program.outputs {
             let slot = resolver.declare(parameter.name);
             let shape = parameter.ty.shape_at(&|name| self.arguments.size(name))?;
+            spend(fuel, elements(&shape))?;
             buffers.push((slot, empty(shape)?));
             outputs.push((parameter, slot));
         }
@@ -106,7 +132,7 @@ impl<'a, D: Domain> Interpreter<'a, D> {
             locals: (0..slots).map(|_| None).collect(),
             buffers: (0..slots).map(|_| None).collect(),
             registers: Vec::new(),
-            fuel: self.fuel,
+            fuel,
             observer,
         };
         sizes.into_iter().for_each(|(slot, value)| machine.indices[slot] = value);
@@ -121,6 +147,16 @@ impl<'a, D: Domain> Interpreter<'a, D> {
         }
         Ok(results)
     }
+}
+
+/// Takes steps from what is left.
+fn spend(fuel: &mut u64, steps: usize) -> Result<(), EvalError> {
+    *fuel = fuel.checked_sub(steps as u64).ok_or(EvalError::Fuel)?;
+    Ok(())
+}
+
+fn elements(shape: &[usize]) -> usize {
+    shape.iter().fold(1, |product: usize, size| product.saturating_mul(*size))
 }
 
 /// A buffer that nothing was written to.
@@ -144,8 +180,8 @@ enum Code<V> {
     Alloc(usize, Vec<At>),
     Free(usize),
     Swap(usize, usize),
-    For { slot: usize, lo: At, hi: At, mode: Mode, body: Vec<Code<V>> },
-    If { cond: Cond, names: Names, then: Vec<Code<V>>, otherwise: Vec<Code<V>> },
+    For { place: usize, slot: usize, lo: At, hi: At, mode: Mode, body: Vec<Code<V>> },
+    If { place: usize, cond: Cond, names: Names, then: Vec<Code<V>>, otherwise: Vec<Code<V>> },
     Local(usize, Option<Vec<Step<V>>>),
     Assign { place: Place, elem: ElemType, op: Option<ReduceOp>, value: Vec<Step<V>> },
 }
@@ -183,6 +219,8 @@ struct Resolver<'a, D> {
     domain: &'a D,
     scope: HashMap<Name, usize>,
     slots: usize,
+    /// How many loops and conditions there were.
+    places: usize,
 }
 
 impl<D: Domain> Resolver<'_, D> {
@@ -190,6 +228,11 @@ impl<D: Domain> Resolver<'_, D> {
         self.slots += 1;
         self.scope.insert(name, self.slots - 1);
         self.slots - 1
+    }
+
+    fn place(&mut self) -> usize {
+        self.places += 1;
+        self.places - 1
     }
 
     fn slot(&self, name: Name) -> Result<usize, EvalError> {
@@ -239,17 +282,19 @@ impl<D: Domain> Resolver<'_, D> {
                 Stmt::Swap(a, b) => Code::Swap(self.slot(*a)?, self.slot(*b)?),
                 Stmt::For { index, range: Range { lo, hi }, mode, body } => {
                     let (lo, hi) = (self.at(lo)?, self.at(hi)?);
+                    let place = self.place();
                     let hidden = self.scope.get(index).copied();
                     let slot = self.declare(*index);
                     let body = self.block(body, depth + 1)?;
                     self.restore(*index, hidden);
-                    Code::For { slot, lo, hi, mode: *mode, body }
+                    Code::For { place, slot, lo, hi, mode: *mode, body }
                 }
                 Stmt::If { cond, then, otherwise } => {
+                    let place = self.place();
                     let mut names = Default::default();
                     cond.collect_names(&mut names);
                     let (then, otherwise) = (self.block(then, depth + 1)?, self.block(otherwise, depth + 1)?);
-                    Code::If { cond: cond.clone(), names: self.names(names)?, then, otherwise }
+                    Code::If { place, cond: cond.clone(), names: self.names(names)?, then, otherwise }
                 }
                 Stmt::Local { name, init, .. } => {
                     let value = init.map(|value| self.value(value)).transpose()?;
@@ -321,14 +366,13 @@ struct Run<'a, D: Domain> {
     locals: Vec<Option<D::Value>>,
     buffers: Vec<Option<Tensor<Option<D::Value>>>>,
     registers: Vec<D::Value>,
-    fuel: u64,
+    fuel: &'a mut u64,
     observer: &'a mut dyn FnMut(Event),
 }
 
 impl<D: Domain> Run<'_, D> {
     fn spend(&mut self, steps: usize) -> Result<(), EvalError> {
-        self.fuel = self.fuel.checked_sub(steps as u64).ok_or(EvalError::Fuel)?;
-        Ok(())
+        spend(self.fuel, steps)
     }
 
     fn at(&self, at: &At) -> Result<i64, EvalError> {
@@ -349,10 +393,9 @@ impl<D: Domain> Run<'_, D> {
             match stmt {
                 Code::Alloc(slot, shape) => {
                     let size = |at| Ok(usize::try_from(self.at(at)?).unwrap_or(0));
-                    let buffer: Tensor<Option<D::Value>> =
-                        empty(shape.iter().map(size).collect::<Result<_, EvalError>>()?)?;
-                    self.spend(buffer.data().len())?;
-                    self.buffers[*slot] = Some(buffer);
+                    let shape = shape.iter().map(size).collect::<Result<Vec<usize>, EvalError>>()?;
+                    self.spend(elements(&shape))?;
+                    self.buffers[*slot] = Some(empty(shape)?);
                     (self.observer)(Event::Alloc(*slot));
                 }
                 Code::Free(slot) => self.buffers[*slot] = None,
@@ -360,8 +403,9 @@ impl<D: Domain> Run<'_, D> {
                     self.buffers.swap(*a, *b);
                     (self.observer)(Event::Swap(*a, *b));
                 }
-                Code::For { slot, lo, hi, mode, body } => {
+                Code::For { place, slot, lo, hi, mode, body } => {
                     let (lo, hi) = (self.at(lo)?, self.at(hi)?);
+                    (self.observer)(Event::Loop { place: *place, iterations: hi.saturating_sub(lo).max(0) as u64 });
                     let mut iteration = |index| {
                         self.spend(1)?;
                         self.indices[*slot] = index;
@@ -375,8 +419,9 @@ impl<D: Domain> Run<'_, D> {
                         (lo..hi).try_for_each(&mut iteration)?;
                     }
                 }
-                Code::If { cond, names, then, otherwise } => {
+                Code::If { place, cond, names, then, otherwise } => {
                     let holds = cond.eval(&|name| self.named(names, name))?;
+                    (self.observer)(Event::Branch { place: *place, holds });
                     self.block(if holds { then } else { otherwise })?;
                 }
                 Code::Local(slot, init) => {

@@ -24,12 +24,19 @@ pub const MIN_PARALLEL_WORK: u64 = 100_000;
 /// A loop that is known to have fewer iterations than this is left to one thread if the loops inside can be shared.
 const MIN_ITERATIONS: i64 = 16;
 
-/// Marks the loops that threads may share.
-pub fn parallelise(program: LoopProgram) -> LoopProgram {
+/// Marks the loops that threads may share, in those nests that the caller leaves to this pass.
+pub fn parallelise(program: LoopProgram, is_left: impl Fn(Option<Name>) -> bool) -> LoopProgram {
     let mut facts = Facts::new();
     program.facts.iter().for_each(|fact| facts.assume(fact.clone()));
     let mut marks = Marks { program: &program, facts, assumed: Vec::new() };
-    let body = marks.block(&program.body);
+    let mut nest = None;
+    let mut mark = |stmt: &Stmt| {
+        if let Stmt::Nest(name) = stmt {
+            nest = Some(*name);
+        }
+        if is_left(nest) { marks.stmt(stmt) } else { stmt.clone() }
+    };
+    let body = program.body.iter().map(&mut mark).collect();
     LoopProgram { body, ..program }
 }
 

@@ -177,12 +177,12 @@ fn the_outermost_loop_that_can_be_shared_is_marked() {
         ("if m < n {\n for i in 0..m {\n z[i, i] = 1.0\n }\n}\n", &["i"]),
     ] {
         let sequential = program(body);
-        let parallel = parallelise(sequential.clone());
+        let parallel = parallelise(sequential.clone(), |_| true);
         assert_eq!(marked(&parallel), wanted, "{body}");
         let errors = verify(&parallel);
         assert!(errors.is_empty(), "{errors:?}\n{body}");
         assert_eq!(parallel.to_string().replace("parallel ", ""), sequential.to_string());
-        assert_eq!(parallelise(parallel.clone()).to_string(), parallel.to_string());
+        assert_eq!(parallelise(parallel.clone(), |_| true).to_string(), parallel.to_string());
     }
 }
 

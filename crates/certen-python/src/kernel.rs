@@ -386,6 +386,44 @@ impl Kernel {
             .map_err(|failure| raised(py, &failure, During::Call))
     }
 
+    /// The same function with its loops transformed by other steps: a text of steps, the name of a variant that the
+    /// program has, `"none"` for none, or a path (`pathlib.Path`) to a `.schedule` file.
+    ///
+    /// >>> import certen
+    /// >>> scale = certen.compile("fn scale(x: f64[n]) -> f64[n] { 2 * x }")
+    /// >>> blocked = scale.schedule("split(i, 4)")
+    /// >>> blocked.steps
+    /// ('split(i, 4)',)
+    /// >>> blocked([1.0, 2.0, 3.0, 4.0, 5.0])
+    /// array([ 2.,  4.,  6.,  8., 10.])
+    fn schedule<'py>(&self, py: Python<'py>, what: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Kernel>> {
+        self.source.scheduled(py, self.kernel.name().as_str(), what)
+    }
+
+    /// The steps that its loops are transformed by.
+    #[getter]
+    fn steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let steps = self.kernel.module().map(|module| module.steps()).unwrap_or_default();
+        PyTuple::new(py, steps.iter().map(ToString::to_string))
+    }
+
+    /// The schedules that the program has for this function: for each variant its steps; that without a name is under
+    /// `None`.
+    ///
+    /// >>> import certen
+    /// >>> text = "fn f(x: f64[n]) -> f64[n] { x + 1 } schedule f { } schedule blocked for f { split(i, 8); }"
+    /// >>> certen.compile(text).schedules
+    /// {None: (), 'blocked': ('split(i, 8)',)}
+    #[getter]
+    fn schedules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let schedules = PyDict::new(py);
+        for schedule in self.kernel.schedules() {
+            let steps = PyTuple::new(py, schedule.steps.iter().map(ToString::to_string))?;
+            schedules.set_item(schedule.variant.map(Name::as_str), steps)?;
+        }
+        Ok(schedules)
+    }
+
     /// How many arithmetic operations a run makes, in terms of the sizes.
     ///
     /// >>> import certen

@@ -1,10 +1,10 @@
 //! Programs: what `compile` takes, and what it makes of it.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use certen::{Dialect, ElemType, File, FpMode, Name, Options, Sizing, Texts};
+use certen::{Choice, Dialect, ElemType, File, FpMode, Name, Options, Sizing, Texts};
 use pyo3::exceptions::{PyAttributeError, PyKeyError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -27,6 +27,8 @@ pub struct Source {
     parallel: bool,
     /// How many threads its kernels use, where a call does not say.
     pub threads: Option<NonZeroUsize>,
+    /// How loops are transformed.
+    schedule: Choice,
 }
 
 impl Source {
@@ -36,6 +38,7 @@ impl Source {
             fp: self.fp,
             function: function.map(Name::new),
             parallel: self.parallel,
+            schedule: self.schedule.clone(),
             ..Options::default()
         }
     }
@@ -43,8 +46,28 @@ impl Source {
     /// Compiles one function: the one that is named, `main`, or the only one.
     fn kernel<'py>(self: &Arc<Source>, py: Python<'py>, function: Option<&str>) -> PyResult<Bound<'py, Kernel>> {
         let options = self.options(function);
-        let made = compiling(py, || certen::Kernel::new(self.texts.clone(), &options, self.sizing));
+        let made = compiling(py, || {
+            let kernel = certen::Kernel::new(self.texts.clone(), &options, self.sizing)?;
+            // A schedule that cannot be applied is found here, not in a call; a kernel of open rank has no loops yet.
+            if let Ok(module) = kernel.module() {
+                module.scheduled()?;
+            }
+            Ok(kernel)
+        });
         Kernel::new(py, self.clone(), made.map_err(|failure| raised(py, &failure, During::Compile))?)
+    }
+
+    /// One function of the same texts with another schedule.
+    pub fn scheduled<'py>(
+        &self,
+        py: Python<'py>,
+        function: &str,
+        schedule: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, Kernel>> {
+        let schedule = choice(schedule)?;
+        let Source { ref texts, elem, fp, sizing, parallel, threads, .. } = *self;
+        let source = Source { texts: texts.clone(), elem, fp, sizing, parallel, threads, schedule };
+        Arc::new(source).kernel(py, Some(function))
     }
 
     /// What makes a kernel again: a function and its arguments.
@@ -57,7 +80,13 @@ impl Source {
         let imported = self.texts.imported().iter().map(|file| (&*file.path, file.name.as_deref(), &*file.text));
         let imported = PyTuple::new(py, imported)?;
         let texts = (self.texts.text(), self.texts.name(), imported);
-        let arguments = (texts, function, elem, fp, symbolic, self.parallel, threads);
+        let schedule = match &self.schedule {
+            Choice::Default => None,
+            Choice::None => Some((NONE, None)),
+            Choice::Variant(name) => Some((name.as_str(), None)),
+            Choice::Text { name, text } => Some((name.as_str(), Some(text.as_str()))),
+        };
+        let arguments = (texts, function, elem, fp, symbolic, self.parallel, threads, schedule);
         (restore, arguments).into_pyobject(py)
     }
 }
@@ -76,6 +105,7 @@ impl Source {
 /// - `symbolic`: one native code for all sizes, instead of one for each that is used.
 /// - `parallel`: whether threads may share loops; results have the same bits either way.
 /// - `threads` is how many threads calls use, where they do not say.
+/// - `schedule` says how loops are transformed, as in `Kernel.schedule`; without it, what the program says.
 ///
 /// >>> import certen
 /// >>> norm = certen.compile("fn norm(x: f64[n]) -> f64 { sqrt(sum(x * x)) }")
@@ -87,9 +117,9 @@ impl Source {
 #[pyfunction]
 #[pyo3(
     signature = (source, *, name = None, r#fn = None, dialect = None, elem = None, fp = "relaxed", symbolic = false,
-        parallel = true, threads = None),
+        parallel = true, threads = None, schedule = None),
     text_signature = "(source, *, name=None, fn=None, dialect='ten', elem='f64', fp='relaxed', symbolic=False, \
-        parallel=True, threads=None)"
+        parallel=True, threads=None, schedule=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "keywords of a Python function")]
 pub fn compile<'py>(
@@ -103,10 +133,12 @@ pub fn compile<'py>(
     symbolic: bool,
     parallel: bool,
     threads: Option<&Bound<'py, PyAny>>,
+    schedule: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let schedule = schedule.map_or(Ok(Choice::Default), choice)?;
     let (name, text) = read(source, name, dialect)?;
     let texts = compiling(py, || Texts::read(name, text));
-    made(py, texts, r#fn, elem, fp, symbolic, parallel, threads)
+    made(py, texts, r#fn, elem, fp, symbolic, parallel, threads, schedule)
 }
 
 /// A kernel, or a module, of these texts.
@@ -120,6 +152,7 @@ fn made<'py>(
     symbolic: bool,
     parallel: bool,
     threads: Option<&Bound<'py, PyAny>>,
+    schedule: Choice,
 ) -> PyResult<Bound<'py, PyAny>> {
     let fp = match fp {
         "relaxed" => FpMode::Relaxed,
@@ -133,6 +166,7 @@ fn made<'py>(
         sizing: if symbolic { Sizing::Symbolic } else { Sizing::Specialised },
         parallel,
         threads: threads.map_or(Ok(None), threads::given)?,
+        schedule,
     });
     if function.is_some() || Dialect::of(source.texts.name()) != Some(Dialect::Ten) {
         return Ok(source.kernel(py, function)?.into_any());
@@ -161,10 +195,61 @@ pub fn _restore<'py>(
     symbolic: bool,
     parallel: bool,
     threads: &Bound<'py, PyAny>,
+    schedule: Option<(String, Option<String>)>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let schedule = match schedule {
+        None => Choice::Default,
+        Some((name, Some(text))) => Choice::Text { name, text },
+        Some((name, None)) if name == NONE => Choice::None,
+        Some((name, None)) => Choice::Variant(Name::new(&name)),
+    };
     let (text, name, imported) = texts;
     let imported = imported.into_iter().map(|(path, name, text)| File { path, name, text }).collect();
-    made(py, Texts::known(name, text, imported), function, Some(elem), fp, symbolic, parallel, Some(threads))
+    let texts = Texts::known(name, text, imported);
+    made(py, texts, function, Some(elem), fp, symbolic, parallel, Some(threads), schedule)
+}
+
+/// What stands for no schedule.
+const NONE: &str = "none";
+
+/// What is given as a schedule: a text, or the path of a file.
+fn choice(given: &Bound<'_, PyAny>) -> PyResult<Choice> {
+    let what = match given.cast::<PyString>() {
+        Ok(text) => {
+            let text = text.to_str()?;
+            if text.ends_with(".schedule") {
+                let why = format!("{text:?} is taken for a text: a file is given as pathlib.Path({text:?})");
+                return Err(PyValueError::new_err(why));
+            }
+            text.to_owned()
+        }
+        Err(_) if given.hasattr("__fspath__")? && !given.is_instance_of::<PyType>() => {
+            let path: PathBuf = given.extract()?;
+            if path.extension().is_none_or(|ending| ending != "schedule") {
+                let why = format!("{} does not end in .schedule, as files of schedules do", path.display());
+                return Err(PyValueError::new_err(why));
+            }
+            let found = given.py().detach(|| std::fs::File::open(&path).map(drop));
+            if let Err(error) = found {
+                return Err(os_error(given.py(), &error, &path));
+            }
+            path.display().to_string()
+        }
+        Err(_) => {
+            let found = given.get_type().name()?;
+            let why = format!("a schedule is a text (str), or a path to its file (pathlib.Path), not {found}");
+            return Err(PyTypeError::new_err(why));
+        }
+    };
+    let py = given.py();
+    py.detach(|| Choice::named(&what)).map_err(|failure| raised(py, &failure, During::Compile))
+}
+
+/// What the system says of a file, as an exception that Python knows.
+fn os_error(py: Python<'_>, error: &std::io::Error, path: &Path) -> PyErr {
+    let Some(number) = error.raw_os_error() else { return PyValueError::new_err(error.to_string()) };
+    let text = py.import("os").and_then(|os| os.call_method1("strerror", (number,)));
+    text.map_or_else(|error| error, |text| PyOSError::new_err((number, text.unbind(), path.as_os_str().to_owned())))
 }
 
 const DIALECTS: &str = "'ten', 'teil', 'model' and 'core'";
@@ -213,9 +298,7 @@ fn read(source: &Bound<'_, PyAny>, name: Option<&str>, dialect: Option<&str>) ->
         _ => Ok(()),
     });
     if let Err(error) = found {
-        let Some(number) = error.raw_os_error() else { return Err(PyValueError::new_err(error.to_string())) };
-        let text = py.import("os")?.call_method1("strerror", (number,))?;
-        return Err(PyOSError::new_err((number, text.unbind(), path.into_os_string())));
+        return Err(os_error(py, &error, &path));
     }
     if let Some(dialect) = dialect
         && Dialect::of(&path.display().to_string()) != Dialect::of(&format!("_.{dialect}"))

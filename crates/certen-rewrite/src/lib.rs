@@ -16,4 +16,5 @@ pub use check::{Agreement, agree};
 pub use lift::{Lifted, lift};
 pub use order::{Search, pairwise};
 pub use report::{Contraction, Report};
-pub use sizes::never_dearer;
+pub use shrink::shrunk;
+pub use sizes::{lower_bounds, never_dearer, repaired};

@@ -16,7 +16,7 @@ use crate::free::with_operands;
 const SMALL: i64 = 4;
 
 /// Both programs at smaller sizes; none if there is nothing to shrink, or a term that cannot be.
-pub(crate) fn shrunk(before: &Program, after: &Program) -> Option<(Program, Program)> {
+pub fn shrunk(before: &Program, after: &Program) -> Option<(Program, Program)> {
     let mut sizes = BTreeSet::new();
     for program in [before, after] {
         program.inputs.iter().for_each(|input| sizes.extend(input.ty.shape.iter().filter_map(Ix::as_constant)));

@@ -55,7 +55,7 @@ impl Sizes {
 }
 
 /// The least values of sizes that a fact about one size alone gives.
-pub(crate) fn lower_bounds(program: &Program) -> FxHashMap<Name, i64> {
+pub fn lower_bounds(program: &Program) -> FxHashMap<Name, i64> {
     let mut least = FxHashMap::default();
     for fact in program.terms.facts().conjuncts() {
         let Cond::Ge(e) = fact else { continue };
@@ -72,7 +72,7 @@ pub(crate) fn lower_bounds(program: &Program) -> FxHashMap<Name, i64> {
 
 /// Sizes near the given ones that satisfy the program's facts, if a few repairs find some: a fact that does not hold is
 /// made to hold by changing one of its names, the others staying as they are.
-pub(crate) fn repaired(program: &Program, mut sizes: FxHashMap<Name, i64>) -> Option<FxHashMap<Name, i64>> {
+pub fn repaired(program: &Program, mut sizes: FxHashMap<Name, i64>) -> Option<FxHashMap<Name, i64>> {
     for _ in 0..REPAIRS {
         let value = |sizes: &FxHashMap<Name, i64>, name: Name| sizes.get(&name).copied();
         let broken = program.facts.iter().find(|fact| !fact.eval(&|name| value(&sizes, name)).unwrap_or(false));

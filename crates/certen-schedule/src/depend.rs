@@ -8,7 +8,7 @@
 //! [`apart`] puts that question to the prover. The indices of the loops around both parts, and of the loops inside of
 //! them, are taken twice, with one and two strokes behind their names: `i'` of the first access, `i''` of the second.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use certen_core::{Range, ReduceOp, Term, TermId};
 use certen_index::{Cond, Counterexample, Decision, Facts, Ix, IxError};
@@ -20,10 +20,10 @@ use crate::edit::declared;
 use crate::nest::within;
 
 /// More pairs of accesses than this are not compared.
-const MAX_PAIRS: usize = 600;
+const MAX_PAIRS: usize = 4096;
 
 /// What an access does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Kind {
     Read,
     Write,
@@ -31,7 +31,7 @@ pub(crate) enum Kind {
 }
 
 /// An access, and what stands around it inside of its part.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Access {
     pub name: Name,
     pub indices: Box<[Ix]>,
@@ -61,8 +61,16 @@ pub(crate) struct Part {
 impl Part {
     /// The accesses of a block.
     pub(crate) fn of(program: &LoopProgram, block: &[Stmt]) -> Part {
-        let mut part = Part { private: declared(block), ..Part::default() };
+        Part::beside(program, block, declared(block))
+    }
+
+    /// The accesses of a block to what is not `private`: what the block declares, and what is declared around it but
+    /// is another one in each iteration that is asked about.
+    pub(crate) fn beside(program: &LoopProgram, block: &[Stmt], private: HashSet<Name>) -> Part {
+        let mut part = Part { private, ..Part::default() };
         part.walk(program, block, &mut Vec::new(), &mut Vec::new());
+        let mut seen = HashSet::new();
+        part.accesses.retain(|access| seen.insert(access.clone()));
         part
     }
 
@@ -113,10 +121,33 @@ impl Part {
         if self.private.contains(&name) {
             return;
         }
-        let access = Access { name, indices: indices.into(), kind, loops: loops.to_vec(), conds: conds.to_vec() };
-        if !self.accesses.iter().any(|known| known.same(&access)) {
-            self.accesses.push(access);
+        self.accesses.push(Access {
+            name,
+            indices: indices.into(),
+            kind,
+            loops: loops.to_vec(),
+            conds: conds.to_vec(),
+        });
+    }
+
+    /// Whether it touches nothing from outside.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.accesses.is_empty() && self.swapped.is_empty()
+    }
+
+    /// The same part with combinations as writes: at the same time, two of them are a race.
+    pub(crate) fn strict(mut self) -> Part {
+        for access in self.accesses.iter_mut().filter(|access| access.kind != Kind::Read) {
+            access.kind = Kind::Write;
         }
+        self
+    }
+
+    /// The accesses of those names that a condition holds for.
+    pub(crate) fn only(mut self, wanted: impl Fn(Name) -> bool) -> Part {
+        self.accesses.retain(|access| wanted(access.name));
+        self.swapped.retain(|name| wanted(*name));
+        self
     }
 
     /// Whether it writes a buffer or local from outside.
@@ -127,13 +158,6 @@ impl Part {
     /// Whether it reads a buffer or local from outside, also by combining.
     pub(crate) fn reads_of(&self, name: Name) -> impl Iterator<Item = &Access> {
         self.accesses.iter().filter(move |access| access.name == name && access.kind != Kind::Write)
-    }
-}
-
-impl Access {
-    fn same(&self, other: &Access) -> bool {
-        (self.name, self.kind, &self.indices, &self.loops, &self.conds)
-            == (other.name, other.kind, &other.indices, &other.loops, &other.conds)
     }
 }
 
@@ -157,6 +181,15 @@ pub(crate) fn apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Pa
     }
 }
 
+/// Whether the iterations of a loop whose body is this part can run at the same time.
+pub(crate) fn independent(facts: &Facts, index: Name, range: &Range, body: Part) -> Status {
+    let body = body.strict();
+    match Cond::lt(&Ix::var(first(index)), &Ix::var(second(index))) {
+        Ok(earlier) => apart(facts, &[(index, range.clone())], &body, &body, &earlier),
+        Err(_) => Status::Open,
+    }
+}
+
 fn try_apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, when: &Cond) -> Result<Status, IxError> {
     for (part, other) in [(one, two), (two, one)] {
         if let Some(name) = part
@@ -169,8 +202,10 @@ fn try_apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, whe
     }
     let mut proofs = Vec::new();
     let (mut pairs, mut open) = (0, false);
+    let mut by_name: HashMap<Name, Vec<&Access>> = HashMap::new();
+    two.accesses.iter().for_each(|b| by_name.entry(b.name).or_default().push(b));
     for a in &one.accesses {
-        for b in two.accesses.iter().filter(|b| b.name == a.name && conflict(a.kind, b.kind)) {
+        for b in by_name.get(&a.name).into_iter().flatten().filter(|b| conflict(a.kind, b.kind)) {
             pairs += 1;
             if pairs > MAX_PAIRS {
                 return Ok(Status::Open);

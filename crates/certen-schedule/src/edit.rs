@@ -4,10 +4,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use certen_core::{Range, TensorType, Term, TermId, TypeError};
+use certen_core::{Parameter, Range, TensorType, Term, TermId, TypeError};
 use certen_index::{Cond, Ix, IxError};
 use certen_loops::{LoopProgram, Stmt, Target, parts_first};
 use certen_syntax::Name;
+use rustc_hash::FxHashMap;
 
 /// What stands for the indices and names of a block.
 #[derive(Clone, Default)]
@@ -18,6 +19,9 @@ pub(crate) struct Edit {
     pub names: HashMap<Name, Name>,
     /// Other types of buffers, by their old names: of those that are allocated in the block or outside.
     pub types: HashMap<Name, TensorType>,
+    /// Locals and buffers that get further dimensions in front: their new types, and the indices there. A local becomes
+    /// a buffer; the statement that declares it is the caller's.
+    pub expanded: HashMap<Name, (TensorType, Vec<Ix>)>,
 }
 
 impl Edit {
@@ -59,6 +63,23 @@ impl Edit {
         }
     }
 
+    /// Indices behind those of further dimensions.
+    fn indices_after(&self, front: &[Ix], indices: &[Ix]) -> Result<Box<[Ix]>, IxError> {
+        front.iter().map(|ix| Ok(ix.clone())).chain(indices.iter().map(|ix| self.ix(ix))).collect()
+    }
+
+    /// What is assigned.
+    pub(crate) fn target(&self, target: &Target) -> Result<Target, IxError> {
+        let front = self.expanded.get(&target.name()).map(|(_, at)| at.as_slice());
+        Ok(match (target, front) {
+            (Target::Local(name), None) => Target::Local(self.name(*name)),
+            (Target::Local(name), Some(front)) => Target::Element(self.name(*name), front.into()),
+            (Target::Element(name, indices), front) => {
+                Target::Element(self.name(*name), self.indices_after(front.unwrap_or_default(), indices)?)
+            }
+        })
+    }
+
     /// A value.
     pub(crate) fn value(&self, program: &mut LoopProgram, root: TermId) -> Result<TermId, TypeError> {
         let mut moved: HashMap<TermId, TermId> = HashMap::new();
@@ -66,9 +87,20 @@ impl Edit {
             let term = program.terms.get(id).clone();
             let to = |part: TermId| moved.get(&part).copied().ok_or_else(|| TypeError("a part is missing".into()));
             let term = match term {
-                Term::Ref(name, ty) => Term::Ref(self.name(name), self.ty(name, &ty)?),
+                Term::Ref(name, ty) => match self.expanded.get(&name) {
+                    Some((new, at)) if ty.is_scalar() && !at.is_empty() => {
+                        let tensor = program.terms.reference(self.name(name), new.clone())?;
+                        Term::Select(tensor, at.as_slice().into())
+                    }
+                    Some((new, _)) => Term::Ref(self.name(name), new.clone()),
+                    None => Term::Ref(self.name(name), self.ty(name, &ty)?),
+                },
                 Term::Select(tensor, indices) => {
-                    let indices = indices.iter().map(|ix| self.ix(ix)).collect::<Result<_, _>>()?;
+                    let front = match program.terms.get(tensor) {
+                        Term::Ref(name, _) => self.expanded.get(name).map(|(_, at)| at.as_slice()).unwrap_or_default(),
+                        _ => &[],
+                    };
+                    let indices = self.indices_after(front, &indices)?;
                     Term::Select(to(tensor)?, indices)
                 }
                 Term::Index(ix, elem) => Term::Index(self.ix(&ix)?, elem),
@@ -108,23 +140,37 @@ impl Edit {
                 elem: *elem,
                 init: init.map(|value| self.value(program, value)).transpose()?,
             },
-            Stmt::Assign { target, op, value } => Stmt::Assign {
-                target: match target {
-                    Target::Local(name) => Target::Local(self.name(*name)),
-                    Target::Element(name, indices) => {
-                        let indices = indices.iter().map(|ix| self.ix(ix)).collect::<Result<_, _>>()?;
-                        Target::Element(self.name(*name), indices)
-                    }
-                },
-                op: *op,
-                value: self.value(program, *value)?,
-            },
+            Stmt::Assign { target, op, value } => {
+                Stmt::Assign { target: self.target(target)?, op: *op, value: self.value(program, *value)? }
+            }
         })
     }
 }
 
+/// A program with these values of its sizes, and no symbolic ones: the same loops, in the same order.
+///
+/// # Errors
+/// If a number does not fit in 64 bits.
+pub fn at_sizes(program: &LoopProgram, sizes: &FxHashMap<Name, i64>) -> Result<LoopProgram, TypeError> {
+    let edit = Edit { indices: sizes.iter().map(|(name, size)| (*name, Ix::from(*size))).collect(), ..Edit::default() };
+    let parameters = |all: &[Parameter]| {
+        let one = |Parameter { name, ty }: &Parameter| Ok(Parameter { name: *name, ty: edit.ty(*name, ty)? });
+        all.iter().map(one).collect::<Result<Vec<_>, TypeError>>()
+    };
+    let mut program = LoopProgram {
+        sizes: Vec::new(),
+        facts: Vec::new(),
+        inputs: parameters(&program.inputs)?,
+        outputs: parameters(&program.outputs)?,
+        ..program.clone()
+    };
+    let body = std::mem::take(&mut program.body);
+    program.body = edit.block(&mut program, &body)?;
+    Ok(program)
+}
+
 /// A scalar operation with other parts.
-fn with_parts(term: Term, to: impl Fn(TermId) -> Result<TermId, TypeError>) -> Result<Term, TypeError> {
+pub(crate) fn with_parts(term: Term, to: impl Fn(TermId) -> Result<TermId, TypeError>) -> Result<Term, TypeError> {
     Ok(match term {
         Term::Unary(op, a) => Term::Unary(op, to(a)?),
         Term::Binary(op, a, b) => Term::Binary(op, to(a)?, to(b)?),
@@ -139,4 +185,43 @@ fn with_parts(term: Term, to: impl Fn(TermId) -> Result<TermId, TypeError>) -> R
 /// All names that a block declares: indices, locals, buffers.
 pub(crate) fn declared(block: &[Stmt]) -> HashSet<Name> {
     certen_loops::declarations(block).into_iter().map(|(name, _)| name).collect()
+}
+
+/// The locals and buffers that a block reads, writes or exchanges.
+pub(crate) fn used(program: &LoopProgram, block: &[Stmt]) -> HashSet<Name> {
+    let mut names = HashSet::new();
+    let mut blocks = vec![block];
+    while let Some(block) = blocks.pop() {
+        for stmt in block {
+            let value = match stmt {
+                Stmt::For { body, .. } => {
+                    blocks.push(body);
+                    None
+                }
+                Stmt::If { then, otherwise, .. } => {
+                    blocks.extend([then.as_slice(), otherwise]);
+                    None
+                }
+                Stmt::Swap(a, b) => {
+                    names.extend([*a, *b]);
+                    None
+                }
+                Stmt::Local { name, init, .. } => {
+                    names.extend(init.map(|_| *name));
+                    *init
+                }
+                Stmt::Assign { target, value, .. } => {
+                    names.insert(target.name());
+                    Some(*value)
+                }
+                Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) => None,
+            };
+            for id in value.into_iter().flat_map(|value| parts_first(&program.terms, value)) {
+                if let Term::Ref(name, _) = program.terms.get(id) {
+                    names.insert(*name);
+                }
+            }
+        }
+    }
+    names
 }

@@ -17,12 +17,18 @@
 
 mod apply;
 mod args;
+mod bounds;
 mod depend;
 mod edit;
 mod nest;
 mod page;
+mod partials;
 mod primitives;
+mod region;
+mod rewrite;
+mod stages;
 
 pub use apply::{Condition, Proof, Refused, Scheduled, Status, Taken, apply};
-pub use page::page;
+pub use edit::at_sizes;
+pub use page::{page, statements};
 pub use primitives::{Example, Primitive, primitives};

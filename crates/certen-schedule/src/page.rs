@@ -44,8 +44,8 @@ fn section(primitive: &Primitive) -> Result<String, String> {
     Ok(text)
 }
 
-/// The body of a program.
-fn statements(program: &LoopProgram) -> String {
+/// The statements of a program as text, without what it declares.
+pub fn statements(program: &LoopProgram) -> String {
     let text = program.to_string();
     let begin = text.lines().take_while(|line| !line.starts_with("nest") && !line.starts_with("alloc")).count();
     text.lines().skip(begin).map(|line| format!("{line}\n")).collect()

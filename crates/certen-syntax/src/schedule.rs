@@ -116,7 +116,7 @@ impl fmt::Display for Schedule {
             write!(f, "{function} ")?;
         }
         if self.steps.is_empty() {
-            return f.write_str("{}");
+            return f.write_str("{ }");
         }
         f.write_str("{\n")?;
         self.steps.iter().try_for_each(|step| writeln!(f, "    {step};"))?;
@@ -225,7 +225,8 @@ fn function_name(cursor: &mut Cursor<'_>) -> Read<Option<Name>> {
     }
 }
 
-/// Steps up to the `}` of the block that was opened, or to the end of the text if none was. Nothing if one has a mistake.
+/// Steps up to the `}` of the block that was opened, or to the end of the text if none was. Nothing if one has a
+/// mistake.
 fn steps(cursor: &mut Cursor<'_>, open: Option<Span>, diagnostics: &mut Diagnostics) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut sound = true;
@@ -431,7 +432,7 @@ schedule blur {
     fma();
 }
 
-schedule fast for blur {}
+schedule fast for blur { }
 
 schedule {
     unroll(k);

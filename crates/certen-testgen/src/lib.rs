@@ -5,15 +5,13 @@
 //! the code under test. [`Sample::broken`] gives a program with exactly one [`Mistake`], one for each premise of each
 //! typing rule and for whatever else can be wrong; [`mutate`] gives texts that are hardly programs at all.
 //!
-//! A [`calculus::Case`] is a program of Core with every construct of the calculus; [`magnitude`] says how far another way to
-//! compute a program's values may be from the evaluator's.
+//! A [`calculus::Case`] is a program of Core with every construct of the calculus.
 //!
 //! The same bytes always give the same program, so that property tests and fuzzers share the generator. Where the bytes
 //! end, the simplest choices are taken: fewer bytes give smaller programs, which is how a failure is shrunk.
 
 pub mod calculus;
 mod generate;
-pub mod magnitude;
 mod mistake;
 mod mutate;
 pub mod oracle;

@@ -2,7 +2,7 @@
 //!
 //! The programs are all of `examples` and all accepted ones of `tests/programs`, in every language. Sizes are 0, 1 and
 //! primes, as far as their `where` clauses allow. Native code may sum in another order and factor common terms out:
-//! it is held to [`certen_testgen::magnitude`], so that it is equal where arithmetic is exact, and within the bound of
+//! it is held to [`certen_core::domain::magnitude`], so that it is equal where arithmetic is exact, and within the bound of
 //! rounding elsewhere. Inputs are small whole numbers in one run and numbers with many digits in the next.
 
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ use std::sync::Mutex;
 
 use certen::{Backend, Call, Module, Name, Options, Output, RunOptions};
 use certen_core::domain::Scalar;
+use certen_core::domain::magnitude::{Compared, Magnitude, Measured, compare};
 use certen_core::{ElemType, EvalError, Evaluator, Fault, Tensor};
 use certen_runtime::Array;
-use certen_testgen::magnitude::{Compared, Magnitude, Measured, compare};
 
 /// Sizes in the order in which they are tried.
 const SIZES: [i64; 11] = [3, 5, 1, 2, 7, 0, 4, 1, 6, 2, 3];

@@ -10,7 +10,7 @@ use certen_testgen::{Sample, cases};
 use common::{FUEL, checked, core, evaluate, for_samples};
 
 fn lowered(sample: &Sample) -> LoopProgram {
-    let loops = parallelise(lower(&core(&checked(sample))).expect("elaborated programs can be lowered"));
+    let loops = parallelise(lower(&core(&checked(sample))).expect("elaborated programs can be lowered"), |_| true);
     let complaints = verify(&loops);
     assert!(complaints.is_empty(), "{loops}\n{complaints:?}");
     loops

@@ -52,6 +52,7 @@ stages! {
     Reshapes, "reshapes", "How many constructs that move elements the program in Core has";
     Laws, "laws", "Which laws made the program simpler, and what it is then";
     Optimised, "optimised", "Which contractions were lifted, and the Core program that loops are made from";
+    Steps, "steps", "The loops before the schedule and after each of its steps, with what is known of the step";
     Loops, "loops", "The loops";
     C, "c", "The C code";
     Count, "count", "How many multiplications it makes";
@@ -122,6 +123,9 @@ impl Module {
         let or_remark = |result: Result<String, Failure>| result.unwrap_or_else(|failure| format!("{failure}\n"));
         if wanted(Stage::Optimised) {
             sections.push(("optimised", or_remark(optimised(self))));
+        }
+        if only.contains(&Stage::Steps) || (wanted(Stage::Steps) && !self.steps().is_empty()) {
+            sections.push(("steps", or_remark(self.walk().map(|walk| walk.text()))));
         }
         if wanted(Stage::Loops) {
             sections.push(("loops", or_remark(self.loops().map(|loops| loops.to_string()))));

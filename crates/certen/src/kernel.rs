@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use certen_core::{ElemType, TensorType};
 use certen_lang::Known;
 use certen_runtime::{View, ViewMut, default_threads, with_threads};
+use certen_syntax::schedule::Schedule;
 use certen_syntax::{Blame, Code, Diagnostic, Name};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -183,6 +184,11 @@ impl Kernel {
     /// What it is called with, in order.
     pub fn parameters(&self) -> &[Param] {
         &self.interface.parameters
+    }
+
+    /// The schedules that its text has for it, in the order of the text.
+    pub fn schedules(&self) -> &[Schedule] {
+        &self.interface.schedules
     }
 
     /// The program with symbolic sizes. Open element types are those of the options.

@@ -45,7 +45,9 @@ mod module;
 mod optimise;
 mod padded;
 mod run;
+mod schedule;
 mod session;
+mod steps;
 mod ten;
 mod texts;
 mod verify;
@@ -62,7 +64,9 @@ pub use module::{Checked, Dialect, Module, Options, check, read_program};
 pub use optimise::{FpMode, Optimised};
 pub use padded::PaddedRun;
 pub use run::{Backend, DomainChoice, Output, RunOptions, Timing, Values};
+pub use schedule::Choice;
 pub use session::{Declared, Reply, Session, is_complete};
+pub use steps::Walk;
 pub use ten::{Expression, Origin, format};
 pub use texts::{File, Texts};
 pub use verify::{Function, TRUSTED, programs};
@@ -78,5 +82,6 @@ pub mod road {
     pub use certen_loops as loops;
     pub use certen_rewrite as rewrite;
     pub use certen_runtime as runtime;
+    pub use certen_schedule as schedule;
     pub use certen_syntax as syntax;
 }

@@ -12,14 +12,17 @@ use certen_dialects::algebra::{self, Applied, Notation};
 use certen_dialects::{model, teil};
 use certen_index::Ix;
 use certen_lang::Known;
-use certen_loops::{Lend, LoopProgram, Stmt, pad, reuse};
+use certen_loops::{Lend, LoopProgram, Stmt, pad, parallelise, reuse};
 use certen_runtime::{NativeKernel, RuntimeError, Signature};
+use certen_schedule::{Refused, Scheduled, at_sizes};
+use certen_syntax::schedule::{Schedule, Step};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
 use crate::optimise::{is_strict, optimise};
+use crate::schedule::untouched;
 use crate::ten::{self, Interface, TenFront};
 use crate::texts::Imports;
-use crate::{Failure, FpMode, Optimised, Param, Texts};
+use crate::{Choice, Failure, FpMode, Optimised, Param, Texts};
 
 /// Which language a file is in, by its ending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +63,8 @@ pub struct Options {
     pub known: Known,
     /// Whether threads may share loops. Results have the same bits either way.
     pub parallel: bool,
+    /// The schedule of its loops.
+    pub schedule: Choice,
     /// A vector length: the rows of buffers that the program allocates are padded to multiples of it.
     pub vector: Option<i64>,
 }
@@ -72,6 +77,7 @@ impl Default for Options {
             function: None,
             known: Known::default(),
             parallel: true,
+            schedule: Choice::default(),
             vector: None,
         }
     }
@@ -90,14 +96,27 @@ pub(crate) enum Front {
     Core,
 }
 
+impl Front {
+    /// The function's name, and the schedules that the file has for it.
+    fn schedules(&self, core: &Program) -> (Name, &[Schedule]) {
+        match self {
+            Front::Ten(front) => (front.function, &front.schedules),
+            Front::Algebra(_) | Front::Core => (core.name, &[]),
+        }
+    }
+}
+
 /// A checked program.
 pub struct Module {
-    sources: Arc<Sources>,
+    pub(crate) sources: Arc<Sources>,
     warnings: Vec<Diagnostic>,
     front: Front,
     core: Program,
     options: Options,
     optimised: OnceLock<Result<Option<Optimised>, Diagnostic>>,
+    /// What its schedule says.
+    pub(crate) steps: Arc<[Step]>,
+    pub(crate) scheduled: OnceLock<Result<Scheduled, Box<Refused>>>,
     loops: OnceLock<LoopProgram>,
     native: OnceLock<NativeKernel>,
     /// How many operations a run makes, counted when someone first asks.
@@ -167,7 +186,13 @@ impl Module {
                 }
             },
         };
-        Module::assembled(Arc::new(sources), built, diagnostics, options)
+        let steps = built.as_ref().and_then(|(core, front)| {
+            let (function, of_file) = front.schedules(core);
+            options.schedule.steps(function, of_file, &mut sources, &mut diagnostics)
+        });
+        let built = built.filter(|_| steps.is_some());
+        let module = Module::assembled(Arc::new(sources), built, diagnostics, options)?;
+        Ok(Module { steps: steps.unwrap_or_default().into(), ..module })
     }
 
     /// A program of Core that this library has made.
@@ -199,6 +224,8 @@ impl Module {
             core,
             options: options.clone(),
             optimised: OnceLock::new(),
+            steps: Arc::default(),
+            scheduled: OnceLock::new(),
             loops: OnceLock::new(),
             native: OnceLock::new(),
             operations: OnceLock::new(),
@@ -228,6 +255,7 @@ impl Module {
             parameters: self.core.inputs.iter().map(parameter).collect(),
             signature: interface(&self.core),
             is_open: false,
+            schedules: Vec::new(),
         }
     }
 
@@ -235,13 +263,19 @@ impl Module {
     /// operations in the same order.
     pub(crate) fn at_sizes(&self, sizes: &[i64]) -> Option<Module> {
         let sizes = self.core.sizes.iter().copied().zip(sizes.iter().copied()).collect();
+        // A schedule is made for the loops of all sizes; numbers are put into what it has made of them.
+        let scheduled = match self.steps.is_empty() {
+            true => None,
+            false => Some(at_sizes(self.loops().ok()?, &sizes).ok()?),
+        };
         let optimised = match self.optimisation().ok()? {
             None => None,
             Some(found) => Some(Optimised { program: found.program.at_sizes(&sizes).ok()?, ..found.clone() }),
         };
         let core = self.core.at_sizes(&sizes).ok()?;
         let module = Module::new(self.sources.clone(), self.warnings.clone(), Front::Core, core, &self.options);
-        Some(Module { optimised: OnceLock::from(Ok(optimised)), ..module })
+        let loops = scheduled.map_or_else(OnceLock::new, OnceLock::from);
+        Some(Module { optimised: OnceLock::from(Ok(optimised)), loops, ..module })
     }
 
     /// How many arithmetic operations a run makes, as a formula of the sizes; none if it cannot be written down.
@@ -370,6 +404,27 @@ impl Module {
         if let Some(loops) = self.loops.get() {
             return Ok(loops);
         }
+        let (loops, untouched) = match self.scheduled()? {
+            None => (self.lowered()?, None),
+            Some(scheduled) => (scheduled.program.clone(), Some(untouched(&self.lowered()?, &scheduled.program))),
+        };
+        let stored = match self.options.vector {
+            None => reuse(loops, Lend::Outputs),
+            // The caller's arrays are not padded, so they lend no memory to what is.
+            Some(vector) => reuse(loops, Lend::Buffers).and_then(|loops| pad(loops, vector)),
+        };
+        let stored = stored.map_err(|error| self.refuse(error))?;
+        let may_share = |nest: Option<Name>| match (&untouched, nest) {
+            (None, _) => true,
+            (Some(untouched), Some(nest)) => untouched.contains(&nest),
+            (Some(_), None) => false,
+        };
+        let loops = if self.options.parallel { parallelise(stored, may_share) } else { stored };
+        Ok(self.loops.get_or_init(|| loops))
+    }
+
+    /// The optimised program as loops, as lowering makes them.
+    pub(crate) fn lowered(&self) -> Result<LoopProgram, Failure> {
         let program = self.optimised()?;
         let violations = truncations(program);
         if !violations.is_empty() {
@@ -379,14 +434,7 @@ impl Module {
             FpMode::Strict => certen_loops::lower_strictly(program),
             FpMode::Relaxed => certen_loops::lower(program),
         };
-        let stored = lowered.and_then(|loops| match self.options.vector {
-            None => reuse(loops, Lend::Outputs),
-            // The caller's arrays are not padded, so they lend no memory to what is.
-            Some(vector) => reuse(loops, Lend::Buffers).and_then(|loops| pad(loops, vector)),
-        });
-        let stored = stored.map_err(|error| self.refuse(error))?;
-        let loops = if self.options.parallel { certen_loops::parallelise(stored) } else { stored };
-        Ok(self.loops.get_or_init(|| loops))
+        lowered.map_err(|error| self.refuse(error))
     }
 
     /// The program in C. No code leaves without the loops being verified.
@@ -400,7 +448,7 @@ impl Module {
     fn verified_c(&self, loops: &LoopProgram) -> Result<CCode, Failure> {
         let violations = certen_loops::verify(loops);
         if !violations.is_empty() {
-            return Err(Failure::new(self.sources.clone(), violations));
+            return Err(self.violations(violations));
         }
         certen_codegen::emit_c(loops).map_err(|error| self.refuse(error))
     }
@@ -464,9 +512,12 @@ pub struct Checked {
     pub warnings: Vec<Diagnostic>,
     /// The interface of the program; of a `.ten` file, the signature of each of its functions.
     pub signatures: Vec<String>,
+    /// The schedules of the file's functions: `schedule fast for f`, and what is known of it.
+    pub schedules: Vec<(String, String)>,
 }
 
-/// Checks a file, whatever its dialect. A `.ten` file needs no function that can be run.
+/// Checks a file, whatever its dialect. A `.ten` file needs no function that can be run; its schedules are applied, but
+/// for those of functions whose loops depend on a call.
 ///
 /// # Errors
 /// If it cannot be read, or is not accepted.
@@ -475,17 +526,49 @@ pub fn check(path: impl AsRef<Path>, options: &Options) -> Result<Checked, Failu
     if dialect(&name)? != Dialect::Ten {
         let module = Module::from_text(&name, text, options)?;
         let signatures = vec![interface(&module.core)];
-        return Ok(Checked { sources: module.sources, warnings: module.warnings, signatures });
+        return Ok(Checked { sources: module.sources, warnings: module.warnings, signatures, schedules: Vec::new() });
     }
     let mut sources = Sources::new();
     let file = sources.add(name, text);
     let mut diagnostics = Diagnostics::new();
-    let signatures = ten::check(&mut sources, file, &mut diagnostics);
-    let (sources, warnings) = (Arc::new(sources), diagnostics.into_sorted());
-    match signatures {
-        Some(signatures) => Ok(Checked { sources, warnings, signatures }),
-        None => Err(Failure::new(sources, warnings)),
+    let functions = ten::check(&mut sources, file, options, &mut diagnostics);
+    let sources = Arc::new(sources);
+    let Some(functions) = functions else { return Err(Failure::new(sources, diagnostics.into_sorted())) };
+    let mut schedules = Vec::new();
+    for function in &functions {
+        for schedule in &function.schedules {
+            let text = schedule.to_string();
+            let head = text.split(" {").next().unwrap_or_default().to_owned();
+            match known_of(&sources, function.core.as_ref(), schedule, options) {
+                Ok(known) => schedules.push((head, known)),
+                Err(failure) => diagnostics.extend(failure.diagnostics().iter().cloned()),
+            }
+        }
     }
+    if diagnostics.has_errors() {
+        return Err(Failure::new(sources, diagnostics.into_sorted()));
+    }
+    let signatures = functions.into_iter().map(|function| function.signature).collect();
+    Ok(Checked { sources, warnings: diagnostics.into_sorted(), signatures, schedules })
+}
+
+/// What is known of a schedule of a function with this program.
+fn known_of(
+    sources: &Arc<Sources>,
+    core: Option<&Program>,
+    schedule: &Schedule,
+    options: &Options,
+) -> Result<String, Failure> {
+    let steps = match schedule.steps.len() {
+        1 => "1 step".to_owned(),
+        several => format!("{several} steps"),
+    };
+    let Some(core) = core else { return Ok(format!("{steps}, for loops that depend on the call")) };
+    let module = Module::new(sources.clone(), Vec::new(), Front::Core, core.clone(), options);
+    let module = Module { steps: schedule.steps.clone().into(), ..module };
+    module.c()?;
+    let proved = module.scheduled()?.is_none_or(Scheduled::is_proved);
+    Ok(format!("{steps}, equality {}", if proved { "proved" } else { "tested" }))
 }
 
 /// A program's interface on one line.

@@ -32,6 +32,13 @@ pub enum Declared {
     Name(Name),
     /// Those of the file with this path.
     Import(String),
+    /// The schedule of a function, and its name if it is a variant.
+    Schedule {
+        /// The function.
+        function: Name,
+        /// The name of the variant.
+        variant: Option<Name>,
+    },
 }
 
 /// What a text comes to.
@@ -60,7 +67,7 @@ impl Session {
     pub fn say(&mut self, text: &str) -> Result<Reply, Failure> {
         match first_word(text) {
             None => Ok(Reply::Nothing),
-            Some("fn" | "const" | "import") => self.declare(text),
+            Some("fn" | "const" | "import" | "schedule") => self.declare(text),
             Some("let") => self.bind(text),
             Some(_) => self.expression(text).map(|module| Reply::Expression(Box::new(module))),
         }
@@ -134,14 +141,14 @@ fn first_word(text: &str) -> Option<&'static str> {
     }
 }
 
-/// A text on a line of its own that ends as a statement does: functions end with `}`, all others with `;`.
+/// A text on a line of its own that ends as a statement does: functions and schedules end with `}`, all others with `;`.
 fn ended(text: &str) -> String {
     let mut sources = Sources::new();
     let file = sources.add("", text);
     let tokens = sources.get(file).map(|source| lex(source, file, &mut Diagnostics::new())).unwrap_or_default();
     let last = tokens.iter().rev().find(|token| token.kind != TokenKind::End);
     let mut text = text.to_owned();
-    if let Some(last) = last.filter(|last| !last.is(";") && first_word(&text) != Some("fn")) {
+    if let Some(last) = last.filter(|last| !last.is(";") && !matches!(first_word(&text), Some("fn" | "schedule"))) {
         // A comment may stand behind it.
         text.insert(last.span.end as usize, ';');
     }
@@ -155,10 +162,13 @@ fn declared(text: &str) -> Vec<Declared> {
         let file = sources.add("", text);
         let Some(source) = sources.get(file) else { return Vec::new() };
         let items = parse(source, file, &mut Diagnostics::new()).items;
-        let declared = items.into_iter().map(|item| match item {
-            Item::Import(import) => Declared::Import(import.path),
-            Item::Const(constant) => Declared::Name(constant.name.name),
-            Item::Function(function) => Declared::Name(function.name.name),
+        let declared = items.into_iter().filter_map(|item| match item {
+            Item::Import(import) => Some(Declared::Import(import.path)),
+            Item::Const(constant) => Some(Declared::Name(constant.name.name)),
+            Item::Function(function) => Some(Declared::Name(function.name.name)),
+            Item::Schedule(schedule) => {
+                Some(Declared::Schedule { function: schedule.function?, variant: schedule.variant })
+            }
         });
         declared.collect()
     })

@@ -11,6 +11,7 @@ use certen_core::{ElemType, Program};
 use certen_lang::ast::{self, Dim, Elem, Expr, ExprKind, Function, Ident, Results, Type};
 use certen_lang::parse::parse_block_text;
 use certen_lang::{FunctionRef, Known, Library, check_all, demand, instantiate, passes, to_core, typed};
+use certen_syntax::schedule::Schedule;
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
 
 use crate::deep::{Deep, deeply};
@@ -77,10 +78,13 @@ pub(crate) struct Interface {
     pub signature: String,
     /// Whether a call has to tell ranks or element types.
     pub is_open: bool,
+    /// The schedules that its text has for it.
+    pub schedules: Vec<Schedule>,
 }
 
 impl Interface {
-    fn new(sources: &Sources, function: &Function) -> Interface {
+    fn new(sources: &Sources, library: &Library, entry: FunctionRef) -> Interface {
+        let function = library.function(entry);
         let shown = |span: Span| sources.snippet(span).split_whitespace().collect::<Vec<_>>().join(" ");
         let parameter = |param: &ast::Param| Param {
             name: param.name.name,
@@ -93,19 +97,20 @@ impl Interface {
             parameters: function.params.iter().map(parameter).collect(),
             signature: shown(function.span),
             is_open: function.params.iter().any(|param| has_open_rank(param) || is_class(param.ty.elem)),
+            schedules: library.schedules(entry).cloned().collect(),
         }
     }
 
     /// Those of a text's functions.
     pub fn of_functions(texts: &Texts) -> Result<Vec<Interface>, Failure> {
         with_library(texts, |sources, library| {
-            Ok(library.own_functions().map(|f| Interface::new(sources, library.function(f))).collect())
+            Ok(library.own_functions().map(|f| Interface::new(sources, library, f)).collect())
         })
     }
 
     /// That of a text's function of this name; without one, of `main`, or of the only one.
     pub fn of_function(texts: &Texts, wanted: Option<Name>) -> Result<Interface, Failure> {
-        with_library(texts, |sources, library| Ok(Interface::new(sources, library.function(library.entry(wanted)?))))
+        with_library(texts, |sources, library| Ok(Interface::new(sources, library, library.entry(wanted)?)))
     }
 }
 
@@ -124,13 +129,33 @@ fn with_library<R: Send>(
     answer.ok_or_else(|| Failure::new(Arc::new(sources), diagnostics.into_sorted()))
 }
 
-/// Checks all functions of a file; says what their signatures are.
-pub(crate) fn check(sources: &mut Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Vec<String>> {
+/// A function of a file that is checked.
+pub(crate) struct CheckedFunction {
+    /// Its declaration on one line.
+    pub signature: String,
+    /// The schedules that the file has for it.
+    pub schedules: Vec<Schedule>,
+    /// Its program, if it has schedules and a call need not tell more of it.
+    pub core: Option<Program>,
+}
+
+/// Checks all functions of a file.
+pub(crate) fn check(
+    sources: &mut Sources,
+    file: FileId,
+    options: &Options,
+    diagnostics: &mut Diagnostics,
+) -> Option<Vec<CheckedFunction>> {
     let mut imports = Imports::from_disk(sources.get(file).map_or("", Source::name));
     deeply(|| {
         let library = load(sources, file, &mut imports, diagnostics)?;
-        let signature = |function| Interface::new(sources, library.function(function)).signature;
-        Some(library.own_functions().map(signature).collect())
+        let checked = |entry: FunctionRef| {
+            let Interface { signature, schedules, name, .. } = Interface::new(sources, &library, entry);
+            let core =
+                if schedules.is_empty() { None } else { made(&library, entry, name, options, &mut Diagnostics::new()) };
+            CheckedFunction { signature, schedules, core: core.map(|(core, _)| core) }
+        };
+        Some(library.own_functions().map(checked).collect())
     })
 }
 
@@ -214,8 +239,12 @@ pub(crate) struct TenFront {
     typed: Deep<typed::Program>,
     /// What the functions of the file demand of their arguments; nothing for an expression.
     demands: String,
+    /// The function, by its name in the file.
+    pub function: Name,
     /// The `size` parameters that are no sizes of the program any more: their values are part of it.
     pub fixed: BTreeMap<Name, i64>,
+    /// The schedules of the function that was made, in the order of the text; none for an expression.
+    pub schedules: Vec<Schedule>,
 }
 
 impl TenFront {
@@ -260,7 +289,9 @@ fn made(
     let fixed = library.function(entry).params.iter().filter(is_size);
     let fixed = fixed.filter_map(|param| Some((param.name.name, *options.known.values.get(&param.name.name)?)));
     let fixed = fixed.collect();
-    Some((core, TenFront { typed: Deep::new(typed), demands: String::new(), fixed }))
+    let function = library.function(entry).name.name;
+    let schedules = library.schedules(entry).cloned().collect();
+    Some((core, TenFront { typed: Deep::new(typed), demands: String::new(), function, fixed, schedules }))
 }
 
 /// What is known of the parameters whose rank or element type a function leaves open. An element type that nothing

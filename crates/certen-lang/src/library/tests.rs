@@ -154,3 +154,36 @@ fn the_entry_is_asked_for_or_main_or_alone() {
     assert_eq!(entry("const K = 1;", None), Err(Code::E0410));
     assert_eq!(entry("fn f() { 1 }", Some("g")), Err(Code::E0402));
 }
+
+#[test]
+fn a_schedule_belongs_to_a_function_of_its_file() {
+    let main =
+        "import \"b\"; fn f() { g() } fn h() { 1 } schedule fast for f { unroll(i); } schedule f { } schedule h { }";
+    let (library, codes_found, text) = load(&[("a", main), ("b", "fn g() { 1 } schedule g { unroll(j); }")]);
+    assert_eq!(codes_found, [], "{text}");
+    let schedules = |name: &str| {
+        let Some(Found::Function(function)) = library.lookup(FileRef::MAIN, Name::new(name)) else { panic!("{name}") };
+        library.schedules(function).map(|schedule| schedule.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(schedules("f"), ["schedule fast for f {\n    unroll(i);\n}", "schedule f { }"]);
+    assert_eq!(schedules("h"), ["schedule h { }"]);
+    assert_eq!(schedules("g"), ["schedule g {\n    unroll(j);\n}"]);
+
+    let refused = [
+        ("fn blur() { 1 } schedule blurr { }", Code::E0802, "help: did you mean `blur`?"),
+        ("fn a() { 1 } fn b() { 1 } schedule other { }", Code::E0802, "note: it has `a`, `b`"),
+        ("schedule f { }", Code::E0802, "note: it has no functions"),
+        ("const f = 1; schedule f { }", Code::E0802, "`f` is a constant"),
+        ("import \"b\"; fn f() { 1 } schedule g { }", Code::E0802, "\"b\", which this file imports, declares it"),
+        ("fn f() { 1 } schedule f { } schedule f { }", Code::E0202, "`f` has two schedules without a name"),
+        ("fn f() { 1 } schedule a for f { } schedule a for f { }", Code::E0202, "has two schedules called `a`"),
+        ("fn f() { 1 } schedule none for f { }", Code::E0211, "no variant is called `none`"),
+        ("fn f() { 1 } schedule { }", Code::E0103, "expected the name of a function, found `{`"),
+        ("fn f() { 1 } schedule f { unroll(i) }", Code::E0103, "expected `;`, found `}`"),
+    ];
+    for (main, code, message) in refused {
+        let (_, codes_found, text) = load(&[("a", main), ("b", "fn g() { 1 }")]);
+        assert_eq!(codes_found, [code], "{main}\n{text}");
+        assert!(text.contains(message), "{main}\n{text}");
+    }
+}

@@ -16,7 +16,7 @@ pub(super) struct Layout {
 
 /// Whether a token is the first on its line and begins a declaration.
 pub(super) fn begins_item(token: Token) -> bool {
-    token.first_on_line && matches!(token.word(), Some("fn" | "const" | "import"))
+    token.first_on_line && matches!(token.word(), Some("fn" | "const" | "import" | "schedule"))
 }
 
 impl Layout {

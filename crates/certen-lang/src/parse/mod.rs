@@ -15,6 +15,7 @@ mod layout;
 mod slips;
 
 use certen_core::ElemType;
+use certen_syntax::schedule::{Schedule, schedule};
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Source, Span, Token, TokenKind, lex};
 
 use crate::ast::{Block, Const, Dim, Elem, Expr, File, Function, Ident, Import, Item, Let, Param, Results, Type};
@@ -26,11 +27,11 @@ pub const MAX_NESTING: usize = 2000;
 /// Words that cannot be names, beside the element types.
 const RESERVED: &[&str] = &[
     "fn", "let", "if", "else", "where", "const", "import", "with", "iterate", "times", "true", "false", "genarray",
-    "modarray", "fold", "size",
+    "modarray", "fold", "size", "schedule",
 ];
 
 /// Words that are kept for later versions.
-const LATER: &[&str] = &["schedule", "derive"];
+const LATER: &[&str] = &["derive"];
 
 /// Whether a word cannot be a name.
 pub fn is_reserved(word: &str) -> bool {
@@ -200,6 +201,7 @@ impl<'a> Parser<'a> {
     }
 
     fn item(&mut self) -> Parsed<Item> {
+        let start = self.cursor;
         let first = self.cursor.take();
         let rest_of_block = self.left_open == 1;
         self.left_open = self.left_open.saturating_sub(1);
@@ -222,9 +224,24 @@ impl<'a> Parser<'a> {
                 Ok(Item::Const(Const { name, ty, value }))
             }
             Some("fn") => self.function(first.span).map(Item::Function),
+            Some("schedule") => {
+                self.cursor = start;
+                self.schedule().map(Item::Schedule)
+            }
             _ if rest_of_block => Err(Failed::Said),
             _ => Err(slips::no_item(first).into()),
         }
+    }
+
+    fn schedule(&mut self) -> Parsed<Schedule> {
+        let schedule = schedule(&mut self.cursor, self.diagnostics).ok_or(Failed::Said)?;
+        if schedule.function.is_none() {
+            let error = wrong(schedule.head.end_point(), "expected the name of a function, found `{`");
+            return Err(error
+                .help("a schedule in a `.ten` file says which function it is for: `schedule f { … }`")
+                .into());
+        }
+        Ok(schedule)
     }
 
     fn function(&mut self, start: Span) -> Parsed<Function> {

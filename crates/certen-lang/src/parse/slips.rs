@@ -159,7 +159,7 @@ pub(super) fn no_item(first: Token) -> Diagnostic {
     if let Some(error) = later(first) {
         return error;
     }
-    let message = format!("expected `fn`, `const` or `import`, found {}", first.describe());
+    let message = format!("expected `fn`, `const`, `import` or `schedule`, found {}", first.describe());
     let error = wrong(first.span, message).label("expected a declaration");
     match first.word() {
         Some("def" | "func" | "function" | "fun") => error.help("a function begins with `fn`"),

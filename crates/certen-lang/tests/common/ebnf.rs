@@ -5,6 +5,7 @@
 //! - `pattern` and `indices`: after one `...` no further one is made; their names are used nowhere else, so that no
 //!   bound can look like a subject;
 //! - `subject`: the innermost `partition`'s pattern without its dots, or one of its names;
+//! - `nth`: counts from 1;
 //! - `selection`: after one `...` further ones become `.`.
 
 use std::collections::{BTreeSet, HashMap};
@@ -204,6 +205,13 @@ impl Maker<'_> {
                 self.indices(made, name == "pattern");
             }
             "subject" => self.subject(),
+            "nth" => {
+                self.node(&self.grammar.rules[name], depth);
+                if self.tokens.last().is_some_and(|last| last == "0") {
+                    self.tokens.pop();
+                    self.tokens.push("3".into());
+                }
+            }
             "selection" => {
                 self.dots.push(false);
                 self.node(&self.grammar.rules[name], depth);

@@ -1,19 +1,28 @@
-//! `interchange`: two loops, one directly inside the other, change places.
+//! `interchange`: two loops, one inside the other, change places.
+//!
+//! Loops in between keep theirs. Where the inner loop is not the only statement of the outer one, [`fission`] makes it
+//! so; conditions in between move inside. A range of the inner loop that depends on the outer index is solved for that
+//! index (the triangle `j <= i` is the triangle `i >= j`), or becomes a condition.
 
 use certen_index::{Cond, Ix};
 use certen_loops::Stmt;
 
+use super::fission::fission;
+use super::guard::guard;
+use super::reorder::reorder;
 use super::{Example, Primitive};
+use crate::bounds::turned;
 use crate::depend::{Part, apart, first, second};
 use crate::nest::{Done, Loop, Nest, Place, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "interchange",
     usage: "interchange(outer, inner)",
-    about: "The loop `inner` is the only statement of the loop `outer`, and its range does not depend on the index of \
-            `outer`. They change places.",
+    about: "The loops `outer` and `inner`, one inside the other, change places; loops in between keep theirs. Where \
+            `inner` is not the only statement of the loop around it, it gets one of its own first, as by `fission`. A \
+            range of `inner` that depends on the index of `outer` is turned round with it.",
     legal: "No two iterations change places of which one writes what the other one uses: those with a smaller `outer` \
-            and a larger `inner`.",
+            and a larger `inner`. And what `fission` needs.",
     peers: "Halide and TVM: reorder; Exo: reorder_loops; TeML: interchange; OpenMP 6: interchange",
     example: Example {
         program: "loops turn\nsize m, n\nwhere m >= 0, n >= 0\ninput x : f64[m, n]\noutput y : f64[n, m]\nnest y\n\
@@ -24,33 +33,51 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
         let outer = nest.find(args.path("a loop")?)?;
         let inner = nest.find(args.path("the loop inside of it")?)?;
         args.end()?;
-        interchange(nest, &outer, &inner)
+        let (outer, inner) = if inner.contains(&outer) { (inner, outer) } else { (outer, inner) };
+        reorder(nest, &[inner, outer])
     },
 };
 
-/// Exchanges the loops at two places; the second is the only statement of the first one's body.
-pub(crate) fn interchange(nest: &mut Nest, outer: &Place, inner: &Place) -> Done<()> {
-    let (one, two) = (nest.loop_at(outer)?, nest.loop_at(inner)?);
+/// Exchanges the loops at two places, the second inside the first with no other loop in between. Gives the places of the
+/// new outer and inner loop, and how many conditions stand around the body of the inner one now.
+pub(crate) fn exchange(nest: &mut Nest, outer: &Place, inner: &Place) -> Done<(Place, Place, usize)> {
+    let (outer, inner) = fission(nest, outer, inner)?;
+    let one = nest.loop_at(&outer)?;
+    let mut conds = Cond::always();
+    for depth in outer.path.len() + 1..inner.path.len() {
+        let between = Place { path: inner.path[..depth].to_vec(), at: inner.path[depth].at };
+        match nest.stmt(&between) {
+            Some(Stmt::If { cond, otherwise, .. }) if otherwise.is_empty() => conds = conds.and(cond.clone()),
+            _ => return Err(Refusal::cannot("another loop stands between the two").at(&between)),
+        }
+    }
+    let facts = nest.facts(&outer)?;
+    let mut two = nest.loop_at(&inner)?;
+    let mut wrapped = 0;
+    let ranges = match turned(&facts, &one, &two)? {
+        Some(ranges) => ranges,
+        None => {
+            guard(nest, &inner)?;
+            let guarded = nest.loop_at(&inner)?;
+            wrapped += usize::from(guarded.body != two.body);
+            two = guarded;
+            (two.range.clone(), one.range.clone())
+        }
+    };
     let (i, j) = (one.index, two.index);
-    if !outer.contains(inner) || inner.path.len() != outer.path.len() + 1 {
-        let refusal = Refusal::cannot(format!("the loop over {j} is not directly inside the loop over {i}"));
-        return Err(refusal.at(outer).at(inner));
+    let mut body = two.body.clone();
+    if !conds.is_always() {
+        body = vec![Stmt::If { cond: conds, then: body, otherwise: Vec::new() }];
+        wrapped += 1;
     }
-    if one.body.len() != 1 {
-        let refusal = Refusal::cannot(format!("the loop over {j} is not the only statement of the loop over {i}"));
-        return Err(refusal.at(outer).at(inner).help(format!("`fission({i}, {j})` gives it a loop of its own")));
-    }
-    if two.range.lo.mentions(i) || two.range.hi.mentions(i) {
-        let refusal = Refusal::cannot(format!("the range of the loop over {j} depends on {i}"));
-        return Err(refusal.at(inner).help(format!("`guard({j})` makes a condition of it")));
-    }
-    let facts = nest.facts(outer)?;
-    let part = Part::of(&nest.program, &two.body);
+    let part = Part::of(&nest.program, &body);
     let before = Cond::lt(&Ix::var(first(i)), &Ix::var(second(i)))?;
     let after = Cond::lt(&Ix::var(second(j)), &Ix::var(first(j)))?;
     let loops = [(i, one.range.clone()), (j, two.range.clone())];
     let status = apart(&facts, &loops, &part, &part, &before.and(after));
     nest.condition(format!("no iteration with a smaller {i} and a larger {j} uses what another one writes"), status);
-    let body: Stmt = Loop { body: two.body, ..one }.into();
-    nest.replace(outer, [Loop { body: vec![body], ..two }.into()])
+    let new_inner = Loop { range: ranges.1, body, ..one };
+    nest.replace(&outer, [Loop { range: ranges.0, body: vec![new_inner.into()], ..two }.into()])?;
+    let inner = outer.inside(0);
+    Ok((outer, inner, wrapped))
 }

@@ -6,8 +6,25 @@ use certen_syntax::Name;
 use crate::args::Args;
 use crate::nest::{Done, Nest};
 
+mod compute_at;
+mod fission;
+mod fma;
+mod fuse_inner;
+mod fuse_outer;
+mod guard;
 mod interchange;
+mod layout;
+mod parallelize;
+mod peel;
+mod registers;
+mod reorder;
+mod skew;
 mod split;
+mod stage;
+mod store_at;
+mod unroll;
+mod unroll_and_jam;
+mod vectorize;
 
 /// A step of schedules.
 pub struct Primitive {
@@ -36,7 +53,27 @@ pub struct Example {
 
 /// All steps, in the order of the page.
 pub fn primitives() -> &'static [&'static Primitive] {
-    &[&split::PRIMITIVE, &interchange::PRIMITIVE]
+    &[
+        &split::PRIMITIVE,
+        &peel::PRIMITIVE,
+        &guard::PRIMITIVE,
+        &interchange::PRIMITIVE,
+        &reorder::PRIMITIVE,
+        &skew::PRIMITIVE,
+        &fission::PRIMITIVE,
+        &fuse_outer::PRIMITIVE,
+        &fuse_inner::PRIMITIVE,
+        &unroll::PRIMITIVE,
+        &unroll_and_jam::PRIMITIVE,
+        &vectorize::PRIMITIVE,
+        &parallelize::PRIMITIVE,
+        &compute_at::PRIMITIVE,
+        &store_at::PRIMITIVE,
+        &stage::PRIMITIVE,
+        &registers::PRIMITIVE,
+        &layout::PRIMITIVE,
+        &fma::PRIMITIVE,
+    ]
 }
 
 /// The step of this name.

@@ -61,7 +61,7 @@ fn once() -> Box<dyn FnMut(Event)> {
         Event::Alloc(buffer) => drop(written.remove(&buffer)),
         // The next step of an iteration writes anew.
         Event::Swap(a, b) => [a, b].iter().for_each(|buffer| drop(written.remove(buffer))),
-        Event::Store { combined: true, .. } => {}
+        Event::Store { combined: true, .. } | Event::Loop { .. } | Event::Branch { .. } => {}
         Event::Store { name, buffer, position, .. } => {
             let new = written.entry(buffer).or_default().insert(position);
             assert!(new, "{name} is written twice at position {position}");
@@ -114,7 +114,7 @@ fn parallel_loops_agree() {
     let marked = Cell::new(0);
     for_cases(50, 59, |case| {
         let Some(loops) = lowered(case) else { return false };
-        let loops = parallelise(loops);
+        let loops = parallelise(loops, |_| true);
         marked.set(marked.get() + u32::from(loops.to_string().contains("parallel for")));
         let complaints = verify(&loops);
         assert!(complaints.is_empty(), "{complaints:?}\n{loops}");

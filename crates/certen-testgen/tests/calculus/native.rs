@@ -1,20 +1,20 @@
 //! Native code against the evaluator, many programs at once.
 //!
 //! A program is lowered as it is written, so that every operation is made in the evaluator's order, and rounds as it does:
-//! results are equal bit for bit. Only the functions of the C library may differ, by what [`certen_testgen::magnitude`]
+//! results are equal bit for bit. Only the functions of the C library may differ, by what [`certen_core::domain::magnitude`]
 //! allows, since a C compiler computes them more exactly where it knows their arguments.
 
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use certen_core::domain::magnitude::{Magnitude, Measured};
 use certen_core::domain::{Machine, Scalar};
 use certen_core::{Program, Tensor, Term, Unary, parse_program};
 use certen_loops::{Lend, LoopProgram, lower, pad, parallelise, reuse, verify};
 use certen_runtime::Cache;
 use certen_syntax::Sources;
 use certen_testgen::calculus::{Case, Truncations};
-use certen_testgen::magnitude::{Magnitude, Measured};
 
 use super::common::batch::{Batch, Wanted};
 use super::{bytes_of_cases, cases, evaluated, lowered};

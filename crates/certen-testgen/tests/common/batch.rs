@@ -11,12 +11,12 @@ use std::process::Command;
 
 use certen_codegen::emit_c;
 use certen_core::domain::Scalar;
+use certen_core::domain::magnitude::{Compared, Measured, compare};
 use certen_core::{ElemType, Program, Tensor, TensorType};
 use certen_index::Ix;
 use certen_loops::{LoopProgram, lower, parallelise};
 use certen_runtime::{ABI, Array, Cache, Compiler, NativeKernel, Signature};
 use certen_syntax::Name;
-use certen_testgen::magnitude::{Compared, Measured, compare};
 
 /// Tensors of the machine's numbers by name.
 type Tensors = Vec<(Name, Tensor<Scalar>)>;
@@ -81,7 +81,7 @@ impl Batch {
         outputs: &Tensors,
         text: &str,
     ) {
-        let loops = parallelise(lower(program).expect("the program can be lowered"));
+        let loops = parallelise(lower(program).expect("the program can be lowered"), |_| true);
         self.program(at, &loops);
         let wanted = outputs.iter().map(|(_, tensor)| Wanted::Bits(tensor.clone())).collect();
         self.call(at, &loops, sizes, given, wanted, text);

@@ -16,8 +16,8 @@
 
 use std::ops::AddAssign;
 
-use certen_core::domain::{Machine, Scalar};
-use certen_core::{Binary, Domain, ElemType, Fault, Literal, Tensor, Unary};
+use super::{Domain, Fault, Machine, Scalar};
+use crate::{Binary, ElemType, Literal, Tensor, Unary};
 
 /// The domain of machine numbers with error bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,0 +1,339 @@
+//! Partial accumulators: a reduction whose iterations run at the same time, with the same result however many do.
+//!
+//! A loop that combines into something from outside, `acc += x[k]`, has iterations that depend on each other. But the
+//! order of a sum is free, so the range is cut into parts, each part is summed into an accumulator of its own, and these
+//! are combined behind the loop (Halide calls this rfactor):
+//!
+//! - for threads, the parts are *blocks* of a fixed number of iterations, each summed in order into a local, which ends
+//!   up in an element of a buffer. The blocks depend on the size of the range only, and so does the order of the sum: the
+//!   partial sums are added one after the other. That is a tree with two levels, the same for any number of threads,
+//!   and better for rounding than one long sum: an error grows with `block + n / block`, not with n. A tree of pairs would
+//!   have levels whose number depends on n, which loops with provable bounds cannot say simply.
+//! - for vectors, the parts are the *lanes*: lane l takes every iteration that falls into it.
+//!
+//! A partial accumulator begins with what does not change a result (0 of a sum, 1 of a product). A minimum or maximum has
+//! no such value in every type, but may count an element twice: its parts begin with the accumulator itself, which also
+//! keeps a NaN.
+//!
+//! Needs: an accumulator that the loop only combines into, with one operation, and reads nowhere else ([`of`] finds them).
+//! If it is not one element but those that loops inside run over, there is a partial accumulator for each of them.
+
+use std::collections::HashSet;
+
+use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId, TypeError};
+use certen_index::Ix;
+use certen_loops::{LoopProgram, Mode, Stmt, Target};
+use certen_syntax::Name;
+
+use crate::apply::Status;
+use crate::depend::{Access, Kind, Part, independent};
+use crate::nest::{Done, Loop, Nest, Place};
+
+/// More elements of one buffer than this do not get accumulators of their own.
+const MOST_ELEMENTS: usize = 16;
+
+/// What a loop combines into.
+#[derive(Clone, Debug)]
+pub(crate) struct Accumulator {
+    /// The local or element. Indices in dimensions of `over` stand for all of their values.
+    target: Target,
+    op: ReduceOp,
+    elem: ElemType,
+    /// The type of its buffer.
+    buffer: Option<TensorType>,
+    /// Dimensions that loops inside run over, and the values of the index there.
+    over: Vec<(usize, Range)>,
+}
+
+/// The accumulators of the loop at a place whose iterations depend on each other because of them.
+pub(crate) fn of(nest: &Nest, place: &Place) -> Done<Vec<Accumulator>> {
+    let Loop { index, range, body, .. } = nest.loop_at(place)?;
+    let facts = nest.facts(place)?;
+    let part = Part::of(&nest.program, &body);
+    let mut seen = HashSet::new();
+    let mut found = Vec::new();
+    for access in &part.accesses {
+        let (name, Kind::Combine(op)) = (access.name, access.kind) else { continue };
+        if !seen.insert(name) || part.swapped.contains(&name) {
+            continue;
+        }
+        let all: Vec<&Access> = part.accesses.iter().filter(|access| access.name == name).collect();
+        if !all.iter().all(|access| access.kind == Kind::Combine(op)) {
+            continue;
+        }
+        let own = part.clone().only(|other| other == name);
+        if matches!(independent(&facts, index, &range, own), Status::Proved(_)) {
+            continue;
+        }
+        let Some(elem) = combined(&nest.program, &body, name) else { continue };
+        let buffer = nest.buffer_at(place, name).cloned();
+        let moves = |ix: &Ix| {
+            let mut names = Default::default();
+            ix.collect_names(&mut names);
+            names.iter().any(|name| *name == index || part.private.contains(name))
+        };
+        let fixed = all.iter().all(|access| !access.indices.iter().any(moves));
+        let mut targets: Vec<&[Ix]> = all.iter().map(|access| access.indices.as_ref()).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        if fixed && targets.len() <= MOST_ELEMENTS {
+            for indices in targets {
+                let target = match &buffer {
+                    Some(_) => Target::Element(name, indices.into()),
+                    None => Target::Local(name),
+                };
+                found.push(Accumulator { target, op, elem, buffer: buffer.clone(), over: Vec::new() });
+            }
+        } else if let Some(over) = dimensions(&all, moves) {
+            let target = Target::Element(name, access.indices.clone());
+            found.push(Accumulator { target, op, elem, buffer, over });
+        }
+    }
+    Ok(found)
+}
+
+/// The element type of what is combined into a name.
+fn combined(program: &LoopProgram, block: &[Stmt], wanted: Name) -> Option<ElemType> {
+    block.iter().find_map(|stmt| match stmt {
+        Stmt::For { body, .. } => combined(program, body, wanted),
+        Stmt::If { then, otherwise, .. } => {
+            combined(program, then, wanted).or_else(|| combined(program, otherwise, wanted))
+        }
+        Stmt::Assign { target, value, .. } if target.name() == wanted => Some(program.terms.ty(*value).elem),
+        _ => None,
+    })
+}
+
+/// The dimensions in which accesses differ, if in each of them all have the index of a loop whose range is always the
+/// same: then the loop touches these elements, and no others.
+fn dimensions(all: &[&Access], moves: impl Fn(&Ix) -> bool) -> Option<Vec<(usize, Range)>> {
+    let (first, others) = all.split_first()?;
+    let mut over = Vec::new();
+    for (dimension, ix) in first.indices.iter().enumerate() {
+        if !others.iter().all(|other| other.indices.get(dimension) == Some(ix)) {
+            return None;
+        }
+        if !moves(ix) {
+            continue;
+        }
+        let range_in = |access: &Access| {
+            let name = ix.as_var()?;
+            access.loops.iter().find(|(index, _)| *index == name).map(|(_, range)| range.clone())
+        };
+        let range = range_in(first)?;
+        if moves(&range.lo) || moves(&range.hi) || !others.iter().all(|other| range_in(other).as_ref() == Some(&range))
+        {
+            return None;
+        }
+        over.push((dimension, range));
+    }
+    all.iter().all(|access| access.conds.is_empty()).then_some(over)
+}
+
+/// A place among the partial accumulators: of a block, or of a lane.
+#[derive(Clone, Copy)]
+enum Slot<'a> {
+    /// In front of the other dimensions, so that blocks do not share memory.
+    Block(&'a Ix),
+    /// Behind them, so that lanes are beside each other.
+    Lane(&'a Ix),
+}
+
+impl Slot<'_> {
+    fn beside(self, others: Vec<Ix>) -> Box<[Ix]> {
+        match self {
+            Slot::Block(at) => [at.clone()].into_iter().chain(others).collect(),
+            Slot::Lane(at) => others.into_iter().chain([at.clone()]).collect(),
+        }
+    }
+}
+
+impl Accumulator {
+    /// What it is called.
+    pub(crate) fn name(&self) -> Name {
+        self.target.name()
+    }
+
+    /// Whether an assignment is to it.
+    fn is(&self, target: &Target) -> bool {
+        if self.over.is_empty() { *target == self.target } else { target.name() == self.name() }
+    }
+
+    /// The type of the buffer of its partial accumulators.
+    fn partials(&self, slots: Slot<'_>) -> TensorType {
+        let shape = self.buffer.as_ref().map(|ty| ty.shape.as_ref()).unwrap_or_default();
+        let sizes = self.over.iter().filter_map(|(dimension, _)| shape.get(*dimension).cloned()).collect();
+        TensorType::new(self.elem, slots.beside(sizes).into_vec())
+    }
+
+    /// The partial accumulator of an element.
+    fn partial(&self, buffer: Name, slot: Slot<'_>, target: &Target) -> Target {
+        let indices: &[Ix] = match target {
+            Target::Local(_) => &[],
+            Target::Element(_, indices) => indices,
+        };
+        let moving = self.over.iter().filter_map(|(dimension, _)| indices.get(*dimension).cloned()).collect();
+        Target::Element(buffer, slot.beside(moving))
+    }
+
+    /// What a partial accumulator of an element begins with.
+    fn begin(&self, program: &mut LoopProgram, target: &Target) -> Result<TermId, TypeError> {
+        match (self.op.identity(self.elem), target) {
+            (Some(identity), _) => program.terms.add(Term::Literal(identity, self.elem)),
+            (None, Target::Local(name)) => program.terms.reference(*name, TensorType::scalar(self.elem)),
+            (None, Target::Element(name, indices)) => {
+                let ty = self.buffer.clone().unwrap_or_else(|| TensorType::scalar(self.elem));
+                program.terms.element(*name, ty, indices.clone())
+            }
+        }
+    }
+
+    /// A statement for each element, in loops over those that it has.
+    fn each(
+        &self,
+        names: &mut Names,
+        stmt: impl FnOnce(&Target) -> Result<Vec<Stmt>, TypeError>,
+    ) -> Result<Vec<Stmt>, TypeError> {
+        let mut target = self.target.clone();
+        let mut loops = Vec::new();
+        for (dimension, range) in &self.over {
+            let index = names.fresh(&format!("{}.d{dimension}", self.name()));
+            if let Target::Element(_, indices) = &mut target
+                && let Some(at) = indices.get_mut(*dimension)
+            {
+                *at = Ix::var(index);
+            }
+            loops.push((index, range.clone()));
+        }
+        let mut body = stmt(&target)?;
+        for (index, range) in loops.into_iter().rev() {
+            body = vec![Loop::new(index, range, body).into()];
+        }
+        Ok(body)
+    }
+}
+
+/// Names that are not taken.
+struct Names(HashSet<Name>);
+
+impl Names {
+    fn fresh(&mut self, base: &str) -> Name {
+        let name = Name::fresh(base, |name| self.0.contains(&name));
+        self.0.insert(name);
+        name
+    }
+}
+
+/// A block in which assignments are to something else.
+fn retargeted(block: &[Stmt], to: &impl Fn(&Target) -> Option<Target>) -> Vec<Stmt> {
+    let stmt = |stmt: &Stmt| match stmt {
+        Stmt::For { index, range, mode, body } => {
+            Stmt::For { index: *index, range: range.clone(), mode: *mode, body: retargeted(body, to) }
+        }
+        Stmt::If { cond, then, otherwise } => {
+            Stmt::If { cond: cond.clone(), then: retargeted(then, to), otherwise: retargeted(otherwise, to) }
+        }
+        Stmt::Assign { target, op, value } => {
+            Stmt::Assign { target: to(target).unwrap_or_else(|| target.clone()), op: *op, value: *value }
+        }
+        other => other.clone(),
+    };
+    block.iter().map(stmt).collect()
+}
+
+/// Partial accumulators of blocks, for a loop over blocks at a place whose number is `blocks`: its iterations do not
+/// depend on each other then.
+pub(crate) fn of_blocks(nest: &mut Nest, place: &Place, blocks: Ix, accumulators: &[Accumulator]) -> Done<()> {
+    let mut outer = nest.loop_at(place)?;
+    let mut names = Names(nest.taken());
+    let at = Ix::var(outer.index);
+    let again = names.fresh(&format!("{}.parts", outer.index));
+    let (mut before, mut sum, mut after) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut begin, mut end) = (Vec::new(), Vec::new());
+    for accumulator in accumulators {
+        let buffer = names.fresh("partial");
+        let ty = accumulator.partials(Slot::Block(&blocks));
+        before.push(Stmt::Alloc(buffer, ty.clone()));
+        after.push(Stmt::Free(buffer));
+        let slot = Slot::Block(&at);
+        if accumulator.over.is_empty() {
+            let local = names.fresh(accumulator.name().as_str());
+            let init = Some(accumulator.begin(&mut nest.program, &accumulator.target)?);
+            begin.push(Stmt::Local { name: local, elem: accumulator.elem, init });
+            outer.body = retargeted(&outer.body, &|target| accumulator.is(target).then_some(Target::Local(local)));
+            let value = nest.program.terms.reference(local, TensorType::scalar(accumulator.elem))?;
+            let target = accumulator.partial(buffer, slot, &accumulator.target);
+            end.push(Stmt::Assign { target, op: None, value });
+        } else {
+            begin.extend(accumulator.each(&mut names, |target| {
+                let value = accumulator.begin(&mut nest.program, target)?;
+                Ok(vec![Stmt::Assign { target: accumulator.partial(buffer, slot, target), op: None, value }])
+            })?);
+            let to = |target: &Target| accumulator.is(target).then(|| accumulator.partial(buffer, slot, target));
+            outer.body = retargeted(&outer.body, &to);
+        }
+        sum.extend(accumulator.each(&mut names, |target| {
+            let part = accumulator.partial(buffer, Slot::Block(&Ix::var(again)), target);
+            Ok(vec![combine(&mut nest.program, accumulator, target, part, ty)?])
+        })?);
+    }
+    let blocks = outer.range.clone();
+    outer.body = begin.into_iter().chain(outer.body).chain(end).collect();
+    let sum = Loop::new(again, blocks, sum);
+    nest.replace(place, before.into_iter().chain([outer.into(), sum.into()]).chain(after))
+}
+
+/// Partial accumulators of lanes, for a vector loop at a place inside of the loop at another one, or that loop itself:
+/// lanes do not depend on each other then. `lane` is an expression in the vector loop's index.
+pub(crate) fn of_lanes(
+    nest: &mut Nest,
+    (place, vector): (&Place, &Place),
+    (width, lane): (i64, &Ix),
+    accumulators: &[Accumulator],
+) -> Done<()> {
+    let mut names = Names(nest.taken());
+    let mut found = nest.loop_at(vector)?;
+    let (width, index) = (Ix::from(width), found.index);
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let (mut begin, mut sum) = (Vec::new(), Vec::new());
+    let (zero, again) = (names.fresh(&format!("{index}.zero")), names.fresh(&format!("{index}.lanes")));
+    for accumulator in accumulators {
+        let buffer = names.fresh("partial");
+        let ty = accumulator.partials(Slot::Lane(&width));
+        before.push(Stmt::Alloc(buffer, ty.clone()));
+        after.push(Stmt::Free(buffer));
+        begin.extend(accumulator.each(&mut names, |target| {
+            let value = accumulator.begin(&mut nest.program, target)?;
+            let part = accumulator.partial(buffer, Slot::Lane(&Ix::var(zero)), target);
+            Ok(vec![Stmt::Assign { target: part, op: None, value }])
+        })?);
+        let to =
+            |target: &Target| accumulator.is(target).then(|| accumulator.partial(buffer, Slot::Lane(lane), target));
+        found.body = retargeted(&found.body, &to);
+        sum.extend(accumulator.each(&mut names, |target| {
+            let part = accumulator.partial(buffer, Slot::Lane(&Ix::var(again)), target);
+            Ok(vec![combine(&mut nest.program, accumulator, target, part, ty)?])
+        })?);
+    }
+    nest.replace(vector, [found.into()])?;
+    let main = nest.loop_at(place)?;
+    let lanes = Range::to(width);
+    before.push(Loop { index: zero, range: lanes.clone(), mode: Mode::Vector, body: begin }.into());
+    let sum = Loop::new(again, lanes, sum);
+    nest.replace(place, before.into_iter().chain([main.into(), sum.into()]).chain(after))
+}
+
+/// A partial accumulator combined into the accumulator.
+fn combine(
+    program: &mut LoopProgram,
+    accumulator: &Accumulator,
+    target: &Target,
+    part: Target,
+    ty: TensorType,
+) -> Result<Stmt, TypeError> {
+    let value = match part {
+        Target::Local(name) => program.terms.reference(name, ty)?,
+        Target::Element(name, indices) => program.terms.element(name, ty, indices)?,
+    };
+    Ok(Stmt::Assign { target: target.clone(), op: Some(accumulator.op), value })
+}

@@ -1,0 +1,302 @@
+//! `peel`: some iterations of a loop get a loop of their own.
+//!
+//! A range is cut at one place, or at two, and what stands inside of each piece is simplified by what holds there: a
+//! minimum in a bound, a condition that is always true. So the blocks that are full lose the minimum that `split` gave
+//! them. A range can be cut anywhere, also outside of itself: then a piece is empty.
+
+use std::collections::HashSet;
+
+use certen_core::Range;
+use certen_index::{Cond, Facts, Ix, IxError, Verdict};
+use certen_loops::Stmt;
+use certen_syntax::{Code, Diagnostic, Name};
+
+use super::{Example, Primitive};
+use crate::edit::{Edit, declared};
+use crate::nest::{Done, Loop, Nest, Place, Refusal, within};
+
+pub(crate) const PRIMITIVE: Primitive = Primitive {
+    name: "peel",
+    usage: "peel(loop, first, count), peel(loop, last, count) or peel(loop, tail)",
+    about: "The first or the last `count` iterations of the loop `i` become a loop of their own, `i.head` or `i.tail`; \
+            the loops inside of it get the same ending. With `tail`, `i` is a loop over blocks, as `split` makes them: \
+            the blocks that are full stay, and their bounds lose the minimum; the others become `i.tail`, or `i.head` if \
+            they come first. A condition inside that holds in all iterations of a piece is left out there.",
+    legal: "Always: the iterations are the same, in the same order.",
+    peers: "Halide: TailStrategy and specialize; Exo: cut_loop; TVM: loop partition; OpenMP 6: split",
+    example: Example {
+        program: "loops scale\nsize n\nwhere n >= 0\ninput x : f64[n]\noutput y : f64[n]\nnest y\n\
+                  for i in 0..n {\n    y[i] = 2.0 * x[i]\n}\n",
+        steps: "split(i, 32); peel(i.o, tail)",
+    },
+    apply: |nest, args| {
+        let place = nest.find(args.path("a loop")?)?;
+        let (which, span) = args.word("`first`, `last` or `tail`")?;
+        let range = nest.loop_at(&place)?.range;
+        let rest = match which.as_str() {
+            "first" | "last" => {
+                let count = args.at_least(1, "the number of iterations")?;
+                args.end()?;
+                return match which.as_str() {
+                    "first" => cut(nest, &place, range.lo.add(&Ix::from(count))?, Rest::Head),
+                    _ => cut(nest, &place, range.hi.sub(&Ix::from(count))?, Rest::Tail),
+                }
+                .map(|_| ());
+            }
+            "tail" => args.end(),
+            other => {
+                let error = format!("`peel` needs `first`, `last` or `tail` here, not `{other}`");
+                Err(Diagnostic::error(Code::E0801, span, error)
+                    .help("`peel(i, first, 2)` takes the first two iterations, `peel(i.o, tail)` the last block")
+                    .into())
+            }
+        };
+        rest.and_then(|()| tail(nest, &place))
+    },
+};
+
+/// Which piece of a loop is cut off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rest {
+    /// The first one, `i.head`.
+    Head,
+    /// The last one, `i.tail`.
+    Tail,
+}
+
+/// The pieces of a loop that are not shown to be empty; there is at least one.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    /// The one that keeps its name.
+    pub main: Option<Place>,
+    /// The one that was cut off.
+    pub rest: Option<Place>,
+}
+
+/// Cuts the range of a loop: what is below `at` is the first piece, the others the second.
+pub(crate) fn cut(nest: &mut Nest, place: &Place, at: Ix, rest: Rest) -> Done<Pieces> {
+    let Loop { index, range, mode, body } = nest.loop_at(place)?;
+    let facts = nest.facts(place)?;
+    let first = Range { lo: range.lo.clone(), hi: at.min_with(&range.hi)?.simplified(&facts)? };
+    let second = Range { lo: at.max_with(&range.lo)?.simplified(&facts)?, hi: range.hi };
+    let suffix = match rest {
+        Rest::Head => "head",
+        Rest::Tail => "tail",
+    };
+    let piece = nest.piece(index, suffix);
+    let copied = nest.copy(&body, suffix, Edit::index(index, Ix::var(piece)))?;
+    let pieces = match rest {
+        Rest::Head => [(piece, first, copied), (index, second, body)],
+        Rest::Tail => [(index, first, body), (piece, second, copied)],
+    };
+    let shown_empty: Vec<bool> = pieces.iter().map(|(_, range, _)| is_empty(&facts, range)).collect();
+    let all = shown_empty.iter().all(|empty| *empty);
+    let (mut found, mut stmts) = (Pieces { main: None, rest: None }, Vec::new());
+    for ((name, range, body), empty) in pieces.into_iter().zip(shown_empty) {
+        if empty && !(all && name == index) {
+            continue;
+        }
+        let here = Place { path: place.path.clone(), at: place.at + stmts.len() };
+        *(if name == index { &mut found.main } else { &mut found.rest }) = Some(here);
+        let mut inside = facts.clone();
+        inside.assume(within(name, &range)?);
+        let body = simplified(&body, &inside, name)?;
+        stmts.push(Loop { index: name, range, mode, body }.into());
+    }
+    nest.replace(place, stmts)?;
+    Ok(found)
+}
+
+fn is_empty(facts: &Facts, range: &Range) -> bool {
+    Cond::le(&range.hi, &range.lo).is_ok_and(|goal| facts.prove(&goal) == Verdict::Yes)
+}
+
+/// A block under what is known of an index: without the parts of minima and maxima in its ranges that never decide, and
+/// without conditions on the index that always hold, or never.
+pub(crate) fn simplified(block: &[Stmt], facts: &Facts, index: Name) -> Result<Vec<Stmt>, IxError> {
+    let mut out: Vec<Stmt> = Vec::with_capacity(block.len());
+    for (at, stmt) in block.iter().enumerate() {
+        match stmt {
+            Stmt::For { index: inner, range, mode, body } => {
+                let range = Range { lo: range.lo.simplified(facts)?, hi: range.hi.simplified(facts)? };
+                let mut inside = facts.clone();
+                inside.assume(within(*inner, &range)?);
+                let body = simplified(body, &inside, index)?;
+                out.push(Stmt::For { index: *inner, range, mode: *mode, body });
+            }
+            Stmt::If { cond, then, otherwise } => {
+                let opposite = cond.not()?;
+                let mut names = Default::default();
+                cond.collect_names(&mut names);
+                let asked = cond.is_always() || cond.is_never() || names.contains(&index);
+                let decided = |goal: &Cond| asked && facts.prove(goal) == Verdict::Yes;
+                let chosen = if decided(cond) {
+                    Some((then, cond))
+                } else if decided(&opposite) {
+                    Some((otherwise, &opposite))
+                } else {
+                    None
+                };
+                match chosen {
+                    // What it declares at the top is in scope of what follows then.
+                    Some((chosen, cond)) if no_clash(chosen, &block[at + 1..]) => {
+                        let mut inside = facts.clone();
+                        inside.assume(cond.clone());
+                        out.extend(simplified(chosen, &inside, index)?);
+                    }
+                    _ => {
+                        let branch = |block: &[Stmt], cond: &Cond| {
+                            let mut inside = facts.clone();
+                            inside.assume(cond.clone());
+                            simplified(block, &inside, index)
+                        };
+                        out.push(Stmt::If {
+                            cond: cond.clone(),
+                            then: branch(then, cond)?,
+                            otherwise: branch(otherwise, &opposite)?,
+                        });
+                    }
+                }
+            }
+            other => out.push(other.clone()),
+        }
+    }
+    Ok(out)
+}
+
+/// Whether the statements of a block can stand before others without hiding a name.
+fn no_clash(block: &[Stmt], following: &[Stmt]) -> bool {
+    let mut top = block.iter().filter_map(|stmt| match stmt {
+        Stmt::Local { name, .. } | Stmt::Alloc(name, _) => Some(*name),
+        _ => None,
+    });
+    let Some(first) = top.next() else { return true };
+    let later = declared(following);
+    !later.contains(&first) && !top.any(|name| later.contains(&name))
+}
+
+/// Cuts off the blocks of a loop that are not full.
+pub(crate) fn tail(nest: &mut Nest, place: &Place) -> Done<()> {
+    let found = nest.loop_at(place)?;
+    let mut cuts = Cuts { index: found.index, inner: declared(&found.body), loops: Vec::new(), found: Vec::new() };
+    cuts.block(&found.body)?;
+    let of = |rest: Rest| cuts.found.iter().filter(move |(_, which)| *which == rest).map(|(at, _)| at);
+    let constant = |stmt: &Stmt| matches!(stmt, Stmt::For { range, .. } if range.lo.as_constant().is_some() && range.hi.as_constant().is_some());
+    if cuts.found.is_empty() && found.body.iter().any(constant) {
+        // Blocks that divide the range: all of them are full.
+        return Ok(());
+    }
+    if cuts.found.is_empty() {
+        let i = found.index;
+        let refusal = Refusal::cannot(format!("every block of the loop over {i} is full"));
+        return Err(refusal
+            .at(place)
+            .note("no range and no condition inside of it is other for the last blocks")
+            .help(format!("`split` makes blocks; `peel({i}, last, 1)` takes the last iteration")));
+    }
+    let (mut last, mut first) = (None::<Ix>, None::<Ix>);
+    for at in of(Rest::Tail) {
+        last = Some(last.map_or(Ok(at.clone()), |last| last.min_with(at))?);
+    }
+    for at in of(Rest::Head) {
+        first = Some(first.map_or(Ok(at.clone()), |first| first.max_with(at))?);
+    }
+    let facts = nest.facts(place)?;
+    let mut main = Some(place.clone());
+    if let Some(last) = last {
+        main = cut(nest, place, last.simplified(&facts)?, Rest::Tail)?.main;
+    }
+    if let (Some(main), Some(first)) = (main, first) {
+        cut(nest, &main, first.simplified(&facts)?, Rest::Head)?;
+    }
+    Ok(())
+}
+
+/// Where the blocks of a loop stop, or begin, to be full.
+struct Cuts<'a> {
+    index: Name,
+    /// All that is declared inside.
+    inner: HashSet<Name>,
+    /// The loops between.
+    loops: Vec<(Name, &'a Range)>,
+    /// First values of the index from which on it is otherwise, and which piece is not full.
+    found: Vec<(Ix, Rest)>,
+}
+
+impl<'a> Cuts<'a> {
+    fn block(&mut self, block: &'a [Stmt]) -> Result<(), IxError> {
+        for stmt in block {
+            match stmt {
+                Stmt::For { index, range, body, .. } => {
+                    for (max, parts) in range.lo.extremes().into_iter().chain(range.hi.extremes()) {
+                        self.extreme(max, parts)?;
+                    }
+                    self.loops.push((*index, range));
+                    self.block(body)?;
+                    self.loops.pop();
+                }
+                Stmt::If { cond, then, otherwise } => {
+                    self.cond(cond)?;
+                    self.block(then)?;
+                    self.block(otherwise)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The index from which on `e` is negative, or not negative, if it is a multiple of the index and something that
+    /// no loop inside changes: with whether the former.
+    fn turn(&self, e: &Ix) -> Result<Option<(Ix, bool)>, IxError> {
+        let mut names = Default::default();
+        e.collect_names(&mut names);
+        if names.iter().any(|name| self.inner.contains(name)) {
+            return Ok(None);
+        }
+        Ok(match e.linear_in(self.index) {
+            Some((factor @ ..=-1, rest)) if factor != i64::MIN => {
+                Some((rest.floor_div(-factor)?.add(&Ix::from(1))?, true))
+            }
+            Some((factor @ 1.., rest)) => Some((rest.scale(-1)?.ceil_div(factor)?, false)),
+            _ => None,
+        })
+    }
+
+    /// A minimum is the part that does not change while the blocks are full.
+    fn extreme(&mut self, max: bool, parts: &[Ix]) -> Result<(), IxError> {
+        for (at, a) in parts.iter().enumerate() {
+            for b in &parts[at + 1..] {
+                let (fixed, other) = if a.mentions(self.index) { (b, a) } else { (a, b) };
+                let full = if max { fixed.sub(other)? } else { other.sub(fixed)? };
+                if let Some((turn, early)) = self.turn(&full)? {
+                    let rest = if early || fixed.mentions(self.index) { Rest::Tail } else { Rest::Head };
+                    self.found.push((turn, rest));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A condition holds in a whole block if it holds for the worst indices of the loops inside.
+    fn cond(&mut self, cond: &Cond) -> Result<(), IxError> {
+        match cond {
+            Cond::And(all) => all.iter().try_for_each(|cond| self.cond(cond)),
+            Cond::Ge(e) => {
+                let mut worst = e.clone();
+                for (name, range) in self.loops.iter().rev() {
+                    let value = match worst.linear_in(*name) {
+                        Some((1.., _)) => range.lo.clone(),
+                        Some((..=-1, _)) => range.hi.sub(&Ix::from(1))?,
+                        _ => continue,
+                    };
+                    worst = worst.substitute(&|known| (known == *name).then(|| value.clone()))?;
+                }
+                let rest = |early: bool| if early { Rest::Tail } else { Rest::Head };
+                self.found.extend(self.turn(&worst)?.map(|(at, early)| (at, rest(early))));
+                Ok(())
+            }
+            Cond::Eq(_) | Cond::Or(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Which parts of the loops a comparison has run, and sizes for those that it has not.
+//!
+//! A loop should be run with no iteration, and with several; a condition should hold and not hold. What no row of the
+//! covering set has reached is asked for: the ranges and conditions around a place are facts of the prover, and an example
+//! of them says at which sizes the place is reached. What they exclude cannot be reached at all.
+
+use certen_core::Range;
+use certen_index::{Cond, Facts, Ix, Verdict};
+use certen_loops::{Event, LoopProgram, Stmt};
+use certen_syntax::Name;
+
+/// How often the prover is asked for sizes.
+const QUESTIONS: usize = 24;
+
+/// What has happened at the loops and conditions of a nest, in the order of the text.
+pub(crate) struct Reached {
+    /// Of a loop: no iteration, at least one, several. Of a condition: does not hold, holds.
+    seen: Vec<[bool; 3]>,
+}
+
+/// Something that has not happened.
+struct Missing {
+    /// The facts under which it does.
+    facts: Vec<Cond>,
+    /// In words; nothing if it may well be so.
+    words: Option<String>,
+    place: usize,
+    what: usize,
+}
+
+/// Sizes at which a place would be reached, and the place.
+pub(crate) struct Wanted {
+    pub sizes: Vec<(Name, i64)>,
+    place: usize,
+    what: usize,
+}
+
+impl Reached {
+    pub fn new(nest: &LoopProgram) -> Reached {
+        let mut count = 0;
+        walk(nest, &mut |_, _, _| count += 1);
+        Reached { seen: vec![[false; 3]; count] }
+    }
+
+    pub fn note(&mut self, event: Event) {
+        match event {
+            Event::Loop { place, iterations } => {
+                if let Some(seen) = self.seen.get_mut(place) {
+                    seen[iterations.min(2) as usize] = true;
+                    seen[1] |= iterations > 1;
+                }
+            }
+            Event::Branch { place, holds } => {
+                if let Some(seen) = self.seen.get_mut(place) {
+                    seen[usize::from(holds)] = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the place of this wish was reached meanwhile.
+    pub fn has(&self, wanted: &Wanted) -> bool {
+        self.seen.get(wanted.place).is_some_and(|seen| seen[wanted.what])
+    }
+
+    /// Everything is seen that can be, as far as can be told without asking.
+    fn missing(&self, nest: &LoopProgram) -> Vec<Missing> {
+        let mut missing = Vec::new();
+        walk(nest, &mut |place, stmt, path| {
+            let seen = self.seen.get(place).copied().unwrap_or_default();
+            let mut add = |what: usize, own: Option<Cond>, words: Option<String>| {
+                // A constant condition excludes itself.
+                if !seen[what] && own.as_ref().is_none_or(|cond| !cond.is_never()) {
+                    missing.push(Missing { facts: path.iter().cloned().chain(own).collect(), words, place, what });
+                }
+            };
+            match stmt {
+                Stmt::For { index, range: Range { lo, hi }, .. } => {
+                    let second = lo.add(&Ix::from(1)).ok();
+                    add(0, Cond::le(hi, lo).ok(), None);
+                    let several = second.and_then(|second| Cond::lt(&second, hi).ok());
+                    if !seen[1] {
+                        add(1, Cond::lt(lo, hi).ok(), Some(format!("the loop over {index} in {lo}..{hi}")));
+                    }
+                    add(2, several, None);
+                }
+                Stmt::If { cond, otherwise, .. } => {
+                    add(1, Some(cond.clone()), Some(format!("the block where {cond}")));
+                    let words = (!otherwise.is_empty()).then(|| format!("the block where {cond} does not hold"));
+                    add(0, cond.not().ok(), words);
+                }
+                _ => {}
+            }
+        });
+        missing
+    }
+
+    /// Sizes for what was not reached.
+    pub fn wanted(&self, nest: &LoopProgram) -> Vec<Wanted> {
+        let mut wanted = Vec::new();
+        for Missing { facts, place, what, .. } in self.missing(nest).into_iter().take(QUESTIONS) {
+            if let Verdict::No(example) = facts_of(nest, facts).prove(&Cond::never()) {
+                let value = |name: &Name| example.0.get(name).copied().unwrap_or(0);
+                let sizes = nest.sizes.iter().map(|name| (*name, value(name))).collect();
+                wanted.push(Wanted { sizes, place, what });
+            }
+        }
+        wanted
+    }
+
+    /// What was never run, in words, but for what is shown never to be.
+    pub fn unreached(&self, nest: &LoopProgram) -> Vec<String> {
+        let worded = self.missing(nest).into_iter().filter_map(|missing| Some((missing.words?, missing.facts)));
+        let mut asked = 0;
+        let possible = |facts: Vec<Cond>| {
+            asked += 1;
+            asked > QUESTIONS || facts_of(nest, facts).prove(&Cond::never()) != Verdict::Yes
+        };
+        let mut possible = possible;
+        worded.filter_map(|(words, facts)| possible(facts).then_some(words)).collect()
+    }
+}
+
+fn facts_of(nest: &LoopProgram, path: Vec<Cond>) -> Facts {
+    let mut facts = Facts::new();
+    nest.facts.iter().cloned().chain(path).for_each(|fact| facts.assume(fact));
+    nest.sizes.iter().filter_map(|name| Cond::le(&Ix::from(0), &Ix::var(*name)).ok()).for_each(|c| facts.assume(c));
+    facts
+}
+
+/// Every loop and condition in the order of the text, with its number and what holds around it.
+fn walk<'a>(nest: &'a LoopProgram, visit: &mut dyn FnMut(usize, &'a Stmt, &[Cond])) {
+    fn block<'a>(
+        stmts: &'a [Stmt],
+        path: &mut Vec<Cond>,
+        next: &mut usize,
+        visit: &mut dyn FnMut(usize, &'a Stmt, &[Cond]),
+    ) {
+        for stmt in stmts {
+            if !matches!(stmt, Stmt::For { .. } | Stmt::If { .. }) {
+                continue;
+            }
+            visit(*next, stmt, path);
+            *next += 1;
+            let outer = path.len();
+            match stmt {
+                Stmt::For { index, range, body, .. } => {
+                    let i = Ix::var(*index);
+                    path.extend([Cond::le(&range.lo, &i), Cond::lt(&i, &range.hi)].into_iter().flatten());
+                    block(body, path, next, visit);
+                }
+                Stmt::If { cond, then, otherwise } => {
+                    path.push(cond.clone());
+                    block(then, path, next, visit);
+                    path.truncate(outer);
+                    path.extend(cond.not());
+                    block(otherwise, path, next, visit);
+                }
+                _ => {}
+            }
+            path.truncate(outer);
+        }
+    }
+    block(&nest.body, &mut Vec::new(), &mut 0, visit);
+}

@@ -1,0 +1,182 @@
+//! The schedule of a program: which one is chosen, and the loops that come of it.
+//!
+//! A `.ten` file can hold several for each function: `schedule f { … }` is the one that is taken if nobody says
+//! otherwise, `schedule fast for f { … }` a variant with a name. Any program can be given one from outside.
+//!
+//! A schedule says everything about the nests that it touches. The compiler makes its own choices (which loops threads
+//! share) only for nests that no step has changed.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use certen_loops::{LoopProgram, Stmt};
+use certen_schedule::{Refused, Scheduled, apply};
+use certen_syntax::schedule::{Schedule, Step, parse_schedules, parse_steps};
+use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
+
+use crate::module::read_text;
+use crate::{Failure, Module};
+
+/// Which schedule a program is compiled with.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Choice {
+    /// The one that its file has for its function, if there is one.
+    #[default]
+    Default,
+    /// None: the compiler chooses.
+    None,
+    /// The variant of this name in its file.
+    Variant(Name),
+    /// A text of its own: steps, or what stands in a `.schedule` file.
+    Text {
+        /// What messages call it.
+        name: String,
+        /// What it says.
+        text: String,
+    },
+}
+
+impl Choice {
+    /// What a word on a command line means: `none`, the name of a variant, a file that ends in `.schedule`, or steps.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn named(what: &str) -> Result<Choice, Failure> {
+        if what == "none" {
+            return Ok(Choice::None);
+        }
+        if what.contains('(') || what.trim().is_empty() {
+            return Ok(Choice::Text { name: "schedule".into(), text: what.into() });
+        }
+        if !what.ends_with(".schedule") {
+            return Ok(Choice::Variant(Name::new(what)));
+        }
+        match read_text(Path::new(what)) {
+            Ok(text) => Ok(Choice::Text { name: what.into(), text }),
+            Err(why) => {
+                let error = Diagnostic::error(Code::E0104, None, format!("{what}: {why}"));
+                Err(Failure::new(Arc::default(), vec![error]))
+            }
+        }
+    }
+
+    /// The steps for a function whose file holds these schedules; none if something is wrong, which is then among the
+    /// diagnostics.
+    pub(crate) fn steps(
+        &self,
+        function: Name,
+        of_file: &[Schedule],
+        sources: &mut Sources,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Vec<Step>> {
+        let chosen = |variant: Option<Name>, schedules: &[Schedule]| {
+            schedules.iter().find(|schedule| schedule.variant == variant).map(|schedule| schedule.steps.clone())
+        };
+        match self {
+            Choice::None => Some(Vec::new()),
+            Choice::Default => Some(chosen(None, of_file).unwrap_or_default()),
+            Choice::Variant(name) => chosen(Some(*name), of_file).or_else(|| {
+                diagnostics.push(no_variant(*name, function, of_file));
+                None
+            }),
+            Choice::Text { name, text } => {
+                let file = sources.add(name.clone(), text.clone());
+                let source = sources.get(file)?;
+                if !begins_with_schedule(text) {
+                    return parse_steps(source, file, diagnostics);
+                }
+                let found = diagnostics.has_errors();
+                let schedules = parse_schedules(source, file, diagnostics);
+                if diagnostics.has_errors() && !found {
+                    return None;
+                }
+                let fits = |schedule: &&Schedule| schedule.function.is_none_or(|name| name == function);
+                let fitting: Vec<Schedule> = schedules.iter().filter(fits).cloned().collect();
+                chosen(None, &fitting).or_else(|| fitting.first().map(|schedule| schedule.steps.clone())).or_else(
+                    || {
+                        let text = format!("{name}: there is no schedule for `{function}`");
+                        diagnostics.push(Diagnostic::error(Code::E0802, None, text));
+                        None
+                    },
+                )
+            }
+        }
+    }
+}
+
+/// Whether a text is like a `.schedule` file, behind its comments.
+fn begins_with_schedule(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("//"));
+    lines.next().is_some_and(|line| line.split(|c: char| !c.is_alphanumeric()).next() == Some("schedule"))
+}
+
+fn no_variant(name: Name, function: Name, of_file: &[Schedule]) -> Diagnostic {
+    let error = Diagnostic::error(Code::E0802, None, format!("`{function}` has no schedule `{name}`"));
+    let known: Vec<String> =
+        of_file.iter().filter_map(|schedule| schedule.variant.map(|name| format!("`{name}`"))).collect();
+    match known.as_slice() {
+        [] => error.note("its file has no schedules with a name"),
+        known => error.note(format!("its file has {}", known.join(", "))),
+    }
+}
+
+impl Module {
+    /// The steps of its schedule; none if the compiler chooses.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The loops after each step of its schedule; none without one.
+    ///
+    /// # Errors
+    /// If the program cannot be lowered, or a step cannot be taken.
+    pub fn scheduled(&self) -> Result<Option<&Scheduled>, Failure> {
+        if self.steps.is_empty() {
+            return Ok(None);
+        }
+        if let Some(scheduled) = self.scheduled.get() {
+            return scheduled.as_ref().map(Some).map_err(|refused| self.refuse(refused.diagnostic.clone()));
+        }
+        let scheduled = apply(self.lowered()?, &self.steps);
+        let scheduled: &Result<Scheduled, Box<Refused>> = self.scheduled.get_or_init(|| scheduled);
+        scheduled.as_ref().map(Some).map_err(|refused| self.refuse(refused.diagnostic.clone()))
+    }
+
+    /// What the verifier has against the loops, blamed on the step that brought it about.
+    pub(crate) fn violations(&self, found: Vec<Diagnostic>) -> Failure {
+        let taken = match self.scheduled() {
+            Ok(Some(scheduled)) => scheduled.taken.as_slice(),
+            _ => &[],
+        };
+        let sound = taken.iter().rposition(|taken| taken.violations.is_empty()).map_or(0, |at| at + 1);
+        let Some((taken, violation)) = taken.get(sound).and_then(|taken| Some((taken, taken.violations.first()?)))
+        else {
+            return Failure::new(self.sources.clone(), found);
+        };
+        let text = format!("after `{}`, {}", taken.step, violation.message);
+        let mut error = Diagnostic::error(Code::E0804, taken.step.span, text);
+        error.notes.extend(violation.notes.iter().cloned());
+        error.help.extend(violation.help.iter().cloned());
+        self.refuse(error.note(format!("the loops after this step:\n{}", taken.after)))
+    }
+}
+
+/// The nests that a schedule has not changed.
+pub(crate) fn untouched(before: &LoopProgram, after: &LoopProgram) -> HashSet<Name> {
+    let changed = nests(after);
+    nests(before).into_iter().filter(|nest| changed.contains(nest)).map(|(name, _)| name).collect()
+}
+
+/// The nests of a program, and what each consists of.
+fn nests(program: &LoopProgram) -> Vec<(Name, Vec<&Stmt>)> {
+    let mut nests: Vec<(Name, Vec<&Stmt>)> = Vec::new();
+    for stmt in &program.body {
+        match (stmt, nests.last_mut()) {
+            (Stmt::Nest(name), _) => nests.push((*name, Vec::new())),
+            (Stmt::Alloc(..) | Stmt::Free(_), _) | (_, None) => {}
+            (stmt, Some((_, nest))) => nest.push(stmt),
+        }
+    }
+    nests
+}

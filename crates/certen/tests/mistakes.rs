@@ -1,0 +1,100 @@
+//! Mistakes in schedules, each in a file of `tests/schedules/mistakes` with the whole message that people see.
+//!
+//! The first line of a file is a comment that says what is wrong. Then stand `//@ schedule: STEPS` for a schedule that is
+//! given from outside, or `//@ variant: NAME` for one of the file's; `//@ require-proof`; and `//@ message`, with what is
+//! said in lines that begin with `//|`. `cargo xtask bless` rewrites it. What is not refused has no message, and is no
+//! mistake.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use certen::road::syntax::Code;
+use certen::{Choice, Failure, Module, Name, Options};
+
+/// What is expected of every message that speaks of a step.
+const STEPS: [Code; 2] = [Code::E0802, Code::E0803];
+
+fn files() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/schedules/mistakes");
+    let entries = fs::read_dir(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// Why a program is refused.
+fn refused(name: &str, text: &str) -> Failure {
+    let header = |key: &str| {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("//@ ")?.strip_prefix(key));
+        lines.map(|rest| rest.trim_start_matches(':').trim().to_owned()).next()
+    };
+    let schedule = match (header("schedule"), header("variant")) {
+        (Some(text), _) => Choice::Text { name: "schedule".into(), text },
+        (None, Some(name)) => Choice::Variant(Name::new(&name)),
+        (None, None) => Choice::Default,
+    };
+    let require_proof = header("require-proof").is_some();
+    let options = Options { schedule, require_proof, ..Options::default() };
+    match Module::from_text(name, text, &options).and_then(|module| module.c()) {
+        Err(failure) => failure,
+        Ok(_) => panic!("{name} is accepted"),
+    }
+}
+
+/// The text with its message replaced by what is said.
+fn blessed(text: &str, message: &str) -> String {
+    let mut lines = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with("//|")) {
+        lines.push(line.to_owned());
+        if line == "//@ message" {
+            lines.extend(message.lines().map(|line| format!("//| {line}").trim_end().to_owned()));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn every_mistake_has_its_message() {
+    let bless = std::env::var_os("CERTEN_BLESS").is_some();
+    let mut wrong = Vec::new();
+    let mut codes = BTreeSet::new();
+    let files = files();
+    for path in &files {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap();
+        let mut text = fs::read_to_string(path).unwrap();
+        assert!(text.starts_with("// ") && text.contains("\n//@ message\n"), "the header of {name}");
+        // The header moves the lines that messages speak of.
+        for round in 0..4 {
+            let failure = refused(name, &text);
+            let found = blessed(&text, &failure.to_string());
+            if round == 0 {
+                check(name, &failure);
+                codes.extend(failure.diagnostics().iter().map(|error| error.code));
+            }
+            if found == text {
+                break;
+            }
+            if !bless {
+                wrong.push(format!("{name} says\n{failure}"));
+                break;
+            }
+            fs::write(path, &found).unwrap();
+            text = found;
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(files.len() >= 30, "there are only {} mistakes", files.len());
+    let all = [Code::E0103, Code::E0202, Code::E0705, Code::E0801, Code::E0802, Code::E0803, Code::E0804, Code::E0805];
+    let missing: Vec<&Code> = all.iter().filter(|code| !codes.contains(code)).collect();
+    assert!(missing.is_empty(), "no mistake gives {missing:?}");
+}
+
+/// What every message has: one error, its place, and, if it speaks of a step, the loops at that step.
+fn check(name: &str, failure: &Failure) {
+    let [error] = failure.diagnostics() else { panic!("{name}: one mistake, one message:\n{failure}") };
+    assert!(error.primary.is_some() || error.code == Code::E0802, "{name}: a message without a place:\n{failure}");
+    let speaks_of_loops = error.message.contains("loop") && STEPS.contains(&error.code);
+    let shows_loops = error.notes.iter().any(|note| note.contains("for "));
+    assert!(!speaks_of_loops || shows_loops, "{name}: the loops are not shown:\n{failure}");
+}

@@ -1,0 +1,48 @@
+//! Programs with schedules, given from outside: they run, give what they gave before, and are refused where they are wrong.
+
+use certen::{Call, Choice, Failure, Input, Module, Options};
+
+const BLUR: &str = "fn blur(x: f64[h, w]) -> f64[h-2, w-2] where h >= 2, w >= 2 {
+    let rows = { [i, j] -> (x[i,j] + x[i,j+1] + x[i,j+2]) / 3 };
+    { [i, j] -> (rows[i,j] + rows[i+1,j] + rows[i+2,j]) / 3 }
+}";
+
+fn module(text: &str, steps: &str) -> Result<Module, Failure> {
+    let schedule = Choice::Text { name: "schedule".into(), text: steps.into() };
+    Module::from_text("f.ten", text, &Options { schedule, ..Options::default() })
+}
+
+#[test]
+fn a_schedule_changes_loops_and_no_values() {
+    let plain = Module::from_text("f.ten", BLUR, &Options::default()).unwrap();
+    let scheduled = module(BLUR, "split(i, 4); split(rows.j, 3); interchange(rows.i, rows.j.o)").unwrap();
+    let loops = scheduled.loops().unwrap().to_string();
+    assert!(loops.contains("for i.o in 0..ceil_div(h - 2, 4)"), "{loops}");
+    assert!(!loops.contains("parallel"), "what a schedule touches is left alone: {loops}");
+    for (h, w) in [(2, 5), (3, 3), (13, 7)] {
+        let call = Call::new().input("x", Input::Random(3)).dim("h", h).dim("w", w);
+        let (one, two) = (plain.run(&call).unwrap(), scheduled.run(&call).unwrap());
+        assert_eq!(one[0].array().unwrap().as_slice::<f64>(), two[0].array().unwrap().as_slice::<f64>());
+    }
+}
+
+#[test]
+fn nests_that_no_step_touches_are_left_to_the_compiler() {
+    let scheduled = module(BLUR, "split(i, 4)").unwrap();
+    let loops = scheduled.loops().unwrap().to_string();
+    assert!(loops.contains("parallel for i in 0..h {"), "{loops}");
+    assert!(!loops.contains("parallel for i.o"), "{loops}");
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_at_its_step() {
+    let failure = module(BLUR, "split(i, 4); split(k, 2)").unwrap().loops().unwrap_err();
+    let error = &failure.diagnostics()[0];
+    assert_eq!(error.code.to_string(), "E0802");
+    assert!(error.primary.is_some() && error.notes.iter().any(|note| note.contains("for i.o in")), "{failure}");
+    let failure = module(BLUR, "split(i, 4").unwrap_err();
+    assert_eq!(failure.diagnostics()[0].code.to_string(), "E0103");
+    let options = Options { schedule: Choice::Variant("fast".into()), ..Options::default() };
+    let failure = Module::from_text("f.ten", BLUR, &options).unwrap_err();
+    assert_eq!(failure.diagnostics()[0].code.to_string(), "E0802");
+}
