@@ -7,8 +7,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use certen_checker::{Certificate, Claim, Fault, Kind, Obligation, obligations, read_nest, tests};
+use certen_checker::{
+    Certificate, Claim, Condition, Fault, Kind, Obligation, Proof, Status, Step, obligations, read_nest, tests,
+};
 use certen_index::{Cond, Decision, Facts, Witness};
+use certen_schedule::Taken;
 use certen_syntax::{Code, Diagnostic, Name};
 use serde_json::json;
 
@@ -62,7 +65,7 @@ impl Module {
         let loops = self.loops()?;
         let violations = certen_loops::verify(loops);
         if !violations.is_empty() {
-            return Err(Failure::new(self.shared_sources(), violations));
+            return Err(self.violations(violations));
         }
         let fault = |fault: Fault| self.refuse(Diagnostic::error(Code::E0706, None, fault.to_string()));
         let text = loops.to_string();
@@ -73,7 +76,7 @@ impl Module {
             bounds: Vec::new(),
             races: Vec::new(),
             values: Vec::new(),
-            steps: Vec::new(),
+            steps: self.scheduled()?.map_or_else(Vec::new, |scheduled| scheduled.taken.iter().map(step).collect()),
             tests: Vec::new(),
             about: json!({"made by": concat!("certen ", env!("CARGO_PKG_VERSION")), "trusted": TRUSTED}),
         };
@@ -91,8 +94,26 @@ impl Module {
             claims.push(Claim { what: obligation.what, witness });
         }
         certificate.tests = tests(self.core(), &nest, certificate.seed()).map_err(fault)?;
-        Ok(certificate)
+        certen_checker::check(&certificate.json().to_string(), self.core()).map_err(fault)
     }
+}
+
+/// What is known of a step.
+fn step(taken: &Taken) -> Step {
+    // Of the facts of a proof, those that it rests on.
+    let proof = |proof: &certen_schedule::Proof| {
+        let (facts, witness) = proof.witness.with_used_facts(&proof.facts);
+        Proof { facts, goal: proof.goal.clone(), witness }
+    };
+    let condition = |condition: &certen_schedule::Condition| {
+        let (status, proofs) = match &condition.status {
+            certen_schedule::Status::Proved(proofs) => (Status::Proved, proofs.iter().map(proof).collect()),
+            certen_schedule::Status::Open => (Status::Open, Vec::new()),
+            certen_schedule::Status::Fails(_) => (Status::Fails, Vec::new()),
+        };
+        Condition { what: condition.what.clone(), status, proofs }
+    };
+    Step { step: taken.step.to_string(), conditions: taken.conditions.iter().map(condition).collect() }
 }
 
 /// Facts are put together once for all obligations of a block.

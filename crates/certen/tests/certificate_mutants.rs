@@ -30,32 +30,11 @@ fn module(path: &str, function: Option<&str>) -> Module {
     Module::from_file(path, &Options { function: function.map(Name::new), ..Options::default() }).unwrap()
 }
 
-/// A certificate of a schedule that has one step with two conditions, as far as a checker can tell.
-fn with_steps(module: &Module) -> Certificate {
-    let mut certificate = module.certificate().unwrap();
-    let cond = |text: &str| {
-        let (left, right) = text.split_once(" <= ").unwrap();
-        let ix = |word: &str| word.parse::<i64>().map_or_else(|_| Ix::var(word), Ix::from);
-        Cond::le(&ix(left), &ix(right)).unwrap()
-    };
-    let mut facts = Facts::new();
-    ["0 <= p", "0 <= i.o", "i.o <= m", "m <= n", "n <= 100"].iter().for_each(|fact| facts.assume(cond(fact)));
-    let goal = cond("0 <= i.o").and(cond("i.o <= n"));
-    let Decision::Proved(witness) = facts.decide(&goal) else { panic!("{goal} is not proved") };
-    let (used, witness) = witness.with_used_facts(facts.conjuncts());
-    assert_eq!(used.len(), 3, "{used:?}");
-    let proofs = vec![Proof { facts: used, goal, witness }];
-    let what = "the rest is as it was".to_string();
-    certificate.steps = vec![Step {
-        step: "split(i, 4)".into(),
-        conditions: vec![
-            Condition { what: "i.o stays in its range".into(), status: Status::Proved, proofs },
-            Condition { what, status: Status::Open, proofs: Vec::new() },
-        ],
-    }];
-    certificate.tests = tests(module.core(), &read_nest(&certificate.nest).unwrap(), certificate.seed()).unwrap();
-    certificate
-}
+/// Programs with schedules: proved, and with a condition that fails.
+const SCHEDULED: [(&str, &str); 2] = [
+    ("examples/linalg/gemm.ten", "split(i, 3); interchange(i.i, j)"),
+    ("examples/linalg/jacobi.ten", "split(i, 2)"),
+];
 
 /// All changes of a value, each with a word for people; those of its parts among them.
 fn changes(value: &Value) -> Vec<(String, Value)> {
