@@ -481,7 +481,7 @@ impl Nest {
     }
 
     /// The type of a buffer that is in scope at a place.
-    pub(crate) fn buffer_at(&self, place: &Place, name: Name) -> Option<&TensorType> {
+    pub(crate) fn type_at(&self, place: &Place, name: Name) -> Option<&TensorType> {
         let parameters = self.program.inputs.iter().chain(&self.program.outputs);
         let given = parameters.filter(|parameter| parameter.name == name).map(|parameter| &parameter.ty).next();
         given.or_else(|| {

@@ -4,7 +4,7 @@
 //! or behind them, where it has nothing to do with them. Loops of different lengths run as far as the longer one, and
 //! conditions skip what is too much.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use certen_core::Range;
 use certen_index::{Cond, Facts, Ix, Verdict};

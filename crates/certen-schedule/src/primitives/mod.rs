@@ -22,6 +22,7 @@ mod skew;
 mod split;
 mod stage;
 mod store_at;
+mod tile;
 mod unroll;
 mod unroll_and_jam;
 mod vectorize;
@@ -59,6 +60,7 @@ pub fn primitives() -> &'static [&'static Primitive] {
         &guard::PRIMITIVE,
         &interchange::PRIMITIVE,
         &reorder::PRIMITIVE,
+        &tile::PRIMITIVE,
         &skew::PRIMITIVE,
         &fission::PRIMITIVE,
         &fuse_outer::PRIMITIVE,
