@@ -171,6 +171,8 @@ fn as_text(name: &str, certificate: &Certificate, verbose: bool) -> String {
     }
     let schedule = match (certificate.steps.len(), certificate.is_proved()) {
         (0, _) => "none".into(),
+        (1, true) => "1 step, proved to keep the meaning".into(),
+        (1, false) => "1 step, tested, but not proved to keep the meaning".into(),
         (steps, true) => format!("{steps} steps, each proved to keep the meaning"),
         (steps, false) => format!("{steps} steps, tested, but not all proved to keep the meaning"),
     };

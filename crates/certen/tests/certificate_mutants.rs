@@ -29,9 +29,9 @@ fn module(path: &str, function: Option<&str>) -> Module {
     Module::from_file(path, &Options { function: function.map(Name::new), ..Options::default() }).unwrap()
 }
 
-/// Programs with schedules: proved, and with a step that is wrong and one that puts it right.
+/// Programs with schedules.
 const SCHEDULED: [(&str, Option<&str>, &str); 3] = [
-    ("examples/schedules/blur.ten", None, "lanes"),
+    ("examples/schedules/blur.ten", None, "split(j, 4); vectorize(j.i)"),
     ("examples/linalg/gemm.ten", None, "split(i, 3); split(j, 2); reorder(i.o, j.o, i.i, j.i)"),
     ("examples/fluids/restrict.ten", None, "split(i, 3); parallelize(i.o)"),
 ];
@@ -77,7 +77,8 @@ fn changes(value: &Value) -> Vec<(String, Value)> {
                 if items.get(at + 1).is_some_and(|next| next != item) {
                     edited("after the next", &|items| items.swap(at, at + 1));
                 }
-                for (what, changed) in changes(item) {
+                // The inside of long lists is more of the same.
+                for (what, changed) in changes(item).into_iter().filter(|_| at < 8 || at + 1 == items.len()) {
                     edited(&what, &|items| items[at] = changed.clone());
                 }
             }
