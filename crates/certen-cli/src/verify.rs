@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use certen::road::checker::{self, Certificate, Condition, Fault, Status};
+use certen::road::checker::{self, Certificate, Condition, Fault};
 use certen::road::runtime::write_text;
 use certen::road::syntax::{Code, Diagnostic};
-use certen::{Call, Function, Module, Name, Options, TRUSTED, programs};
+use certen::{Call, Function, Module, Name, Options, TRUSTED, Validation, programs};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -47,6 +47,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
     let report = Report::new(args.common.json);
     let call = args.dims.iter().fold(Call::new(), |call, (name, size)| call.dim(*name, *size));
     let options = args.entry.options(&args.common, Some(&call));
+    let options = Options { require_proof: args.require_proof && args.check.is_none(), ..options };
     match &args.check {
         Some(path) => check(args, &report, path, options),
         None => show(args, &report, &options),
@@ -61,11 +62,11 @@ fn show(args: &VerifyArgs, report: &Report, options: &Options) -> Outcome {
         let Ok(module) = module else { continue };
         report.warnings(module.sources(), module.warnings());
         let certificate = module.certificate().map_err(|failure| refused(report, &failure))?;
-        require(args, report, &certificate)?;
-        found.push((name, certificate));
+        let validation = module.validation().map_err(|failure| refused(report, &failure))?;
+        found.push((name, certificate, validation));
     }
     if let Some(path) = &args.certificate {
-        let [(_, certificate)] = found.as_slice() else {
+        let [(_, certificate, _)] = found.as_slice() else {
             let names: Vec<&str> = functions.iter().map(|(name, _)| name.as_str()).collect();
             let text = "a certificate is about one function: choose it with `--fn`";
             let error = Diagnostic::error(Code::E0410, None, text);
@@ -76,13 +77,21 @@ fn show(args: &VerifyArgs, report: &Report, options: &Options) -> Outcome {
     }
     let open: Vec<&Function> = functions.iter().filter(|(_, module)| module.is_err()).collect();
     if args.common.json {
-        let each: Vec<Value> = found.iter().map(|(name, certificate)| as_json(**name, certificate)).collect();
+        let each: Vec<Value> = found
+            .iter()
+            .map(|(name, certificate, validation)| {
+                let mut json = as_json(**name, certificate);
+                json["compared"] = json!(validation.settings());
+                json
+            })
+            .collect();
         let open: Vec<&str> = open.iter().map(|(name, _)| name.as_str()).collect();
         report.json(&json!({"ok": true, "functions": each, "open": open, "trusted": TRUSTED}));
         return Ok(());
     }
-    for (name, certificate) in &found {
+    for (name, certificate, validation) in &found {
         report.text(&as_text(name.as_str(), certificate, args.verbose));
+        report.text(&compared(validation));
     }
     for (name, failure) in &open {
         let why = failure.as_ref().err().and_then(|failure| failure.diagnostics().first().cloned());
@@ -107,7 +116,10 @@ fn check(args: &VerifyArgs, report: &Report, path: &Path, options: Options) -> O
     let options = Options { function: options.function.or_else(|| about(&read, &args.file, &options)), ..options };
     let module = Module::from_file(&args.file, &options).map_err(|failure| refused(report, &failure))?;
     let certificate = checker::check(&text, module.core()).map_err(|fault| report.error(does_not_hold(&fault)))?;
-    require(args, report, &certificate)?;
+    if args.require_proof && !certificate.is_proved() {
+        let text = "the certificate holds, but it says that the schedule is tested, not proved";
+        return Err(report.error(Diagnostic::error(Code::E0805, None, text)));
+    }
     // Another version of Certen may have made other loops of the same program.
     let is_current = module.loops().is_ok_and(|loops| loops.to_string() == certificate.nest);
     let name = options.function.unwrap_or(module.core().name);
@@ -144,16 +156,18 @@ fn read(path: &Path) -> Result<String, String> {
     }
 }
 
-fn require(args: &VerifyArgs, report: &Report, certificate: &Certificate) -> Outcome {
-    if !args.require_proof || certificate.is_proved() {
-        return Ok(());
+/// Where the compiler has compared the loops with the program, which it does before it makes code.
+fn compared(validation: &Validation) -> String {
+    let settings = validation.settings();
+    let each: Vec<String> = settings.iter().map(|(setting, points)| format!("{setting} {points}")).collect();
+    match &validation.nothing {
+        _ if !each.is_empty() => {
+            let points: usize = settings.values().sum();
+            format!("  compiler  compared them at {points} points: {}\n", each.join(", "))
+        }
+        Some(why) => format!("  compiler  compared nothing: {why}\n"),
+        None => String::new(),
     }
-    let open = certificate.steps.iter().flat_map(|step| step.conditions.iter().map(move |condition| (step, condition)));
-    let open = open.filter(|(_, condition)| condition.status != Status::Proved);
-    let error = Diagnostic::error(Code::E0805, None, "the schedule is tested, but not proved to keep the meaning");
-    Err(report.error(open.fold(error, |error, (step, condition)| {
-        error.note(format!("{}: {}: {}", step.step, condition.status.word(), condition.what))
-    })))
 }
 
 fn as_text(name: &str, certificate: &Certificate, verbose: bool) -> String {
@@ -185,8 +199,8 @@ fn as_text(name: &str, certificate: &Certificate, verbose: bool) -> String {
     let elements: u64 = tests.iter().map(|test| test.elements).sum();
     let points = if tests.len() == 1 { "1 point".into() } else { format!("{} points", tests.len()) };
     text += &match tests.len() {
-        0 => "  equality  no point is small enough to be tested by the checker\n".into(),
-        _ => format!("  equality  tested at {points} in the field, {elements} elements\n"),
+        0 => "  equality  no point is small enough for the checker\n".into(),
+        _ => format!("  equality  tested by the checker at {points} in the field, {elements} elements\n"),
     };
     let sizes = |sizes: &[(Name, i64)]| {
         sizes.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")

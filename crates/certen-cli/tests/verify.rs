@@ -74,7 +74,7 @@ smooth:
   races     1 obligation, proved for all sizes
   values    nothing to show
   schedule  none
-  equality  tested at 5 points in the field, 11 elements
+  equality  tested by the checker at 5 points in the field, 11 elements
             - n = 3
             - n = 5
             - n = 2
@@ -85,7 +85,7 @@ largest:
   races     1 obligation, proved for all sizes
   values    nothing to show
   schedule  none
-  equality  tested at 7 points in the field, 22 elements
+  equality  tested by the checker at 7 points in the field, 22 elements
             - m = 3, n = 5
             - m = 5, n = 7
             - m = 1, n = 3

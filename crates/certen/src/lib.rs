@@ -50,6 +50,8 @@ mod session;
 mod steps;
 mod ten;
 mod texts;
+mod trial;
+mod validation;
 mod verify;
 
 pub use call::{Call, Input};
@@ -69,6 +71,8 @@ pub use session::{Declared, Reply, Session, is_complete};
 pub use steps::Walk;
 pub use ten::{Expression, Origin, format};
 pub use texts::{File, Texts};
+pub use trial::{Trial, trial};
+pub use validation::Validation;
 pub use verify::{Function, TRUSTED, programs};
 
 /// The rooms of the road, for those who want to look inside.

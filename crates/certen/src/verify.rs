@@ -4,6 +4,7 @@
 //! and nothing here has to be believed. Needs: loops that the verifier accepts. Guarantees: a certificate that is given
 //! was accepted by the checker.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use certen_syntax::{Code, Diagnostic, Name};
 use serde_json::json;
 
 use crate::ten::Interface;
-use crate::{Dialect, Failure, Module, Options, Texts, check, read_program};
+use crate::{Dialect, Failure, Module, Options, Texts, Validation, check, read_program};
 
 /// What a certificate does not show, for people.
 pub const TRUSTED: [&str; 5] = [
@@ -60,7 +61,8 @@ impl Module {
     /// What can be shown of the program's loops, in a form that [`certen_checker::check`] accepts.
     ///
     /// # Errors
-    /// If there are no loops or the verifier refuses them; else it is a bug in Certen.
+    /// If there are no loops, the verifier refuses them, or they do not compute what the program means; else it is a bug
+    /// in Certen.
     pub fn certificate(&self) -> Result<Certificate, Failure> {
         let loops = self.loops()?;
         let violations = certen_loops::verify(loops);
@@ -78,7 +80,11 @@ impl Module {
             values: Vec::new(),
             steps: self.scheduled()?.map_or_else(Vec::new, |scheduled| scheduled.taken.iter().map(step).collect()),
             tests: Vec::new(),
-            about: json!({"made by": concat!("certen ", env!("CARGO_PKG_VERSION")), "trusted": TRUSTED}),
+            about: json!({
+                "made by": concat!("certen ", env!("CARGO_PKG_VERSION")),
+                "compared": self.validation()?.settings(),
+                "trusted": TRUSTED,
+            }),
         };
         let mut prover = Prover::default();
         for obligation in obligations(&nest).map_err(fault)? {
@@ -95,6 +101,17 @@ impl Module {
         }
         certificate.tests = tests(self.core(), &nest, certificate.seed()).map_err(fault)?;
         certen_checker::check(&certificate.json().to_string(), self.core()).map_err(fault)
+    }
+}
+
+impl Validation {
+    /// At how many points the compiler has compared the loops with the program, by where values are taken from.
+    pub fn settings(&self) -> BTreeMap<&'static str, usize> {
+        let points = self.evidence.iter().chain(&self.smaller).flat_map(|evidence| &evidence.points);
+        points.fold(BTreeMap::new(), |mut settings, point| {
+            *settings.entry(point.setting.name()).or_default() += 1;
+            settings
+        })
     }
 }
 
