@@ -31,8 +31,8 @@ fn module(path: &str, function: Option<&str>) -> Module {
 
 /// Programs with schedules.
 const SCHEDULED: [(&str, Option<&str>, &str); 3] = [
-    ("examples/schedules/blur.ten", None, "split(j, 4); vectorize(j.i)"),
-    ("examples/linalg/gemm.ten", None, "split(i, 3); split(j, 2); reorder(i.o, j.o, i.i, j.i)"),
+    ("examples/schedules/blur.ten", None, "split(i, 3); compute_at(rows, i.o); parallelize(i.o)"),
+    ("examples/linalg/gemm.ten", None, "split(i, 3); split(j, 2); reorder([i.o, j.o, i.i, j.i])"),
     ("examples/fluids/restrict.ten", None, "split(i, 3); parallelize(i.o)"),
 ];
 
@@ -78,7 +78,7 @@ fn changes(value: &Value) -> Vec<(String, Value)> {
                     edited("after the next", &|items| items.swap(at, at + 1));
                 }
                 // The inside of long lists is more of the same.
-                for (what, changed) in changes(item).into_iter().filter(|_| at < 8 || at + 1 == items.len()) {
+                for (what, changed) in changes(item).into_iter().filter(|_| at < 5 || at + 1 == items.len()) {
                     edited(&what, &|items| items[at] = changed.clone());
                 }
             }
@@ -160,7 +160,18 @@ fn sealed(certificate: &Value) -> Value {
 }
 
 #[test]
+fn changed_fields_are_rejected() {
+    rejected(5);
+}
+
+#[test]
+#[ignore = "slow"]
 fn every_changed_field_is_rejected() {
+    rejected(1);
+}
+
+/// Tries every so many of the changes.
+fn rejected(stride: usize) {
     let plain = PROGRAMS.map(|(path, function)| (path, module(path, function)));
     let scheduled = SCHEDULED.map(|(path, function, schedule)| (path, scheduled(path, function, schedule)));
     let mut count = 0;
@@ -169,7 +180,7 @@ fn every_changed_field_is_rejected() {
         let original = certificate.json();
         check(&original.to_string(), module.core()).unwrap();
         check(&certificate.text(), module.core()).unwrap();
-        for (what, changed) in changes(&original) {
+        for (what, changed) in changes(&original).into_iter().step_by(stride) {
             let again = sealed(&changed);
             assert!(check(&changed.to_string(), module.core()).is_err(), "{path}: {what}");
             // A changed seal that is made anew is the old one.
@@ -180,7 +191,7 @@ fn every_changed_field_is_rejected() {
         }
     }
     println!("{count} changes rejected, with the old seal and with a new one");
-    assert!(count > 5_000, "{count}");
+    assert!(count > 15_000 / stride, "{count}");
 }
 
 #[test]

@@ -81,6 +81,9 @@ fn certified(folder: &str) {
     println!(
         "{folder}: {count} certificates, {tested} with tests; longest check {longest:?}, made in at most {made:?}"
     );
+    // Without optimisation, and beside other tests, more is allowed.
+    let limit = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
+    assert!(longest.0 < limit, "{longest:?}");
     assert!(bad.is_empty(), "{} of {count}:\n{}", bad.len(), bad.join("\n"));
 }
 
