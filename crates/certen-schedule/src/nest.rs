@@ -409,7 +409,11 @@ impl Nest {
     /// What a schedule calls the loops of a kind.
     pub(crate) fn called_where(&self, kind: impl Fn(&Stmt) -> bool) -> Vec<String> {
         let loops = self.loops();
-        loops.iter().filter(|found| self.stmt(&found.place).is_some_and(&kind)).map(|found| self.called(found)).collect()
+        loops
+            .iter()
+            .filter(|found| self.stmt(&found.place).is_some_and(&kind))
+            .map(|found| self.called(found))
+            .collect()
     }
 
     /// What a schedule calls a loop.
