@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use certen_core::parse_program;
 use certen_loops::{lower, verify};
-use certen_schedule::{apply, primitives};
+use certen_schedule::{Status, apply, primitives};
 use certen_syntax::Sources;
 use certen_testgen::schedule::{Hunted, Truth, points, steps, truth};
 use certen_validate::{Outcome, Setting, Trial, validate};
@@ -108,7 +108,7 @@ fn hunt(hunted: &Hunted, tally: &Mutex<Tally>) {
     };
     match &found {
         Truth::Leaves(_) | Truth::Races(_) if verified => {
-            let small = hunted.clone().shrunk(&bad);
+            let small = hunted.clone().shrunk(bad);
             fail("verified, but leaves its bounds or races", format!("{found:?}\n{}", small.shown()));
         }
         Truth::Differs(_) if verified && proved => {
@@ -148,7 +148,7 @@ fn hunt(hunted: &Hunted, tally: &Mutex<Tally>) {
             (Some(violation), _) => violation.message.clone(),
             (_, Some(Outcome::Differs(difference))) => format!("layer two differs {difference:?}"),
             (_, Some(Outcome::Nothing(why))) => format!("layer two compares nothing {why}"),
-            _ => String::new(),
+            _ => unproved(hunted),
         };
         let last = hunted.steps.last().map(|step| step.name.to_string()).unwrap_or_default();
         let text = format!("{why}\n{}", hunted.shown());
@@ -164,6 +164,17 @@ fn hunt(hunted: &Hunted, tally: &Mutex<Tally>) {
     if begun.elapsed() > Duration::from_secs(60) {
         tally.failures.push(Failure { what: "a case that takes too long", text: hunted.shown() });
     }
+}
+
+/// The first condition of a schedule that is not proved.
+fn unproved(hunted: &Hunted) -> String {
+    let conditions = hunted.scheduled.taken.iter().flat_map(|taken| &taken.conditions);
+    let unproved = conditions.filter_map(|condition| match &condition.status {
+        Status::Proved(_) => None,
+        Status::Fails(why) => Some(format!("refuted: {} {why}", condition.what)),
+        Status::Open => Some(format!("open: {}", condition.what)),
+    });
+    unproved.into_iter().next().unwrap_or_default()
 }
 
 fn table(tally: &Tally) -> String {

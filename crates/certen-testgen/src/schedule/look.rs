@@ -1,8 +1,8 @@
 //! What there is in a nest: what a person who writes the next step of a schedule looks at.
 
-use certen_core::{ElemType, TensorType, TermId};
+use certen_core::{TensorType, TermId};
 use certen_index::Ix;
-use certen_loops::{LoopProgram, Mode, Stmt, Target, as_element, parts_first};
+use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
 use certen_syntax::Name;
 
 /// A loop, and where it stands.
@@ -22,7 +22,6 @@ pub(super) struct Seen {
     pub next: Option<usize>,
     /// How many iterations it has.
     pub length: Option<Ix>,
-    pub mode: Mode,
     /// Buffers that it writes and reads, with their ranks.
     pub writes: Vec<(Name, usize)>,
     pub reads: Vec<(Name, usize)>,
@@ -47,7 +46,6 @@ pub(super) struct Look {
     pub inner: Vec<(Name, usize)>,
     /// Parameters that have dimensions: inputs, then outputs.
     pub parameters: Vec<(Name, usize)>,
-    pub locals: Vec<(Name, ElemType)>,
     /// How many statements there are.
     pub statements: usize,
 }
@@ -81,15 +79,13 @@ impl Look {
                         self.inner.push((*name, ty.rank()));
                     }
                 }
-                Stmt::Local { name, elem, .. } => self.locals.push((*name, *elem)),
-                Stmt::For { index, range, mode, body } => {
+                Stmt::For { index, range, body, .. } => {
                     let here = self.loops.len();
                     let length = range.hi.sub(&range.lo).ok();
                     let perfect = matches!(body.as_slice(), [Stmt::For { .. }]);
                     let (path, children, writes, reads) = (String::new(), Vec::new(), Vec::new(), Vec::new());
-                    let (index, mode, next) = (*index, *mode, None);
-                    let seen =
-                        Seen { path, index, stage, parent, children, perfect, next, length, mode, writes, reads };
+                    let (index, next) = (*index, None);
+                    let seen = Seen { path, index, stage, parent, children, perfect, next, length, writes, reads };
                     self.loops.push(seen);
                     if let Some(parent) = parent {
                         self.loops[parent].children.push(here);
