@@ -73,7 +73,9 @@ fn certified(folder: &str) {
             tested += usize::from(!certificate.tests.is_empty());
         }
     }
-    println!("{folder}: {count} certificates, {tested} with tests; longest check {longest:?}, made in at most {made:?}");
+    println!(
+        "{folder}: {count} certificates, {tested} with tests; longest check {longest:?}, made in at most {made:?}"
+    );
     assert!(bad.is_empty(), "{} of {count}:\n{}", bad.len(), bad.join("\n"));
 }
 
