@@ -84,7 +84,7 @@ impl Ix {
         Ix::atom(Atom::Var(name.into()))
     }
 
-    fn atom(atom: Atom) -> Ix {
+    pub(crate) fn atom(atom: Atom) -> Ix {
         Ix { constant: 0, terms: smallvec![(smallvec![atom], 1)] }
     }
 
@@ -384,44 +384,6 @@ impl Ix {
         (!rest.mentions(name)).then_some((mono, *coefficient, rest))
     }
 
-    /// The parts of which it is the minimum; itself if it is none.
-    pub fn least_of(&self) -> &[Ix] {
-        if let (0, [(mono, 1)]) = (self.constant, self.terms.as_slice())
-            && let [Atom::Min(parts)] = mono.as_slice()
-        {
-            return parts;
-        }
-        std::slice::from_ref(self)
-    }
-
-    /// Every minimum and maximum that occurs, by its parts, and whether it is a maximum.
-    ///
-    /// ```
-    /// use certen_index::Ix;
-    /// let (n, m) = (Ix::var("n"), Ix::var("m"));
-    /// let e = n.min_with(&Ix::from(4))?.max_with(&m)?.scale(2)?;
-    /// let found: Vec<(bool, usize)> = e.extremes().iter().map(|(max, parts)| (*max, parts.len())).collect();
-    /// assert_eq!(found, [(true, 2), (false, 2)]);
-    /// # Ok::<(), certen_index::IxError>(())
-    /// ```
-    pub fn extremes(&self) -> Vec<(bool, &[Ix])> {
-        let mut found = Vec::new();
-        let mut todo = vec![self];
-        while let Some(e) = todo.pop() {
-            for atom in e.terms.iter().flat_map(|(mono, _)| mono) {
-                match atom {
-                    Atom::Var(_) => {}
-                    Atom::FloorDiv(e, _) => todo.push(e),
-                    Atom::Min(parts) | Atom::Max(parts) => {
-                        found.push((matches!(atom, Atom::Max(_)), parts.as_ref()));
-                        todo.extend(parts.iter());
-                    }
-                }
-            }
-        }
-        found
-    }
-
     /// Whether the expression is seen to be at least zero wherever its names are: nothing is subtracted in it.
     ///
     /// ```
@@ -478,7 +440,7 @@ fn sorted_pair(a: &Ix, b: &Ix) -> Box<[Ix]> {
 }
 
 impl Atom {
-    fn mentions(&self, name: Name) -> bool {
+    pub(crate) fn mentions(&self, name: Name) -> bool {
         match self {
             Atom::Var(n) => *n == name,
             Atom::FloorDiv(e, _) => e.mentions(name),

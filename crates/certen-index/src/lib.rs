@@ -12,6 +12,7 @@ mod example;
 mod extent;
 mod facts;
 mod growth;
+mod interval;
 mod ix;
 mod parse;
 mod prover;

@@ -103,7 +103,8 @@ impl Witness {
         // How many of the facts before each are used, and how many of all.
         let before: Vec<usize> =
             used.iter().scan(0, |count, used| Some(std::mem::replace(count, *count + usize::from(*used)))).collect();
-        let kept: Vec<Cond> = facts.iter().zip(&used).filter(|(_, used)| **used).map(|(fact, _)| fact.clone()).collect();
+        let kept: Vec<Cond> =
+            facts.iter().zip(&used).filter(|(_, used)| **used).map(|(fact, _)| fact.clone()).collect();
         witness.each_hypothesis(&mut |at| *at = before.get(*at).copied().unwrap_or(*at - facts.len() + kept.len()));
         (kept, witness)
     }

@@ -20,7 +20,7 @@ use crate::edit::declared;
 use crate::nest::within;
 
 /// More pairs of accesses than this are not compared.
-const MAX_PAIRS: usize = 600;
+const MAX_PAIRS: usize = 4096;
 
 /// What an access does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -24,6 +24,9 @@ mod nest;
 mod page;
 mod partials;
 mod primitives;
+mod region;
+mod rewrite;
+mod stages;
 
 pub use apply::{Condition, Proof, Refused, Scheduled, Status, Taken, apply};
 pub use edit::at_sizes;

@@ -1,6 +1,7 @@
 //! The loops that a step works on: places in them, what holds at a place, and why a step cannot be done.
 
-use std::collections::{BTreeSet, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
 use certen_core::{Range, TensorType, TypeError};
@@ -50,6 +51,12 @@ impl Refusal {
     /// A statement that it speaks of, which is marked where the loops are shown.
     pub(crate) fn at(mut self, place: &Place) -> Refusal {
         self.marked.push(place.clone());
+        self
+    }
+
+    /// Without marks: it speaks of statements that the step has already moved.
+    pub(crate) fn unmarked(mut self) -> Refusal {
+        self.marked.clear();
         self
     }
 
@@ -209,14 +216,18 @@ fn within_stage(found: &Found) -> String {
 }
 
 /// The loops that a step works on, and the conditions that it has put.
+#[derive(Clone)]
 pub(crate) struct Nest {
     pub program: LoopProgram,
     conditions: Vec<Condition>,
+    /// The indices of loops that have nothing to do with those that the step has named: they are in other stages, and
+    /// in no loop together with them. How often each occurs; none before a loop is named.
+    far: RefCell<Option<HashMap<Name, usize>>>,
 }
 
 impl Nest {
     pub(crate) fn new(program: LoopProgram) -> Nest {
-        Nest { program, conditions: Vec::new() }
+        Nest { program, conditions: Vec::new(), far: RefCell::new(None) }
     }
 
     pub(crate) fn finish(self) -> (LoopProgram, Vec<Condition>) {
@@ -321,8 +332,26 @@ impl Nest {
     }
 
     /// The loop that a path means.
-    pub(crate) fn find(&self, (path, span): (&Path, Span)) -> Done<Place> {
+    pub(crate) fn find(&self, named: (&Path, Span)) -> Done<Place> {
         let loops = self.loops();
+        let place = self.found(&loops, named)?;
+        let top = |place: &Place| place.path.first().map_or(place.at, |turn| turn.at);
+        let stage = self.stage(&place);
+        let mut now: HashMap<Name, usize> = HashMap::new();
+        for far in loops.iter().filter(|found| found.stage != stage && top(&found.place) != top(&place)) {
+            *now.entry(far.index).or_default() += 1;
+        }
+        let mut far = self.far.borrow_mut();
+        *far = Some(match far.take() {
+            Some(before) => {
+                now.into_iter().filter_map(|(name, count)| Some((name, count.min(*before.get(&name)?)))).collect()
+            }
+            None => now,
+        });
+        Ok(place)
+    }
+
+    fn found(&self, loops: &[Found], (path, span): (&Path, Span)) -> Done<Place> {
         let text = |parts: &[Name]| parts.iter().map(|part| part.as_str()).collect::<Vec<_>>().join(".");
         let whole = text(&path.parts);
         let staged = path.parts.split_first().filter(|(_, rest)| !rest.is_empty());
@@ -375,6 +404,12 @@ impl Nest {
                 Err(several.iter().fold(refusal, |refusal, found| refusal.at(&found.place)))
             }
         }
+    }
+
+    /// What a schedule calls the loops of a kind.
+    pub(crate) fn called_where(&self, kind: impl Fn(&Stmt) -> bool) -> Vec<String> {
+        let loops = self.loops();
+        loops.iter().filter(|found| self.stmt(&found.place).is_some_and(&kind)).map(|found| self.called(found)).collect()
     }
 
     /// What a schedule calls a loop.
@@ -446,7 +481,7 @@ impl Nest {
     }
 
     /// The type of a buffer that is in scope at a place.
-    pub(crate) fn buffer_at(&self, place: &Place, name: Name) -> Option<&TensorType> {
+    pub(crate) fn type_at(&self, place: &Place, name: Name) -> Option<&TensorType> {
         let parameters = self.program.inputs.iter().chain(&self.program.outputs);
         let given = parameters.filter(|parameter| parameter.name == name).map(|parameter| &parameter.ty).next();
         given.or_else(|| {
@@ -471,17 +506,36 @@ impl Nest {
         }
     }
 
-    /// All names of the program.
+    /// All names of the program, but for the indices of loops that are far from those that the step has named: each stage
+    /// can have its `i.o`.
     pub(crate) fn taken(&self) -> HashSet<Name> {
         let program = &self.program;
         let parameters = program.inputs.iter().chain(&program.outputs).map(|parameter| parameter.name);
-        let declared = declarations(&program.body).into_iter().map(|(name, _)| name);
-        program.sizes.iter().copied().chain(parameters).chain(declared).collect()
+        let mut taken: HashSet<Name> = program.sizes.iter().copied().chain(parameters).collect();
+        let far = self.far.borrow();
+        let mut seen: HashMap<Name, usize> = HashMap::new();
+        for (name, stmt) in declarations(&program.body) {
+            let count = seen.entry(name).or_default();
+            *count += 1;
+            let is_far = far.as_ref().and_then(|far| far.get(&name)).is_some_and(|far| *count <= *far);
+            if !(is_far && matches!(stmt, Stmt::For { .. })) {
+                taken.insert(name);
+            }
+        }
+        taken
     }
 
-    /// The name of a piece of a loop, `i.o` of `i`: nothing in the program has it.
+    /// The name of a piece of a loop, `i.o` of `i`: nothing near has it.
     pub(crate) fn piece(&self, index: Name, suffix: &str) -> Name {
         self.fresh(&format!("{index}.{suffix}"))
+    }
+
+    /// A block in which what is declared at a position has another name from there on, which nothing has.
+    pub(crate) fn renamed_from(&mut self, block: &[Stmt], at: usize, name: Name) -> Done<Vec<Stmt>> {
+        let edit = Edit { names: HashMap::from([(name, self.fresh(name.as_str()))]), ..Edit::default() };
+        let mut renamed = block[..at].to_vec();
+        renamed.extend(edit.block(&mut self.program, &block[at..])?);
+        Ok(renamed)
     }
 
     /// A copy of a block in which everything that it declares has another name: indices of loops with `suffix` behind a

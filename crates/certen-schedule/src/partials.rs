@@ -66,7 +66,7 @@ pub(crate) fn of(nest: &Nest, place: &Place) -> Done<Vec<Accumulator>> {
             continue;
         }
         let Some(elem) = combined(&nest.program, &body, name) else { continue };
-        let buffer = nest.buffer_at(place, name).cloned();
+        let buffer = nest.type_at(place, name).cloned();
         let moves = |ix: &Ix| {
             let mut names = Default::default();
             ix.collect_names(&mut names);

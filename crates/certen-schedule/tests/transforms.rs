@@ -13,7 +13,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use certen_core::domain::{Element, Field};
+use certen_core::domain::{Element, Field, Partial};
 use certen_core::{ElemType, Tensor};
 use certen_loops::{Interpreter, LoopProgram, parse_loops, verify};
 use certen_schedule::{Scheduled, Status, apply, page};
@@ -144,19 +144,20 @@ fn value(sizes: &[(Name, i64)], name: Name) -> Option<i64> {
     sizes.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
-type Values = Vec<(Name, Tensor<Element>)>;
+/// None is the content of memory that nothing was written to.
+type Values = Vec<(Name, Tensor<Option<Element>>)>;
 
 fn run(program: &LoopProgram, sizes: &[(Name, i64)]) -> Result<Values, String> {
-    let field = Field { seed: 7 };
+    let field = Partial(Field { seed: 7 });
     let mut inputs = Vec::new();
     for (number, input) in program.inputs.iter().enumerate() {
         let shape = input.ty.shape_at(&|name| value(sizes, name)).map_err(|error| format!("{error:?}"))?;
-        let element = |at: usize| -> Result<Element, String> {
+        let element = |at: usize| -> Result<Option<Element>, String> {
             let bits = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (number as u64) << 32;
-            Ok(match input.ty.elem {
+            Ok(Some(match input.ty.elem {
                 ElemType::Bool => Element::Bool(bits >> 40 & 1 == 1),
                 _ => Element::reduce(bits),
-            })
+            }))
         };
         inputs.push((input.name, Tensor::from_fn(shape, element).unwrap()?));
     }

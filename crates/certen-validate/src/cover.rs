@@ -51,6 +51,13 @@ pub(crate) fn row(program: &Program, sizes: impl IntoIterator<Item = (Name, i64)
     row.iter().all(|(_, size)| *size >= 0).then_some(row)
 }
 
+/// A row in which every size is larger than in all of these, by about twice a number, and neighbours differ.
+pub(crate) fn larger(program: &Program, rows: &[Row], by: i64) -> Option<Row> {
+    let largest = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|(_, size)| *size).max().unwrap_or(0);
+    let sizes = program.sizes.iter().enumerate();
+    row(program, sizes.map(|(at, name)| (*name, largest(at).saturating_add(2 * by - (at % 2) as i64))))
+}
+
 /// About how much there is to compute, for sizes in the same program.
 fn volume(row: &Row) -> (i128, Vec<i64>) {
     let product = row.iter().fold(1i128, |product, (_, size)| product.saturating_mul(i128::from(*size) + 1));
@@ -127,7 +134,9 @@ fn candidates(least: i64, tiles: Option<&BTreeSet<i64>>) -> Vec<i64> {
     let tiles = tiles.unwrap_or(&none);
     let largest = tiles.last().copied().unwrap_or(1);
     let is_prime = |n: i64| n >= 2 && (2..).take_while(|d| d * d <= n).all(|d| n % d != 0);
-    found.extend((largest.max(least).saturating_add(3)..).take(1000).find(|n| is_prime(*n)));
+    // Beyond that nothing is run anyway.
+    let from = largest.max(least).min(LARGEST_TILE) + 3;
+    found.extend((from..from + 100).find(|n| is_prime(*n)).filter(|prime| *prime >= least));
     for tile in tiles.iter().rev() {
         if found.len() + 4 > MOST_CANDIDATES {
             break;

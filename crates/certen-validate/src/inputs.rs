@@ -107,7 +107,7 @@ impl Place {
 pub(crate) struct Literals(Vec<i64>);
 
 /// Larger ones are left alone: sums and products near them are not small any more.
-const LARGEST_LITERAL: i64 = 1 << 20;
+const LARGEST_LITERAL: u64 = 1 << 20;
 
 impl Literals {
     pub fn of(program: &Program) -> Literals {
@@ -119,7 +119,7 @@ impl Literals {
                 Term::Literal(Literal::Float(value), _) if value.fract() == 0.0 => Some(*value as i64),
                 _ => None,
             })
-            .filter(|value| value.abs() <= LARGEST_LITERAL)
+            .filter(|value| value.unsigned_abs() <= LARGEST_LITERAL)
             .collect();
         found.sort_unstable();
         found.dedup();

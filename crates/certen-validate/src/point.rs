@@ -336,6 +336,10 @@ impl Domain for Garbage {
         Machine.binary(op, elem, a, b)
     }
 
+    fn fma(&self, elem: ElemType, a: &Scalar, b: &Scalar, c: &Scalar) -> Result<Scalar, Fault> {
+        Machine.fma(elem, a, b, c)
+    }
+
     fn choose(&self, cond: &Scalar, a: &Scalar, b: &Scalar) -> Result<Scalar, Fault> {
         Machine.choose(cond, a, b)
     }

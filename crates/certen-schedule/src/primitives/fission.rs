@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use certen_core::{Range, TensorType};
 use certen_index::{Cond, Facts, Ix};
-use certen_loops::{Stmt, Target};
+use certen_loops::{Stmt, Target, declarations};
 use certen_syntax::Name;
 
 use super::{Example, Primitive};
@@ -151,6 +151,7 @@ impl Sides {
         index: Option<(&Range, Name, [Name; 3])>,
     ) -> Done<Sides> {
         let facts = nest.facts(place)?;
+        let body = &unmistakable(nest, body)?;
         let blocks = [&body[..at], &body[at..=at], &body[at + 1..]];
         let uses = blocks.map(|block| used(&nest.program, block));
         let swapped = swapped(body);
@@ -272,6 +273,21 @@ fn expanded(facts: &Facts, name: Name, ty: &TensorType, index: Option<(&Range, N
         shape.push(Range::to(largest.simplified(facts)?).extent(facts)?);
     }
     Ok(TensorType::new(ty.elem, shape))
+}
+
+/// A body in which no local or buffer is called like another one that is declared further inside.
+fn unmistakable(nest: &mut Nest, body: &[Stmt]) -> Done<Vec<Stmt>> {
+    let mut count: HashMap<Name, usize> = HashMap::new();
+    declarations(body).into_iter().for_each(|(name, _)| *count.entry(name).or_default() += 1);
+    let mut body = body.to_vec();
+    for at in 0..body.len() {
+        if let Stmt::Alloc(name, _) | Stmt::Local { name, .. } = body[at]
+            && count.get(&name).is_some_and(|count| *count > 1)
+        {
+            body = nest.renamed_from(&body, at, name)?;
+        }
+    }
+    Ok(body)
 }
 
 /// The buffers that a block exchanges.

@@ -142,7 +142,7 @@ impl Fuse {
             Target::Local(name) => nest.program.terms.reference(*name, scalar)?,
             Target::Element(name, indices) => {
                 let inside = self.buffers.iter().rev().find(|(known, _)| known == name).map(|(_, ty)| ty);
-                let outside = || self.place.as_ref().and_then(|place| nest.buffer_at(place, *name));
+                let outside = || self.place.as_ref().and_then(|place| nest.type_at(place, *name));
                 let ty = inside.or_else(outside).cloned().unwrap_or(scalar);
                 nest.program.terms.element(*name, ty, indices.clone())?
             }

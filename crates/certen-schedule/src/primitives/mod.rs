@@ -6,15 +6,23 @@ use certen_syntax::Name;
 use crate::args::Args;
 use crate::nest::{Done, Nest};
 
+mod compute_at;
 mod fission;
 mod fma;
+mod fuse_inner;
+mod fuse_outer;
 mod guard;
 mod interchange;
+mod layout;
 mod parallelize;
 mod peel;
+mod registers;
 mod reorder;
 mod skew;
 mod split;
+mod stage;
+mod store_at;
+mod tile;
 mod unroll;
 mod unroll_and_jam;
 mod vectorize;
@@ -52,12 +60,20 @@ pub fn primitives() -> &'static [&'static Primitive] {
         &guard::PRIMITIVE,
         &interchange::PRIMITIVE,
         &reorder::PRIMITIVE,
+        &tile::PRIMITIVE,
         &skew::PRIMITIVE,
         &fission::PRIMITIVE,
+        &fuse_outer::PRIMITIVE,
+        &fuse_inner::PRIMITIVE,
         &unroll::PRIMITIVE,
         &unroll_and_jam::PRIMITIVE,
         &vectorize::PRIMITIVE,
         &parallelize::PRIMITIVE,
+        &compute_at::PRIMITIVE,
+        &store_at::PRIMITIVE,
+        &stage::PRIMITIVE,
+        &registers::PRIMITIVE,
+        &layout::PRIMITIVE,
         &fma::PRIMITIVE,
     ]
 }

@@ -3,7 +3,7 @@
 //! A reduction is made in blocks of a fixed size, so that the result does not depend on how many threads there are
 //! (`partials.rs`).
 
-use certen_index::Ix;
+use certen_index::{Cond, Ix, Verdict};
 use certen_loops::{Mode, Stmt};
 
 use super::split::split;
@@ -42,6 +42,11 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
 /// Makes the loop at a place parallel.
 pub(crate) fn parallelize(nest: &mut Nest, place: &Place, block: Option<i64>) -> Done<()> {
     let found = nest.loop_at(place)?;
+    let once = Cond::le(&found.range.hi, &found.range.lo.add(&Ix::from(1))?)?;
+    if nest.facts(place)?.prove(&once) == Verdict::Yes {
+        // One iteration is not shared, and may assign what several could not.
+        return Ok(());
+    }
     let accumulators = partials::of(nest, place)?;
     let names: Vec<_> = accumulators.iter().map(partials::Accumulator::name).collect();
     let body = Part::of(&nest.program, &found.body).only(|name| !names.contains(&name));

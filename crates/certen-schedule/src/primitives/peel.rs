@@ -228,8 +228,9 @@ impl<'a> Cuts<'a> {
         for stmt in block {
             match stmt {
                 Stmt::For { index, range, body, .. } => {
-                    for (max, parts) in range.lo.extremes().into_iter().chain(range.hi.extremes()) {
-                        self.extreme(max, parts)?;
+                    for bound in [&range.lo, &range.hi] {
+                        self.extreme(false, &bound.smallest_of()?)?;
+                        self.extreme(true, &bound.largest_of()?)?;
                     }
                     self.loops.push((*index, range));
                     self.block(body)?;

@@ -62,7 +62,7 @@ pub(crate) fn reorder(nest: &mut Nest, wanted: &[Place]) -> Done<()> {
         let from = order.iter().position(|at| at == wanted).unwrap_or(to);
         for at in (to..from).rev() {
             let old = chain[at + 1].clone();
-            let (outer, inner, conditions) = exchange(nest, &chain[at], &old)?;
+            let (outer, inner, conditions) = exchange(nest, &chain[at], &old).map_err(Refusal::unmarked)?;
             for place in &mut chain[at + 2..] {
                 let mut path = inner.path.clone();
                 path.push(Turn { at: inner.at, otherwise: false });

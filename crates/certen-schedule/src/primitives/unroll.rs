@@ -85,7 +85,7 @@ pub(crate) fn unroll(nest: &mut Nest, place: &Place) -> Done<()> {
     let found = nest.loop_at(place)?;
     let facts = nest.facts(place)?;
     let (index, range) = (found.index, &found.range);
-    let Some(most) = most_trips(&found, &facts) else {
+    let Some(most) = most_trips(&found)? else {
         let refusal =
             Refusal::cannot(format!("the number of iterations of the loop over {index} is not a number")).at(place);
         let trips = range.hi.sub(&range.lo)?;
@@ -113,8 +113,8 @@ pub(crate) fn unroll(nest: &mut Nest, place: &Place) -> Done<()> {
 /// That an index is below the end of a range: below each part of a minimum for which that is not known.
 fn below(facts: &Facts, at: &Ix, end: &Ix) -> Done<Cond> {
     let mut cond = Cond::always();
-    for part in end.least_of() {
-        let below = Cond::lt(at, part)?;
+    for part in end.smallest_of()? {
+        let below = Cond::lt(at, &part)?;
         if facts.prove(&below) != Verdict::Yes {
             cond = cond.and(below);
         }
@@ -123,17 +123,7 @@ fn below(facts: &Facts, at: &Ix, end: &Ix) -> Done<Cond> {
 }
 
 /// How many iterations a loop has at most, if there is a number that says so.
-pub(crate) fn most_trips(found: &Loop, facts: &Facts) -> Option<i64> {
-    if let Some(trips) = found.trips() {
-        return Some(trips);
-    }
-    let Range { lo, hi } = &found.range;
-    let ends = hi.extremes().into_iter().chain(lo.extremes()).flat_map(|(_, parts)| parts);
-    let lengths = ends.flat_map(|end| [end.sub(lo), hi.sub(end)]).flatten().filter_map(|length| length.as_constant());
-    let length = hi.sub(lo).ok()?;
-    let enough = |most: &i64| Cond::le(&length, &Ix::from(*most)).is_ok_and(|goal| facts.prove(&goal) == Verdict::Yes);
-    let mut lengths: Vec<i64> = lengths.filter(|length| *length >= 0).collect();
-    lengths.sort_unstable();
-    lengths.dedup();
-    lengths.into_iter().find(enough)
+fn most_trips(found: &Loop) -> Done<Option<i64>> {
+    let trips = found.range.hi.sub(&found.range.lo)?.smallest_of()?;
+    Ok(trips.iter().filter_map(Ix::as_constant).min().map(|most| most.max(0)))
 }

@@ -14,6 +14,7 @@ use certen_index::{Cond, Facts, Ix};
 use certen_loops::{LoopProgram, Stmt};
 use certen_syntax::Name;
 
+use super::peel::simplified;
 use super::unroll::{full_blocks, room};
 use super::{Example, Primitive};
 use crate::apply::Status;
@@ -70,6 +71,7 @@ pub(crate) fn unroll_and_jam(nest: &mut Nest, place: &Place, count: i64) -> Done
     let taken = nest.taken();
     let copies = (0..count).map(|number| Edit::index(found.index, Ix::from(number))).collect();
     let body = Jam { nest, index: found.index, taken }.block(&found.body, copies)?;
+    let body = simplified(&body, &nest.facts(&place)?, nest.loop_at(&main)?.index)?;
     nest.replace(&place, body)
 }
 

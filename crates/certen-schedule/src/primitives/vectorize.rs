@@ -95,6 +95,10 @@ pub(crate) fn vectorize(nest: &mut Nest, place: &Place, width: Option<i64>) -> D
             }
         },
     };
+    if width == 1 {
+        // One lane is no vector, and may assign what several could not.
+        return Ok(());
+    }
     set_mode(nest, &vector, Mode::Vector)?;
     let lanes = nest.loop_at(&vector)?;
     let names: Vec<Name> = accumulators.iter().map(Accumulator::name).collect();

@@ -1,0 +1,93 @@
+//! What an expression can be while a name runs through an interval.
+//!
+//! Sums are bounded term by term, so the interval is exact where the name occurs once, and may be too large where it
+//! occurs in several terms that cancel in part; it is never too small. Inside of quotients, minima and maxima, which grow
+//! with their parts, the ends are those of the parts.
+
+use certen_syntax::Name;
+
+use crate::ix::Atom;
+use crate::{Cond, Facts, Ix, IxError, Verdict};
+
+impl Ix {
+    /// The smallest and the largest value, as far as that is seen, while a name runs from `lo` to `hi`, both included:
+    /// every value is between the two. None if the expression is not seen to grow or fall with the name. Of an empty
+    /// interval, something.
+    ///
+    /// ```
+    /// use certen_index::{Facts, Ix};
+    /// let (i, n) = (Ix::var("i"), Ix::var("n"));
+    /// let e = n.sub(&i.floor_div(4)?)?;
+    /// let (least, most) = e.over("i".into(), &Ix::from(0), &Ix::from(11), &Facts::new())?.unwrap();
+    /// assert_eq!((least.to_string(), most.to_string()), ("n - 2".into(), "n".into()));
+    /// # Ok::<(), certen_index::IxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If an end does not fit in 64 bits.
+    pub fn over(&self, name: Name, lo: &Ix, hi: &Ix, facts: &Facts) -> Result<Option<(Ix, Ix)>, IxError> {
+        if !self.mentions(name) {
+            return Ok(Some((self.clone(), self.clone())));
+        }
+        // Products of the name with other names in one piece, so that n*i - i is (n - 1)*i.
+        if let Some((factor, rest)) = self.factored(name) {
+            let Some(grows) = sign(&factor, facts)? else { return Ok(None) };
+            let (a, b) = (factor.mul(lo)?.add(&rest)?, factor.mul(hi)?.add(&rest)?);
+            return Ok(Some(if grows { (a, b) } else { (b, a) }));
+        }
+        let (mut least, mut most) = (Ix::from(self.constant_part()), Ix::from(self.constant_part()));
+        for (mono, coefficient) in self.terms() {
+            let (moving, fixed): (Vec<&Atom>, Vec<&Atom>) = mono.iter().partition(|atom| atom.mentions(name));
+            let ends = match moving.as_slice() {
+                [] => (Ix::monomial(mono, *coefficient), Ix::monomial(mono, *coefficient)),
+                [atom] => {
+                    let Some((least, most)) = atom.over(name, lo, hi, facts)? else { return Ok(None) };
+                    let mut factor = Ix::from(*coefficient);
+                    for atom in fixed {
+                        factor = factor.mul(&Ix::atom(atom.clone()))?;
+                    }
+                    let Some(grows) = sign(&factor, facts)? else { return Ok(None) };
+                    let (a, b) = (factor.mul(&least)?, factor.mul(&most)?);
+                    if grows { (a, b) } else { (b, a) }
+                }
+                _ => return Ok(None),
+            };
+            least = least.add(&ends.0)?;
+            most = most.add(&ends.1)?;
+        }
+        Ok(Some((least, most)))
+    }
+}
+
+/// Whether an expression is at least zero where the facts hold, or at most zero, if one of them is shown.
+fn sign(e: &Ix, facts: &Facts) -> Result<Option<bool>, IxError> {
+    if facts.prove(&Cond::le(&Ix::from(0), e)?) == Verdict::Yes {
+        return Ok(Some(true));
+    }
+    Ok((facts.prove(&Cond::le(e, &Ix::from(0))?) == Verdict::Yes).then_some(false))
+}
+
+impl Atom {
+    fn over(&self, name: Name, lo: &Ix, hi: &Ix, facts: &Facts) -> Result<Option<(Ix, Ix)>, IxError> {
+        match self {
+            Atom::Var(_) => Ok(Some((lo.clone(), hi.clone()))),
+            Atom::FloorDiv(e, divisor) => match e.over(name, lo, hi, facts)? {
+                Some((least, most)) => Ok(Some((least.floor_div(*divisor)?, most.floor_div(*divisor)?))),
+                None => Ok(None),
+            },
+            Atom::Min(es) | Atom::Max(es) => {
+                let is_max = matches!(self, Atom::Max(_));
+                let join = |a: &Ix, b: &Ix| if is_max { a.max_with(b) } else { a.min_with(b) };
+                let mut ends: Option<(Ix, Ix)> = None;
+                for e in es.iter() {
+                    let Some((least, most)) = e.over(name, lo, hi, facts)? else { return Ok(None) };
+                    ends = Some(match ends {
+                        None => (least, most),
+                        Some((a, b)) => (join(&a, &least)?, join(&b, &most)?),
+                    });
+                }
+                Ok(ends)
+            }
+        }
+    }
+}

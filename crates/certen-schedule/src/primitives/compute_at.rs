@@ -1,0 +1,226 @@
+//! `compute_at`: a stage is computed where it is read, piece by piece.
+
+use certen_core::{Range, TensorType};
+use certen_index::{Cond, Facts, Ix, IxError, Verdict};
+use certen_loops::{Stmt, Target};
+use certen_syntax::Name;
+
+use super::{Example, Primitive};
+use crate::depend::{Access, Kind, Part};
+use crate::nest::{Done, Loop, Nest, Place, Refusal, listed, within};
+use crate::region::{Region, interval};
+use crate::rewrite::Moved;
+use crate::stages::{Stage, Stored, demoted};
+
+pub(crate) const PRIMITIVE: Primitive = Primitive {
+    name: "compute_at",
+    usage: "compute_at(stage, loop)",
+    about: "The stage is no longer computed as a whole before it is read: each iteration of `loop` begins with computing \
+            the part that it reads, into a small buffer of its own. Where the parts of two iterations overlap, elements \
+            are computed again.",
+    legal: "What the stage is computed from is not overwritten before the stage is read.",
+    peers: "Halide and TVM: compute_at; Exo: fuse after fission; TACO: precompute",
+    example: Example {
+        program: "loops blur\nsize h, w\nwhere h >= 2, w >= 2\ninput x : f64[h, w]\noutput y : f64[h - 2, w - 2]\n\
+                  alloc rows : f64[h, w - 2]\nnest rows\nfor i in 0..h {\n    for j in 0..w - 2 {\n        \
+                  rows[i, j] = x[i, j] + x[i, j + 1] + x[i, j + 2]\n    }\n}\nnest y\nfor i in 0..h - 2 {\n    \
+                  for j in 0..w - 2 {\n        y[i, j] = rows[i, j] + rows[i + 1, j] + rows[i + 2, j]\n    }\n}\n\
+                  free rows\n",
+        steps: "split(i, 32); compute_at(rows, i.o)",
+    },
+    apply: |nest, args| {
+        let stored = nest.stored(args.path("a stage")?)?;
+        let place = nest.find(args.path("a loop that reads it")?)?;
+        args.end()?;
+        compute_at(nest, &stored, &place)
+    },
+};
+
+/// Computes a stage at the beginning of each iteration of the loop at a place.
+pub(crate) fn compute_at(nest: &mut Nest, stored: &Stored, place: &Place) -> Done<()> {
+    let stage = nest.made(stored)?;
+    let name = stored.name;
+    let reader = nest.loop_at(place)?;
+    readers_inside(nest, &stage, place, &reader)?;
+    nest.keeps_sources(&stage)?;
+    let facts = nest.facts(&place.inside(0))?;
+    let part = Part::of(&nest.program, &reader.body);
+    let region = Region::of(&facts, &stored.ty, part.accesses.iter().filter(|access| access.name == name))?;
+    let makers = nest.statements(&stage);
+    let mut makers = nest.named_apart(place, &makers)?;
+    demoted(&mut makers, &nest.modes_around(place)?);
+    let makers = Restriction { nest, name, region: &region }.block(&facts, &makers)?;
+    let ty = TensorType::new(stored.ty.elem, region.shape());
+    let moved = Moved::based(name, name, ty.clone(), region.base());
+    let mut body = vec![Stmt::Alloc(name, ty), Stmt::Nest(name)];
+    body.extend(moved.block(&mut nest.program, &makers)?);
+    body.extend(nest.label(place, &reader.body));
+    body.extend(moved.block(&mut nest.program, &reader.body)?);
+    body.push(Stmt::Free(name));
+    nest.replace(place, [Loop { body, ..reader }.into()])?;
+    nest.take_out(&stage)
+}
+
+/// That a stage is read in the body of a loop, and nowhere else.
+fn readers_inside(nest: &Nest, stage: &Stage, place: &Place, reader: &Loop) -> Done<()> {
+    let Stored { name, alloc, .. } = &stage.stored;
+    let (name, index) = (*name, reader.index);
+    let depth = alloc.path.len();
+    let top = Place { path: alloc.path.clone(), at: place.path.get(depth).map_or(place.at, |turn| turn.at) };
+    let same_block = place.path.len() >= depth && place.path[..depth] == alloc.path[..];
+    if same_block && stage.makers.contains(&top.at) {
+        let refusal = Refusal::cannot(format!("the loop over {index} is one of those that compute `{name}`"));
+        return Err(refusal.at(place).help(format!("a stage is computed at a loop that reads it: {}", ways(nest, name))));
+    }
+    if !nest.touch(&reader.body, name).reads || !same_block {
+        let refusal = Refusal::cannot(format!("the loop over {index} does not read `{name}`")).at(place);
+        return Err(refusal.help(format!("these loops do: {}", ways(nest, name))));
+    }
+    // Every statement that reads it, on the way from the block of the allocation to the loop.
+    let mut outside = Vec::new();
+    for level in depth..=place.path.len() {
+        let way = Place {
+            path: place.path[..level].to_vec(),
+            at: place.path.get(level).map_or(place.at, |turn| turn.at),
+        };
+        let other = place.path.get(level).map(|turn| turn.otherwise);
+        for (at, stmt) in nest.block(&way).iter().enumerate() {
+            let here = Place { path: way.path.clone(), at };
+            let elsewhere = match (at == way.at, stmt, other) {
+                (false, _, _) => nest.touch(std::slice::from_ref(stmt), name).reads,
+                (true, Stmt::If { otherwise, .. }, Some(false)) => nest.touch(otherwise, name).reads,
+                (true, Stmt::If { then, .. }, Some(true)) => nest.touch(then, name).reads,
+                (true, _, _) => false,
+            };
+            if elsewhere {
+                outside.push(here);
+            }
+        }
+    }
+    if outside.is_empty() {
+        return Ok(());
+    }
+    let what = |place: &Place| match nest.stmt(place) {
+        Some(Stmt::For { index, .. }) => format!("the loop over {index}"),
+        _ => "a statement".into(),
+    };
+    let others: Vec<String> = outside.iter().map(what).collect();
+    let refusal = Refusal::cannot(format!("`{name}` is read outside of the loop over {index} too: by {}", others.join(", ")));
+    let refusal = outside.iter().fold(refusal, |refusal, place| refusal.at(place));
+    Err(refusal.help("a loop around all readers can be given, or the readers can be fused first"))
+}
+
+/// The loops that read a buffer, as a schedule calls them.
+fn ways(nest: &Nest, name: Name) -> String {
+    let reading = nest.called_where(|stmt| match stmt {
+        Stmt::For { body, .. } => nest.touch(body, name).reads,
+        _ => false,
+    });
+    if reading.is_empty() { "there are none".into() } else { listed(reading.iter()) }
+}
+
+/// The part of a computation that stores elements of a region.
+pub(crate) struct Restriction<'a> {
+    pub nest: &'a Nest,
+    pub name: Name,
+    pub region: &'a Region,
+}
+
+impl Restriction<'_> {
+    /// The block without what stores elements outside of the region: loops are cut, and what cannot be cut off asks.
+    pub(crate) fn block(&self, facts: &Facts, block: &[Stmt]) -> Done<Vec<Stmt>> {
+        block.iter().map(|stmt| self.stmt(facts, stmt)).collect()
+    }
+
+    fn stmt(&self, facts: &Facts, stmt: &Stmt) -> Done<Stmt> {
+        let mut inner = facts.clone();
+        Ok(match stmt {
+            Stmt::For { index, range, mode, body } => {
+                let range = self.range(facts, *index, range, body)?;
+                inner.assume(within(*index, &range)?);
+                Stmt::For { index: *index, range, mode: *mode, body: self.block(&inner, body)? }
+            }
+            Stmt::If { cond, then, otherwise } => {
+                inner.assume(cond.clone());
+                let then = self.block(&inner, then)?;
+                let mut inner = facts.clone();
+                inner.assume(cond.not()?);
+                Stmt::If { cond: cond.clone(), then, otherwise: self.block(&inner, otherwise)? }
+            }
+            Stmt::Assign { target: Target::Element(name, indices), .. } if *name == self.name => {
+                let mut outside = Cond::always();
+                for (index, dim) in indices.iter().zip(&self.region.dims) {
+                    for goal in [Cond::le(&dim.lo, index)?, Cond::lt(index, &dim.hi()?)?] {
+                        if facts.prove(&goal) != Verdict::Yes {
+                            outside = outside.and(goal);
+                        }
+                    }
+                }
+                match outside.is_always() {
+                    true => stmt.clone(),
+                    false => Stmt::If { cond: outside, then: vec![stmt.clone()], otherwise: Vec::new() },
+                }
+            }
+            other => other.clone(),
+        })
+    }
+
+    /// The iterations of a loop that store elements of the region, and perhaps others.
+    fn range(&self, facts: &Facts, index: Name, range: &Range, body: &[Stmt]) -> Result<Range, IxError> {
+        let part = Part::of(&self.nest.program, body);
+        // An iteration without a store is left out only if it does nothing else.
+        if part.accesses.iter().any(|access| access.kind != Kind::Read && access.name != self.name) {
+            return Ok(range.clone());
+        }
+        let mut inside = facts.clone();
+        inside.assume(within(index, range)?);
+        let stores: Vec<&Access> =
+            part.accesses.iter().filter(|a| a.name == self.name && a.kind != Kind::Read).collect();
+        let mut cut = range.clone();
+        for (at, dim) in self.region.dims.iter().enumerate() {
+            let mut ends: Option<(Ix, Ix)> = None;
+            let mut all = !stores.is_empty();
+            for store in &stores {
+                let Some((lo, hi)) = self.iterations(&inside, index, store, at, (&dim.lo, &dim.hi()?))? else {
+                    all = false;
+                    break;
+                };
+                ends = Some(match ends {
+                    None => (lo, hi),
+                    Some((a, b)) => (a.min_with(&lo)?, b.max_with(&hi)?),
+                });
+            }
+            if let Some((lo, hi)) = ends.filter(|_| all) {
+                cut = Range { lo: cut.lo.max_with(&lo)?, hi: cut.hi.min_with(&hi)? };
+            }
+        }
+        Ok(Range { lo: cut.lo.simplified(facts)?, hi: cut.hi.simplified(facts)? })
+    }
+
+    /// The values of a loop's index for which a store can be between two ends in a dimension.
+    fn iterations(
+        &self,
+        facts: &Facts,
+        index: Name,
+        store: &Access,
+        dim: usize,
+        (lo, hi): (&Ix, &Ix),
+    ) -> Result<Option<(Ix, Ix)>, IxError> {
+        let Some(stored) = store.indices.get(dim) else { return Ok(None) };
+        let Some((least, most)) = interval(facts, stored, store)? else { return Ok(None) };
+        let (Some((c, least)), Some((d, most))) = (least.linear_in(index), most.linear_in(index)) else {
+            return Ok(None);
+        };
+        let one = Ix::from(1);
+        // c*i + least < hi and d*i + most >= lo
+        let (up, down) = (hi.sub(&least)?.sub(&one)?, lo.sub(&most)?);
+        if c > 0 && d > 0 {
+            return Ok(Some((down.ceil_div(d)?, up.floor_div(c)?.add(&one)?)));
+        }
+        let (Some(c), Some(d)) = (c.checked_neg(), d.checked_neg()) else { return Ok(None) };
+        if c > 0 && d > 0 {
+            return Ok(Some((up.scale(-1)?.ceil_div(c)?, down.scale(-1)?.floor_div(d)?.add(&one)?)));
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,377 @@
+//! Stages that are kept in buffers of their own: where such a buffer is allocated, which statements compute it, which ones
+//! read it, and what it takes to compute it at another place.
+
+use std::collections::{BTreeSet, HashSet};
+
+use certen_core::TensorType;
+use certen_index::Cond;
+use certen_loops::{Mode, Stmt, Target, as_element, declarations, parts_first};
+use certen_syntax::schedule::Path;
+use certen_syntax::{Code, Diagnostic, Name, Span};
+
+use crate::apply::near;
+use crate::depend::{Kind, Part, apart};
+use crate::edit::Edit;
+use crate::nest::{Done, Loop, Nest, Place, Refusal, Turn, listed};
+
+/// A buffer that a block allocates.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub name: Name,
+    pub ty: TensorType,
+    /// Where it is allocated.
+    pub alloc: Place,
+    /// Where it is freed, in the same block.
+    pub free: usize,
+}
+
+/// A stored stage whose computation can be taken out of its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Stage {
+    pub stored: Stored,
+    /// The statements that compute it, by their position in the block of the allocation.
+    pub makers: Vec<usize>,
+    /// The statements that read it.
+    pub users: Vec<usize>,
+}
+
+/// What a statement does to a buffer.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Touch {
+    pub reads: bool,
+    pub writes: bool,
+    pub swaps: bool,
+}
+
+/// The buffer that a step speaks of by one name.
+pub(crate) fn name_of((path, span): (&Path, Span)) -> Done<Name> {
+    match path.parts.as_slice() {
+        [name] => Ok(*name),
+        parts => {
+            let joined = parts.iter().map(|part| part.as_str()).collect::<Vec<_>>().join(".");
+            let error = Diagnostic::error(Code::E0802, span, format!("there is no stage or buffer `{joined}`"));
+            Err(error.note("stages and buffers have names without points").into())
+        }
+    }
+}
+
+impl Nest {
+    /// All buffers that are allocated, in the order of the text.
+    pub(crate) fn allocated(&self) -> Vec<Stored> {
+        fn walk(block: &[Stmt], path: &[Turn], found: &mut Vec<Stored>) {
+            for (at, stmt) in block.iter().enumerate() {
+                let inside = |otherwise| [path, &[Turn { at, otherwise }]].concat();
+                match stmt {
+                    Stmt::Alloc(name, ty) => {
+                        let alloc = Place { path: path.to_vec(), at };
+                        let freed = |stmt: &Stmt| matches!(stmt, Stmt::Free(freed) if freed == name);
+                        if let Some(behind) = block[at..].iter().position(freed) {
+                            found.push(Stored { name: *name, ty: ty.clone(), alloc, free: at + behind });
+                        }
+                    }
+                    Stmt::For { body, .. } => walk(body, &inside(false), found),
+                    Stmt::If { then, otherwise, .. } => {
+                        walk(then, &inside(false), found);
+                        walk(otherwise, &inside(true), found);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let mut found = Vec::new();
+        walk(&self.program.body, &[], &mut found);
+        found
+    }
+
+    /// The allocated buffer that a path means: `t`, or `t#2` for the second of this name.
+    pub(crate) fn stored(&self, (path, span): (&Path, Span)) -> Done<Stored> {
+        let name = name_of((path, span))?;
+        let all = self.allocated();
+        let mut named: Vec<Stored> = all.iter().filter(|stored| stored.name == name).cloned().collect();
+        let is = |parameters: &[certen_core::Parameter]| parameters.iter().any(|parameter| parameter.name == name);
+        let error = |message: String| Diagnostic::error(Code::E0802, span, message);
+        match path.nth {
+            None if named.len() == 1 => Ok(named.remove(0)),
+            Some(nth) if (1..=named.len()).contains(&nth) => Ok(named.remove(nth - 1)),
+            _ if is(&self.program.outputs) => {
+                let refusal = Refusal::cannot(format!("`{name}` is an output: all of it has to be there in the end"));
+                Err(refusal.help("`registers` keeps a part of it at hand for a while"))
+            }
+            _ if is(&self.program.inputs) => {
+                let refusal = Refusal::cannot(format!("`{name}` is an input: it is the caller's"));
+                Err(refusal.help(format!("`stage({name}, loop)` copies the part that an iteration reads")))
+            }
+            _ if named.is_empty() => {
+                let names: BTreeSet<&str> = all.iter().map(|stored| stored.name.as_str()).collect();
+                let error = error(format!("there is no stage `{name}` that has a buffer of its own"));
+                Err(match near(name.as_str(), names.iter().copied()) {
+                    Some(near) => error.help(format!("did you mean `{near}`?")),
+                    None if names.is_empty() => error.note("no buffer is allocated at this step"),
+                    None => error.note(format!("there are {}", listed(names.iter()))),
+                }
+                .into())
+            }
+            _ => {
+                let ways = (1..=named.len()).map(|nth| format!("{name}#{nth}"));
+                let refusal: Refusal = error(format!("there are {} buffers `{name}`", named.len()))
+                    .help(format!("say which: {}", listed(ways)))
+                    .into();
+                Err(named.iter().fold(refusal, |refusal, stored| refusal.at(&stored.alloc)))
+            }
+        }
+    }
+
+    /// What a block does to a buffer.
+    pub(crate) fn touch(&self, block: &[Stmt], buffer: Name) -> Touch {
+        let terms = &self.program.terms;
+        let mut touch = Touch::default();
+        let mut blocks = vec![block];
+        while let Some(block) = blocks.pop() {
+            for stmt in block {
+                match stmt {
+                    Stmt::For { body, .. } => blocks.push(body),
+                    Stmt::If { then, otherwise, .. } => blocks.extend([then.as_slice(), otherwise.as_slice()]),
+                    Stmt::Swap(a, b) => touch.swaps |= [*a, *b].contains(&buffer),
+                    Stmt::Assign { target, .. } => touch.writes |= target.name() == buffer,
+                    _ => {}
+                }
+                if let Stmt::Assign { value, .. } | Stmt::Local { init: Some(value), .. } = stmt {
+                    // A statement that reads only the element that it writes computes that element.
+                    let own = match stmt {
+                        Stmt::Assign { target: Target::Element(_, indices), .. } => Some(indices),
+                        _ => None,
+                    };
+                    let is_read = |id| {
+                        as_element(terms, id).is_some_and(|(name, _, indices)| {
+                            name == buffer && own.is_none_or(|own| !touches_own(stmt, buffer) || **own != *indices)
+                        })
+                    };
+                    touch.reads |= !touch.reads && parts_first(terms, *value).into_iter().any(is_read);
+                }
+            }
+        }
+        touch
+    }
+
+    /// The computation of a stored stage, if it can be taken out of its place.
+    pub(crate) fn made(&self, stored: &Stored) -> Done<Stage> {
+        let name = stored.name;
+        let block = self.block(&stored.alloc);
+        let place = |at: usize| Place { path: stored.alloc.path.clone(), at };
+        let (mut makers, mut users) = (Vec::new(), Vec::new());
+        for (at, stmt) in block.iter().enumerate().take(stored.free).skip(stored.alloc.at + 1) {
+            let touch = self.touch(std::slice::from_ref(stmt), name);
+            if touch.swaps {
+                let refusal = Refusal::cannot(format!("`{name}` is exchanged with another buffer"));
+                return Err(refusal.at(&place(at)));
+            }
+            if touch.reads && touch.writes {
+                let refusal = Refusal::cannot(format!("`{name}` is read by the loops that compute it"));
+                return Err(refusal.at(&place(at)));
+            }
+            if touch.writes {
+                makers.push(at);
+            }
+            if touch.reads {
+                users.push(at);
+            }
+        }
+        let (Some(&last), Some(&user)) = (makers.last(), users.first()) else {
+            let what = if makers.is_empty() { "written" } else { "read" };
+            return Err(Refusal::cannot(format!("`{name}` is never {what}")).at(&stored.alloc));
+        };
+        if user < last {
+            let refusal = Refusal::cannot(format!("`{name}` is read before all of it is computed"));
+            return Err(refusal.at(&place(user)).at(&place(last)));
+        }
+        self.with_locals(stored, &mut makers);
+        let stage = Stage { stored: stored.clone(), makers, users };
+        let part = Part::of(&self.program, &self.statements(&stage));
+        if let Some(other) = part.accesses.iter().find(|access| access.kind != Kind::Read && access.name != name) {
+            let refusal = Refusal::cannot(format!("the loops of `{name}` compute `{}` too", other.name));
+            let refusal = stage.makers.iter().fold(refusal, |refusal, at| refusal.at(&place(*at)));
+            return Err(refusal.help("`fission` gives them loops of their own"));
+        }
+        if let Some(other) = part.swapped.first() {
+            let refusal = Refusal::cannot(format!("the loops of `{name}` exchange `{other}` with another buffer"));
+            return Err(stage.makers.iter().fold(refusal, |refusal, at| refusal.at(&place(*at))));
+        }
+        Ok(stage)
+    }
+
+    /// Adds the locals of the block that only these statements use, and what assigns them.
+    fn with_locals(&self, stored: &Stored, makers: &mut Vec<usize>) {
+        let block = self.block(&stored.alloc);
+        // The last one first: it may be computed from those before it.
+        let own = block[stored.alloc.at..stored.free].iter().rev().filter_map(|stmt| match stmt {
+            Stmt::Local { name, .. } => Some(*name),
+            _ => None,
+        });
+        let uses = |at: usize, name: Name| match block.get(at) {
+            Some(Stmt::Local { name: declared, .. }) if *declared == name => true,
+            Some(stmt) => {
+                let touch = self.touch(std::slice::from_ref(stmt), name);
+                touch.reads || touch.writes
+            }
+            None => false,
+        };
+        for local in own {
+            let all: Vec<usize> = (stored.alloc.at..block.len()).filter(|&at| uses(at, local)).collect();
+            let by_makers = all.iter().any(|at| makers.contains(at));
+            let by_others = all.iter().filter(|at| !makers.contains(at)).any(|&at| {
+                let part = Part::of(&self.program, std::slice::from_ref(&block[at]));
+                part.accesses.iter().any(|access| access.kind != Kind::Read && access.name != local)
+            });
+            if by_makers && !by_others {
+                makers.extend(all);
+            }
+        }
+        makers.sort_unstable();
+        makers.dedup();
+    }
+
+    /// The statements that compute a stage.
+    pub(crate) fn statements(&self, stage: &Stage) -> Vec<Stmt> {
+        let block = self.block(&stage.stored.alloc);
+        stage.makers.iter().filter_map(|&at| block.get(at).cloned()).collect()
+    }
+
+    /// That what a stage is computed from is the same where its last reader ends as where it is computed now.
+    pub(crate) fn keeps_sources(&mut self, stage: &Stage) -> Done<()> {
+        let name = stage.stored.name;
+        let (Some(&first), Some(&last)) = (stage.makers.first(), stage.users.last()) else { return Ok(()) };
+        let block = self.block(&stage.stored.alloc);
+        let between = (first..=last).filter(|at| !stage.makers.contains(at)).filter_map(|at| block.get(at).cloned());
+        let between: Vec<Stmt> = between.collect();
+        let without = |mut part: Part| {
+            part.accesses.retain(|access| access.name != name);
+            part
+        };
+        let made = without(Part::of(&self.program, &self.statements(stage)));
+        let other = without(Part::of(&self.program, &between));
+        let facts = self.facts(&stage.stored.alloc)?;
+        let status = apart(&facts, &[], &made, &other, &Cond::always());
+        self.condition(format!("what `{name}` is computed from is not overwritten before it is read"), status);
+        Ok(())
+    }
+
+    /// Takes the allocation, the computation and the end of a stage away. What it is computed from stays until its last
+    /// reader has ended.
+    pub(crate) fn take_out(&mut self, stage: &Stage) -> Done<()> {
+        let made = Part::of(&self.program, &self.statements(stage));
+        let sources: HashSet<Name> = made.accesses.iter().map(|access| access.name).collect();
+        let (first, last) = (stage.makers.first().copied(), stage.users.last().copied());
+        let (Some(first), Some(last)) = (first, last) else { return Ok(()) };
+        let last_maker = stage.makers.last().copied().unwrap_or(first);
+        let Stored { name, alloc, free, .. } = &stage.stored;
+        let block = self.block_mut(alloc)?;
+        let (mut out, mut late) = (Vec::with_capacity(block.len()), Vec::new());
+        for (at, stmt) in std::mem::take(block).into_iter().enumerate() {
+            let is_label = alloc.at < at && at < last_maker && matches!(&stmt, Stmt::Nest(label) if label == name);
+            if at == alloc.at || at == *free || stage.makers.contains(&at) || is_label {
+                continue;
+            }
+            match &stmt {
+                Stmt::Free(freed) if (first..last).contains(&at) && sources.contains(freed) => late.push(stmt),
+                _ => out.push(stmt),
+            }
+            if at == last {
+                out.append(&mut late);
+            }
+        }
+        *block = out;
+        Ok(())
+    }
+
+    /// The names that are visible in the body of a loop, and those that its enclosing blocks declare later.
+    pub(crate) fn visible(&self, inside: &Place) -> HashSet<Name> {
+        let program = &self.program;
+        let parameters = program.inputs.iter().chain(&program.outputs).map(|parameter| parameter.name);
+        let mut visible: HashSet<Name> = program.sizes.iter().copied().chain(parameters).collect();
+        for depth in 0..=inside.path.len() {
+            let around = Place { path: inside.path[..depth].to_vec(), at: 0 };
+            for stmt in self.block(&around) {
+                if let Stmt::Alloc(name, _) | Stmt::Local { name, .. } = stmt {
+                    visible.insert(*name);
+                }
+            }
+            if let Some(turn) = inside.path.get(depth)
+                && let Some(Stmt::For { index, .. }) = self.stmt(&Place { at: turn.at, ..around })
+            {
+                visible.insert(*index);
+            }
+        }
+        visible
+    }
+
+    /// Statements for the beginning of a loop's body, with other names where theirs are taken there.
+    pub(crate) fn named_apart(&mut self, place: &Place, stmts: &[Stmt]) -> Done<Vec<Stmt>> {
+        let body = self.loop_at(place)?.body;
+        let visible = self.visible(&place.inside(0));
+        let own: HashSet<Name> = stmts
+            .iter()
+            .filter_map(|stmt| match stmt {
+                Stmt::Alloc(name, _) | Stmt::Local { name, .. } => Some(*name),
+                _ => None,
+            })
+            .collect();
+        let later: HashSet<Name> = declarations(&body).into_iter().map(|(name, _)| name).collect();
+        let mut taken = self.taken();
+        let mut edit = Edit::default();
+        for (name, _) in declarations(stmts) {
+            let clashes = visible.contains(&name) || (own.contains(&name) && later.contains(&name));
+            if clashes && !edit.names.contains_key(&name) {
+                let new = Name::fresh(name.as_str(), |name| taken.contains(&name));
+                taken.insert(new);
+                edit.names.insert(name, new);
+            }
+        }
+        Ok(edit.block(&mut self.program, stmts)?)
+    }
+
+    /// The label of the stage in which a place is, unless the statements behind it begin with one.
+    pub(crate) fn label(&self, place: &Place, behind: &[Stmt]) -> Option<Stmt> {
+        let first = behind.iter().find(|stmt| !matches!(stmt, Stmt::Alloc(..)));
+        match first {
+            Some(Stmt::Nest(_)) => None,
+            _ => self.stage(place).map(Stmt::Nest),
+        }
+    }
+
+    /// Whether threads or lanes run the iterations of a loop or of one around it.
+    pub(crate) fn modes_around(&self, place: &Place) -> Done<Vec<Mode>> {
+        let mut modes: Vec<Mode> = self.loops_around(place).iter().map(|(_, around)| around.mode).collect();
+        modes.push(self.loop_at(place)?.mode);
+        Ok(modes)
+    }
+}
+
+/// Whether an assignment is of an element of a buffer.
+fn touches_own(stmt: &Stmt, buffer: Name) -> bool {
+    matches!(stmt, Stmt::Assign { target: Target::Element(name, _), .. } if *name == buffer)
+}
+
+/// Loops inside of loops in these modes are not shared again between threads or lanes.
+pub(crate) fn demoted(stmts: &mut [Stmt], around: &[Mode]) {
+    for stmt in stmts {
+        match stmt {
+            Stmt::For { mode, body, .. } => {
+                let inner = *mode != Mode::Serial && around.contains(&Mode::Vector);
+                if inner || (*mode == Mode::Parallel && around.contains(&Mode::Parallel)) {
+                    *mode = Mode::Serial;
+                }
+                demoted(body, around);
+            }
+            Stmt::If { then, otherwise, .. } => {
+                demoted(then, around);
+                demoted(otherwise, around);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Loops over a box, around one statement: the first range outermost.
+pub(crate) fn loops_over(ranges: Vec<(Name, certen_core::Range)>, inner: Stmt) -> Stmt {
+    ranges.into_iter().rev().fold(inner, |inner, (index, range)| Loop::new(index, range, vec![inner]).into())
+}
