@@ -79,6 +79,10 @@ impl Refusal {
             let at = Diagnostic::error(error.code, span, String::new());
             error.primary = at.primary;
         }
+        // What a step is called and takes has nothing to do with the loops.
+        if error.code == Code::E0801 {
+            return error;
+        }
         error.note(format!("the loops at this step:\n{}", shown(program, &self.marked)))
     }
 }
@@ -119,6 +123,29 @@ pub(crate) fn shown(program: &LoopProgram, marked: &[Place]) -> String {
         let _ = writeln!(out, "{} {line}", if *mark { '>' } else { ' ' });
     }
     out
+}
+
+/// The statements of a program as text, with those marked in the margin that are asked for.
+pub fn marked(program: &LoopProgram, is_marked: impl Fn(&Stmt) -> bool) -> String {
+    fn find(block: &[Stmt], path: &[Turn], is_marked: &dyn Fn(&Stmt) -> bool, found: &mut Vec<Place>) {
+        for (at, stmt) in block.iter().enumerate() {
+            if is_marked(stmt) {
+                found.push(Place { path: path.to_vec(), at });
+            }
+            let inside = |otherwise| [path, &[Turn { at, otherwise }]].concat();
+            match stmt {
+                Stmt::For { body, .. } => find(body, &inside(false), is_marked, found),
+                Stmt::If { then, otherwise, .. } => {
+                    find(then, &inside(false), is_marked, found);
+                    find(otherwise, &inside(true), is_marked, found);
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    find(&program.body, &[], &is_marked, &mut found);
+    shown(program, &found)
 }
 
 /// Where a statement stands: the statements around it, outermost first, and its position in the innermost block.
@@ -409,7 +436,11 @@ impl Nest {
     /// What a schedule calls the loops of a kind.
     pub(crate) fn called_where(&self, kind: impl Fn(&Stmt) -> bool) -> Vec<String> {
         let loops = self.loops();
-        loops.iter().filter(|found| self.stmt(&found.place).is_some_and(&kind)).map(|found| self.called(found)).collect()
+        loops
+            .iter()
+            .filter(|found| self.stmt(&found.place).is_some_and(&kind))
+            .map(|found| self.called(found))
+            .collect()
     }
 
     /// What a schedule calls a loop.

@@ -10,8 +10,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use certen_loops::{LoopProgram, Stmt};
-use certen_schedule::{Refused, Scheduled, apply};
+use certen_loops::{LoopProgram, Mode, Stmt};
+use certen_schedule::{Refused, Scheduled, Status, apply, marked};
 use certen_syntax::schedule::{Schedule, Step, parse_schedules, parse_steps};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
@@ -158,7 +158,18 @@ impl Module {
         let mut error = Diagnostic::error(Code::E0804, taken.step.span, text);
         error.notes.extend(violation.notes.iter().cloned());
         error.help.extend(violation.help.iter().cloned());
-        self.refuse(error.note(format!("the loops after this step:\n{}", taken.after)))
+        for condition in &taken.conditions {
+            if let Status::Fails(why) = &condition.status {
+                error.notes.push(format!("that {}, fails: {why}", condition.what));
+            }
+        }
+        let is_meant = |stmt: &Stmt| match stmt {
+            Stmt::For { index, mode, .. } => {
+                *mode != Mode::Serial && violation.message.contains(&format!(" loop over {index} "))
+            }
+            _ => false,
+        };
+        self.refuse(error.note(format!("the loops after this step:\n{}", marked(&taken.after, is_meant))))
     }
 }
 

@@ -70,7 +70,9 @@ fn readers_inside(nest: &Nest, stage: &Stage, place: &Place, reader: &Loop) -> D
     let same_block = place.path.len() >= depth && place.path[..depth] == alloc.path[..];
     if same_block && stage.makers.contains(&top.at) {
         let refusal = Refusal::cannot(format!("the loop over {index} is one of those that compute `{name}`"));
-        return Err(refusal.at(place).help(format!("a stage is computed at a loop that reads it: {}", ways(nest, name))));
+        return Err(refusal
+            .at(place)
+            .help(format!("a stage is computed at a loop that reads it: {}", ways(nest, name))));
     }
     if !nest.touch(&reader.body, name).reads || !same_block {
         let refusal = Refusal::cannot(format!("the loop over {index} does not read `{name}`")).at(place);
@@ -79,10 +81,8 @@ fn readers_inside(nest: &Nest, stage: &Stage, place: &Place, reader: &Loop) -> D
     // Every statement that reads it, on the way from the block of the allocation to the loop.
     let mut outside = Vec::new();
     for level in depth..=place.path.len() {
-        let way = Place {
-            path: place.path[..level].to_vec(),
-            at: place.path.get(level).map_or(place.at, |turn| turn.at),
-        };
+        let way =
+            Place { path: place.path[..level].to_vec(), at: place.path.get(level).map_or(place.at, |turn| turn.at) };
         let other = place.path.get(level).map(|turn| turn.otherwise);
         for (at, stmt) in nest.block(&way).iter().enumerate() {
             let here = Place { path: way.path.clone(), at };
@@ -105,7 +105,8 @@ fn readers_inside(nest: &Nest, stage: &Stage, place: &Place, reader: &Loop) -> D
         _ => "a statement".into(),
     };
     let others: Vec<String> = outside.iter().map(what).collect();
-    let refusal = Refusal::cannot(format!("`{name}` is read outside of the loop over {index} too: by {}", others.join(", ")));
+    let refusal =
+        Refusal::cannot(format!("`{name}` is read outside of the loop over {index} too: by {}", others.join(", ")));
     let refusal = outside.iter().fold(refusal, |refusal, place| refusal.at(place));
     Err(refusal.help("a loop around all readers can be given, or the readers can be fused first"))
 }

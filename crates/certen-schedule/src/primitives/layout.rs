@@ -73,7 +73,8 @@ pub(crate) fn change(nest: &mut Nest, stored: &Stored, moved: &Moved) -> Done<()
     let live = nest.block(alloc).get(alloc.at + 1..*free).unwrap_or_default().to_vec();
     for (at, stmt) in live.iter().enumerate() {
         if nest.touch(std::slice::from_ref(stmt), *name).swaps {
-            let refusal = Refusal::cannot(format!("`{name}` is exchanged with another buffer, which has the same layout"));
+            let refusal =
+                Refusal::cannot(format!("`{name}` is exchanged with another buffer, which has the same layout"));
             return Err(refusal.at(&Place { path: alloc.path.clone(), at: alloc.at + 1 + at }));
         }
     }

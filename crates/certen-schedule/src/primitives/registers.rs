@@ -73,13 +73,16 @@ pub(crate) fn registers(nest: &mut Nest, buffer: &Buffer, place: &Place) -> Done
                 }
             };
             let refusal = Refusal::cannot(format!("the loop over {index} uses {what}")).at(place);
-            return Err(refusal.help("`split` the loops over its indices and `reorder` this loop inside of the outer ones"));
+            return Err(
+                refusal.help("`split` the loops over its indices and `reorder` this loop inside of the outer ones")
+            );
         }
     }
     let to = nest.fresh(&format!("{name}_tile"));
     let ty = TensorType::new(ty.elem, region.shape());
     let moved = Moved::based(*name, to, ty.clone(), region.base());
-    let (load, store) = (nest.copy_names(place, "c", moved.order.len()), nest.copy_names(place, "s", moved.order.len()));
+    let (load, store) =
+        (nest.copy_names(place, "c", moved.order.len()), nest.copy_names(place, "s", moved.order.len()));
     let behind = nest.block(place).get(place.at + 1..).unwrap_or_default();
     let (own, behind) = (nest.stage(place).map(Stmt::Nest), nest.label(place, behind).filter(|_| !behind.is_empty()));
     let mut stmts = vec![Stmt::Alloc(to, ty), Stmt::Nest(to), copy(nest, (buffer, &moved), &region, &load, false)?];

@@ -108,7 +108,8 @@ fn shape(nest: &Nest, stored: &Stored, top: &Place) -> Done<Vec<Ix>> {
     let mut sizes = Vec::with_capacity(access.indices.len());
     for size in &access.indices {
         let Some((_, most)) = interval(&facts, size, &access)? else {
-            let refusal = Refusal::cannot(format!("the size {size} of `{}` changes with the loops around it", stored.name));
+            let refusal =
+                Refusal::cannot(format!("the size {size} of `{}` changes with the loops around it", stored.name));
             return Err(refusal.at(&stored.alloc));
         };
         sizes.push(most);
