@@ -50,6 +50,8 @@ mod session;
 mod steps;
 mod ten;
 mod texts;
+mod trial;
+mod validation;
 mod verify;
 
 pub use call::{Call, Input};
@@ -69,6 +71,11 @@ pub use session::{Declared, Reply, Session, is_complete};
 pub use steps::Walk;
 pub use ten::{Expression, Origin, format};
 pub use texts::{File, Texts};
+<<<<<<< HEAD
+pub use validation::Validation;
+=======
+pub use trial::{Trial, trial};
+>>>>>>> val
 pub use verify::TRUSTED;
 
 /// The rooms of the road, for those who want to look inside.

@@ -22,7 +22,7 @@ use crate::optimise::{is_strict, optimise};
 use crate::schedule::untouched;
 use crate::ten::{self, Interface, TenFront};
 use crate::texts::Imports;
-use crate::{Choice, Failure, FpMode, Optimised, Param, Texts};
+use crate::{Choice, Failure, FpMode, Optimised, Param, Texts, Validation};
 
 /// Which language a file is in, by its ending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,6 +65,8 @@ pub struct Options {
     pub parallel: bool,
     /// The schedule of its loops.
     pub schedule: Choice,
+    /// Whether a schedule is refused unless each of its steps is shown to keep the meaning, for all sizes.
+    pub require_proof: bool,
     /// A vector length: the rows of buffers that the program allocates are padded to multiples of it.
     pub vector: Option<i64>,
 }
@@ -78,6 +80,7 @@ impl Default for Options {
             known: Known::default(),
             parallel: true,
             schedule: Choice::default(),
+            require_proof: false,
             vector: None,
         }
     }
@@ -118,6 +121,7 @@ pub struct Module {
     pub(crate) steps: Arc<[Step]>,
     pub(crate) scheduled: OnceLock<Result<Scheduled, Box<Refused>>>,
     loops: OnceLock<LoopProgram>,
+    pub(crate) validation: OnceLock<Result<Validation, Diagnostic>>,
     native: OnceLock<NativeKernel>,
     /// How many operations a run makes, counted when someone first asks.
     operations: OnceLock<Option<Ix>>,
@@ -227,6 +231,7 @@ impl Module {
             steps: Arc::default(),
             scheduled: OnceLock::new(),
             loops: OnceLock::new(),
+            validation: OnceLock::new(),
             native: OnceLock::new(),
             operations: OnceLock::new(),
         }
@@ -266,7 +271,7 @@ impl Module {
         // A schedule is made for the loops of all sizes; numbers are put into what it has made of them.
         let scheduled = match self.steps.is_empty() {
             true => None,
-            false => Some(at_sizes(self.loops().ok()?, &sizes).ok()?),
+            false => Some((at_sizes(self.loops().ok()?, &sizes).ok()?, self.validation().ok()?.clone())),
         };
         let optimised = match self.optimisation().ok()? {
             None => None,
@@ -274,8 +279,13 @@ impl Module {
         };
         let core = self.core.at_sizes(&sizes).ok()?;
         let module = Module::new(self.sources.clone(), self.warnings.clone(), Front::Core, core, &self.options);
-        let loops = scheduled.map_or_else(OnceLock::new, OnceLock::from);
-        Some(Module { optimised: OnceLock::from(Ok(optimised)), loops, ..module })
+        let module = Module { optimised: OnceLock::from(Ok(optimised)), ..module };
+        Some(match scheduled {
+            None => module,
+            Some((loops, validation)) => {
+                Module { loops: OnceLock::from(loops), validation: OnceLock::from(Ok(validation)), ..module }
+            }
+        })
     }
 
     /// How many arithmetic operations a run makes, as a formula of the sizes; none if it cannot be written down.
@@ -404,7 +414,13 @@ impl Module {
         if let Some(loops) = self.loops.get() {
             return Ok(loops);
         }
-        let (loops, untouched) = match self.scheduled()? {
+        let loops = self.stored(self.scheduled()?)?;
+        Ok(self.loops.get_or_init(|| loops))
+    }
+
+    /// The loops, perhaps after a schedule, as they are in memory and shared by threads.
+    pub(crate) fn stored(&self, scheduled: Option<&Scheduled>) -> Result<LoopProgram, Failure> {
+        let (loops, untouched) = match scheduled {
             None => (self.lowered()?, None),
             Some(scheduled) => (scheduled.program.clone(), Some(untouched(&self.lowered()?, &scheduled.program))),
         };
@@ -419,8 +435,7 @@ impl Module {
             (Some(untouched), Some(nest)) => untouched.contains(&nest),
             (Some(_), None) => false,
         };
-        let loops = if self.options.parallel { parallelise(stored, may_share) } else { stored };
-        Ok(self.loops.get_or_init(|| loops))
+        Ok(if self.options.parallel { parallelise(stored, may_share) } else { stored })
     }
 
     /// The optimised program as loops, as lowering makes them.
@@ -437,7 +452,7 @@ impl Module {
         lowered.map_err(|error| self.refuse(error))
     }
 
-    /// The program in C. No code leaves without the loops being verified.
+    /// The program in C. No code leaves without the loops being verified and compared with the meaning.
     ///
     /// # Errors
     /// If it is too large or too deep to be compiled.
@@ -450,6 +465,7 @@ impl Module {
         if !violations.is_empty() {
             return Err(self.violations(violations));
         }
+        self.validation()?;
         certen_codegen::emit_c(loops).map_err(|error| self.refuse(error))
     }
 
