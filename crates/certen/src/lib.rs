@@ -71,11 +71,8 @@ pub use session::{Declared, Reply, Session, is_complete};
 pub use steps::Walk;
 pub use ten::{Expression, Origin, format};
 pub use texts::{File, Texts};
-<<<<<<< HEAD
-pub use validation::Validation;
-=======
 pub use trial::{Trial, trial};
->>>>>>> val
+pub use validation::Validation;
 pub use verify::TRUSTED;
 
 /// The rooms of the road, for those who want to look inside.

@@ -196,7 +196,12 @@ impl Module {
         });
         let built = built.filter(|_| steps.is_some());
         let module = Module::assembled(Arc::new(sources), built, diagnostics, options)?;
-        Ok(Module { steps: steps.unwrap_or_default().into(), ..module })
+        Ok(module.with_steps(steps.unwrap_or_default().into()))
+    }
+
+    /// The program with this schedule.
+    pub(crate) fn with_steps(self, steps: Arc<[Step]>) -> Module {
+        Module { steps, ..self }
     }
 
     /// A program of Core that this library has made.

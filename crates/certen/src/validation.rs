@@ -14,6 +14,7 @@ use certen_validate::scale::{same_structure, scaled, shrunk_program};
 use certen_validate::{BUDGET, Difference, Evidence, Outcome, Trial, bisect, validate};
 
 use crate::optimise::is_strict;
+use crate::schedule::after;
 use crate::{Failure, Module};
 
 /// Numbers of a schedule up to this are not made smaller.
@@ -118,7 +119,7 @@ impl Module {
     /// The comparison of the same program at smaller literal sizes, if its loops are the same up to numbers.
     fn at_smaller_sizes(&self, loops: &LoopProgram) -> Option<Outcome> {
         let core = shrunk_program(self.core())?;
-        let module = Module { steps: self.steps.clone(), ..Module::from_core(core, self.options()) };
+        let module = Module::from_core(core, self.options()).with_steps(self.steps.clone());
         let small = module.loops().ok()?;
         let trial = module.trial(BUDGET).ok()?;
         same_structure(small, loops).then(|| validate(module.core(), small, &trial))
@@ -144,7 +145,9 @@ impl Module {
                 Status::Proved(_) => {}
             }
         }
-        error.note(format!("the loops after this step:\n{}", certen_schedule::statements(&taken.after)))
+        let before = "the loops before this step agree with the program: leave it out, or bring them into an order that it \
+                      keeps";
+        error.note(after(taken)).help(before)
     }
 }
 
@@ -158,12 +161,8 @@ const SHRUNK: &str = "found at smaller sizes, for which the loops are the same";
 
 /// The compiler itself is wrong.
 fn wrong(difference: &Difference) -> Diagnostic {
-    Diagnostic::error(
-        Code::E0704,
-        None,
-        format!("the loops do not compute what the program means: {}", difference),
-    )
-    .note("this is a bug in Certen; no code was made")
+    Diagnostic::error(Code::E0704, None, format!("the loops do not compute what the program means: {}", difference))
+        .note("this is a bug in Certen; no code was made")
 }
 
 /// That a proof is wanted which is not there.
@@ -178,7 +177,7 @@ fn unproved(scheduled: &Scheduled) -> Option<Diagnostic> {
             Status::Proved(_) => {}
         }
     }
-    Some(error.help("without `--require-proof`, the comparison with the meaning decides"))
+    Some(error.note(after(taken)).help("without `--require-proof`, the comparison with the meaning decides"))
 }
 
 /// The numbers of an argument, in order.

@@ -34,7 +34,8 @@ fn refused(name: &str, text: &str) -> Option<Failure> {
         (None, Some(name)) => Choice::Variant(Name::new(&name)),
         (None, None) => Choice::Default,
     };
-    let options = Options { schedule, ..Options::default() };
+    let require_proof = header("require-proof").is_some();
+    let options = Options { schedule, require_proof, ..Options::default() };
     Module::from_text(name, text, &options).and_then(|module| module.c()).err()
 }
 
