@@ -60,7 +60,7 @@ impl Module {
         }
         let smaller = self.with_smaller_numbers(loops);
         let budget = if smaller.is_some() { BUDGET / 2 } else { BUDGET };
-        let trial = self.trial(budget)?;
+        let trial = self.comparison(budget)?;
         let mut validation = Validation {
             proved: scheduled.is_none_or(Scheduled::is_proved),
             evidence: None,
@@ -94,7 +94,7 @@ impl Module {
         Ok(Ok(validation))
     }
 
-    fn trial(&self, budget: u64) -> Result<Trial<'_>, Failure> {
+    fn comparison(&self, budget: u64) -> Result<Trial<'_>, Failure> {
         Ok(Trial { budget, strict: is_strict(self.core(), self.options().fp), lowered: Some(self.optimised()?) })
     }
 
@@ -121,7 +121,7 @@ impl Module {
         let core = shrunk_program(self.core())?;
         let module = Module::from_core(core, self.options()).with_steps(self.steps.clone());
         let small = module.loops().ok()?;
-        let trial = module.trial(BUDGET).ok()?;
+        let trial = module.comparison(BUDGET).ok()?;
         same_structure(small, loops).then(|| validate(module.core(), small, &trial))
     }
 
