@@ -443,6 +443,15 @@ impl Nest {
             .collect()
     }
 
+    /// The loop at a place in a sentence, with its stage: `b.i`.
+    pub(crate) fn called_at(&self, place: &Place) -> Option<String> {
+        let Some(Stmt::For { index, .. }) = self.stmt(place) else { return None };
+        Some(match self.stage(place) {
+            Some(stage) => format!("the loop `{stage}.{index}`"),
+            None => format!("the loop `{index}`"),
+        })
+    }
+
     /// What a schedule calls a loop.
     fn called(&self, found: &Found) -> String {
         match found.stage {

@@ -1,7 +1,7 @@
 //! Stages that are kept in buffers of their own: where such a buffer is allocated, which statements compute it, which ones
 //! read it, and what it takes to compute it at another place.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use certen_core::TensorType;
 use certen_index::Cond;
@@ -202,32 +202,45 @@ impl Nest {
     /// Adds the locals of the block that only these statements use, and what assigns them.
     fn with_locals(&self, stored: &Stored, makers: &mut Vec<usize>) {
         let block = self.block(&stored.alloc);
-        // The last one first: it may be computed from those before it.
-        let own = block[stored.alloc.at..stored.free].iter().rev().filter_map(|stmt| match stmt {
-            Stmt::Local { name, .. } => Some(*name),
-            _ => None,
-        });
-        let uses = |at: usize, name: Name| match block.get(at) {
-            Some(Stmt::Local { name: declared, .. }) if *declared == name => true,
-            Some(stmt) => {
-                let touch = self.touch(std::slice::from_ref(stmt), name);
-                touch.reads || touch.writes
-            }
-            None => false,
-        };
-        for local in own {
-            let all: Vec<usize> = (stored.alloc.at..block.len()).filter(|&at| uses(at, local)).collect();
-            let by_makers = all.iter().any(|at| makers.contains(at));
-            let by_others = all.iter().filter(|at| !makers.contains(at)).any(|&at| {
-                let part = Part::of(&self.program, std::slice::from_ref(&block[at]));
-                part.accesses.iter().any(|access| access.kind != Kind::Read && access.name != local)
-            });
-            if by_makers && !by_others {
-                makers.extend(all);
+        let mut own: Vec<Name> = Vec::new();
+        for stmt in block.iter().take(stored.free).skip(stored.alloc.at) {
+            if let Stmt::Local { name, .. } = stmt {
+                own.push(*name);
             }
         }
+        if own.is_empty() {
+            return;
+        }
+        let locals: HashSet<Name> = own.iter().copied().collect();
+        // Which statements speak of a local, and what each of those changes.
+        let mut uses: HashMap<Name, Vec<usize>> = HashMap::new();
+        let mut changed: HashMap<usize, HashSet<Name>> = HashMap::new();
+        for (at, stmt) in block.iter().enumerate().skip(stored.alloc.at) {
+            let part = Part::of(&self.program, std::slice::from_ref(stmt));
+            let declared = match stmt {
+                Stmt::Local { name, .. } => Some(*name),
+                _ => None,
+            };
+            let used: HashSet<Name> = part.accesses.iter().map(|access| access.name).chain(declared).collect();
+            for name in used.intersection(&locals) {
+                uses.entry(*name).or_default().push(at);
+            }
+            let writes = part.accesses.iter().filter(|access| access.kind != Kind::Read).map(|access| access.name);
+            changed.insert(at, writes.chain(declared).collect());
+        }
+        let mut all: HashSet<usize> = makers.iter().copied().collect();
+        // The last one first: it may be computed from those before it.
+        for local in own.into_iter().rev() {
+            let used = uses.remove(&local).unwrap_or_default();
+            let others = used.iter().filter(|at| !all.contains(at));
+            let only = |at: &usize| changed.get(at).is_some_and(|names| names.iter().all(|name| *name == local));
+            if used.iter().any(|at| all.contains(at)) && others.clone().all(only) {
+                let others: Vec<usize> = others.copied().collect();
+                all.extend(others);
+            }
+        }
+        *makers = all.into_iter().collect();
         makers.sort_unstable();
-        makers.dedup();
     }
 
     /// The statements that compute a stage.
@@ -241,7 +254,8 @@ impl Nest {
         let name = stage.stored.name;
         let (Some(&first), Some(&last)) = (stage.makers.first(), stage.users.last()) else { return Ok(()) };
         let block = self.block(&stage.stored.alloc);
-        let between = (first..=last).filter(|at| !stage.makers.contains(at)).filter_map(|at| block.get(at).cloned());
+        let makers: HashSet<usize> = stage.makers.iter().copied().collect();
+        let between = (first..=last).filter(|at| !makers.contains(at)).filter_map(|at| block.get(at).cloned());
         let between: Vec<Stmt> = between.collect();
         let without = |mut part: Part| {
             part.accesses.retain(|access| access.name != name);
@@ -264,11 +278,12 @@ impl Nest {
         let (Some(first), Some(last)) = (first, last) else { return Ok(()) };
         let last_maker = stage.makers.last().copied().unwrap_or(first);
         let Stored { name, alloc, free, .. } = &stage.stored;
+        let makers: HashSet<usize> = stage.makers.iter().copied().collect();
         let block = self.block_mut(alloc)?;
         let (mut out, mut late) = (Vec::with_capacity(block.len()), Vec::new());
         for (at, stmt) in std::mem::take(block).into_iter().enumerate() {
             let is_label = alloc.at < at && at < last_maker && matches!(&stmt, Stmt::Nest(label) if label == name);
-            if at == alloc.at || at == *free || stage.makers.contains(&at) || is_label {
+            if at == alloc.at || at == *free || makers.contains(&at) || is_label {
                 continue;
             }
             match &stmt {
@@ -317,9 +332,11 @@ impl Nest {
             .collect();
         let later: HashSet<Name> = declarations(&body).into_iter().map(|(name, _)| name).collect();
         let mut taken = self.taken();
+        taken.extend(declarations(stmts).into_iter().map(|(name, _)| name));
         let mut edit = Edit::default();
         for (name, _) in declarations(stmts) {
-            let clashes = visible.contains(&name) || (own.contains(&name) && later.contains(&name));
+            // Of a local that is taken along, the declaration further out is its own.
+            let clashes = if own.contains(&name) { later.contains(&name) } else { visible.contains(&name) };
             if clashes && !edit.names.contains_key(&name) {
                 let new = Name::fresh(name.as_str(), |name| taken.contains(&name));
                 taken.insert(new);
