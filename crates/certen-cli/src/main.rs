@@ -101,7 +101,7 @@ struct Entry {
     #[arg(long = "rank", value_name = "NAME=RANK", value_parser = given::rank)]
     ranks: Vec<(Name, usize)>,
     /// How its loops are transformed: `none`, the name of a variant in the file, a file that ends in `.schedule`, or
-    /// steps such as `split(i, 32); vectorize(i.i)`. Without it, what the file says
+    /// steps such as `split(i, 32); vectorize(j, 4)`. Without it, what the file says
     #[arg(long, value_name = "WHAT", value_parser = schedule)]
     schedule: Option<Choice>,
     /// Refuse a schedule that is not proved to keep the meaning for all sizes, even if it does wherever it was tested
