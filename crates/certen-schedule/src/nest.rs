@@ -87,6 +87,11 @@ impl Refusal {
     }
 }
 
+/// Whether a loop is a piece of one of this name: `i.o` of `i`.
+fn is_piece(index: Name, whole: &str) -> bool {
+    index.as_str().strip_prefix(whole).is_some_and(|rest| rest.starts_with('.'))
+}
+
 /// The statements of a program as text, with some of them marked in the margin.
 pub(crate) fn shown(program: &LoopProgram, marked: &[Place]) -> String {
     // The text has one line for each statement and one for each end of a block, in order.
@@ -393,7 +398,9 @@ impl Nest {
         if matching.is_empty() {
             matching = loops.iter().filter(of_stage).collect();
         }
-        if matching.is_empty() {
+        // A loop of the result that has become others is not looked for in other stages.
+        let became = |found: &Found| is_output(found.stage) && is_piece(found.index, &whole);
+        if matching.is_empty() && !loops.iter().any(became) {
             matching = loops.iter().filter(|found| found.index.as_str() == whole).collect();
         }
         let error = |message: String| Diagnostic::error(Code::E0802, span, message);
