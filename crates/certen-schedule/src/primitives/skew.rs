@@ -36,7 +36,8 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
 pub(crate) fn skew(nest: &mut Nest, outer: &Place, inner: &Place, factor: i64) -> Done<()> {
     let (one, mut two) = (nest.loop_at(outer)?, nest.loop_at(inner)?);
     if !outer.contains(inner) {
-        let refusal = Refusal::cannot(format!("the loop over {} is not inside the loop over {}", two.index, one.index));
+        let (one, two) = nest.called_both(outer, inner);
+        let refusal = Refusal::cannot(format!("{two} is not inside {one}"));
         return Err(refusal.at(outer).at(inner));
     }
     if factor == 0 {
