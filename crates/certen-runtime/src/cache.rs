@@ -14,6 +14,7 @@
 //! - Where an entry cannot be written, because the disk is full or the directory read-only, the kernel is built in a
 //!   temporary directory and not kept.
 //! - Whoever inserts removes the entries that were unused for longest until the size is below the limit.
+//! - A note can stand beside an entry: what is known of it from a run. It is written like an entry, and goes with it.
 //!
 //! Whoever can write to the directory can make us run their code. So it is created for its owner alone, and one that
 //! belongs to or can be written by others is not used.
@@ -45,6 +46,16 @@ const PROBE_BYTES: usize = 1 << 18;
 
 /// Stands before the hash at the end of an entry.
 const TRAILER: &[u8; 16] = b"certen-sha-256:\n";
+
+/// A kernel that was found or built.
+pub(crate) struct Loaded<T> {
+    /// What the caller made of it.
+    pub loaded: T,
+    /// How long its compilation took; none if it was there.
+    pub time: Option<Duration>,
+    /// Its entry; none if it is not kept.
+    pub entry: Option<PathBuf>,
+}
 
 /// A directory of compiled kernels.
 #[derive(Debug)]
@@ -127,7 +138,7 @@ impl Cache {
         &self.directory
     }
 
-    /// A loaded entry, and how long its compilation took if it was not there.
+    /// A loaded entry.
     ///
     /// `load` is called with the path of a whole shared object, as the compiler wrote it. An entry that is damaged or
     /// that it refuses is built again, once.
@@ -137,18 +148,18 @@ impl Cache {
         abi: i32,
         c_text: &str,
         load: impl Fn(&Path) -> Result<T, RuntimeError>,
-    ) -> Result<(T, Option<Duration>), RuntimeError> {
+    ) -> Result<Loaded<T>, RuntimeError> {
         let entry = self.directory.join(format!("{}.so", key(compiler, abi, c_text)));
         if is_sealed(&entry) {
             if let Ok(loaded) = load(&entry) {
                 touch(&entry);
-                return Ok((loaded, None));
+                return Ok(Loaded { loaded, time: None, entry: Some(entry) });
             }
             // It cannot be of use to anyone. If another process was faster to remove or replace it, so be it.
             let _ = fs::remove_file(&entry);
         }
 
-        match self.build(compiler, c_text, &load, Some(&entry)) {
+        match self.build(compiler, c_text, &load, Some(entry)) {
             // A full disk, or a directory that can only be read: the kernel runs all the same, and is not kept.
             Err(error @ RuntimeError::Io { .. }) if self._temporary.is_none() => {
                 let elsewhere = Cache::temporary().and_then(|cache| cache.build(compiler, c_text, &load, None));
@@ -164,8 +175,8 @@ impl Cache {
         compiler: &Compiler,
         c_text: &str,
         load: impl Fn(&Path) -> Result<T, RuntimeError>,
-        entry: Option<&Path>,
-    ) -> Result<(T, Option<Duration>), RuntimeError> {
+        entry: Option<PathBuf>,
+    ) -> Result<Loaded<T>, RuntimeError> {
         let failed = |error| RuntimeError::io("write to", &self.directory)(error);
         let build = private_directory_in(&self.directory, BUILD_PREFIX).map_err(failed)?;
         let start = Instant::now();
@@ -177,12 +188,12 @@ impl Cache {
         let time = start.elapsed();
         seal(&object).map_err(failed)?;
         let loaded = load(&object)?;
-        if let Some(entry) = entry {
+        if let Some(entry) = &entry {
             fs::rename(&object, entry).map_err(failed)?;
             sync_directory(&self.directory);
             self.evict();
         }
-        Ok((loaded, Some(time)))
+        Ok(Loaded { loaded, time: Some(time), entry })
     }
 
     /// Removes the entries that were unused for longest until the size is within the limit, and what crashed processes
@@ -209,11 +220,35 @@ impl Cache {
             if total <= self.max_bytes {
                 break;
             }
-            if fs::remove_file(path).is_ok() {
+            if fs::remove_file(&path).is_ok() {
+                let _ = fs::remove_file(note_path(&path));
                 total -= bytes;
             }
         }
     }
+}
+
+/// Where the note of an entry is.
+fn note_path(entry: &Path) -> PathBuf {
+    entry.with_extension("note")
+}
+
+/// Whether a note with this text stands beside an entry.
+pub(crate) fn has_note(entry: &Path, text: &str) -> bool {
+    fs::read(note_path(entry)).is_ok_and(|found| found == text.as_bytes())
+}
+
+/// Writes a note beside an entry: whole, or not at all.
+pub(crate) fn write_note(entry: &Path, text: &str) -> io::Result<()> {
+    let directory = entry.parent().ok_or(io::ErrorKind::NotFound)?;
+    let build = private_directory_in(directory, BUILD_PREFIX)?;
+    let path = build.path().join("note");
+    let mut file = File::create(&path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&path, note_path(entry))?;
+    sync_directory(directory);
+    Ok(())
 }
 
 /// Where the environment wants the cache.

@@ -27,7 +27,7 @@
 use std::error::Error as _;
 use std::ffi::c_void;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use certen_core::{ElemType, TensorType};
@@ -35,6 +35,7 @@ use certen_index::{Cond, Ix};
 use certen_syntax::Name;
 use libloading::Library;
 
+use crate::cache::{self, Loaded};
 use crate::pool::{self, ParallelFunction};
 use crate::view::Layout;
 use crate::{Array, ArrayError, Cache, Compiler, RuntimeError, View, ViewMut};
@@ -140,6 +141,8 @@ pub struct NativeKernel {
     compile_time: Option<Duration>,
     /// Points into `library`, which is unloaded with the kernel.
     entry: Entry,
+    /// Where the cache keeps it.
+    kept: Option<PathBuf>,
     _library: Library,
 }
 
@@ -167,8 +170,22 @@ impl NativeKernel {
         c_text: &str,
         signature: Signature,
     ) -> Result<NativeKernel, RuntimeError> {
-        let ((library, entry), compile_time) = cache.load_or_build(compiler, ABI, c_text, load)?;
-        Ok(NativeKernel { signature, compile_time, entry, _library: library })
+        let Loaded { loaded: (library, entry), time, entry: kept } =
+            cache.load_or_build(compiler, ABI, c_text, load)?;
+        Ok(NativeKernel { signature, compile_time: time, entry, kept, _library: library })
+    }
+
+    /// Whether a note with this text was written for the kernel, by this or another process: see [`NativeKernel::note`].
+    pub fn has_note(&self, text: &str) -> bool {
+        self.kept.as_ref().is_some_and(|entry| cache::has_note(entry, text))
+    }
+
+    /// Writes a note for the kernel, which stays as long as the cache keeps the kernel. Best effort: where nothing can be
+    /// written, there is no note the next time.
+    pub fn note(&self, text: &str) {
+        if let Some(entry) = &self.kept {
+            let _ = cache::write_note(entry, text);
+        }
     }
 
     /// How long the C compiler took; none if the cache had the kernel.

@@ -59,30 +59,34 @@ pub(crate) fn larger(program: &Program, rows: &[Row], by: i64) -> Option<Row> {
 }
 
 /// About how much there is to compute, for sizes in the same program.
-fn volume(row: &Row) -> (i128, Vec<i64>) {
+pub(crate) fn volume(row: &Row) -> (i128, Vec<i64>) {
     let product = row.iter().fold(1i128, |product, (_, size)| product.saturating_mul(i128::from(*size) + 1));
     (product, row.iter().map(|(_, size)| *size).collect())
 }
 
-/// The numbers that stand beside each size in an expression of the loops.
+/// The numbers that stand beside each size in an expression of the loops, or beside an index that runs to it in a condition
+/// or a range.
 fn tiles(nest: &LoopProgram) -> BTreeMap<Name, BTreeSet<i64>> {
-    let mut tiles = Tiles { nest, found: BTreeMap::new() };
+    let own = nest.sizes.iter().map(|size| (*size, BTreeSet::from([*size]))).collect();
+    let mut tiles = Tiles { nest, sizes: own, found: BTreeMap::new() };
     let mut todo = vec![nest.body.as_slice()];
     while let Some(block) = todo.pop() {
         for stmt in block {
             match stmt {
-                Stmt::For { range, body, .. } => {
-                    tiles.beside(&[&range.lo, &range.hi], &[]);
+                Stmt::For { index, range, body, .. } => {
+                    let sizes = tiles.beside(&[&range.lo, &range.hi], &[]);
+                    // Loops in different places may share a name, and then what is known of it.
+                    tiles.sizes.entry(*index).or_default().extend(sizes);
                     todo.push(body);
                 }
                 Stmt::If { cond, then, otherwise } => {
                     tiles.beside(&[], &[cond]);
                     todo.extend([then.as_slice(), otherwise.as_slice()]);
                 }
-                Stmt::Alloc(_, ty) => ty.shape.iter().for_each(|size| tiles.beside(&[size], &[])),
+                Stmt::Alloc(_, ty) => ty.shape.iter().for_each(|size| tiles.access(size)),
                 Stmt::Assign { target, value, .. } => {
                     if let Target::Element(_, indices) = target {
-                        indices.iter().for_each(|index| tiles.beside(&[index], &[]));
+                        indices.iter().for_each(|index| tiles.access(index));
                     }
                     tiles.value(*value);
                 }
@@ -96,31 +100,44 @@ fn tiles(nest: &LoopProgram) -> BTreeMap<Name, BTreeSet<i64>> {
 
 struct Tiles<'a> {
     nest: &'a LoopProgram,
+    /// What a name runs to: a size to itself.
+    sizes: BTreeMap<Name, BTreeSet<Name>>,
     found: BTreeMap<Name, BTreeSet<i64>>,
 }
 
 impl Tiles<'_> {
-    fn beside(&mut self, ixs: &[&Ix], conds: &[&Cond]) {
+    /// Notes the numbers of expressions that belong together, and gives the sizes that they speak of.
+    fn beside(&mut self, ixs: &[&Ix], conds: &[&Cond]) -> BTreeSet<Name> {
         let (mut names, mut numbers) = (BTreeSet::new(), BTreeSet::new());
         ixs.iter().for_each(|ix| ix.collect_names(&mut names));
         conds.iter().for_each(|cond| cond.collect_names(&mut names));
-        if names.is_empty() {
-            return;
+        let sizes: BTreeSet<Name> = names.iter().filter_map(|name| self.sizes.get(name)).flatten().copied().collect();
+        if !sizes.is_empty() {
+            ixs.iter().for_each(|ix| ix.collect_numbers(&mut numbers));
+            conds.iter().for_each(|cond| cond.collect_numbers(&mut numbers));
+            let tiles: Vec<i64> =
+                numbers.iter().filter_map(|n| n.checked_abs()).filter(|n| (2..=LARGEST_TILE).contains(n)).collect();
+            for name in &sizes {
+                self.found.entry(*name).or_default().extend(&tiles);
+            }
         }
-        ixs.iter().for_each(|ix| ix.collect_numbers(&mut numbers));
-        conds.iter().for_each(|cond| cond.collect_numbers(&mut numbers));
-        let tiles: Vec<i64> =
-            numbers.iter().filter_map(|n| n.checked_abs()).filter(|n| (2..=LARGEST_TILE).contains(n)).collect();
-        for name in names.into_iter().filter(|name| self.nest.sizes.contains(name)) {
-            self.found.entry(name).or_default().extend(&tiles);
+        sizes
+    }
+
+    /// An index or size of a buffer counts where it speaks of a size itself.
+    fn access(&mut self, ix: &Ix) {
+        let mut names = BTreeSet::new();
+        ix.collect_names(&mut names);
+        if names.iter().any(|name| self.nest.sizes.contains(name)) {
+            self.beside(&[ix], &[]);
         }
     }
 
     fn value(&mut self, value: certen_core::TermId) {
         for id in parts_first(&self.nest.terms, value) {
             match self.nest.terms.get(id) {
-                Term::Select(_, indices) => indices.iter().for_each(|index| self.beside(&[index], &[])),
-                Term::Index(index, _) => self.beside(&[index], &[]),
+                Term::Select(_, indices) => indices.iter().for_each(|index| self.access(index)),
+                Term::Index(index, _) => self.access(index),
                 _ => {}
             }
         }
@@ -201,7 +218,7 @@ mod tests {
         for candidates in [
             vec![vec![0, 1, 2], vec![3, 4], vec![5, 6, 7, 8]],
             vec![vec![0, 1]; 6],
-            vec![vec![0, 1, 2, 3, 5], vec![0, 1, 2, 3, 5], vec![1]],
+            vec![vec![0, 1, 2, 3, 5], vec![0, 1, 2, 3, 5], vec![1, 2]],
         ] {
             let rows = pairwise(&candidates);
             for (i, first) in candidates.iter().enumerate() {

@@ -128,7 +128,7 @@ impl Literals {
 
     fn near(&self, bits: u64) -> Option<i64> {
         let count = self.0.len() as u64;
-        if count == 0 || (bits >> 32) % 4 != 0 {
+        if count == 0 || !(bits >> 32).is_multiple_of(4) {
             return None;
         }
         Some(self.0[((bits >> 40) % count) as usize] + ((bits >> 34) % 3) as i64 - 1)
@@ -199,10 +199,10 @@ const LAST: usize = (1 << 40) - 1;
 fn float(setting: Setting, place: Place) -> f64 {
     let bits = place.bits();
     let chosen = draw(place.seed, place.input, LAST) % (place.count.max(1) as u64) == place.position as u64;
-    let special = chosen || (bits >> 40) % 16 == 0;
+    let special = chosen || (bits >> 40).is_multiple_of(16);
     match setting {
         Setting::Nans if special => f64::NAN,
-        Setting::Infinities if special && place.seed % 2 == 0 => f64::NEG_INFINITY,
+        Setting::Infinities if special && place.seed.is_multiple_of(2) => f64::NEG_INFINITY,
         Setting::Infinities if special => f64::INFINITY,
         Setting::Bits => (bits >> 11) as f64 * 2f64.powi(-52) - 1.0,
         _ => (bits % 9) as f64 - 4.0,

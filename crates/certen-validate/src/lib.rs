@@ -30,7 +30,7 @@ pub mod scale;
 
 use std::fmt;
 
-use certen_core::{Binary, Program, ReduceOp, Term, Unary};
+use certen_core::{Binary, Program, ReduceOp, Term, Terms, Unary};
 use certen_loops::LoopProgram;
 use certen_syntax::Name;
 
@@ -43,7 +43,7 @@ use reach::Reached;
 
 /// Steps of the evaluator and the interpreter together, unless told otherwise: at most about a tenth of a second without
 /// optimisation. Most programs need a few thousand.
-pub const BUDGET: u64 = 600_000;
+pub const BUDGET: u64 = 400_000;
 
 /// How loops are compared.
 #[derive(Clone, Copy, Debug)]
@@ -177,7 +177,7 @@ pub fn bisect(meaning: &Program, nests: &[&LoopProgram], trial: &Trial<'_>) -> O
     Some(end)
 }
 
-/// Which settings a program needs.
+/// Which settings a program and its loops need.
 #[derive(Clone, Copy, Default)]
 struct Uses {
     order: bool,
@@ -186,10 +186,10 @@ struct Uses {
 }
 
 impl Uses {
-    fn of(program: &Program) -> Uses {
+    fn of(arenas: [&Terms; 2]) -> Uses {
         let mut uses = Uses::default();
-        for (id, term) in program.terms.iter() {
-            let elem = program.terms.ty(id).elem;
+        for (terms, (id, term)) in arenas.into_iter().flat_map(|terms| terms.iter().map(move |term| (terms, term))) {
+            let elem = terms.ty(id).elem;
             uses.floats |= elem.is_float();
             uses.integers |= elem.is_int() && !matches!(term, Term::Literal(..) | Term::Index(..));
             uses.order |= match term {
@@ -250,9 +250,10 @@ impl<'a> Search<'a> {
     /// All rows in the field, with at most a third of all steps; then, with at most two thirds, rows for what they have not
     /// reached, and larger ones.
     fn field(&mut self, rows: Vec<Row>) -> Result<(), Box<Difference>> {
-        let (most, third) = (self.trial.budget / 4, self.trial.budget / 3);
+        let third = self.trial.budget / 3;
         let mut too_long = 0;
         for row in &rows {
+            let most = self.left.saturating_sub(2 * third).max(third / 4);
             if too_long >= PATIENCE || self.left < 2 * third {
                 break;
             }
@@ -261,21 +262,27 @@ impl<'a> Search<'a> {
         if self.meaning.sizes.is_empty() {
             // There are no other sizes, but other inputs.
             if self.left > 2 * third {
-                self.compared(Setting::Field, Row::new(), most)?;
+                self.compared(Setting::Field, Row::new(), third)?;
             }
             return Ok(());
         }
         for wanted in self.reached.wanted(self.nest) {
-            if self.reached.has(&wanted) || self.left < third {
+            if self.reached.has(&wanted) {
                 continue;
             }
-            if let Some(row) = cover::row(self.meaning, wanted.sizes.iter().copied()) {
-                self.compared(Setting::Field, row, most)?;
+            // Where a place is reached at all, and where it is well inside.
+            for more in [0, 2] {
+                let sizes = wanted.sizes.iter().map(|(name, size)| (*name, size.saturating_add(more)));
+                let most = self.left.saturating_sub(third);
+                if let Some(row) = cover::row(self.meaning, sizes) {
+                    self.compared(Setting::Field, row, most)?;
+                }
             }
         }
         for by in 1..=LARGER {
             let large = self.points.iter().filter(|point| point.elements >= ELEMENTS).count();
-            if large >= LARGE_POINTS || self.left < third {
+            let most = self.left.saturating_sub(third);
+            if large >= LARGE_POINTS || most == 0 {
                 break;
             }
             if let Some(row) = cover::larger(self.meaning, &rows, by)
@@ -289,9 +296,10 @@ impl<'a> Search<'a> {
 
     /// Some of the rows in the other settings that the program needs.
     fn others(&mut self) -> Result<(), Box<Difference>> {
-        let uses = Uses::of(self.meaning);
+        let uses = Uses::of([&self.meaning.terms, &self.nest.terms]);
         let settings: Vec<(Setting, usize)> =
             POINTS.into_iter().filter(|(setting, _)| uses.needs(*setting, self.trial.strict)).collect();
+        self.rows.sort_by_key(cover::volume);
         let total: usize = settings.iter().map(|(_, points)| points).sum();
         for (setting, points) in settings {
             let rows = spread(&self.rows, points);
@@ -350,7 +358,7 @@ impl<'a> Search<'a> {
                 steps,
                 budget: self.trial.budget,
             }),
-            (true, false) => Outcome::Nothing(format!("a run takes more than {} steps", self.trial.budget / 4)),
+            (true, false) => Outcome::Nothing(format!("a run takes more than {} steps", self.trial.budget / 3)),
             (true, true) => Outcome::Nothing("no element of an output has a value that could be compared".into()),
         }
     }
@@ -378,7 +386,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

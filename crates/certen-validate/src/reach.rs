@@ -100,8 +100,9 @@ impl Reached {
     pub fn wanted(&self, nest: &LoopProgram) -> Vec<Wanted> {
         let mut wanted = Vec::new();
         for Missing { facts, place, what, .. } in self.missing(nest).into_iter().take(QUESTIONS) {
-            if let Verdict::No(example) = facts_of(nest, facts).prove(&Cond::never()) {
-                let value = |name: &Name| example.0.get(name).copied().unwrap_or(0);
+            if let Verdict::No(example) = reachable(nest, facts) {
+                // What does not matter should not be empty.
+                let value = |name: &Name| example.0.get(name).copied().unwrap_or(3);
                 let sizes = nest.sizes.iter().map(|name| (*name, value(name))).collect();
                 wanted.push(Wanted { sizes, place, what });
             }
@@ -115,18 +116,22 @@ impl Reached {
         let mut asked = 0;
         let possible = |facts: Vec<Cond>| {
             asked += 1;
-            asked > QUESTIONS || facts_of(nest, facts).prove(&Cond::never()) != Verdict::Yes
+            asked > QUESTIONS || reachable(nest, facts) != Verdict::Yes
         };
         let mut possible = possible;
         worded.filter_map(|(words, facts)| possible(facts).then_some(words)).collect()
     }
 }
 
-fn facts_of(nest: &LoopProgram, path: Vec<Cond>) -> Facts {
+/// Whether these conditions exclude each other: no, with an example, if they do not.
+fn reachable(nest: &LoopProgram, path: Vec<Cond>) -> Verdict {
     let mut facts = Facts::new();
-    nest.facts.iter().cloned().chain(path).for_each(|fact| facts.assume(fact));
+    nest.facts.iter().cloned().for_each(|fact| facts.assume(fact));
     nest.sizes.iter().filter_map(|name| Cond::le(&Ix::from(0), &Ix::var(*name)).ok()).for_each(|c| facts.assume(c));
-    facts
+    match path.into_iter().fold(Cond::always(), Cond::and).not() {
+        Ok(never) => facts.prove(&never),
+        Err(_) => Verdict::Unknown,
+    }
 }
 
 /// Every loop and condition in the order of the text, with its number and what holds around it.

@@ -50,6 +50,7 @@ mod session;
 mod steps;
 mod ten;
 mod texts;
+mod trial;
 mod validation;
 mod verify;
 
@@ -70,6 +71,7 @@ pub use session::{Declared, Reply, Session, is_complete};
 pub use steps::Walk;
 pub use ten::{Expression, Origin, format};
 pub use texts::{File, Texts};
+pub use trial::{Trial, trial};
 pub use validation::Validation;
 pub use verify::TRUSTED;
 

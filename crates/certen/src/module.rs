@@ -22,7 +22,8 @@ use crate::optimise::{is_strict, optimise};
 use crate::schedule::untouched;
 use crate::ten::{self, Interface, TenFront};
 use crate::texts::Imports;
-use crate::{Choice, Failure, FpMode, Optimised, Param, Texts, Validation};
+use crate::trial::trial;
+use crate::{Choice, Failure, FpMode, Optimised, Param, Texts, Trial, Validation};
 
 /// Which language a file is in, by its ending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,7 +123,8 @@ pub struct Module {
     pub(crate) scheduled: OnceLock<Result<Scheduled, Box<Refused>>>,
     loops: OnceLock<LoopProgram>,
     pub(crate) validation: OnceLock<Result<Validation, Diagnostic>>,
-    native: OnceLock<NativeKernel>,
+    /// The machine code, and what its trial has found.
+    native: OnceLock<(NativeKernel, Trial)>,
     /// How many operations a run makes, counted when someone first asks.
     operations: OnceLock<Option<Ix>>,
 }
@@ -196,7 +198,12 @@ impl Module {
         });
         let built = built.filter(|_| steps.is_some());
         let module = Module::assembled(Arc::new(sources), built, diagnostics, options)?;
-        Ok(Module { steps: steps.unwrap_or_default().into(), ..module })
+        Ok(module.with_steps(steps.unwrap_or_default().into()))
+    }
+
+    /// The program with this schedule.
+    pub(crate) fn with_steps(self, steps: Arc<[Step]>) -> Module {
+        Module { steps, ..self }
     }
 
     /// A program of Core that this library has made.
@@ -486,7 +493,7 @@ impl Module {
     /// # Errors
     /// If there is no C compiler, or the program is too large or too deep to be compiled.
     pub fn native(&self) -> Result<&NativeKernel, Failure> {
-        if let Some(kernel) = self.native.get() {
+        if let Some((kernel, _)) = self.native.get() {
             return Ok(kernel);
         }
         let loops = self.loops()?;
@@ -498,7 +505,13 @@ impl Module {
         }
         let c = self.verified_c(loops)?;
         let kernel = NativeKernel::build(&c.native, self.signature()).map_err(|error| self.runtime_failure(&error))?;
-        Ok(self.native.get_or_init(|| kernel))
+        let found = trial(self, &kernel)?;
+        Ok(&self.native.get_or_init(|| (kernel, found)).0)
+    }
+
+    /// What a run of the machine code beside the meaning has found; none if nothing was compiled yet.
+    pub fn trial(&self) -> Option<&Trial> {
+        self.native.get().map(|(_, found)| found)
     }
 
     /// Whether native code is there already, so that a run begins at once.

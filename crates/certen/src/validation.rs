@@ -59,7 +59,7 @@ impl Module {
         }
         let smaller = self.with_smaller_numbers(loops);
         let budget = if smaller.is_some() { BUDGET / 2 } else { BUDGET };
-        let trial = self.trial(budget)?;
+        let trial = self.comparison(budget)?;
         let mut validation = Validation {
             proved: scheduled.is_none_or(Scheduled::is_proved),
             evidence: None,
@@ -93,7 +93,7 @@ impl Module {
         Ok(Ok(validation))
     }
 
-    fn trial(&self, budget: u64) -> Result<Trial<'_>, Failure> {
+    fn comparison(&self, budget: u64) -> Result<Trial<'_>, Failure> {
         Ok(Trial { budget, strict: is_strict(self.core(), self.options().fp), lowered: Some(self.optimised()?) })
     }
 
@@ -118,9 +118,9 @@ impl Module {
     /// The comparison of the same program at smaller literal sizes, if its loops are the same up to numbers.
     fn at_smaller_sizes(&self, loops: &LoopProgram) -> Option<Outcome> {
         let core = shrunk_program(self.core())?;
-        let module = Module { steps: self.steps.clone(), ..Module::from_core(core, self.options()) };
+        let module = Module::from_core(core, self.options()).with_steps(self.steps.clone());
         let small = module.loops().ok()?;
-        let trial = module.trial(BUDGET).ok()?;
+        let trial = module.comparison(BUDGET).ok()?;
         same_structure(small, loops).then(|| validate(module.core(), small, &trial))
     }
 
@@ -158,9 +158,12 @@ const SHRUNK: &str = "found at smaller sizes, for which the loops are the same";
 
 /// The compiler itself is wrong.
 fn wrong(difference: &Difference) -> Diagnostic {
-    Diagnostic::error(Code::E0704, None, format!("the loops do not compute what the program means: {}", difference))
-        .note(where_(difference))
-        .note("this is a bug in Certen; no code was made")
+    Diagnostic::error(
+        Code::E0704,
+        None,
+        format!("the loops do not compute what the program means: {}", difference),
+    )
+    .note("this is a bug in Certen; no code was made")
 }
 
 /// That a proof is wanted which is not there.

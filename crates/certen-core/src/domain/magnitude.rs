@@ -5,7 +5,8 @@
 //! of floating-point arithmetic: each operation has a relative error of at most half a unit in the last place):
 //!
 //! - a value is *exact* if it and everything that it is made of by `+ - *`, minimum, maximum and choice is a whole number
-//!   of halves, quarters, … and the sum of the magnitudes has room in the mantissa: no order of operations rounds;
+//!   of halves, quarters, … and the sum of the magnitudes has room in the mantissa: no order of operations rounds. So is
+//!   a quotient of exact numbers that comes out;
 //! - else a sum of `k` additions whose terms have magnitudes that add up to `M` is off by at most `k * u * M`, besides what
 //!   its terms are off (u is 2^-53, or 2^-24 in single precision); other operations hand errors on by the mean value
 //!   theorem. Functions of the C library are off by four units in the last place at most;
@@ -197,6 +198,12 @@ impl Domain for Magnitude {
             Binary::ControlledDiv if x == 0.0 && ex == 0.0 => Measured::given(value),
             Binary::ControlledDiv if x.abs() <= 4.0 * ex => Measured::unknown(value),
             Binary::Div | Binary::ControlledDiv if y.abs() <= 4.0 * ey => Measured::unknown(value),
+            // A quotient that comes out is not rounded.
+            Binary::Div | Binary::ControlledDiv if a.bits.is_some() && b.bits.is_some() && z.mul_add(y, -x) == 0.0 => {
+                let magnitude = a.magnitude / y.abs();
+                let exact = Measured::exact(value, Measured::given(value).bits, magnitude);
+                exact.unwrap_or_else(|| Measured::rounded(value, magnitude, u * z.abs()))
+            }
             Binary::Div | Binary::ControlledDiv => {
                 let error = (ex + z.abs() * ey) / (y.abs() - ey) + u * z.abs();
                 Measured::rounded(value, a.magnitude / (y.abs() - ey), error)

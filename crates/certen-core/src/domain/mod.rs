@@ -2,8 +2,8 @@
 //!
 //! A program has one meaning per domain. [`Machine`] is the one that native code has; the others decide questions about
 //! it: [`Rational`] gives exact answers, [`Field`] tells two programs apart with overwhelming probability when they are
-//! different polynomials, [`Partial`] makes uninitialised values visible, [`Padded`] tells padding from computed zeros, [`magnitude`] says how far
-//! another way to compute a value may be from the machine's.
+//! different polynomials, [`Partial`] makes uninitialised values visible, [`Padded`] tells padding from computed zeros,
+//! [`magnitude`] says how far another way to compute a value may be from the machine's.
 
 mod field;
 mod machine;

@@ -22,7 +22,8 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "fuse_outer",
     usage: "fuse_outer(one, two) or fuse_outer(one, two, levels)",
     about: "The loops `one` and `two`, which follow each other in the same block, become one loop `one`: each iteration \
-            does what the iterations of both did. With a number of levels, the only loops inside of both are fused as \
+            does what the iterations of both did, the first with the first if they are equally long (after `peel`, one can run \
+            ahead of the other). With a number of levels, the only loops inside of both are fused as \
             well, and so on. What stands between them moves before or behind. If one runs further than the other, \
             conditions skip what is too much. The loop stays parallel if both are, and if that is right.",
     legal: "No iteration of `two` needs something of a later iteration of `one`: neither writes what the other uses.",

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod mutate;
+
 use std::path::{Path, PathBuf};
 
 use certen::{Module, Name, Options};
@@ -110,6 +112,21 @@ pub fn by_hand() -> Vec<Case> {
             "loops largest\nsize n\nwhere n >= 1\ninput x : f64[n]\noutput y : f64[]\noutput b : bool[n]\nnest y\n\
              y = x[0]\nfor i in 1..n {\n    y max= x[i]\n}\nnest b\n\
              for i in 0..n {\n    b[i] = x[i] < y\n}\n",
+        ),
+        // Each element is written several times: the order of the loops decides which value stays.
+        (
+            "core diagonal\nsize m, n\nwhere m >= 1, n >= 1\ninput x : f64[m, n]\n\
+             y = gen k in 0..m + n - 1. x[min(k, m - 1), k - min(k, m - 1)]\noutput y\n",
+            "loops diagonal\nsize m, n\nwhere m >= 1, n >= 1\ninput x : f64[m, n]\noutput y : f64[m + n - 1]\nnest y\n\
+             for i in 0..m {\n    for j in 0..n {\n        y[i + j] = x[i, j]\n    }\n}\n",
+        ),
+        // A value goes from each row to the next, one to the left.
+        (
+            "core shifted\nsize m, n\nwhere m >= 1, n >= 1\ninput x : f64[n]\n\
+             y = gen i in 0..m. gen j in 0..n. x[min(i + j, n - 1)]\noutput y\n",
+            "loops shifted\nsize m, n\nwhere m >= 1, n >= 1\ninput x : f64[n]\noutput y : f64[m, n]\nnest y\n\
+             for i in 0..m {\n    for j in 0..n {\n        if i == 0 || j == n - 1 {\n            \
+             y[i, j] = x[min(j, n - 1)]\n        } else {\n            y[i, j] = y[i - 1, j + 1]\n        }\n    }\n}\n",
         ),
     ]
     .iter()

@@ -1,0 +1,161 @@
+//! Each setting sees something that no other does; evidence and differences say where.
+
+mod common;
+
+use certen_loops::LoopProgram;
+use certen_validate::{Difference, Outcome, Setting, Trial, bisect, scale, validate};
+use common::{by_hand, written};
+
+fn outcome(core: &str, loops: &str, strict: bool) -> Outcome {
+    let case = written(core, loops);
+    validate(&case.meaning, &case.nest, &Trial { strict, ..Trial::default() })
+}
+
+fn difference(core: &str, loops: &str) -> Difference {
+    match outcome(core, loops, false) {
+        Outcome::Differs(difference) => *difference,
+        other => panic!("{loops}\n{other:?}"),
+    }
+}
+
+/// A program over a vector, and loops that store a value of their own.
+fn mapped(elem: &str, meaning: &str, value: &str) -> (String, String) {
+    let head = format!("size n\ninput x : {elem}[n]\ninput z : {elem}[n]\n");
+    let core = format!("core f\n{head}y = gen i in 0..n. {meaning}\noutput y\n");
+    (core, format!("loops f\n{head}output y : {elem}[n]\nnest y\nfor i in 0..n {{\n    y[i] = {value}\n}}\n"))
+}
+
+#[track_caller]
+fn seen_by(setting: Setting, elem: &str, meaning: &str, value: &str) {
+    let (core, loops) = mapped(elem, meaning, value);
+    assert_eq!(difference(&core, &loops).setting, setting);
+    let (_, same) = mapped(elem, meaning, meaning);
+    assert!(matches!(outcome(&core, &same, false), Outcome::Agrees(_)));
+}
+
+#[test]
+fn the_field_sees_other_polynomials() {
+    seen_by(Setting::Field, "f64", "x[i] * z[i]", "x[i] + z[i]");
+}
+
+/// Random elements of the field are hardly ever equal, or a literal.
+#[test]
+fn integers_see_ties_and_literals() {
+    seen_by(
+        Setting::Integers,
+        "f64",
+        "select(x[i] <= z[i], x[i], z[i] + f64(1.0))",
+        "select(x[i] < z[i], x[i], z[i] + f64(1.0))",
+    );
+    seen_by(Setting::Integers, "f64", "select(x[i] == f64(100.0), x[i], z[i])", "z[i]");
+}
+
+/// In the field, rounding is some function that has nothing to do with its argument.
+#[test]
+fn rationals_see_whole_numbers() {
+    seen_by(Setting::Rationals, "f64", "x[i]", "select(floor(x[i]) == x[i], f64(0.0), x[i])");
+}
+
+/// Widening is the identity in every exact setting.
+#[test]
+fn integers_wrap_on_the_machine() {
+    seen_by(
+        Setting::Machine,
+        "i64",
+        "cast.i64(cast.i32(x[i])) * cast.i64(cast.i32(z[i]))",
+        "cast.i64(cast.i32(x[i]) * cast.i32(z[i]))",
+    );
+}
+
+#[test]
+fn nans_see_what_is_multiplied_by_zero() {
+    let (core, loops) =
+        mapped("f64", "guard(i < 3, x[i])", "select(index.f64(i) < f64(3.0), f64(1.0), f64(0.0)) * x[i]");
+    let found = difference(&core, &loops);
+    assert!(matches!(found.setting, Setting::Nans | Setting::Infinities), "{found:?}");
+}
+
+#[test]
+fn a_sum_in_another_order_has_other_bits() {
+    let core = "core f\nsize n\ninput x : f64[n]\ny = sum i in 0..n. x[i]\noutput y\n";
+    let loops = "loops f\nsize n\ninput x : f64[n]\noutput y : f64[]\nnest y\nlocal acc : f64 = 0.0\n\
+                 for i in 0..n {\n    acc += x[n - 1 - i]\n}\ny = acc\n";
+    assert!(matches!(outcome(core, loops, false), Outcome::Agrees(_)));
+    let Outcome::Differs(found) = outcome(core, loops, true) else { panic!("the bits are not compared") };
+    assert_eq!(found.setting, Setting::Bits);
+}
+
+#[test]
+fn what_is_not_written_is_undefined() {
+    let (core, loops) = mapped("f64", "x[i]", "x[i]");
+    let found = difference(&core, &loops.replace("0..n {", "0..n - 1 {"));
+    assert_eq!(found.found, "undefined");
+    assert_eq!(found.index, [found.sizes[0].1 - 1]);
+    assert_eq!(found.to_string(), format!("y[0] is undefined instead of {} for n = 1 (field)", found.expected));
+}
+
+#[test]
+fn every_branch_is_reached() {
+    let core = "core f\nsize n\ninput x : f64[n]\ny = gen i in 0..n. x[i]\noutput y\n";
+    let loops = "loops f\nsize n\ninput x : f64[n]\noutput y : f64[n]\nnest y\nfor i in 0..n {\n    \
+                 if i >= 37 {\n        y[i] = x[37]\n    } else {\n        y[i] = x[i]\n    }\n}\n";
+    let found = difference(core, loops);
+    assert!(found.index[0] >= 38, "{found}");
+}
+
+#[test]
+fn evidence_says_what_was_done() {
+    let case = &by_hand()[0];
+    let Outcome::Agrees(evidence) = validate(&case.meaning, &case.nest, &Trial::default()) else { panic!() };
+    let text = evidence.to_string();
+    assert!(text.starts_with("equal to the meaning at ") && text.ends_with(" of 400,000 steps"), "{text}");
+    let sizes: Vec<i64> =
+        evidence.points.iter().filter(|p| p.setting == Setting::Field).map(|point| point.sizes[0].1).collect();
+    for size in [1, 3, 4, 5, 7, 8] {
+        assert!(sizes.contains(&size), "{sizes:?}");
+    }
+    assert_eq!(validate(&case.meaning, &case.nest, &Trial::default()), Outcome::Agrees(evidence));
+}
+
+#[test]
+fn what_takes_too_long_is_not_compared_but_shrunk() {
+    let core = "core f\ninput x : f64[3000, 3000]\n\
+                y = gen i in 0..3000. gen j in 0..3000. x[j, i]\noutput y\n";
+    let loops = "loops f\ninput x : f64[3000, 3000]\noutput y : f64[3000, 3000]\nnest y\n\
+                 for i in 0..3000 {\n    for j in 0..3000 {\n        y[i, j] = x[j, i]\n    }\n}\n";
+    let case = written(core, loops);
+    assert!(matches!(validate(&case.meaning, &case.nest, &Trial::default()), Outcome::Nothing(_)));
+    let small = scale::shrunk_program(&case.meaning).expect("literal sizes");
+    let nest = certen_loops::lower(&small).expect("loops");
+    assert!(matches!(validate(&small, &nest, &Trial::default()), Outcome::Agrees(_)));
+}
+
+#[test]
+fn bisection_finds_the_step_that_broke_it() {
+    let nest = |value: &str| {
+        let (core, loops) = mapped("f64", "x[i] * z[i]", value);
+        written(&core, &loops)
+    };
+    let values = ["x[i] * z[i]", "z[i] * x[i]", "z[i] * x[i] + f64(0.0)", "z[i] + x[i]", "x[i] + z[i]"];
+    let cases: Vec<_> = values.iter().map(|value| nest(value)).collect();
+    let nests: Vec<&LoopProgram> = cases.iter().map(|case| &case.nest).collect();
+    assert_eq!(bisect(&cases[0].meaning, &nests, &Trial::default()), Some(3));
+    assert_eq!(bisect(&cases[0].meaning, &nests[..3], &Trial::default()), None);
+    assert_eq!(bisect(&cases[0].meaning, &nests[4..], &Trial::default()), Some(0));
+}
+
+#[test]
+fn nests_are_compared_up_to_numbers() {
+    let tiled = |tile: i64| {
+        format!(
+            "loops scaled\nsize n\ninput x : f64[n]\noutput y : f64[n]\nnest y\n\
+             for io in 0..ceil_div(n, {tile}) {{\n    for ii in 0..min({tile}, n - {tile}*io) {{\n        \
+             y[{tile}*io + ii] = x[{tile}*io + ii] * f64(2.0)\n    }}\n}}\n"
+        )
+    };
+    let core = "core scaled\nsize n\ninput x : f64[n]\ny = gen i in 0..n. x[i] * f64(2.0)\noutput y\n";
+    let nest = |loops: &str| written(core, loops).nest;
+    assert!(scale::same_structure(&nest(&tiled(64)), &nest(&tiled(3))));
+    assert!(!scale::same_structure(&nest(&tiled(64)), &nest(&tiled(3).replace("+ ii] =", "] ="))));
+    assert!(!scale::same_structure(&nest(&tiled(64)), &nest(&tiled(3).replace("for ii", "vector for ii"))));
+}
