@@ -23,5 +23,6 @@ mod parallel;
 mod scan;
 mod stages;
 mod statements;
+mod vector;
 
 pub use emit::{CCode, emit_c};

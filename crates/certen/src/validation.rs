@@ -158,12 +158,8 @@ const SHRUNK: &str = "found at smaller sizes, for which the loops are the same";
 
 /// The compiler itself is wrong.
 fn wrong(difference: &Difference) -> Diagnostic {
-    Diagnostic::error(
-        Code::E0704,
-        None,
-        format!("the loops do not compute what the program means: {}", difference),
-    )
-    .note("this is a bug in Certen; no code was made")
+    Diagnostic::error(Code::E0704, None, format!("the loops do not compute what the program means: {}", difference))
+        .note("this is a bug in Certen; no code was made")
 }
 
 /// That a proof is wanted which is not there.
