@@ -1,7 +1,8 @@
 //! A schedule applied: step by step, with everything that was shown on the way.
 
+use certen_core::{ElemType, Literal, Term};
 use certen_index::{Cond, Decision, Facts, Witness};
-use certen_loops::{LoopProgram, verify};
+use certen_loops::{LoopProgram, Stmt, unassigned, verify};
 use certen_syntax::schedule::Step;
 use certen_syntax::{Code, Diagnostic};
 
@@ -111,8 +112,11 @@ pub fn apply(program: LoopProgram, steps: &[Step]) -> Result<Scheduled, Box<Refu
         let mut nest = Nest::new(program.clone());
         match take(&mut nest, step) {
             Ok(()) => {
-                let (after, conditions) = nest.finish();
-                let violations = verify(&after);
+                let (mut after, conditions) = nest.finish();
+                let mut violations = verify(&after);
+                if !violations.is_empty() && initialise(&mut after) {
+                    violations = verify(&after);
+                }
                 program = after.clone();
                 taken.push(Taken { step: step.clone(), after, conditions, violations });
             }
@@ -123,6 +127,34 @@ pub fn apply(program: LoopProgram, steps: &[Step]) -> Result<Scheduled, Box<Refu
         }
     }
     Ok(Scheduled { program, taken })
+}
+
+/// Gives a first value to locals that are assigned before they are read, but not any more in a way that the verifier sees:
+/// in the first iteration of a loop, or under a condition that always holds there. Says whether there are such.
+fn initialise(program: &mut LoopProgram) -> bool {
+    let names = unassigned(program);
+    let mut changed = false;
+    let mut body = std::mem::take(&mut program.body);
+    let mut blocks = vec![&mut body];
+    while let Some(block) = blocks.pop() {
+        for stmt in block {
+            match stmt {
+                Stmt::For { body, .. } => blocks.push(body),
+                Stmt::If { then, otherwise, .. } => blocks.extend([then, otherwise]),
+                Stmt::Local { name, elem, init: init @ None } if names.contains(name) => {
+                    let zero = match elem {
+                        ElemType::Bool => Literal::Bool(false),
+                        _ => Literal::whole(0, *elem),
+                    };
+                    *init = program.terms.add(Term::Literal(zero, *elem)).ok();
+                    changed |= init.is_some();
+                }
+                _ => {}
+            }
+        }
+    }
+    program.body = body;
+    changed
 }
 
 /// Takes a step.
