@@ -46,9 +46,12 @@ pub(crate) struct Access {
     pub conds: Vec<Cond>,
 }
 
+/// A buffer, and the numbers in those of its dimensions that have nothing else.
+type Bucket = (Name, Vec<i64>);
+
 impl Access {
     /// The buffer, and the numbers in those of its dimensions that have nothing else.
-    fn bucket(&self, fixed: &HashMap<Name, Vec<bool>>) -> (Name, Vec<i64>) {
+    fn bucket(&self, fixed: &HashMap<Name, Vec<bool>>) -> Bucket {
         let fixed = fixed.get(&self.name).into_iter().flatten();
         let numbers =
             self.indices.iter().zip(fixed).filter(|(_, fixed)| **fixed).filter_map(|(ix, _)| ix.as_constant());
@@ -205,7 +208,7 @@ fn try_apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, whe
     let mut proofs = Vec::new();
     let (mut pairs, mut asked, mut open) = (0, 0, false);
     let fixed = fixed_dimensions([one, two]);
-    let mut candidates: HashMap<(Name, Vec<i64>), Vec<(&Access, Vec<Ix>)>> = HashMap::new();
+    let mut candidates: HashMap<Bucket, Vec<(&Access, Vec<Ix>)>> = HashMap::new();
     for b in &two.accesses {
         candidates.entry(b.bucket(&fixed)).or_default().push((b, copied(loops, two, second, b)?));
     }
