@@ -24,8 +24,8 @@ pub fn verify(program: &LoopProgram) -> Vec<Diagnostic> {
     verified(program).errors
 }
 
-/// The locals that are not seen to be assigned before they are read.
-pub fn unassigned(program: &LoopProgram) -> BTreeSet<Name> {
+/// The locals of a program that are not seen to be assigned before they are read, on every path.
+pub fn unassigned(program: &LoopProgram) -> HashSet<Name> {
     verified(program).unassigned
 }
 
@@ -38,8 +38,8 @@ fn verified(program: &LoopProgram) -> Verifier<'_> {
         assigned: Assigned::default(),
         written: HashSet::new(),
         scopes: vec![Scope { assumed: Vec::new(), facts: Some(facts), shown: HashSet::new() }],
+        unassigned: HashSet::new(),
         errors: Vec::new(),
-        unassigned: BTreeSet::new(),
     };
     verifier.interface();
     verifier.block(&program.body, 0);
@@ -109,8 +109,8 @@ struct Verifier<'a> {
     assigned: Assigned,
     written: HashSet<Name>,
     scopes: Vec<Scope>,
+    unassigned: HashSet<Name>,
     errors: Vec<Diagnostic>,
-    unassigned: BTreeSet<Name>,
 }
 
 impl<'a> Verifier<'a> {
@@ -118,9 +118,9 @@ impl<'a> Verifier<'a> {
         self.errors.push(Diagnostic::error(Code::E0702, None, message));
     }
 
-    fn unassigned(&mut self, name: Name) {
-        self.error(format!("{name} may be read before it is assigned"));
+    fn not_assigned(&mut self, name: Name) {
         self.unassigned.insert(name);
+        self.error(format!("{name} may be read before it is assigned"));
     }
 
     /// Whether a tensor is shown to have no elements.
@@ -277,7 +277,7 @@ impl<'a> Verifier<'a> {
         let elem = match (target, self.things.get(&target.name()).cloned()) {
             (Target::Local(name), Some(Thing::Local(elem))) => {
                 if op.is_some() && !self.assigned.now.contains(name) {
-                    self.unassigned(*name);
+                    self.not_assigned(*name);
                 }
                 elem
             }
@@ -335,7 +335,7 @@ impl<'a> Verifier<'a> {
                     self.error(format!("the local {name} is used as {ty}"));
                 }
                 if !self.assigned.now.contains(&name) {
-                    self.unassigned(name);
+                    self.not_assigned(name);
                 }
             }
             Some(Thing::Buffer { ty: declared, kind }) => {

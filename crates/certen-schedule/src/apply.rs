@@ -1,10 +1,12 @@
 //! A schedule applied: step by step, with everything that was shown on the way.
 
-use certen_core::{ElemType, Literal, Term};
+use std::collections::HashSet;
+
+use certen_core::{Literal, Term, Terms};
 use certen_index::{Cond, Decision, Facts, Witness};
 use certen_loops::{LoopProgram, Stmt, unassigned, verify};
 use certen_syntax::schedule::Step;
-use certen_syntax::{Code, Diagnostic};
+use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::args::Args;
 use crate::nest::{Done, Nest};
@@ -114,7 +116,7 @@ pub fn apply(program: LoopProgram, steps: &[Step]) -> Result<Scheduled, Box<Refu
             Ok(()) => {
                 let (mut after, conditions) = nest.finish();
                 let mut violations = verify(&after);
-                if !violations.is_empty() && initialise(&mut after) {
+                if !violations.is_empty() && begin_with_zero(&mut after) {
                     violations = verify(&after);
                 }
                 program = after.clone();
@@ -129,32 +131,31 @@ pub fn apply(program: LoopProgram, steps: &[Step]) -> Result<Scheduled, Box<Refu
     Ok(Scheduled { program, taken })
 }
 
-/// Gives a first value to locals that are assigned before they are read, but not any more in a way that the verifier sees:
-/// in the first iteration of a loop, or under a condition that always holds there. Says whether there are such.
-fn initialise(program: &mut LoopProgram) -> bool {
-    let names = unassigned(program);
-    let mut changed = false;
-    let mut body = std::mem::take(&mut program.body);
-    let mut blocks = vec![&mut body];
-    while let Some(block) = blocks.pop() {
+/// Gives locals a first value, zero, that were assigned before they were read but are no longer seen to be: where a loop
+/// that certainly ran has become pieces of which one certainly runs. A step that keeps the meaning never reads it.
+fn begin_with_zero(program: &mut LoopProgram) -> bool {
+    fn begin(block: &mut [Stmt], names: &HashSet<Name>, terms: &mut Terms, done: &mut bool) {
         for stmt in block {
             match stmt {
-                Stmt::For { body, .. } => blocks.push(body),
-                Stmt::If { then, otherwise, .. } => blocks.extend([then, otherwise]),
+                Stmt::For { body, .. } => begin(body, names, terms, done),
+                Stmt::If { then, otherwise, .. } => {
+                    begin(then, names, terms, done);
+                    begin(otherwise, names, terms, done);
+                }
                 Stmt::Local { name, elem, init: init @ None } if names.contains(name) => {
-                    let zero = match elem {
-                        ElemType::Bool => Literal::Bool(false),
-                        _ => Literal::whole(0, *elem),
-                    };
-                    *init = program.terms.add(Term::Literal(zero, *elem)).ok();
-                    changed |= init.is_some();
+                    *init = terms.add(Term::Literal(Literal::whole(0, *elem), *elem)).ok();
+                    *done |= init.is_some();
                 }
                 _ => {}
             }
         }
     }
-    program.body = body;
-    changed
+    let names = unassigned(program);
+    let mut done = false;
+    if !names.is_empty() {
+        begin(&mut program.body, &names, &mut program.terms, &mut done);
+    }
+    done
 }
 
 /// Takes a step.
