@@ -104,9 +104,12 @@ struct Entry {
     #[arg(long = "rank", value_name = "NAME=RANK", value_parser = given::rank)]
     ranks: Vec<(Name, usize)>,
     /// How its loops are transformed: `none`, the name of a variant in the file, a file that ends in `.schedule`, or
-    /// steps such as `split(i, 32); vectorize(i.i)`. Without it, what the file says
+    /// steps such as `split(i, 32); vectorize(j, 4)`. Without it, what the file says
     #[arg(long, value_name = "WHAT", value_parser = schedule)]
     schedule: Option<Choice>,
+    /// Refuse a schedule that is not proved to keep the meaning for all sizes, even if it does wherever it was tested
+    #[arg(long)]
+    require_proof: bool,
 }
 
 impl Entry {
@@ -114,7 +117,8 @@ impl Entry {
         let mut known = call.map(Call::known).unwrap_or_default();
         known.ranks.extend(self.ranks.iter().copied());
         let schedule = self.schedule.clone().unwrap_or_default();
-        Options { function: self.function.as_deref().map(Name::new), known, schedule, ..common.options() }
+        let function = self.function.as_deref().map(Name::new);
+        Options { function, known, schedule, require_proof: self.require_proof, ..common.options() }
     }
 }
 
