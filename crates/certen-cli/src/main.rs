@@ -14,6 +14,7 @@ mod run;
 mod show;
 mod test;
 mod trace;
+mod verify;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -52,6 +53,8 @@ enum Command {
     Emit(emit::EmitArgs),
     /// Show a program at every stage of the road
     Explain(explain::ExplainArgs),
+    /// Show what is proved of a program's loops, write it down as a certificate, or check one
+    Verify(Box<verify::VerifyArgs>),
     /// Ask whether a condition on sizes and indices holds for all integers
     Prove(prove::ProveArgs),
     /// Print the page of an error code
@@ -160,6 +163,7 @@ fn main() -> ExitCode {
         Command::Fmt(args) => fmt::fmt(&args),
         Command::Emit(args) => emit::emit(&args),
         Command::Explain(args) => explain::explain(&args),
+        Command::Verify(args) => verify::verify(&args),
         Command::Prove(args) => prove::prove(&args),
         Command::ExplainError(args) => explain_error(&args),
     };
