@@ -224,7 +224,7 @@ impl Kernel<'_> {
         self.input("x", std::slice::from_ref(&n));
         let mut before = vec!["x".to_string()];
         for at in 0..self.draw.within(2, 4) {
-            let mut read = |kernel: &mut Self| {
+            let read = |kernel: &mut Self| {
                 let from = before[kernel.draw.below(before.len())].clone();
                 if kernel.draw.chance(4) { format!("{from}[{n} - 1 - i]") } else { format!("{from}[i]") }
             };

@@ -1,7 +1,8 @@
 //! What there is in a nest: what a person who writes the next step of a schedule looks at.
 
-use certen_core::{ElemType, TensorType};
-use certen_loops::{LoopProgram, Mode, Stmt};
+use certen_core::{TensorType, TermId};
+use certen_index::Ix;
+use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
 use certen_syntax::Name;
 
 /// A loop, and where it stands.
@@ -19,9 +20,18 @@ pub(super) struct Seen {
     pub perfect: bool,
     /// The next loop of the same block.
     pub next: Option<usize>,
+    /// How many iterations it has.
+    pub length: Option<Ix>,
+    /// Buffers that it writes and reads, with their ranks.
+    pub writes: Vec<(Name, usize)>,
+    pub reads: Vec<(Name, usize)>,
+}
+
+impl Seen {
     /// How many iterations it has, if that is a number.
-    pub trips: Option<i64>,
-    pub mode: Mode,
+    pub(super) fn trips(&self) -> Option<i64> {
+        self.length.as_ref().and_then(Ix::as_constant)
+    }
 }
 
 /// The loops, stages and buffers of a program.
@@ -36,7 +46,6 @@ pub(super) struct Look {
     pub inner: Vec<(Name, usize)>,
     /// Parameters that have dimensions: inputs, then outputs.
     pub parameters: Vec<(Name, usize)>,
-    pub locals: Vec<(Name, ElemType)>,
     /// How many statements there are.
     pub statements: usize,
 }
@@ -47,12 +56,12 @@ impl Look {
         let rank = |name: Name, ty: &TensorType| (ty.rank() > 0).then(|| (name, ty.rank()));
         let parameters = program.inputs.iter().chain(&program.outputs);
         look.parameters = parameters.filter_map(|parameter| rank(parameter.name, &parameter.ty)).collect();
-        look.walk(&program.body, None, None);
+        look.walk(program, &program.body, None, None);
         look.name(program);
         look
     }
 
-    fn walk(&mut self, block: &[Stmt], parent: Option<usize>, stage: Option<Name>) {
+    fn walk(&mut self, program: &LoopProgram, block: &[Stmt], parent: Option<usize>, stage: Option<Name>) {
         let mut stage = stage;
         let mut last: Option<usize> = None;
         for stmt in block {
@@ -70,14 +79,14 @@ impl Look {
                         self.inner.push((*name, ty.rank()));
                     }
                 }
-                Stmt::Local { name, elem, .. } => self.locals.push((*name, *elem)),
-                Stmt::For { index, range, mode, body } => {
+                Stmt::For { index, range, body, .. } => {
                     let here = self.loops.len();
-                    let trips = range.hi.sub(&range.lo).ok().and_then(|trips| trips.as_constant());
+                    let length = range.hi.sub(&range.lo).ok();
                     let perfect = matches!(body.as_slice(), [Stmt::For { .. }]);
-                    let (path, children) = (String::new(), Vec::new());
-                    let (index, mode, next) = (*index, *mode, None);
-                    self.loops.push(Seen { path, index, stage, parent, children, perfect, next, trips, mode });
+                    let (path, children, writes, reads) = (String::new(), Vec::new(), Vec::new(), Vec::new());
+                    let (index, next) = (*index, None);
+                    let seen = Seen { path, index, stage, parent, children, perfect, next, length, writes, reads };
+                    self.loops.push(seen);
                     if let Some(parent) = parent {
                         self.loops[parent].children.push(here);
                     }
@@ -85,14 +94,39 @@ impl Look {
                         self.loops[last].next = Some(here);
                     }
                     last = Some(here);
-                    self.walk(body, Some(here), stage);
+                    self.walk(program, body, Some(here), stage);
                 }
                 Stmt::If { then, otherwise, .. } => {
-                    self.walk(then, parent, stage);
-                    self.walk(otherwise, parent, stage);
+                    self.walk(program, then, parent, stage);
+                    self.walk(program, otherwise, parent, stage);
                 }
+                Stmt::Assign { target, value, .. } => self.uses(program, target, *value, parent),
                 _ => {}
             }
+        }
+    }
+
+    /// Notes what a statement uses at all loops around it.
+    fn uses(&mut self, program: &LoopProgram, target: &Target, value: TermId, parent: Option<usize>) {
+        let rank = |name: Name, indices: &[Ix]| (!indices.is_empty()).then_some((name, indices.len()));
+        let written = match target {
+            Target::Element(name, indices) => rank(*name, indices),
+            Target::Local(_) => None,
+        };
+        let parts = parts_first(&program.terms, value);
+        let elements = parts.into_iter().filter_map(|id| as_element(&program.terms, id));
+        let read: Vec<(Name, usize)> = elements.filter_map(|(name, _, indices)| rank(name, indices)).collect();
+        let mut around = parent;
+        while let Some(at) = around {
+            let seen = &mut self.loops[at];
+            let add = |to: &mut Vec<(Name, usize)>, thing| {
+                if !to.contains(&thing) {
+                    to.push(thing);
+                }
+            };
+            written.into_iter().for_each(|thing| add(&mut seen.writes, thing));
+            read.iter().for_each(|thing| add(&mut seen.reads, *thing));
+            around = seen.parent;
         }
     }
 
@@ -111,6 +145,13 @@ impl Look {
                 _ => format!("{}#{}", paths[at], paths[..at].iter().filter(same).count() + 1),
             };
         }
+    }
+
+    /// The loops that one of the same length follows.
+    pub(super) fn rows(&self) -> Vec<usize> {
+        let length = |at: Option<usize>| at.and_then(|at| self.loops[at].length.as_ref());
+        let same = |at: &usize| length(self.loops[*at].next) == length(Some(*at));
+        self.followed().into_iter().filter(same).collect()
     }
 
     /// The loops that another one follows.

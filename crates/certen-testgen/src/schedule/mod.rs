@@ -8,6 +8,7 @@
 //! Programs are kernels as people write them (`kernel.rs`) and those of this crate's other generators. The same seed
 //! always gives the same case; [`Hunted::shrunk`] takes steps away while a property still fails.
 
+mod dependent;
 mod draw;
 mod kernel;
 mod look;
@@ -31,7 +32,7 @@ use crate::calculus::{Case, Truncations};
 use draw::Draw;
 use look::Look;
 
-pub use truth::{Sizes, Truth, points, truth};
+pub use truth::{Meaning, Sizes, Truth, points, truth};
 
 /// Statements of a nest beyond which no further step is drawn.
 const MAX_STATEMENTS: usize = 250;
@@ -41,8 +42,8 @@ const MAX_STATEMENTS: usize = 250;
 pub struct Hunted {
     /// What it was made from.
     pub seed: u64,
-    /// What it means.
-    pub core: Program,
+    /// What it means; none of loops that were not lowered.
+    pub core: Option<Program>,
     /// Its loops before the first step.
     pub loops: LoopProgram,
     /// The steps that could be taken.
@@ -93,6 +94,17 @@ impl Hunted {
     pub fn new(seed: u64) -> Hunted {
         let mut draw = Draw::new(seed);
         let (core, loops) = program(&mut draw);
+        Hunted::drawn(seed, draw, Some(core), loops)
+    }
+
+    /// A nest whose iterations depend on each other, with a schedule.
+    pub fn dependent(seed: u64) -> Hunted {
+        let mut draw = Draw::new(!seed);
+        let loops = dependent::nest(&mut draw);
+        Hunted::drawn(seed, draw, None, loops)
+    }
+
+    fn drawn(seed: u64, mut draw: Draw, core: Option<Program>, loops: LoopProgram) -> Hunted {
         let scheduled = Scheduled { program: loops.clone(), taken: Vec::new() };
         let slowest = (Duration::ZERO, String::new());
         let (steps, refused, panicked) = (Vec::new(), Vec::new(), None);
@@ -129,6 +141,10 @@ impl Hunted {
             true => all.iter().find(|primitive| primitive.name == "split"),
             false => draw.pick(all),
         };
+        // Most steps on buffers need one that is the program's own.
+        let buffers = ["inline", "compute_at", "store_at", "layout"];
+        let useless = |name| buffers.contains(&name) && look.buffers.is_empty();
+        let drawn = drawn.filter(|primitive| !useless(primitive.name) || draw.chance(10));
         let Some(primitive) = drawn else { return };
         let (text, meant) = step::step(draw, look, primitive);
         let Some(step) = steps(&text).pop() else { return };
@@ -149,6 +165,14 @@ impl Hunted {
         }
     }
 
+    /// What it is compared with.
+    pub fn meaning(&self) -> Meaning<'_> {
+        match &self.core {
+            Some(core) => Meaning::Core(core),
+            None => Meaning::Loops(&self.loops),
+        }
+    }
+
     /// The schedule as text.
     pub fn text(&self) -> String {
         let steps: Vec<String> = self.steps.iter().map(ToString::to_string).collect();
@@ -157,7 +181,8 @@ impl Hunted {
 
     /// What it is, for a report.
     pub fn shown(&self) -> String {
-        format!("seed {}\n{}\n{}\nsteps: {}\n{}", self.seed, self.core, self.loops, self.text(), self.scheduled.program)
+        let core = self.core.as_ref().map(ToString::to_string).unwrap_or_default();
+        format!("seed {}\n{core}\n{}\nsteps: {}\n{}", self.seed, self.loops, self.text(), self.scheduled.program)
     }
 
     /// The same with a schedule of other steps, if they can be taken.

@@ -8,7 +8,7 @@ use certen_schedule::Primitive;
 use certen_syntax::Name;
 
 use super::draw::Draw;
-use super::look::Look;
+use super::look::{Look, Seen};
 
 /// One in so many steps is nonsense.
 const NONSENSE: usize = 25;
@@ -55,7 +55,8 @@ fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String>
             vec![format!("[{}]", draw.shuffled(loops).join(", "))]
         }
         "fuse_outer" => {
-            let one = draw.pick(&look.followed()).copied();
+            let rows = if draw.chance(3) { look.followed() } else { look.rows() };
+            let one = draw.pick(&rows).or(look.followed().first()).copied();
             let two = one.and_then(|one| look.loops[one].next);
             let mut args = vec![path(one), path(two)];
             if draw.chance(3) {
@@ -64,13 +65,13 @@ fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String>
             args
         }
         "fuse_inner" => {
-            // A loop in which one loop follows another.
-            let rows: Vec<usize> = look.followed().iter().filter_map(|at| look.loops[*at].parent).collect();
+            // A loop in which a loop follows another that is as long.
+            let rows: Vec<usize> = look.rows().iter().filter_map(|at| look.loops[*at].parent).collect();
             vec![draw.pick(&rows).map_or(any, |at| look.loops[*at].path.clone())]
         }
         "unroll" => {
             // Whole loops are unrolled where that can be done.
-            let short: Vec<usize> = (0..look.loops.len()).filter(|at| look.loops[*at].trips.is_some()).collect();
+            let short: Vec<usize> = (0..look.loops.len()).filter(|at| look.loops[*at].trips().is_some()).collect();
             match draw.pick(&short) {
                 Some(at) if !draw.chance(3) => vec![look.loops[*at].path.clone()],
                 _ => vec![any, number],
@@ -84,8 +85,8 @@ fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String>
         "inline" => vec![own(draw, look).0],
         "compute_at" => {
             let (stage, _) = own(draw, look);
-            let loop_ = outside(draw, look, &stage).unwrap_or(any);
-            vec![stage, loop_]
+            let reader = reader(draw, look, &stage).unwrap_or(any);
+            vec![stage, reader]
         }
         "store_at" => {
             // What was computed at a loop has a buffer inside of loops.
@@ -94,14 +95,17 @@ fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String>
             vec![stage, if draw.chance(2) { "root".into() } else { any }]
         }
         "stage" => {
-            let (buffer, rank) = buffer(draw, look);
-            let mut args = vec![buffer, any];
+            let (buffer, rank, user) = used(draw, look, |seen| &seen.reads);
+            let mut args = vec![buffer, user.unwrap_or(any)];
             if draw.chance(3) {
                 args.push(order(draw, rank));
             }
             args
         }
-        "registers" => vec![buffer(draw, look).0, any],
+        "registers" => {
+            let (buffer, _, user) = used(draw, look, |seen| &seen.writes);
+            vec![buffer, user.unwrap_or(any)]
+        }
         "layout" => {
             let (stage, rank) = own(draw, look);
             match draw.chance(2) {
@@ -219,11 +223,27 @@ fn own(draw: &mut Draw, look: &Look) -> (String, usize) {
     }
 }
 
-/// A loop of another stage.
-fn outside(draw: &mut Draw, look: &Look, stage: &str) -> Option<String> {
-    let others = look.loops.iter().filter(|seen| seen.stage.is_none_or(|name| name.as_str() != stage));
-    let others: Vec<&str> = others.map(|seen| seen.path.as_str()).collect();
-    draw.pick(&others).map(ToString::to_string)
+/// A loop of another stage that reads a stage.
+fn reader(draw: &mut Draw, look: &Look, stage: &str) -> Option<String> {
+    let reads = |seen: &&Seen| seen.reads.iter().any(|(name, _)| name.as_str() == stage);
+    let other = |seen: &&Seen| seen.stage.is_none_or(|name| name.as_str() != stage);
+    let readers: Vec<&str> = look.loops.iter().filter(reads).filter(other).map(|seen| seen.path.as_str()).collect();
+    draw.pick(&readers).map(ToString::to_string)
+}
+
+/// A buffer that a loop uses in some way, and that loop; now and then any.
+fn used(draw: &mut Draw, look: &Look, uses: fn(&Seen) -> &Vec<(Name, usize)>) -> (String, usize, Option<String>) {
+    let users: Vec<&Seen> = look.loops.iter().filter(|seen| !uses(seen).is_empty()).collect();
+    match draw.pick(&users) {
+        Some(user) if !draw.chance(12) => {
+            let (name, rank) = named(draw.pick(uses(user))).unwrap_or(("x".into(), 1));
+            (name, rank, Some(user.path.clone()))
+        }
+        _ => {
+            let (name, rank) = buffer(draw, look);
+            (name, rank, None)
+        }
+    }
 }
 
 /// An order of dimensions.

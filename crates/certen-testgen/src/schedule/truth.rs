@@ -7,8 +7,11 @@
 use std::collections::HashMap;
 
 use certen_core::domain::{Element, Exact, Field, Partial, Rational};
-use certen_core::{Binary, Domain, ElemType, EvalError, Evaluator, Fault, Program, ReduceOp, Tensor, Term, TermId};
-use certen_index::{Cond, Ix, Verdict};
+use certen_core::{
+    Binary, Domain, ElemType, EvalError, Evaluator, Fault, Named, Parameter, Program, ReduceOp, Tensor, Term, TermId,
+    Terms,
+};
+use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, Target, as_element, parts_first};
 use certen_syntax::Name;
 
@@ -33,6 +36,53 @@ pub enum Truth {
     Nothing,
 }
 
+/// What a nest is compared with.
+#[derive(Clone, Copy, Debug)]
+pub enum Meaning<'a> {
+    /// A program, by the reference evaluator.
+    Core(&'a Program),
+    /// The loops before the first step, by the interpreter.
+    Loops(&'a LoopProgram),
+}
+
+impl Meaning<'_> {
+    fn sizes(&self) -> &[Name] {
+        match self {
+            Meaning::Core(program) => &program.sizes,
+            Meaning::Loops(program) => &program.sizes,
+        }
+    }
+
+    fn facts(&self) -> &[Cond] {
+        match self {
+            Meaning::Core(program) => &program.facts,
+            Meaning::Loops(program) => &program.facts,
+        }
+    }
+
+    fn terms(&self) -> &Terms {
+        match self {
+            Meaning::Core(program) => &program.terms,
+            Meaning::Loops(program) => &program.terms,
+        }
+    }
+
+    fn inputs(&self) -> &[Parameter] {
+        match self {
+            Meaning::Core(program) => &program.inputs,
+            Meaning::Loops(program) => &program.inputs,
+        }
+    }
+
+    fn run<D: Domain>(&self, domain: &D, sizes: &Sizes, inputs: Named<D::Value>) -> Result<Named<D::Value>, EvalError> {
+        let sizes = sizes.iter().copied();
+        match self {
+            Meaning::Core(program) => Evaluator::new(program, domain, sizes, inputs)?.with_fuel(FUEL).run(),
+            Meaning::Loops(program) => Interpreter::new(program, domain, sizes, inputs)?.with_fuel(FUEL).run(),
+        }
+    }
+}
+
 /// Steps of the evaluator and of the interpreter at one point after which it is left out.
 const FUEL: u64 = 300_000;
 
@@ -44,21 +94,23 @@ const LEAST: i64 = -3;
 const MOST: i64 = 6;
 
 /// Sizes to look at, at most so many: all small ones if these are few, else some of them; and some larger ones.
-pub fn points(program: &Program, seed: u64, most: usize) -> Vec<Sizes> {
+pub fn points(meaning: Meaning<'_>, seed: u64, most: usize) -> Vec<Sizes> {
     let mut draw = Draw::new(seed);
-    let count = program.sizes.len();
+    let count = meaning.sizes().len();
     let allowed = |sizes: &Sizes| {
         let value = |name| sizes.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-        program.facts.iter().all(|fact| fact.eval(&value).unwrap_or(false))
+        meaning.facts().iter().all(|fact| fact.eval(&value).unwrap_or(false))
     };
-    let named = |values: &[i64]| -> Sizes { program.sizes.iter().copied().zip(values.iter().copied()).collect() };
-    let positive = program.sizes.iter().filter(|size| {
+    let named = |values: &[i64]| -> Sizes { meaning.sizes().iter().copied().zip(values.iter().copied()).collect() };
+    let mut known = Facts::new();
+    meaning.facts().iter().for_each(|fact| known.assume(fact.clone()));
+    let positive = meaning.sizes().iter().filter(|size| {
         let negative = Cond::le(&Ix::var(**size), &Ix::from(-1)).and_then(|cond| cond.not());
-        negative.is_ok_and(|goal| program.terms.facts().prove(&goal) == Verdict::Yes)
+        negative.is_ok_and(|goal| known.prove(&goal) == Verdict::Yes)
     });
     let positive: Vec<Name> = positive.copied().collect();
-    let ranges: Vec<(i64, usize)> = program
-        .sizes
+    let ranges: Vec<(i64, usize)> = meaning
+        .sizes()
         .iter()
         .map(|size| if positive.contains(size) { 0 } else { LEAST })
         .map(|least| (least, (MOST - least + 1) as usize))
@@ -95,22 +147,22 @@ pub fn points(program: &Program, seed: u64, most: usize) -> Vec<Sizes> {
 }
 
 /// Compares a nest with what a program means.
-pub fn truth(program: &Program, nest: &LoopProgram, points: &[Sizes], seed: u64) -> Truth {
+pub fn truth(meaning: Meaning<'_>, nest: &LoopProgram, points: &[Sizes], seed: u64) -> Truth {
     let (mut same, concurrent) = (0, has_concurrent(&nest.body));
-    let ordered = has_order(program);
+    let ordered = has_order(meaning.terms());
     for (at, sizes) in points.iter().enumerate() {
         if concurrent && let Err(found) = Walk::run(nest, sizes) {
             return found;
         }
         let salt = splitmix(seed ^ at as u64);
         let field = || {
-            compared(program, nest, &Partial(Field { seed: 3 }), sizes, |input, position, elem| {
+            compared(meaning, nest, &Partial(Field { seed: 3 }), sizes, |input, position, elem| {
                 let bits = splitmix(salt ^ splitmix(((input as u64) << 40) | position as u64));
                 Some(if elem == ElemType::Bool { Element::Bool(bits & 1 == 1) } else { Element::reduce(bits) })
             })
         };
         let rational = || {
-            compared(program, nest, &Partial(Rational), sizes, |input, position, elem| {
+            compared(meaning, nest, &Partial(Rational), sizes, |input, position, elem| {
                 let bits = splitmix(salt ^ splitmix(((input as u64) << 40) | position as u64));
                 Some(if elem == ElemType::Bool {
                     Exact::Bool(bits & 1 == 1)
@@ -133,8 +185,8 @@ pub fn truth(program: &Program, nest: &LoopProgram, points: &[Sizes], seed: u64)
 }
 
 /// Whether values are compared with each other anywhere.
-fn has_order(program: &Program) -> bool {
-    program.terms.iter().any(|(_, term)| match term {
+fn has_order(terms: &Terms) -> bool {
+    terms.iter().any(|(_, term)| match term {
         Term::Binary(op, ..) => {
             matches!(op, Binary::Min | Binary::Max | Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne)
         }
@@ -145,7 +197,7 @@ fn has_order(program: &Program) -> bool {
 
 /// Compares at one point; nothing if one of both takes too long there, or has no value in this domain.
 fn compared<D: Domain>(
-    program: &Program,
+    meaning: Meaning<'_>,
     nest: &LoopProgram,
     domain: &D,
     sizes: &Sizes,
@@ -153,14 +205,13 @@ fn compared<D: Domain>(
 ) -> Option<Result<(), Truth>> {
     let size = |name| sizes.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     let mut inputs = Vec::new();
-    for (at, input) in program.inputs.iter().enumerate() {
+    for (at, input) in meaning.inputs().iter().enumerate() {
         let shape = input.ty.shape_at(&size).ok()?;
         let count = shape.iter().product();
         let data = (0..count).map(|position| element(at, position, input.ty.elem)).collect();
         inputs.push((input.name, Tensor::new(shape, data)?));
     }
-    let evaluator = Evaluator::new(program, domain, sizes.iter().copied(), inputs.clone()).ok()?;
-    let expected = evaluator.with_fuel(FUEL).run().ok()?;
+    let expected = meaning.run(domain, sizes, inputs.clone()).ok()?;
     let interpreter = Interpreter::new(nest, domain, sizes.iter().copied(), inputs);
     let found = match interpreter.and_then(|interpreter| interpreter.with_fuel(4 * FUEL).run()) {
         Ok(found) => found,
