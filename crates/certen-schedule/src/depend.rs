@@ -164,6 +164,16 @@ impl Part {
         self.swapped.retain(|name| wanted(*name));
         self
     }
+
+    /// Whether it writes a buffer or local from outside.
+    pub(crate) fn writes(&self, name: Name) -> bool {
+        self.swapped.contains(&name) || self.accesses.iter().any(|a| a.name == name && a.kind != Kind::Read)
+    }
+
+    /// The accesses that read a buffer or local from outside, also by combining.
+    pub(crate) fn reads_of(&self, name: Name) -> impl Iterator<Item = &Access> {
+        self.accesses.iter().filter(move |access| access.name == name && access.kind != Kind::Write)
+    }
 }
 
 /// The copy of an index for the first access.
