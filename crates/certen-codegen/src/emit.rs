@@ -14,6 +14,7 @@ use crate::entry::EntryNames;
 use crate::helpers::Helper;
 use crate::names::CNames;
 use crate::scan::{allocations, declared_names, read_names, swapped_names};
+use crate::vector::Lanes;
 
 /// Columns of a line.
 const MAX_WIDTH: usize = 118;
@@ -93,6 +94,7 @@ fn emitter(program: &LoopProgram, stands_alone: bool) -> Emitter<'_> {
         empty: Vec::new(),
         heap: HashMap::new(),
         positions: HashMap::new(),
+        lanes: None,
     };
     let parameters = program.inputs.iter().chain(&program.outputs).map(|parameter| &parameter.name);
     emitter.positions = program.sizes.iter().chain(parameters).enumerate().map(|(at, name)| (*name, at)).collect();
@@ -174,6 +176,8 @@ pub(crate) struct Emitter<'a> {
     pub(crate) heap: HashMap<Name, usize>,
     /// The positions of sizes, inputs and outputs among the program's parameters.
     pub(crate) positions: HashMap<Name, usize>,
+    /// The vector loop around, if it is printed with vectors.
+    pub(crate) lanes: Option<Lanes>,
 }
 
 pub(crate) type Emitted<T> = Result<T, Diagnostic>;

@@ -22,7 +22,7 @@ const MAX_OPERATIONS: usize = 200;
 const MAX_DEPTH: usize = 60;
 
 /// Terms in one statement beyond which its temporaries become functions.
-const MAX_TERMS_IN_BLOCK: usize = 2000;
+pub(crate) const MAX_TERMS_IN_BLOCK: usize = 2000;
 
 /// How tightly C holds an expression together, loosest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -44,13 +44,15 @@ struct Piece {
     level: Level,
     operations: usize,
     depth: usize,
+    /// Whether it is a vector: one value for each lane of the loop around.
+    is_vector: bool,
     /// The variables that it speaks of, as parameters and as arguments; only collected for large statements.
     variables: BTreeSet<(String, String)>,
 }
 
 impl Piece {
     fn new(text: String, level: Level) -> Piece {
-        Piece { text, level, operations: 1, depth: 1, variables: BTreeSet::new() }
+        Piece { text, level, operations: 1, depth: 1, is_vector: false, variables: BTreeSet::new() }
     }
 
     /// As an operand that must hold together at least this tightly.
@@ -60,7 +62,8 @@ impl Piece {
 }
 
 impl Emitter<'_> {
-    /// The value of a term as a C expression that can be assigned; temporaries that it needs are written before.
+    /// The value of a term as a C expression that can be assigned, in a loop of vectors a vector; temporaries that it
+    /// needs are written before.
     pub(crate) fn value(&mut self, root: TermId) -> Result<String, Diagnostic> {
         let terms = &self.program.terms;
         let mut pieces: HashMap<TermId, Piece> = HashMap::new();
@@ -76,6 +79,7 @@ impl Emitter<'_> {
             let used = std::mem::replace(&mut self.function.used, before);
             let parts: Vec<&Piece> = term.parts().iter().filter_map(|part| pieces.get(part)).collect();
             piece.operations = 1 + parts.iter().map(|part| part.operations).sum::<usize>();
+            piece.is_vector |= parts.iter().any(|part| part.is_vector);
             piece.depth = 1 + parts.iter().map(|part| part.depth).max().unwrap_or(0);
             if large {
                 piece.variables = parts.iter().flat_map(|part| part.variables.iter().cloned()).collect();
@@ -84,17 +88,36 @@ impl Emitter<'_> {
             }
             self.function.used.extend(used);
             if piece.operations > MAX_OPERATIONS || piece.depth > MAX_DEPTH {
-                let (name, ty) = (self.names.numbered("t"), c_type(terms.ty(id).elem));
-                let value = if large { self.part(ty, &piece) } else { piece.text };
+                let name = self.names.numbered("t");
+                let ty = match &self.lanes {
+                    Some(lanes) if piece.is_vector => lanes.register(),
+                    _ => c_type(terms.ty(id).elem).to_owned(),
+                };
+                let value = if large { self.part(&ty, &piece) } else { piece.text };
                 self.line(&format!("const {ty} {name} = {value};"));
-                piece = Piece::new(name.clone(), Level::Primary);
+                piece = Piece { is_vector: piece.is_vector, ..Piece::new(name.clone(), Level::Primary) };
                 if large {
                     piece.variables.insert((format!("{ty} {name}"), name));
                 }
             }
             pieces.insert(id, piece);
         }
-        pieces.remove(&root).map(|piece| piece.text).ok_or_else(unsupported)
+        let piece = pieces.remove(&root).ok_or_else(unsupported)?;
+        Ok(self.in_lanes(&piece).text)
+    }
+
+    /// A piece as a vector, in a loop of vectors: the same in all lanes if it is none.
+    fn in_lanes(&self, piece: &Piece) -> Piece {
+        match &self.lanes {
+            // Minus zero changes nothing, not even another zero's sign.
+            Some(lanes) if !piece.is_vector && matches!(piece.text.as_str(), "0.0" | "0.0f") => {
+                Piece::new(format!("({}){{0}}", lanes.register()), Level::Primary)
+            }
+            Some(lanes) if !piece.is_vector => {
+                Piece::new(format!("{} - ({}){{0}}", piece.at(Level::Sum), lanes.register()), Level::Sum)
+            }
+            _ => piece.clone(),
+        }
     }
 
     /// How a name that occurs in a leaf is passed to a function.
@@ -123,8 +146,18 @@ impl Emitter<'_> {
         Ok(match term {
             Term::Ref(..) | Term::Select(..) => {
                 let (name, ty, indices) = as_element(terms, id).ok_or_else(unsupported)?;
-                let text = if self.is_local(name) { self.c_name(name) } else { self.access(name, ty, indices)? };
-                Piece::new(text, Level::Primary)
+                let is_local = self.is_local(name);
+                let text = if is_local { self.c_name(name) } else { self.access(name, ty, indices)? };
+                match &self.lanes {
+                    Some(lanes) if lanes.varies(name, indices) => {
+                        let (text, level) = match is_local {
+                            true => (text, Level::Primary),
+                            false => (format!("*(const {} *)&{text}", lanes.memory()), Level::Prefix),
+                        };
+                        Piece { is_vector: true, ..Piece::new(text, level) }
+                    }
+                    _ => Piece::new(text, Level::Primary),
+                }
             }
             Term::Literal(literal, elem) => self.literal(*literal, *elem),
             Term::Undefined(elem) => self.literal(Literal::whole(0, *elem), *elem),
@@ -154,8 +187,15 @@ impl Emitter<'_> {
                 Piece::new(text, Level::Conditional)
             }
             Term::Fma(a, b, c) => {
-                let elem = terms.ty(*a).elem;
-                self.math("fma", elem, &[part(a)?, part(b)?, part(c)?])
+                let operands = [part(a)?, part(b)?, part(c)?];
+                match &self.lanes {
+                    Some(lanes) if operands.iter().any(|piece| piece.is_vector) => {
+                        self.uses_math = true;
+                        let (helper, operands) = (lanes.fma(), operands.map(|piece| self.in_lanes(piece)));
+                        self.call(helper, &operands.each_ref())
+                    }
+                    _ => self.math("fma", terms.ty(*a).elem, &operands),
+                }
             }
             Term::Cast(to, a) => self.cast(terms.ty(*a).elem, *to, part(a)?),
             _ => return Err(unsupported()),

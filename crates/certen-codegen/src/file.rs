@@ -8,8 +8,10 @@ use certen_core::Parameter;
 use crate::emit::{CCode, Emitted, Emitter, Function, Own};
 use crate::entry::{ERRORS, essential};
 use crate::helpers::Helper;
+use crate::in_order::BARRIER;
 use crate::parallel;
 use crate::stages::splits;
+use crate::vector;
 
 /// What compilers have to be told, once for each file.
 const PRAGMAS: &str = "\n#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n#endif\n\n";
@@ -80,6 +82,18 @@ impl Emitter<'_> {
         }
         if kernel.contains("CERTEN_PARALLEL") {
             text += parallel::PRAGMA;
+        }
+        if kernel.contains("CERTEN_VECTOR_LOOP") {
+            text += vector::PRAGMA;
+        }
+        if kernel.contains("CERTEN_IN_ORDER") {
+            text += BARRIER;
+        }
+        if kernel.contains("CERTEN_UNROLL") {
+            text += vector::UNROLL;
+        }
+        if self.helpers.iter().any(|helper| matches!(helper, Helper::Vector(..))) {
+            text += vector::BYTES;
         }
         for helper in &self.helpers {
             text += &helper.text();

@@ -2,6 +2,8 @@
 
 use certen_core::ElemType;
 
+use crate::vector;
+
 /// The C type of an element.
 pub(crate) fn c_type(elem: ElemType) -> &'static str {
     match elem {
@@ -18,6 +20,10 @@ pub(crate) fn c_type(elem: ElemType) -> &'static str {
 pub(crate) enum Helper {
     /// Memory for a buffer.
     Alloc,
+    /// The types of vectors of at most so many bytes.
+    Vector(ElemType, i64),
+    /// `fma` of them.
+    VectorFma(ElemType, i64),
     /// `a + b` that wraps.
     Add(ElemType),
     /// `a - b` that wraps.
@@ -53,6 +59,8 @@ impl Helper {
     pub(crate) fn name(self) -> String {
         let (word, elem) = match self {
             Helper::Alloc => return "certen_alloc".into(),
+            Helper::Vector(elem, bytes) => return format!("certen_{elem}_v{bytes}"),
+            Helper::VectorFma(elem, bytes) => return format!("certen_fma_{elem}_v{bytes}"),
             Helper::FromFloat(elem) => return format!("certen_{elem}_from_f64"),
             Helper::Add(elem) => ("add", elem),
             Helper::Sub(elem) => ("sub", elem),
@@ -92,6 +100,8 @@ impl Helper {
                      return aligned_alloc(64, (size + 63) / 64 * 64);\n\
                  }}\n"
             ),
+            Helper::Vector(elem, bytes) => vector::types(elem, bytes),
+            Helper::VectorFma(elem, bytes) => vector::fma(elem, bytes),
             Helper::Add(elem) => wrapping(elem, "+", "a + b, wrapping around"),
             Helper::Sub(elem) => wrapping(elem, "-", "a - b, wrapping around"),
             Helper::Mul(elem) => wrapping(elem, "*", "a * b, wrapping around"),

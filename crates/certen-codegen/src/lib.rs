@@ -17,11 +17,13 @@ mod entry;
 mod expr;
 mod file;
 mod helpers;
+mod in_order;
 mod index;
 mod names;
 mod parallel;
 mod scan;
 mod stages;
 mod statements;
+mod vector;
 
 pub use emit::{CCode, emit_c};

@@ -6,6 +6,9 @@ use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::emit::{Emitted, Emitter};
 use crate::helpers::{Helper, c_type};
+use crate::in_order::stays_in_order;
+use crate::scan::changes_outside;
+use crate::vector::Lanes;
 
 /// The largest buffer on the stack, and all of them together, in bytes.
 const MAX_ON_STACK: usize = 16 << 10;
@@ -52,15 +55,25 @@ impl<'a> Emitter<'a> {
     pub(crate) fn stmt(&mut self, stmt: &'a Stmt, depth: usize) -> Emitted<()> {
         match stmt {
             Stmt::Nest(name) => self.nest_comment(*name),
-            Stmt::Alloc(name, ty) => self.alloc(*name, ty)?,
+            Stmt::Alloc(name, ty) => self.alloc(*name, ty, depth)?,
             Stmt::Free(name) => {
                 if let Some(place) = self.heap.remove(name) {
                     self.release(*name, place);
                 }
             }
             Stmt::Swap(a, b) => self.swap(*a, *b)?,
+            // Only a loop of one iteration may change what is around it, and there is nothing to share.
+            Stmt::For { index, range, mode: Mode::Parallel, body } if changes_outside(body) => {
+                self.sequential_for(*index, range, body, depth)?;
+            }
             Stmt::For { mode: Mode::Parallel, .. } => self.parallel_for(stmt, depth)?,
-            Stmt::For { index, range, body, .. } => self.sequential_for(*index, range, body, depth)?,
+            Stmt::For { index, range, mode: Mode::Vector, body } => self.vector_for(*index, range, body, depth)?,
+            Stmt::For { index, range, mode: Mode::Serial, body } => {
+                if let Some(count) = self.unrolled(range, body) {
+                    self.line(&format!("CERTEN_UNROLL({count})"));
+                }
+                self.sequential_for(*index, range, body, depth)?;
+            }
             Stmt::If { cond, then, otherwise } => {
                 let cond = self.cond(cond)?;
                 self.line(&format!("if ({cond}) {{"));
@@ -76,11 +89,15 @@ impl<'a> Emitter<'a> {
                 // it is assigned on every path.
                 let value = match init {
                     Some(value) => self.value(*value)?,
-                    None => zero(*elem).into(),
+                    None => match &self.lanes {
+                        Some(lanes) => format!("({}){{0}}", lanes.register()),
+                        None => zero(*elem).into(),
+                    },
                 };
                 self.locals.insert(*name, *elem);
                 let c = self.c_name(*name);
-                self.line(&format!("{} {c} = {value};", c_type(*elem)));
+                let ty = self.lanes.as_ref().map_or_else(|| c_type(*elem).to_owned(), Lanes::register);
+                self.line(&format!("{ty} {c} = {value};"));
                 if !self.read.contains(name) {
                     self.line(&format!("(void){c};"));
                 }
@@ -97,17 +114,27 @@ impl<'a> Emitter<'a> {
         let i = self.names.get(index).to_owned();
         self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i}++) {{"));
         self.inner(body, depth)?;
+        self.end_of_iteration(index, body);
         self.ranges.remove(&index);
         self.line("}");
         Ok(())
     }
 
+    /// What keeps the iterations of a loop apart, where that is needed.
+    pub(crate) fn end_of_iteration(&mut self, index: Name, body: &[Stmt]) {
+        if stays_in_order(&self.program.terms, index, body) {
+            self.indent += 1;
+            self.line("CERTEN_IN_ORDER();");
+            self.indent -= 1;
+        }
+    }
+
     /// A small buffer of a known size lives on the stack unless stages share it, others are taken from the heap.
-    fn alloc(&mut self, name: Name, ty: &'a TensorType) -> Emitted<()> {
+    fn alloc(&mut self, name: Name, ty: &'a TensorType, depth: usize) -> Emitted<()> {
         self.types.insert(name, ty);
         self.bound_bytes(ty);
         let (c, elem) = (self.c_name(name), c_type(ty.elem));
-        if let Some(count) = self.count_on_stack(name, ty) {
+        if let Some(count) = self.count_on_stack(name, ty, depth) {
             self.line(&format!("{elem} {c}[{count}];"));
             return Ok(());
         }
@@ -151,11 +178,12 @@ impl<'a> Emitter<'a> {
     }
 
     /// How many elements a buffer has, if it fits on the stack: at least 1, because C has no empty arrays.
-    fn count_on_stack(&mut self, name: Name, ty: &TensorType) -> Option<usize> {
+    fn count_on_stack(&mut self, name: Name, ty: &TensorType, depth: usize) -> Option<usize> {
         let mut sizes = ty.shape.iter().map(|size| size.as_constant().and_then(|size| usize::try_from(size).ok()));
         let count = sizes.try_fold(1usize, |product, size| product.checked_mul(size?))?.max(1);
         let bytes = count.checked_mul(ty.elem.bytes())?;
-        if self.staged || self.swapped.contains(&name) || bytes > MAX_ON_STACK || self.stack + bytes > MAX_STACK {
+        let shared = self.staged && depth == 0;
+        if shared || self.swapped.contains(&name) || bytes > MAX_ON_STACK || self.stack + bytes > MAX_STACK {
             return None;
         }
         self.stack += bytes;
@@ -212,7 +240,11 @@ impl<'a> Emitter<'a> {
                 let unknown = || Diagnostic::error(Code::E0702, None, format!("{name} is no buffer in scope"));
                 let ty = *self.types.get(name).ok_or_else(unknown)?;
                 self.function.written.insert(*name);
-                self.access(*name, ty, indices)?
+                let element = self.access(*name, ty, indices)?;
+                match &self.lanes {
+                    Some(lanes) => format!("*({} *)&{element}", lanes.memory()),
+                    None => element,
+                }
             }
         };
         let combined =

@@ -1,49 +1,16 @@
 //! Emitted C: its text, that compilers do not complain, and that it computes what the interpreter does, bit for bit.
 
+mod common;
+
 use std::fmt::Write as _;
-use std::path::Path;
-use std::process::Command;
 
-use certen_codegen::{CCode, emit_c};
+use certen_codegen::emit_c;
 use certen_core::domain::{Machine, Scalar};
-use certen_core::{
-    Binary, ElemType, Literal, Parameter, Program, ReduceOp, Tensor, TensorType, Term, TermId, Terms, Unary,
-    parse_program,
-};
+use certen_core::{Binary, ElemType, Literal, Parameter, ReduceOp, TensorType, Term, TermId, Terms, Unary};
 use certen_index::{Facts, Ix};
-use certen_loops::{Interpreter, LoopProgram, Stmt, Target, lower, parse_loops, verify};
-use certen_syntax::{Name, Sources};
-
-fn core(text: &str) -> Program {
-    let mut sources = Sources::new();
-    let file = sources.add("t.core", text);
-    parse_program(&sources, file).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
-}
-
-fn loops(text: &str) -> LoopProgram {
-    let mut sources = Sources::new();
-    let file = sources.add("t.loops", text);
-    parse_loops(&sources, file).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
-}
-
-fn emitted(program: &LoopProgram) -> CCode {
-    let errors = verify(program);
-    assert!(errors.is_empty(), "{errors:?}\n{program}");
-    emit_c(program).unwrap()
-}
-
-/// Compiles without any warning.
-fn compile(dir: &Path, file: &str, source: &str, extra: &[&str]) -> std::path::PathBuf {
-    let path = dir.join(file).with_extension("c");
-    let out = dir.join(file);
-    std::fs::write(&path, source).unwrap();
-    let mut command = Command::new("cc");
-    command.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off"]).args(extra);
-    let output = command.arg(&path).arg("-o").arg(&out).arg("-lm").output().unwrap();
-    let messages = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}\n{source}", &messages[..messages.len().min(3000)]);
-    out
-}
+use certen_loops::{Interpreter, LoopProgram, Stmt, Target, lower};
+use certen_syntax::Name;
+use common::{compile, core, emitted, inputs, loops, same_bits};
 
 const MATMUL: &str = "core matmul
 size l, m, n
@@ -99,132 +66,6 @@ int32_t matmul(int64_t l, int64_t m, int64_t n, const double *A, const double *B
 }
 ";
     assert!(code.source.contains(entry), "{}", code.source);
-}
-
-/// Inputs of a program at sizes 3, 4, 5, …: small numbers, zeros, negative ones, and for floats some that are not
-/// finite.
-#[allow(clippy::type_complexity, reason = "sizes and tensors by name")]
-fn inputs(program: &LoopProgram) -> (Vec<(Name, i64)>, Vec<(Name, Tensor<Scalar>)>) {
-    let sizes: Vec<(Name, i64)> = program.sizes.iter().copied().zip(3..).collect();
-    let size = |name| sizes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    let mut next = 3;
-    let mut tensors = Vec::new();
-    for input in &program.inputs {
-        let shape: Vec<usize> = input.ty.shape.iter().map(|ix| ix.eval(&size).unwrap() as usize).collect();
-        let value = |_| {
-            next = (next * 29 + 17) % 101;
-            Ok::<_, ()>(match input.ty.elem {
-                ElemType::F64 | ElemType::F32 if next % 31 == 0 => Scalar::from_f64(f64::NAN, input.ty.elem),
-                ElemType::F64 | ElemType::F32 if next % 37 == 0 => Scalar::from_f64(f64::NEG_INFINITY, input.ty.elem),
-                elem if elem.is_float() => Scalar::from_f64(f64::from(next - 50) / 8.0, elem),
-                elem => Scalar::from_i64(i64::from(next - 50), elem),
-            })
-        };
-        tensors.push((input.name, Tensor::from_fn(shape, value).unwrap().unwrap()));
-    }
-    (sizes, tensors)
-}
-
-fn c_literal(value: Scalar) -> String {
-    match value {
-        Scalar::F64(v) => format!("certen_f64(UINT64_C({}))", v.to_bits()),
-        Scalar::F32(v) => format!("certen_f32(UINT32_C({}))", v.to_bits()),
-        Scalar::I64(i64::MIN) => "INT64_MIN".into(),
-        Scalar::I64(v) => format!("INT64_C({v})"),
-        Scalar::I32(v) => format!("(int32_t)INT64_C({v})"),
-        Scalar::U8(v) => v.to_string(),
-        Scalar::Bool(v) => u8::from(v).to_string(),
-    }
-}
-
-fn c_elem(elem: ElemType) -> &'static str {
-    match elem {
-        ElemType::F64 => "double",
-        ElemType::F32 => "float",
-        ElemType::I64 => "int64_t",
-        ElemType::I32 => "int32_t",
-        _ => "uint8_t",
-    }
-}
-
-/// The bits of a value, all NaNs alike, as the C below prints them.
-fn bits(value: Scalar) -> u64 {
-    match value {
-        Scalar::F64(v) if v.is_nan() => 1,
-        Scalar::F32(v) if v.is_nan() => 1,
-        Scalar::F64(v) => v.to_bits(),
-        Scalar::F32(v) => u64::from(v.to_bits()),
-        Scalar::I64(v) => v as u64,
-        Scalar::I32(v) => u64::from(v as u32),
-        Scalar::U8(v) => u64::from(v),
-        Scalar::Bool(v) => u64::from(v),
-    }
-}
-
-const DRIVER: &str = "#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <inttypes.h>
-double certen_f64(uint64_t bits) { double v; memcpy(&v, &bits, 8); return v; }
-float certen_f32(uint32_t bits) { float v; memcpy(&v, &bits, 4); return v; }
-void certen_print(const void *data, int bytes, int is_float, long count) {
-    for (long at = 0; at < count; at++) {
-        uint64_t bits = 0;
-        memcpy(&bits, (const char *)data + at * bytes, (size_t)bytes);
-        if (is_float && bytes == 8) { double v; memcpy(&v, &bits, 8); if (v != v) bits = 1; }
-        if (is_float && bytes == 4) { float v; memcpy(&v, &bits, 4); if (v != v) bits = 1; }
-        printf(\"%\" PRIu64 \"\\n\", bits);
-    }
-}
-int32_t certen_call(const int64_t *sizes, void *const *buffers);
-";
-
-/// Compiles a program with a driver that holds its inputs, runs it, and compares every bit with the interpreter.
-fn same_bits(program: &LoopProgram) {
-    let code = emitted(program);
-    let (sizes, tensors) = inputs(program);
-    let outputs = Interpreter::new(program, &Machine, sizes.clone(), tensors.clone()).unwrap().run();
-    let outputs = outputs.unwrap_or_else(|error| panic!("{error}\n{program}"));
-    let mut driver = format!("{DRIVER}int main(void) {{\n");
-    let mut buffers = Vec::new();
-    for (at, (parameter, (_, tensor))) in program.inputs.iter().zip(&tensors).enumerate() {
-        let elem = c_elem(parameter.ty.elem);
-        writeln!(driver, "    static {elem} in{at}[{}];", tensor.data().len().max(1)).unwrap();
-        for (position, value) in tensor.data().iter().enumerate() {
-            writeln!(driver, "    in{at}[{position}] = {};", c_literal(*value)).unwrap();
-        }
-        buffers.push(format!("in{at}"));
-    }
-    for (at, (parameter, (_, tensor))) in program.outputs.iter().zip(&outputs).enumerate() {
-        let elem = c_elem(parameter.ty.elem);
-        writeln!(driver, "    static {elem} out{at}[{}];", tensor.data().len().max(1)).unwrap();
-        buffers.push(format!("out{at}"));
-    }
-    let values: Vec<String> = sizes.iter().map(|(_, v)| v.to_string()).chain(["0".into()]).collect();
-    writeln!(driver, "    int64_t sizes[] = {{{}}};", values.join(", ")).unwrap();
-    writeln!(driver, "    void *buffers[] = {{{}}};", buffers.join(", ")).unwrap();
-    driver += "    if (certen_call(sizes, buffers) != 0) return 1;\n";
-    for (at, (parameter, (_, tensor))) in program.outputs.iter().zip(&outputs).enumerate() {
-        let (bytes, float) = (parameter.ty.elem.bytes(), i32::from(parameter.ty.elem.is_float()));
-        writeln!(driver, "    certen_print(out{at}, {bytes}, {float}, {});", tensor.data().len()).unwrap();
-    }
-    driver += "    return 0;\n}\n";
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("driver.c"), driver).unwrap();
-    let driver = dir.path().join("driver.c");
-    let expected: Vec<u64> = outputs.iter().flat_map(|(_, t)| t.data().iter().copied().map(bits)).collect();
-    let checked = program.terms.len() < 10_000; // sanitizers are slow
-    let sanitizers = if checked { "-fsanitize=undefined,address" } else { "-fno-sanitize=all" };
-    // The last with all that this machine has: vectors, and its own instruction for `fma`.
-    let levels = [("o0", ["-O0", sanitizers]), ("o2", ["-O2", "-fno-sanitize=all"]), ("o3", ["-O3", "-march=native"])];
-    for (file, level) in levels.into_iter().filter(|(file, _)| checked || *file != "o3") {
-        let out = compile(dir.path(), file, &code.native, &[level[0], level[1], driver.to_str().unwrap()]);
-        let run = Command::new(out).output().unwrap();
-        assert!(run.status.success() && run.stderr.is_empty(), "{}", String::from_utf8_lossy(&run.stderr));
-        let printed: Vec<u64> = String::from_utf8(run.stdout).unwrap().lines().map(|l| l.parse().unwrap()).collect();
-        let differs = printed.iter().zip(&expected).position(|(a, b)| a != b);
-        assert!(printed == expected, "first at {differs:?} ({file})\n{program}\n{}", code.source);
-    }
 }
 
 /// All bindings in one program: one compilation.
@@ -540,4 +381,33 @@ fn random_expressions_have_the_same_bits() {
     same_bits(&program);
     let printed = program.to_string();
     assert_eq!(loops(&printed).to_string(), printed);
+}
+
+/// Loops that read what they wrote some iterations before, divided by small numbers: GCC 12 makes wrong code of some if
+/// nobody tells it (see `in_order.rs`).
+#[test]
+fn recurrences_in_blocks_have_the_same_bits() {
+    let (mut outputs, mut body) = (String::new(), String::new());
+    for step in 2..8 {
+        for distance in 1..13 {
+            let (y, u) = (format!("y_{step}_{distance}"), format!("u_{step}_{distance}"));
+            let blocks = 40 / step;
+            for out in [&y, &u] {
+                writeln!(outputs, "output {out} : f64[60]").unwrap();
+                writeln!(body, "for i in 0..60 {{\n  {out}[i] = x[i]\n}}").unwrap();
+            }
+            let at = format!("i + {step}*o");
+            writeln!(body, "for o in 0..{blocks} {{\n  for i in 0..{step} {{").unwrap();
+            writeln!(body, "    {y}[{at} + {distance}] = 2.0 * {y}[{at}]\n  }}\n}}").unwrap();
+            // The same, unrolled.
+            writeln!(body, "for o in 0..{blocks} {{").unwrap();
+            for i in 0..step {
+                writeln!(body, "  {u}[{step}*o + {}] = 2.0 * {u}[{step}*o + {i}]", i + distance).unwrap();
+            }
+            body += "}\n";
+        }
+    }
+    let program = loops(&format!("loops f\ninput x : f64[60]\n{outputs}{body}"));
+    assert!(emitted(&program).kernel.contains("CERTEN_IN_ORDER();"));
+    same_bits(&program);
 }

@@ -6,7 +6,7 @@
 
 use certen_syntax::Name;
 
-use crate::ix::Atom;
+use crate::ix::{Atom, Mono};
 use crate::{Cond, Facts, Ix, IxError, Verdict};
 
 impl Ix {
@@ -35,6 +35,10 @@ impl Ix {
             let (a, b) = (factor.mul(lo)?.add(&rest)?, factor.mul(hi)?.add(&rest)?);
             return Ok(Some(if grows { (a, b) } else { (b, a) }));
         }
+        // What is added to a minimum moves with its parts: 3*i + min(n - 3*i, 3) is min(n, 3*i + 3).
+        if let Some((is_max, parts)) = self.distributed(name)? {
+            return ends_of(is_max, &parts, name, lo, hi, facts);
+        }
         let (mut least, mut most) = (Ix::from(self.constant_part()), Ix::from(self.constant_part()));
         for (mono, coefficient) in self.terms() {
             let (moving, fixed): (Vec<&Atom>, Vec<&Atom>) = mono.iter().partition(|atom| atom.mentions(name));
@@ -59,6 +63,26 @@ impl Ix {
     }
 }
 
+impl Ix {
+    /// The expression as the minimum (false) or maximum (true) of others, if it is one that mentions a name, with
+    /// something added that does too.
+    fn distributed(&self, name: Name) -> Result<Option<(bool, Vec<Ix>)>, IxError> {
+        let moving = |mono: &Mono| mono.iter().any(|atom| atom.mentions(name));
+        if self.terms().iter().filter(|(mono, _)| moving(mono)).count() < 2 {
+            return Ok(None);
+        }
+        for (mono, coefficient) in self.terms().iter().filter(|(mono, _)| moving(mono)) {
+            if let ([Atom::Min(es) | Atom::Max(es)], 1 | -1) = (mono.as_slice(), coefficient) {
+                let is_max = matches!(mono.as_slice(), [Atom::Max(_)]) == (*coefficient == 1);
+                let rest = self.sub(&Ix::monomial(mono, *coefficient))?;
+                let parts = es.iter().map(|e| rest.add(&e.scale(*coefficient)?)).collect::<Result<_, _>>()?;
+                return Ok(Some((is_max, parts)));
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// Whether an expression is at least zero where the facts hold, or at most zero, if one of them is shown.
 fn sign(e: &Ix, facts: &Facts) -> Result<Option<bool>, IxError> {
     if facts.prove(&Cond::le(&Ix::from(0), e)?) == Verdict::Yes {
@@ -75,19 +99,29 @@ impl Atom {
                 Some((least, most)) => Ok(Some((least.floor_div(*divisor)?, most.floor_div(*divisor)?))),
                 None => Ok(None),
             },
-            Atom::Min(es) | Atom::Max(es) => {
-                let is_max = matches!(self, Atom::Max(_));
-                let join = |a: &Ix, b: &Ix| if is_max { a.max_with(b) } else { a.min_with(b) };
-                let mut ends: Option<(Ix, Ix)> = None;
-                for e in es.iter() {
-                    let Some((least, most)) = e.over(name, lo, hi, facts)? else { return Ok(None) };
-                    ends = Some(match ends {
-                        None => (least, most),
-                        Some((a, b)) => (join(&a, &least)?, join(&b, &most)?),
-                    });
-                }
-                Ok(ends)
-            }
+            Atom::Min(es) => ends_of(false, es, name, lo, hi, facts),
+            Atom::Max(es) => ends_of(true, es, name, lo, hi, facts),
         }
     }
+}
+
+/// The ends of a minimum or maximum.
+fn ends_of(
+    is_max: bool,
+    parts: &[Ix],
+    name: Name,
+    lo: &Ix,
+    hi: &Ix,
+    facts: &Facts,
+) -> Result<Option<(Ix, Ix)>, IxError> {
+    let join = |a: &Ix, b: &Ix| if is_max { a.max_with(b) } else { a.min_with(b) };
+    let mut ends: Option<(Ix, Ix)> = None;
+    for part in parts {
+        let Some((least, most)) = part.over(name, lo, hi, facts)? else { return Ok(None) };
+        ends = Some(match ends {
+            None => (least, most),
+            Some((a, b)) => (join(&a, &least)?, join(&b, &most)?),
+        });
+    }
+    Ok(ends)
 }

@@ -16,7 +16,7 @@ use certen_index::{Cond, Facts, Ix};
 use certen_syntax::Name;
 
 use crate::ir::{LoopProgram, Mode, Stmt, parts_first};
-use crate::races::check_independent;
+use crate::races::check_different;
 
 /// A loop that makes fewer operations than this is not shared between threads.
 pub const MIN_PARALLEL_WORK: u64 = 100_000;
@@ -101,7 +101,7 @@ impl Marks<'_> {
             self.assumed.iter().for_each(|fact| facts.assume(fact.clone()));
             facts
         };
-        check_independent(self.program, facts, (index, range), body).is_ok()
+        check_different(self.program, facts, (index, range), body).is_ok()
     }
 
     /// Whether a loop does enough, or may for some sizes.

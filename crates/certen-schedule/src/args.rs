@@ -26,7 +26,8 @@ impl<'a> Args<'a> {
     }
 
     fn wrong(&self, span: Span, message: String) -> Refusal {
-        Diagnostic::error(Code::E0801, span, message).help(format!("it is written `{}`", self.primitive.usage)).into()
+        let usage = self.primitive.usage.replace("), ", ")`, `").replace(" or ", "` or `");
+        Diagnostic::error(Code::E0801, span, message).help(format!("it is written `{usage}`")).into()
     }
 
     fn next(&self, what: &str) -> Done<&'a Arg> {

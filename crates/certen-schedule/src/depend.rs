@@ -8,6 +8,7 @@
 //! [`apart`] puts that question to the prover. The indices of the loops around both parts, and of the loops inside of
 //! them, are taken twice, with one and two strokes behind their names: `i'` of the first access, `i''` of the second.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use certen_core::{Range, ReduceOp, Term, TermId};
@@ -20,7 +21,10 @@ use crate::edit::declared;
 use crate::nest::within;
 
 /// More pairs of accesses than this are not compared.
-const MAX_PAIRS: usize = 4096;
+const MAX_PAIRS: usize = 100_000;
+
+/// More questions than this are not put to the prover.
+const MAX_QUESTIONS: usize = 2000;
 
 /// What an access does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -201,16 +205,23 @@ fn try_apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, whe
         }
     }
     let mut proofs = Vec::new();
-    let (mut pairs, mut open) = (0, false);
-    let mut by_name: HashMap<Name, Vec<&Access>> = HashMap::new();
-    two.accesses.iter().for_each(|b| by_name.entry(b.name).or_default().push(b));
+    let (mut pairs, mut asked, mut open) = (0, 0, false);
+    let mut by_name: HashMap<Name, Vec<(&Access, Vec<Ix>)>> = HashMap::new();
+    for b in &two.accesses {
+        by_name.entry(b.name).or_default().push((b, copied(loops, two, second, b)?));
+    }
+    let mut questions = Questions { facts, loops, parts: [one, two], when: when.not()?, known: HashMap::new() };
     for a in &one.accesses {
-        for b in by_name.get(&a.name).into_iter().flatten().filter(|b| conflict(a.kind, b.kind)) {
+        let Some(others) = by_name.get(&a.name) else { continue };
+        let at = copied(loops, one, first, a)?;
+        for (b, other) in others.iter().filter(|(b, _)| conflict(a.kind, b.kind)) {
             pairs += 1;
-            if pairs > MAX_PAIRS {
+            if pairs > MAX_PAIRS || asked > MAX_QUESTIONS {
                 return Ok(Status::Open);
             }
-            match differ(facts, loops, (one, a), (two, b), when)? {
+            let Some((facts, goal)) = questions.put((a, &at), (b, other))? else { continue };
+            asked += 1;
+            match Proof::find(facts, goal) {
                 Ok(proof) => proofs.push(proof),
                 Err(Decision::Refuted(found)) => return Ok(Status::Fails(told(a, b, loops, &found))),
                 Err(_) => open = true,
@@ -228,36 +239,63 @@ fn conflict(a: Kind, b: Kind) -> bool {
     }
 }
 
-/// That two accesses are of different elements.
-fn differ(
-    facts: &Facts,
-    loops: &[(Name, Range)],
-    one: (&Part, &Access),
-    two: (&Part, &Access),
-    when: &Cond,
-) -> Result<Result<Proof, Decision>, IxError> {
-    let mut facts = facts.clone();
-    let mut sides = Vec::with_capacity(2);
-    for ((part, access), copy) in [(one, first as fn(Name) -> Name), (two, second)] {
-        let shared: HashSet<Name> = loops.iter().map(|(name, _)| *name).collect();
-        let rename = |name: Name| (shared.contains(&name) || part.private.contains(&name)).then(|| Ix::var(copy(name)));
-        for (name, range) in loops.iter().chain(&access.loops) {
-            let range = Range { lo: range.lo.substitute(&rename)?, hi: range.hi.substitute(&rename)? };
-            facts.assume(within(copy(*name), &range)?);
-        }
-        for cond in &access.conds {
-            facts.assume(cond.substitute(&rename)?);
-        }
-        sides.push(access.indices.iter().map(|ix| ix.substitute(&rename)).collect::<Result<Vec<Ix>, _>>()?);
+/// The names of one side: the indices of loops around both parts, and what the part declares.
+fn renamed(loops: &[(Name, Range)], part: &Part, copy: fn(Name) -> Name) -> impl Fn(Name) -> Option<Ix> {
+    move |name| {
+        let own = loops.iter().any(|(index, _)| *index == name) || part.private.contains(&name);
+        own.then(|| Ix::var(copy(name)))
     }
-    // As part of the goal, so that a counterexample tells the iterations.
-    let mut goal = when.not()?;
-    if let [one, two] = sides.as_slice() {
-        for (a, b) in one.iter().zip(two) {
+}
+
+/// The indices of an access, in the names of its side.
+fn copied(loops: &[(Name, Range)], part: &Part, copy: fn(Name) -> Name, access: &Access) -> Result<Vec<Ix>, IxError> {
+    access.indices.iter().map(|ix| ix.substitute(&renamed(loops, part, copy))).collect()
+}
+
+/// What stands around an access inside of its part: loops and conditions.
+type Around<'a> = (&'a [(Name, Range)], &'a [Cond]);
+
+/// The questions whether two accesses are of different elements. Copies of a statement ask the same again and again:
+/// what decides is how far apart their elements are.
+struct Questions<'a> {
+    facts: &'a Facts,
+    loops: &'a [(Name, Range)],
+    parts: [&'a Part; 2],
+    /// That the order of the two accesses does not change.
+    when: Cond,
+    /// What holds around two accesses, and what was asked there.
+    known: HashMap<[Around<'a>; 2], (Facts, HashSet<Cond>)>,
+}
+
+impl<'a> Questions<'a> {
+    /// What is to be shown of two accesses, with their indices, and what is known; nothing if that was asked before.
+    fn put(&mut self, a: (&'a Access, &[Ix]), b: (&'a Access, &[Ix])) -> Result<Option<(&Facts, Cond)>, IxError> {
+        // As part of the goal, so that a counterexample tells the iterations.
+        let mut goal = self.when.clone();
+        for (a, b) in a.1.iter().zip(b.1) {
             goal = goal.or(Cond::eq(a, b)?.not()?);
         }
+        let around = [a.0, b.0].map(|access| (access.loops.as_slice(), access.conds.as_slice()));
+        let (facts, asked) = match self.known.entry(around) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let mut facts = self.facts.clone();
+                let copies: [fn(Name) -> Name; 2] = [first, second];
+                for ((part, copy), (loops, conds)) in self.parts.into_iter().zip(copies).zip(around) {
+                    let rename = renamed(self.loops, part, copy);
+                    for (name, range) in self.loops.iter().chain(loops) {
+                        let range = Range { lo: range.lo.substitute(&rename)?, hi: range.hi.substitute(&rename)? };
+                        facts.assume(within(copy(*name), &range)?);
+                    }
+                    for cond in conds {
+                        facts.assume(cond.substitute(&rename)?);
+                    }
+                }
+                new.insert((facts, HashSet::new()))
+            }
+        };
+        Ok(asked.insert(goal.clone()).then_some((facts, goal)))
     }
-    Ok(Proof::find(&facts, goal))
 }
 
 /// Two accesses that conflict, in two iterations.

@@ -158,3 +158,8 @@ fn value(program: &mut LoopProgram, root: TermId, scope: &Scope<'_>, read: &mut 
     }
     Ok(moved.get(&root).copied().ok_or_else(|| TypeError("a part is missing".into()))?)
 }
+
+/// A value with other values for the locals that it reads.
+pub(crate) fn with_locals(program: &mut LoopProgram, root: TermId, locals: &HashMap<Name, TermId>) -> Done<TermId> {
+    value(program, root, &[], &mut |_, _, name, _| Ok(locals.get(&name).copied()))
+}

@@ -1,7 +1,8 @@
 //! Stages that are kept in buffers of their own: where such a buffer is allocated, which statements compute it, which ones
 //! read it, and what it takes to compute it at another place.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 
 use certen_core::TensorType;
 use certen_index::Cond;
@@ -29,7 +30,9 @@ pub(crate) struct Stored {
 #[derive(Clone, Debug)]
 pub(crate) struct Stage {
     pub stored: Stored,
-    /// The statements that compute it, by their position in the block of the allocation.
+    /// The block in which it is computed and read: that of the allocation, or one in the only loop that does both.
+    pub block: Place,
+    /// The statements that compute it, by their position in the block.
     pub makers: Vec<usize>,
     /// The statements that read it.
     pub users: Vec<usize>,
@@ -156,26 +159,46 @@ impl Nest {
     /// The computation of a stored stage, if it can be taken out of its place.
     pub(crate) fn made(&self, stored: &Stored) -> Done<Stage> {
         let name = stored.name;
-        let block = self.block(&stored.alloc);
-        let place = |at: usize| Place { path: stored.alloc.path.clone(), at };
-        let (mut makers, mut users) = (Vec::new(), Vec::new());
-        for (at, stmt) in block.iter().enumerate().take(stored.free).skip(stored.alloc.at + 1) {
-            let touch = self.touch(std::slice::from_ref(stmt), name);
-            if touch.swaps {
-                let refusal = Refusal::cannot(format!("`{name}` is exchanged with another buffer"));
-                return Err(refusal.at(&place(at)));
+        let mut span = stored.alloc.at + 1..stored.free;
+        let mut home = stored.alloc.clone();
+        let (mut makers, mut users);
+        loop {
+            (makers, users) = (Vec::new(), Vec::new());
+            let block = self.block(&home);
+            for (at, stmt) in block.iter().enumerate().take(span.end).skip(span.start) {
+                let touch = self.touch(std::slice::from_ref(stmt), name);
+                if touch.swaps {
+                    let refusal = Refusal::cannot(format!("`{name}` is exchanged with another buffer"));
+                    return Err(refusal.at(&Place { at, ..home }));
+                }
+                if touch.writes {
+                    makers.push(at);
+                }
+                if touch.reads {
+                    users.push(at);
+                }
             }
-            if touch.reads && touch.writes {
-                let refusal = Refusal::cannot(format!("`{name}` is read by the loops that compute it"));
-                return Err(refusal.at(&place(at)));
-            }
-            if touch.writes {
-                makers.push(at);
-            }
-            if touch.reads {
-                users.push(at);
-            }
+            let Some(&both) = makers.iter().find(|at| users.contains(at)) else { break };
+            let place = Place { path: home.path.clone(), at: both };
+            let used = |block: &[Stmt]| self.touch(block, name) != Touch::default();
+            let inside = |otherwise| {
+                let mut path = place.path.clone();
+                path.push(Turn { at: both, otherwise });
+                Place { path, at: 0 }
+            };
+            let only = makers.len() == 1 && users.len() == 1;
+            let inner = match block.get(both).filter(|_| only) {
+                Some(Stmt::For { .. }) => inside(false),
+                Some(Stmt::If { then, otherwise, .. }) if !(used(then) && used(otherwise)) => inside(used(otherwise)),
+                _ => {
+                    let refusal = Refusal::cannot(format!("`{name}` is read by the loops that compute it"));
+                    return Err(refusal.at(&place));
+                }
+            };
+            span = 0..self.block(&inner).len();
+            home = inner;
         }
+        let place = |at: usize| Place { path: home.path.clone(), at };
         let (Some(&last), Some(&user)) = (makers.last(), users.first()) else {
             let what = if makers.is_empty() { "written" } else { "read" };
             return Err(Refusal::cannot(format!("`{name}` is never {what}")).at(&stored.alloc));
@@ -184,8 +207,8 @@ impl Nest {
             let refusal = Refusal::cannot(format!("`{name}` is read before all of it is computed"));
             return Err(refusal.at(&place(user)).at(&place(last)));
         }
-        self.with_locals(stored, &mut makers);
-        let stage = Stage { stored: stored.clone(), makers, users };
+        self.with_locals(&home, span, &mut makers);
+        let stage = Stage { stored: stored.clone(), block: home.clone(), makers, users };
         let part = Part::of(&self.program, &self.statements(&stage));
         if let Some(other) = part.accesses.iter().find(|access| access.kind != Kind::Read && access.name != name) {
             let refusal = Refusal::cannot(format!("the loops of `{name}` compute `{}` too", other.name));
@@ -200,39 +223,52 @@ impl Nest {
     }
 
     /// Adds the locals of the block that only these statements use, and what assigns them.
-    fn with_locals(&self, stored: &Stored, makers: &mut Vec<usize>) {
-        let block = self.block(&stored.alloc);
-        // The last one first: it may be computed from those before it.
-        let own = block[stored.alloc.at..stored.free].iter().rev().filter_map(|stmt| match stmt {
-            Stmt::Local { name, .. } => Some(*name),
-            _ => None,
-        });
-        let uses = |at: usize, name: Name| match block.get(at) {
-            Some(Stmt::Local { name: declared, .. }) if *declared == name => true,
-            Some(stmt) => {
-                let touch = self.touch(std::slice::from_ref(stmt), name);
-                touch.reads || touch.writes
-            }
-            None => false,
-        };
-        for local in own {
-            let all: Vec<usize> = (stored.alloc.at..block.len()).filter(|&at| uses(at, local)).collect();
-            let by_makers = all.iter().any(|at| makers.contains(at));
-            let by_others = all.iter().filter(|at| !makers.contains(at)).any(|&at| {
-                let part = Part::of(&self.program, std::slice::from_ref(&block[at]));
-                part.accesses.iter().any(|access| access.kind != Kind::Read && access.name != local)
-            });
-            if by_makers && !by_others {
-                makers.extend(all);
+    fn with_locals(&self, home: &Place, span: Range<usize>, makers: &mut Vec<usize>) {
+        let block = self.block(home);
+        let mut own: Vec<Name> = Vec::new();
+        for stmt in block.iter().take(span.end).skip(span.start) {
+            if let Stmt::Local { name, .. } = stmt {
+                own.push(*name);
             }
         }
+        if own.is_empty() {
+            return;
+        }
+        let locals: HashSet<Name> = own.iter().copied().collect();
+        // Which statements speak of a local, and what each of those changes.
+        let mut uses: HashMap<Name, Vec<usize>> = HashMap::new();
+        let mut changed: HashMap<usize, HashSet<Name>> = HashMap::new();
+        for (at, stmt) in block.iter().enumerate().skip(span.start) {
+            let part = Part::of(&self.program, std::slice::from_ref(stmt));
+            let declared = match stmt {
+                Stmt::Local { name, .. } => Some(*name),
+                _ => None,
+            };
+            let used: HashSet<Name> = part.accesses.iter().map(|access| access.name).chain(declared).collect();
+            for name in used.intersection(&locals) {
+                uses.entry(*name).or_default().push(at);
+            }
+            let writes = part.accesses.iter().filter(|access| access.kind != Kind::Read).map(|access| access.name);
+            changed.insert(at, writes.chain(declared).collect());
+        }
+        let mut all: HashSet<usize> = makers.iter().copied().collect();
+        // The last one first: it may be computed from those before it.
+        for local in own.into_iter().rev() {
+            let used = uses.remove(&local).unwrap_or_default();
+            let others = used.iter().filter(|at| !all.contains(at));
+            let only = |at: &usize| changed.get(at).is_some_and(|names| names.iter().all(|name| *name == local));
+            if used.iter().any(|at| all.contains(at)) && others.clone().all(only) {
+                let others: Vec<usize> = others.copied().collect();
+                all.extend(others);
+            }
+        }
+        *makers = all.into_iter().collect();
         makers.sort_unstable();
-        makers.dedup();
     }
 
     /// The statements that compute a stage.
     pub(crate) fn statements(&self, stage: &Stage) -> Vec<Stmt> {
-        let block = self.block(&stage.stored.alloc);
+        let block = self.block(&stage.block);
         stage.makers.iter().filter_map(|&at| block.get(at).cloned()).collect()
     }
 
@@ -240,8 +276,9 @@ impl Nest {
     pub(crate) fn keeps_sources(&mut self, stage: &Stage) -> Done<()> {
         let name = stage.stored.name;
         let (Some(&first), Some(&last)) = (stage.makers.first(), stage.users.last()) else { return Ok(()) };
-        let block = self.block(&stage.stored.alloc);
-        let between = (first..=last).filter(|at| !stage.makers.contains(at)).filter_map(|at| block.get(at).cloned());
+        let block = self.block(&stage.block);
+        let makers: HashSet<usize> = stage.makers.iter().copied().collect();
+        let between = (first..=last).filter(|at| !makers.contains(at)).filter_map(|at| block.get(at).cloned());
         let between: Vec<Stmt> = between.collect();
         let without = |mut part: Part| {
             part.accesses.retain(|access| access.name != name);
@@ -249,7 +286,7 @@ impl Nest {
         };
         let made = without(Part::of(&self.program, &self.statements(stage)));
         let other = without(Part::of(&self.program, &between));
-        let facts = self.facts(&stage.stored.alloc)?;
+        let facts = self.facts(&stage.block)?;
         let status = apart(&facts, &[], &made, &other, &Cond::always());
         self.condition(format!("what `{name}` is computed from is not overwritten before it is read"), status);
         Ok(())
@@ -264,11 +301,15 @@ impl Nest {
         let (Some(first), Some(last)) = (first, last) else { return Ok(()) };
         let last_maker = stage.makers.last().copied().unwrap_or(first);
         let Stored { name, alloc, free, .. } = &stage.stored;
-        let block = self.block_mut(alloc)?;
+        let makers: HashSet<usize> = stage.makers.iter().copied().collect();
+        let same = stage.block.path == alloc.path;
+        let reader = self.stage(&Place { path: stage.block.path.clone(), at: last });
+        let block = self.block_mut(&stage.block)?;
         let (mut out, mut late) = (Vec::with_capacity(block.len()), Vec::new());
         for (at, stmt) in std::mem::take(block).into_iter().enumerate() {
-            let is_label = alloc.at < at && at < last_maker && matches!(&stmt, Stmt::Nest(label) if label == name);
-            if at == alloc.at || at == *free || stage.makers.contains(&at) || is_label {
+            let is_label =
+                (!same || at > alloc.at) && at < last_maker && matches!(&stmt, Stmt::Nest(label) if label == name);
+            if (same && (at == alloc.at || at == *free)) || makers.contains(&at) || is_label {
                 continue;
             }
             match &stmt {
@@ -280,6 +321,18 @@ impl Nest {
             }
         }
         *block = out;
+        if !same {
+            let block = self.block_mut(alloc)?;
+            block.remove(*free);
+            block.remove(alloc.at);
+            // What is left of the loop belongs to the stage that reads.
+            for stmt in block {
+                match (&stmt, reader) {
+                    (Stmt::Nest(label), Some(reader)) if label == name => *stmt = Stmt::Nest(reader),
+                    _ => {}
+                }
+            }
+        }
         Ok(())
     }
 
@@ -317,9 +370,11 @@ impl Nest {
             .collect();
         let later: HashSet<Name> = declarations(&body).into_iter().map(|(name, _)| name).collect();
         let mut taken = self.taken();
+        taken.extend(declarations(stmts).into_iter().map(|(name, _)| name));
         let mut edit = Edit::default();
         for (name, _) in declarations(stmts) {
-            let clashes = visible.contains(&name) || (own.contains(&name) && later.contains(&name));
+            // Of a local that is taken along, the declaration further out is its own.
+            let clashes = if own.contains(&name) { later.contains(&name) } else { visible.contains(&name) };
             if clashes && !edit.names.contains_key(&name) {
                 let new = Name::fresh(name.as_str(), |name| taken.contains(&name));
                 taken.insert(new);

@@ -16,6 +16,7 @@ mod mistake;
 mod mutate;
 pub mod oracle;
 mod sample;
+pub mod schedule;
 pub mod ten;
 
 pub use mistake::{Broken, Mistake};

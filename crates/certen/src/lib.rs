@@ -51,6 +51,7 @@ mod steps;
 mod ten;
 mod texts;
 mod trial;
+mod validation;
 mod verify;
 
 pub use call::{Call, Input};
@@ -71,7 +72,8 @@ pub use steps::Walk;
 pub use ten::{Expression, Origin, format};
 pub use texts::{File, Texts};
 pub use trial::{Trial, trial};
-pub use verify::TRUSTED;
+pub use validation::Validation;
+pub use verify::{Function, TRUSTED, programs};
 
 /// The rooms of the road, for those who want to look inside.
 pub mod road {

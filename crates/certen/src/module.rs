@@ -22,7 +22,8 @@ use crate::optimise::{is_strict, optimise};
 use crate::schedule::untouched;
 use crate::ten::{self, Interface, TenFront};
 use crate::texts::Imports;
-use crate::{Choice, Failure, FpMode, Optimised, Param, Texts};
+use crate::trial::trial;
+use crate::{Choice, Failure, FpMode, Optimised, Param, Texts, Trial, Validation};
 
 /// Which language a file is in, by its ending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,6 +66,8 @@ pub struct Options {
     pub parallel: bool,
     /// The schedule of its loops.
     pub schedule: Choice,
+    /// Whether a schedule is refused unless each of its steps is shown to keep the meaning, for all sizes.
+    pub require_proof: bool,
     /// A vector length: the rows of buffers that the program allocates are padded to multiples of it.
     pub vector: Option<i64>,
 }
@@ -78,6 +81,7 @@ impl Default for Options {
             known: Known::default(),
             parallel: true,
             schedule: Choice::default(),
+            require_proof: false,
             vector: None,
         }
     }
@@ -118,7 +122,9 @@ pub struct Module {
     pub(crate) steps: Arc<[Step]>,
     pub(crate) scheduled: OnceLock<Result<Scheduled, Box<Refused>>>,
     loops: OnceLock<LoopProgram>,
-    native: OnceLock<NativeKernel>,
+    pub(crate) validation: OnceLock<Result<Validation, Diagnostic>>,
+    /// The machine code, and what its trial has found.
+    native: OnceLock<(NativeKernel, Trial)>,
     /// How many operations a run makes, counted when someone first asks.
     operations: OnceLock<Option<Ix>>,
 }
@@ -192,7 +198,12 @@ impl Module {
         });
         let built = built.filter(|_| steps.is_some());
         let module = Module::assembled(Arc::new(sources), built, diagnostics, options)?;
-        Ok(Module { steps: steps.unwrap_or_default().into(), ..module })
+        Ok(module.with_steps(steps.unwrap_or_default().into()))
+    }
+
+    /// The program with this schedule.
+    pub(crate) fn with_steps(self, steps: Arc<[Step]>) -> Module {
+        Module { steps, ..self }
     }
 
     /// A program of Core that this library has made.
@@ -227,6 +238,7 @@ impl Module {
             steps: Arc::default(),
             scheduled: OnceLock::new(),
             loops: OnceLock::new(),
+            validation: OnceLock::new(),
             native: OnceLock::new(),
             operations: OnceLock::new(),
         }
@@ -266,7 +278,7 @@ impl Module {
         // A schedule is made for the loops of all sizes; numbers are put into what it has made of them.
         let scheduled = match self.steps.is_empty() {
             true => None,
-            false => Some(at_sizes(self.loops().ok()?, &sizes).ok()?),
+            false => Some((at_sizes(self.loops().ok()?, &sizes).ok()?, self.validation().ok()?.clone())),
         };
         let optimised = match self.optimisation().ok()? {
             None => None,
@@ -274,8 +286,13 @@ impl Module {
         };
         let core = self.core.at_sizes(&sizes).ok()?;
         let module = Module::new(self.sources.clone(), self.warnings.clone(), Front::Core, core, &self.options);
-        let loops = scheduled.map_or_else(OnceLock::new, OnceLock::from);
-        Some(Module { optimised: OnceLock::from(Ok(optimised)), loops, ..module })
+        let module = Module { optimised: OnceLock::from(Ok(optimised)), ..module };
+        Some(match scheduled {
+            None => module,
+            Some((loops, validation)) => {
+                Module { loops: OnceLock::from(loops), validation: OnceLock::from(Ok(validation)), ..module }
+            }
+        })
     }
 
     /// How many arithmetic operations a run makes, as a formula of the sizes; none if it cannot be written down.
@@ -404,7 +421,13 @@ impl Module {
         if let Some(loops) = self.loops.get() {
             return Ok(loops);
         }
-        let (loops, untouched) = match self.scheduled()? {
+        let loops = self.stored(self.scheduled()?)?;
+        Ok(self.loops.get_or_init(|| loops))
+    }
+
+    /// The loops, perhaps after a schedule, as they are in memory and shared by threads.
+    pub(crate) fn stored(&self, scheduled: Option<&Scheduled>) -> Result<LoopProgram, Failure> {
+        let (loops, untouched) = match scheduled {
             None => (self.lowered()?, None),
             Some(scheduled) => (scheduled.program.clone(), Some(untouched(&self.lowered()?, &scheduled.program))),
         };
@@ -419,8 +442,7 @@ impl Module {
             (Some(untouched), Some(nest)) => untouched.contains(&nest),
             (Some(_), None) => false,
         };
-        let loops = if self.options.parallel { parallelise(stored, may_share) } else { stored };
-        Ok(self.loops.get_or_init(|| loops))
+        Ok(if self.options.parallel { parallelise(stored, may_share) } else { stored })
     }
 
     /// The optimised program as loops, as lowering makes them.
@@ -437,7 +459,7 @@ impl Module {
         lowered.map_err(|error| self.refuse(error))
     }
 
-    /// The program in C. No code leaves without the loops being verified.
+    /// The program in C. No code leaves without the loops being verified and compared with the meaning.
     ///
     /// # Errors
     /// If it is too large or too deep to be compiled.
@@ -450,6 +472,7 @@ impl Module {
         if !violations.is_empty() {
             return Err(self.violations(violations));
         }
+        self.validation()?;
         certen_codegen::emit_c(loops).map_err(|error| self.refuse(error))
     }
 
@@ -470,7 +493,7 @@ impl Module {
     /// # Errors
     /// If there is no C compiler, or the program is too large or too deep to be compiled.
     pub fn native(&self) -> Result<&NativeKernel, Failure> {
-        if let Some(kernel) = self.native.get() {
+        if let Some((kernel, _)) = self.native.get() {
             return Ok(kernel);
         }
         let loops = self.loops()?;
@@ -482,16 +505,18 @@ impl Module {
         }
         let c = self.verified_c(loops)?;
         let kernel = NativeKernel::build(&c.native, self.signature()).map_err(|error| self.runtime_failure(&error))?;
-        Ok(self.native.get_or_init(|| kernel))
+        let found = trial(self, &kernel)?;
+        Ok(&self.native.get_or_init(|| (kernel, found)).0)
+    }
+
+    /// What a run of the machine code beside the meaning has found; none if nothing was compiled yet.
+    pub fn trial(&self) -> Option<&Trial> {
+        self.native.get().map(|(_, found)| found)
     }
 
     /// Whether native code is there already, so that a run begins at once.
     pub fn is_compiled(&self) -> bool {
         self.native.get().is_some()
-    }
-
-    pub(crate) fn shared_sources(&self) -> Arc<Sources> {
-        self.sources.clone()
     }
 
     pub(crate) fn refuse(&self, error: Diagnostic) -> Failure {

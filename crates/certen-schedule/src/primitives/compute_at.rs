@@ -41,11 +41,15 @@ pub(crate) fn compute_at(nest: &mut Nest, stored: &Stored, place: &Place) -> Don
     let stage = nest.made(stored)?;
     let name = stored.name;
     let reader = nest.loop_at(place)?;
+    if stage.block.path != stored.alloc.path {
+        let refusal = Refusal::cannot(format!("`{name}` is computed and read in the same loop already"));
+        return Err(stage.block.around().into_iter().fold(refusal, |refusal, place| refusal.at(&place)));
+    }
     readers_inside(nest, &stage, place, &reader)?;
     nest.keeps_sources(&stage)?;
     let facts = nest.facts(&place.inside(0))?;
     let part = Part::of(&nest.program, &reader.body);
-    let region = Region::of(&facts, &stored.ty, part.accesses.iter().filter(|access| access.name == name))?;
+    let region = Region::of(&facts, &stored.ty, part.reads_of(name))?;
     let makers = nest.statements(&stage);
     let mut makers = nest.named_apart(place, &makers)?;
     demoted(&mut makers, &nest.modes_around(place)?);
@@ -64,18 +68,18 @@ pub(crate) fn compute_at(nest: &mut Nest, stored: &Stored, place: &Place) -> Don
 /// That a stage is read in the body of a loop, and nowhere else.
 fn readers_inside(nest: &Nest, stage: &Stage, place: &Place, reader: &Loop) -> Done<()> {
     let Stored { name, alloc, .. } = &stage.stored;
-    let (name, index) = (*name, reader.index);
+    let (name, called) = (*name, nest.called_at(place).unwrap_or_else(|| format!("the loop `{}`", reader.index)));
     let depth = alloc.path.len();
     let top = Place { path: alloc.path.clone(), at: place.path.get(depth).map_or(place.at, |turn| turn.at) };
     let same_block = place.path.len() >= depth && place.path[..depth] == alloc.path[..];
     if same_block && stage.makers.contains(&top.at) {
-        let refusal = Refusal::cannot(format!("the loop over {index} is one of those that compute `{name}`"));
+        let refusal = Refusal::cannot(format!("{called} is one of those that compute `{name}`"));
         return Err(refusal
             .at(place)
             .help(format!("a stage is computed at a loop that reads it: {}", ways(nest, name))));
     }
     if !nest.touch(&reader.body, name).reads || !same_block {
-        let refusal = Refusal::cannot(format!("the loop over {index} does not read `{name}`")).at(place);
+        let refusal = Refusal::cannot(format!("{called} does not read `{name}`")).at(place);
         return Err(refusal.help(format!("these loops do: {}", ways(nest, name))));
     }
     // Every statement that reads it, on the way from the block of the allocation to the loop.
@@ -100,13 +104,9 @@ fn readers_inside(nest: &Nest, stage: &Stage, place: &Place, reader: &Loop) -> D
     if outside.is_empty() {
         return Ok(());
     }
-    let what = |place: &Place| match nest.stmt(place) {
-        Some(Stmt::For { index, .. }) => format!("the loop over {index}"),
-        _ => "a statement".into(),
-    };
+    let what = |place: &Place| nest.called_at(place).unwrap_or_else(|| "a statement".into());
     let others: Vec<String> = outside.iter().map(what).collect();
-    let refusal =
-        Refusal::cannot(format!("`{name}` is read outside of the loop over {index} too: by {}", others.join(", ")));
+    let refusal = Refusal::cannot(format!("`{name}` is read outside of {called} too: by {}", others.join(", ")));
     let refusal = outside.iter().fold(refusal, |refusal, place| refusal.at(place));
     Err(refusal.help("a loop around all readers can be given, or the readers can be fused first"))
 }
@@ -209,12 +209,13 @@ impl Restriction<'_> {
     ) -> Result<Option<(Ix, Ix)>, IxError> {
         let Some(stored) = store.indices.get(dim) else { return Ok(None) };
         let Some((least, most)) = interval(facts, stored, store)? else { return Ok(None) };
-        let (Some((c, least)), Some((d, most))) = (least.linear_in(index), most.linear_in(index)) else {
-            return Ok(None);
-        };
         let one = Ix::from(1);
-        // c*i + least < hi and d*i + most >= lo
-        let (up, down) = (hi.sub(&least)?.sub(&one)?, lo.sub(&most)?);
+        // Where `least < hi` and `most >= lo`: a minimum is at most each of its parts, a maximum at least.
+        let below = least.largest_of()?.iter().find_map(|part| part.linear_in(index));
+        let above = most.smallest_of()?.iter().find_map(|part| part.linear_in(index));
+        let (Some((c, below)), Some((d, above))) = (below, above) else { return Ok(None) };
+        // c*i + below < hi and d*i + above >= lo
+        let (up, down) = (hi.sub(&below)?.sub(&one)?, lo.sub(&above)?);
         if c > 0 && d > 0 {
             return Ok(Some((down.ceil_div(d)?, up.floor_div(c)?.add(&one)?)));
         }

@@ -156,7 +156,7 @@ impl Sides {
         let uses = blocks.map(|block| used(&nest.program, block));
         let swapped = swapped(body);
         let mut homes: HashMap<Name, usize> = HashMap::new();
-        let mut types: HashMap<Name, TensorType> = HashMap::new();
+        let mut types: HashMap<Name, (Name, TensorType)> = HashMap::new();
         let mut shared = Vec::new();
         for stmt in body {
             let (name, ty) = match stmt {
@@ -179,8 +179,11 @@ impl Sides {
                         return Err(refusal.at(place));
                     }
                     let ty = expanded(&facts, name, &ty, index.map(|(range, index, _)| (range, index)))?;
-                    shared.push((name, ty.clone()));
-                    types.insert(name, ty);
+                    // In the block around, something else can have this name.
+                    let same = declarations(nest.block(place)).iter().filter(|(other, _)| *other == name).count();
+                    let new = if same > 1 { nest.fresh(name.as_str()) } else { name };
+                    shared.push((new, ty.clone()));
+                    types.insert(name, (new, ty));
                 }
             }
         }
@@ -196,7 +199,8 @@ impl Sides {
                 }
                 front.push(Ix::var(names[side]).sub(&range.lo)?);
             }
-            edit.expanded = types.iter().map(|(name, ty)| (*name, (ty.clone(), front.clone()))).collect();
+            edit.expanded = types.iter().map(|(name, (_, ty))| (*name, (ty.clone(), front.clone()))).collect();
+            edit.names = types.iter().map(|(name, (new, _))| (*name, *new)).collect();
             edits.push(edit);
         }
         // Declarations that move to another side stand first there.

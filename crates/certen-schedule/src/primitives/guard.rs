@@ -33,13 +33,18 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
 
 /// Makes a condition of the bounds of the loop at a place, where they change with the loops around it.
 pub(crate) fn guard(nest: &mut Nest, place: &Place) -> Done<()> {
-    let mut found = nest.loop_at(place)?;
     let around: Vec<(Name, Range)> = nest.loops_around(place).into_iter().map(|(_, l)| (l.index, l.range)).collect();
+    guard_from(nest, place, &around)
+}
+
+/// The same, where they change with some of the loops around it, which are given outermost first.
+pub(crate) fn guard_from(nest: &mut Nest, place: &Place, around: &[(Name, Range)]) -> Done<()> {
+    let mut found = nest.loop_at(place)?;
     let mut facts = nest.facts(place)?;
     let mut left = [Vec::new(), Vec::new()];
     for (upper, left) in left.iter_mut().enumerate() {
         let bound = if upper == 1 { &mut found.range.hi } else { &mut found.range.lo };
-        match loosened(&facts, &around, bound, upper == 1)? {
+        match loosened(&facts, around, bound, upper == 1)? {
             Some((new, parts)) => (*bound, *left) = (new, parts),
             None => {
                 if let Some((index, _)) = around.iter().find(|(index, _)| bound.mentions(*index)) {

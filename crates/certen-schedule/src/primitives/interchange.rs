@@ -8,7 +8,7 @@ use certen_index::{Cond, Ix};
 use certen_loops::Stmt;
 
 use super::fission::fission;
-use super::guard::guard;
+use super::guard::guard_from;
 use super::reorder::reorder;
 use super::{Example, Primitive};
 use crate::bounds::turned;
@@ -38,9 +38,19 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     },
 };
 
-/// Exchanges the loops at two places, the second inside the first with no other loop in between. Gives the places of the
-/// new outer and inner loop, and how many conditions stand around the body of the inner one now.
-pub(crate) fn exchange(nest: &mut Nest, outer: &Place, inner: &Place) -> Done<(Place, Place, usize)> {
+/// Two loops that have changed places.
+pub(crate) struct Exchanged {
+    pub outer: Place,
+    pub inner: Place,
+    /// How many conditions stand around the body of the inner one now.
+    pub conditions: usize,
+    /// Whether the range of one was solved for the index of the other.
+    pub solved: bool,
+}
+
+/// Exchanges the loops at two places, the second inside the first with no other loop in between. A range of the inner one
+/// that depends on the outer index is solved for it, or becomes a condition.
+pub(crate) fn exchange(nest: &mut Nest, outer: &Place, inner: &Place, solve: bool) -> Done<Exchanged> {
     let (outer, inner) = fission(nest, outer, inner)?;
     let one = nest.loop_at(&outer)?;
     let mut conds = Cond::always();
@@ -54,10 +64,11 @@ pub(crate) fn exchange(nest: &mut Nest, outer: &Place, inner: &Place) -> Done<(P
     let facts = nest.facts(&outer)?;
     let mut two = nest.loop_at(&inner)?;
     let mut wrapped = 0;
+    let depends = two.range.lo.mentions(one.index) || two.range.hi.mentions(one.index);
     let ranges = match turned(&facts, &one, &two)? {
-        Some(ranges) => ranges,
-        None => {
-            guard(nest, &inner)?;
+        Some(ranges) if solve || !depends => ranges,
+        _ => {
+            guard_from(nest, &inner, &[(one.index, one.range.clone())])?;
             let guarded = nest.loop_at(&inner)?;
             wrapped += usize::from(guarded.body != two.body);
             two = guarded;
@@ -79,5 +90,5 @@ pub(crate) fn exchange(nest: &mut Nest, outer: &Place, inner: &Place) -> Done<(P
     let new_inner = Loop { range: ranges.1, body, ..one };
     nest.replace(&outer, [Loop { range: ranges.0, body: vec![new_inner.into()], ..two }.into()])?;
     let inner = outer.inside(0);
-    Ok((outer, inner, wrapped))
+    Ok(Exchanged { outer, inner, conditions: wrapped, solved: depends && solve })
 }

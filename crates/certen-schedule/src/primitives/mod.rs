@@ -12,6 +12,7 @@ mod fma;
 mod fuse_inner;
 mod fuse_outer;
 mod guard;
+mod inline;
 mod interchange;
 mod layout;
 mod parallelize;
@@ -69,6 +70,7 @@ pub fn primitives() -> &'static [&'static Primitive] {
         &unroll_and_jam::PRIMITIVE,
         &vectorize::PRIMITIVE,
         &parallelize::PRIMITIVE,
+        &inline::PRIMITIVE,
         &compute_at::PRIMITIVE,
         &store_at::PRIMITIVE,
         &stage::PRIMITIVE,

@@ -44,6 +44,7 @@ pub(crate) fn registers(nest: &mut Nest, buffer: &Buffer, place: &Place) -> Done
     let Buffer { name, ty } = buffer;
     let inner = nest.loop_at(place)?;
     let index = inner.index;
+    let called = nest.called_at(place).unwrap_or_else(|| format!("the loop `{index}`"));
     let touch = nest.touch(&inner.body, *name);
     if touch.swaps {
         return Err(Refusal::cannot(format!("`{name}` is exchanged with another buffer in this loop")).at(place));
@@ -51,7 +52,7 @@ pub(crate) fn registers(nest: &mut Nest, buffer: &Buffer, place: &Place) -> Done
     if !touch.writes {
         let writes = |stmt: &Stmt| matches!(stmt, Stmt::For { body, .. } if nest.touch(body, *name).writes);
         let ways = nest.called_where(writes);
-        let refusal = Refusal::cannot(format!("the loop over {index} does not write `{name}`")).at(place);
+        let refusal = Refusal::cannot(format!("{called} does not write `{name}`")).at(place);
         return Err(match (touch.reads, ways.is_empty()) {
             (true, _) => refusal.help(format!("`stage({name}, {index})` copies what an iteration reads")),
             (false, false) => refusal.help(format!("these loops do: {}", listed(ways.iter()))),
@@ -72,7 +73,7 @@ pub(crate) fn registers(nest: &mut Nest, buffer: &Buffer, place: &Place) -> Done
                     format!("a part of `{name}` whose size is no number: {}", listed(sizes))
                 }
             };
-            let refusal = Refusal::cannot(format!("the loop over {index} uses {what}")).at(place);
+            let refusal = Refusal::cannot(format!("{called} uses {what}")).at(place);
             return Err(
                 refusal.help("`split` the loops over its indices and `reorder` this loop inside of the outer ones")
             );

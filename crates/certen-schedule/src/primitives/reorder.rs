@@ -3,7 +3,9 @@
 //! The loop that shall be outermost is exchanged with its neighbours until it is; then the next one. A pair of iterations
 //! that may not change places is then never asked to do so on the way, if their order is the same in the end.
 
-use super::interchange::exchange;
+use certen_loops::verify;
+
+use super::interchange::{Exchanged, exchange};
 use super::{Example, Primitive};
 use crate::nest::{Done, Nest, Place, Refusal, Turn};
 
@@ -33,7 +35,27 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
 };
 
 /// Gives the loops at some places, which are inside each other, the order in which they are named.
+///
+/// Ranges that were solved for several indices, one after the other, can become so complex that the verifier does not see
+/// that accesses are in bounds; conditions keep what was known before.
 pub(crate) fn reorder(nest: &mut Nest, wanted: &[Place]) -> Done<()> {
+    let before = nest.clone();
+    if !ordered(nest, wanted, true)? {
+        return Ok(());
+    }
+    let violations = verify(&nest.program).len();
+    if violations > 0 {
+        let mut guarded = before;
+        if ordered(&mut guarded, wanted, false).is_ok() && verify(&guarded.program).len() < violations {
+            *nest = guarded;
+        }
+    }
+    Ok(())
+}
+
+/// The same; says whether a range was solved for another index.
+fn ordered(nest: &mut Nest, wanted: &[Place], solve: bool) -> Done<bool> {
+    let mut solved = false;
     let mut sorted = wanted.to_vec();
     sorted.sort_by_key(|place| place.path.len());
     for pair in sorted.windows(2) {
@@ -46,7 +68,7 @@ pub(crate) fn reorder(nest: &mut Nest, wanted: &[Place]) -> Done<()> {
             return Err(refusal.at(&pair[0]).at(&pair[1]));
         }
     }
-    let (Some(top), Some(bottom)) = (sorted.first(), sorted.last()) else { return Ok(()) };
+    let (Some(top), Some(bottom)) = (sorted.first(), sorted.last()) else { return Ok(false) };
     let around = nest.loops_around(bottom).into_iter().map(|(place, _)| place);
     let mut chain: Vec<Place> = around.filter(|place| place.path.len() >= top.path.len()).collect();
     chain.push(bottom.clone());
@@ -62,7 +84,9 @@ pub(crate) fn reorder(nest: &mut Nest, wanted: &[Place]) -> Done<()> {
         let from = order.iter().position(|at| at == wanted).unwrap_or(to);
         for at in (to..from).rev() {
             let old = chain[at + 1].clone();
-            let (outer, inner, conditions) = exchange(nest, &chain[at], &old).map_err(Refusal::unmarked)?;
+            let exchanged = exchange(nest, &chain[at], &old, solve).map_err(Refusal::unmarked)?;
+            let Exchanged { outer, inner, conditions, .. } = exchanged;
+            solved |= exchanged.solved;
             for place in &mut chain[at + 2..] {
                 let mut path = inner.path.clone();
                 path.push(Turn { at: inner.at, otherwise: false });
@@ -74,5 +98,5 @@ pub(crate) fn reorder(nest: &mut Nest, wanted: &[Place]) -> Done<()> {
             order.swap(at, at + 1);
         }
     }
-    Ok(())
+    Ok(solved)
 }

@@ -121,11 +121,15 @@ pub(crate) fn copy(
     let (mut inner, mut outer) = (Vec::new(), moved.base.clone());
     let mut ranges = Vec::new();
     for (name, dim) in names.iter().zip(&moved.order) {
-        inner.push(Ix::var(*name));
-        if let (Some(outer), Some(extent)) = (outer.get_mut(*dim), region.dims.get(*dim)) {
-            *outer = outer.add(&Ix::var(*name))?;
-            ranges.push((*name, Range::to(extent.extent.clone())));
+        let (Some(outer), Some(part)) = (outer.get_mut(*dim), region.dims.get(*dim)) else { continue };
+        // One element needs no loop.
+        if part.extent == Ix::from(1) {
+            inner.push(Ix::from(0));
+            continue;
         }
+        inner.push(Ix::var(*name));
+        *outer = outer.add(&Ix::var(*name))?;
+        ranges.push((*name, Range::to(part.extent.clone())));
     }
     let assign = if back {
         let value = nest.program.terms.element(moved.to, moved.ty.clone(), inner)?;
@@ -142,28 +146,28 @@ pub(crate) fn stage(nest: &mut Nest, buffer: &Buffer, place: &Place, order: Vec<
     let Buffer { name, ty } = buffer;
     let reader = nest.loop_at(place)?;
     let index = reader.index;
-    let touch = nest.touch(&reader.body, *name);
-    if touch.writes || touch.swaps {
-        let refusal = Refusal::cannot(format!("the loop over {index} writes `{name}`, so a copy would be out of date"));
+    let called = nest.called_at(place).unwrap_or_else(|| format!("the loop `{index}`"));
+    let part = Part::of(&nest.program, &reader.body);
+    if part.writes(*name) {
+        let refusal = Refusal::cannot(format!("{called} writes `{name}`, so a copy would be out of date"));
         return Err(refusal.at(place).help(format!("`registers({name}, {index})` writes it back too")));
     }
     if ty.is_scalar() {
         return Err(Refusal::cannot(format!("`{name}` has no dimensions: there is nothing to copy together")));
     }
-    if !touch.reads {
+    if part.reads_of(*name).next().is_none() {
         let ways = nest.called_where(|stmt| match stmt {
             Stmt::For { body, .. } => nest.touch(body, *name).reads,
             _ => false,
         });
-        let refusal = Refusal::cannot(format!("the loop over {index} does not read `{name}`")).at(place);
+        let refusal = Refusal::cannot(format!("{called} does not read `{name}`")).at(place);
         return Err(match ways.is_empty() {
             true => refusal,
             false => refusal.help(format!("these loops do: {}", listed(ways.iter()))),
         });
     }
     let facts = nest.facts(&place.inside(0))?;
-    let part = Part::of(&nest.program, &reader.body);
-    let region = Region::of(&facts, ty, part.accesses.iter().filter(|access| access.name == *name))?;
+    let region = Region::of(&facts, ty, part.reads_of(*name))?;
     let shape = region.shape();
     let shape: Vec<Ix> = order.iter().filter_map(|dim| shape.get(*dim).cloned()).collect();
     let to = nest.fresh(&format!("{name}_staged"));

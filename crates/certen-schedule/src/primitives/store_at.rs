@@ -2,12 +2,12 @@
 
 use certen_core::TensorType;
 use certen_index::Ix;
-use certen_loops::{Stmt, declarations};
+use certen_loops::{Mode, Stmt, declarations};
 
 use super::layout::change;
 use super::{Example, Primitive};
 use crate::depend::{Access, Kind};
-use crate::nest::{Done, Nest, Place, Refusal, Turn};
+use crate::nest::{Done, Loop, Nest, Place, Refusal, Turn};
 use crate::region::{bounded, interval};
 use crate::rewrite::Moved;
 use crate::stages::Stored;
@@ -18,8 +18,7 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     about: "The buffer of a stage, which is allocated anew in each iteration of a loop, is allocated once for each \
             iteration of a loop further out, or once for the program, and used again. It is as large as the largest of \
             those that it stands for.",
-    legal: "Always: each iteration computes what it reads. Iterations that share the buffer cannot be run by several \
-            threads, which is checked with the races of the program.",
+    legal: "Always: each iteration computes what it reads. Loops whose iterations several threads run are not crossed.",
     peers: "Halide: store_at and hoist_storage; TVM: compute_at with a scope; Exo: lift_alloc",
     example: Example {
         program: "loops blur\nsize h, w\nwhere h >= 2, w >= 2\ninput x : f64[h, w]\noutput y : f64[h - 2, w - 2]\n\
@@ -48,8 +47,8 @@ pub(crate) fn store_at(nest: &mut Nest, stored: &Stored, outer: Option<&Place>) 
         None => 0,
         Some(outer) if outer.contains(alloc) => outer.path.len() + 1,
         Some(outer) => {
-            let index = nest.loop_at(outer)?.index;
-            let refusal = Refusal::cannot(format!("`{name}` is not allocated inside of the loop over {index}"));
+            let called = nest.called_at(outer).unwrap_or_else(|| "this loop".into());
+            let refusal = Refusal::cannot(format!("`{name}` is not allocated inside of {called}"));
             return Err(refusal.at(outer).at(alloc).help(format!("`compute_at({name}, loop)` brings it into a loop")));
         }
     };
@@ -58,6 +57,15 @@ pub(crate) fn store_at(nest: &mut Nest, stored: &Stored, outer: Option<&Place>) 
     }
     // The statement around the allocation in the block that will hold it.
     let top = Place { path: alloc.path[..depth].to_vec(), at: alloc.path[depth].at };
+    let shared = |around: &&(Place, Loop)| around.1.mode != Mode::Serial && around.0.path.len() >= depth;
+    if let Some((place, around)) = nest.loops_around(alloc).iter().find(shared) {
+        let who = if around.mode == Mode::Vector { "the lanes of a vector" } else { "several threads" };
+        let refusal = Refusal::cannot(format!(
+            "{who} run the iterations of {}, and each of them needs a buffer of its own",
+            nest.called_at(place).unwrap_or_else(|| format!("the loop `{}`", around.index))
+        ));
+        return Err(refusal.at(place).at(alloc));
+    }
     let facts = nest.facts(&top)?;
     let shape = shape(nest, stored, &top)?
         .into_iter()

@@ -1,0 +1,173 @@
+//! What there is in a nest: what a person who writes the next step of a schedule looks at.
+
+use certen_core::{TensorType, TermId};
+use certen_index::Ix;
+use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
+use certen_syntax::Name;
+
+/// A loop, and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    /// What a schedule calls it.
+    pub path: String,
+    pub index: Name,
+    pub stage: Option<Name>,
+    /// The loop around it.
+    pub parent: Option<usize>,
+    /// The loops directly in its body.
+    pub children: Vec<usize>,
+    /// Whether its body is one loop and nothing else.
+    pub perfect: bool,
+    /// The next loop of the same block.
+    pub next: Option<usize>,
+    /// How many iterations it has.
+    pub length: Option<Ix>,
+    /// Buffers that it writes and reads, with their ranks.
+    pub writes: Vec<(Name, usize)>,
+    pub reads: Vec<(Name, usize)>,
+}
+
+impl Seen {
+    /// How many iterations it has, if that is a number.
+    pub(super) fn trips(&self) -> Option<i64> {
+        self.length.as_ref().and_then(Ix::as_constant)
+    }
+}
+
+/// The loops, stages and buffers of a program.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Look {
+    pub loops: Vec<Seen>,
+    /// Names of `nest` labels, in order.
+    pub stages: Vec<Name>,
+    /// Allocated buffers that have dimensions.
+    pub buffers: Vec<(Name, usize)>,
+    /// Those of them that are allocated in a loop.
+    pub inner: Vec<(Name, usize)>,
+    /// Parameters that have dimensions: inputs, then outputs.
+    pub parameters: Vec<(Name, usize)>,
+    /// How many statements there are.
+    pub statements: usize,
+}
+
+impl Look {
+    pub(super) fn at(program: &LoopProgram) -> Look {
+        let mut look = Look::default();
+        let rank = |name: Name, ty: &TensorType| (ty.rank() > 0).then(|| (name, ty.rank()));
+        let parameters = program.inputs.iter().chain(&program.outputs);
+        look.parameters = parameters.filter_map(|parameter| rank(parameter.name, &parameter.ty)).collect();
+        look.walk(program, &program.body, None, None);
+        look.name(program);
+        look
+    }
+
+    fn walk(&mut self, program: &LoopProgram, block: &[Stmt], parent: Option<usize>, stage: Option<Name>) {
+        let mut stage = stage;
+        let mut last: Option<usize> = None;
+        for stmt in block {
+            self.statements += 1;
+            match stmt {
+                Stmt::Nest(name) => {
+                    stage = Some(*name);
+                    if !self.stages.contains(name) {
+                        self.stages.push(*name);
+                    }
+                }
+                Stmt::Alloc(name, ty) if ty.rank() > 0 => {
+                    self.buffers.push((*name, ty.rank()));
+                    if parent.is_some() {
+                        self.inner.push((*name, ty.rank()));
+                    }
+                }
+                Stmt::For { index, range, body, .. } => {
+                    let here = self.loops.len();
+                    let length = range.hi.sub(&range.lo).ok();
+                    let perfect = matches!(body.as_slice(), [Stmt::For { .. }]);
+                    let (path, children, writes, reads) = (String::new(), Vec::new(), Vec::new(), Vec::new());
+                    let (index, next) = (*index, None);
+                    let seen = Seen { path, index, stage, parent, children, perfect, next, length, writes, reads };
+                    self.loops.push(seen);
+                    if let Some(parent) = parent {
+                        self.loops[parent].children.push(here);
+                    }
+                    if let Some(last) = last {
+                        self.loops[last].next = Some(here);
+                    }
+                    last = Some(here);
+                    self.walk(program, body, Some(here), stage);
+                }
+                Stmt::If { then, otherwise, .. } => {
+                    self.walk(program, then, parent, stage);
+                    self.walk(program, otherwise, parent, stage);
+                }
+                Stmt::Assign { target, value, .. } => self.uses(program, target, *value, parent),
+                _ => {}
+            }
+        }
+    }
+
+    /// Notes what a statement uses at all loops around it.
+    fn uses(&mut self, program: &LoopProgram, target: &Target, value: TermId, parent: Option<usize>) {
+        let rank = |name: Name, indices: &[Ix]| (!indices.is_empty()).then_some((name, indices.len()));
+        let written = match target {
+            Target::Element(name, indices) => rank(*name, indices),
+            Target::Local(_) => None,
+        };
+        let parts = parts_first(&program.terms, value);
+        let elements = parts.into_iter().filter_map(|id| as_element(&program.terms, id));
+        let read: Vec<(Name, usize)> = elements.filter_map(|(name, _, indices)| rank(name, indices)).collect();
+        let mut around = parent;
+        while let Some(at) = around {
+            let seen = &mut self.loops[at];
+            let add = |to: &mut Vec<(Name, usize)>, thing| {
+                if !to.contains(&thing) {
+                    to.push(thing);
+                }
+            };
+            written.into_iter().for_each(|thing| add(&mut seen.writes, thing));
+            read.iter().for_each(|thing| add(&mut seen.reads, *thing));
+            around = seen.parent;
+        }
+    }
+
+    /// Gives each loop its name: the stage in front of it unless that is an output, and a number if there are several.
+    fn name(&mut self, program: &LoopProgram) {
+        let is_output = |stage: Option<Name>| program.outputs.iter().any(|output| Some(output.name) == stage);
+        let paths = self.loops.iter().map(|seen| match seen.stage {
+            Some(stage) if !is_output(Some(stage)) => format!("{stage}.{}", seen.index),
+            _ => seen.index.to_string(),
+        });
+        let paths: Vec<String> = paths.collect();
+        for (at, seen) in self.loops.iter_mut().enumerate() {
+            let same = |path: &&String| **path == paths[at];
+            seen.path = match paths.iter().filter(same).count() {
+                1 => paths[at].clone(),
+                _ => format!("{}#{}", paths[at], paths[..at].iter().filter(same).count() + 1),
+            };
+        }
+    }
+
+    /// The loops that one of the same length follows.
+    pub(super) fn rows(&self) -> Vec<usize> {
+        let length = |at: Option<usize>| at.and_then(|at| self.loops[at].length.as_ref());
+        let same = |at: &usize| length(self.loops[*at].next) == length(Some(*at));
+        self.followed().into_iter().filter(same).collect()
+    }
+
+    /// The loops that another one follows.
+    pub(super) fn followed(&self) -> Vec<usize> {
+        (0..self.loops.len()).filter(|at| self.loops[*at].next.is_some()).collect()
+    }
+
+    /// A loop and those inside of it, each the whole body of the one before.
+    pub(super) fn chain(&self, from: usize) -> Vec<usize> {
+        let mut chain = vec![from];
+        while let Some(last) = chain.last().and_then(|at| self.loops.get(*at)).filter(|seen| seen.perfect) {
+            match last.children.first() {
+                Some(inner) => chain.push(*inner),
+                None => break,
+            }
+        }
+        chain
+    }
+}

@@ -1,0 +1,200 @@
+//! Validation: no code leaves whose loops were not compared with what the program means.
+//!
+//! The last nest, with its memory shared and its loops marked, is compared with the program *as it was written*
+//! ([`certen_validate`]). A schedule with large numbers is applied a second time with small ones: if the loops are the
+//! same up to numbers, they stand for the large ones. A program of large literal sizes is made small as a whole.
+//!
+//! A difference is blamed on the step that made it, found by bisection.
+
+use certen_loops::LoopProgram;
+use certen_schedule::{Scheduled, Status, apply};
+use certen_syntax::schedule::{Arg, ArgKind, Step};
+use certen_syntax::{Code, Diagnostic};
+use certen_validate::scale::{same_structure, scaled, shrunk_program};
+use certen_validate::{BUDGET, Difference, Evidence, Outcome, Trial, bisect, validate};
+
+use crate::optimise::is_strict;
+use crate::schedule::after;
+use crate::{Failure, Module};
+
+/// Numbers of a schedule up to this are not made smaller.
+const SMALL: i64 = 4;
+
+/// What is known of the equality of a program's loops with its meaning.
+#[derive(Clone, Debug)]
+pub struct Validation {
+    /// Whether every step of the schedule is shown to keep the meaning, for all sizes.
+    pub proved: bool,
+    /// Where the loops were compared.
+    pub evidence: Option<Evidence>,
+    /// Where the loops of the same schedule with smaller numbers, or of the same program with smaller sizes, were compared.
+    pub smaller: Option<Evidence>,
+    /// Why nothing was compared, if nothing was.
+    pub nothing: Option<String>,
+}
+
+impl Module {
+    /// Compares the loops with what the program means, once.
+    ///
+    /// # Errors
+    /// E0705 if a schedule changes a value, E0704 if the compiler does, which is a bug; E0805 if equality is not proved,
+    /// but the options want it. As [`Module::loops`].
+    pub fn validation(&self) -> Result<&Validation, Failure> {
+        let validation = match self.validation.get() {
+            Some(validation) => validation,
+            None => {
+                let found = self.compare()?;
+                self.validation.get_or_init(|| found)
+            }
+        };
+        validation.as_ref().map_err(|error| self.refuse(error.clone()))
+    }
+
+    fn compare(&self) -> Result<Result<Validation, Diagnostic>, Failure> {
+        let (loops, scheduled) = (self.loops()?, self.scheduled()?);
+        if self.options().require_proof
+            && let Some(scheduled) = scheduled
+            && let Some(error) = unproved(scheduled)
+        {
+            return Ok(Err(error));
+        }
+        let smaller = self.with_smaller_numbers(loops);
+        let budget = if smaller.is_some() { BUDGET / 2 } else { BUDGET };
+        let trial = self.comparison(budget)?;
+        let mut validation = Validation {
+            proved: scheduled.is_none_or(Scheduled::is_proved),
+            evidence: None,
+            smaller: None,
+            nothing: None,
+        };
+        match validate(self.core(), loops, &trial) {
+            Outcome::Agrees(evidence) => validation.evidence = Some(evidence),
+            Outcome::Differs(difference) => return Ok(Err(self.blamed(&difference, scheduled, &trial))),
+            Outcome::Nothing(why) => validation.nothing = Some(why),
+        }
+        if let Some(small) = smaller {
+            match validate(self.core(), &small.program, &trial) {
+                Outcome::Agrees(evidence) => validation.smaller = Some(evidence),
+                Outcome::Differs(difference) => {
+                    return Ok(Err(self.blamed(&difference, Some(&small.scheduled), &trial).note(SCALED)));
+                }
+                Outcome::Nothing(_) => {}
+            }
+        }
+        if validation.evidence.is_none() && validation.smaller.is_none() {
+            match self.at_smaller_sizes(loops) {
+                Some(Outcome::Agrees(evidence)) => validation.smaller = Some(evidence),
+                Some(Outcome::Differs(difference)) => return Ok(Err(wrong(&difference).note(SHRUNK))),
+                Some(Outcome::Nothing(_)) | None => {}
+            }
+        }
+        if validation.evidence.is_some() || validation.smaller.is_some() {
+            validation.nothing = None;
+        }
+        Ok(Ok(validation))
+    }
+
+    fn comparison(&self, budget: u64) -> Result<Trial<'_>, Failure> {
+        Ok(Trial { budget, strict: is_strict(self.core(), self.options().fp), lowered: Some(self.optimised()?) })
+    }
+
+    /// The loops of the same schedule with smaller numbers, if they are the same up to numbers.
+    fn with_smaller_numbers(&self, loops: &LoopProgram) -> Option<Small> {
+        let mut numbers = Vec::new();
+        self.steps.iter().flat_map(|step| &step.args).for_each(|arg| collect(arg, &mut numbers));
+        if numbers.iter().all(|number| *number <= SMALL) {
+            return None;
+        }
+        let mut small = scaled(&numbers)?.into_iter();
+        let steps: Vec<Step> = self
+            .steps
+            .iter()
+            .map(|step| Step { args: step.args.iter().map(|arg| replaced(arg, &mut small)).collect(), ..step.clone() })
+            .collect();
+        let scheduled = apply(self.lowered().ok()?, &steps).ok()?;
+        let program = self.stored(Some(&scheduled)).ok()?;
+        same_structure(&program, loops).then_some(Small { program, scheduled })
+    }
+
+    /// The comparison of the same program at smaller literal sizes, if its loops are the same up to numbers.
+    fn at_smaller_sizes(&self, loops: &LoopProgram) -> Option<Outcome> {
+        let core = shrunk_program(self.core())?;
+        let module = Module::from_core(core, self.options()).with_steps(self.steps.clone());
+        let small = module.loops().ok()?;
+        let trial = module.comparison(BUDGET).ok()?;
+        same_structure(small, loops).then(|| validate(module.core(), small, &trial))
+    }
+
+    /// The error for a difference, at the step that made it.
+    fn blamed(&self, difference: &Difference, scheduled: Option<&Scheduled>, trial: &Trial<'_>) -> Diagnostic {
+        let Some(scheduled) = scheduled else { return wrong(difference) };
+        let nests: Vec<&LoopProgram> = scheduled.taken.iter().map(|taken| &taken.after).collect();
+        let first = self.lowered().ok();
+        let lowering_differs =
+            first.is_some_and(|first| matches!(validate(self.core(), &first, trial), Outcome::Differs(_)));
+        let Some(at) = bisect(self.core(), &nests, trial).filter(|_| !lowering_differs) else {
+            return wrong(difference);
+        };
+        let taken = &scheduled.taken[at];
+        let text = format!("the schedule changes the meaning: after `{}`, {}", taken.step, difference);
+        let mut error = Diagnostic::error(Code::E0705, taken.step.span, text);
+        for condition in &taken.conditions {
+            match &condition.status {
+                Status::Fails(why) => error = error.note(format!("it is wrong that {}: {why}", condition.what)),
+                Status::Open => error = error.note(format!("it is not shown that {}", condition.what)),
+                Status::Proved(_) => {}
+            }
+        }
+        let before = "the loops before this step agree with the program: leave it out, or bring them into an order that it \
+                      keeps";
+        error.note(after(taken)).help(before)
+    }
+}
+
+struct Small {
+    program: LoopProgram,
+    scheduled: Scheduled,
+}
+
+const SCALED: &str = "found with smaller numbers in the schedule, which make the same loops";
+const SHRUNK: &str = "found at smaller sizes, for which the loops are the same";
+
+/// The compiler itself is wrong.
+fn wrong(difference: &Difference) -> Diagnostic {
+    Diagnostic::error(Code::E0704, None, format!("the loops do not compute what the program means: {}", difference))
+        .note("this is a bug in Certen; no code was made")
+}
+
+/// That a proof is wanted which is not there.
+fn unproved(scheduled: &Scheduled) -> Option<Diagnostic> {
+    let taken = scheduled.taken.iter().find(|taken| !taken.is_proved())?;
+    let text = format!("`{}` is not shown to keep the meaning for all sizes", taken.step);
+    let mut error = Diagnostic::error(Code::E0805, taken.step.span, text);
+    for condition in &taken.conditions {
+        match &condition.status {
+            Status::Fails(why) => error = error.note(format!("it is wrong that {}: {why}", condition.what)),
+            Status::Open => error = error.note(format!("it is not shown that {}", condition.what)),
+            Status::Proved(_) => {}
+        }
+    }
+    Some(error.note(after(taken)).help("without `--require-proof`, the comparison with the meaning decides"))
+}
+
+/// The numbers of an argument, in order.
+fn collect(arg: &Arg, numbers: &mut Vec<i64>) {
+    match &arg.kind {
+        ArgKind::Int(number) => numbers.push(*number),
+        ArgKind::List(list) => list.iter().for_each(|arg| collect(arg, numbers)),
+        ArgKind::Path(_) => {}
+    }
+}
+
+/// The argument with other numbers, in the same order.
+fn replaced(arg: &Arg, numbers: &mut impl Iterator<Item = i64>) -> Arg {
+    let kind = match &arg.kind {
+        ArgKind::Int(number) => ArgKind::Int(numbers.next().unwrap_or(*number)),
+        ArgKind::List(list) => ArgKind::List(list.iter().map(|arg| replaced(arg, numbers)).collect()),
+        ArgKind::Path(path) => ArgKind::Path(path.clone()),
+    };
+    Arg { kind, span: arg.span }
+}
