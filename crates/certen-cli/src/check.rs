@@ -52,7 +52,7 @@ pub fn check(args: &CheckArgs) -> Outcome {
     }
     if args.common.json {
         let mut found = json!({"ok": worst.is_none(), "diagnostics": diagnostics});
-        if worst.is_none() {
+        if worst.is_none() && !schedules.is_empty() {
             found["schedules"] = schedules.into();
         }
         report.json(&found);
