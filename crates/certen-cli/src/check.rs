@@ -51,7 +51,11 @@ pub fn check(args: &CheckArgs) -> Outcome {
         }
     }
     if args.common.json {
-        report.json(&json!({"ok": worst.is_none(), "diagnostics": diagnostics, "schedules": schedules}));
+        let mut found = json!({"ok": worst.is_none(), "diagnostics": diagnostics});
+        if worst.is_none() && !schedules.is_empty() {
+            found["schedules"] = schedules.into();
+        }
+        report.json(&found);
     }
     worst.map_or(Ok(()), Err)
 }

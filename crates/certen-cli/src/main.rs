@@ -212,3 +212,14 @@ fn refused(report: &Report, failure: &Failure) -> Blame {
 fn shown(path: &Path) -> String {
     path.display().to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    /// No two options of a command have one name, and whatever else clap can find out.
+    #[test]
+    fn every_command_is_well_formed() {
+        super::Cli::command().debug_assert();
+    }
+}

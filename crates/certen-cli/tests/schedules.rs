@@ -67,6 +67,10 @@ fn a_schedule_is_chosen() {
     has(&["--schedule", "split(i, 5); split(i.i, 2)"], "for i.i.o in");
     desk.write("mine.schedule", "// For every program.\nschedule { split(i, 7); }\n");
     has(&["--schedule", "mine.schedule"], "ceil_div(m, 7)");
+    desk.write("two.schedule", "schedule a for sums { split(i, 7); }\nschedule b for sums { split(j, 7); }\n");
+    has(&["--schedule", "two.schedule"], "several schedules for `sums`, and none without a name");
+    desk.write("other.schedule", "schedule rows { split(i, 7); }\n");
+    has(&["--schedule", "other.schedule"], "there is no schedule for `sums`");
     has(&["--schedule", "slow"], "`sums` has no schedule `slow`");
     let ran = desk.certen(&["emit", "sums.ten", "--schedule", "gone.schedule"]);
     assert_eq!(ran.status, Some(2), "{}", ran.err);

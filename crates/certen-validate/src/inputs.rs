@@ -19,7 +19,9 @@
 //! | machine, bit by bit | `d & 1` | `d mod 256` | as machine | any in -1 … 1 |
 //!
 //! *Near a literal*: one draw in four is a literal that stands in the program, or one less or more, so that comparisons
-//! with it go both ways. Few different numbers make ties. *With NaNs* and *with infinities* are as machine, but for
+//! with it go both ways. Few different numbers make ties. In the integers and rationals, with `s = seed mod 4`, a share of
+//! `0`, `4/8`, `6/8` or `7/8` of all elements is one literal of the program, or 0, so that whole rows are: what looks for the
+//! first or last element that is not zero is told apart. *With NaNs* and *with infinities* are as machine, but for
 //! one float of each input (at the position `draw(seed, input, 2^40 - 1)` modulo their number) and about one in sixteen of
 //! the others. The infinities of a point have one sign.
 
@@ -140,13 +142,24 @@ impl Literals {
         Some(self.0[((bits >> 40) % count) as usize] + ((bits >> 34) % 3) as i64 - 1)
     }
 
+    /// What many elements of a point are, if this is one of them.
+    fn common(&self, place: &Place) -> Option<i64> {
+        let share = [0, 4, 6, 7][(place.seed % 4) as usize];
+        if (place.bits() >> 48) % 8 >= share {
+            return None;
+        }
+        // 0 first, then each of the literals.
+        let at = (place.seed / 4) as usize % (self.0.len() + 1);
+        Some(at.checked_sub(1).map_or(0, |at| self.0[at]))
+    }
+
     /// A whole number of the settings with order.
     fn whole(&self, place: &Place) -> i64 {
         let bits = place.bits();
         match place.elem {
             ElemType::Bool => (bits & 1) as i64,
-            ElemType::U8 => (bits % 7) as i64,
-            _ => self.near(bits).unwrap_or((bits % 13) as i64 - 6),
+            ElemType::U8 => self.common(place).map_or((bits % 7) as i64, |value| value.rem_euclid(7)),
+            _ => self.common(place).or_else(|| self.near(bits)).unwrap_or((bits % 13) as i64 - 6),
         }
     }
 }
@@ -170,7 +183,8 @@ pub(crate) fn rational(literals: &Literals, place: Place) -> Option<Exact> {
         ElemType::Bool => Exact::Bool(whole == 1),
         ElemType::F32 | ElemType::F64 => {
             let bits = place.bits();
-            let halves = literals.near(bits).map_or((bits % 25) as i64 - 12, |near| 2 * near);
+            let near = literals.common(&place).or_else(|| literals.near(bits));
+            let halves = near.map_or((bits % 25) as i64 - 12, |near| 2 * near);
             Exact::Number(BigRational::new(BigInt::from(halves), BigInt::from(2)))
         }
         _ => Exact::from(whole),

@@ -125,7 +125,7 @@ pub struct Difference {
 /// Points in each setting other than the field, at most.
 const POINTS: [(Setting, usize); 7] = [
     (Setting::Coins, 6),
-    (Setting::Integers, 8),
+    (Setting::Integers, 24),
     (Setting::Rationals, 4),
     (Setting::Machine, 4),
     (Setting::Nans, 6),
@@ -151,7 +151,7 @@ pub fn validate(meaning: &Program, nest: &LoopProgram, trial: &Trial<'_>) -> Out
     let mut search = Search::new(meaning, nest, trial);
     let outcome = search.field(rows).and_then(|()| search.others());
     match outcome {
-        Err(difference) => Outcome::Differs(difference),
+        Err(difference) => Outcome::Differs(search.readable(difference)),
         Ok(()) => search.outcome(),
     }
 }
@@ -351,6 +351,21 @@ impl<'a> Search<'a> {
         found
     }
 
+    /// The same difference in small integers, if they show it: people read them more easily than elements of the field.
+    fn readable(&mut self, difference: Box<Difference>) -> Box<Difference> {
+        if difference.setting != Setting::Field {
+            return difference;
+        }
+        // The first seed has no common value, the second one has.
+        for seed in [4, 5] {
+            self.left = self.left.max(self.trial.budget / 4);
+            if let Found::Differs(small) = self.point(Setting::Integers, &difference.sizes, seed, self.left) {
+                return small;
+            }
+        }
+        difference
+    }
+
     fn outcome(self) -> Outcome {
         let steps = self.trial.budget - self.left;
         match (self.points.is_empty(), self.ran) {
@@ -366,9 +381,9 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Some of a list, from the first to the last, at equal distances.
+/// Some of a list, from the first to the last, at equal distances; if they are few, twice.
 fn spread(rows: &[Row], most: usize) -> Vec<Row> {
-    let count = rows.len().min(most);
+    let count = (2 * rows.len()).min(most);
     let at = |k: usize| rows[(2 * k + 1) * rows.len() / (2 * count)].clone();
     (0..count).map(|k| if k + 1 == count { rows[rows.len() - 1].clone() } else { at(k) }).collect()
 }

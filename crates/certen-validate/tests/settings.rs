@@ -33,9 +33,17 @@ fn seen_by(setting: Setting, elem: &str, meaning: &str, value: &str) {
     assert!(matches!(outcome(&core, &same, false), Outcome::Agrees(_)));
 }
 
+/// On small integers, a polynomial that has its zeros there, as a difference, is none.
 #[test]
 fn the_field_sees_other_polynomials() {
-    seen_by(Setting::Field, "f64", "x[i] * z[i]", "x[i] + z[i]");
+    let zeros: String = (-7..8).map(|zero| format!(" * (x[i] - f64({zero}.0))")).collect();
+    seen_by(Setting::Field, "f64", "z[i]", &format!("z[i] + (f64(1.0){zeros})"));
+}
+
+/// What the field has found is shown in small integers.
+#[test]
+fn differences_are_shown_in_small_integers() {
+    seen_by(Setting::Integers, "f64", "x[i] * z[i]", "x[i] + z[i]");
 }
 
 /// Random elements of the field are hardly ever equal, or a literal.
@@ -91,7 +99,26 @@ fn what_is_not_written_is_undefined() {
     let found = difference(&core, &loops.replace("0..n {", "0..n - 1 {"));
     assert_eq!(found.found, "undefined");
     assert_eq!(found.index, [found.sizes[0].1 - 1]);
-    assert_eq!(found.to_string(), format!("y[0] is undefined instead of {} for n = 1 (field)", found.expected));
+    assert_eq!(found.to_string(), format!("y[0] is undefined instead of {} for n = 1 (integers)", found.expected));
+}
+
+/// The last value that is not zero: the order of the loops matters only where a whole row is zero.
+#[test]
+fn whole_rows_of_zeros_are_tried() {
+    let head = "size m, n\ninput x : f64[m, n]\n";
+    let core = format!(
+        "core f\n{head}y = iterate t in 0..m (a = 0.0) then (a = iterate s in 0..n (b = a) then \
+         (b = select(x[t, s] != 0.0, x[t, s], b)) give b) give a\noutput y\n"
+    );
+    let loops = |outer: &str, inner: &str| {
+        format!(
+            "loops f\n{head}output y : f64[]\nnest y\ny = 0.0\nfor {outer} {{\n    for {inner} {{\n        \
+             y = select(x[i, j] != 0.0, x[i, j], y)\n    }}\n}}\n"
+        )
+    };
+    assert!(matches!(outcome(&core, &loops("i in 0..m", "j in 0..n"), false), Outcome::Agrees(_)));
+    let found = difference(&core, &loops("j in 0..n", "i in 0..m"));
+    assert!(matches!(found.setting, Setting::Integers | Setting::Rationals), "{found}");
 }
 
 #[test]

@@ -94,13 +94,24 @@ impl Choice {
                 }
                 let fits = |schedule: &&Schedule| schedule.function.is_none_or(|name| name == function);
                 let fitting: Vec<Schedule> = schedules.iter().filter(fits).cloned().collect();
-                chosen(None, &fitting).or_else(|| fitting.first().map(|schedule| schedule.steps.clone())).or_else(
-                    || {
+                match (chosen(None, &fitting), fitting.as_slice()) {
+                    (Some(steps), _) => Some(steps),
+                    (None, [only]) => Some(only.steps.clone()),
+                    (None, []) => {
                         let text = format!("{name}: there is no schedule for `{function}`");
                         diagnostics.push(Diagnostic::error(Code::E0802, None, text));
                         None
-                    },
-                )
+                    }
+                    (None, several) => {
+                        let text = format!("{name}: several schedules for `{function}`, and none without a name");
+                        let known: Vec<String> =
+                            several.iter().filter_map(|schedule| Some(format!("`{}`", schedule.variant?))).collect();
+                        let error = Diagnostic::error(Code::E0802, several[0].head, text);
+                        let error = error.note(format!("they are {}", known.join(", ")));
+                        diagnostics.push(error.help(format!("`schedule {function} {{ … }}` is the one that is taken")));
+                        None
+                    }
+                }
             }
         }
     }
