@@ -130,6 +130,6 @@ def test_other_dialects_have_schedules_too():
 
 
 def test_open_ranks_are_scheduled_when_they_are_known():
-    kernel = certen.compile("fn twice(x: f64[s...]) -> f64[s...] { 2 * x }\nschedule twice { split(i1, 3); }")
+    kernel = certen.compile("fn twice(x: f64[s...]) -> f64[s...] { 2 * x }\nschedule twice { split(i, 3); }")
     assert list(kernel.schedules) == [None]
     assert kernel(np.arange(8.0)).tolist() == [0, 2, 4, 6, 8, 10, 12, 14]

@@ -4,16 +4,16 @@
 //! { "certificate": 1,
 //!   "core": the program, as text,        "nest": the loops, as text,
 //!   "bounds": [claim…], "races": [claim…], "values": [claim…],     claim = { "what": sentence, "witness": […] }
+//!   "schedule": "none" | "proved" | "tested",
 //!   "steps": [{ "step": text, "conditions": [{ "what": sentence, "status": "proved" | "open" | "fails",
 //!               "proofs": [{ "facts": [condition…], "goal": condition, "witness": […] }] }] }],
-//!   "equality": "proved" | "tested",
 //!   "seed": 16 hexadecimal digits,
 //!   "tests": [{ "inputs": "field" | "small", "sizes": { name: number, … }, "elements": number, "digest": … }],
 //!   "seal": 64 hexadecimal digits,
 //!   "about": anything }
 //! ```
 //!
-//! `equality` is about the schedule: whether every condition of every step is proved. The seed is a hash of core, nest
+//! A schedule is proved if every condition of every step is. The seed is a hash of core, nest
 //! and steps, but for the witnesses; inputs of tests come from it. The seal is a hash of all that stands before it. A certificate has
 //! one text, but for spaces and line breaks between its parts: fields in this order, no other fields, no other spelling of
 //! numbers and texts.
@@ -126,6 +126,15 @@ impl Certificate {
         conditions.all(|condition| condition.status == Status::Proved)
     }
 
+    /// What is known of the schedule, in a word.
+    fn schedule(&self) -> &'static str {
+        match (self.steps.is_empty(), self.is_proved()) {
+            (true, _) => "none",
+            (false, true) => "proved",
+            (false, false) => "tested",
+        }
+    }
+
     /// What the inputs of tests come from.
     pub fn seed(&self) -> u64 {
         let steps: Vec<Value> = self.steps.iter().map(|step| step.json(false)).collect();
@@ -144,15 +153,32 @@ impl Certificate {
             let claim = |claim: &Claim| json!({"what": claim.what, "witness": witness::write(&claim.witness)});
             put(field, claims.iter().map(claim).collect());
         }
+        put("schedule", json!(self.schedule()));
         put("steps", self.steps.iter().map(|step| step.json(true)).collect());
-        put("equality", json!(if self.is_proved() { "proved" } else { "tested" }));
         put("seed", json!(format!("{:016x}", self.seed())));
         put("tests", self.tests.iter().map(Test::json).collect());
-        let seal = Value::Object(json.clone()).to_string();
-        let seal: String = Sha256::digest(seal).iter().map(|byte| format!("{byte:02x}")).collect();
+        let seal = seal(&json);
         json.insert("seal".into(), seal.into());
         json.insert("about".into(), self.about.clone());
         json.into()
+    }
+
+    /// As text for a file: JSON with one claim, step or test on a line.
+    pub fn text(&self) -> String {
+        let mut text = String::from("{\n");
+        let json = self.json();
+        let fields = json.as_object().into_iter().flatten();
+        for (at, (name, value)) in fields.enumerate() {
+            let value = match value {
+                Value::Array(items) if !items.is_empty() => {
+                    let items: Vec<String> = items.iter().map(|item| format!("  {item}")).collect();
+                    format!("[\n{}\n]", items.join(",\n"))
+                }
+                other => other.to_string(),
+            };
+            text += &format!("{}{}: {value}", if at > 0 { ",\n" } else { "" }, json!(name));
+        }
+        text + "\n}\n"
     }
 
     /// Reads a certificate. What it claims is not checked, except that it is written in the one way.
@@ -186,6 +212,13 @@ impl Certificate {
         }
         Ok(certificate)
     }
+}
+
+/// A hash of all fields of a certificate that count: those before `seal`.
+pub fn seal(certificate: &Map<String, Value>) -> String {
+    let counts = certificate.iter().filter(|(name, _)| !matches!(name.as_str(), "seal" | "about"));
+    let counts: Map<String, Value> = counts.map(|(name, value)| (name.clone(), value.clone())).collect();
+    Sha256::digest(Value::Object(counts).to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Step {

@@ -34,7 +34,7 @@ use certen_index::{Cond, Witness};
 use certen_loops::{LoopProgram, parse_loops};
 use certen_syntax::Sources;
 
-pub use certificate::{Certificate, Claim, Condition, Proof, Status, Step};
+pub use certificate::{Certificate, Claim, Condition, Proof, Status, Step, seal};
 pub use obligations::{Kind, Obligation, obligations};
 pub use points::{Test, tests};
 

@@ -152,7 +152,10 @@ fn points(meaning: &Program, nest: &LoopProgram) -> Vec<Vec<(Name, i64)>> {
     conditions.extend(meaning.inputs.iter().flat_map(|input| input.ty.shape.iter().cloned().map(Cond::Ge)));
     let candidates = candidates(&nest.to_string());
     let mut points: Vec<Vec<(Name, i64)>> = Vec::new();
-    for turn in 0..POINTS {
+    for turn in 0..4 * POINTS {
+        if points.len() == POINTS {
+            break;
+        }
         if let Some(point) = point(&meaning.sizes, &conditions, &candidates, turn)
             && !points.contains(&point)
         {

@@ -1,7 +1,7 @@
 //! Races: what has to be shown for the iterations of a loop to be independent of each other.
 //!
-//! What is declared in the loop is an iteration's own. No local from outside is assigned and no buffer from outside
-//! exchanged. Of a buffer from outside that is written, two different iterations use different elements: of every two accesses, one of
+//! What is declared in the loop is an iteration's own. Where a local from outside is assigned, or a buffer from outside
+//! exchanged, there is at most one iteration. Of a buffer from outside that is written, two different iterations use different elements: of every two accesses, one of
 //! them a write. The names that are an iteration's own are taken twice, `i'` and `i''`, with the ranges and
 //! conditions around each access, and the goal for `i' < i''` is that the indices differ in some dimension. Two accesses
 //! that are not the same are compared both ways.
@@ -19,7 +19,7 @@ use certen_syntax::Name;
 
 use crate::obligations::{Kind, Walk, Walked, joined, text, within};
 
-/// Different accesses of one buffer that are compared with each other.
+/// Different accesses of one buffer that are compared with each other; where there are more, there is at most one iteration.
 pub(crate) const MAX_ACCESSES: usize = 64;
 
 /// How a block inside of the loop is entered.
@@ -46,15 +46,21 @@ pub(crate) fn oblige<'a>(
 ) -> Walked<()> {
     let (blocks, own) = blocks(index, body)?;
     let lines = || blocks.iter().enumerate().flat_map(|(at, (.., block))| block.iter().map(move |stmt| (at, stmt)));
+    let word = mode.word();
+    let at_most_one = |walk: &mut Walk<'a>, why: String| {
+        let goal = range.lo.add(&Ix::from(1)).and_then(|next| Cond::le(&range.hi, &next)).map_err(text)?;
+        let what = format!("there is at most one of the {word}iterations over {index}, which {why}");
+        walk.oblige(Kind::Races, what, walk.facts(), goal)
+    };
     // The buffers that are written, in the order of the first writes.
     let mut written = Vec::new();
     for (_, stmt) in lines() {
         match stmt {
             Stmt::Assign { target: Target::Local(name), .. } if !own.contains(name) => {
-                return Err(format!("the iterations of the loop over {index} assign {name}, a local from outside"));
+                return at_most_one(walk, format!("assign {name}, a local from outside"));
             }
             Stmt::Swap(a, b) if !own.contains(a) || !own.contains(b) => {
-                return Err(format!("the iterations of the loop over {index} exchange {a} and {b}"));
+                return at_most_one(walk, format!("exchange {a} and {b}"));
             }
             Stmt::Assign { target: Target::Element(name, _), .. } if !own.contains(name) && !written.contains(name) => {
                 written.push(*name);
@@ -87,7 +93,6 @@ pub(crate) fn oblige<'a>(
         }
     }
     let pairs = Pairs { index, range, blocks: &blocks, own: &own };
-    let word = mode.word();
     for (name, accesses) in written.iter().zip(&accesses) {
         let element = |access: &Access| Target::Element(*name, access.indices.into());
         if let Some(ix) = pairs.same_index(accesses) {
@@ -97,7 +102,7 @@ pub(crate) fn oblige<'a>(
             continue;
         }
         if accesses.len() > MAX_ACCESSES {
-            return Err(format!("the loop over {index} has more than {MAX_ACCESSES} different accesses of {name}"));
+            return at_most_one(walk, format!("use {name} in more than {MAX_ACCESSES} ways"));
         }
         for (at, write) in accesses.iter().enumerate().filter(|(_, access)| access.write) {
             // Of two writes, each stands first once.

@@ -13,7 +13,8 @@
 //!
 //! An entry of the last two lines is followed by the entries of each of its cases, one case behind the other. Rows and
 //! other expressions are texts, with names that may have points (`i.o`) and signs of their copies (`i'`). The list is flat
-//! so that no depth of cases makes JSON deep.
+//! so that no depth of cases makes JSON deep. Steps that do not rest on each other stand in the order of their rows,
+//! so that a proof has one text.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +30,8 @@ type Read<T> = Result<T, String>;
 /// A witness as JSON.
 pub(crate) fn write(witness: &Witness) -> Value {
     let mut entries = Vec::new();
-    let mut todo = vec![&witness.root];
+    let root = ordered(&witness.root, &[]);
+    let mut todo = vec![&root];
     while let Some(derivation) = todo.pop() {
         entries.extend(derivation.steps.iter().map(step));
         match &derivation.end {
@@ -48,6 +50,62 @@ pub(crate) fn write(witness: &Witness) -> Value {
         }
     }
     Value::Array(entries)
+}
+
+/// A derivation whose steps come as early as they can, of several the one with the smallest row first. `places` says
+/// where the rows of the derivations around it have gone.
+fn ordered(derivation: &Derivation, places: &[usize]) -> Derivation {
+    let (outer, steps) = (places.len(), &derivation.steps);
+    // Of each step: how many of the others it waits for, and which wait for it.
+    let (mut waits, mut waiting) = (vec![0; steps.len()], vec![Vec::new(); steps.len()]);
+    for (at, step) in steps.iter().enumerate() {
+        let own: BTreeSet<usize> =
+            rests_on(&step.reason).into_iter().filter(|row| (outer..outer + at).contains(row)).collect();
+        waits[at] = own.len();
+        own.into_iter().for_each(|row| waiting[row - outer].push(at));
+    }
+    let mut ready: BTreeSet<(&Ix, usize)> = BTreeSet::new();
+    ready.extend(steps.iter().enumerate().filter(|(at, _)| waits[*at] == 0).map(|(at, step)| (&step.row, at)));
+    let (mut order, mut places) = (Vec::new(), places.to_vec());
+    places.resize(outer + steps.len(), 0);
+    while let Some((_, at)) = ready.pop_first() {
+        places[outer + at] = outer + order.len();
+        order.push(at);
+        for &next in &waiting[at] {
+            waits[next] -= 1;
+            if waits[next] == 0 {
+                ready.insert((&steps[next].row, next));
+            }
+        }
+    }
+    let place = |row: &usize| places.get(*row).copied().unwrap_or(*row);
+    let moved = |reason: &Reason| match reason {
+        Reason::Sum(parts) => {
+            let mut parts: Vec<(i64, usize)> = parts.iter().map(|(times, of)| (*times, place(of))).collect();
+            parts.sort_by_key(|(_, of)| *of);
+            Reason::Sum(parts)
+        }
+        Reason::Product(a, b) => Reason::Product(place(a).min(place(b)), place(a).max(place(b))),
+        Reason::Multiple(a, b, factor) => Reason::Multiple(place(a), place(b), factor.clone()),
+        other => other.clone(),
+    };
+    let step = |at: &usize| Step { row: steps[*at].row.clone(), reason: moved(&steps[*at].reason) };
+    let end = match &derivation.end {
+        End::Contradiction(row) => End::Contradiction(place(row)),
+        End::Cases(split, cases) => {
+            End::Cases(split.clone(), cases.iter().map(|case| ordered(case, &places)).collect())
+        }
+    };
+    Derivation { steps: order.iter().map(step).collect(), end }
+}
+
+/// The rows that a step is made from.
+fn rests_on(reason: &Reason) -> Vec<usize> {
+    match reason {
+        Reason::Sum(parts) => parts.iter().map(|(_, of)| *of).collect(),
+        Reason::Product(a, b) | Reason::Multiple(a, b, _) => vec![*a, *b],
+        _ => Vec::new(),
+    }
 }
 
 fn text(ix: &Ix) -> Value {

@@ -14,6 +14,7 @@ mod run;
 mod show;
 mod test;
 mod trace;
+mod verify;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -52,6 +53,8 @@ enum Command {
     Emit(emit::EmitArgs),
     /// Show a program at every stage of the road
     Explain(explain::ExplainArgs),
+    /// Show what is proved of a program's loops, write it down as a certificate, or check one
+    Verify(Box<verify::VerifyArgs>),
     /// Ask whether a condition on sizes and indices holds for all integers
     Prove(prove::ProveArgs),
     /// Print the page of an error code
@@ -101,9 +104,12 @@ struct Entry {
     #[arg(long = "rank", value_name = "NAME=RANK", value_parser = given::rank)]
     ranks: Vec<(Name, usize)>,
     /// How its loops are transformed: `none`, the name of a variant in the file, a file that ends in `.schedule`, or
-    /// steps such as `split(i, 32); vectorize(i.i)`. Without it, what the file says
+    /// steps such as `split(i, 32); vectorize(j, 4)`. Without it, what the file says
     #[arg(long, value_name = "WHAT", value_parser = schedule)]
     schedule: Option<Choice>,
+    /// Refuse a schedule that is not proved to keep the meaning for all sizes, even if it does wherever it was tested
+    #[arg(long)]
+    require_proof: bool,
 }
 
 impl Entry {
@@ -111,7 +117,8 @@ impl Entry {
         let mut known = call.map(Call::known).unwrap_or_default();
         known.ranks.extend(self.ranks.iter().copied());
         let schedule = self.schedule.clone().unwrap_or_default();
-        Options { function: self.function.as_deref().map(Name::new), known, schedule, ..common.options() }
+        let function = self.function.as_deref().map(Name::new);
+        Options { function, known, schedule, require_proof: self.require_proof, ..common.options() }
     }
 }
 
@@ -156,6 +163,7 @@ fn main() -> ExitCode {
         Command::Fmt(args) => fmt::fmt(&args),
         Command::Emit(args) => emit::emit(&args),
         Command::Explain(args) => explain::explain(&args),
+        Command::Verify(args) => verify::verify(&args),
         Command::Prove(args) => prove::prove(&args),
         Command::ExplainError(args) => explain_error(&args),
     };

@@ -8,6 +8,7 @@ use certen_core::Parameter;
 use crate::emit::{CCode, Emitted, Emitter, Function, Own};
 use crate::entry::{ERRORS, essential};
 use crate::helpers::Helper;
+use crate::in_order::BARRIER;
 use crate::parallel;
 use crate::stages::splits;
 use crate::vector;
@@ -84,6 +85,9 @@ impl Emitter<'_> {
         }
         if kernel.contains("CERTEN_VECTOR_LOOP") {
             text += vector::PRAGMA;
+        }
+        if kernel.contains("CERTEN_IN_ORDER") {
+            text += BARRIER;
         }
         if kernel.contains("CERTEN_UNROLL") {
             text += vector::UNROLL;

@@ -113,6 +113,7 @@ impl<'a> Emitter<'a> {
         self.bound_index(index, range);
         self.line(&format!("for (int64_t {i} = {begin}; {i} < {end}; {i}++) {{"));
         self.inner(body, depth)?;
+        self.end_of_iteration(index, body);
         self.ranges.remove(&index);
         self.line("}");
         let function = std::mem::replace(&mut self.function, outer);

@@ -6,6 +6,7 @@ use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::emit::{Emitted, Emitter};
 use crate::helpers::{Helper, c_type};
+use crate::in_order::stays_in_order;
 use crate::scan::changes_outside;
 use crate::vector::Lanes;
 
@@ -113,9 +114,19 @@ impl<'a> Emitter<'a> {
         let i = self.names.get(index).to_owned();
         self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i}++) {{"));
         self.inner(body, depth)?;
+        self.end_of_iteration(index, body);
         self.ranges.remove(&index);
         self.line("}");
         Ok(())
+    }
+
+    /// What keeps the iterations of a loop apart, where that is needed.
+    pub(crate) fn end_of_iteration(&mut self, index: Name, body: &[Stmt]) {
+        if stays_in_order(&self.program.terms, index, body) {
+            self.indent += 1;
+            self.line("CERTEN_IN_ORDER();");
+            self.indent -= 1;
+        }
     }
 
     /// A small buffer of a known size lives on the stack unless stages share it, others are taken from the heap.

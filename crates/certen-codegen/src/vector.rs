@@ -257,6 +257,7 @@ impl<'a> Emitter<'a> {
         self.line(&format!("for (int64_t {j} = {lo}; {j} < {hi}; {j} += {helper}_lanes) {{"));
         self.inner(body, depth)?;
         self.lanes = None;
+        self.end_of_iteration(index, body);
         self.ranges.remove(&index);
         self.line("}");
         Ok(())

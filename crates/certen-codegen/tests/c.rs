@@ -382,3 +382,32 @@ fn random_expressions_have_the_same_bits() {
     let printed = program.to_string();
     assert_eq!(loops(&printed).to_string(), printed);
 }
+
+/// Loops that read what they wrote some iterations before, divided by small numbers: GCC 12 makes wrong code of some if
+/// nobody tells it (see `in_order.rs`).
+#[test]
+fn recurrences_in_blocks_have_the_same_bits() {
+    let (mut outputs, mut body) = (String::new(), String::new());
+    for step in 2..8 {
+        for distance in 1..13 {
+            let (y, u) = (format!("y_{step}_{distance}"), format!("u_{step}_{distance}"));
+            let blocks = 40 / step;
+            for out in [&y, &u] {
+                writeln!(outputs, "output {out} : f64[60]").unwrap();
+                writeln!(body, "for i in 0..60 {{\n  {out}[i] = x[i]\n}}").unwrap();
+            }
+            let at = format!("i + {step}*o");
+            writeln!(body, "for o in 0..{blocks} {{\n  for i in 0..{step} {{").unwrap();
+            writeln!(body, "    {y}[{at} + {distance}] = 2.0 * {y}[{at}]\n  }}\n}}").unwrap();
+            // The same, unrolled.
+            writeln!(body, "for o in 0..{blocks} {{").unwrap();
+            for i in 0..step {
+                writeln!(body, "  {u}[{step}*o + {}] = 2.0 * {u}[{step}*o + {i}]", i + distance).unwrap();
+            }
+            body += "}\n";
+        }
+    }
+    let program = loops(&format!("loops f\ninput x : f64[60]\n{outputs}{body}"));
+    assert!(emitted(&program).kernel.contains("CERTEN_IN_ORDER();"));
+    same_bits(&program);
+}

@@ -105,7 +105,12 @@ impl Witness {
             used.iter().scan(0, |count, used| Some(std::mem::replace(count, *count + usize::from(*used)))).collect();
         let kept: Vec<Cond> =
             facts.iter().zip(&used).filter(|(_, used)| **used).map(|(fact, _)| fact.clone()).collect();
-        witness.each_hypothesis(&mut |at| *at = before.get(*at).copied().unwrap_or(*at - facts.len() + kept.len()));
+        witness.each_hypothesis(&mut |at| {
+            *at = match before.get(*at) {
+                Some(before) => *before,
+                None => *at - facts.len() + kept.len(),
+            };
+        });
         (kept, witness)
     }
 

@@ -25,4 +25,4 @@ pub use layout::pad;
 pub use lower::{lower, lower_strictly};
 pub use parallel::{MIN_PARALLEL_WORK, Work, parallelise, work};
 pub use parse::parse_loops;
-pub use verify::verify;
+pub use verify::{unassigned, verify};

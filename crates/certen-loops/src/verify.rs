@@ -21,6 +21,15 @@ use crate::races::check_independent;
 
 /// What is wrong with a program, in order; nothing if it is well-formed. Every error has code E0702.
 pub fn verify(program: &LoopProgram) -> Vec<Diagnostic> {
+    verified(program).errors
+}
+
+/// The locals of a program that are not seen to be assigned before they are read, on every path.
+pub fn unassigned(program: &LoopProgram) -> HashSet<Name> {
+    verified(program).unassigned
+}
+
+fn verified(program: &LoopProgram) -> Verifier<'_> {
     let mut facts = Facts::new();
     program.facts.iter().for_each(|fact| facts.assume(fact.clone()));
     let mut verifier = Verifier {
@@ -29,6 +38,7 @@ pub fn verify(program: &LoopProgram) -> Vec<Diagnostic> {
         assigned: Assigned::default(),
         written: HashSet::new(),
         scopes: vec![Scope { assumed: Vec::new(), facts: Some(facts), shown: HashSet::new() }],
+        unassigned: HashSet::new(),
         errors: Vec::new(),
     };
     verifier.interface();
@@ -38,7 +48,7 @@ pub fn verify(program: &LoopProgram) -> Vec<Diagnostic> {
             verifier.error(format!("the output {} is never written", output.name));
         }
     }
-    verifier.errors
+    verifier
 }
 
 /// What a name stands for.
@@ -99,12 +109,18 @@ struct Verifier<'a> {
     assigned: Assigned,
     written: HashSet<Name>,
     scopes: Vec<Scope>,
+    unassigned: HashSet<Name>,
     errors: Vec<Diagnostic>,
 }
 
 impl<'a> Verifier<'a> {
     fn error(&mut self, message: String) {
         self.errors.push(Diagnostic::error(Code::E0702, None, message));
+    }
+
+    fn not_assigned(&mut self, name: Name) {
+        self.unassigned.insert(name);
+        self.error(format!("{name} may be read before it is assigned"));
     }
 
     /// Whether a tensor is shown to have no elements.
@@ -261,7 +277,7 @@ impl<'a> Verifier<'a> {
         let elem = match (target, self.things.get(&target.name()).cloned()) {
             (Target::Local(name), Some(Thing::Local(elem))) => {
                 if op.is_some() && !self.assigned.now.contains(name) {
-                    self.error(format!("{name} may be read before it is assigned"));
+                    self.not_assigned(*name);
                 }
                 elem
             }
@@ -319,7 +335,7 @@ impl<'a> Verifier<'a> {
                     self.error(format!("the local {name} is used as {ty}"));
                 }
                 if !self.assigned.now.contains(&name) {
-                    self.error(format!("{name} may be read before it is assigned"));
+                    self.not_assigned(name);
                 }
             }
             Some(Thing::Buffer { ty: declared, kind }) => {

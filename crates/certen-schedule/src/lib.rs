@@ -30,5 +30,6 @@ mod stages;
 
 pub use apply::{Condition, Proof, Refused, Scheduled, Status, Taken, apply};
 pub use edit::at_sizes;
+pub use nest::marked;
 pub use page::{page, statements};
 pub use primitives::{Example, Primitive, primitives};

@@ -79,8 +79,17 @@ impl Refusal {
             let at = Diagnostic::error(error.code, span, String::new());
             error.primary = at.primary;
         }
+        // What a step is called and takes has nothing to do with the loops.
+        if error.code == Code::E0801 {
+            return error;
+        }
         error.note(format!("the loops at this step:\n{}", shown(program, &self.marked)))
     }
+}
+
+/// Whether a loop is a piece of one of this name: `i.o` of `i`.
+fn is_piece(index: Name, whole: &str) -> bool {
+    index.as_str().strip_prefix(whole).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// The statements of a program as text, with some of them marked in the margin.
@@ -119,6 +128,29 @@ pub(crate) fn shown(program: &LoopProgram, marked: &[Place]) -> String {
         let _ = writeln!(out, "{} {line}", if *mark { '>' } else { ' ' });
     }
     out
+}
+
+/// The statements of a program as text, with those marked in the margin that are asked for.
+pub fn marked(program: &LoopProgram, is_marked: impl Fn(&Stmt) -> bool) -> String {
+    fn find(block: &[Stmt], path: &[Turn], is_marked: &dyn Fn(&Stmt) -> bool, found: &mut Vec<Place>) {
+        for (at, stmt) in block.iter().enumerate() {
+            if is_marked(stmt) {
+                found.push(Place { path: path.to_vec(), at });
+            }
+            let inside = |otherwise| [path, &[Turn { at, otherwise }]].concat();
+            match stmt {
+                Stmt::For { body, .. } => find(body, &inside(false), is_marked, found),
+                Stmt::If { then, otherwise, .. } => {
+                    find(then, &inside(false), is_marked, found);
+                    find(otherwise, &inside(true), is_marked, found);
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    find(&program.body, &[], &is_marked, &mut found);
+    shown(program, &found)
 }
 
 /// Where a statement stands: the statements around it, outermost first, and its position in the innermost block.
@@ -366,7 +398,9 @@ impl Nest {
         if matching.is_empty() {
             matching = loops.iter().filter(of_stage).collect();
         }
-        if matching.is_empty() {
+        // A loop of the result that has become others is not looked for in other stages.
+        let became = |found: &Found| is_output(found.stage) && is_piece(found.index, &whole);
+        if matching.is_empty() && !loops.iter().any(became) {
             matching = loops.iter().filter(|found| found.index.as_str() == whole).collect();
         }
         let error = |message: String| Diagnostic::error(Code::E0802, span, message);
@@ -423,6 +457,12 @@ impl Nest {
             Some(stage) => format!("the loop `{stage}.{index}`"),
             None => format!("the loop `{index}`"),
         })
+    }
+
+    /// The loops at two places in a sentence.
+    pub(crate) fn called_both(&self, one: &Place, two: &Place) -> (String, String) {
+        let called = |place| self.called_at(place).unwrap_or_else(|| "a statement".into());
+        (called(one), called(two))
     }
 
     /// What a schedule calls a loop.

@@ -7,6 +7,7 @@ use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Sources};
 
 use crate::apply::{Scheduled, Status, apply};
+use crate::nest::shown;
 use crate::primitives::{Example, Primitive, primitives};
 
 /// The page: each step with its usage, its condition and an example.
@@ -46,9 +47,8 @@ fn section(primitive: &Primitive) -> Result<String, String> {
 
 /// The statements of a program as text, without what it declares.
 pub fn statements(program: &LoopProgram) -> String {
-    let text = program.to_string();
-    let begin = text.lines().take_while(|line| !line.starts_with("nest") && !line.starts_with("alloc")).count();
-    text.lines().skip(begin).map(|line| format!("{line}\n")).collect()
+    // Without the margin, in which nothing is marked.
+    shown(program, &[]).lines().map(|line| format!("{}\n", line.get(2..).unwrap_or_default())).collect()
 }
 
 impl Example {

@@ -63,7 +63,7 @@ impl Region {
                 };
                 ends[dim] = Some(match ends[dim].take() {
                     None => (lo, hi),
-                    Some((a, b)) => (a.min_with(&lo)?.simplified(facts)?, b.max_with(&hi)?.simplified(facts)?),
+                    Some((a, b)) => (extreme(facts, a, lo, false)?, extreme(facts, b, hi, true)?),
                 });
             }
         }
@@ -98,6 +98,16 @@ impl Region {
     /// How many elements it has at most, if that is a number.
     pub(crate) fn elements(&self) -> Option<i64> {
         self.dims.iter().try_fold(1i64, |product, dim| product.checked_mul(dim.most?))
+    }
+}
+
+/// The smaller or the larger of two. Without the prover where they differ by a number: unrolled loops read much side by
+/// side.
+fn extreme(facts: &Facts, a: Ix, b: Ix, max: bool) -> Result<Ix, IxError> {
+    match a.sub(&b)?.as_constant() {
+        Some(difference) => Ok(if (difference >= 0) == max { a } else { b }),
+        None if max => a.max_with(&b)?.simplified(facts),
+        None => a.min_with(&b)?.simplified(facts),
     }
 }
 

@@ -2,6 +2,7 @@
 //! read it, and what it takes to compute it at another place.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 
 use certen_core::TensorType;
 use certen_index::Cond;
@@ -29,7 +30,9 @@ pub(crate) struct Stored {
 #[derive(Clone, Debug)]
 pub(crate) struct Stage {
     pub stored: Stored,
-    /// The statements that compute it, by their position in the block of the allocation.
+    /// The block in which it is computed and read: that of the allocation, or one in the only loop that does both.
+    pub block: Place,
+    /// The statements that compute it, by their position in the block.
     pub makers: Vec<usize>,
     /// The statements that read it.
     pub users: Vec<usize>,
@@ -156,26 +159,46 @@ impl Nest {
     /// The computation of a stored stage, if it can be taken out of its place.
     pub(crate) fn made(&self, stored: &Stored) -> Done<Stage> {
         let name = stored.name;
-        let block = self.block(&stored.alloc);
-        let place = |at: usize| Place { path: stored.alloc.path.clone(), at };
-        let (mut makers, mut users) = (Vec::new(), Vec::new());
-        for (at, stmt) in block.iter().enumerate().take(stored.free).skip(stored.alloc.at + 1) {
-            let touch = self.touch(std::slice::from_ref(stmt), name);
-            if touch.swaps {
-                let refusal = Refusal::cannot(format!("`{name}` is exchanged with another buffer"));
-                return Err(refusal.at(&place(at)));
+        let mut span = stored.alloc.at + 1..stored.free;
+        let mut home = stored.alloc.clone();
+        let (mut makers, mut users);
+        loop {
+            (makers, users) = (Vec::new(), Vec::new());
+            let block = self.block(&home);
+            for (at, stmt) in block.iter().enumerate().take(span.end).skip(span.start) {
+                let touch = self.touch(std::slice::from_ref(stmt), name);
+                if touch.swaps {
+                    let refusal = Refusal::cannot(format!("`{name}` is exchanged with another buffer"));
+                    return Err(refusal.at(&Place { at, ..home }));
+                }
+                if touch.writes {
+                    makers.push(at);
+                }
+                if touch.reads {
+                    users.push(at);
+                }
             }
-            if touch.reads && touch.writes {
-                let refusal = Refusal::cannot(format!("`{name}` is read by the loops that compute it"));
-                return Err(refusal.at(&place(at)));
-            }
-            if touch.writes {
-                makers.push(at);
-            }
-            if touch.reads {
-                users.push(at);
-            }
+            let Some(&both) = makers.iter().find(|at| users.contains(at)) else { break };
+            let place = Place { path: home.path.clone(), at: both };
+            let used = |block: &[Stmt]| self.touch(block, name) != Touch::default();
+            let inside = |otherwise| {
+                let mut path = place.path.clone();
+                path.push(Turn { at: both, otherwise });
+                Place { path, at: 0 }
+            };
+            let only = makers.len() == 1 && users.len() == 1;
+            let inner = match block.get(both).filter(|_| only) {
+                Some(Stmt::For { .. }) => inside(false),
+                Some(Stmt::If { then, otherwise, .. }) if !(used(then) && used(otherwise)) => inside(used(otherwise)),
+                _ => {
+                    let refusal = Refusal::cannot(format!("`{name}` is read by the loops that compute it"));
+                    return Err(refusal.at(&place));
+                }
+            };
+            span = 0..self.block(&inner).len();
+            home = inner;
         }
+        let place = |at: usize| Place { path: home.path.clone(), at };
         let (Some(&last), Some(&user)) = (makers.last(), users.first()) else {
             let what = if makers.is_empty() { "written" } else { "read" };
             return Err(Refusal::cannot(format!("`{name}` is never {what}")).at(&stored.alloc));
@@ -184,8 +207,8 @@ impl Nest {
             let refusal = Refusal::cannot(format!("`{name}` is read before all of it is computed"));
             return Err(refusal.at(&place(user)).at(&place(last)));
         }
-        self.with_locals(stored, &mut makers);
-        let stage = Stage { stored: stored.clone(), makers, users };
+        self.with_locals(&home, span, &mut makers);
+        let stage = Stage { stored: stored.clone(), block: home.clone(), makers, users };
         let part = Part::of(&self.program, &self.statements(&stage));
         if let Some(other) = part.accesses.iter().find(|access| access.kind != Kind::Read && access.name != name) {
             let refusal = Refusal::cannot(format!("the loops of `{name}` compute `{}` too", other.name));
@@ -200,10 +223,10 @@ impl Nest {
     }
 
     /// Adds the locals of the block that only these statements use, and what assigns them.
-    fn with_locals(&self, stored: &Stored, makers: &mut Vec<usize>) {
-        let block = self.block(&stored.alloc);
+    fn with_locals(&self, home: &Place, span: Range<usize>, makers: &mut Vec<usize>) {
+        let block = self.block(home);
         let mut own: Vec<Name> = Vec::new();
-        for stmt in block.iter().take(stored.free).skip(stored.alloc.at) {
+        for stmt in block.iter().take(span.end).skip(span.start) {
             if let Stmt::Local { name, .. } = stmt {
                 own.push(*name);
             }
@@ -215,7 +238,7 @@ impl Nest {
         // Which statements speak of a local, and what each of those changes.
         let mut uses: HashMap<Name, Vec<usize>> = HashMap::new();
         let mut changed: HashMap<usize, HashSet<Name>> = HashMap::new();
-        for (at, stmt) in block.iter().enumerate().skip(stored.alloc.at) {
+        for (at, stmt) in block.iter().enumerate().skip(span.start) {
             let part = Part::of(&self.program, std::slice::from_ref(stmt));
             let declared = match stmt {
                 Stmt::Local { name, .. } => Some(*name),
@@ -245,7 +268,7 @@ impl Nest {
 
     /// The statements that compute a stage.
     pub(crate) fn statements(&self, stage: &Stage) -> Vec<Stmt> {
-        let block = self.block(&stage.stored.alloc);
+        let block = self.block(&stage.block);
         stage.makers.iter().filter_map(|&at| block.get(at).cloned()).collect()
     }
 
@@ -253,7 +276,7 @@ impl Nest {
     pub(crate) fn keeps_sources(&mut self, stage: &Stage) -> Done<()> {
         let name = stage.stored.name;
         let (Some(&first), Some(&last)) = (stage.makers.first(), stage.users.last()) else { return Ok(()) };
-        let block = self.block(&stage.stored.alloc);
+        let block = self.block(&stage.block);
         let makers: HashSet<usize> = stage.makers.iter().copied().collect();
         let between = (first..=last).filter(|at| !makers.contains(at)).filter_map(|at| block.get(at).cloned());
         let between: Vec<Stmt> = between.collect();
@@ -263,7 +286,7 @@ impl Nest {
         };
         let made = without(Part::of(&self.program, &self.statements(stage)));
         let other = without(Part::of(&self.program, &between));
-        let facts = self.facts(&stage.stored.alloc)?;
+        let facts = self.facts(&stage.block)?;
         let status = apart(&facts, &[], &made, &other, &Cond::always());
         self.condition(format!("what `{name}` is computed from is not overwritten before it is read"), status);
         Ok(())
@@ -279,11 +302,14 @@ impl Nest {
         let last_maker = stage.makers.last().copied().unwrap_or(first);
         let Stored { name, alloc, free, .. } = &stage.stored;
         let makers: HashSet<usize> = stage.makers.iter().copied().collect();
-        let block = self.block_mut(alloc)?;
+        let same = stage.block.path == alloc.path;
+        let reader = self.stage(&Place { path: stage.block.path.clone(), at: last });
+        let block = self.block_mut(&stage.block)?;
         let (mut out, mut late) = (Vec::with_capacity(block.len()), Vec::new());
         for (at, stmt) in std::mem::take(block).into_iter().enumerate() {
-            let is_label = alloc.at < at && at < last_maker && matches!(&stmt, Stmt::Nest(label) if label == name);
-            if at == alloc.at || at == *free || makers.contains(&at) || is_label {
+            let is_label =
+                (!same || at > alloc.at) && at < last_maker && matches!(&stmt, Stmt::Nest(label) if label == name);
+            if (same && (at == alloc.at || at == *free)) || makers.contains(&at) || is_label {
                 continue;
             }
             match &stmt {
@@ -295,6 +321,18 @@ impl Nest {
             }
         }
         *block = out;
+        if !same {
+            let block = self.block_mut(alloc)?;
+            block.remove(*free);
+            block.remove(alloc.at);
+            // What is left of the loop belongs to the stage that reads.
+            for stmt in block {
+                match (&stmt, reader) {
+                    (Stmt::Nest(label), Some(reader)) if label == name => *stmt = Stmt::Nest(reader),
+                    _ => {}
+                }
+            }
+        }
         Ok(())
     }
 

@@ -1,5 +1,5 @@
-//! The steps that move stages and buffers, tried on every stage, buffer and loop of the programs in `tests/transforms`, with
-//! and without splitting all loops before.
+//! Steps of one loop, and those that move stages and buffers, tried on every stage, buffer and loop of the programs in
+//! `tests/transforms`, with and without splitting all loops before.
 //!
 //! Whatever is accepted has to verify, and to compute the same if all its conditions are shown. `CERTEN_EVERYWHERE=DIR` takes
 //! the programs of another directory, `*.loops`.
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use certen_core::domain::{Element, Field, Partial};
 use certen_core::{ElemType, Tensor};
 use certen_loops::{Interpreter, LoopProgram, Stmt, parse_loops, verify};
-use certen_schedule::{Scheduled, apply};
+use certen_schedule::{Condition, Scheduled, Status, apply};
 use certen_syntax::schedule::parse_steps;
 use certen_syntax::{Diagnostics, Name, Sources};
 
@@ -95,6 +95,14 @@ fn steps(program: &LoopProgram) -> Vec<String> {
             steps.push(format!("store_at({stage}, {at})"));
         }
     }
+    for at in &loops {
+        let ways = ["first, 2", "last, 1", "tail"];
+        steps.extend(ways.iter().map(|way| format!("peel({at}, {way})")));
+        steps.push(format!("fma({at})"));
+        for step in ["unroll", "unroll_and_jam", "vectorize", "parallelize"] {
+            steps.push(format!("{step}({at}, 3)"));
+        }
+    }
     for (buffer, rank) in &buffers {
         let reversed: Vec<String> = (0..*rank).rev().map(|dim| dim.to_string()).collect();
         for at in &loops {
@@ -162,7 +170,10 @@ fn run(program: &LoopProgram, sizes: &[(Name, i64)]) -> Result<Values, String> {
 fn complaint(expected: &[(Vec<(Name, i64)>, Values)], scheduled: &Scheduled) -> Option<String> {
     let after = &scheduled.program;
     if let Some(violation) = verify(after).first() {
-        return Some(format!("{} {:?}", violation.message, violation.notes));
+        // Iterations that are shown to depend on each other are a race, and told as such.
+        let refuted = |condition: &Condition| matches!(condition.status, Status::Fails(_));
+        let told = scheduled.taken.iter().flat_map(|taken| &taken.conditions).any(refuted);
+        return (!told).then(|| format!("{} {:?}", violation.message, violation.notes));
     }
     let mut sources = Sources::new();
     let text = after.to_string();
@@ -210,14 +221,7 @@ fn every_step_everywhere() {
             }
         }
     }
-    println!("{tried} steps, {accepted} accepted, {proved} proved");
-    complaints.iter().for_each(|complaint| println!("{}", complaint.lines().next().unwrap_or_default()));
-    assert!(
-        complaints.is_empty(),
-        "{} complaints:\n{}",
-        complaints.len(),
-        complaints[..complaints.len().min(8)].join("\n")
-    );
+    finish(&complaints);
     assert!(proved > 100, "{tried} steps, {accepted} accepted, {proved} proved");
 }
 
@@ -225,7 +229,7 @@ fn every_step_everywhere() {
 #[test]
 fn several_steps() {
     let mut complaints = Vec::new();
-    let (mut accepted, mut proved, mut state) = (0, 0, 1u64);
+    let (mut proved, mut state) = (0, 1u64);
     let mut draw = |most: usize| {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 33) as usize % most.max(1)
@@ -253,8 +257,7 @@ fn several_steps() {
                 done.push(step);
                 is_proved &= scheduled.is_proved();
                 if is_proved {
-                    accepted += 1;
-                    proved += usize::from(scheduled.is_proved());
+                    proved += 1;
                     if let Some(why) = complaint(&expected, &scheduled) {
                         complaints.push(format!("{name}: {}: {why}\n{}", done.join("; "), scheduled.program));
                         break;
@@ -264,12 +267,11 @@ fn several_steps() {
             }
         }
     }
-    println!("{accepted} accepted, {proved} proved");
-    complaints.iter().for_each(|complaint| println!("{}", complaint.lines().next().unwrap_or_default()));
-    assert!(
-        complaints.is_empty(),
-        "{} complaints:\n{}",
-        complaints.len(),
-        complaints[..complaints.len().min(8)].join("\n")
-    );
+    finish(&complaints);
+    assert!(proved > 100, "{proved} proved");
+}
+
+fn finish(complaints: &[String]) {
+    let first = complaints.iter().take(8).cloned().collect::<Vec<_>>().join("\n");
+    assert!(complaints.is_empty(), "{} complaints:\n{first}", complaints.len());
 }

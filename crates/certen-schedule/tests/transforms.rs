@@ -134,7 +134,7 @@ fn difference(before: &LoopProgram, after: &LoopProgram) -> Option<String> {
             }
         }
         // The next combination of sizes, the last one fastest.
-        let Some(at) = (0..sizes.len()).rev().find(|&at| sizes[at] < most) else { return None };
+        let at = (0..sizes.len()).rev().find(|&at| sizes[at] < most)?;
         sizes[at] += 1;
         sizes[at + 1..].fill(0);
     }

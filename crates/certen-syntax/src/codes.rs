@@ -585,7 +585,20 @@ E0705 "a schedule that changed the program's meaning" {
 "Before code is made, the loops that a schedule leads to are compared with the program as written, at sizes that reach
 every branch of them. They differ here, so no code was made. The message shows the first element that differs, both
 values, the sizes, and the step after which the loops differ for the first time; the notes of that step say which of its
-conditions is not met. Leave the step out, or put the loops into an order in which it is allowed." }
+conditions is not met. Leave the step out, or put the loops into an order in which it is allowed."
+dialect: "ten"
+wrong: "fn blur(x: f64[n]) -> f64[n-2] where n >= 2 {
+    let t = { [i] -> x[i] * x[i] };
+    { [i] -> t[i] + t[i+1] + t[i+2] | i < n-2 }
+}
+schedule blur { fuse_outer(t.i, i); }
+"
+right: "fn blur(x: f64[n]) -> f64[n-2] where n >= 2 {
+    let t = { [i] -> x[i] * x[i] };
+    { [i] -> t[i] + t[i+1] + t[i+2] | i < n-2 }
+}
+schedule blur { split(i, 8); compute_at(t, i.o); }
+" }
 
 E0706 "a certificate that does not hold" {
 "`certen verify --check` reads a certificate and the program that it is for, and derives what has to be shown anew. A
@@ -595,23 +608,55 @@ certificate is for another program. Nothing that the certificate says is to be b
 
 E0801 "no such step, or wrong arguments" {
 "A schedule is a list of steps, each the name of a transformation with its arguments in parentheses. There is no
-transformation of this name, or it takes other arguments; the message shows how it is called. docs/SCHEDULES.md has a page
-about each." }
+transformation of this name, or it takes other arguments; the message shows how it is called. docs/SCHEDULES.md has a
+section about each."
+dialect: "ten"
+wrong: "fn scale(x: f64[m, n]) -> f64[m, n] { { [i, j] -> 2 * x[i, j] } }
+schedule scale { split(i); }
+"
+right: "fn scale(x: f64[m, n]) -> f64[m, n] { { [i, j] -> 2 * x[i, j] } }
+schedule scale { split(i, 32); }
+" }
 
 E0802 "a loop, stage, buffer or function that is not there" {
 "The steps of a schedule name loops as `stage.index`, or by the index alone in the loops of the result, as they are at
 that step: behind `split(i, 32)` there is no loop `i`, but `i.o` and `i.i`. The message lists what there is. Where several
-loops of a stage have one name, `j#2` is the second. The name of a schedule is that of a function of the same file." }
+loops of a stage have one name, `j#2` is the second. The name of a schedule is that of a function of the same file."
+dialect: "ten"
+wrong: "fn scale(x: f64[m, n]) -> f64[m, n] { { [i, j] -> 2 * x[i, j] } }
+schedule scale { split(i, 32); interchange(i, j); }
+"
+right: "fn scale(x: f64[m, n]) -> f64[m, n] { { [i, j] -> 2 * x[i, j] } }
+schedule scale { split(i, 32); interchange(i.i, j); }
+" }
 
 E0803 "a step that cannot be done here" {
 "The step is known and its loops exist, but it has no meaning for them: loops that are interchanged stand directly inside
 each other, a loop that is unrolled completely has a number of iterations, what is inlined is computed by an assignment. The
-message shows the loops at that step, with a mark at the one it speaks of, and what could be done instead." }
+message shows the loops at that step, with a mark at the one it speaks of, and what could be done instead."
+dialect: "ten"
+wrong: "fn matmul(a: f64[m, k], b: f64[k, n]) -> f64[m, n] { { [i, j] -> sum({ [p] -> a[i, p] * b[p, j] }) } }
+schedule matmul { unroll(p); }
+"
+right: "fn matmul(a: f64[m, k], b: f64[k, n]) -> f64[m, n] { { [i, j] -> sum({ [p] -> a[i, p] * b[p, j] }) } }
+schedule matmul { unroll(p, 4); }
+" }
 
 E0804 "a schedule whose accesses are not shown to be safe" {
 "After the last step, every access has to be in bounds and no two iterations of a parallel or vector loop may use an element
 that one of them writes, for all sizes. That could not be shown for the loops of this schedule, although it could without
-it. The message shows the accesses, and sizes and iterations at which they meet if there are any." }
+it. The message shows the accesses, and sizes and iterations at which they meet if there are any."
+dialect: "ten"
+wrong: "fn shift(x: f64[n], k: size) -> f64[n] where k >= 0 {
+    iterate k times u = x { { [i] -> 0.5 * u[i] } }
+}
+schedule shift { parallelize(t); }
+"
+right: "fn shift(x: f64[n], k: size) -> f64[n] where k >= 0 {
+    iterate k times u = x { { [i] -> 0.5 * u[i] } }
+}
+schedule shift { parallelize(u_next.i); }
+" }
 
 E0805 "equality that is tested, but not proved" {
 "With `--require-proof`, only schedules are accepted all of whose steps are proved to preserve the meaning, for all sizes.

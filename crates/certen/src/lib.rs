@@ -73,7 +73,7 @@ pub use ten::{Expression, Origin, format};
 pub use texts::{File, Texts};
 pub use trial::{Trial, trial};
 pub use validation::Validation;
-pub use verify::TRUSTED;
+pub use verify::{Function, TRUSTED, programs};
 
 /// The rooms of the road, for those who want to look inside.
 pub mod road {

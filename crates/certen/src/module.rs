@@ -519,10 +519,6 @@ impl Module {
         self.native.get().is_some()
     }
 
-    pub(crate) fn shared_sources(&self) -> Arc<Sources> {
-        self.sources.clone()
-    }
-
     pub(crate) fn refuse(&self, error: Diagnostic) -> Failure {
         Failure::new(self.sources.clone(), vec![error])
     }

@@ -10,8 +10,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use certen_loops::{LoopProgram, Stmt};
-use certen_schedule::{Refused, Scheduled, apply};
+use certen_loops::{LoopProgram, Mode, Stmt};
+use certen_schedule::{Condition, Refused, Scheduled, Status, Taken, apply, marked};
 use certen_syntax::schedule::{Schedule, Step, parse_schedules, parse_steps};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
@@ -158,8 +158,41 @@ impl Module {
         let mut error = Diagnostic::error(Code::E0804, taken.step.span, text);
         error.notes.extend(violation.notes.iter().cloned());
         error.help.extend(violation.help.iter().cloned());
-        self.refuse(error.note(format!("the loops after this step:\n{}", taken.after)))
+        for condition in &taken.conditions {
+            if let Status::Fails(why) = &condition.status {
+                // A race is shown with its own example.
+                let why = if violation.notes.is_empty() { format!(": {why}") } else { String::new() };
+                error.notes.push(format!("its condition fails: {}{why}", condition.what));
+            }
+        }
+        let is_shared = |stmt: &Stmt| matches!(stmt, Stmt::For { mode, .. } if *mode != Mode::Serial);
+        let is_meant = |stmt: &Stmt| is_shared(stmt) && speaks_of(&violation.message, stmt);
+        let error = error.note(format!("the loops after this step:\n{}", marked(&taken.after, is_meant)));
+        self.refuse(match taken.step.name.as_str() {
+            "parallelize" | "vectorize" => {
+                error.help("choose a loop whose iterations use nothing that another one writes")
+            }
+            _ => error.help("leave the step out, or bring the loops into another order first"),
+        })
     }
+}
+
+/// The loops after a step that is not right, with those marked that its conditions speak of.
+pub(crate) fn after(taken: &Taken) -> String {
+    let wrong = |condition: &&Condition| !matches!(condition.status, Status::Proved(_));
+    let wrong: Vec<&Condition> = taken.conditions.iter().filter(wrong).collect();
+    let is_meant = |stmt: &Stmt| wrong.iter().any(|condition| speaks_of(&condition.what, stmt));
+    format!("the loops after this step:\n{}", marked(&taken.after, is_meant))
+}
+
+/// Whether a text speaks of "the loop over" the index of this one.
+fn speaks_of(text: &str, stmt: &Stmt) -> bool {
+    let Stmt::For { index, .. } = stmt else { return false };
+    let mut places = text.match_indices("loop over ").map(|(at, found)| &text[at + found.len()..]);
+    places.any(|rest| {
+        let behind = rest.strip_prefix(index.as_str());
+        behind.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.'))
+    })
 }
 
 /// The nests that a schedule has not changed.

@@ -14,6 +14,7 @@ use certen_validate::scale::{same_structure, scaled, shrunk_program};
 use certen_validate::{BUDGET, Difference, Evidence, Outcome, Trial, bisect, validate};
 
 use crate::optimise::is_strict;
+use crate::schedule::after;
 use crate::{Failure, Module};
 
 /// Numbers of a schedule up to this are not made smaller.
@@ -144,7 +145,9 @@ impl Module {
                 Status::Proved(_) => {}
             }
         }
-        error.note(format!("the loops after this step:\n{}", certen_schedule::statements(&taken.after)))
+        let before = "the loops before this step agree with the program: leave it out, or bring them into an order that it \
+                      keeps";
+        error.note(after(taken)).help(before)
     }
 }
 
@@ -174,7 +177,7 @@ fn unproved(scheduled: &Scheduled) -> Option<Diagnostic> {
             Status::Proved(_) => {}
         }
     }
-    Some(error.help("without `--require-proof`, the comparison with the meaning decides"))
+    Some(error.note(after(taken)).help("without `--require-proof`, the comparison with the meaning decides"))
 }
 
 /// The numbers of an argument, in order.

@@ -4,14 +4,20 @@
 //! and nothing here has to be believed. Needs: loops that the verifier accepts. Guarantees: a certificate that is given
 //! was accepted by the checker.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
-use certen_checker::{Certificate, Claim, Fault, Kind, Obligation, obligations, read_nest, tests};
+use certen_checker::{
+    Certificate, Claim, Condition, Fault, Kind, Obligation, Proof, Status, Step, obligations, read_nest, tests,
+};
 use certen_index::{Cond, Decision, Facts, Witness};
-use certen_syntax::{Code, Diagnostic};
+use certen_schedule::Taken;
+use certen_syntax::{Code, Diagnostic, Name};
 use serde_json::json;
 
-use crate::{Failure, Module};
+use crate::ten::Interface;
+use crate::{Dialect, Failure, Module, Options, Texts, Validation, check, read_program};
 
 /// What a certificate does not show, for people.
 pub const TRUSTED: [&str; 5] = [
@@ -23,16 +29,45 @@ pub const TRUSTED: [&str; 5] = [
     "the checker, with the data types and texts of Core, loops and conditions, and the reference evaluator",
 ];
 
+/// A function of a file, and its program; or why a call has to tell more before there is one.
+pub type Function = (Name, Result<Module, Failure>);
+
+/// The programs of a file: each function of a `.ten` file, unless the options name one. A function that works for several
+/// ranks or element types, or needs the values of its sizes, may have none.
+///
+/// # Errors
+/// If the file is not accepted.
+pub fn programs(path: impl AsRef<Path>, options: &Options) -> Result<Vec<Function>, Failure> {
+    let path = path.as_ref();
+    let (name, text) = read_program(path)?;
+    if Dialect::of(&name) != Some(Dialect::Ten) || options.function.is_some() {
+        let module = Module::from_text(&name, text, options)?;
+        return Ok(vec![(options.function.unwrap_or(module.core().name), Ok(module))]);
+    }
+    check(path, options)?;
+    let texts = Texts::read(&name, text);
+    let mut found = Vec::new();
+    for Interface { name, parameters, is_open, .. } in Interface::of_functions(&texts)? {
+        let options = Options { function: Some(name), ..options.clone() };
+        match Module::from_texts(&texts, &options) {
+            Err(failure) if !is_open && !parameters.iter().any(|parameter| parameter.is_size) => return Err(failure),
+            module => found.push((name, module)),
+        }
+    }
+    Ok(found)
+}
+
 impl Module {
     /// What can be shown of the program's loops, in a form that [`certen_checker::check`] accepts.
     ///
     /// # Errors
-    /// If there are no loops or the verifier refuses them; else it is a bug in Certen.
+    /// If there are no loops, the verifier refuses them, or they do not compute what the program means; else it is a bug
+    /// in Certen.
     pub fn certificate(&self) -> Result<Certificate, Failure> {
         let loops = self.loops()?;
         let violations = certen_loops::verify(loops);
         if !violations.is_empty() {
-            return Err(Failure::new(self.shared_sources(), violations));
+            return Err(self.violations(violations));
         }
         let fault = |fault: Fault| self.refuse(Diagnostic::error(Code::E0706, None, fault.to_string()));
         let text = loops.to_string();
@@ -43,9 +78,13 @@ impl Module {
             bounds: Vec::new(),
             races: Vec::new(),
             values: Vec::new(),
-            steps: Vec::new(),
+            steps: self.scheduled()?.map_or_else(Vec::new, |scheduled| scheduled.taken.iter().map(step).collect()),
             tests: Vec::new(),
-            about: json!({"made by": concat!("certen ", env!("CARGO_PKG_VERSION")), "trusted": TRUSTED}),
+            about: json!({
+                "made by": concat!("certen ", env!("CARGO_PKG_VERSION")),
+                "compared": self.validation()?.settings(),
+                "trusted": TRUSTED,
+            }),
         };
         let mut prover = Prover::default();
         for obligation in obligations(&nest).map_err(fault)? {
@@ -61,8 +100,37 @@ impl Module {
             claims.push(Claim { what: obligation.what, witness });
         }
         certificate.tests = tests(self.core(), &nest, certificate.seed()).map_err(fault)?;
-        Ok(certificate)
+        certen_checker::check(&certificate.json().to_string(), self.core()).map_err(fault)
     }
+}
+
+impl Validation {
+    /// At how many points the compiler has compared the loops with the program, by where values are taken from.
+    pub fn settings(&self) -> BTreeMap<&'static str, usize> {
+        let points = self.evidence.iter().chain(&self.smaller).flat_map(|evidence| &evidence.points);
+        points.fold(BTreeMap::new(), |mut settings, point| {
+            *settings.entry(point.setting.name()).or_default() += 1;
+            settings
+        })
+    }
+}
+
+/// What is known of a step.
+fn step(taken: &Taken) -> Step {
+    // Of the facts of a proof, those that it rests on.
+    let proof = |proof: &certen_schedule::Proof| {
+        let (facts, witness) = proof.witness.with_used_facts(&proof.facts);
+        Proof { facts, goal: proof.goal.clone(), witness }
+    };
+    let condition = |condition: &certen_schedule::Condition| {
+        let (status, proofs) = match &condition.status {
+            certen_schedule::Status::Proved(proofs) => (Status::Proved, proofs.iter().map(proof).collect()),
+            certen_schedule::Status::Open => (Status::Open, Vec::new()),
+            certen_schedule::Status::Fails(_) => (Status::Fails, Vec::new()),
+        };
+        Condition { what: condition.what.clone(), status, proofs }
+    };
+    Step { step: taken.step.to_string(), conditions: taken.conditions.iter().map(condition).collect() }
 }
 
 /// Facts are put together once for all obligations of a block.

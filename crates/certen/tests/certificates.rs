@@ -4,7 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use certen::road::checker::check;
+use certen::road::checker::{Obligation, check, obligations};
+use certen::road::index::{Cond, Facts, Verdict};
+use certen::road::loops::{parse_loops, verify};
+use certen::road::schedule::apply;
+use certen::road::syntax::schedule::parse_steps;
+use certen::road::syntax::{Diagnostics, Sources};
 use certen::{ElemType, Module, Name, Options, Texts, functions};
 
 /// All programs below a folder, in order.
@@ -62,8 +67,8 @@ fn certified(folder: &str) {
                     continue;
                 }
             };
-            made = made.max((computed() - begin));
-            let text = certificate.json().to_string();
+            made = made.max(computed() - begin);
+            let text = certificate.text();
             let begin = computed();
             if let Err(fault) = check(&text, module.core()) {
                 bad.push(format!("{name}: {fault}"));
@@ -76,6 +81,9 @@ fn certified(folder: &str) {
     println!(
         "{folder}: {count} certificates, {tested} with tests; longest check {longest:?}, made in at most {made:?}"
     );
+    // Without optimisation, and beside other tests, more is allowed.
+    let limit = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
+    assert!(longest.0 < limit, "{longest:?}");
     assert!(bad.is_empty(), "{} of {count}:\n{}", bad.len(), bad.join("\n"));
 }
 
@@ -87,4 +95,48 @@ fn examples() {
 #[test]
 fn test_programs() {
     certified("tests/programs");
+}
+
+fn is_proved(obligation: &Obligation) -> bool {
+    let mut facts = Facts::new();
+    obligation.facts.iter().for_each(|fact| facts.assume(fact.clone()));
+    [&obligation.goal, &Cond::never()].into_iter().any(|goal| facts.prove(goal) == Verdict::Yes)
+}
+
+/// Whatever the verifier accepts, the checker's obligations can be proved of: also of loops that schedules have made.
+#[test]
+fn transformed_loops() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/transforms");
+    let (mut count, mut loops, mut bad) = (0, 0, Vec::new());
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let steps = text.lines().find_map(|line| line.strip_prefix("steps:")).unwrap();
+        let program = text.split("---\n").nth(1).unwrap();
+        let mut sources = Sources::new();
+        let (steps, program) = (sources.add("steps", steps), sources.add("loops", program));
+        let steps = parse_steps(sources.get(steps).unwrap(), steps, &mut Diagnostics::new()).unwrap();
+        let before = parse_loops(&sources, program).unwrap();
+        let taken = match apply(before.clone(), &steps) {
+            Ok(scheduled) => scheduled.taken,
+            Err(refused) => refused.taken,
+        };
+        for nest in [before].into_iter().chain(taken.into_iter().map(|taken| taken.after)) {
+            if !verify(&nest).is_empty() {
+                continue;
+            }
+            loops += 1;
+            let name = path.file_stem().unwrap().display();
+            match obligations(&nest) {
+                Err(fault) => bad.push(format!("{name}: {fault}")),
+                Ok(found) => {
+                    count += found.len();
+                    let open = found.iter().filter(|obligation| !is_proved(obligation));
+                    bad.extend(open.map(|obligation| format!("{name}: {}", obligation.what)));
+                }
+            }
+        }
+    }
+    println!("{count} obligations of {loops} programs of loops, {} not proved", bad.len());
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
 }

@@ -3,14 +3,21 @@
 use std::fs;
 use std::path::Path;
 
-use certen::road::syntax::{Code, error_index};
+use certen::road::syntax::{Code, Diagnostic, error_index};
 use certen::{Module, Options};
 
 /// What checking a text says: the codes of its errors and warnings, and whether it is accepted.
 fn verdict(dialect: &str, text: &str) -> (Vec<Code>, bool) {
+    let codes = |diagnostics: &[Diagnostic]| diagnostics.iter().map(|d| d.code).collect::<Vec<Code>>();
     match Module::from_text(&format!("example.{dialect}"), text, &Options::default()) {
-        Ok(module) => (module.warnings().iter().map(|d| d.code).collect(), true),
-        Err(failure) => (failure.diagnostics().iter().map(|d| d.code).collect(), false),
+        // What is wrong with a schedule is known when its loops are made.
+        Ok(module) => match module.steps() {
+            [] => (codes(module.warnings()), true),
+            _ => module
+                .c()
+                .map_or_else(|failure| (codes(failure.diagnostics()), false), |_| (codes(module.warnings()), true)),
+        },
+        Err(failure) => (codes(failure.diagnostics()), false),
     }
 }
 

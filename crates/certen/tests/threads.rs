@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::thread;
 
-use certen::{Call, Input, Module, Options, RunOptions};
+use certen::{Call, Choice, Input, Module, Options, RunOptions};
 
 /// A name, a program, its inputs and sizes.
 type Case = (&'static str, &'static str, &'static [&'static str], &'static [(&'static str, i64)]);
@@ -42,6 +42,42 @@ const PROGRAMS: [Case; 3] = [
     ),
 ];
 
+/// Steps that make threads share sums, maxima and whole rows of sums, with a program, its input and sizes.
+const SCHEDULES: [(&str, Case); 6] = [
+    ("parallelize(i)", TOTAL),
+    ("parallelize(i, 777); vectorize(i.i, 8)", TOTAL),
+    ("vectorize(i, 4); parallelize(i.o, 500)", TOTAL),
+    (
+        "reorder([i, j]); parallelize(i, 100)",
+        (
+            "columns.ten",
+            "fn columns(x: f64[m, n]) -> f64[n] { { [j] -> sum({ [i] -> x[i, j] }) } }",
+            &["x"],
+            &[("m", 20_011), ("n", 7)],
+        ),
+    ),
+    (
+        "parallelize(j#2, 500)",
+        (
+            "peaks.ten",
+            "fn peaks(x: f64[m, n]) -> f64[m] where n >= 1 { { [i] -> max({ [j] -> x[i, j] }) } }",
+            &["x"],
+            &[("m", 3), ("n", 30_011)],
+        ),
+    ),
+    (
+        "tile([i, j], [16, 8]); unroll_and_jam(i.i, 2); parallelize(i.o)",
+        (
+            "product.ten",
+            "fn product(a: f64[m, k], b: f64[k, n]) -> f64[m, n] { a @ b }",
+            &["a", "b"],
+            &[("m", 83), ("k", 67), ("n", 59)],
+        ),
+    ),
+];
+
+const TOTAL: Case = ("total.ten", "fn total(x: f32[n]) -> f32 { sum(x * x) }", &["x"], &[("n", 100_003)]);
+
 fn module((name, text, ..): Case, parallel: bool) -> Module {
     let options = Options { parallel, ..Options::default() };
     Module::from_text(name, text, &options).unwrap_or_else(|failure| panic!("{name}: {failure}"))
@@ -67,6 +103,23 @@ fn every_number_of_threads_gives_the_same_bits() {
         let expected = bits(&self::module(case, false), &call, 1);
         for threads in [1, 2, 3, 7] {
             assert!(bits(&module, &call, threads) == expected, "{}, {threads} threads", case.0);
+        }
+    }
+}
+
+#[test]
+fn schedules_give_the_same_bits_for_every_number_of_threads() {
+    for (steps, case) in SCHEDULES {
+        let schedule = Choice::Text { name: "schedule".into(), text: steps.into() };
+        let options = Options { schedule, ..Options::default() };
+        let (name, text, ..) = case;
+        let module = Module::from_text(name, text, &options).unwrap_or_else(|failure| panic!("{name}: {failure}"));
+        let call = call(case);
+        let loops = module.loops().unwrap_or_else(|failure| panic!("{name}: {failure}")).to_string();
+        assert!(loops.contains("parallel for"), "{steps}: {loops}");
+        let expected = bits(&module, &call, 1);
+        for threads in [2, 3, 7] {
+            assert!(bits(&module, &call, threads) == expected, "{steps}, {threads} threads");
         }
     }
 }

@@ -41,11 +41,15 @@ pub(crate) fn compute_at(nest: &mut Nest, stored: &Stored, place: &Place) -> Don
     let stage = nest.made(stored)?;
     let name = stored.name;
     let reader = nest.loop_at(place)?;
+    if stage.block.path != stored.alloc.path {
+        let refusal = Refusal::cannot(format!("`{name}` is computed and read in the same loop already"));
+        return Err(stage.block.around().into_iter().fold(refusal, |refusal, place| refusal.at(&place)));
+    }
     readers_inside(nest, &stage, place, &reader)?;
     nest.keeps_sources(&stage)?;
     let facts = nest.facts(&place.inside(0))?;
     let part = Part::of(&nest.program, &reader.body);
-    let region = Region::of(&facts, &stored.ty, part.accesses.iter().filter(|access| access.name == name))?;
+    let region = Region::of(&facts, &stored.ty, part.reads_of(name))?;
     let makers = nest.statements(&stage);
     let mut makers = nest.named_apart(place, &makers)?;
     demoted(&mut makers, &nest.modes_around(place)?);

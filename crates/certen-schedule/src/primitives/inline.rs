@@ -56,10 +56,10 @@ pub(crate) fn inline(nest: &mut Nest, stored: &Stored) -> Done<()> {
     let name = stored.name;
     nest.keeps_sources(&stage)?;
     let pieces = Pieces::of(nest, &stage)?.found;
-    let facts = nest.facts(&stored.alloc)?;
+    let facts = nest.facts(&stage.block)?;
     let mut proofs = Vec::new();
     for &user in &stage.users {
-        let place = Place { path: stored.alloc.path.clone(), at: user };
+        let place = Place { path: stage.block.path.clone(), at: user };
         let Some(stmt) = nest.stmt(&place).cloned() else { continue };
         let mut read = |program: &mut LoopProgram, scope: &Scope<'_>, read: Name, indices: &[Ix]| {
             if read != name {
@@ -136,9 +136,9 @@ impl<'a> Pieces<'a> {
     }
 
     fn refused(&self, why: &str) -> Refusal {
-        let Stored { name, alloc, .. } = &self.stage.stored;
+        let Stage { stored: Stored { name, .. }, block, .. } = self.stage;
         let refusal = Refusal::cannot(format!("`{name}` {why}, so no expression stands for its elements"));
-        let place = |at: &usize| Place { path: alloc.path.clone(), at: *at };
+        let place = |at: &usize| Place { path: block.path.clone(), at: *at };
         self.stage.makers.iter().fold(refusal, |refusal, at| refusal.at(&place(at))).help(instead(*name))
     }
 

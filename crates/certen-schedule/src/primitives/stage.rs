@@ -147,15 +147,15 @@ pub(crate) fn stage(nest: &mut Nest, buffer: &Buffer, place: &Place, order: Vec<
     let reader = nest.loop_at(place)?;
     let index = reader.index;
     let called = nest.called_at(place).unwrap_or_else(|| format!("the loop `{index}`"));
-    let touch = nest.touch(&reader.body, *name);
-    if touch.writes || touch.swaps {
+    let part = Part::of(&nest.program, &reader.body);
+    if part.writes(*name) {
         let refusal = Refusal::cannot(format!("{called} writes `{name}`, so a copy would be out of date"));
         return Err(refusal.at(place).help(format!("`registers({name}, {index})` writes it back too")));
     }
     if ty.is_scalar() {
         return Err(Refusal::cannot(format!("`{name}` has no dimensions: there is nothing to copy together")));
     }
-    if !touch.reads {
+    if part.reads_of(*name).next().is_none() {
         let ways = nest.called_where(|stmt| match stmt {
             Stmt::For { body, .. } => nest.touch(body, *name).reads,
             _ => false,
@@ -167,8 +167,7 @@ pub(crate) fn stage(nest: &mut Nest, buffer: &Buffer, place: &Place, order: Vec<
         });
     }
     let facts = nest.facts(&place.inside(0))?;
-    let part = Part::of(&nest.program, &reader.body);
-    let region = Region::of(&facts, ty, part.accesses.iter().filter(|access| access.name == *name))?;
+    let region = Region::of(&facts, ty, part.reads_of(*name))?;
     let shape = region.shape();
     let shape: Vec<Ix> = order.iter().filter_map(|dim| shape.get(*dim).cloned()).collect();
     let to = nest.fresh(&format!("{name}_staged"));

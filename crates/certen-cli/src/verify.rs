@@ -1,0 +1,237 @@
+//! `certen verify`: what is shown of a program's loops and how, what is only tested, and what remains trusted.
+
+use std::path::{Path, PathBuf};
+
+use certen::road::checker::{self, Certificate, Condition, Fault};
+use certen::road::runtime::write_text;
+use certen::road::syntax::{Code, Diagnostic};
+use certen::{Call, Function, Module, Name, Options, TRUSTED, Validation, programs};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::report::Report;
+use crate::{Common, Entry, Outcome, refused, shown};
+
+/// A certificate with more bytes than this is not read.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// How many points of tests are shown.
+const SHOWN: usize = 6;
+
+#[derive(Args)]
+pub struct VerifyArgs {
+    /// The program; of a `.ten` file, all functions, unless `--fn` names one
+    file: PathBuf,
+    /// Write the certificate of the function to this file
+    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    certificate: Option<PathBuf>,
+    /// Check this certificate: a separate checker takes nothing from it that it has not derived itself
+    #[arg(long, value_name = "FILE")]
+    check: Option<PathBuf>,
+    /// Refuse a schedule whose steps are not all proved to keep the meaning, but only tested
+    #[arg(long)]
+    require_proof: bool,
+    /// List every obligation
+    #[arg(short, long)]
+    verbose: bool,
+    /// A `size` parameter: `k=3`
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = crate::given::dim)]
+    dims: Vec<(Name, i64)>,
+    #[command(flatten)]
+    entry: Entry,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub fn verify(args: &VerifyArgs) -> Outcome {
+    let report = Report::new(args.common.json);
+    let call = args.dims.iter().fold(Call::new(), |call, (name, size)| call.dim(*name, *size));
+    let options = args.entry.options(&args.common, Some(&call));
+    let options = Options { require_proof: args.require_proof && args.check.is_none(), ..options };
+    match &args.check {
+        Some(path) => check(args, &report, path, options),
+        None => show(args, &report, &options),
+    }
+}
+
+/// Makes the certificate of each function, and says what is in it.
+fn show(args: &VerifyArgs, report: &Report, options: &Options) -> Outcome {
+    let functions = programs(&args.file, options).map_err(|failure| refused(report, &failure))?;
+    let mut found = Vec::new();
+    for (name, module) in &functions {
+        let Ok(module) = module else { continue };
+        report.warnings(module.sources(), module.warnings());
+        let certificate = module.certificate().map_err(|failure| refused(report, &failure))?;
+        let validation = module.validation().map_err(|failure| refused(report, &failure))?;
+        found.push((name, certificate, validation));
+    }
+    if let Some(path) = &args.certificate {
+        let [(_, certificate, _)] = found.as_slice() else {
+            let names: Vec<&str> = functions.iter().map(|(name, _)| name.as_str()).collect();
+            let text = "a certificate is about one function: choose it with `--fn`";
+            let error = Diagnostic::error(Code::E0410, None, text);
+            return Err(report.error(error.note(format!("the functions are {}", names.join(", ")))));
+        };
+        write_text(path, &certificate.text())
+            .map_err(|error| report.error(Diagnostic::error(error.code(), None, error.to_string())))?;
+    }
+    let open: Vec<&Function> = functions.iter().filter(|(_, module)| module.is_err()).collect();
+    if args.common.json {
+        let each: Vec<Value> = found
+            .iter()
+            .map(|(name, certificate, validation)| {
+                let mut json = as_json(**name, certificate);
+                json["compared"] = json!(validation.settings());
+                json
+            })
+            .collect();
+        let open: Vec<&str> = open.iter().map(|(name, _)| name.as_str()).collect();
+        report.json(&json!({"ok": true, "functions": each, "open": open, "trusted": TRUSTED}));
+        return Ok(());
+    }
+    for (name, certificate, validation) in &found {
+        report.text(&as_text(name.as_str(), certificate, args.verbose));
+        report.text(&compared(validation));
+    }
+    for (name, failure) in &open {
+        let why = failure.as_ref().err().and_then(|failure| failure.diagnostics().first().cloned());
+        report.text(&format!("{name}: left out: {}\n", why.map_or_else(String::new, |why| why.message)));
+    }
+    let trusted: Vec<String> = TRUSTED.iter().map(|what| format!("  - {what}\n")).collect();
+    report.text(&format!("what remains trusted:\n{}", trusted.concat()));
+    if let Some(path) = &args.certificate {
+        report.text(&format!("{}\n", shown(path)));
+    }
+    Ok(())
+}
+
+/// Accepts a certificate of a function, or refuses it.
+fn check(args: &VerifyArgs, report: &Report, path: &Path, options: Options) -> Outcome {
+    let text = read(path).map_err(|why| {
+        let error = Diagnostic::error(Code::E0603, None, format!("{}: {why}", shown(path)));
+        report.error(error)
+    })?;
+    // What cannot be read is about nothing.
+    let read = Certificate::read(&text).map_err(|fault| report.error(does_not_hold(&fault)))?;
+    let options = Options { function: options.function.or_else(|| about(&read, &args.file, &options)), ..options };
+    let module = Module::from_file(&args.file, &options).map_err(|failure| refused(report, &failure))?;
+    let certificate = checker::check(&text, module.core()).map_err(|fault| report.error(does_not_hold(&fault)))?;
+    if args.require_proof && !certificate.is_proved() {
+        let text = "the certificate holds, but it says that the schedule is tested, not proved";
+        return Err(report.error(Diagnostic::error(Code::E0805, None, text)));
+    }
+    // Another version of Certen may have made other loops of the same program.
+    let is_current = module.loops().is_ok_and(|loops| loops.to_string() == certificate.nest);
+    let name = options.function.unwrap_or(module.core().name);
+    if args.common.json {
+        let function = as_json(name, &certificate);
+        report.json(&json!({"ok": true, "functions": [function], "current": is_current, "trusted": TRUSTED}));
+        return Ok(());
+    }
+    report.text(&format!("{}: holds\n{}", shown(path), as_text(name.as_str(), &certificate, args.verbose)));
+    if !is_current {
+        report.text("  these are other loops than this version of Certen makes with these options\n");
+    }
+    Ok(())
+}
+
+/// The function that a certificate is about, if the file has one of that name.
+fn about(certificate: &Certificate, file: &Path, options: &Options) -> Option<Name> {
+    let name = certificate.core.lines().next()?.strip_prefix("core ").map(Name::new)?;
+    let found = programs(file, options).ok()?;
+    found.iter().any(|(function, _)| *function == name).then_some(name).filter(|_| found.len() > 1)
+}
+
+fn does_not_hold(fault: &Fault) -> Diagnostic {
+    let error = Diagnostic::error(Code::E0706, None, format!("the certificate does not hold: {}", fault.why));
+    error.note(format!("in its field {}", fault.at))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    match std::fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => Err("is not a regular file".into()),
+        Ok(meta) if meta.len() > MAX_BYTES => Err("is larger than 1 GiB".into()),
+        Ok(_) => std::fs::read_to_string(path).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Where the compiler has compared the loops with the program, which it does before it makes code.
+fn compared(validation: &Validation) -> String {
+    let settings = validation.settings();
+    let each: Vec<String> = settings.iter().map(|(setting, points)| format!("{setting} {points}")).collect();
+    match &validation.nothing {
+        _ if !each.is_empty() => {
+            let points: usize = settings.values().sum();
+            format!("  compiler  compared them at {points} points: {}\n", each.join(", "))
+        }
+        Some(why) => format!("  compiler  compared nothing: {why}\n"),
+        None => String::new(),
+    }
+}
+
+fn as_text(name: &str, certificate: &Certificate, verbose: bool) -> String {
+    let mut text = format!("{name}:\n");
+    for (field, _, claims) in certificate.claims() {
+        let count = match claims.len() {
+            0 => "nothing to show".into(),
+            1 => "1 obligation, proved for all sizes".into(),
+            many => format!("{many} obligations, each proved for all sizes"),
+        };
+        text += &format!("  {field:<9} {count}\n");
+        if verbose {
+            text.extend(claims.iter().map(|claim| format!("            - {}\n", claim.what)));
+        }
+    }
+    let schedule = match (certificate.steps.len(), certificate.is_proved()) {
+        (0, _) => "none".into(),
+        (1, true) => "1 step, proved to keep the meaning".into(),
+        (1, false) => "1 step, tested, but not proved to keep the meaning".into(),
+        (steps, true) => format!("{steps} steps, each proved to keep the meaning"),
+        (steps, false) => format!("{steps} steps, tested, but not all proved to keep the meaning"),
+    };
+    text += &format!("  schedule  {schedule}\n");
+    for step in certificate.steps.iter().filter(|_| verbose) {
+        text += &format!("            - {}\n", step.step);
+        text.extend(step.conditions.iter().map(|c| format!("              {}: {}\n", c.status.word(), c.what)));
+    }
+    let tests = &certificate.tests;
+    let elements: u64 = tests.iter().map(|test| test.elements).sum();
+    let points = if tests.len() == 1 { "1 point".into() } else { format!("{} points", tests.len()) };
+    text += &match tests.len() {
+        0 => "  equality  no point is small enough for the checker\n".into(),
+        _ => format!("  equality  tested by the checker at {points} in the field, {elements} elements\n"),
+    };
+    let sizes = |sizes: &[(Name, i64)]| {
+        sizes.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
+    };
+    let most = if verbose { usize::MAX } else { SHOWN };
+    for test in tests.iter().filter(|test| !test.sizes.is_empty()).take(most) {
+        text += &format!("            - {}\n", sizes(&test.sizes));
+    }
+    if tests.len() > most {
+        text += &format!("            - … {} more\n", tests.len() - most);
+    }
+    text
+}
+
+fn as_json(name: Name, certificate: &Certificate) -> Value {
+    let mut json = json!({"function": name.as_str()});
+    for (field, _, claims) in certificate.claims() {
+        json[field] = claims.iter().map(|claim| json!({"what": claim.what, "how": "proved for all sizes"})).collect();
+    }
+    let mut whole = certificate.json();
+    json["steps"] = certificate
+        .steps
+        .iter()
+        .map(|step| {
+            let condition = |c: &Condition| json!({"what": c.what, "status": c.status.word()});
+            let conditions: Vec<Value> = step.conditions.iter().map(condition).collect();
+            json!({"step": step.step, "conditions": conditions})
+        })
+        .collect();
+    for field in ["schedule", "tests", "seal"] {
+        json[field] = whole[field].take();
+    }
+    json
+}
