@@ -8,12 +8,12 @@
 //!   or one that [`certen_index::check`] does not accept: the certificate is rejected;
 //! - nest and program give the same values in the field at sizes and inputs that [`tests`] derives from the texts. The
 //!   checker runs both, the nest by an interpreter of its own, the program by the reference evaluator;
-//! - each step of a schedule that is said to be proved has proofs of its conditions, from facts that they all need.
+//! - each condition of a step of a schedule that is said to be proved has proofs, which need all of their facts.
 //!
 //! [`check`] needs the text of a certificate and the program that it is to be about. It shares with the compiler the data
 //! types of Core and loops, their texts and the evaluator. It does not use the prover's search, the verifier of loops,
 //! the lowering or the transformations. What remains trusted: this crate and those data types; that the
-//! front end has made the program from the file; that a step's conditions suffice; the code generator, the
+//! front end has made the program from the file; that a step has these conditions and that they suffice; the code generator, the
 //! C compiler and the runtime.
 //!
 //! Everything in a certificate has one spelling, but for what stands under `about`, which is for people. So a

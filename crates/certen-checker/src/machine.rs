@@ -110,6 +110,8 @@ impl Machine<'_> {
                 Stmt::Nest(_) => {}
                 Stmt::Alloc(name, ty) => {
                     let buffer = self.empty(&ty.shape)?;
+                    // A local that has ended may have had this name.
+                    self.locals.remove(name);
                     self.buffers.insert(*name, buffer);
                 }
                 Stmt::Free(name) => drop(self.buffers.remove(name)),

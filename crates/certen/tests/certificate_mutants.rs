@@ -4,11 +4,14 @@
 //! what the field means. Loops are also changed by a forger who makes everything else anew, tests included; what the
 //! checker lets through then has to be as good as the original.
 
+#![allow(clippy::print_stdout, reason = "what was counted is told")]
+
 use std::path::Path;
 
-use certen::road::checker::{Certificate, check, obligations, read_nest, seal, tests};
+use certen::road::checker::{Certificate, Obligation, check, obligations, read_nest, seal, tests};
 use certen::road::core::domain::{Element, Field};
 use certen::road::core::{Evaluator, Parameter, Tensor};
+use certen::road::index::{Cond, Facts, Verdict};
 use certen::road::loops::{Interpreter, verify};
 use certen::{Choice, Module, Name, Options};
 use serde_json::{Value, json};
@@ -246,6 +249,43 @@ fn forged_loops_get_through_only_if_they_are_as_good() {
     }
     println!("{rejected} forged loops rejected, {accepted} that are as good accepted");
     assert!(rejected > 300);
+}
+
+/// The checker finds what the verifier finds: in loops that were changed, each refuses what the other refuses.
+#[test]
+fn checker_and_verifier_agree() {
+    let (mut accepted, mut refused, mut differences) = (0, 0, Vec::new());
+    let plain = PROGRAMS.map(|(path, function)| module(path, function));
+    let scheduled = SCHEDULED.map(|(path, function, schedule)| scheduled(path, function, schedule));
+    for module in plain.into_iter().chain(scheduled) {
+        let text = module.loops().unwrap().to_string();
+        let mut texts = other_texts(&text);
+        for (from, to) in
+            [("parallel for", "for"), ("for", "parallel for"), ("for", "vector for"), ("<", "<="), ("min", "max")]
+        {
+            let places = text.match_indices(from).map(|(at, _)| at);
+            let changed = places.map(|at| format!("{}{to}{}", &text[..at], &text[at + from.len()..]));
+            texts.extend(changed.map(|changed| (format!("{to} for {from}"), changed)));
+        }
+        for (what, nest) in texts {
+            let Ok(nest) = read_nest(&nest) else { continue };
+            let verified = verify(&nest).is_empty();
+            let checked = obligations(&nest).is_ok_and(|found| found.iter().all(is_proved));
+            *(if verified { &mut accepted } else { &mut refused }) += 1;
+            if verified != checked {
+                differences.push(format!("{what}, verifier {verified}, checker {checked}:\n{nest}"));
+            }
+        }
+    }
+    println!("{accepted} changed loops accepted by both, {refused} refused by both");
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    assert!(accepted > 50 && refused > 200);
+}
+
+fn is_proved(obligation: &Obligation) -> bool {
+    let mut facts = Facts::new();
+    obligation.facts.iter().for_each(|fact| facts.assume(fact.clone()));
+    [&obligation.goal, &Cond::never()].into_iter().any(|goal| facts.prove(goal) == Verdict::Yes)
 }
 
 /// The verifier accepts loops, and they compute what the program means at sizes that the checker does not try.

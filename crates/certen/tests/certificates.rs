@@ -1,5 +1,7 @@
 //! Certificates of all examples and of all programs in `tests/programs`.
 
+#![allow(clippy::print_stdout, reason = "what was counted is told")]
+
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};

@@ -12,7 +12,7 @@ use certen_loops::{Mode, Stmt, declarations};
 use certen_syntax::Name;
 
 use super::{Example, Primitive};
-use crate::apply::Status;
+use crate::apply::{Proof, Status};
 use crate::bounds::conditions;
 use crate::depend::{Part, apart, first, second};
 use crate::edit::{Edit, declared};
@@ -169,9 +169,12 @@ fn top_names(block: &[Stmt]) -> impl Iterator<Item = Name> {
 fn apart_names(nest: &mut Nest, one: &Place, two: &Place) -> Done<()> {
     let block = nest.block(one);
     let between = &block[one.at + 1..two.at];
-    let inside = declared(&block[one.at..=one.at]);
+    // What is declared further up is in scope in all of these.
+    let is_block = |stmt: &&Stmt| matches!(stmt, Stmt::For { .. } | Stmt::If { .. });
+    let blocks = block[one.at..two.at].iter().filter(is_block);
+    let inside = blocks.flat_map(|stmt| declared(std::slice::from_ref(stmt)));
     let freed = between.iter().filter_map(|stmt| if let Stmt::Free(name) = stmt { Some(*name) } else { None });
-    let mut taken: HashSet<Name> = inside.into_iter().chain(freed).collect();
+    let mut taken: HashSet<Name> = inside.chain(freed).collect();
     let clashes: Vec<(usize, Name)> = between
         .iter()
         .enumerate()
@@ -231,6 +234,7 @@ fn moved(nest: &mut Nest, facts: &Facts, one: &Place, two: &Place, stage: Option
     // Only made if something has to be moved past them.
     let (mut loops, mut behind): (Option<(Part, Part)>, Vec<Part>) = (None, Vec::new());
     let (mut label, mut last_label) = (stage, stage);
+    let mut shown: Option<Vec<Proof>> = None;
     for (at, stmt) in block.iter().enumerate().take(two.at).skip(one.at + 1) {
         match stmt {
             Stmt::Nest(name) => label = Some(*name),
@@ -247,16 +251,15 @@ fn moved(nest: &mut Nest, facts: &Facts, one: &Place, two: &Place, stage: Option
                     _ => None,
                 };
                 let ahead = std::iter::once(&*first).chain(&behind).map(free).collect::<Option<Vec<_>>>();
-                let what = "what stands between the loops has nothing to do with those that it moves past";
                 if let Some(proofs) = ahead {
-                    nest.condition(what, Status::Proved(proofs.concat()));
+                    shown.get_or_insert_with(Vec::new).extend(proofs.concat());
                     if label != last_label && has_loop(&block[at..=at]) {
                         found.ahead.extend(label.map(Stmt::Nest));
                         last_label = label;
                     }
                     found.ahead.push(stmt.clone());
                 } else if let (false, Some(proofs)) = (matches!(stmt, Stmt::Local { .. }), free(second)) {
-                    nest.condition(what, Status::Proved(proofs));
+                    shown.get_or_insert_with(Vec::new).extend(proofs);
                     found.behind.push(stmt.clone());
                     behind.push(this);
                 } else {
@@ -266,6 +269,10 @@ fn moved(nest: &mut Nest, facts: &Facts, one: &Place, two: &Place, stage: Option
                 }
             }
         }
+    }
+    if let Some(proofs) = shown {
+        let what = "what stands between the loops has nothing to do with what it moves past";
+        nest.condition(what, Status::Proved(proofs));
     }
     if last_label != stage {
         found.ahead.extend(stage.map(Stmt::Nest));
