@@ -7,6 +7,8 @@
 //!
 //! A [`calculus::Case`] is a program of Core with every construct of the calculus.
 //!
+//! A [`schedule::Hunted`] is a program with a random schedule, and [`schedule::truth`] what became of its values.
+//!
 //! The same bytes always give the same program, so that property tests and fuzzers share the generator. Where the bytes
 //! end, the simplest choices are taken: fewer bytes give smaller programs, which is how a failure is shrunk.
 
