@@ -28,9 +28,6 @@ pub struct VerifyArgs {
     /// Check this certificate: a separate checker takes nothing from it that it has not derived itself
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
-    /// Refuse a schedule whose steps are not all proved to keep the meaning, but only tested
-    #[arg(long)]
-    require_proof: bool,
     /// List every obligation
     #[arg(short, long)]
     verbose: bool,
@@ -47,7 +44,6 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
     let report = Report::new(args.common.json);
     let call = args.dims.iter().fold(Call::new(), |call, (name, size)| call.dim(*name, *size));
     let options = args.entry.options(&args.common, Some(&call));
-    let options = Options { require_proof: args.require_proof && args.check.is_none(), ..options };
     match &args.check {
         Some(path) => check(args, &report, path, options),
         None => show(args, &report, &options),
@@ -116,7 +112,7 @@ fn check(args: &VerifyArgs, report: &Report, path: &Path, options: Options) -> O
     let options = Options { function: options.function.or_else(|| about(&read, &args.file, &options)), ..options };
     let module = Module::from_file(&args.file, &options).map_err(|failure| refused(report, &failure))?;
     let certificate = checker::check(&text, module.core()).map_err(|fault| report.error(does_not_hold(&fault)))?;
-    if args.require_proof && !certificate.is_proved() {
+    if options.require_proof && !certificate.is_proved() {
         let text = "the certificate holds, but it says that the schedule is tested, not proved";
         return Err(report.error(Diagnostic::error(Code::E0805, None, text)));
     }
