@@ -4,17 +4,17 @@
 //!
 //! - every access of the nest is in bounds, for all sizes; the iterations of its parallel and vector loops are
 //!   independent; every local has a value before it is read. [`obligations`] derives from the nest, in an order of its
-//!   own, what has to be shown, and the certificate has one witness for each. There is one that is missing or left over,
-//!   or one that [`certen_index::check`] does not accept: the certificate is rejected;
+//!   own, what has to be shown, and the certificate has one witness for each. Where one is missing or left over, or
+//!   [`certen_index::check`] does not accept it, the certificate is rejected;
 //! - nest and program give the same values in the field at sizes and inputs that [`tests`] derives from the texts. The
 //!   checker runs both, the nest by an interpreter of its own, the program by the reference evaluator;
 //! - each condition of a step of a schedule that is said to be proved has proofs, which need all of their facts.
 //!
 //! [`check`] needs the text of a certificate and the program that it is to be about. It shares with the compiler the data
 //! types of Core and loops, their texts and the evaluator. It does not use the prover's search, the verifier of loops,
-//! the lowering or the transformations. What remains trusted: this crate and those data types; that the
-//! front end has made the program from the file; that a step has these conditions and that they suffice; the code generator, the
-//! C compiler and the runtime.
+//! the lowering or the transformations. What remains trusted: this crate and those data types; that the front end has
+//! made the program from the file; that a step has these conditions and that they suffice; the code generator, the C
+//! compiler and the runtime.
 //!
 //! Everything in a certificate has one spelling, but for what stands under `about`, which is for people. So a
 //! certificate that was changed is rejected, even where the change would be harmless, and even if the seal, a hash of

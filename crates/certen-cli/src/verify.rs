@@ -158,8 +158,11 @@ fn compared(validation: &Validation) -> String {
     let each: Vec<String> = settings.iter().map(|(setting, points)| format!("{setting} {points}")).collect();
     match &validation.nothing {
         _ if !each.is_empty() => {
-            let points: usize = settings.values().sum();
-            format!("  compiler  compared them at {points} points: {}\n", each.join(", "))
+            let points = match settings.values().sum() {
+                1 => "1 point".into(),
+                points => format!("{points} points"),
+            };
+            format!("  compiler  compared them at {points}: {}\n", each.join(", "))
         }
         Some(why) => format!("  compiler  compared nothing: {why}\n"),
         None => String::new(),
