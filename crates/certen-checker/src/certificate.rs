@@ -13,9 +13,9 @@
 //!   "about": anything }
 //! ```
 //!
-//! A schedule is proved if every condition of every step is. The seed is a hash of core, nest
-//! and steps, but for the witnesses; inputs of tests come from it. The seal is a hash of all that stands before it. A certificate has
-//! one text, but for spaces and line breaks between its parts: fields in this order, no other fields, no other spelling of
+//! A schedule is proved if every condition of every step is. The seed is a hash of core, nest and steps, but for the
+//! witnesses; inputs of tests come from it. The seal is a hash of all that stands before it. A certificate has one
+//! text, but for spaces and line breaks between its parts: fields in this order, no other fields, no other spelling of
 //! numbers and texts.
 
 use certen_index::{Cond, Witness};

@@ -10,11 +10,11 @@
 //!   checker runs both, the nest by an interpreter of its own, the program by the reference evaluator;
 //! - each condition of a step of a schedule that is said to be proved has proofs, which need all of their facts.
 //!
-//! [`check`] needs the text of a certificate and the program that it is to be about. It shares with the compiler the data
-//! types of Core and loops, their texts and the evaluator. It does not use the prover's search, the verifier of loops,
-//! the lowering or the transformations. What remains trusted: this crate and those data types; that the front end has
-//! made the program from the file; that a step has these conditions and that they suffice; the code generator, the C
-//! compiler and the runtime.
+//! [`check`] needs the text of a certificate and the program that it is to be about. It shares with the compiler the
+//! data types of Core and loops, their texts and the evaluator. It does not use the prover's search, the verifier of
+//! loops, the lowering or the transformations. What remains trusted: this crate and those data types; that the front
+//! end has made the program from the file; that a step has these conditions and that they suffice; the code generator,
+//! the C compiler and the runtime.
 //!
 //! Everything in a certificate has one spelling, but for what stands under `about`, which is for people. So a
 //! certificate that was changed is rejected, even where the change would be harmless, and even if the seal, a hash of

@@ -1,10 +1,10 @@
 //! Tests: where a program and its loops are run side by side, and what comes out.
 //!
-//! Nobody chooses: sizes come from a short list of small numbers and from the numbers that stand in the nest (a tile of 8
-//! gives 7, 8, 9 and 17), as far as the facts allow, inputs from the seed of the certificate. Runs are in the field, with
-//! *undefined* as a value. Every second point has small signed numbers as inputs, so that comparisons go both ways. A
-//! point is left out where the program itself has no value, or takes more steps than there is fuel for. The fuel is
-//! counted, so everyone leaves out the same points; programs of large fixed sizes have none.
+//! Nobody chooses: sizes come from a short list of small numbers and from the numbers that stand in the nest (a tile of
+//! 8 gives 7, 8, 9 and 17), as far as the facts allow, inputs from the seed of the certificate. Runs are in the field,
+//! with *undefined* as a value. Every second point has small signed numbers as inputs, so that comparisons go both
+//! ways. A point is left out where the program itself has no value, or takes more steps than there is fuel for. The
+//! fuel is counted, so everyone leaves out the same points; programs of large fixed sizes have none.
 //!
 //! An element that the program leaves undefined can be anything in the nest; every other has to be the same.
 

@@ -32,8 +32,8 @@ pub const TRUSTED: [&str; 5] = [
 /// A function of a file, and its program; or why a call has to tell more before there is one.
 pub type Function = (Name, Result<Module, Failure>);
 
-/// The programs of a file: each function of a `.ten` file, unless the options name one. A function that works for several
-/// ranks or element types, or needs the values of its sizes, may have none.
+/// The programs of a file: each function of a `.ten` file, unless the options name one. A function that works for
+/// several ranks or element types, or needs the values of its sizes, may have none.
 ///
 /// # Errors
 /// If the file is not accepted.
@@ -61,8 +61,8 @@ impl Module {
     /// What can be shown of the program's loops, in a form that [`certen_checker::check`] accepts.
     ///
     /// # Errors
-    /// If there are no loops, the verifier refuses them, or they do not compute what the program means; else it is a bug
-    /// in Certen.
+    /// If there are no loops, the verifier refuses them, or they do not compute what the program means; else it is a
+    /// bug in Certen.
     pub fn certificate(&self) -> Result<Certificate, Failure> {
         let loops = self.loops()?;
         let violations = certen_loops::verify(loops);
