@@ -7,7 +7,7 @@
 use certen_syntax::Name;
 
 use crate::ix::Atom;
-use crate::{Ix, IxError};
+use crate::{Facts, Ix, IxError};
 
 /// A bound with more parts than this is not taken apart.
 const MAX_PARTS: usize = 16;
@@ -87,34 +87,8 @@ impl Ix {
     /// # Errors
     /// If the result does not fit in 64 bits.
     pub fn most_over(&self, name: Name, (first, last): (&Ix, &Ix), most: bool) -> Result<Option<Ix>, IxError> {
-        let mut sum = Ix::from(self.constant_part());
-        for (mono, coefficient) in self.terms() {
-            let most = most == (*coefficient > 0);
-            let term = match mono.as_slice() {
-                _ if !Ix::monomial(mono, 1).mentions(name) => Ix::monomial(mono, 1),
-                [Atom::Var(_)] => if most { last } else { first }.clone(),
-                [Atom::FloorDiv(inner, divisor)] => match inner.most_over(name, (first, last), most)? {
-                    Some(inner) => inner.floor_div(*divisor)?,
-                    None => return Ok(None),
-                },
-                [Atom::Min(parts) | Atom::Max(parts)] => {
-                    let is_max = matches!(mono.as_slice(), [Atom::Max(_)]);
-                    let mut extreme: Option<Ix> = None;
-                    for part in parts.iter() {
-                        let Some(part) = part.most_over(name, (first, last), most)? else { return Ok(None) };
-                        extreme = Some(match extreme {
-                            Some(so_far) if is_max => so_far.max_with(&part)?,
-                            Some(so_far) => so_far.min_with(&part)?,
-                            None => part,
-                        });
-                    }
-                    extreme.unwrap_or_else(|| Ix::from(0))
-                }
-                _ => return Ok(None),
-            };
-            sum = sum.add(&term.scale(*coefficient)?)?;
-        }
-        Ok(Some(sum))
+        let ends = self.over(name, first, last, &Facts::new())?;
+        Ok(ends.map(|(lowest, highest)| if most { highest } else { lowest }))
     }
 }
 

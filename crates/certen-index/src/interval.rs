@@ -125,3 +125,48 @@ fn ends_of(
     }
     Ok(ends)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::ix;
+
+    #[test]
+    fn every_value_is_between_the_ends() {
+        let mut facts = Facts::new();
+        facts.assume(Cond::le(&Ix::from(0), &ix("n")).unwrap());
+        let texts = [
+            "3*i + n",
+            "n - 2*i",
+            "n*i - 5",
+            "3*i + min(n - 3*i, 3)",
+            "n - i - max(2 - i, 0)",
+            "floor_div(n - i, 3)*n",
+            "2*i - 3*floor_div(i, 2) - 1",
+            "min(n - 1, max(i - 2, 0))",
+        ];
+        let (lo, hi) = (ix("1 - n"), ix("2*n + 1"));
+        for text in texts {
+            let e = ix(text);
+            let (least, most) = e.over("i".into(), &lo, &hi, &facts).unwrap().unwrap_or_else(|| panic!("{text}"));
+            assert!(!least.mentions("i".into()) && !most.mentions("i".into()), "{text}: {least}, {most}");
+            for n in 0..12 {
+                let value = |e: &Ix, i| e.eval(&|name| Some(if name.as_str() == "i" { i } else { n })).unwrap();
+                for i in value(&lo, 0)..=value(&hi, 0) {
+                    let (a, b, c) = (value(&least, 0), value(&e, i), value(&most, 0));
+                    assert!(a <= b && b <= c, "{text} at i = {i}, n = {n}: {a} <= {b} <= {c}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_added_to_a_minimum_moves_with_it() {
+        let ends = ix("3*i + min(n - 3*i, 3)").over("i".into(), &ix("0"), &ix("m"), &Facts::new()).unwrap();
+        let text = ends.map(|(least, most)| (least.to_string(), most.to_string()));
+        assert_eq!(text, Some(("min(n, 3)".into(), "min(n, 3*m + 3)".into())));
+        // Whether this grows is not known.
+        assert_eq!(ix("n*i").over("i".into(), &ix("0"), &ix("m"), &Facts::new()), Ok(None));
+        assert_eq!(ix("i*i").over("i".into(), &ix("0"), &ix("m"), &Facts::new()), Ok(None));
+    }
+}

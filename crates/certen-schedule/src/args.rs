@@ -8,6 +8,9 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 use crate::nest::{Done, Refusal};
 use crate::primitives::Primitive;
 
+/// The largest number in a step.
+const MAX_NUMBER: u64 = 1 << 31;
+
 /// The arguments of a step.
 pub(crate) struct Args<'a> {
     primitive: &'a Primitive,
@@ -78,8 +81,16 @@ impl<'a> Args<'a> {
     /// A number.
     pub(crate) fn int(&self, what: &str) -> Done<(i64, Span)> {
         let arg = self.next(what)?;
+        Ok((self.number(arg, what)?, arg.span))
+    }
+
+    /// Numbers are limited so that indices, which are computed from them, stay within 64 bits.
+    fn number(&self, arg: &Arg, what: &str) -> Done<i64> {
         match arg.kind {
-            ArgKind::Int(value) => Ok((value, arg.span)),
+            ArgKind::Int(value) if value.unsigned_abs() <= MAX_NUMBER => Ok(value),
+            ArgKind::Int(value) => {
+                Err(self.wrong(arg.span, format!("numbers in steps go up to {MAX_NUMBER}, and {value} is beyond")))
+            }
             _ => Err(self.found(arg, what)),
         }
     }
@@ -97,10 +108,9 @@ impl<'a> Args<'a> {
     pub(crate) fn ints(&self, least: i64, what: &str) -> Done<Vec<i64>> {
         let arg = self.next(what)?;
         let ArgKind::List(list) = &arg.kind else { return Err(self.found(arg, what)) };
-        let int = |arg: &Arg| match arg.kind {
-            ArgKind::Int(value) if value >= least => Ok(value),
-            ArgKind::Int(value) => Err(self.wrong(arg.span, format!("{what} are at least {least}, not {value}"))),
-            _ => Err(self.found(arg, what)),
+        let int = |arg: &Arg| match self.number(arg, what)? {
+            value if value >= least => Ok(value),
+            value => Err(self.wrong(arg.span, format!("{what} are at least {least}, not {value}"))),
         };
         list.iter().map(int).collect()
     }

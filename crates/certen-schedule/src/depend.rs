@@ -46,7 +46,18 @@ pub(crate) struct Access {
     pub conds: Vec<Cond>,
 }
 
+/// A buffer, and the numbers in those of its dimensions that have nothing else.
+type Bucket = (Name, Vec<i64>);
+
 impl Access {
+    /// The buffer, and the numbers in those of its dimensions that have nothing else.
+    fn bucket(&self, fixed: &HashMap<Name, Vec<bool>>) -> Bucket {
+        let fixed = fixed.get(&self.name).into_iter().flatten();
+        let numbers =
+            self.indices.iter().zip(fixed).filter(|(_, fixed)| **fixed).filter_map(|(ix, _)| ix.as_constant());
+        (self.name, numbers.collect())
+    }
+
     fn text(&self) -> String {
         Target::Element(self.name, self.indices.clone()).to_string()
     }
@@ -159,7 +170,7 @@ impl Part {
         self.swapped.contains(&name) || self.accesses.iter().any(|a| a.name == name && a.kind != Kind::Read)
     }
 
-    /// Whether it reads a buffer or local from outside, also by combining.
+    /// The accesses that read a buffer or local from outside, also by combining.
     pub(crate) fn reads_of(&self, name: Name) -> impl Iterator<Item = &Access> {
         self.accesses.iter().filter(move |access| access.name == name && access.kind != Kind::Write)
     }
@@ -206,13 +217,14 @@ fn try_apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, whe
     }
     let mut proofs = Vec::new();
     let (mut pairs, mut asked, mut open) = (0, 0, false);
-    let mut by_name: HashMap<Name, Vec<(&Access, Vec<Ix>)>> = HashMap::new();
+    let fixed = fixed_dimensions([one, two]);
+    let mut candidates: HashMap<Bucket, Vec<(&Access, Vec<Ix>)>> = HashMap::new();
     for b in &two.accesses {
-        by_name.entry(b.name).or_default().push((b, copied(loops, two, second, b)?));
+        candidates.entry(b.bucket(&fixed)).or_default().push((b, copied(loops, two, second, b)?));
     }
     let mut questions = Questions { facts, loops, parts: [one, two], when: when.not()?, known: HashMap::new() };
     for a in &one.accesses {
-        let Some(others) = by_name.get(&a.name) else { continue };
+        let Some(others) = candidates.get(&a.bucket(&fixed)) else { continue };
         let at = copied(loops, one, first, a)?;
         for (b, other) in others.iter().filter(|(b, _)| conflict(a.kind, b.kind)) {
             pairs += 1;
@@ -229,6 +241,19 @@ fn try_apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, whe
         }
     }
     Ok(if open { Status::Open } else { Status::Proved(proofs) })
+}
+
+/// The dimensions of each buffer in which every index is a number: elements whose numbers differ are different, as those of
+/// the copies of a statement that was unrolled.
+fn fixed_dimensions(parts: [&Part; 2]) -> HashMap<Name, Vec<bool>> {
+    let mut fixed: HashMap<Name, Vec<bool>> = HashMap::new();
+    for access in parts.iter().flat_map(|part| &part.accesses) {
+        let dimensions = fixed.entry(access.name).or_insert_with(|| vec![true; access.indices.len()]);
+        for (fixed, ix) in dimensions.iter_mut().zip(&access.indices) {
+            *fixed &= ix.as_constant().is_some();
+        }
+    }
+    fixed
 }
 
 fn conflict(a: Kind, b: Kind) -> bool {

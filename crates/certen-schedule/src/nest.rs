@@ -459,6 +459,12 @@ impl Nest {
         })
     }
 
+    /// The loops at two places in a sentence.
+    pub(crate) fn called_both(&self, one: &Place, two: &Place) -> (String, String) {
+        let called = |place| self.called_at(place).unwrap_or_else(|| "a statement".into());
+        (called(one), called(two))
+    }
+
     /// What a schedule calls a loop.
     fn called(&self, found: &Found) -> String {
         match found.stage {

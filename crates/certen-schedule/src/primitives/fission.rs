@@ -38,8 +38,8 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
         let inner = nest.find(args.path("a loop inside of it")?)?;
         args.end()?;
         if !outer.contains(&inner) {
-            let (i, l) = (nest.loop_at(&outer)?.index, nest.loop_at(&inner)?.index);
-            let refusal = Refusal::cannot(format!("the loop over {l} is not inside the loop over {i}"));
+            let (one, two) = nest.called_both(&outer, &inner);
+            let refusal = Refusal::cannot(format!("{two} is not inside {one}"));
             return Err(refusal.at(&outer).at(&inner));
         }
         fission(nest, &outer, &inner).map(|_| ())

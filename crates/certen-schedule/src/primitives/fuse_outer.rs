@@ -12,7 +12,7 @@ use certen_loops::{Mode, Stmt, declarations};
 use certen_syntax::Name;
 
 use super::{Example, Primitive};
-use crate::apply::Status;
+use crate::apply::{Proof, Status};
 use crate::bounds::conditions;
 use crate::depend::{Part, apart, first, second};
 use crate::edit::{Edit, declared};
@@ -22,7 +22,8 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "fuse_outer",
     usage: "fuse_outer(one, two) or fuse_outer(one, two, levels)",
     about: "The loops `one` and `two`, which follow each other in the same block, become one loop `one`: each iteration \
-            does what the iterations of both did. With a number of levels, the only loops inside of both are fused as \
+            does what the iterations of both did, the first with the first if they are equally long (after `peel`, one can run \
+            ahead of the other). With a number of levels, the only loops inside of both are fused as \
             well, and so on. What stands between them moves before or behind. If one runs further than the other, \
             conditions skip what is too much. The loop stays parallel if both are, and if that is right.",
     legal: "No iteration of `two` needs something of a later iteration of `one`: neither writes what the other uses.",
@@ -72,13 +73,11 @@ pub(crate) fn same_length(facts: &Facts, one: &Range, two: &Range) -> bool {
 /// Makes one loop of the loops at two places of the same block.
 pub(crate) fn fuse(nest: &mut Nest, one: &Place, two: &Place) -> Done<Fused> {
     let (one, two) = if two.at < one.at && one.path == two.path { (two, one) } else { (one, two) };
-    let (first_index, second_index) = (nest.loop_at(one)?.index, nest.loop_at(two)?.index);
+    let (name_one, name_two) = nest.called_both(one, two);
     if one.path != two.path || one.at == two.at {
         let refusal = match one == two {
-            true => Refusal::cannot(format!("the loop over {first_index} is named twice")),
-            false => Refusal::cannot(format!(
-                "the loops over {first_index} and {second_index} do not stand in the same block"
-            )),
+            true => Refusal::cannot(format!("{name_one} is named twice")),
+            false => Refusal::cannot(format!("{name_one} and {name_two} do not stand in the same block")),
         };
         return Err(refusal.at(one).at(two));
     }
@@ -114,9 +113,9 @@ pub(crate) fn fuse(nest: &mut Nest, one: &Place, two: &Place) -> Done<Fused> {
     let loops = [(a.index, range.clone())];
     let status = apart(&facts, &loops, &part_b, &part_a, &Cond::lt(&i1, &i2)?);
     let independent = matches!(status, Status::Proved(_));
-    let what = match first_index == second_index {
-        true => format!("no iteration of the second loop over {first_index} has to do with a later one of the first"),
-        false => format!("no iteration over {second_index} has to do with a later one over {first_index}"),
+    let what = match name_one == name_two {
+        true => "no iteration of the second loop has to do with a later one of the first".into(),
+        false => format!("no iteration of {name_two} has to do with a later one of {name_one}"),
     };
     nest.condition(what, status);
     let same = a.mode == b.mode && a.mode != Mode::Serial && independent;
@@ -170,9 +169,12 @@ fn top_names(block: &[Stmt]) -> impl Iterator<Item = Name> {
 fn apart_names(nest: &mut Nest, one: &Place, two: &Place) -> Done<()> {
     let block = nest.block(one);
     let between = &block[one.at + 1..two.at];
-    let inside = declared(&block[one.at..=one.at]);
+    // What is declared further up is in scope in all of these.
+    let is_block = |stmt: &&Stmt| matches!(stmt, Stmt::For { .. } | Stmt::If { .. });
+    let blocks = block[one.at..two.at].iter().filter(is_block);
+    let inside = blocks.flat_map(|stmt| declared(std::slice::from_ref(stmt)));
     let freed = between.iter().filter_map(|stmt| if let Stmt::Free(name) = stmt { Some(*name) } else { None });
-    let mut taken: HashSet<Name> = inside.into_iter().chain(freed).collect();
+    let mut taken: HashSet<Name> = inside.chain(freed).collect();
     let clashes: Vec<(usize, Name)> = between
         .iter()
         .enumerate()
@@ -201,7 +203,7 @@ fn aligned(nest: &mut Nest, facts: &Facts, a: &Loop, b: &Loop, edit: &mut Edit) 
         let shift = b.range.lo.sub(&a.range.lo)?.simplified(facts)?;
         edit.indices.insert(b.index, i.add(&shift)?);
         let same = Cond::eq(&a.range.hi.sub(&a.range.lo)?, &b.range.hi.sub(&b.range.lo)?)?;
-        nest.require(format!("the loops over {} and {} are equally long", a.index, b.index), facts, same);
+        nest.require("the two loops are equally long", facts, same);
         return Ok((a.range.clone(), [Cond::always(), Cond::always()]));
     }
     edit.indices.insert(b.index, i);
@@ -232,6 +234,7 @@ fn moved(nest: &mut Nest, facts: &Facts, one: &Place, two: &Place, stage: Option
     // Only made if something has to be moved past them.
     let (mut loops, mut behind): (Option<(Part, Part)>, Vec<Part>) = (None, Vec::new());
     let (mut label, mut last_label) = (stage, stage);
+    let mut shown: Option<Vec<Proof>> = None;
     for (at, stmt) in block.iter().enumerate().take(two.at).skip(one.at + 1) {
         match stmt {
             Stmt::Nest(name) => label = Some(*name),
@@ -248,16 +251,15 @@ fn moved(nest: &mut Nest, facts: &Facts, one: &Place, two: &Place, stage: Option
                     _ => None,
                 };
                 let ahead = std::iter::once(&*first).chain(&behind).map(free).collect::<Option<Vec<_>>>();
-                let what = "what stands between the loops has nothing to do with those that it moves past";
                 if let Some(proofs) = ahead {
-                    nest.condition(what, Status::Proved(proofs.concat()));
+                    shown.get_or_insert_with(Vec::new).extend(proofs.concat());
                     if label != last_label && has_loop(&block[at..=at]) {
                         found.ahead.extend(label.map(Stmt::Nest));
                         last_label = label;
                     }
                     found.ahead.push(stmt.clone());
                 } else if let (false, Some(proofs)) = (matches!(stmt, Stmt::Local { .. }), free(second)) {
-                    nest.condition(what, Status::Proved(proofs));
+                    shown.get_or_insert_with(Vec::new).extend(proofs);
                     found.behind.push(stmt.clone());
                     behind.push(this);
                 } else {
@@ -267,6 +269,10 @@ fn moved(nest: &mut Nest, facts: &Facts, one: &Place, two: &Place, stage: Option
                 }
             }
         }
+    }
+    if let Some(proofs) = shown {
+        let what = "what stands between the loops has nothing to do with what it moves past";
+        nest.condition(what, Status::Proved(proofs));
     }
     if last_label != stage {
         found.ahead.extend(stage.map(Stmt::Nest));

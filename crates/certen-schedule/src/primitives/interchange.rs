@@ -5,14 +5,15 @@
 //! index (the triangle `j <= i` is the triangle `i >= j`), or becomes a condition.
 
 use certen_index::{Cond, Ix};
-use certen_loops::Stmt;
+use certen_loops::{Mode, Stmt};
 
 use super::fission::fission;
 use super::guard::guard_from;
 use super::reorder::reorder;
 use super::{Example, Primitive};
+use crate::apply::Status;
 use crate::bounds::turned;
-use crate::depend::{Part, apart, first, second};
+use crate::depend::{Part, apart, first, independent, second};
 use crate::nest::{Done, Loop, Nest, Place, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
@@ -20,7 +21,8 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     usage: "interchange(outer, inner)",
     about: "The loops `outer` and `inner`, one inside the other, change places; loops in between keep theirs. Where \
             `inner` is not the only statement of the loop around it, it gets one of its own first, as by `fission`. A \
-            range of `inner` that depends on the index of `outer` is turned round with it.",
+            range of `inner` that depends on the index of `outer` is turned round with it. If `inner` is parallel or \
+            vector, it stays so where its iterations are still independent.",
     legal: "No two iterations change places of which one writes what the other one uses: those with a smaller `outer` \
             and a larger `inner`. And what `fission` needs.",
     peers: "Halide and TVM: reorder; Exo: reorder_loops; TeML: interchange; OpenMP 6: interchange",
@@ -87,8 +89,16 @@ pub(crate) fn exchange(nest: &mut Nest, outer: &Place, inner: &Place, solve: boo
     let loops = [(i, one.range.clone()), (j, two.range.clone())];
     let status = apart(&facts, &loops, &part, &part, &before.and(after));
     nest.condition(format!("no iteration with a smaller {i} and a larger {j} uses what another one writes"), status);
-    let new_inner = Loop { range: ranges.1, body, ..one };
-    nest.replace(&outer, [Loop { range: ranges.0, body: vec![new_inner.into()], ..two }.into()])?;
+    let new_inner: Stmt = Loop { range: ranges.1, body, ..one }.into();
+    let mut new_outer = Loop { range: ranges.0, body: vec![new_inner], ..two };
+    if new_outer.mode != Mode::Serial {
+        // Its iterations were independent inside of each iteration of the other loop.
+        let part = Part::of(&nest.program, &new_outer.body);
+        if !matches!(independent(&facts, j, &new_outer.range, part), Status::Proved(_)) {
+            new_outer.mode = Mode::Serial;
+        }
+    }
+    nest.replace(&outer, [new_outer.into()])?;
     let inner = outer.inside(0);
     Ok(Exchanged { outer, inner, conditions: wrapped, solved: depends && solve })
 }

@@ -59,12 +59,12 @@ fn ordered(nest: &mut Nest, wanted: &[Place], solve: bool) -> Done<bool> {
     let mut sorted = wanted.to_vec();
     sorted.sort_by_key(|place| place.path.len());
     for pair in sorted.windows(2) {
-        let (one, two) = (nest.loop_at(&pair[0])?.index, nest.loop_at(&pair[1])?.index);
+        let (one, two) = nest.called_both(&pair[0], &pair[1]);
         if pair[0] == pair[1] {
-            return Err(Refusal::cannot(format!("the loop over {one} is named twice")).at(&pair[0]));
+            return Err(Refusal::cannot(format!("{one} is named twice")).at(&pair[0]));
         }
         if !pair[0].contains(&pair[1]) {
-            let refusal = Refusal::cannot(format!("the loops over {one} and {two} are not inside each other"));
+            let refusal = Refusal::cannot(format!("{one} and {two} are not inside each other"));
             return Err(refusal.at(&pair[0]).at(&pair[1]));
         }
     }

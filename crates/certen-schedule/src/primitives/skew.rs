@@ -1,7 +1,7 @@
 //! `skew`: the index of an inner loop runs ahead of itself by a multiple of the outer one.
 
 use certen_core::Range;
-use certen_index::Ix;
+use certen_index::{Bound, Ix};
 
 use super::{Example, Primitive};
 use crate::edit::Edit;
@@ -32,11 +32,20 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     },
 };
 
+/// Bounds whose factors sum up to more are refused: with large sizes, indices would not fit in 64 bits.
+const MAX_WEIGHT: f64 = 1e6;
+
+/// The value of an expression if all its names and terms had the magnitude of their factors.
+fn weight(ix: &Ix) -> f64 {
+    ix.bound(&|_| Bound::number(1)).products().map(|(_, factor)| factor).sum()
+}
+
 /// Skews the loop at the second place by the one at the first.
 pub(crate) fn skew(nest: &mut Nest, outer: &Place, inner: &Place, factor: i64) -> Done<()> {
     let (one, mut two) = (nest.loop_at(outer)?, nest.loop_at(inner)?);
     if !outer.contains(inner) {
-        let refusal = Refusal::cannot(format!("the loop over {} is not inside the loop over {}", two.index, one.index));
+        let (one, two) = nest.called_both(outer, inner);
+        let refusal = Refusal::cannot(format!("{two} is not inside {one}"));
         return Err(refusal.at(outer).at(inner));
     }
     if factor == 0 {
@@ -45,6 +54,10 @@ pub(crate) fn skew(nest: &mut Nest, outer: &Place, inner: &Place, factor: i64) -
     let ahead = Ix::var(one.index).scale(factor)?;
     let edit = Edit::index(two.index, Ix::var(two.index).sub(&ahead)?);
     two.range = Range { lo: two.range.lo.add(&ahead)?, hi: two.range.hi.add(&ahead)? };
+    if weight(&two.range.lo) > MAX_WEIGHT || weight(&two.range.hi) > MAX_WEIGHT {
+        let refusal = Refusal::cannot(format!("a factor of {factor} makes the indices of the inner loop too large"));
+        return Err(refusal.at(inner));
+    }
     two.body = edit.block(&mut nest.program, &two.body)?;
     nest.replace(inner, [two.into()])
 }

@@ -11,16 +11,16 @@ use std::collections::HashSet;
 
 use certen_core::Range;
 use certen_index::{Cond, Facts, Ix};
-use certen_loops::{LoopProgram, Stmt};
+use certen_loops::{LoopProgram, Mode, Stmt};
 use certen_syntax::Name;
 
 use super::peel::simplified;
 use super::unroll::{full_blocks, room};
 use super::{Example, Primitive};
 use crate::apply::Status;
-use crate::depend::{Part, apart, first, second};
+use crate::depend::{Part, apart, first, independent, second};
 use crate::edit::{Edit, declared};
-use crate::nest::{Done, Nest, Place};
+use crate::nest::{Done, Nest, Place, within};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "unroll_and_jam",
@@ -71,8 +71,42 @@ pub(crate) fn unroll_and_jam(nest: &mut Nest, place: &Place, count: i64) -> Done
     let taken = nest.taken();
     let copies = (0..count).map(|number| Edit::index(found.index, Ix::from(number))).collect();
     let body = Jam { nest, index: found.index, taken }.block(&found.body, copies)?;
-    let body = simplified(&body, &nest.facts(&place)?, nest.loop_at(&main)?.index)?;
+    let (facts, outer) = (nest.facts(&place)?, nest.loop_at(&main)?.index);
+    let body = simplified(&body, &facts, outer)?;
+    let body = shared(&nest.program, body, &facts, &declared(&found.body))?;
     nest.replace(&place, body)
+}
+
+/// A block in which the loops of these names are still parallel, or vectors, only if their iterations are shown to be
+/// independent: several copies in one loop can be a race where each alone is none.
+fn shared(program: &LoopProgram, block: Vec<Stmt>, facts: &Facts, names: &HashSet<Name>) -> Done<Vec<Stmt>> {
+    let mut out = Vec::with_capacity(block.len());
+    for stmt in block {
+        out.push(match stmt {
+            Stmt::For { index, range, mut mode, body } => {
+                let part = || Part::of(program, &body);
+                if mode != Mode::Serial
+                    && names.contains(&index)
+                    && !matches!(independent(facts, index, &range, part()), Status::Proved(_))
+                {
+                    mode = Mode::Serial;
+                }
+                let mut inside = facts.clone();
+                inside.assume(within(index, &range)?);
+                let body = shared(program, body, &inside, names)?;
+                Stmt::For { index, range, mode, body }
+            }
+            Stmt::If { cond, then, otherwise } => {
+                let (mut yes, mut no) = (facts.clone(), facts.clone());
+                yes.assume(cond.clone());
+                no.assume(cond.not()?);
+                let (then, otherwise) = (shared(program, then, &yes, names)?, shared(program, otherwise, &no, names)?);
+                Stmt::If { cond, then, otherwise }
+            }
+            other => other,
+        });
+    }
+    Ok(out)
 }
 
 /// What is known if all of this is.

@@ -60,8 +60,10 @@ fn block(draw: &mut Draw, out: &mut String, loops: &mut Vec<Around>, depth: usiz
         _ => format!("{low}..{size} + {high}"),
     };
     let _ = writeln!(out, "{pad}for {index} in {range} {{");
-    for _ in 0..draw.within(1, if depth == 0 { 3 } else { 2 }) {
-        if depth == 0 && draw.chance(2) {
+    // Two loops, one of which is all of the other, are what most steps are for.
+    let perfect = depth == 0 && draw.chance(2);
+    for _ in 0..if perfect { 1 } else { draw.within(1, if depth == 0 { 3 } else { 2 }) } {
+        if perfect || depth == 0 && draw.chance(2) {
             loops.push(around(draw, "j", "m"));
             block(draw, out, loops, depth + 1);
             loops.pop();

@@ -23,7 +23,7 @@ use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Notation};
 use certen_dialects::{model, teil};
 use certen_loops::{LoopProgram, lower, verify};
-use certen_schedule::{Refused, Scheduled, apply, primitives};
+use certen_schedule::{Primitive, Refused, Scheduled, apply, primitives};
 use certen_syntax::schedule::{ArgKind, Step, parse_steps};
 use certen_syntax::{Diagnostics, Sources};
 
@@ -36,6 +36,21 @@ pub use truth::{Meaning, Sizes, Truth, points, truth};
 
 /// Statements of a nest beyond which no further step is drawn.
 const MAX_STATEMENTS: usize = 250;
+
+/// Primitives that change the order of iterations.
+const ORDERING: [&str; 11] = [
+    "interchange",
+    "reorder",
+    "tile",
+    "skew",
+    "fission",
+    "fuse_outer",
+    "fuse_inner",
+    "unroll_and_jam",
+    "vectorize",
+    "parallelize",
+    "registers",
+];
 
 /// A program with a schedule.
 #[derive(Clone, Debug)]
@@ -137,8 +152,11 @@ impl Hunted {
 
     fn take(&mut self, draw: &mut Draw, look: &Look, split: bool) {
         let all = primitives();
+        // Where iterations depend on each other, their order is what matters.
+        let ordering: Vec<&Primitive> = all.iter().copied().filter(|one| ORDERING.contains(&one.name)).collect();
+        let all = if self.core.is_none() && !draw.chance(3) { &ordering } else { all };
         let drawn = match split {
-            true => all.iter().find(|primitive| primitive.name == "split"),
+            true => primitives().iter().find(|primitive| primitive.name == "split"),
             false => draw.pick(all),
         };
         // Most steps on buffers need one that is the program's own.

@@ -39,7 +39,7 @@ fn calls_library(program: &Program) -> bool {
 fn stored(loops: LoopProgram, at: usize) -> LoopProgram {
     let stored = match at % 3 {
         0 => Ok(loops),
-        1 => reuse(loops, Lend::Outputs).map(parallelise),
+        1 => reuse(loops, Lend::Outputs).map(|loops| parallelise(loops, |_| true)),
         _ => reuse(loops, Lend::Buffers).and_then(|loops| pad(loops, 4)),
     };
     let stored = stored.unwrap_or_else(|error| panic!("{error:?}"));
