@@ -1,10 +1,10 @@
 //! Tests: where a program and its loops are run side by side, and what comes out.
 //!
-//! Nobody chooses: sizes come from a short list of small numbers and from the numbers that stand in the nest (a tile of
-//! 8 gives 7, 8, 9 and 17) and in the facts, as far as these allow, inputs from the seed of the certificate. Runs are in the field,
-//! with *undefined* as a value. Every second point has small signed numbers as inputs, so that comparisons go both
-//! ways. A point is left out where the program itself has no value, or takes more steps than there is fuel for. The
-//! fuel is counted, so everyone leaves out the same points; programs of large fixed sizes have none.
+//! Nobody chooses: sizes come from a short list of small numbers and from the numbers that stand in the nest (a tile
+//! of 8 gives 7, 8, 9 and 17) and in the facts, as far as these allow, inputs from the seed of the certificate. Runs
+//! are in the field, with *undefined* as a value. Every second point has small signed numbers as inputs, so that
+//! comparisons go both ways. A point is left out where the program itself has no value, or takes more steps than there
+//! is fuel for. The fuel is counted, so everyone leaves out the same points; programs of large fixed sizes have none.
 //!
 //! An element that the program leaves undefined can be anything in the nest; every other has to be the same.
 
@@ -169,7 +169,7 @@ fn points(meaning: &Program, nest: &LoopProgram) -> Vec<Vec<(Name, i64)>> {
     points
 }
 
-/// Values of sizes that are worth trying: small ones, those around numbers of the nest, and those that the facts ask for.
+/// Values of sizes that are worth trying: small ones, those around numbers of the nest, those that the facts ask for.
 fn candidates(nest: &str, facts: &str) -> Vec<i64> {
     let mut candidates = vec![3, 5, 1, 2, 7, 0, 4];
     for (at, number) in numbers(nest, 4..=64).into_iter().rev().take(3).enumerate() {
