@@ -12,7 +12,7 @@
 //! Needs: a program that [`verify`](crate::verify) accepts. Guarantees: the result is one too.
 
 use certen_core::{Range, Term, TermId, Unary};
-use certen_index::{Cond, Facts, Ix};
+use certen_index::{Cond, Facts, Ix, IxError};
 use certen_syntax::Name;
 
 use crate::ir::{LoopProgram, Mode, Stmt, parts_first};
@@ -120,36 +120,35 @@ pub struct Work {
     pub extents: Vec<Ix>,
 }
 
-/// About how much one run of a block does. Of several loops the one that is deepest counts, of indices the largest value.
+/// About how much one run of a block does. Of several loops the one that is deepest counts, of
+/// indices the first or last value, whichever makes the loops inside longer.
 pub fn work(program: &LoopProgram, block: &[Stmt]) -> Work {
-    /// A block, the most that its loops' indices are, and the work of the blocks around it.
-    struct Open<'a>(&'a [Stmt], Vec<(Name, Ix)>, Work);
+    /// A block, the first and last values of its loops' indices, and the work of the blocks around it.
+    struct Open<'a>(&'a [Stmt], Vec<(Name, [Ix; 2])>, Work);
     let mut heaviest = Work::default();
     let mut blocks = vec![Open(block, Vec::new(), Work { operations: 1, extents: Vec::new() })];
-    while let Some(Open(block, most, around)) = blocks.pop() {
+    while let Some(Open(block, ends, around)) = blocks.pop() {
         let mut here: u64 = 0;
         for stmt in block {
             match stmt {
                 Stmt::For { index, range, body, .. } => {
-                    let at_most = |ix: &Ix| {
-                        ix.substitute(&|name| most.iter().find(|(n, _)| *n == name).map(|(_, most)| most.clone()))
-                    };
-                    let (mut around, mut most) = (around.clone(), most.clone());
-                    if let (Ok(lo), Ok(hi)) = (at_most(&range.lo), at_most(&range.hi)) {
-                        let extent = hi.sub(&lo).unwrap_or(Ix::from(1));
-                        match extent.as_constant() {
-                            Some(trips) => {
-                                let trips = trips.max(0).unsigned_abs();
+                    let (mut around, mut ends) = (around.clone(), ends.clone());
+                    if let Ok([first, last]) = both_ends(range, &ends) {
+                        // Of a triangle's rows the longest counts, whichever end it is at.
+                        match extent(&first).max_with(&extent(&last)).unwrap_or(Ix::from(1)) {
+                            longest if longest.as_constant().is_some() => {
+                                let trips = longest.as_constant().unwrap_or(1).max(0).unsigned_abs();
                                 around.operations = around.operations.saturating_mul(trips);
                             }
-                            None => around.extents.push(extent),
+                            longest => around.extents.push(longest),
                         }
-                        most.push((*index, hi));
+                        let until = last.hi.sub(&Ix::from(1)).unwrap_or(last.hi);
+                        ends.push((*index, [first.lo, until]));
                     }
-                    blocks.push(Open(body, most, around));
+                    blocks.push(Open(body, ends, around));
                 }
                 Stmt::If { then, otherwise, .. } => {
-                    blocks.extend([then, otherwise].map(|block| Open(block, most.clone(), around.clone())));
+                    blocks.extend([then, otherwise].map(|block| Open(block, ends.clone(), around.clone())));
                 }
                 Stmt::Assign { value, .. } | Stmt::Local { init: Some(value), .. } => {
                     here = here.saturating_add(operations(program, *value));
@@ -163,6 +162,19 @@ pub fn work(program: &LoopProgram, block: &[Stmt]) -> Work {
         }
     }
     heaviest
+}
+
+/// A range in the first and in the last iteration of the loops around it.
+fn both_ends(range: &Range, ends: &[(Name, [Ix; 2])]) -> Result<[Range; 2], IxError> {
+    let at = |end: usize, ix: &Ix| {
+        ix.substitute(&|name| ends.iter().find(|(known, _)| *known == name).map(|(_, ends)| ends[end].clone()))
+    };
+    let range = |end: usize| Ok(Range { lo: at(end, &range.lo)?, hi: at(end, &range.hi)? });
+    Ok([range(0)?, range(1)?])
+}
+
+fn extent(range: &Range) -> Ix {
+    range.hi.sub(&range.lo).unwrap_or(Ix::from(1))
 }
 
 /// The operations of a value; a function of the mathematical library counts as many.

@@ -108,11 +108,27 @@ pub struct Refused {
 /// E0801 for a step that is not known or has other arguments, E0802 for a loop, stage or buffer that is not there,
 /// E0803 for a step that cannot be done.
 pub fn apply(program: LoopProgram, steps: &[Step]) -> Result<Scheduled, Box<Refused>> {
+    apply_as(program, steps, false)
+}
+
+/// Applies a schedule as [`apply`] does, to a program whose operations on floats have to be made as written: no sum is made
+/// in another order.
+///
+/// # Errors
+/// As [`apply`].
+pub fn apply_strictly(program: LoopProgram, steps: &[Step]) -> Result<Scheduled, Box<Refused>> {
+    apply_as(program, steps, true)
+}
+
+/// More statements are not made: copies of copies grow without end.
+const MOST_STATEMENTS: usize = 20_000;
+
+fn apply_as(program: LoopProgram, steps: &[Step], strict: bool) -> Result<Scheduled, Box<Refused>> {
     let mut taken: Vec<Taken> = Vec::with_capacity(steps.len());
     let mut program = program;
     for (at, step) in steps.iter().enumerate() {
-        let mut nest = Nest::new(program.clone());
-        match take(&mut nest, step) {
+        let mut nest = Nest::new(program.clone(), strict);
+        match take(&mut nest, step).and_then(|()| nest.is_not_larger_than(MOST_STATEMENTS)) {
             Ok(()) => {
                 let (mut after, conditions) = nest.finish();
                 let mut violations = verify(&after);

@@ -28,7 +28,7 @@ mod region;
 mod rewrite;
 mod stages;
 
-pub use apply::{Condition, Proof, Refused, Scheduled, Status, Taken, apply};
+pub use apply::{Condition, Proof, Refused, Scheduled, Status, Taken, apply, apply_strictly};
 pub use edit::at_sizes;
 pub use nest::marked;
 pub use page::{page, statements};

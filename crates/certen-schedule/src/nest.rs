@@ -11,6 +11,7 @@ use certen_syntax::schedule::Path;
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use crate::apply::{Condition, Proof, Status, near};
+use crate::depend::Part;
 use crate::edit::Edit;
 
 /// What a step comes to.
@@ -251,6 +252,8 @@ fn within_stage(found: &Found) -> String {
 #[derive(Clone)]
 pub(crate) struct Nest {
     pub program: LoopProgram,
+    /// Whether every operation on floats has to be made as written: no sum in another order, none fused with a product.
+    pub strict: bool,
     conditions: Vec<Condition>,
     /// The indices of loops that have nothing to do with those that the step has named: they are in other stages, and
     /// in no loop together with them. How often each occurs; none before a loop is named.
@@ -258,12 +261,32 @@ pub(crate) struct Nest {
 }
 
 impl Nest {
-    pub(crate) fn new(program: LoopProgram) -> Nest {
-        Nest { program, conditions: Vec::new(), far: RefCell::new(None) }
+    pub(crate) fn new(program: LoopProgram, strict: bool) -> Nest {
+        Nest { program, strict, conditions: Vec::new(), far: RefCell::new(None) }
     }
 
     pub(crate) fn finish(self) -> (LoopProgram, Vec<Condition>) {
         (self.program, self.conditions)
+    }
+
+    /// That the program has no more statements than this.
+    pub(crate) fn is_not_larger_than(&self, most: usize) -> Done<()> {
+        let mut blocks = vec![self.program.body.as_slice()];
+        let mut count = 0;
+        while let Some(block) = blocks.pop() {
+            count += block.len();
+            for stmt in block {
+                match stmt {
+                    Stmt::For { body, .. } => blocks.push(body),
+                    Stmt::If { then, otherwise, .. } => blocks.extend([then.as_slice(), otherwise]),
+                    _ => {}
+                }
+            }
+        }
+        match count > most {
+            true => Err(Refusal::cannot(format!("this would make {count} statements; at most {most} are made"))),
+            false => Ok(()),
+        }
     }
 
     // Places
@@ -623,6 +646,11 @@ impl Nest {
     }
 
     // Conditions
+
+    /// What of a part conflicts: where operations are made as written, sums do not commute either.
+    pub(crate) fn ordered(&self, part: Part) -> Part {
+        if self.strict { part.strict() } else { part }
+    }
 
     /// A condition that makes the step right.
     pub(crate) fn condition(&mut self, what: impl Into<String>, status: Status) {

@@ -284,7 +284,7 @@ impl Nest {
             part.accesses.retain(|access| access.name != name);
             part
         };
-        let made = without(Part::of(&self.program, &self.statements(stage)));
+        let made = without(self.ordered(Part::of(&self.program, &self.statements(stage))));
         let other = without(Part::of(&self.program, &between));
         let facts = self.facts(&stage.block)?;
         let status = apart(&facts, &[], &made, &other, &Cond::always());

@@ -12,6 +12,7 @@
 //! | setting | bool | u8 | i32, i64 | f32, f64 |
 //! |---|---|---|---|---|
 //! | field | `d & 1` | `d mod (2^61 - 1)` | `d mod (2^61 - 1)` | `d mod (2^61 - 1)` |
+//! | field, comparisons tossed | as field | as field | as field | as field |
 //! | integers | `d & 1` | `d mod 7` | -6 … 6, or near a literal | as integers |
 //! | rationals | `d & 1` | `d mod 7` | as integers | halves from -6 to 6, or near a literal |
 //! | machine | `d & 1` | `d mod 256` | small, any, or at the end of the range | -4 … 4 |
@@ -32,6 +33,9 @@ use num_rational::BigRational;
 pub enum Setting {
     /// The prime field: equal as polynomials.
     Field,
+    /// The prime field, where a comparison is tossed: a fixed random function of what is compared. Whatever depends on
+    /// rare data, on `x == 5000000`, is reached, because no step of a schedule uses what a comparison means.
+    Coins,
     /// Small signed integers, in the field, which has their order: comparisons go both ways.
     Integers,
     /// Exact rationals: order and quotients.
@@ -49,8 +53,9 @@ pub enum Setting {
 
 impl Setting {
     /// Every one.
-    pub const ALL: [Setting; 7] = [
+    pub const ALL: [Setting; 8] = [
         Setting::Field,
+        Setting::Coins,
         Setting::Integers,
         Setting::Rationals,
         Setting::Machine,
@@ -63,6 +68,7 @@ impl Setting {
     pub fn name(self) -> &'static str {
         match self {
             Setting::Field => "field",
+            Setting::Coins => "field, comparisons tossed",
             Setting::Integers => "integers",
             Setting::Rationals => "rationals",
             Setting::Machine => "machine",

@@ -7,6 +7,7 @@
 //!
 //! - in the prime field, always: loops that differ as polynomials agree by accident with a probability of about
 //!   degree / 2^61;
+//! - programs with comparisons in the field with these tossed, so that what depends on rare data is reached;
 //! - programs with order (minima, comparisons, …) in small signed integers and in rationals, where comparisons go both ways;
 //! - on the machine, where integers wrap, and with NaNs and with infinities planted among floats: the same elements
 //!   have to become NaN or infinite, of the same sign. Sums and products may be associated in any way: a sum with a NaN,
@@ -122,7 +123,8 @@ pub struct Difference {
 }
 
 /// Points in each setting other than the field, at most.
-const POINTS: [(Setting, usize); 6] = [
+const POINTS: [(Setting, usize); 7] = [
+    (Setting::Coins, 6),
     (Setting::Integers, 8),
     (Setting::Rationals, 4),
     (Setting::Machine, 4),
@@ -207,7 +209,7 @@ impl Uses {
     fn needs(self, setting: Setting, strict: bool) -> bool {
         match setting {
             Setting::Field => true,
-            Setting::Integers | Setting::Rationals => self.order,
+            Setting::Coins | Setting::Integers | Setting::Rationals => self.order,
             Setting::Machine => self.floats || self.integers,
             Setting::Nans | Setting::Infinities => self.floats,
             Setting::Bits => strict && self.floats,

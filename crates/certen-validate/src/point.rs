@@ -49,6 +49,11 @@ impl Compared<'_> {
                 let pair = Pair { reference: &domain, nest: &domain, given: &inputs::field, lift: &Clone::clone };
                 self.in_domains(setting, sizes, seed, fuel, &pair)
             }
+            Setting::Coins => {
+                let domain = Partial(Coins(Field { seed }));
+                let pair = Pair { reference: &domain, nest: &domain, given: &inputs::field, lift: &Clone::clone };
+                self.in_domains(setting, sizes, seed, fuel, &pair)
+            }
             Setting::Integers => {
                 let domain = Partial(Field { seed });
                 let given = |place| inputs::integer(literals, place);
@@ -346,6 +351,54 @@ impl Domain for Garbage {
 
     fn cast(&self, from: ElemType, to: ElemType, a: &Scalar) -> Result<Scalar, Fault> {
         Machine.cast(from, to, a)
+    }
+}
+
+/// The field, in which a comparison is a random function of what is compared.
+struct Coins(Field);
+
+impl Coins {
+    fn toss(&self, salt: u64, elem: ElemType, a: &Element, b: &Element) -> Element {
+        let bits = |element: &Element| match element {
+            Element::Number(number) => *number,
+            Element::Bool(truth) => u64::from(*truth),
+        };
+        let mixed = inputs::splitmix(inputs::splitmix(bits(a) ^ inputs::splitmix(salt ^ self.0.seed)) ^ bits(b));
+        Element::Bool((mixed ^ elem as u64) & 1 == 1)
+    }
+}
+
+impl Domain for Coins {
+    type Value = Element;
+
+    fn literal(&self, literal: Literal, elem: ElemType) -> Result<Element, Fault> {
+        self.0.literal(literal, elem)
+    }
+
+    fn index(&self, index: i64, elem: ElemType) -> Result<Element, Fault> {
+        self.0.index(index, elem)
+    }
+
+    fn unary(&self, op: Unary, elem: ElemType, a: &Element) -> Result<Element, Fault> {
+        self.0.unary(op, elem, a)
+    }
+
+    fn binary(&self, op: Binary, elem: ElemType, a: &Element, b: &Element) -> Result<Element, Fault> {
+        match op {
+            Binary::Eq => Ok(self.toss(1, elem, a, b)),
+            Binary::Ne => self.0.unary(Unary::Not, ElemType::Bool, &self.toss(1, elem, a, b)),
+            Binary::Lt => Ok(self.toss(2, elem, a, b)),
+            Binary::Le => Ok(self.toss(3, elem, a, b)),
+            _ => self.0.binary(op, elem, a, b),
+        }
+    }
+
+    fn choose(&self, cond: &Element, a: &Element, b: &Element) -> Result<Element, Fault> {
+        self.0.choose(cond, a, b)
+    }
+
+    fn cast(&self, from: ElemType, to: ElemType, a: &Element) -> Result<Element, Fault> {
+        self.0.cast(from, to, a)
     }
 }
 

@@ -12,6 +12,9 @@ use certen_core::Program;
 use certen_index::{Cond, Function, Ix, Notation};
 use certen_loops::{LoopProgram, Stmt, Target, parts_first};
 
+/// No number is replaced by a larger one: loops of that many iterations would not be run anyway.
+const LARGEST: i64 = 1024;
+
 /// A smaller number for each number of a schedule; none if they are small already or no such numbers are found. Numbers up
 /// to 1 stay. Equal numbers stay equal, larger ones stay larger, and one divides another exactly if it did before.
 ///
@@ -30,7 +33,7 @@ pub fn scaled(numbers: &[i64]) -> Option<Vec<i64>> {
         let fits = |candidate: &i64| {
             small.iter().all(|(large, small)| candidate > small && (number % large == 0) == (candidate % small == 0))
         };
-        let found = (2..=*number).find(fits)?;
+        let found = (2..=LARGEST.min(*number)).find(fits)?;
         small.insert(*number, found);
     }
     if small.iter().all(|(large, small)| large == small) {

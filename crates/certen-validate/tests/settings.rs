@@ -159,3 +159,9 @@ fn nests_are_compared_up_to_numbers() {
     assert!(!scale::same_structure(&nest(&tiled(64)), &nest(&tiled(3).replace("+ ii] =", "] ="))));
     assert!(!scale::same_structure(&nest(&tiled(64)), &nest(&tiled(3).replace("for ii", "vector for ii"))));
 }
+
+#[test]
+fn rare_data_is_reached_by_tossed_comparisons() {
+    // No value that is drawn is 5000000.
+    seen_by(Setting::Coins, "i64", "select(x[i] == i64(5000000), x[i] + z[i], z[i])", "z[i]");
+}

@@ -301,7 +301,7 @@ impl Kernel {
         }
         let Some(module) = instance.module.at_sizes(sizes) else { return Ok(None) };
         match module.native() {
-            Err(failure) if failure.blame() == Blame::Environment => return Err(failure),
+            Err(failure) if failure.blame() == Blame::Environment || is_wrong_code(&failure) => return Err(failure),
             // What the verifier does not see with these numbers, it has seen for all.
             Err(_) => return Ok(None),
             Ok(_) => {}
@@ -388,4 +388,9 @@ impl Prepared {
         let threads = threads.map_or_else(default_threads, Ok).map_err(failed)?;
         with_threads(threads, || kernel.call_strided(&self.sizes, inputs, outputs)).map_err(failed)
     }
+}
+
+/// Whether code was made that does not do what the program means.
+fn is_wrong_code(failure: &Failure) -> bool {
+    failure.diagnostics().iter().any(|error| matches!(error.code, Code::E0704 | Code::E0705))
 }

@@ -11,11 +11,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use certen_loops::{LoopProgram, Mode, Stmt};
-use certen_schedule::{Condition, Refused, Scheduled, Status, Taken, apply, marked};
+use certen_schedule::{Condition, Refused, Scheduled, Status, Taken, apply, apply_strictly, marked};
 use certen_syntax::schedule::{Schedule, Step, parse_schedules, parse_steps};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
 use crate::module::read_text;
+use crate::optimise::is_strict;
 use crate::{Failure, Module};
 
 /// Which schedule a program is compiled with.
@@ -138,9 +139,15 @@ impl Module {
         if let Some(scheduled) = self.scheduled.get() {
             return scheduled.as_ref().map(Some).map_err(|refused| self.refuse(refused.diagnostic.clone()));
         }
-        let scheduled = apply(self.lowered()?, &self.steps);
+        let scheduled = self.applied(&self.steps)?;
         let scheduled: &Result<Scheduled, Box<Refused>> = self.scheduled.get_or_init(|| scheduled);
         scheduled.as_ref().map(Some).map_err(|refused| self.refuse(refused.diagnostic.clone()))
+    }
+
+    /// The loops after these steps.
+    pub(crate) fn applied(&self, steps: &[Step]) -> Result<Result<Scheduled, Box<Refused>>, Failure> {
+        let apply = if is_strict(self.core(), self.options().fp) { apply_strictly } else { apply };
+        Ok(apply(self.lowered()?, steps))
     }
 
     /// What the verifier has against the loops, blamed on the step that brought it about.

@@ -7,7 +7,7 @@
 //! A difference is blamed on the step that made it, found by bisection.
 
 use certen_loops::LoopProgram;
-use certen_schedule::{Scheduled, Status, apply};
+use certen_schedule::{Scheduled, Status};
 use certen_syntax::schedule::{Arg, ArgKind, Step};
 use certen_syntax::{Code, Diagnostic};
 use certen_validate::scale::{same_structure, scaled, shrunk_program};
@@ -19,6 +19,9 @@ use crate::{Failure, Module};
 
 /// Numbers of a schedule up to this are not made smaller.
 const SMALL: i64 = 4;
+
+/// How much harder loops are compared whose steps are not all proved.
+const UNPROVED: u64 = 4;
 
 /// What is known of the equality of a program's loops with its meaning.
 #[derive(Clone, Debug)]
@@ -38,7 +41,7 @@ impl Module {
     ///
     /// # Errors
     /// E0705 if a schedule changes a value, E0704 if the compiler does, which is a bug; E0805 if equality is not proved,
-    /// but the options want it. As [`Module::loops`].
+    /// and the options want that, or it cannot be tested. As [`Module::loops`].
     pub fn validation(&self) -> Result<&Validation, Failure> {
         let validation = match self.validation.get() {
             Some(validation) => validation,
@@ -56,17 +59,14 @@ impl Module {
             && let Some(scheduled) = scheduled
             && let Some(error) = unproved(scheduled)
         {
-            return Ok(Err(error));
+            return Ok(Err(error.help("without `--require-proof`, the comparison with the meaning decides")));
         }
         let smaller = self.with_smaller_numbers(loops);
-        let budget = if smaller.is_some() { BUDGET / 2 } else { BUDGET };
+        // What a proof does not show has to be tried harder.
+        let proved = scheduled.is_none_or(Scheduled::is_proved);
+        let budget = if proved { BUDGET } else { UNPROVED * BUDGET } / if smaller.is_some() { 2 } else { 1 };
         let trial = self.comparison(budget)?;
-        let mut validation = Validation {
-            proved: scheduled.is_none_or(Scheduled::is_proved),
-            evidence: None,
-            smaller: None,
-            nothing: None,
-        };
+        let mut validation = Validation { proved, evidence: None, smaller: None, nothing: None };
         match validate(self.core(), loops, &trial) {
             Outcome::Agrees(evidence) => validation.evidence = Some(evidence),
             Outcome::Differs(difference) => return Ok(Err(self.blamed(&difference, scheduled, &trial))),
@@ -84,14 +84,24 @@ impl Module {
         if validation.evidence.is_none() && validation.smaller.is_none() {
             match self.at_smaller_sizes(loops) {
                 Some(Outcome::Agrees(evidence)) => validation.smaller = Some(evidence),
-                Some(Outcome::Differs(difference)) => return Ok(Err(wrong(&difference).note(SHRUNK))),
+                Some(Outcome::Differs(difference)) => return Ok(Err(self.blamed_small(&difference).note(SHRUNK))),
                 Some(Outcome::Nothing(_)) | None => {}
             }
         }
-        if validation.evidence.is_some() || validation.smaller.is_some() {
-            validation.nothing = None;
+        let found: Vec<&Evidence> = [&validation.evidence, &validation.smaller].into_iter().flatten().collect();
+        // What is not shown has to be tried, and every part of the loops with it.
+        let gap = match found.iter().min_by_key(|evidence| evidence.unreached.len()) {
+            None => validation.nothing.clone(),
+            Some(evidence) => evidence.unreached.first().map(|part| format!("in the comparison, {part}")),
+        };
+        match (scheduled.and_then(unproved), gap) {
+            (Some(error), Some(gap)) => Ok(Err(error.note(format!("nor is it tested: {gap}")))),
+            _ => {
+                let nothing = found.is_empty();
+                validation.nothing = validation.nothing.filter(|_| nothing);
+                Ok(Ok(validation))
+            }
         }
-        Ok(Ok(validation))
     }
 
     fn comparison(&self, budget: u64) -> Result<Trial<'_>, Failure> {
@@ -111,7 +121,7 @@ impl Module {
             .iter()
             .map(|step| Step { args: step.args.iter().map(|arg| replaced(arg, &mut small)).collect(), ..step.clone() })
             .collect();
-        let scheduled = apply(self.lowered().ok()?, &steps).ok()?;
+        let scheduled = self.applied(&steps).ok()?.ok()?;
         let program = self.stored(Some(&scheduled)).ok()?;
         same_structure(&program, loops).then_some(Small { program, scheduled })
     }
@@ -123,6 +133,16 @@ impl Module {
         let small = module.loops().ok()?;
         let trial = module.comparison(BUDGET).ok()?;
         same_structure(small, loops).then(|| validate(module.core(), small, &trial))
+    }
+
+    /// The error for a difference at smaller sizes than its own.
+    fn blamed_small(&self, difference: &Difference) -> Diagnostic {
+        let small = shrunk_program(self.core())
+            .map(|core| Module::from_core(core, self.options()).with_steps(self.steps.clone()));
+        match small.as_ref().map(|small| (small, small.scheduled(), small.comparison(BUDGET))) {
+            Some((small, Ok(scheduled), Ok(trial))) => small.blamed(difference, scheduled, &trial),
+            _ => wrong(difference),
+        }
     }
 
     /// The error for a difference, at the step that made it.
@@ -177,7 +197,7 @@ fn unproved(scheduled: &Scheduled) -> Option<Diagnostic> {
             Status::Proved(_) => {}
         }
     }
-    Some(error.note(after(taken)).help("without `--require-proof`, the comparison with the meaning decides"))
+    Some(error.note(after(taken)))
 }
 
 /// The numbers of an argument, in order.

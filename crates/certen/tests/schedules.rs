@@ -46,3 +46,56 @@ fn what_cannot_be_done_is_refused_at_its_step() {
     let failure = Module::from_text("f.ten", BLUR, &options).unwrap_err();
     assert_eq!(failure.diagnostics()[0].code.to_string(), "E0802");
 }
+
+#[test]
+fn what_depends_on_rare_data_is_compared_too() {
+    let fold = "fn op(a: i64, b: i64) -> i64 { select(b == 5000000, a + 1, select(b == 6000000, 2 * a, a)) }
+fn main(x: i64[n, m]) -> i64 { with { ([0,0] <= [i,j] < [n,m]) : x[i,j]; } : fold(op, 1) }";
+    let failure = module(fold, "interchange(i, j)").unwrap().c().unwrap_err();
+    assert_eq!(failure.diagnostics()[0].code.to_string(), "E0705", "{failure}");
+}
+
+#[test]
+fn what_is_neither_shown_nor_compared_is_refused() {
+    let large =
+        "fn f(x: f64[n]) -> f64[n-1] where n >= 200000 { let t = { [i] -> x[i] * x[i] }; { [i] -> t[i] + t[i+1] } }";
+    let failure = module(large, "fuse_outer(t.i, i)").unwrap().c().unwrap_err();
+    assert_eq!(failure.diagnostics()[0].code.to_string(), "E0805", "{failure}");
+    let large = large.replace("[n]", "[300000]").replace("[n-1]", "[299999]").replace(" where n >= 200000", "");
+    let failure = module(&large, "fuse_outer(t.i, i)").unwrap().c().unwrap_err();
+    assert_eq!(failure.diagnostics()[0].code.to_string(), "E0705", "{failure}");
+    // What is shown need not be compared.
+    assert!(module(&large, "split(i, 1000)").unwrap().c().is_ok());
+}
+
+#[test]
+fn where_operations_are_made_as_written_no_sum_changes_its_order() {
+    let dot = "fn f(a: f64[n], b: f64[n]) -> f64 where n >= 1 { sum({ [l] -> a[l] * b[l] }) }";
+    let strict = |steps: &str| {
+        let schedule = Choice::Text { name: "schedule".into(), text: steps.into() };
+        Module::from_text("f.ten", dot, &Options { schedule, fp: certen::FpMode::Strict, ..Options::default() })
+            .unwrap()
+    };
+    for steps in ["parallelize(l)", "vectorize(l, 4)", "fma(l)", "parallelize(l, 8)"] {
+        assert!(strict(steps).c().is_err(), "{steps}");
+        assert!(module(dot, steps).unwrap().c().is_ok(), "{steps}");
+    }
+    assert!(strict("split(l, 8); unroll(l.i)").c().is_ok());
+}
+
+#[test]
+fn copies_of_copies_come_to_an_end() {
+    let scale = "fn f(x: f64[n]) -> f64[n] { { [i] -> 2 * x[i] } }";
+    let mut steps = String::new();
+    let mut name = "i".to_owned();
+    for _ in 0..18 {
+        steps += &format!("split({name}, 2); ");
+        name += ".i";
+    }
+    while let Some((outer, _)) = name.rsplit_once('.') {
+        steps += &format!("peel({outer}.o, first, 1); ");
+        name = outer.to_owned();
+    }
+    let failure = module(scale, &steps).unwrap().loops().unwrap_err();
+    assert!(failure.diagnostics()[0].message.contains("statements"), "{failure}");
+}

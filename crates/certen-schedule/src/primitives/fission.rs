@@ -104,7 +104,7 @@ fn put_conditions(nest: &mut Nest, place: &Place, whole: &Loop, at: usize, what:
     let loops = [(i, whole.range.clone())];
     let earlier = Cond::lt(&Ix::var(first(i)), &Ix::var(second(i)))?;
     let private = declared(&whole.body);
-    let part = |block: &[Stmt]| Part::beside(&nest.program, block, private.clone());
+    let part = |block: &[Stmt]| nest.ordered(Part::beside(&nest.program, block, private.clone()));
     let (before, middle, after) = (part(&whole.body[..at]), part(&whole.body[at..=at]), part(&whole.body[at + 1..]));
     let both = part(&whole.body[at..]);
     let mut found = Vec::new();

@@ -74,6 +74,10 @@ fn stage_of(nest: &Nest, wanted: Name) -> Vec<Place> {
 
 /// Fuses in the statements at some places; false if there is nothing to fuse.
 pub(crate) fn fma(nest: &mut Nest, places: &[Place]) -> Done<bool> {
+    if nest.strict {
+        let refusal = Refusal::cannot("a fused multiply-add rounds once instead of twice");
+        return Err(refusal.note("every operation has to be made as written: `--fp strict`"));
+    }
     let mut fuse = Fuse { known: HashMap::new(), count: 0, place: None, buffers: Vec::new() };
     for place in places {
         let Some(stmt) = nest.stmt(place).cloned() else { continue };

@@ -108,7 +108,8 @@ pub(crate) fn fuse(nest: &mut Nest, one: &Place, two: &Place) -> Done<Fused> {
     let body_a = wrap(cond_a, a.body);
     let body_b = wrap(cond_b, edit.block(&mut nest.program, &b.body)?);
 
-    let (part_a, part_b) = (Part::of(&nest.program, &body_a), Part::of(&nest.program, &body_b));
+    let (part_a, part_b) =
+        (nest.ordered(Part::of(&nest.program, &body_a)), nest.ordered(Part::of(&nest.program, &body_b)));
     let (i1, i2) = (Ix::var(first(a.index)), Ix::var(second(a.index)));
     let loops = [(a.index, range.clone())];
     let status = apart(&facts, &loops, &part_b, &part_a, &Cond::lt(&i1, &i2)?);
@@ -229,7 +230,7 @@ struct Between {
 /// Moves the statements between two loops before the first, or behind the second.
 fn moved(nest: &mut Nest, facts: &Facts, one: &Place, two: &Place, stage: Option<Name>) -> Done<Between> {
     let block = nest.block(one).to_vec();
-    let part = |nest: &Nest, at: usize| Part::of(&nest.program, &block[at..=at]);
+    let part = |nest: &Nest, at: usize| nest.ordered(Part::of(&nest.program, &block[at..=at]));
     let mut found = Between { ahead: Vec::new(), behind: Vec::new(), freed: Vec::new() };
     // Only made if something has to be moved past them.
     let (mut loops, mut behind): (Option<(Part, Part)>, Vec<Part>) = (None, Vec::new());

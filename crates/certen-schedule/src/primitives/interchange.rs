@@ -83,7 +83,7 @@ pub(crate) fn exchange(nest: &mut Nest, outer: &Place, inner: &Place, solve: boo
         body = vec![Stmt::If { cond: conds, then: body, otherwise: Vec::new() }];
         wrapped += 1;
     }
-    let part = Part::of(&nest.program, &body);
+    let part = nest.ordered(Part::of(&nest.program, &body));
     let before = Cond::lt(&Ix::var(first(i)), &Ix::var(second(i)))?;
     let after = Cond::lt(&Ix::var(second(j)), &Ix::var(first(j)))?;
     let loops = [(i, one.range.clone()), (j, two.range.clone())];

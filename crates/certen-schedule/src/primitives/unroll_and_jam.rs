@@ -53,7 +53,7 @@ pub(crate) fn unroll_and_jam(nest: &mut Nest, place: &Place, count: i64) -> Done
     let place = main.inside(0);
     let found = nest.loop_at(&place)?;
     let mut order = Order {
-        program: &nest.program,
+        nest,
         facts: nest.facts(&place)?,
         index: found.index,
         private: declared(&found.body),
@@ -134,7 +134,7 @@ fn depends(cond: &Cond, index: Name) -> bool {
 
 /// The pairs of iterations whose order changes.
 struct Order<'a> {
-    program: &'a LoopProgram,
+    nest: &'a Nest,
     facts: Facts,
     index: Name,
     /// All that is declared inside: each copy has its own.
@@ -146,7 +146,7 @@ struct Order<'a> {
 
 impl Order<'_> {
     fn part(&self, block: &[Stmt]) -> Part {
-        Part::of(self.program, block).only(|name| !self.private.contains(&name))
+        self.nest.ordered(Part::of(&self.nest.program, block)).only(|name| !self.private.contains(&name))
     }
 
     /// Of iterations of the loops so far for which `when` holds.
