@@ -8,14 +8,15 @@
 //!   "steps": [{ "step": text, "conditions": [{ "what": sentence, "status": "proved" | "seen" | "open" | "fails",
 //!               "proofs": [{ "facts": [condition…], "goal": condition, "witness": […] }] }] }],
 //!   "seed": 16 hexadecimal digits,
+//!   "tested": whether there are any tests,
 //!   "tests": [{ "inputs": "field" | "small", "sizes": { name: number, … }, "elements": number, "digest": … }],
 //!   "seal": 64 hexadecimal digits,
 //!   "about": anything }
 //! ```
 //!
-//! A schedule is proved if every condition of every step is. The seed is a hash of core, nest
-//! and steps, but for the witnesses; inputs of tests come from it. The seal is a hash of all that stands before it. A certificate has
-//! one text, but for spaces and line breaks between its parts: fields in this order, no other fields, no other spelling of
+//! A schedule is proved if every condition of every step is. The seed is a hash of core, nest and steps, but for the
+//! witnesses; inputs of tests come from it. The seal is a hash of all that stands before it. A certificate has one
+//! text, but for spaces and line breaks between its parts: fields in this order, no other fields, no other spelling of
 //! numbers and texts.
 
 use certen_index::{Cond, Witness};
@@ -160,6 +161,7 @@ impl Certificate {
         put("schedule", json!(self.schedule()));
         put("steps", self.steps.iter().map(|step| step.json(true)).collect());
         put("seed", json!(format!("{:016x}", self.seed())));
+        put("tested", json!(!self.tests.is_empty()));
         put("tests", self.tests.iter().map(Test::json).collect());
         let seal = seal(&json);
         json.insert("seal".into(), seal.into());

@@ -4,21 +4,25 @@
 //!
 //! - every access of the nest is in bounds, for all sizes; the iterations of its parallel and vector loops are
 //!   independent; every local has a value before it is read. [`obligations`] derives from the nest, in an order of its
-//!   own, what has to be shown, and the certificate has one witness for each. There is one that is missing or left over,
-//!   or one that [`certen_index::check`] does not accept: the certificate is rejected;
+//!   own, what has to be shown, and the certificate has one witness for each. Where one is missing or left over, or
+//!   [`certen_index::check`] does not accept it, the certificate is rejected;
 //! - nest and program give the same values in the field at sizes and inputs that [`tests`] derives from the texts. The
-//!   checker runs both, the nest by an interpreter of its own, the program by the reference evaluator;
-//! - each condition of a step of a schedule that is said to be proved has proofs, which need all of their facts.
+//!   checker runs both, the nest by an interpreter of its own, the program by the reference evaluator. Where no point is
+//!   small enough there are no tests, the certificate says so, and nothing relates the nest to the program;
+//! - each condition of a step of a schedule that is said to be proved has proofs, which need all of their facts. The
+//!   checker does not know the steps: that these are their conditions is the word of whoever made the certificate.
+//!   `certen verify --check` takes the steps again and compares.
 //!
-//! [`check`] needs the text of a certificate and the program that it is to be about. It shares with the compiler the data
-//! types of Core and loops, their texts and the evaluator. It does not use the prover's search, the verifier of loops,
-//! the lowering or the transformations. What remains trusted: this crate and those data types; that the
-//! front end has made the program from the file; that a step has these conditions and that they suffice; the code generator, the
-//! C compiler and the runtime.
+//! [`check`] needs the text of a certificate and the program that it is to be about. It shares with the compiler the
+//! data types of Core and loops, their texts and the evaluator. It does not use the prover's search, the verifier of
+//! loops, the lowering or the transformations. What remains trusted: this crate and those data types; that the front
+//! end has made the program from the file; that a step has these conditions and that they suffice; that the nest agrees
+//! with the program where it was not run; the code generator, the C compiler and the runtime.
 //!
 //! Everything in a certificate has one spelling, but for what stands under `about`, which is for people. So a
-//! certificate that was changed is rejected, even where the change would be harmless, and even if the seal, a hash of
-//! all that counts, was made anew.
+//! certificate that was changed in one place is rejected, even where the change would be harmless, and even if the seal,
+//! a hash of all that counts, was made anew. The seal keeps no secret: whoever makes everything anew makes another
+//! certificate, which is as good as its witnesses and tests.
 
 mod certificate;
 mod machine;
@@ -29,10 +33,10 @@ mod witness;
 
 use std::fmt;
 
-use certen_core::Program;
+use certen_core::{Parameter, Program};
 use certen_index::{Cond, Witness};
 use certen_loops::{LoopProgram, parse_loops};
-use certen_syntax::Sources;
+use certen_syntax::{Name, Sources};
 
 pub use certificate::{Certificate, Claim, Condition, Proof, Status, Step, seal};
 pub use obligations::{Kind, Obligation, obligations};
@@ -128,12 +132,17 @@ pub fn read_nest(text: &str) -> Result<LoopProgram, Fault> {
 fn same_interface(meaning: &Program, nest: &LoopProgram) -> Result<(), Fault> {
     let types = meaning.types();
     // An output that has the name of an input has another one in the nest.
-    let outputs = meaning.outputs.iter().map(|(_, shown)| types.get(shown));
+    let renamed = |name| meaning.inputs.iter().any(|input| input.name == name);
+    let mut outputs = nest.outputs.iter().zip(&meaning.outputs);
+    let is_same = |(output, (name, shown)): (&Parameter, &(Name, Name))| {
+        types.get(shown) == Some(&output.ty) && (output.name == *name || renamed(*name))
+    };
     let same = nest.name == meaning.name
         && nest.sizes == meaning.sizes
         && nest.facts == meaning.facts
         && nest.inputs == meaning.inputs
-        && nest.outputs.iter().map(|output| Some(&output.ty)).eq(outputs);
+        && nest.outputs.len() == meaning.outputs.len()
+        && outputs.all(is_same);
     if same { Ok(()) } else { Err(Fault::new("nest", "its sizes, inputs or outputs are not those of the program")) }
 }
 

@@ -1,18 +1,18 @@
 //! What has to be shown of a nest of loops: one walk over its statements, in the order of its text.
 //!
-//! The walk refuses what is wrong whatever the sizes are: names out of scope or hidden, wrong ranks and types, inputs that are
-//! written, buffers that are not freed where they were allocated or used afterwards, locals without a value. What depends
-//! on sizes becomes an [`Obligation`]: a goal, and the facts that hold where the walk stands, which are the
-//! program's facts and the ranges and conditions around.
+//! The walk refuses what is wrong whatever the sizes are: names out of scope or hidden, wrong ranks and types, inputs
+//! that are written, buffers that are not freed where they were allocated or used afterwards, locals without a value.
+//! What depends on sizes becomes an [`Obligation`]: a goal, and the facts that hold where the walk stands, which are
+//! the program's facts and the ranges and conditions around.
 //!
-//! - **bounds**: each index of each access is in `0..size`. Of equal pairs of index and size only the first, in its block
-//!   and the blocks in it.
+//! - **bounds**: each index of each access is in `0..size`. Of equal pairs of index and size only the first, in its
+//!   block and the blocks in it.
 //! - **races**: see `races.rs`.
-//! - **values**: where a local was assigned in a loop and is read behind it, the loop runs. An output that is never written
-//!   has no elements.
+//! - **values**: where a local was assigned in a loop and is read behind it, the loop runs. An output that is never
+//!   written has no elements.
 //!
-//! A goal that is true as it stands, a comparison of numbers, is no obligation. That is all the checker knows by itself.
-//! Takes time in proportion to the text, but for races, where every two accesses are compared, of at most
+//! A goal that is true as it stands, a comparison of numbers, is no obligation. That is all the checker knows by
+//! itself. Takes time in proportion to the text, but for races, where every two accesses are compared, of at most
 //! [`MAX_ACCESSES`](crate::races::MAX_ACCESSES).
 
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -1,12 +1,15 @@
 //! Tests: where a program and its loops are run side by side, and what comes out.
 //!
-//! Nobody chooses: sizes come from a short list of small numbers and from the numbers that stand in the nest (a tile of 8
-//! gives 7, 8, 9 and 17), as far as the facts allow, inputs from the seed of the certificate. Runs are in the field, with *undefined* as a value.
-//! Every second point has small signed numbers as inputs, so that comparisons go both ways. A point is left out where the program itself has no
-//! value, or takes more steps than there is fuel for. The fuel is counted, so everyone leaves out the same points; programs
-//! of large fixed sizes have none.
+//! Nobody chooses: sizes come from a short list of small numbers and from the numbers that stand in the nest (a tile
+//! of 8 gives 7, 8, 9 and 17) and in the facts, as far as these allow, inputs from the seed of the certificate. Runs
+//! are in the field, with *undefined* as a value. Every second point has small signed numbers as inputs, so that
+//! comparisons go both ways. A point is left out where the program itself has no value, or takes more steps than there
+//! is fuel for. The fuel is counted, so everyone leaves out the same points; programs of large fixed sizes have none.
 //!
 //! An element that the program leaves undefined can be anything in the nest; every other has to be the same.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ops::RangeInclusive;
 
 use certen_core::domain::{Element, Field, Partial};
 use certen_core::{ElemType, Evaluator, Named, Parameter, Program, Tensor};
@@ -20,7 +23,7 @@ use crate::Fault;
 use crate::machine::{self, run};
 
 /// Points that are tried.
-const POINTS: usize = 12;
+const POINTS: usize = 16;
 
 /// Steps of the reference evaluator at one point, if there are several to choose from.
 const FUEL: u64 = 15_000;
@@ -150,7 +153,8 @@ fn points(meaning: &Program, nest: &LoopProgram) -> Vec<Vec<(Name, i64)>> {
     let mut conditions = meaning.facts.clone();
     // No dimension of an input is negative.
     conditions.extend(meaning.inputs.iter().flat_map(|input| input.ty.shape.iter().cloned().map(Cond::Ge)));
-    let candidates = candidates(&nest.to_string());
+    let facts: Vec<String> = conditions.iter().map(Cond::to_string).collect();
+    let candidates = candidates(&nest.to_string(), &facts.join(", "));
     let mut points: Vec<Vec<(Name, i64)>> = Vec::new();
     for turn in 0..4 * POINTS {
         if points.len() == POINTS {
@@ -165,22 +169,27 @@ fn points(meaning: &Program, nest: &LoopProgram) -> Vec<Vec<(Name, i64)>> {
     points
 }
 
-/// Values of sizes that are worth trying: small ones, and those around numbers of the nest.
-fn candidates(nest: &str) -> Vec<i64> {
-    let mut numbers: Vec<i64> = nest
-        .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')))
-        .filter_map(|word| word.parse().ok())
-        .filter(|number| (4..=16).contains(number))
-        .collect();
-    numbers.sort_unstable();
-    numbers.dedup();
+/// Values of sizes that are worth trying: small ones, those around numbers of the nest, those that the facts ask for.
+fn candidates(nest: &str, facts: &str) -> Vec<i64> {
     let mut candidates = vec![3, 5, 1, 2, 7, 0, 4];
-    for number in numbers.into_iter().rev().take(2) {
-        candidates.extend([number - 1, number, number + 1, 2 * number + 1]);
+    for (at, number) in numbers(nest, 4..=64).into_iter().rev().take(3).enumerate() {
+        candidates.extend([number + 1, number]);
+        if at < 2 && number <= 16 {
+            candidates.extend([number - 1, 2 * number + 1]);
+        }
     }
-    let mut seen = std::collections::HashSet::new();
+    for number in numbers(facts, 8..=10_000) {
+        candidates.extend([number, number + 1]);
+    }
+    let mut seen = HashSet::new();
     candidates.retain(|candidate| seen.insert(*candidate));
     candidates
+}
+
+/// The numbers of a text that are in a range, smallest first, none twice.
+fn numbers(text: &str, wanted: RangeInclusive<i64>) -> BTreeSet<i64> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')));
+    words.filter_map(|word| word.parse().ok()).filter(|number| wanted.contains(number)).collect()
 }
 
 /// Sizes that satisfy the conditions: the first found, where each size begins at another candidate on each turn.

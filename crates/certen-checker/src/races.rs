@@ -1,10 +1,10 @@
 //! Races: what has to be shown for the iterations of a loop to be independent of each other.
 //!
 //! What is declared in the loop is an iteration's own. Where a local from outside is assigned, or a buffer from outside
-//! exchanged, there is at most one iteration. Of a buffer from outside that is written, two different iterations use different elements: of every two accesses, one of
-//! them a write. The names that are an iteration's own are taken twice, `i'` and `i''`, with the ranges and
-//! conditions around each access, and the goal for `i' < i''` is that the indices differ in some dimension. Two accesses
-//! that are not the same are compared both ways.
+//! exchanged, there is at most one iteration. Of a buffer from outside that is written, two different iterations use
+//! different elements: of every two accesses, one of them a write. The names that are an iteration's own are taken
+//! twice, `i'` and `i''`, with the ranges and conditions around each access, and the goal for `i' < i''` is that the
+//! indices differ in some dimension. Two accesses that are not the same are compared both ways.
 //!
 //! Where all accesses of a buffer have the same index in some dimension, which is a multiple of the loop's index plus
 //! something that belongs to no iteration, there is one obligation instead, for that dimension.
@@ -19,7 +19,8 @@ use certen_syntax::Name;
 
 use crate::obligations::{Kind, Walk, Walked, joined, text, within};
 
-/// Different accesses of one buffer that are compared with each other; where there are more, there is at most one iteration.
+/// Different accesses of one buffer that are compared with each other; where there are more, there is at most one
+/// iteration.
 pub(crate) const MAX_ACCESSES: usize = 64;
 
 /// How a block inside of the loop is entered.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use certen::road::checker::{self, Certificate, Condition, Fault};
+use certen::road::checker::{Certificate, Condition};
 use certen::road::runtime::write_text;
 use certen::road::syntax::{Code, Diagnostic};
 use certen::{Call, Function, Module, Name, Options, TRUSTED, Validation, programs};
@@ -44,7 +44,6 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
     let report = Report::new(args.common.json);
     let call = args.dims.iter().fold(Call::new(), |call, (name, size)| call.dim(*name, *size));
     let options = args.entry.options(&args.common, Some(&call));
-    let options = Options { require_proof: args.entry.require_proof && args.check.is_none(), ..options };
     match &args.check {
         Some(path) => check(args, &report, path, options),
         None => show(args, &report, &options),
@@ -108,40 +107,31 @@ fn check(args: &VerifyArgs, report: &Report, path: &Path, options: Options) -> O
         let error = Diagnostic::error(Code::E0603, None, format!("{}: {why}", shown(path)));
         report.error(error)
     })?;
-    // What cannot be read is about nothing.
-    let read = Certificate::read(&text).map_err(|fault| report.error(does_not_hold(&fault)))?;
-    let options = Options { function: options.function.or_else(|| about(&read, &args.file, &options)), ..options };
+    let options = Options { function: options.function.or_else(|| about(&text, &args.file, &options)), ..options };
     let module = Module::from_file(&args.file, &options).map_err(|failure| refused(report, &failure))?;
-    let certificate = checker::check(&text, module.core()).map_err(|fault| report.error(does_not_hold(&fault)))?;
-    if args.entry.require_proof && !certificate.is_proved() {
-        let text = "the certificate holds, but it says that the schedule is tested, not proved";
-        return Err(report.error(Diagnostic::error(Code::E0805, None, text)));
+    let certificate = module.check_certificate(&text).map_err(|failure| refused(report, &failure))?;
+    if options.require_proof {
+        module.validation().map_err(|failure| refused(report, &failure))?;
     }
-    // Another version of Certen may have made other loops of the same program.
-    let is_current = module.loops().is_ok_and(|loops| loops.to_string() == certificate.nest);
     let name = options.function.unwrap_or(module.core().name);
     if args.common.json {
         let function = as_json(name, &certificate);
-        report.json(&json!({"ok": true, "functions": [function], "current": is_current, "trusted": TRUSTED}));
+        report.json(&json!({"ok": true, "functions": [function], "trusted": TRUSTED}));
         return Ok(());
     }
     report.text(&format!("{}: holds\n{}", shown(path), as_text(name.as_str(), &certificate, args.verbose)));
-    if !is_current {
-        report.text("  these are other loops than this version of Certen makes with these options\n");
-    }
     Ok(())
 }
 
-/// The function that a certificate is about, if the file has one of that name.
-fn about(certificate: &Certificate, file: &Path, options: &Options) -> Option<Name> {
-    let name = certificate.core.lines().next()?.strip_prefix("core ").map(Name::new)?;
-    let found = programs(file, options).ok()?;
-    found.iter().any(|(function, _)| *function == name).then_some(name).filter(|_| found.len() > 1)
-}
-
-fn does_not_hold(fault: &Fault) -> Diagnostic {
-    let error = Diagnostic::error(Code::E0706, None, format!("the certificate does not hold: {}", fault.why));
-    error.note(format!("in its field {}", fault.at))
+/// The function that a certificate is about, if the file has several. One that cannot be read is about any: it will be
+/// rejected.
+fn about(text: &str, file: &Path, options: &Options) -> Option<Name> {
+    let functions = programs(file, options).ok().filter(|functions| functions.len() > 1)?;
+    let core = Certificate::read(text).ok().map(|certificate| certificate.core);
+    let said = core.as_deref().and_then(|core| core.lines().next()?.strip_prefix("core ")).map(Name::new);
+    let name = |(name, module): &Function| module.is_ok().then_some(*name);
+    let found = functions.iter().filter_map(name).find(|name| said == Some(*name));
+    found.or_else(|| if said.is_none() { functions.iter().find_map(name) } else { None })
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -159,8 +149,11 @@ fn compared(validation: &Validation) -> String {
     let each: Vec<String> = settings.iter().map(|(setting, points)| format!("{setting} {points}")).collect();
     match &validation.nothing {
         _ if !each.is_empty() => {
-            let points: usize = settings.values().sum();
-            format!("  compiler  compared them at {points} points: {}\n", each.join(", "))
+            let points = match settings.values().sum() {
+                1 => "1 point".into(),
+                points => format!("{points} points"),
+            };
+            format!("  compiler  compared them at {points}: {}\n", each.join(", "))
         }
         Some(why) => format!("  compiler  compared nothing: {why}\n"),
         None => String::new(),
@@ -196,7 +189,7 @@ fn as_text(name: &str, certificate: &Certificate, verbose: bool) -> String {
     let elements: u64 = tests.iter().map(|test| test.elements).sum();
     let points = if tests.len() == 1 { "1 point".into() } else { format!("{} points", tests.len()) };
     text += &match tests.len() {
-        0 => "  equality  no point is small enough for the checker\n".into(),
+        0 => "  equality  NOT TESTED by the checker: no point is small enough\n".into(),
         _ => format!("  equality  tested by the checker at {points} in the field, {elements} elements\n"),
     };
     let sizes = |sizes: &[(Name, i64)]| {
@@ -227,7 +220,7 @@ fn as_json(name: Name, certificate: &Certificate) -> Value {
             json!({"step": step.step, "conditions": conditions})
         })
         .collect();
-    for field in ["schedule", "tests", "seal"] {
+    for field in ["schedule", "tested", "tests", "seal"] {
         json[field] = whole[field].take();
     }
     json

@@ -5,6 +5,8 @@ mod common;
 use std::fs;
 use std::path::PathBuf;
 
+use certen::road::checker::{Certificate, Condition, Status, Step, check, read_nest, tests};
+use certen::{Module, Options};
 use common::{CERTEN, Ran, command, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -124,7 +126,7 @@ fn certificates_are_written_and_checked() {
     let out = desk.out(&["kernels.ten", "--check", "largest.json"]);
     assert!(out.starts_with("largest.json: holds\nlargest:\n  bounds    "), "{out}");
     let found = desk.json(&["kernels.ten", "--check", "largest.json"], 0);
-    assert_eq!((&found["ok"], &found["current"]), (&json!(true), &json!(true)));
+    assert_eq!((&found["ok"], &found["functions"][0]["tested"]), (&json!(true), &json!(true)));
     assert_eq!(found["functions"][0]["function"], "largest");
 
     // Nothing that counts can be changed; a file that was refused is still there.
@@ -144,6 +146,48 @@ fn certificates_are_written_and_checked() {
         "error[E0706]: the certificate does not hold: this is another program than the certificate's\n |\n \
          = note: in its field core\n"
     );
+}
+
+/// What a certificate says of steps is not believed: they are taken again.
+#[test]
+fn steps_are_taken_again() {
+    let desk = Desk::new();
+    let blocks = ["kernels.ten", "--fn", "smooth", "--schedule", "blocks"];
+    let with = |more: &[&'static str]| [&blocks[..], more].concat();
+    desk.out(&with(&["--certificate", "blocks.json"]));
+    desk.out(&with(&["--check", "blocks.json", "--require-proof"]));
+    let refused = |words: &[&str], field: &str| {
+        let value = desk.json(words, 1);
+        let error = &value["diagnostics"][0];
+        assert_eq!((&error["code"], &error["notes"]), (&json!("E0706"), &json!([format!("in its field {field}")])));
+    };
+    refused(&["kernels.ten", "--fn", "smooth", "--check", "blocks.json"], "nest");
+    refused(&["kernels.ten", "--fn", "smooth", "--schedule", "split(i, 8)", "--check", "blocks.json"], "nest");
+    let certificate = Certificate::read(&fs::read_to_string(desk.path("blocks.json")).unwrap()).unwrap();
+    let program =
+        Module::from_file(desk.path("kernels.ten"), &Options { function: Some("smooth".into()), ..Options::default() });
+    let core = program.unwrap().core().clone();
+    // A forger who makes seed, tests and seal anew.
+    let forged = |steps: Vec<Step>, field: &str| {
+        let mut forged = Certificate { steps, ..certificate.clone() };
+        forged.tests = tests(&core, &read_nest(&forged.nest).unwrap(), forged.seed()).unwrap();
+        assert!(check(&forged.text(), &core).is_ok(), "the checker does not know steps");
+        fs::write(desk.path("forged.json"), forged.text()).unwrap();
+        refused(&with(&["--check", "forged.json"]), field);
+    };
+    forged(Vec::new(), "steps");
+    forged(vec![Step { step: "lorem ipsum".into(), conditions: Vec::new() }], "steps[0].step");
+    let condition = Condition { what: "all is well".into(), status: Status::Seen, proofs: Vec::new() };
+    forged(vec![Step { step: "split(i, 4)".into(), conditions: vec![condition] }], "steps[0].conditions");
+}
+
+#[test]
+fn what_cannot_be_tested_is_said_loudly() {
+    let desk = Desk::new();
+    fs::write(desk.path("large.ten"), "fn f(x: f64[1000, 1000]) -> f64[1000, 1000] { x + 1.0 }").unwrap();
+    let out = desk.out(&["large.ten", "--certificate", "large.json"]);
+    assert!(out.contains("  equality  NOT TESTED by the checker: no point is small enough\n"), "{out}");
+    assert_eq!(desk.json(&["large.ten", "--check", "large.json"], 0)["functions"][0]["tested"], json!(false));
 }
 
 #[test]

@@ -8,9 +8,17 @@
 //!     for (int64_t i = 0; i < 3; i++) y[3*o + i + 4] = 2.0 * y[3*o + i];
 //! ```
 //!
-//! It reads what two iterations need before the first has written. Splitting a loop by an odd number makes such loops, so
+//! It reads what two iterations need before the first has written. And, where vectors have 32 bytes, of integers that are
+//! summed in a few elements, which are summed in the end:
+//!
+//! ```c
+//! for (int64_t o = 0; o < n; o++)
+//!     for (int64_t i = 0; i < 4; i++) part[i] += x[4*o + i];
+//! ```
+//!
+//! Splitting a loop makes the first, lanes of a sum the second, so
 //! that they get a statement that does nothing at the end of their bodies, over which GCC moves no memory access. It
-//! costs little: a loop that reads what it wrote is seldom made of vectors, and loops inside can be as before.
+//! costs little: such a loop is seldom made of vectors, and loops inside can be as before.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,6 +29,9 @@ use certen_syntax::Name;
 
 /// Groups that are smaller come out right.
 const LEAST_GROUP: i64 = 3;
+
+/// One sum by itself comes out right.
+const LEAST_SUMS: i64 = 2;
 
 /// Statements, and iterations of a loop inside, beyond which nothing is unrolled.
 const MAX_STATEMENTS: usize = 1000;
@@ -50,12 +61,17 @@ struct Buffer<'a> {
     stores: i64,
     written: HashSet<&'a [Ix]>,
     read: HashSet<&'a [Ix]>,
+    /// How many elements, the same in every iteration, integers are summed in.
+    sums: i64,
 }
 
 impl Buffer<'_> {
-    /// Whether a group is written, and something else than the same elements read.
+    /// Whether a group is written, and something else than the same elements read; or several sums are made.
     fn is_recurrence(&self) -> bool {
-        self.stores >= LEAST_GROUP && !self.read.is_empty() && (self.written.len() > 1 || self.written != self.read)
+        self.sums >= LEAST_SUMS
+            || self.stores >= LEAST_GROUP
+                && !self.read.is_empty()
+                && (self.written.len() > 1 || self.written != self.read)
     }
 }
 
@@ -91,6 +107,14 @@ impl<'a> Accesses<'a> {
                 Stmt::Local { init: Some(value), .. } => self.value(*value),
                 Stmt::Assign { target, op, value } => {
                     self.value(*value);
+                    if let Target::Element(name, indices) = target
+                        && op.is_some()
+                        && !self.moves(indices)
+                        && self.terms.ty(*value).elem.is_int()
+                    {
+                        let sums = &mut self.buffers.entry(*name).or_default().sums;
+                        *sums = sums.saturating_add(times);
+                    }
                     if let Target::Element(name, indices) = target
                         && self.moves(indices)
                     {

@@ -411,3 +411,25 @@ fn recurrences_in_blocks_have_the_same_bits() {
     assert!(emitted(&program).kernel.contains("CERTEN_IN_ORDER();"));
     same_bits(&program);
 }
+
+/// Integers summed and multiplied in lanes that are summed in the end, unrolled and not: the same.
+#[test]
+fn lanes_of_integers_have_the_same_bits() {
+    let (mut outputs, mut body) = (String::new(), String::new());
+    for elem in ["i32", "i64"] {
+        for width in 2..9 {
+            for (op, first) in [("+=", 0), ("*=", 1)] {
+                let kind = if op == "+=" { "sum" } else { "product" };
+                let (out, p) = (format!("{kind}_{elem}_{width}"), format!("p_{kind}_{elem}_{width}"));
+                writeln!(outputs, "output {out} : {elem}[]").unwrap();
+                writeln!(body, "alloc {p} : {elem}[{width}]\nfor i in 0..{width} {{\n  {p}[i] = {elem}({first})\n}}")
+                    .unwrap();
+                writeln!(body, "for o in 0..{} {{\n  for i in 0..{width} {{", 48 / width).unwrap();
+                writeln!(body, "    {p}[i] {op} x_{elem}[i + {width}*o]\n  }}\n}}").unwrap();
+                writeln!(body, "{out} = {elem}(0)\nfor i in 0..{width} {{\n  {out} += {p}[i]\n}}\nfree {p}").unwrap();
+            }
+        }
+    }
+    let program = loops(&format!("loops f\ninput x_i32 : i32[60]\ninput x_i64 : i64[60]\n{outputs}{body}"));
+    same_bits(&program);
+}

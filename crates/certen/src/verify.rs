@@ -32,8 +32,8 @@ pub const TRUSTED: [&str; 5] = [
 /// A function of a file, and its program; or why a call has to tell more before there is one.
 pub type Function = (Name, Result<Module, Failure>);
 
-/// The programs of a file: each function of a `.ten` file, unless the options name one. A function that works for several
-/// ranks or element types, or needs the values of its sizes, may have none.
+/// The programs of a file: each function of a `.ten` file, unless the options name one. A function that works for
+/// several ranks or element types, or needs the values of its sizes, may have none.
 ///
 /// # Errors
 /// If the file is not accepted.
@@ -58,18 +58,56 @@ pub fn programs(path: impl AsRef<Path>, options: &Options) -> Result<Vec<Functio
 }
 
 impl Module {
+    /// Accepts a certificate of this program with its loops and its schedule. What the certificate says of the steps is
+    /// compared with what is found when they are taken again, for the checker does not know them.
+    ///
+    /// # Errors
+    /// E0706, with the field that does not hold. As [`Module::loops`].
+    pub fn check_certificate(&self, text: &str) -> Result<Certificate, Failure> {
+        let rejected = |fault: Fault| self.refuse(does_not_hold(&fault));
+        let certificate = certen_checker::check(text, self.core()).map_err(rejected)?;
+        let other =
+            |at: &str| Fault { at: at.into(), why: "it was made with another schedule or version of Certen".into() };
+        if certificate.nest != self.loops()?.to_string() {
+            return Err(rejected(other("nest")));
+        }
+        let steps = self.certified_steps()?;
+        if steps.len() != certificate.steps.len() {
+            return Err(rejected(other("steps")));
+        }
+        let known = |step: &Step| -> Vec<(String, Status)> {
+            step.conditions.iter().map(|condition| (condition.what.clone(), condition.status)).collect()
+        };
+        for (at, (own, said)) in steps.iter().zip(&certificate.steps).enumerate() {
+            if own.step != said.step {
+                return Err(rejected(other(&format!("steps[{at}].step"))));
+            }
+            if known(own) != known(said) {
+                return Err(rejected(other(&format!("steps[{at}].conditions"))));
+            }
+        }
+        Ok(certificate)
+    }
+
+    /// What is known of the steps of its schedule.
+    fn certified_steps(&self) -> Result<Vec<Step>, Failure> {
+        Ok(self.scheduled()?.map_or_else(Vec::new, |scheduled| scheduled.taken.iter().map(step).collect()))
+    }
+
     /// What can be shown of the program's loops, in a form that [`certen_checker::check`] accepts.
     ///
     /// # Errors
-    /// If there are no loops, the verifier refuses them, or they do not compute what the program means; else it is a bug
-    /// in Certen.
+    /// If there are no loops, the verifier refuses them, or they do not compute what the program means; else it is a
+    /// bug in Certen.
     pub fn certificate(&self) -> Result<Certificate, Failure> {
         let loops = self.loops()?;
         let violations = certen_loops::verify(loops);
         if !violations.is_empty() {
             return Err(self.violations(violations));
         }
-        let fault = |fault: Fault| self.refuse(Diagnostic::error(Code::E0706, None, fault.to_string()));
+        // Loops that were refused are not certified.
+        let validation = self.validation()?;
+        let fault = |fault: Fault| self.refuse(does_not_hold(&fault));
         let text = loops.to_string();
         let nest = read_nest(&text).map_err(fault)?;
         let mut certificate = Certificate {
@@ -78,11 +116,11 @@ impl Module {
             bounds: Vec::new(),
             races: Vec::new(),
             values: Vec::new(),
-            steps: self.scheduled()?.map_or_else(Vec::new, |scheduled| scheduled.taken.iter().map(step).collect()),
+            steps: self.certified_steps()?,
             tests: Vec::new(),
             about: json!({
                 "made by": concat!("certen ", env!("CARGO_PKG_VERSION")),
-                "compared": self.validation()?.settings(),
+                "compared": validation.settings(),
                 "trusted": TRUSTED,
             }),
         };
@@ -102,6 +140,12 @@ impl Module {
         certificate.tests = tests(self.core(), &nest, certificate.seed()).map_err(fault)?;
         certen_checker::check(&certificate.json().to_string(), self.core()).map_err(fault)
     }
+}
+
+/// The error of a certificate that is rejected.
+fn does_not_hold(fault: &Fault) -> Diagnostic {
+    let error = Diagnostic::error(Code::E0706, None, format!("the certificate does not hold: {}", fault.why));
+    error.note(format!("in its field {}", fault.at))
 }
 
 impl Validation {
