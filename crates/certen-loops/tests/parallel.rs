@@ -198,7 +198,12 @@ fn work_is_that_of_the_deepest_loop() {
     assert_eq!(of("for i in 0..n {\n for k in 0..4 {\n v[4 * i + k] = 1.0\n }\n}\n").operations, 4);
     // A triangle counts as the square around it.
     let triangle = of("for i in 0..n {\n for k in 0..i {\n z[0, i] = y[k]\n }\n}\n");
-    assert_eq!(triangle.extents, [n.clone(), n]);
+    let row = n.sub(&Ix::from(1)).unwrap().max_with(&Ix::from(0)).unwrap();
+    assert_eq!(triangle.extents, [n.clone(), row]);
+    // Blocks count as full ones: the last may be smaller, so the first is looked at.
+    let blocks = of("for o in 0..ceil_div(n, 4) {\n for i in 0..min(n - 4*o, 4) {\n z[0, 4*o + i] = 1.0\n }\n}\n");
+    let value = |size: i64| blocks.extents.iter().map(|ix| ix.eval(&|_| Some(size)).unwrap()).collect::<Vec<_>>();
+    assert_eq!((value(100), value(103), value(2)), (vec![25, 4], vec![26, 4], vec![1, 2]));
 }
 
 #[test]

@@ -120,15 +120,12 @@ pub fn apply_strictly(program: LoopProgram, steps: &[Step]) -> Result<Scheduled,
     apply_as(program, steps, true)
 }
 
-/// More statements are not made: copies of copies grow without end.
-const MOST_STATEMENTS: usize = 20_000;
-
 fn apply_as(program: LoopProgram, steps: &[Step], strict: bool) -> Result<Scheduled, Box<Refused>> {
     let mut taken: Vec<Taken> = Vec::with_capacity(steps.len());
     let mut program = program;
     for (at, step) in steps.iter().enumerate() {
         let mut nest = Nest::new(program.clone(), strict);
-        match take(&mut nest, step).and_then(|()| nest.is_not_larger_than(MOST_STATEMENTS)) {
+        match take(&mut nest, step).and_then(|()| nest.has_not_grown(&program.body)) {
             Ok(()) => {
                 let (mut after, conditions) = nest.finish();
                 let mut violations = verify(&after);

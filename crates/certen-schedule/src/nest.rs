@@ -14,6 +14,9 @@ use crate::apply::{Condition, Proof, Status, near};
 use crate::depend::Part;
 use crate::edit::Edit;
 
+/// A step makes no more statements than this of fewer: copies of copies grow without end.
+pub(crate) const MOST_STATEMENTS: usize = 4096;
+
 /// What a step comes to.
 pub(crate) type Done<T> = Result<T, Refusal>;
 
@@ -269,23 +272,13 @@ impl Nest {
         (self.program, self.conditions)
     }
 
-    /// That the program has no more statements than this.
-    pub(crate) fn is_not_larger_than(&self, most: usize) -> Done<()> {
-        let mut blocks = vec![self.program.body.as_slice()];
-        let mut count = 0;
-        while let Some(block) = blocks.pop() {
-            count += block.len();
-            for stmt in block {
-                match stmt {
-                    Stmt::For { body, .. } => blocks.push(body),
-                    Stmt::If { then, otherwise, .. } => blocks.extend([then.as_slice(), otherwise]),
-                    _ => {}
-                }
+    /// That the program has no more than [`MOST_STATEMENTS`], or no more than it had.
+    pub(crate) fn has_not_grown(&self, before: &[Stmt]) -> Done<()> {
+        match statements(&self.program.body) {
+            now if now > MOST_STATEMENTS && now > statements(before) => {
+                Err(Refusal::cannot(format!("this would make {now} statements; at most {MOST_STATEMENTS} are made")))
             }
-        }
-        match count > most {
-            true => Err(Refusal::cannot(format!("this would make {count} statements; at most {most} are made"))),
-            false => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -671,4 +664,20 @@ impl Nest {
 /// Things in a sentence.
 pub(crate) fn listed(things: impl Iterator<Item = impl std::fmt::Display>) -> String {
     things.map(|thing| format!("`{thing}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// How many statements a block has, with those inside of others.
+pub(crate) fn statements(block: &[Stmt]) -> usize {
+    let (mut blocks, mut count) = (vec![block], 0);
+    while let Some(block) = blocks.pop() {
+        count += block.len();
+        for stmt in block {
+            match stmt {
+                Stmt::For { body, .. } => blocks.push(body),
+                Stmt::If { then, otherwise, .. } => blocks.extend([then.as_slice(), otherwise]),
+                _ => {}
+            }
+        }
+    }
+    count
 }

@@ -124,13 +124,13 @@ pub struct Difference {
 
 /// Points in each setting other than the field, at most.
 const POINTS: [(Setting, usize); 7] = [
-    (Setting::Coins, 6),
     (Setting::Integers, 24),
     (Setting::Rationals, 4),
     (Setting::Machine, 4),
     (Setting::Nans, 6),
     (Setting::Infinities, 6),
     (Setting::Bits, 4),
+    (Setting::Coins, 6),
 ];
 
 /// Rows that take too many steps before the others, which take more, are given up.

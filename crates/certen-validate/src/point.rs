@@ -7,7 +7,7 @@
 use std::fmt;
 
 use certen_core::domain::magnitude::{Magnitude, Measured};
-use certen_core::domain::{Element, Exact, Field, Machine, Partial, Rational, Scalar};
+use certen_core::domain::{Element, Exact, Field, MODULUS, Machine, Partial, Rational, Scalar};
 use certen_core::{Binary, Domain, ElemType, EvalError, Evaluator, Fault, Literal, Named, Program, Tensor, Unary};
 use certen_loops::{Event, Interpreter, LoopProgram};
 use certen_syntax::Name;
@@ -111,6 +111,8 @@ impl Compared<'_> {
         };
         let different = |output: Name, index: Vec<i64>, expected: String, found: String| {
             let sizes = sizes.to_vec();
+            let [expected, found] =
+                [expected, found].map(|text| if setting == Setting::Integers { signed(text) } else { text });
             Found::Differs(Box::new(Difference { setting, sizes, seed, output, index, expected, found }))
         };
         let first = self.program.outputs.first().map_or(self.program.name, |(name, _)| *name);
@@ -351,6 +353,14 @@ impl Domain for Garbage {
 
     fn cast(&self, from: ElemType, to: ElemType, a: &Scalar) -> Result<Scalar, Fault> {
         Machine.cast(from, to, a)
+    }
+}
+
+/// A small integer as people write it, which the field has as its representative.
+fn signed(text: String) -> String {
+    match text.parse::<u64>() {
+        Ok(number) if number > MODULUS / 2 => format!("-{}", MODULUS - number.min(MODULUS)),
+        _ => text,
     }
 }
 

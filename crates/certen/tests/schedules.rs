@@ -85,17 +85,7 @@ fn where_operations_are_made_as_written_no_sum_changes_its_order() {
 
 #[test]
 fn copies_of_copies_come_to_an_end() {
-    let scale = "fn f(x: f64[n]) -> f64[n] { { [i] -> 2 * x[i] } }";
-    let mut steps = String::new();
-    let mut name = "i".to_owned();
-    for _ in 0..18 {
-        steps += &format!("split({name}, 2); ");
-        name += ".i";
-    }
-    while let Some((outer, _)) = name.rsplit_once('.') {
-        steps += &format!("peel({outer}.o, first, 1); ");
-        name = outer.to_owned();
-    }
-    let failure = module(scale, &steps).unwrap().loops().unwrap_err();
-    assert!(failure.diagnostics()[0].message.contains("statements"), "{failure}");
+    let wide = "fn f(x: f64[n, 1500]) -> f64[n, 1500] { { [i, j] -> 2 * x[i, j] } }";
+    let failure = module(wide, "unroll(j); peel(i, first, 1); peel(i, last, 1)").unwrap().loops().unwrap_err();
+    assert!(failure.diagnostics()[0].message.contains("4096"), "{failure}");
 }

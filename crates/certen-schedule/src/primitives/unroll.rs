@@ -11,10 +11,7 @@ use super::peel::{Pieces, Rest, cut, simplified};
 use super::split::split;
 use super::{Example, Primitive};
 use crate::edit::Edit;
-use crate::nest::{Done, Loop, Nest, Place, Refusal};
-
-/// More statements than this are not made.
-pub(crate) const MOST_STATEMENTS: i64 = 4096;
+use crate::nest::{Done, Loop, MOST_STATEMENTS, Nest, Place, Refusal, statements};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "unroll",
@@ -61,23 +58,13 @@ pub(crate) fn partly(nest: &mut Nest, place: &Place, count: i64) -> Done<()> {
 pub(crate) fn room(nest: &Nest, place: &Place, count: i64) -> Done<()> {
     let Loop { index, body, .. } = nest.loop_at(place)?;
     let size = statements(&body);
-    if count.checked_mul(size).is_none_or(|all| all > MOST_STATEMENTS) {
+    if usize::try_from(count).ok().and_then(|count| count.checked_mul(size)).is_none_or(|all| all > MOST_STATEMENTS) {
         let refusal = Refusal::cannot(format!(
             "{count} iterations of {size} statements are too many: there can be {MOST_STATEMENTS} statements"
         ));
         return Err(refusal.at(place).help(format!("`unroll({index}, 4)` unrolls in part")));
     }
     Ok(())
-}
-
-/// How many statements a block has, with those inside of them.
-fn statements(block: &[Stmt]) -> i64 {
-    let inner = |stmt: &Stmt| match stmt {
-        Stmt::For { body, .. } => 1 + statements(body),
-        Stmt::If { then, otherwise, .. } => 1 + statements(then) + statements(otherwise),
-        _ => 1,
-    };
-    block.iter().map(inner).sum()
 }
 
 /// Unrolls the loop at a place.
