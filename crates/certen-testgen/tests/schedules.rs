@@ -96,7 +96,8 @@ fn hunt(hunted: &Hunted, tally: &Mutex<Tally>) {
     let proved = hunted.scheduled.is_proved();
     let harmless = matches!(found, Truth::Same(_));
     let accepted = match &tested {
-        Some(Outcome::Agrees(_)) => true,
+        // What is not proved has to be tried whole.
+        Some(Outcome::Agrees(evidence)) => proved || evidence.gap().is_none(),
         Some(Outcome::Nothing(_)) => proved,
         Some(Outcome::Differs(_)) => false,
         // Loops that were not lowered have no other meaning to be compared with: what is proved is accepted.

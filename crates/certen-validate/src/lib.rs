@@ -85,6 +85,16 @@ pub struct Evidence {
     pub budget: u64,
     /// Parts of the loops that no point has run and that are not shown to be never run, in words.
     pub unreached: Vec<String>,
+    /// Whether some run has several iterations of all loops at once, of those that have them in any.
+    pub together: bool,
+}
+
+impl Evidence {
+    /// What was not tried and might go wrong, in words: equality is tested if there is nothing.
+    pub fn gap(&self) -> Option<String> {
+        let never = self.unreached.first().map(|place| format!("never run: {place}"));
+        never.or_else(|| (!self.together).then(|| "no run has several iterations of every loop at once".into()))
+    }
 }
 
 /// One comparison of all outputs.
@@ -224,6 +234,8 @@ struct Search<'a> {
     trial: &'a Trial<'a>,
     literals: Literals,
     reached: Reached,
+    /// What each run that came to its end has reached.
+    runs: Vec<Reached>,
     left: u64,
     points: Vec<Point>,
     /// Rows at which there was something to compare, in the field.
@@ -241,6 +253,7 @@ impl<'a> Search<'a> {
             trial,
             literals: Literals::of(meaning),
             reached: Reached::new(nest),
+            runs: Vec::new(),
             left: trial.budget,
             points: Vec::new(),
             rows: Vec::new(),
@@ -343,10 +356,14 @@ impl<'a> Search<'a> {
             Setting::Machine | Setting::Nans | Setting::Infinities => self.trial.lowered.unwrap_or(self.meaning),
             _ => self.meaning,
         };
-        let reached = &mut self.reached;
+        let mut reached = Reached::new(self.nest);
         let mut compared =
             Compared { program, nest: self.nest, literals: &self.literals, observer: &mut |event| reached.note(event) };
         let found = compared.at(setting, sizes, seed, &mut fuel);
+        self.reached.add(&reached);
+        if matches!(found, Found::Same(_)) {
+            self.runs.push(reached);
+        }
         self.left -= given - fuel;
         found
     }
@@ -371,6 +388,7 @@ impl<'a> Search<'a> {
         match (self.points.is_empty(), self.ran) {
             (false, _) => Outcome::Agrees(Evidence {
                 unreached: self.reached.unreached(self.nest),
+                together: self.runs.iter().any(|run| run.has_all_of(&self.reached)),
                 points: self.points,
                 steps,
                 budget: self.trial.budget,

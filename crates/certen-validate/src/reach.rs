@@ -59,6 +59,18 @@ impl Reached {
         }
     }
 
+    /// Adds what another run has reached.
+    pub fn add(&mut self, run: &Reached) {
+        for (seen, more) in self.seen.iter_mut().zip(&run.seen) {
+            seen.iter_mut().zip(more).for_each(|(seen, more)| *seen |= more);
+        }
+    }
+
+    /// Whether this run alone has several iterations of every loop that has them in any of the runs.
+    pub fn has_all_of(&self, runs: &Reached) -> bool {
+        self.seen.iter().zip(&runs.seen).all(|(here, anywhere)| here[2] || !anywhere[2])
+    }
+
     /// Whether the place of this wish was reached meanwhile.
     pub fn has(&self, wanted: &Wanted) -> bool {
         self.seen.get(wanted.place).is_some_and(|seen| seen[wanted.what])
@@ -83,7 +95,7 @@ impl Reached {
                     if !seen[1] {
                         add(1, Cond::lt(lo, hi).ok(), Some(format!("the loop over {index} in {lo}..{hi}")));
                     }
-                    add(2, several, None);
+                    add(2, several, Some(format!("two iterations of the loop over {index} in {lo}..{hi}")));
                 }
                 Stmt::If { cond, otherwise, .. } => {
                     add(1, Some(cond.clone()), Some(format!("the block where {cond}")));

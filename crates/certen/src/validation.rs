@@ -90,9 +90,9 @@ impl Module {
         }
         let found: Vec<&Evidence> = [&validation.evidence, &validation.smaller].into_iter().flatten().collect();
         // What is not shown has to be tried, and every part of the loops with it.
-        let gap = match found.iter().min_by_key(|evidence| evidence.unreached.len()) {
+        let gap = match found.iter().min_by_key(|evidence| evidence.gap().is_some()) {
             None => validation.nothing.clone(),
-            Some(evidence) => evidence.unreached.first().map(|part| format!("in the comparison, {part}")),
+            Some(evidence) => evidence.gap(),
         };
         match (scheduled.and_then(unproved), gap) {
             (Some(error), Some(gap)) => Ok(Err(error.note(format!("nor is it tested: {gap}")))),
