@@ -29,8 +29,8 @@ use crate::{Failure, Module};
 /// Operations that a run may make: about a second of slow code.
 const OPERATIONS: i64 = 1 << 31;
 
-/// Bytes that inputs and outputs may take together.
-const BYTES: u64 = 1 << 28;
+/// Bytes that inputs and outputs may take together: memory that a user's own call does not need.
+const BYTES: u64 = 1 << 26;
 
 /// Steps of the evaluator, for all elements.
 const STEPS: u64 = 400_000;
