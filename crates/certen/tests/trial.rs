@@ -105,7 +105,7 @@ fn what_is_too_much_is_left_out_and_says_so() {
     let kept = cache();
     let large = core("input x : f64[100000, 1000]\ny = sum i in 0..100000. sum j in 0..1000. x[i, j]\noutput y");
     let found = passes(&large, &kept.cache);
-    assert_eq!(found.to_string(), "the compiled code was not tried: the arrays take more than 256 MiB");
+    assert_eq!(found.to_string(), "the compiled code was not tried: the arrays take more than 64 MiB");
     let symbolic = core("size n\ninput x : f64[n]\ny = gen i in 0..n. x[i]\noutput y");
     assert_eq!(passes(&symbolic, &kept.cache).left_out.as_deref(), Some("it is for all sizes"));
 }
