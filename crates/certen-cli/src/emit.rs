@@ -92,7 +92,13 @@ pub fn emit(args: &EmitArgs) -> Outcome {
             let c = module.c().map_err(refuse)?;
             vec![(format!("{}.h", c.name), c.header)]
         }
-        Form::Loops => vec![(format!("{name}.loops"), module.loops().map_err(refuse)?.to_string())],
+        Form::Loops => {
+            // Loops of a schedule that is refused are no program's.
+            if !module.steps().is_empty() {
+                module.c().map_err(refuse)?;
+            }
+            vec![(format!("{name}.loops"), module.loops().map_err(refuse)?.to_string())]
+        }
         Form::Core => vec![(format!("{name}.core"), module.core().to_string())],
         Form::Teil => vec![(format!("{name}.teil"), module.written_in(Notation::Teil).map_err(refuse)?.to_string())],
         Form::CoreTeil => {

@@ -157,3 +157,23 @@ fn schedules_are_formatted() {
     let expected = "fn f(x: f64[n]) -> f64[n] { x }\nschedule f {\n    split(i, 2);\n    unroll(i.i);\n}\n";
     assert_eq!(fs::read_to_string(path).unwrap(), expected);
 }
+
+#[test]
+fn loops_of_a_refused_schedule_are_not_shown() {
+    let desk = Desk::new();
+    desk.write(
+        "next.ten",
+        "fn f(x: f64[n]) -> f64[n-1] where n >= 1 { let t = { [i] -> 2 * x[i] }; { [i] -> t[i] + t[i+1] } }",
+    );
+    let asked: [&[&str]; 4] = [
+        &["emit", "next.ten", "--to", "loops", "--schedule", "fuse_outer(t.i, i)"],
+        &["emit", "sums.ten", "--to", "loops", "--schedule", "vectorize(i)"],
+        &["explain", "sums.ten", "--only", "loops", "--schedule", "vectorize(i)"],
+        &["explain", "sums.ten", "--steps", "--schedule", "vectorize(i)"],
+    ];
+    for args in asked {
+        let ran = desk.certen(args);
+        assert_eq!(ran.status, Some(1), "{args:?}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains("error[E0"), "{args:?}: {}", ran.err);
+    }
+}

@@ -82,7 +82,7 @@ impl Module {
     /// are counted as a formula, and as a number if the sizes are given.
     ///
     /// # Errors
-    /// As [`Module::laws`]. What cannot be lowered yet is a remark in the text, no error: the other stages are worth
+    /// As [`Module::laws`]; as [`Module::loops`], if the loops of a schedule are asked for. What cannot be lowered yet is a remark in the text, no error: the other stages are worth
     /// seeing.
     pub fn explain(&self, only: &[Stage], sizes: &[(Name, i64)]) -> Result<Vec<(&'static str, String)>, Failure> {
         let wanted = |stage| only.is_empty() || only.contains(&stage);
@@ -126,6 +126,10 @@ impl Module {
         }
         if only.contains(&Stage::Steps) || (wanted(Stage::Steps) && !self.steps().is_empty()) {
             sections.push(("steps", or_remark(self.walk().map(|walk| walk.text()))));
+        }
+        // Who asks for the loops of a schedule wants to know that there are none.
+        if only.contains(&Stage::Loops) && !self.steps().is_empty() {
+            self.loops()?;
         }
         if wanted(Stage::Loops) {
             sections.push(("loops", or_remark(self.loops().map(|loops| loops.to_string()))));
