@@ -18,7 +18,7 @@
 //!   with the program that they were made from ([`Trial::lowered`]);
 //! - bit by bit, if every operation has to be made as written ([`Trial::strict`]).
 //!
-//! Sizes are a covering set ([`cover`]), extended until every branch is reached that can be ([`reach`]). Work is counted in
+//! Sizes are a covering set (`cover.rs`), extended until every branch is reached that can be (`reach.rs`). Work is counted in
 //! steps of the two interpreters and bounded by a budget, so that the answer is the same everywhere.
 //!
 //! [`scale`] makes schedules and programs with large numbers small enough to be compared.

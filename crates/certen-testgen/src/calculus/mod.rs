@@ -7,7 +7,7 @@
 //!
 //! Sizes are 0, 1 and primes; one size is no dimension and may be negative; the sizes of dimensions are these, literals,
 //! sums, products and rounded quotients of them. Elements are of every type. Over floats, products have a constant
-//! factor, so that values stay small ([`crate::magnitude`] says when they are exact).
+//! factor, so that values stay small ([`certen_core::domain::magnitude`] says when they are exact).
 
 mod elements;
 mod index;
