@@ -4,16 +4,17 @@
 //! Whatever is accepted has to verify, and to compute the same if all its conditions are shown. `CERTEN_EVERYWHERE=DIR` takes
 //! the programs of another directory, `*.loops`.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use certen_core::domain::{Element, Field, Partial};
-use certen_core::{ElemType, Tensor};
-use certen_loops::{Interpreter, LoopProgram, Stmt, parse_loops, verify};
+use certen_loops::{LoopProgram, Stmt, parse_loops, verify};
 use certen_schedule::{Condition, Scheduled, Status, apply};
 use certen_syntax::schedule::parse_steps;
 use certen_syntax::{Diagnostics, Name, Sources};
+use common::{Values, run, value};
 
 /// The programs, each once.
 fn programs() -> Vec<(String, LoopProgram)> {
@@ -134,8 +135,9 @@ fn sizes(program: &LoopProgram) -> Vec<Vec<(Name, i64)>> {
             ((state >> 33) % 8) as i64
         };
         let given: Vec<(Name, i64)> = program.sizes.iter().map(|name| (*name, draw())).collect();
-        let value = |name| given.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-        if program.facts.iter().all(|fact| fact.eval(&value).unwrap_or(false)) && !found.contains(&given) {
+        if program.facts.iter().all(|fact| fact.eval(&|name| value(&given, name)).unwrap_or(false))
+            && !found.contains(&given)
+        {
             found.push(given);
         }
         if found.len() == 6 {
@@ -143,27 +145,6 @@ fn sizes(program: &LoopProgram) -> Vec<Vec<(Name, i64)>> {
         }
     }
     found
-}
-
-type Values = Vec<(Name, Tensor<Option<Element>>)>;
-
-fn run(program: &LoopProgram, sizes: &[(Name, i64)]) -> Result<Values, String> {
-    let field = Partial(Field { seed: 7 });
-    let value = |name| sizes.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    let mut inputs = Vec::new();
-    for (number, input) in program.inputs.iter().enumerate() {
-        let shape = input.ty.shape_at(&value).map_err(|error| format!("{error:?}"))?;
-        let element = |at: usize| -> Result<Option<Element>, String> {
-            let bits = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (number as u64) << 32;
-            Ok(Some(match input.ty.elem {
-                ElemType::Bool => Element::Bool(bits >> 40 & 1 == 1),
-                _ => Element::reduce(bits),
-            }))
-        };
-        inputs.push((input.name, Tensor::from_fn(shape, element).unwrap()?));
-    }
-    let interpreter = Interpreter::new(program, &field, sizes.iter().copied(), inputs);
-    interpreter.and_then(Interpreter::run).map_err(|error| error.to_string())
 }
 
 /// What is wrong with a program that steps made of one with these values.

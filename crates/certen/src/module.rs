@@ -590,7 +590,7 @@ fn known_of(
     };
     let Some(core) = core else { return Ok(format!("{steps}, for loops that depend on the call")) };
     let module = Module::new(sources.clone(), Vec::new(), Front::Core, core.clone(), options);
-    let module = Module { steps: schedule.steps.clone().into(), ..module };
+    let module = module.with_steps(schedule.steps.clone().into());
     module.c()?;
     let proved = module.scheduled()?.is_none_or(Scheduled::is_proved);
     Ok(format!("{steps}, equality {}", if proved { "proved" } else { "tested" }))
