@@ -236,8 +236,8 @@ fn sampled(shape: &[usize]) -> Vec<Vec<i64>> {
     positions.into_iter().map(index).collect()
 }
 
-/// A well-mixed function of 64 bits.
-fn splitmix(seed: u64) -> u64 {
+/// A well-mixed function of 64 bits (Steele, Lea and Flood).
+pub fn splitmix(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -15,6 +15,8 @@ use crate::primitives::{named, primitives};
 /// A program after its schedule.
 #[derive(Clone, Debug)]
 pub struct Scheduled {
+    /// The loops before it.
+    pub before: LoopProgram,
     /// The loops.
     pub program: LoopProgram,
     /// The steps, in order.
@@ -122,6 +124,7 @@ pub fn apply_strictly(program: LoopProgram, steps: &[Step]) -> Result<Scheduled,
 
 fn apply_as(program: LoopProgram, steps: &[Step], strict: bool) -> Result<Scheduled, Box<Refused>> {
     let mut taken: Vec<Taken> = Vec::with_capacity(steps.len());
+    let before = program.clone();
     let mut program = program;
     for (at, step) in steps.iter().enumerate() {
         let mut nest = Nest::new(program.clone(), strict);
@@ -141,7 +144,7 @@ fn apply_as(program: LoopProgram, steps: &[Step], strict: bool) -> Result<Schedu
             }
         }
     }
-    Ok(Scheduled { program, taken })
+    Ok(Scheduled { before, program, taken })
 }
 
 /// Gives locals a first value, zero, that were assigned before they were read but are no longer seen to be: where a loop

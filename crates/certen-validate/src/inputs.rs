@@ -27,6 +27,7 @@
 
 use certen_core::domain::{Element, Exact, Scalar};
 use certen_core::{ElemType, Literal, Program, Term};
+use certen_rewrite::splitmix;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
@@ -79,14 +80,6 @@ impl Setting {
             Setting::Bits => "machine, bit by bit",
         }
     }
-}
-
-/// A well-mixed function of 64 bits (Steele, Lea and Flood).
-pub fn splitmix(x: u64) -> u64 {
-    let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// The bits that an element of an input is made from.

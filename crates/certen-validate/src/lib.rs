@@ -35,7 +35,8 @@ use certen_core::{Binary, Program, ReduceOp, Term, Terms, Unary};
 use certen_loops::LoopProgram;
 use certen_syntax::Name;
 
-pub use inputs::{Setting, draw, splitmix};
+pub use certen_rewrite::splitmix;
+pub use inputs::{Setting, draw};
 
 use cover::Row;
 use inputs::Literals;

@@ -10,6 +10,7 @@ use certen_core::domain::magnitude::{Magnitude, Measured};
 use certen_core::domain::{Element, Exact, Field, MODULUS, Machine, Partial, Rational, Scalar};
 use certen_core::{Binary, Domain, ElemType, EvalError, Evaluator, Fault, Literal, Named, Program, Tensor, Unary};
 use certen_loops::{Event, Interpreter, LoopProgram};
+use certen_rewrite::splitmix;
 use certen_syntax::Name;
 
 use crate::inputs::{self, Literals, Place, Setting};
@@ -373,7 +374,7 @@ impl Coins {
             Element::Number(number) => *number,
             Element::Bool(truth) => u64::from(*truth),
         };
-        let mixed = inputs::splitmix(inputs::splitmix(bits(a) ^ inputs::splitmix(salt ^ self.0.seed)) ^ bits(b));
+        let mixed = splitmix(splitmix(bits(a) ^ splitmix(salt ^ self.0.seed)) ^ bits(b));
         Element::Bool((mixed ^ elem as u64) & 1 == 1)
     }
 }

@@ -429,7 +429,7 @@ impl Module {
     pub(crate) fn stored(&self, scheduled: Option<&Scheduled>) -> Result<LoopProgram, Failure> {
         let (loops, untouched) = match scheduled {
             None => (self.lowered()?, None),
-            Some(scheduled) => (scheduled.program.clone(), Some(untouched(&self.lowered()?, &scheduled.program))),
+            Some(scheduled) => (scheduled.program.clone(), Some(untouched(&scheduled.before, &scheduled.program))),
         };
         let stored = match self.options.vector {
             None => reuse(loops, Lend::Outputs),

@@ -149,9 +149,7 @@ impl Module {
     fn blamed(&self, difference: &Difference, scheduled: Option<&Scheduled>, trial: &Trial<'_>) -> Diagnostic {
         let Some(scheduled) = scheduled else { return wrong(difference) };
         let nests: Vec<&LoopProgram> = scheduled.taken.iter().map(|taken| &taken.after).collect();
-        let first = self.lowered().ok();
-        let lowering_differs =
-            first.is_some_and(|first| matches!(validate(self.core(), &first, trial), Outcome::Differs(_)));
+        let lowering_differs = matches!(validate(self.core(), &scheduled.before, trial), Outcome::Differs(_));
         let Some(at) = bisect(self.core(), &nests, trial).filter(|_| !lowering_differs) else {
             return wrong(difference);
         };

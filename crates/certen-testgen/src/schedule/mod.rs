@@ -120,7 +120,7 @@ impl Hunted {
     }
 
     fn drawn(seed: u64, mut draw: Draw, core: Option<Program>, loops: LoopProgram) -> Hunted {
-        let scheduled = Scheduled { program: loops.clone(), taken: Vec::new() };
+        let scheduled = Scheduled { before: loops.clone(), program: loops.clone(), taken: Vec::new() };
         let slowest = (Duration::ZERO, String::new());
         let (steps, refused, panicked) = (Vec::new(), Vec::new(), None);
         let mut hunted = Hunted { seed, core, loops, steps, scheduled, refused, panicked, slowest };
