@@ -8,6 +8,7 @@
 mod bound;
 mod check;
 mod cond;
+mod condition;
 mod example;
 mod extent;
 mod facts;
@@ -25,6 +26,7 @@ mod tests;
 pub use bound::Bound;
 pub use check::{Rejected, check};
 pub use cond::Cond;
+pub use condition::{Condition, Proof, Status};
 pub use facts::{Counterexample, Decision, Facts, Order, Verdict};
 pub use ix::{Function, Ix, IxError, Notation};
 pub use parse::{parse_cond, parse_ix, parse_primary};

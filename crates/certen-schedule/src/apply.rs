@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use certen_core::{Literal, Term, Terms};
-use certen_index::{Cond, Decision, Facts, Witness};
+use certen_index::{Condition, Status};
 use certen_loops::{LoopProgram, Stmt, unassigned, verify};
 use certen_syntax::schedule::Step;
 use certen_syntax::{Code, Diagnostic, Name};
@@ -34,47 +34,6 @@ pub struct Taken {
     pub conditions: Vec<Condition>,
     /// What the verifier has against the loops after it: bounds and races.
     pub violations: Vec<Diagnostic>,
-}
-
-/// What has to hold for a step to keep the meaning.
-#[derive(Clone, Debug)]
-pub struct Condition {
-    /// A sentence that is true if the condition holds.
-    pub what: String,
-    /// What is known of it.
-    pub status: Status,
-}
-
-/// What is known of a condition.
-#[derive(Clone, Debug)]
-pub enum Status {
-    /// It holds for all sizes, for these reasons.
-    Proved(Vec<Proof>),
-    /// It does not hold: a sentence that says where.
-    Fails(String),
-    /// Nobody knows.
-    Open,
-}
-
-/// A goal that follows from facts.
-#[derive(Clone, Debug)]
-pub struct Proof {
-    /// What is known.
-    pub facts: Vec<Cond>,
-    /// What follows.
-    pub goal: Cond,
-    /// Why.
-    pub witness: Witness,
-}
-
-impl Proof {
-    /// The proof of a goal, if the prover finds one; else its counterexample, if it finds that.
-    pub(crate) fn find(facts: &Facts, goal: Cond) -> Result<Proof, Decision> {
-        match facts.decide(&goal) {
-            Decision::Proved(witness) => Ok(Proof { facts: facts.conjuncts().to_vec(), goal, witness }),
-            other => Err(other),
-        }
-    }
 }
 
 impl Taken {

@@ -12,11 +12,10 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use certen_core::{Range, ReduceOp, Term, TermId};
-use certen_index::{Cond, Counterexample, Decision, Facts, Ix, IxError};
+use certen_index::{Cond, Counterexample, Decision, Facts, Ix, IxError, Proof, Status};
 use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
 use certen_syntax::Name;
 
-use crate::apply::{Proof, Status};
 use crate::edit::declared;
 use crate::nest::within;
 

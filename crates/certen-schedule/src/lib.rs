@@ -28,7 +28,8 @@ mod region;
 mod rewrite;
 mod stages;
 
-pub use apply::{Condition, Proof, Refused, Scheduled, Status, Taken, apply, apply_strictly};
+pub use apply::{Refused, Scheduled, Taken, apply, apply_strictly};
+pub use certen_index::{Condition, Proof, Status};
 pub use edit::at_sizes;
 pub use nest::marked;
 pub use page::{page, statements};

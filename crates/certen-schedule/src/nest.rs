@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
 use certen_core::{Range, TensorType, TypeError};
-use certen_index::{Cond, Decision, Facts, Ix, IxError};
+use certen_index::{Cond, Condition, Decision, Facts, Ix, IxError, Proof, Status};
 use certen_loops::{LoopProgram, Mode, Stmt, declarations};
 use certen_syntax::schedule::Path;
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
-use crate::apply::{Condition, Proof, Status, near};
+use crate::apply::near;
 use crate::depend::Part;
 use crate::edit::Edit;
 

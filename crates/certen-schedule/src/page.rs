@@ -6,9 +6,10 @@ use certen_loops::{LoopProgram, parse_loops};
 use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Sources};
 
-use crate::apply::{Scheduled, Status, apply};
+use crate::apply::{Scheduled, apply};
 use crate::nest::shown;
 use crate::primitives::{Example, Primitive, primitives};
+use certen_index::Status;
 
 /// The page: each step with its usage, its condition and an example.
 ///

@@ -21,11 +21,10 @@
 use std::collections::HashSet;
 
 use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId, TypeError};
-use certen_index::Ix;
+use certen_index::{Ix, Status};
 use certen_loops::{LoopProgram, Mode, Stmt, Target};
 use certen_syntax::Name;
 
-use crate::apply::Status;
 use crate::depend::{Access, Kind, Part, independent};
 use crate::nest::{Done, Loop, Nest, Place};
 

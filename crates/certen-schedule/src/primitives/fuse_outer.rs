@@ -7,12 +7,11 @@
 use std::collections::HashSet;
 
 use certen_core::Range;
-use certen_index::{Cond, Facts, Ix, Verdict};
+use certen_index::{Cond, Facts, Ix, Proof, Status, Verdict};
 use certen_loops::{Mode, Stmt, declarations};
 use certen_syntax::Name;
 
 use super::{Example, Primitive};
-use crate::apply::{Proof, Status};
 use crate::bounds::conditions;
 use crate::depend::{Part, apart, first, second};
 use crate::edit::{Edit, declared};

@@ -7,12 +7,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use certen_core::{Range, TermId};
-use certen_index::{Cond, Facts, Ix, IxError};
+use certen_index::{Cond, Facts, Ix, IxError, Proof, Status};
 use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
 use certen_syntax::Name;
 
 use super::{Example, Primitive};
-use crate::apply::{Proof, Status};
 use crate::depend::second;
 use crate::edit::Edit;
 use crate::nest::{Done, Nest, Place, Refusal, within};

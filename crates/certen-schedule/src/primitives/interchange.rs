@@ -4,14 +4,13 @@
 //! so; conditions in between move inside. A range of the inner loop that depends on the outer index is solved for that
 //! index (the triangle `j <= i` is the triangle `i >= j`), or becomes a condition.
 
-use certen_index::{Cond, Ix};
+use certen_index::{Cond, Ix, Status};
 use certen_loops::{Mode, Stmt};
 
 use super::fission::fission;
 use super::guard::guard_from;
 use super::reorder::reorder;
 use super::{Example, Primitive};
-use crate::apply::Status;
 use crate::bounds::turned;
 use crate::depend::{Part, apart, first, independent, second};
 use crate::nest::{Done, Loop, Nest, Place, Refusal};

@@ -10,14 +10,13 @@
 use std::collections::HashSet;
 
 use certen_core::Range;
-use certen_index::{Cond, Facts, Ix};
+use certen_index::{Cond, Facts, Ix, Status};
 use certen_loops::{LoopProgram, Mode, Stmt};
 use certen_syntax::Name;
 
 use super::peel::simplified;
 use super::unroll::{full_blocks, room};
 use super::{Example, Primitive};
-use crate::apply::Status;
 use crate::depend::{Part, apart, first, independent, second};
 use crate::edit::{Edit, declared};
 use crate::nest::{Done, Nest, Place, within};

@@ -1,0 +1,47 @@
+//! Conditions of steps: sentences for people, and what is known of them for all sizes.
+
+use crate::{Cond, Decision, Facts, Witness};
+
+/// What has to hold for a step of a schedule or a derivation to keep the meaning.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// A sentence that is true if the condition holds.
+    pub what: String,
+    /// What is known of it.
+    pub status: Status,
+}
+
+/// What is known of a condition.
+#[derive(Clone, Debug)]
+pub enum Status {
+    /// It holds for all sizes, for these reasons.
+    Proved(Vec<Proof>),
+    /// It does not hold: a sentence that says where.
+    Fails(String),
+    /// Nobody knows.
+    Open,
+}
+
+/// A goal that follows from facts.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// What is known.
+    pub facts: Vec<Cond>,
+    /// What follows.
+    pub goal: Cond,
+    /// Why.
+    pub witness: Witness,
+}
+
+impl Proof {
+    /// The proof of a goal, if the prover finds one.
+    ///
+    /// # Errors
+    /// The prover's other answer: a counterexample, if it has found one.
+    pub fn find(facts: &Facts, goal: Cond) -> Result<Proof, Decision> {
+        match facts.decide(&goal) {
+            Decision::Proved(witness) => Ok(Proof { facts: facts.conjuncts().to_vec(), goal, witness }),
+            other => Err(other),
+        }
+    }
+}
