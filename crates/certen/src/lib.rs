@@ -35,6 +35,7 @@
 //! assert_eq!(failure.diagnostics()[0].rule.unwrap().name, "T-Diag");
 //! ```
 
+mod bench;
 mod call;
 mod deep;
 pub mod einsum;
@@ -54,6 +55,7 @@ mod trial;
 mod validation;
 mod verify;
 
+pub use bench::{Bench, BenchOptions, Entrant, Measured, Times, bench};
 pub use call::{Call, Input};
 pub use certen_core::ElemType;
 pub use certen_lang::Known;
