@@ -4,7 +4,7 @@
 pub mod assignment;
 mod compiled;
 
-pub use assignment::{Assignment, Begin, Value};
+pub use assignment::{Assignment, Begin, Entry, Node, Route, Statements, Tensor, ValueId, Values};
 pub use compiled::{Compiled, Path};
 
 /// Reads, evaluates and elaborates a program.
