@@ -2,7 +2,10 @@
 //! Optimizations").
 
 pub mod assignment;
+pub mod ast;
 mod compiled;
+pub mod parse;
+mod print;
 
 pub use assignment::{Assignment, Begin, Entry, Node, Route, Statements, Tensor, ValueId, Values};
 pub use compiled::{Compiled, Path};
