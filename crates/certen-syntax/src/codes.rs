@@ -432,6 +432,16 @@ t = trunc_r(4*ceil_div(n, 4) - n, flatten(split(4, v)))
 output t
 " }
 
+E0248 "a sum that cannot be made a loop" {
+"Loops are built around a statement so that each iterator of it is a loop, with nothing between them (TeML, Eq. 19). The
+iterators of a `vcontract` become loops too if the sum stands in a product, left of a division, or beside one other value in
+the outermost addition. Two sums that are added, a sum inside of a difference that is multiplied, and a sum that something is
+divided by are computed by `contract`, in a statement of their own." }
+
+E0249 "a list of loops that does not fit together" {
+"`codegen` lists the loops of a program in the order in which they run. Loops that read a tensor stand behind those that
+write it, every output is written, and no statement is computed twice." }
+
 W0301 "a program that does nothing" {
 "The program has no statement. It is well-formed (rules OK-Empty, ok-empty), but probably not what was meant."
 dialect: "teil"

@@ -3,9 +3,16 @@
 
 pub mod assignment;
 mod compiled;
+mod expression;
+mod flow;
+pub mod nests;
+mod pull;
+pub mod to_core;
 
 pub use assignment::{Assignment, Begin, Entry, Node, Route, Statements, Tensor, ValueId, Values};
 pub use compiled::{Compiled, Path};
+pub use flow::{Flow, facts};
+pub use to_core::Meaning;
 
 /// Reads, evaluates and elaborates a program.
 pub fn compile(
