@@ -119,6 +119,17 @@ impl Expression {
         (kept, places)
     }
 
+    /// Adds the parts of another one, and gives the place of its whole.
+    pub fn append(&mut self, other: Expression) -> usize {
+        let first = self.parts.len();
+        self.parts.extend(other.parts.into_iter().map(|part| match part {
+            Part::Op(op, a, b) => Part::Op(op, first + a, first + b),
+            Part::Sum(iterators, a) => Part::Sum(iterators, first + a),
+            other => other,
+        }));
+        self.parts.len().saturating_sub(1)
+    }
+
     /// The expression of which a part is the whole.
     pub fn part(self, root: usize) -> Expression {
         if root + 1 == self.parts.len() { self } else { self.only(&[root]).0 }

@@ -20,7 +20,7 @@ use crate::compiled::Path;
 use crate::expression::{Expression, ill_typed};
 use crate::flow::{Flow, Version, is_out};
 use crate::pull::{Before, Pulled, pull};
-use crate::to_core::{Meaning, iterator_names};
+use crate::to_core::{Meaning, iterator_names, pulled_out};
 
 /// The loops of `build`, outermost first.
 ///
@@ -42,8 +42,9 @@ pub fn path(statements: &Statements, meaning: &Meaning, route: Route) -> Result<
         Ok(loops) => loops,
         Err(error) => return Err(vec![error]),
     };
+    let lowered = pulled_out(statements, &meaning.flow).map_err(|error| vec![error])?;
     let steps = route.entries.into_iter().flat_map(|entry| entry.steps).collect();
-    Ok(Path { name: route.name, span: route.span, loops, steps, in_order })
+    Ok(Path { name: route.name, span: route.span, loops, steps, lowered, in_order })
 }
 
 fn wrong(route: &Route, message: String) -> Diagnostic {

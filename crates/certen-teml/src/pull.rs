@@ -34,6 +34,34 @@ pub(crate) struct Pulled {
     pub value: Expression,
 }
 
+impl Pulled {
+    /// The right side that is computed: one sum over all loops that were pulled out, and what stands beside it.
+    pub fn as_one(self, assignment: &Assignment) -> Expression {
+        let own: HashSet<Name> = assignment.iterators.iter().map(|(name, _)| *name).collect();
+        let pulled: Vec<(Name, Ix)> = self.iterators.into_iter().filter(|(name, _)| !own.contains(name)).collect();
+        if pulled.is_empty() {
+            return self.value;
+        }
+        let mut one = self.value;
+        one.parts.push(Part::Sum(pulled, one.parts.len() - 1));
+        let sum = one.parts.len() - 1;
+        let subtracts = matches!(assignment.begin, Begin::Accumulate { negated: true, .. });
+        let (rest, negated) = match self.before {
+            None | Some(Before::Zero) => return one,
+            Some(Before::Value(rest, negated)) => (rest, negated),
+            Some(Before::Added(rest, negated)) => (rest, negated != subtracts),
+        };
+        let rest = one.append(rest);
+        // Of a sum and what stands beside it, one is not subtracted.
+        one.parts.push(match (negated, self.negated != subtracts) {
+            (false, false) => Part::Op(Binary::Add, rest, sum),
+            (false, true) => Part::Op(Binary::Sub, rest, sum),
+            (true, _) => Part::Op(Binary::Sub, sum, rest),
+        });
+        one
+    }
+}
+
 /// How a target begins.
 pub(crate) enum Before {
     /// With zero.
@@ -96,10 +124,13 @@ struct Outer {
 impl Outer {
     /// All parts as one value, and whether it is subtracted as a whole.
     fn rest(&self, value: &Expression) -> Option<(Expression, bool)> {
-        let ((first, minus), others) = self.parts.split_first()?;
+        // One that is not subtracted comes first, if there is any; if there is none, the sum itself is not.
+        let first = self.parts.iter().position(|(_, minus)| !minus).unwrap_or(0);
+        let (start, minus) = self.parts.get(first)?;
+        let others = self.parts.iter().enumerate().filter(|(at, _)| *at != first).map(|(_, part)| part);
         let wanted: Vec<usize> = self.parts.iter().map(|(part, _)| *part).collect();
         let (mut value, places) = value.only(&wanted);
-        let mut sum = places.get(first).copied()?;
+        let mut sum = places.get(start).copied()?;
         for (part, negated) in others {
             let op = if negated == minus { Binary::Add } else { Binary::Sub };
             value.parts.push(Part::Op(op, sum, places.get(part).copied()?));

@@ -18,6 +18,7 @@ use certen_syntax::{Code, Diagnostic, Name};
 use crate::assignment::{Assignment, Begin, Statements};
 use crate::expression::{Expression, ill_typed};
 use crate::flow::{Flow, element_index, facts, flow, summed, too_complex};
+use crate::pull::pull;
 
 /// What a program means.
 #[derive(Clone, Debug)]
@@ -34,10 +35,23 @@ pub struct Meaning {
 /// E0212 where elements are read that nothing has written; E0216 and E0232 for what should have been refused before.
 pub fn meaning(statements: &Statements) -> Result<Meaning, Vec<Diagnostic>> {
     let flow = flow(statements)?;
-    match program(statements, &flow) {
+    match program(statements, &flow, |_, value| value) {
         Ok(core) => Ok(Meaning { core, flow }),
         Err(error) => Err(vec![error]),
     }
+}
+
+/// The meaning with sums pulled out as they are for loops, if there are any.
+pub(crate) fn pulled_out(statements: &Statements, flow: &Flow) -> Result<Option<Program>, Diagnostic> {
+    if statements.values.sums().next().is_none() {
+        return Ok(None);
+    }
+    let core = program(statements, flow, |assignment, value| match pull(assignment, value.clone()) {
+        // What is no nest is in no path.
+        Err(_) => value,
+        Ok(pulled) => pulled.as_one(assignment),
+    });
+    core.map(Some)
 }
 
 /// The names of all iterators.
@@ -69,7 +83,11 @@ fn versions(statements: &Statements, flow: &Flow) -> Vec<Name> {
     statements.assignments.iter().enumerate().map(name).collect()
 }
 
-fn program(statements: &Statements, flow: &Flow) -> Result<Program, Diagnostic> {
+fn program(
+    statements: &Statements,
+    flow: &Flow,
+    rewritten: impl Fn(&Assignment, Expression) -> Expression,
+) -> Result<Program, Diagnostic> {
     let unusable = |error: IxError| Diagnostic::error(Code::E0216, None, format!("a size cannot be used: {error}"));
     let versions = versions(statements, flow);
     let mut lowering = Lowering {
@@ -82,7 +100,7 @@ fn program(statements: &Statements, flow: &Flow) -> Result<Program, Diagnostic> 
     lowering.taken.extend(statements.tensors.iter().map(|tensor| tensor.name));
     let mut bindings = Vec::with_capacity(statements.assignments.len());
     for (at, assignment) in statements.assignments.iter().enumerate() {
-        let value = Expression::of(&statements.values, assignment.value);
+        let value = rewritten(assignment, Expression::of(&statements.values, assignment.value));
         let term = lowering.assignment(at, assignment, &value)?;
         lowering.types.push(lowering.terms.ty(term).clone());
         bindings.push(Binding { name: lowering.versions[at], term });
