@@ -7,7 +7,7 @@
 //! names that no size, no tensor and no statement has; those of a [`Node::Sum`] occur nowhere but inside of it, which may
 //! itself be part of a tree more than once. All accesses are in bounds, for all sizes.
 
-use certen_core::{Binary, ElemType, Literal, ReduceOp};
+use certen_core::{Binary, ElemType, Literal, ReduceOp, TensorType};
 use certen_index::Ix;
 use certen_syntax::schedule::Step;
 use certen_syntax::{Name, Span};
@@ -39,6 +39,13 @@ pub struct Tensor {
     pub shape: Vec<Ix>,
     /// Where it is introduced.
     pub span: Span,
+}
+
+impl Tensor {
+    /// Its type.
+    pub fn ty(&self) -> TensorType {
+        TensorType::new(self.elem, self.shape.clone())
+    }
 }
 
 /// A real statement: for all values of its iterators, `target[out] = value`, reading old values and writing new ones.
@@ -129,6 +136,14 @@ impl Values {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
+    }
+
+    /// The iterators of all sums, with their extents.
+    pub fn sums(&self) -> impl Iterator<Item = &(Name, Ix)> {
+        self.nodes.iter().flat_map(|node| match node {
+            Node::Sum(iterators, _) => iterators.as_slice(),
+            _ => &[],
+        })
     }
 
     /// The number of a node, which it gets if it is new.

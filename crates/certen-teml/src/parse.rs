@@ -208,7 +208,9 @@ fn expression(cursor: &mut Cursor<'_>) -> Read<Expr> {
             error = match near {
                 Some((distance, near)) if distance <= near.len() / 3 => error.help(format!("did you mean `{near}`?")),
                 _ if cursor.peek_at(1).is("(") => error.help("docs/TEML.md lists all operations"),
-                _ => error.help(format!("a tensor is copied by `eq({word}, [i] -> [i])`, with an iterator for each dimension")),
+                _ => error.help(format!(
+                    "a tensor is copied by `eq({word}, [i] -> [i])`, with an iterator for each dimension"
+                )),
             };
         }
         return Err(error.into());
@@ -244,7 +246,9 @@ fn expression(cursor: &mut Cursor<'_>) -> Read<Expr> {
             TensorExpr::Eq { operand, from, to }
         }
         "tensor" | "scalar" | "eq" => {
-            return Err(wrong(token.span, format!("there is no virtual `{base}`")).help(format!("write `{base}(…)`")).into());
+            return Err(wrong(token.span, format!("there is no virtual `{base}`"))
+                .help(format!("write `{base}(…)`"))
+                .into());
         }
         "transpose" => {
             let operand = id(cursor, "the name of a tensor")?;
@@ -305,7 +309,9 @@ fn operation(cursor: &mut Cursor<'_>, op: Binary, real: bool, word: &str) -> Rea
     let first = optional_iters(cursor)?;
     if !cursor.peek().is(",") {
         let error = cursor.expected("`,`");
-        let help = format!("`{word}(t0, t1, [[i], [j]])` has a list of iterators for each operand; one that has them is left out: `[[i], ]`");
+        let help = format!(
+            "`{word}(t0, t1, [[i], [j]])` has a list of iterators for each operand; one that has them is left out: `[[i], ]`"
+        );
         return Err(error.help(help).into());
     }
     cursor.take();

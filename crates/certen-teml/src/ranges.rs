@@ -111,26 +111,29 @@ impl Sizes {
         self.facts.assume(fact);
     }
 
-    /// What is known of sizes.
-    pub(crate) fn facts(&self) -> &Facts {
-        &self.facts
-    }
-
     /// What is known of these names, and that iterators are in their ranges.
     fn local(&self, dims: &[Dim], also: &[&Ix]) -> Result<Facts, IxError> {
-        let mut facts = Facts::new();
-        let mut mentioned: BTreeSet<Name> = BTreeSet::new();
-        also.iter().for_each(|ix| ix.collect_names(&mut mentioned));
+        let mut ranges = Vec::with_capacity(dims.len());
+        let mut about = also.to_vec();
         for dim in dims {
             let i = Ix::var(dim.iter);
-            facts.assume(Cond::le(&Ix::from(0), &i)?.and(Cond::lt(&i, &dim.extent)?));
-            dim.extent.collect_names(&mut mentioned);
+            ranges.push(Cond::le(&Ix::from(0), &i)?.and(Cond::lt(&i, &dim.extent)?));
+            about.push(&dim.extent);
         }
+        Ok(self.around(&ranges, &about))
+    }
+
+    /// What is known of the names in some expressions, and these facts.
+    pub(crate) fn around(&self, more: &[Cond], about: &[&Ix]) -> Facts {
+        let mut facts = Facts::new();
+        let mut mentioned: BTreeSet<Name> = BTreeSet::new();
+        about.iter().for_each(|ix| ix.collect_names(&mut mentioned));
         for name in mentioned {
             // Of a size in very many shapes, the first say enough.
             self.about.get(&name).into_iter().flatten().take(64).for_each(|fact| facts.assume(fact.clone()));
         }
-        Ok(facts)
+        more.iter().for_each(|fact| facts.assume(fact.clone()));
+        facts
     }
 
     /// Whether two sizes are equal, for all sizes.
@@ -151,7 +154,8 @@ fn too_complex(span: Span, error: IxError) -> Box<Diagnostic> {
 
 /// The ranges of all iterators, in the order of their first appearance. `by` is the equation that asks.
 pub(crate) fn solve(sizes: &Sizes, by: u8, known: &[Known]) -> Evaluated<Vec<Dim>> {
-    let mut solver = Solver { sizes, by, order: Vec::new(), solved: FxHashMap::default(), affine: FxHashSet::default() };
+    let mut solver =
+        Solver { sizes, by, order: Vec::new(), solved: FxHashMap::default(), affine: FxHashSet::default() };
     solver.run(known)
 }
 
@@ -237,15 +241,14 @@ impl Solver<'_> {
             }
         }
         if let Some((used, iters)) = open.first() {
-            let unknown: Vec<String> = iters
-                .iter()
-                .filter(|iter| !self.solved.contains_key(*iter))
-                .map(|iter| format!("`{iter}`"))
-                .collect();
+            let unknown: Vec<String> =
+                iters.iter().filter(|iter| !self.solved.contains_key(*iter)).map(|iter| format!("`{iter}`")).collect();
             let message = format!("the ranges of {} cannot be inferred", unknown.join(" and "));
             let error = malformed(Code::E0243, self.by, used.span, message);
             let error = error.label(format!("{} says only how large their sum can be", used.source));
-            return Err(Box::new(error.help("an iterator that stands alone in some position has the range of that dimension")));
+            return Err(Box::new(
+                error.help("an iterator that stands alone in some position has the range of that dimension"),
+            ));
         }
         let dims: Vec<Dim> = self.order.iter().filter_map(|iter| Some(self.solved.get(iter)?.0.clone())).collect();
         for (used, _) in &uses {
@@ -322,7 +325,9 @@ impl Solver<'_> {
         let (code, by) = written.map_or((Code::E0243, self.by), |by| (Code::E0209, by));
         let message = match plain {
             true => format!("`{iter}` runs through dimensions of different sizes: {} and {}", one.extent, two.extent),
-            false => format!("how far `{iter}` runs depends on the sizes: below {} and below {}", one.extent, two.extent),
+            false => {
+                format!("how far `{iter}` runs depends on the sizes: below {} and below {}", one.extent, two.extent)
+            }
         };
         let mut error = malformed(code, by, two.span, message)
             .label(format!("{}: {}", two.source, two.extent))
@@ -353,7 +358,12 @@ impl Solver<'_> {
             error = error.note(format!("for example {example}"));
         }
         for dim in dims.iter().filter(|dim| used.entry.mentions(dim.iter)) {
-            error = error.note(format!("`{}` runs from 0 to {} - 1, because of {}", dim.iter, bracketed(&dim.extent), dim.source));
+            error = error.note(format!(
+                "`{}` runs from 0 to {} - 1, because of {}",
+                dim.iter,
+                bracketed(&dim.extent),
+                dim.source
+            ));
         }
         Err(Box::new(error))
     }

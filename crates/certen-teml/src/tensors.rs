@@ -152,6 +152,11 @@ impl Tensors {
         self.by_name.get(&name).copied()
     }
 
+    /// Whether a name is that of a tensor, a statement or a loop.
+    pub(crate) fn is_name(&self, name: Name) -> bool {
+        self.names.ids.contains(&name)
+    }
+
     /// Whether a tensor is a `scalar()`: without iterators, where others wait for them.
     pub(crate) fn is_scalar(&self, tensor: usize) -> bool {
         self.scalars.contains(&tensor)
@@ -237,7 +242,9 @@ impl Tensors {
         let Tensor { elem, shape, .. } = self.tensors[at].clone();
         let literal = match value.it {
             Number::Int(number) => Literal::whole(number, elem),
-            Number::Float(number) => Literal::Float(if elem == ElemType::F32 { f64::from(number as f32) } else { number }),
+            Number::Float(number) => {
+                Literal::Float(if elem == ElemType::F32 { f64::from(number as f32) } else { number })
+            }
         };
         if !literal.fits(elem) {
             let message = format!("this number is no {elem}, which the elements of `{}` are", id.it);
@@ -355,7 +362,11 @@ impl Tensors {
             (Ok(at), Some(list)) if self.is_scalar(at) => {
                 let message = format!("`{}` is a scalar, which has no iterators", self.tensors[at].name);
                 let error = malformed(Code::E0242, by, list.span, message);
-                Err(Box::new(error.label("where-clause: a list stands only where there is none yet (I′ = ε)").help("leave the list out")))
+                Err(Box::new(
+                    error
+                        .label("where-clause: a list stands only where there is none yet (I′ = ε)")
+                        .help("leave the list out"),
+                ))
             }
             (Ok(at), None) => {
                 let Tensor { name, shape, span, .. } = &self.tensors[at];
@@ -391,7 +402,11 @@ impl Tensors {
                 .filter(|(old, new)| old != new)
                 .collect();
             let new = |name: Name| replaced.iter().find(|(old, _)| *old == name).map(|(_, new)| Ix::var(*new));
-            let ix = if replaced.is_empty() { entry.it.clone() } else { entry.it.substitute(&new).unwrap_or(entry.it.clone()) };
+            let ix = if replaced.is_empty() {
+                entry.it.clone()
+            } else {
+                entry.it.substitute(&new).unwrap_or(entry.it.clone())
+            };
             Written { entry: ix, span: entry.span }
         };
         list.it.iter().map(|one| entry(self, one)).collect()
@@ -523,7 +538,8 @@ impl Tensors {
             let rank = self.extents(&found).len();
             let &mut (one, expected) = first.get_or_insert((*id, rank));
             if rank != expected {
-                let message = format!("`{}` has {}, `{}` has {}", one.it, dimensions(expected), id.it, dimensions(rank));
+                let message =
+                    format!("`{}` has {}, `{}` has {}", one.it, dimensions(expected), id.it, dimensions(rank));
                 let error = malformed(Code::E0243, by, id.span, message);
                 return Err(Box::new(error.help("operands of an entrywise operation have the same shape")));
             }
@@ -592,7 +608,12 @@ impl Tensors {
         }
         let rest = ranks[0] + ranks[1] - 2 * pairs.len();
         if rest > MAX_RANK {
-            return Err(malformed(Code::E0213, 33, one.span, format!("the result has {rest} dimensions; there can be {MAX_RANK}")));
+            return Err(malformed(
+                Code::E0213,
+                33,
+                one.span,
+                format!("the result has {rest} dimensions; there can be {MAX_RANK}"),
+            ));
         }
         let mut free = self.names.generated(rest, &self.sizes).into_iter();
         let order: Vec<Name> = {
@@ -701,7 +722,11 @@ impl Tensors {
         }
         let elem = self.named(name).map(|at| self.tensors[at].elem);
         if elem.is_some_and(|elem| elem != right.elem) {
-            let message = format!("elements of `{name}` are {}, and the right side is {}", elem.map_or("", ElemType::name), right.elem);
+            let message = format!(
+                "elements of `{name}` are {}, and the right side is {}",
+                elem.map_or("", ElemType::name),
+                right.elem
+            );
             return Err(Box::new(Diagnostic::error(Code::E0232, place.span, message)));
         }
         let mut iterators: Vec<(Name, Ix)> = Vec::with_capacity(dims.len());
@@ -762,14 +787,17 @@ impl Tensors {
             };
             if dim.extent.as_constant().is_some_and(|extent| extent < 0) {
                 let message = format!("the range of `{}` has {} values", dim.iter, dim.extent);
-                return Err(Box::new(malformed(Code::E0243, place.by(), written.span, message).label(dim.source.to_string())));
+                return Err(Box::new(
+                    malformed(Code::E0243, place.by(), written.span, message).label(dim.source.to_string()),
+                ));
             }
             shape.push(dim.extent.clone());
         }
         let listed: Vec<String> = shape.iter().map(Ix::to_string).collect();
         let message = format!("`{name}` is introduced here, with the shape [{}]", listed.join(", "));
         let help = format!("`{name} = tensor([{}])` says so", listed.join(", "));
-        diagnostics.push(Diagnostic::warning(Code::W0307, place.id.span, message).rule(crate::rules::equation(17)).help(help));
+        diagnostics
+            .push(Diagnostic::warning(Code::W0307, place.id.span, message).rule(crate::rules::equation(17)).help(help));
         self.add_tensor(Tensor { name, elem, shape, span: place.id.span });
         Ok(())
     }
