@@ -438,6 +438,9 @@ impl Module {
     /// # Errors
     /// If it does not agree with the program as written, which is a bug in Certen.
     pub fn optimised(&self) -> Result<&Program, Failure> {
+        if let Begin::Codegen(path) = &self.begin {
+            return Ok(path.lowered.as_ref().unwrap_or(&self.core));
+        }
         Ok(self.optimisation()?.map_or(&self.core, |optimised| &optimised.program))
     }
 
