@@ -36,7 +36,7 @@ pub(crate) struct Pulled {
 
 impl Pulled {
     /// The right side that is computed: one sum over all loops that were pulled out, and what stands beside it.
-    pub fn as_one(self, assignment: &Assignment) -> Expression {
+    pub fn into_one(self, assignment: &Assignment) -> Expression {
         let own: HashSet<Name> = assignment.iterators.iter().map(|(name, _)| *name).collect();
         let pulled: Vec<(Name, Ix)> = self.iterators.into_iter().filter(|(name, _)| !own.contains(name)).collect();
         if pulled.is_empty() {

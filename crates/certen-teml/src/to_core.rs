@@ -49,7 +49,7 @@ pub(crate) fn pulled_out(statements: &Statements, flow: &Flow) -> Result<Option<
     let core = program(statements, flow, |assignment, value| match pull(assignment, value.clone()) {
         // What is no nest is in no path.
         Err(_) => value,
-        Ok(pulled) => pulled.as_one(assignment),
+        Ok(pulled) => pulled.into_one(assignment),
     });
     core.map(Some)
 }

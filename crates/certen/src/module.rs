@@ -406,6 +406,11 @@ impl Module {
         })
     }
 
+    /// The function's name, and the schedules that its file has for it.
+    pub(crate) fn schedules(&self) -> (Name, Cow<'_, [Schedule]>) {
+        self.front.schedules(&self.core)
+    }
+
     pub(crate) fn options(&self) -> &Options {
         &self.options
     }
