@@ -10,6 +10,7 @@ pub mod front;
 mod loops;
 mod nest;
 pub mod nests;
+mod numbers;
 pub mod parse;
 mod print;
 mod pull;

@@ -15,7 +15,7 @@ fn kernels() -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut kernels: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == "teml")).collect();
     kernels.sort();
-    assert!(kernels.len() > 10);
+    assert!(kernels.len() > 10, "{}", kernels.len());
     kernels
 }
 
