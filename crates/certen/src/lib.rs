@@ -38,6 +38,7 @@
 mod bench;
 mod call;
 mod deep;
+mod diff;
 pub mod einsum;
 mod explain;
 mod failure;
@@ -61,6 +62,7 @@ pub use certen_core::ElemType;
 pub use certen_lang::Known;
 pub use certen_runtime::Array;
 pub use certen_syntax::Name;
+pub use diff::{Line, diff};
 pub use explain::{ANALYSED_STATEMENTS, Stage};
 pub use failure::Failure;
 pub use kernel::{Given, Kernel, Param, Prepared, ResultShape, SPECIALISED, Sizing, functions};
