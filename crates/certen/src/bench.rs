@@ -395,3 +395,58 @@ impl Difference {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use certen_runtime::ArrayError;
+
+    use super::*;
+
+    const RELAXED: Floats = Floats { tolerance: None, operations: Some(40), strict: false };
+
+    /// Where the results of a run differ from those expected.
+    fn found(floats: &Floats, expected: &Array, found: Array) -> Option<Vec<usize>> {
+        let arrays = Arrays { sizes: &[], inputs: Vec::new(), outputs: vec![found] };
+        let expected = expected.try_clone().ok()?;
+        floats.difference(&[expected], &arrays).map(|difference| difference.index)
+    }
+
+    #[test]
+    fn floats_agree_up_to_rounding() -> Result<(), ArrayError> {
+        let one = |values: [f64; 4]| Array::from_vec(&[2, 2], values.to_vec());
+        let expected = one([1.0, f64::NAN, f64::INFINITY, -1000.0])?;
+        let near = |by: f64| one([1.0 + by, f64::NAN, f64::INFINITY, -1000.0]);
+        // Sixteen operations for each element, of which the largest is a thousand.
+        assert_eq!(found(&RELAXED, &expected, near(1e-12)?), None);
+        assert_eq!(found(&RELAXED, &expected, near(1e-11)?), Some(vec![0, 0]));
+        assert_eq!(found(&RELAXED, &expected, one([1.0, 1.0, f64::INFINITY, -1000.0])?), Some(vec![0, 1]));
+        assert_eq!(found(&RELAXED, &expected, one([1.0, f64::NAN, f64::NEG_INFINITY, -1000.0])?), Some(vec![1, 0]));
+        let strict = Floats { strict: true, ..RELAXED };
+        assert_eq!(found(&strict, &expected, near(0.0)?), None);
+        assert_eq!(found(&strict, &expected, near(1e-15)?), Some(vec![0, 0]));
+        let loose = Floats { tolerance: Some(1e-3), ..RELAXED };
+        assert_eq!(found(&loose, &expected, near(0.5)?), None);
+        assert_eq!(found(&loose, &expected, near(2.0)?), Some(vec![0, 0]));
+        let single = |value: f32| Array::from_vec(&[1], vec![value]);
+        assert_eq!(found(&RELAXED, &single(1.0)?, single(1.0 + 1e-6)?), None);
+        assert_eq!(found(&RELAXED, &single(1.0)?, single(1.0 + 1e-5)?), Some(vec![0]));
+        Ok(())
+    }
+
+    #[test]
+    fn integers_agree_exactly() -> Result<(), ArrayError> {
+        let one = |value: i64| Array::from_vec(&[3, 1], vec![1 << 60, 2, value]);
+        assert_eq!(found(&RELAXED, &one(3)?, one(3)?), None);
+        let loose = Floats { tolerance: Some(1.0), ..RELAXED };
+        assert_eq!(found(&loose, &one(3)?, one(4)?), Some(vec![2, 0]));
+        Ok(())
+    }
+
+    #[test]
+    fn zeros_of_both_signs_agree() -> Result<(), ArrayError> {
+        let one = |value: f64| Array::from_vec(&[], vec![value]);
+        let strict = Floats { strict: true, ..RELAXED };
+        assert_eq!(found(&strict, &one(0.0)?, one(-0.0)?), None);
+        Ok(())
+    }
+}
