@@ -11,13 +11,13 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use certen_core::ElemType;
 use certen_core::domain::Scalar;
+use certen_core::{ElemType, TensorType};
 use certen_runtime::{Array, NativeKernel, RuntimeError, default_threads, with_threads};
 use certen_schedule::Scheduled;
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::call::Given;
+use crate::call::{Given, is_free};
 use crate::optimise::is_strict;
 use crate::{Call, Choice, Failure, Input, Module, Options, Texts};
 
@@ -150,6 +150,8 @@ pub fn bench(
     };
     let made: Vec<(Duration, Result<Module, Failure>)> = choices.iter().map(make).collect();
     let floats = Floats { tolerance: how.tolerance, operations, strict: is_strict(plain.core(), options.fp) };
+    // Results are kept twice: those of the first variant, and those of the others one after the other.
+    is_free(bytes_of_outputs(&plain, &bound.sizes).saturating_mul(2)).map_err(|error| plain.refuse(*error))?;
     let mut arrays = Arrays {
         sizes: &bound.sizes,
         inputs: bound.inputs.iter().flatten().map(Given::array).collect(),
@@ -181,6 +183,16 @@ fn with_random_inputs(call: Call, module: &Module) -> Call {
         true => call,
         false => call.input(input.name, Input::Random(seed)),
     })
+}
+
+/// How much memory the results take.
+fn bytes_of_outputs(module: &Module, sizes: &[i64]) -> u128 {
+    let value = |name: Name| module.core().sizes.iter().position(|&n| n == name).map(|at| sizes[at]);
+    let bytes = |ty: &TensorType| {
+        let shape = ty.shape_at(&value).unwrap_or_default();
+        shape.iter().fold(ty.elem.bytes() as u128, |bytes, &size| bytes.saturating_mul(size as u128))
+    };
+    module.signature().outputs.iter().map(bytes).fold(0, u128::saturating_add)
 }
 
 /// A variant as native code, for which there is enough memory.
