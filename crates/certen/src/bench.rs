@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use certen_core::domain::Scalar;
 use certen_core::{ElemType, TensorType};
 use certen_runtime::{Array, NativeKernel, RuntimeError, default_threads, with_threads};
-use certen_schedule::Scheduled;
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::call::{Given, is_free};
@@ -306,7 +305,7 @@ impl Measured {
         };
         Ok(Measured {
             steps: module.steps().len(),
-            proved: module.scheduled()?.is_none_or(Scheduled::is_proved),
+            proved: module.validation()?.proved,
             compile: module.native()?.compile_time(),
             times: rows.into_iter().filter_map(times).collect(),
         })

@@ -35,6 +35,7 @@
 //! assert_eq!(failure.diagnostics()[0].rule.unwrap().name, "T-Diag");
 //! ```
 
+mod begin;
 mod bench;
 mod call;
 mod deep;
@@ -92,4 +93,5 @@ pub mod road {
     pub use certen_runtime as runtime;
     pub use certen_schedule as schedule;
     pub use certen_syntax as syntax;
+    pub use certen_teml as teml;
 }

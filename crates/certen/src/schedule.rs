@@ -177,7 +177,7 @@ impl Module {
         let (function, of_file) = self.schedules();
         let unknown = choices.iter().find_map(|choice| match choice {
             choice if all.contains(choice) => None,
-            Choice::Variant(name) => Some(no_variant(*name, function, of_file)),
+            Choice::Variant(name) => Some(no_variant(*name, function, &of_file)),
             Choice::Default => {
                 let text = format!("`{function}` has no schedule without a name");
                 Some(Diagnostic::error(Code::E0802, None, text))
