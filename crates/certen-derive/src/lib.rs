@@ -11,4 +11,4 @@ mod rewrite;
 pub mod script;
 
 pub use rewrite::{Kind, Law, Rewrite};
-pub use script::Derivation;
+pub use script::{Derivation, Step, Tactic};
