@@ -7,9 +7,11 @@
 //! every step the whole program is typed again and its accesses are shown to be in bounds again, for a rewrite can move a read
 //! out of the guard that made it safe.
 
+mod placeholder;
 mod rewrite;
 pub mod script;
 
+pub use placeholder::{Derived, Refused, Taken, derive};
 pub use rewrite::{Kind, Law, Rewrite};
 pub use script::{Derivation, Step, Tactic};
 

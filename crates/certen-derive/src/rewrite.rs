@@ -1,6 +1,7 @@
 //! Rewrites as named values.
 
 /// An equation between terms, which can be taken in both directions.
+#[derive(Debug)]
 pub struct Rewrite {
     /// Its name in scripts.
     pub name: &'static str,
