@@ -662,6 +662,21 @@ E0805 "equality that is tested, but not proved" {
 "With `--require-proof`, only schedules are accepted all of whose steps are proved to preserve the meaning, for all sizes.
 A condition of a step of this schedule is open or not met; the loops agree with the program wherever they were compared,
 which is evidence, not proof. Leave the step out, or compile without `--require-proof`." }
+
+E0806 "no such rewrite, or wrong arguments" {
+"The steps of a derivation are rewrites, or pieces of scripts that `derivation` gives a name, with their arguments in
+parentheses. There is none of this name, or it takes other arguments in this direction; the message says which. An argument
+can mention sizes, and indices that are bound around the place. docs/REWRITES.md has all rewrites." }
+
+E0807 "no such place in the program" {
+"The place of a rewrite is the name of an index or tensor that the program binds at that step, or a pattern in braces; where
+several terms are meant, `i#2` is the second, and `i in jo` the one inside of another place. Nothing in the program as it is
+at that step is like this. The message lists the names that there are." }
+
+E0808 "a rewrite that does not fit" {
+"A rewrite replaces one side of an equation by the other one. The term at the place is something else; or a condition of the
+rewrite fails there, as the sizes and indices in the message show; or the program would not be safe after it. The message
+shows the program at that step, with the place marked." }
 }
 
 /// Who has to change something, and the exit status that says so.

@@ -1,0 +1,77 @@
+//! Rewrites about generations and guards.
+
+use crate::rewrite::{How, Kind, Law, Rewrite};
+
+pub(crate) const REWRITES: &[Rewrite] = &[
+    Rewrite {
+        name: "split_gen",
+        parameters: &[("m", Kind::Index)],
+        left: "gen i in lo..hi. E(i)",
+        right: "concat(gen i in lo..m. E(i), gen i in m..hi. E(i))",
+        conditions: &["lo <= m && m <= hi"],
+        law: Law::Exact,
+        about: "A generation in two pieces, one behind the other.",
+        how: How::Pattern,
+    },
+    Rewrite {
+        name: "swap_gens",
+        parameters: &[],
+        left: "gen i in lo..hi. gen j in lo2..hi2. E(i, j)",
+        right: "transpose(gen j in lo2..hi2. gen i in lo..hi. E(i, j))",
+        conditions: &[],
+        law: Law::Exact,
+        about: "Two generations in the other order.",
+        how: How::Pattern,
+    },
+    Rewrite {
+        name: "tile_gen",
+        parameters: &[("k", Kind::Number), ("io", Kind::Fresh), ("ii", Kind::Fresh)],
+        left: "gen i in 0..n. E(i)",
+        right: "trunc_r(k*ceil_div(n, k) - n, flatten(gen io in 0..ceil_div(n, k). gen ii in 0..k. \
+                guard(k*io + ii < n, E(k*io + ii))))",
+        conditions: &["0 <= n"],
+        law: Law::Exact,
+        about: "A generation in tiles of which the last may reach over the end, where it has padding.",
+        how: How::Pattern,
+    },
+    Rewrite {
+        name: "beta",
+        parameters: &[("a", Kind::Index), ("i", Kind::Fresh), ("lo", Kind::Index), ("hi", Kind::Index)],
+        left: "(gen i in lo..hi. E(i))[a]",
+        right: "E(lo + a)",
+        conditions: &["0 <= a && lo + a < hi"],
+        law: Law::Exact,
+        about: "An element of what is generated is computed where it is needed.",
+        how: How::Pattern,
+    },
+    Rewrite {
+        name: "inline",
+        parameters: &[],
+        left: "let x = A in B(x)",
+        right: "B(A)",
+        conditions: &[],
+        law: Law::Exact,
+        about: "What a name stands for takes its place everywhere.",
+        how: How::Pattern,
+    },
+    Rewrite {
+        name: "guard_true",
+        parameters: &[("P", Kind::Cond)],
+        left: "guard(P, A)",
+        right: "A",
+        conditions: &["P"],
+        law: Law::Exact,
+        about: "A guard that always holds is not needed.",
+        how: How::Pattern,
+    },
+    Rewrite {
+        name: "guard_gen",
+        parameters: &[],
+        left: "guard(P, gen i in lo..hi. E(i))",
+        right: "gen i in lo..hi. guard(P, E(i))",
+        conditions: &[],
+        law: Law::Exact,
+        about: "A guard of a tensor guards its elements.",
+        how: How::Pattern,
+    },
+];
