@@ -91,8 +91,8 @@ const MAX_EVERYWHERE: usize = 5_000;
 /// refuses the step.
 ///
 /// # Errors
-/// E0806 for a rewrite that is not known or has other arguments, E0807 for a place that is not there, E0808 for a rewrite that
-/// does not fit or whose condition fails; what `check` finds.
+/// E0901 for a rewrite that is not known or has other arguments, E0902 for a place that is not there, E0903 for a rewrite that
+/// does not fit, E0904 for one whose condition fails, E0905 for what `check` finds.
 pub fn derive(
     program: &Program,
     name: Name,
@@ -107,14 +107,14 @@ pub fn derive(
     };
     let mut whole = match Whole::new(program, name) {
         Ok(whole) => whole,
-        Err(why) => return refused(0, Diagnostic::error(Code::E0808, span, why), program, taken),
+        Err(why) => return refused(0, Diagnostic::error(Code::E0903, span, why), program, taken),
     };
     if let Err(diagnostic) = is_manageable(&whole, whole.root) {
-        return refused(0, Diagnostic::error(Code::E0808, span, diagnostic), program, taken);
+        return refused(0, Diagnostic::error(Code::E0903, span, diagnostic), program, taken);
     }
     let mut before = match whole.program() {
         Ok(before) => before,
-        Err(error) => return refused(0, Diagnostic::error(Code::E0808, span, error.to_string()), program, taken),
+        Err(error) => return refused(0, Diagnostic::error(Code::E0903, span, error.to_string()), program, taken),
     };
     let ty = whole.terms.ty(whole.root).clone();
     for (at, step) in steps.iter().enumerate() {
@@ -182,12 +182,12 @@ fn is_manageable(whole: &Whole, root: TermId) -> Result<(), String> {
 
 fn unfit(step: &Step, why: String) -> Diagnostic {
     let message = format!("the rewrite `{}` does not fit here", step.name);
-    Diagnostic::error(Code::E0808, step.span, message).label("this step").note(why)
+    Diagnostic::error(Code::E0903, step.span, message).label("this step").note(why)
 }
 
 fn unsafe_then(step: &Step, found: Diagnostic) -> Diagnostic {
     let message = format!("after the rewrite `{}` the program is not safe: {}", step.name, found.message);
-    let mut error = Diagnostic::error(Code::E0808, step.span, message).label("this step");
+    let mut error = Diagnostic::error(Code::E0905, step.span, message).label("this step");
     error.notes = found.notes;
     error.help = found.help;
     error.rule = found.rule;
@@ -234,7 +234,7 @@ impl Taking<'_> {
     /// The rewrite with its arguments.
     fn order(&self) -> Result<Order, Diagnostic> {
         let step = self.step;
-        let wrong = |message: String| Diagnostic::error(Code::E0806, step.span, message).label("this step");
+        let wrong = |message: String| Diagnostic::error(Code::E0901, step.span, message).label("this step");
         let Some((rewrite, parsed)) = named(step.name.as_str()) else {
             return Err(wrong(format!("there is no rewrite `{}`", step.name)));
         };
@@ -268,7 +268,7 @@ impl Taking<'_> {
             };
             if !fits {
                 let message = format!("`{}` needs {} for {name}", step.name, kind.name());
-                return Err(Diagnostic::error(Code::E0806, arg.span, message).label(format!("not {}", kind.name())));
+                return Err(Diagnostic::error(Code::E0901, arg.span, message).label(format!("not {}", kind.name())));
             }
             let mut names = BTreeSet::new();
             match &arg.kind {
@@ -279,7 +279,7 @@ impl Taking<'_> {
             let globals = &self.whole.globals;
             if let Some(name) = names.iter().find(|n| !globals.sizes.contains(n) && !globals.indices.contains(n)) {
                 let message = format!("there is no size or index `{name}` in the program at this step");
-                return Err(Diagnostic::error(Code::E0806, arg.span, message).note(self.known()));
+                return Err(Diagnostic::error(Code::E0901, arg.span, message).note(self.known()));
             }
             let value = match &arg.kind {
                 ArgKind::Ix(ix) if *kind == Kind::Term => ArgKind::Pattern(ix.to_string()),
@@ -307,7 +307,7 @@ impl Taking<'_> {
             let pattern = match &address.kind {
                 PlaceKind::Binder(_) => None,
                 PlaceKind::Pattern(text) => Some(self.whole.globals.pattern(text).map_err(|why| {
-                    Diagnostic::error(Code::E0807, address.span, format!("this pattern cannot be read: {why}"))
+                    Diagnostic::error(Code::E0902, address.span, format!("this pattern cannot be read: {why}"))
                 })?),
             };
             let mut inside = Vec::new();
@@ -360,7 +360,7 @@ impl Taking<'_> {
         });
         if walked == Walked::TooLarge {
             return Err(Diagnostic::error(
-                Code::E0807,
+                Code::E0902,
                 address.span,
                 "the program is too large to look for this place",
             ));
@@ -389,7 +389,7 @@ impl Taking<'_> {
         let inside =
             if self.step.at.last().is_some_and(|last| last.span != address.span) { " in that place" } else { "" };
         let error =
-            Diagnostic::error(Code::E0807, address.span, many.unwrap_or(format!("{what}{inside} at this step")));
+            Diagnostic::error(Code::E0902, address.span, many.unwrap_or(format!("{what}{inside} at this step")));
         let mut error = error.label("this place");
         if let PlaceKind::Binder(name) = &address.kind {
             let globals = &self.whole.globals;
@@ -628,14 +628,14 @@ impl Taking<'_> {
                 Status::Fails(why) => format!("{}: {why}", condition.what),
                 _ => condition.what.clone(),
             };
-            let error = Diagnostic::error(Code::E0808, step.span, message).label(why.clone());
+            let error = Diagnostic::error(Code::E0904, step.span, message).label(why.clone());
             return error.note(format!("the condition is {why}")).note(self.marked(&place));
         }
         let message = match step.at.is_empty() {
             true => format!("there is no place where `{}`{way} fits", step.name),
             false => format!("`{}`{way} does not fit here", step.name),
         };
-        let error = Diagnostic::error(Code::E0808, step.span, message).label("this step");
+        let error = Diagnostic::error(Code::E0903, step.span, message).label("this step");
         let error = error.note(format!("it rewrites {from}"));
         match search.misfit {
             Some((place, misfit)) if !places.is_empty() => error.note(misfit.why).note(self.marked(&place)),

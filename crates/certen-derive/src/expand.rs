@@ -15,7 +15,7 @@ const MAX_STEPS: usize = 10_000;
 /// The rewrites that a step stands for.
 ///
 /// # Errors
-/// E0806 if there is nothing of its name, or with other arguments.
+/// E0901 if there is nothing of its name, or with other arguments.
 pub(crate) fn expand(step: &Step, tactics: &[Tactic]) -> Result<Vec<Step>, Diagnostic> {
     let mut done = Vec::new();
     let mut todo = vec![(step.clone(), 0)];
@@ -30,17 +30,17 @@ pub(crate) fn expand(step: &Step, tactics: &[Tactic]) -> Result<Vec<Step>, Diagn
         if depth == MAX_DEPTH || done.len() + todo.len() + tactic.steps.len() > MAX_STEPS {
             let message =
                 format!("`{}` is too large: it has more than {MAX_STEPS} steps, or contains itself", tactic.name);
-            return Err(Diagnostic::error(Code::E0806, step.span, message));
+            return Err(Diagnostic::error(Code::E0901, step.span, message));
         }
         if step.backwards || step.everywhere {
             let how = if step.backwards { "backwards" } else { "everywhere" };
             let message = format!("`{}` is a piece of a script, which cannot be taken {how}", step.name);
-            return Err(Diagnostic::error(Code::E0806, step.span, message).help("write it at its single steps"));
+            return Err(Diagnostic::error(Code::E0901, step.span, message).help("write it at its single steps"));
         }
         if tactic.parameters.len() != step.args.len() {
             let names: Vec<&str> = tactic.parameters.iter().map(|name| name.as_str()).collect();
             let message = format!("`{}` is called {}({})", tactic.name, tactic.name, names.join(", "));
-            return Err(Diagnostic::error(Code::E0806, step.span, message)
+            return Err(Diagnostic::error(Code::E0901, step.span, message)
                 .label(format!("{} arguments", step.args.len()))
                 .also(tactic.span, "it is here"));
         }
@@ -56,7 +56,7 @@ pub(crate) fn expand(step: &Step, tactics: &[Tactic]) -> Result<Vec<Step>, Diagn
 }
 
 fn unknown(step: &Step, tactics: &[Tactic]) -> Diagnostic {
-    let error = Diagnostic::error(Code::E0806, step.span, format!("there is no rewrite `{}`", step.name));
+    let error = Diagnostic::error(Code::E0901, step.span, format!("there is no rewrite `{}`", step.name));
     let known = crate::rules::rewrites().iter().map(|rewrite| rewrite.name);
     let known: Vec<&str> = known.chain(tactics.iter().map(|tactic| tactic.name.as_str())).collect();
     match near(step.name.as_str(), known) {
@@ -90,7 +90,7 @@ fn replaced_arg(arg: &Arg, given: &[(Name, &Arg)]) -> Result<Arg, Diagnostic> {
             _ => None,
         })
     };
-    let too_large = |_| Diagnostic::error(Code::E0806, arg.span, "this argument is too large");
+    let too_large = |_| Diagnostic::error(Code::E0901, arg.span, "this argument is too large");
     let kind = match &arg.kind {
         // A name alone may stand for anything.
         ArgKind::Ix(own) if let Some(name) = own.as_var() => {
@@ -107,7 +107,7 @@ fn replaced_arg(arg: &Arg, given: &[(Name, &Arg)]) -> Result<Arg, Diagnostic> {
 }
 
 fn replaced_place(place: &Place, given: &[(Name, &Arg)]) -> Result<PlaceKind, Diagnostic> {
-    let wrong = |span: Span| Diagnostic::error(Code::E0806, span, "a place is a name or a pattern in braces");
+    let wrong = |span: Span| Diagnostic::error(Code::E0901, span, "a place is a name or a pattern in braces");
     match &place.kind {
         PlaceKind::Pattern(text) => Ok(PlaceKind::Pattern(replaced_text(text, given))),
         PlaceKind::Binder(name) => match given.iter().find(|(parameter, _)| parameter == name) {

@@ -25,4 +25,15 @@ mod whole;
 pub use apply::{Derived, Refused, Taken, derive};
 pub use rewrite::{Kind, Law, Rewrite};
 pub use rules::rewrites;
-pub use script::Derivation;
+pub use script::{Derivation, Step, Tactic};
+
+use certen_syntax::{Diagnostics, Sources};
+
+/// The pieces of scripts that every script knows, as text.
+pub const PRELUDE: &str = include_str!("../prelude/derivations.ten");
+
+/// Reads the [`PRELUDE`], which becomes one of the sources, so that messages can point into it.
+pub fn prelude(sources: &mut Sources, diagnostics: &mut Diagnostics) -> Vec<Tactic> {
+    let file = sources.add("derivations.ten", PRELUDE);
+    sources.get(file).map_or_else(Vec::new, |source| script::parse_tactics(source, file, diagnostics))
+}

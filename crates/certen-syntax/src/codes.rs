@@ -663,20 +663,34 @@ E0805 "equality that is tested, but not proved" {
 A condition of a step of this schedule is open or not met; the loops agree with the program wherever they were compared,
 which is evidence, not proof. Leave the step out, or compile without `--require-proof`." }
 
-E0806 "no such rewrite, or wrong arguments" {
-"The steps of a derivation are rewrites, or pieces of scripts that `derivation` gives a name, with their arguments in
-parentheses. There is none of this name, or it takes other arguments in this direction; the message says which. An argument
-can mention sizes, and indices that are bound around the place. docs/REWRITES.md has all rewrites." }
+E0901 "no such rewrite, or wrong arguments" {
+"A derivation is a list of steps, each the name of a rewrite, or of a `derivation` that is made of them, with arguments in
+parentheses. There is no rewrite of this name, or it takes other arguments; the message shows how it is called.
+docs/REWRITES.md has them all." }
 
-E0807 "no such place in the program" {
-"The place of a rewrite is the name of an index or tensor that the program binds at that step, or a pattern in braces; where
-several terms are meant, `i#2` is the second, and `i in jo` the one inside of another place. Nothing in the program as it is
-at that step is like this. The message lists the names that there are." }
+E0902 "a place, name or function that is not there" {
+"`at i` is the term that binds `i` in the program as it is at that step, `at { x[_] }` the first term like this; behind a
+step that renames or removes it, it is gone. What a derivation begins with is a function, or something derived, of its file or
+of one that it imports. The message lists what there is."
+dialect: "ten"
+wrong: "fn scale(x: f64[n]) -> f64[n] { { [i] -> 2 * x[i] } }
+derive same from scal { }
+"
+right: "fn scale(x: f64[n]) -> f64[n] { { [i] -> 2 * x[i] } }
+derive same from scale { }
+" }
 
-E0808 "a rewrite that does not fit" {
-"A rewrite replaces one side of an equation by the other one. The term at the place is something else; or a condition of the
-rewrite fails there, as the sizes and indices in the message show; or the program would not be safe after it. The message
-shows the program at that step, with the place marked." }
+E0903 "a rewrite that does not fit here" {
+"The rewrite is known and its place is there, but what stands there is not its left side (or its right side, if it is taken
+backwards). The message shows the rewrite and the program at that step, with a mark at the place." }
+
+E0904 "a condition of a rewrite that does not hold" {
+"A rewrite is an equation under conditions, which are put to the prover for all sizes, with what is known at its place: the
+ranges and guards around it. This one does not hold, and the message has numbers that show it. With other arguments it may." }
+
+E0905 "a derived program that is not shown to be safe" {
+"After every step of a derivation the program has to cut off nothing but padding, and to read and write in bounds, for all
+sizes. A rewrite can move a read out of the guard that made it safe. The message is about the program after this step." }
 }
 
 /// Who has to change something, and the exit status that says so.
