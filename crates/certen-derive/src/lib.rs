@@ -8,7 +8,9 @@
 //! out of the guard that made it safe.
 
 mod rewrite;
+mod rules;
 pub mod script;
 
-pub use rewrite::{Kind, Law, Rewrite};
+pub use rewrite::{How, Kind, Law, Rewrite};
+pub use rules::rewrites;
 pub use script::{Derivation, Step, Tactic};

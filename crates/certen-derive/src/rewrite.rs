@@ -16,6 +16,8 @@ pub struct Rewrite {
     pub law: Law,
     /// What it is for, in a sentence or two.
     pub about: &'static str,
+    /// How it is done.
+    pub how: How,
 }
 
 /// What a parameter of a rewrite is.
@@ -40,4 +42,11 @@ pub enum Law {
     Exact,
     /// Those of a commutative ring, which floats do not have: sums in another order, `0 * x = 0`.
     Ring,
+}
+
+/// How a rewrite is done.
+#[derive(Clone, Copy, Debug)]
+pub enum How {
+    /// By matching one side and building the other.
+    Pattern,
 }

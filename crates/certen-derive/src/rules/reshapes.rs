@@ -1,6 +1,8 @@
 //! Reshape operators: the order of storage. They come in pairs that cancel, go through each other, and of a generation they
 //! are a generation again.
 //!
+//! No condition says that what is padded or cut off is not negative: such terms are ill-typed.
+//!
 //! ATL inserts an adjoint pair around a term and then moves its inner half inwards. A truncation cuts off padding only; that
 //! it does is shown again after every step, for a rewrite can change what is padding.
 
@@ -48,7 +50,7 @@ pub(super) static TRUNC_PAD_R: Rewrite = Rewrite {
     parameters: &[("k", Kind::Index)],
     left: "trunc_r(k, pad_r(k, A))",
     right: "A",
-    conditions: &["0 <= k"],
+    conditions: &[],
     law: Law::Exact,
     about: "What was padded on the right is cut off again.",
     how: How::Pattern,
@@ -60,7 +62,7 @@ pub(super) static TRUNC_PAD_L: Rewrite = Rewrite {
     parameters: &[("k", Kind::Index)],
     left: "trunc_l(k, pad_l(k, A))",
     right: "A",
-    conditions: &["0 <= k"],
+    conditions: &[],
     law: Law::Exact,
     about: "What was padded on the left is cut off again.",
     how: How::Pattern,
@@ -162,7 +164,7 @@ pub(super) static UNFOLD_TRUNC_R: Rewrite = Rewrite {
     parameters: &[("k", Kind::Index), ("hi", Kind::Index)],
     left: "trunc_r(k, gen i in lo..hi. E(i))",
     right: "gen i in lo..hi - k. E(i)",
-    conditions: &["0 <= k"],
+    conditions: &[],
     law: Law::Exact,
     about: "A generation without its last elements ends earlier.",
     how: How::Pattern,
@@ -174,7 +176,7 @@ pub(super) static UNFOLD_TRUNC_L: Rewrite = Rewrite {
     parameters: &[("k", Kind::Index), ("lo", Kind::Index)],
     left: "trunc_l(k, gen i in lo..hi. E(i))",
     right: "gen i in lo + k..hi. E(i)",
-    conditions: &["0 <= k"],
+    conditions: &[],
     law: Law::Exact,
     about: "A generation without its first elements begins later.",
     how: How::Pattern,
@@ -186,7 +188,7 @@ pub(super) static UNFOLD_PAD_R: Rewrite = Rewrite {
     parameters: &[("k", Kind::Index), ("hi", Kind::Index)],
     left: "pad_r(k, gen i in lo..hi. E(i))",
     right: "gen i in lo..hi + k. guard(i < hi, E(i))",
-    conditions: &["0 <= k", "lo <= hi"],
+    conditions: &["lo <= hi"],
     law: Law::Exact,
     about: "Padding behind a generation is a longer one whose guard is false there.",
     how: How::Pattern,
@@ -198,7 +200,7 @@ pub(super) static UNFOLD_PAD_L: Rewrite = Rewrite {
     parameters: &[("k", Kind::Index), ("lo", Kind::Index)],
     left: "pad_l(k, gen i in lo..hi. E(i))",
     right: "gen i in lo - k..hi. guard(lo <= i, E(i))",
-    conditions: &["0 <= k", "lo <= hi"],
+    conditions: &["lo <= hi"],
     law: Law::Exact,
     about: "Padding before a generation is a longer one whose guard is false there.",
     how: How::Pattern,
