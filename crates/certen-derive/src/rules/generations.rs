@@ -26,12 +26,11 @@ pub(super) static TILE_GEN: Rewrite = Rewrite {
         ("io", Kind::Fresh),
         ("ii", Kind::Fresh),
         ("lo", Kind::Index),
-        ("hi", Kind::Index),
         ("i", Kind::Fresh),
     ],
-    left: "gen i in lo..hi. E(i)",
-    right: "trunc_r(k*ceil_div(hi - lo, k) - (hi - lo), flatten(gen io in 0..ceil_div(hi - lo, k). gen ii in 0..k. \
-            guard(lo + k*io + ii < hi, E(lo + k*io + ii))))",
+    left: "gen i in lo..lo + n. E(i)",
+    right: "trunc_r(k*ceil_div(n, k) - n, flatten(gen io in 0..ceil_div(n, k). gen ii in 0..k. \
+            guard(k*io + ii < n, E(lo + k*io + ii))))",
     conditions: &[],
     law: Law::Exact,
     about: "A generation in blocks of k. The last block may reach over the end; what it has there is padding, which is cut \
@@ -68,12 +67,12 @@ pub(super) static SWAP_GENS: Rewrite = Rewrite {
 /// Reindexing.
 pub(super) static SHIFT_GEN: Rewrite = Rewrite {
     name: "shift_gen",
-    parameters: &[("d", Kind::Index)],
-    left: "gen i in lo..hi. E(i)",
-    right: "gen i in lo + d..hi + d. E(i - d)",
+    parameters: &[("a", Kind::Index), ("lo", Kind::Index)],
+    left: "gen i in lo..lo + n. E(i)",
+    right: "gen i in a..a + n. E(i - a + lo)",
     conditions: &[],
     law: Law::Exact,
-    about: "The index of a generation counted from another number.",
+    about: "The index of a generation counted from another number, often 0.",
     how: How::Pattern,
 };
 

@@ -135,11 +135,10 @@ pub(super) static UNFOLD_SPLIT: Rewrite = Rewrite {
         ("io", Kind::Fresh),
         ("ii", Kind::Fresh),
         ("lo", Kind::Index),
-        ("hi", Kind::Index),
         ("i", Kind::Fresh),
     ],
-    left: "split(k, gen i in lo..hi. E(i))",
-    right: "gen io in 0..ceil_div(hi - lo, k). gen ii in 0..k. guard(lo + k*io + ii < hi, E(lo + k*io + ii))",
+    left: "split(k, gen i in lo..lo + n. E(i))",
+    right: "gen io in 0..ceil_div(n, k). gen ii in 0..k. guard(k*io + ii < n, E(lo + k*io + ii))",
     conditions: &[],
     law: Law::Exact,
     about: "A generation in blocks, as a generation of blocks; what the last one has behind the end is guarded.",
@@ -150,8 +149,8 @@ pub(super) static UNFOLD_SPLIT: Rewrite = Rewrite {
 pub(super) static UNFOLD_FLATTEN: Rewrite = Rewrite {
     name: "unfold_flatten",
     parameters: &[("x", Kind::Fresh)],
-    left: "flatten(gen i in lo..hi. gen j in 0..k. E(i, j))",
-    right: "gen x in 0..k*(hi - lo). E(lo + floor_div(x, k), mod(x, k))",
+    left: "flatten(gen i in lo..lo + n. gen j in 0..k. E(i, j))",
+    right: "gen x in 0..k*n. E(lo + floor_div(x, k), mod(x, k))",
     conditions: &[],
     law: Law::Exact,
     about: "Rows one after the other, as one generation. The way back is `tile_gen`.",
@@ -161,9 +160,9 @@ pub(super) static UNFOLD_FLATTEN: Rewrite = Rewrite {
 /// A shorter generation.
 pub(super) static UNFOLD_TRUNC_R: Rewrite = Rewrite {
     name: "unfold_trunc_r",
-    parameters: &[("k", Kind::Index), ("hi", Kind::Index)],
-    left: "trunc_r(k, gen i in lo..hi. E(i))",
-    right: "gen i in lo..hi - k. E(i)",
+    parameters: &[("k", Kind::Index)],
+    left: "trunc_r(k, gen i in lo..hi + k. E(i))",
+    right: "gen i in lo..hi. E(i)",
     conditions: &[],
     law: Law::Exact,
     about: "A generation without its last elements ends earlier.",
@@ -173,9 +172,9 @@ pub(super) static UNFOLD_TRUNC_R: Rewrite = Rewrite {
 /// A shorter generation.
 pub(super) static UNFOLD_TRUNC_L: Rewrite = Rewrite {
     name: "unfold_trunc_l",
-    parameters: &[("k", Kind::Index), ("lo", Kind::Index)],
-    left: "trunc_l(k, gen i in lo..hi. E(i))",
-    right: "gen i in lo + k..hi. E(i)",
+    parameters: &[("k", Kind::Index)],
+    left: "trunc_l(k, gen i in lo - k..hi. E(i))",
+    right: "gen i in lo..hi. E(i)",
     conditions: &[],
     law: Law::Exact,
     about: "A generation without its first elements begins later.",
@@ -185,7 +184,7 @@ pub(super) static UNFOLD_TRUNC_L: Rewrite = Rewrite {
 /// A longer generation.
 pub(super) static UNFOLD_PAD_R: Rewrite = Rewrite {
     name: "unfold_pad_r",
-    parameters: &[("k", Kind::Index), ("hi", Kind::Index)],
+    parameters: &[],
     left: "pad_r(k, gen i in lo..hi. E(i))",
     right: "gen i in lo..hi + k. guard(i < hi, E(i))",
     conditions: &["lo <= hi"],
@@ -197,7 +196,7 @@ pub(super) static UNFOLD_PAD_R: Rewrite = Rewrite {
 /// A longer generation.
 pub(super) static UNFOLD_PAD_L: Rewrite = Rewrite {
     name: "unfold_pad_l",
-    parameters: &[("k", Kind::Index), ("lo", Kind::Index)],
+    parameters: &[],
     left: "pad_l(k, gen i in lo..hi. E(i))",
     right: "gen i in lo - k..hi. guard(lo <= i, E(i))",
     conditions: &["lo <= hi"],

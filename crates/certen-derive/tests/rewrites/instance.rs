@@ -156,11 +156,12 @@ pub fn instance(rewrite: &Rewrite, rng: &mut Rng) -> Instance {
     for name in indices(&both) {
         let kind = rewrite.parameters.iter().find(|(parameter, _)| *parameter == name).map(|(_, kind)| *kind);
         let number = kind == Some(Kind::Number) || both.contains(&format!("split({name},")) || both.contains("0..k.");
+        let shifted = rewrite.name.starts_with("shift");
         let list = match name.as_str() {
+            "a" if shifted => SHIFT,
             "lo" | "lo2" => LOW,
             "hi" | "hi2" | "n" => HIGH,
             "m" => POINT,
-            "d" => SHIFT,
             "k" if number => NUMBER,
             "k" => AMOUNT,
             _ => POINT,

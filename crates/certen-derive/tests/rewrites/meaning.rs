@@ -49,13 +49,16 @@ fn evaluate<D: Domain>(
     outputs.into_iter().next().map(|(_, tensor)| tensor).ok_or(EvalError::Memory)
 }
 
-/// Machine numbers: small whole ones; every so many floats an infinity, no number or a negative zero.
+/// Machine numbers: small integers, and floats of which every sum and product rounds; among them infinities, NaNs and
+/// negative zeros if that is asked for.
 fn machine(at: u64, elem: ElemType, planted: bool) -> Scalar {
     let mixed = splitmix(at);
+    let whole = (mixed >> 8) as i64 % 23 - 11;
     let special = [f64::INFINITY, f64::NAN, -0.0, f64::NEG_INFINITY, 1e300];
-    match planted && elem.is_float() && mixed % 3 == 0 {
-        true => Scalar::from_f64(special[(mixed >> 8) as usize % special.len()], elem),
-        false => Scalar::from_i64((mixed >> 8) as i64 % 23 - 11, elem),
+    match elem.is_float() {
+        true if planted && mixed % 3 == 0 => Scalar::from_f64(special[(mixed >> 8) as usize % special.len()], elem),
+        true => Scalar::from_f64(whole as f64 / 7.0, elem),
+        false => Scalar::from_i64(whole, elem),
     }
 }
 
