@@ -7,12 +7,24 @@
 //! every step the whole program is typed again and its accesses are shown to be in bounds again, for a rewrite can move a read
 //! out of the guard that made it safe.
 
-mod placeholder;
+mod apply;
+mod build;
+mod context;
+mod expand;
+mod found;
+mod matching;
+mod names;
+mod pattern;
+mod place;
 mod rewrite;
+mod rules;
 pub mod script;
+mod site;
+mod whole;
 
-pub use placeholder::{Derived, Refused, Taken, derive};
+pub use apply::{Derived, Refused, Taken, derive};
 pub use rewrite::{Kind, Law, Rewrite};
+pub use rules::rewrites;
 pub use script::{Derivation, Step, Tactic};
 
 use certen_syntax::{Diagnostics, Sources};

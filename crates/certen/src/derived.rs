@@ -89,7 +89,7 @@ impl Derivations {
 
     /// That a rewrite is not shown to keep the meaning, if one is not.
     pub fn doubt(&self) -> Option<Diagnostic> {
-        let taken = self.taken().find(|taken| !is_proved(taken))?;
+        let taken = self.taken().find(|taken| !taken.is_proved())?;
         let text = format!("`{}` is not shown to keep the meaning for all sizes", taken.step);
         Some(doubted(Diagnostic::error(Code::E0805, taken.step.span, text), taken).note(after(taken)))
     }
@@ -103,7 +103,7 @@ impl Derivations {
                 let error = doubted(Diagnostic::error(Code::E0705, taken.step.span, text), taken);
                 let error = error.note(after(taken));
                 // What is proved and wrong is a mistake of whoever proved it.
-                return Some(match is_proved(taken) {
+                return Some(match taken.is_proved() {
                     true => error.note("every condition of this rewrite is proved: this is a bug in Certen"),
                     false => error.help("the program before this rewrite agrees with what is meant: leave it out"),
                 });
@@ -174,10 +174,6 @@ impl Module {
             Begin::Lowering | Begin::Codegen(_) => &[],
         }
     }
-}
-
-fn is_proved(taken: &Taken) -> bool {
-    taken.conditions.iter().all(|condition| matches!(condition.status, Status::Proved(_)))
 }
 
 fn after(taken: &Taken) -> String {

@@ -1,0 +1,108 @@
+//! Every rewrite is an equation: on generated instances whose side conditions hold, both sides have the same shape and the
+//! same elements; and every side condition is needed, which an instance shows that violates only this one.
+//!
+//! `CERTEN_CASES` says how many instances of each rewrite are tried.
+
+mod instance;
+mod meaning;
+mod template;
+
+use certen_core::Program;
+use certen_derive::{Law, Rewrite, rewrites};
+
+use instance::{Rng, instance};
+use template::Instance;
+
+fn cases() -> u64 {
+    std::env::var("CERTEN_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(60)
+}
+
+/// An instance whose left side is well-typed.
+struct Tried {
+    instance: Instance,
+    left: Program,
+    right: Result<Program, String>,
+    /// Which side conditions hold.
+    held: Vec<bool>,
+}
+
+fn instances(rewrite: &Rewrite) -> impl Iterator<Item = Tried> {
+    let seed = rewrite.name.bytes().fold(5u64, |hash, byte| hash.wrapping_mul(131).wrapping_add(byte.into()));
+    (0..cases()).filter_map(move |case| {
+        let mut rng = Rng::new(seed ^ (case << 40));
+        // Chance makes many terms that are ill-typed.
+        (0..60).find_map(|_| {
+            let instance = instance(rewrite, &mut rng);
+            let left = meaning::program(&instance.fill(rewrite.left), instance.elem).ok()?;
+            let right = meaning::program(&instance.fill(rewrite.right), instance.elem);
+            let held = rewrite.conditions.iter().map(|condition| meaning::holds(condition, &instance)).collect();
+            Some(Tried { instance, left, right, held })
+        })
+    })
+}
+
+/// Tests every rewrite, and says what is wrong with each.
+fn for_each_rewrite(test: impl Fn(&Rewrite) -> Result<(), String>) {
+    let wrong: Vec<String> = rewrites()
+        .iter()
+        .filter_map(|rewrite| test(rewrite).err().map(|error| format!("{}: {error}", rewrite.name)))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn both_sides_are_equal_where_the_conditions_hold() {
+    for_each_rewrite(|rewrite| {
+        let mut good = 0;
+        for Tried { instance, left, right, held } in instances(rewrite) {
+            if held.contains(&false) {
+                continue;
+            }
+            good += 1;
+            let right = match right {
+                Ok(right) => right,
+                // There is no such type.
+                Err(error) if error.contains("depends on the index") => continue,
+                Err(error) => return Err(format!("{error}\n{left}")),
+            };
+            if let Some(how) = meaning::difference(&left, &right, instance.elem, rewrite.law) {
+                return Err(format!("{how}\n{left}\n{right}"));
+            }
+        }
+        if good * 5 >= cases() { Ok(()) } else { Err(format!("{good} of {} instances meet the conditions", cases())) }
+    });
+}
+
+#[test]
+fn every_condition_is_needed() {
+    for_each_rewrite(|rewrite| {
+        for (number, condition) in rewrite.conditions.iter().enumerate() {
+            let alone = |tried: &Tried| tried.held.iter().enumerate().all(|(at, held)| *held == (at != number));
+            let shown = instances(rewrite).filter(alone).any(|tried| match &tried.right {
+                Err(_) => true,
+                Ok(right) => meaning::difference(&tried.left, right, tried.instance.elem, rewrite.law).is_some(),
+            });
+            if !shown {
+                return Err(format!("no instance shows that `{condition}` is needed"));
+            }
+        }
+        Ok(())
+    });
+}
+
+/// What is said to need the laws of a ring does: there are floats for which the sides differ in a bit.
+#[test]
+fn a_ring_is_needed_where_it_is_said_to_be() {
+    for_each_rewrite(|rewrite| {
+        let differs = |tried: Tried| match (tried.right, tried.instance.elem.starts_with('f')) {
+            (Ok(right), true) if !tried.held.contains(&false) => {
+                meaning::difference(&tried.left, &right, tried.instance.elem, Law::Exact).is_some()
+            }
+            _ => false,
+        };
+        match rewrite.law {
+            Law::Ring if !instances(rewrite).any(differs) => Err("every bit is kept".into()),
+            _ => Ok(()),
+        }
+    });
+}
