@@ -15,7 +15,7 @@ use certen_derive::script::{Arg, ArgKind};
 use certen_derive::{Derivation, Derived, Law, Refused, Tactic, Taken, derive};
 use certen_index::Status;
 use certen_rewrite::{Agreement, agree};
-use certen_syntax::{Code, Diagnostic, Name};
+use certen_syntax::{Code, Diagnostic, Label, Name};
 
 use crate::begin::Begin;
 use crate::module::{bounds, truncations};
@@ -51,7 +51,14 @@ impl One {
                 found
             };
             let steps = &self.derivation.steps;
-            derive(before, name, steps, &self.tactics, &mut check).and_then(|derived| strictly(before, derived, fp))
+            let derived = derive(before, name, steps, &self.tactics, &mut check);
+            let derived = derived.and_then(|derived| strictly(before, derived, fp));
+            derived.map_err(|mut refused| {
+                // What is wrong before the first step is wrong with the whole.
+                let label = || Label { span: self.derivation.head, text: String::new() };
+                refused.diagnostic.primary.get_or_insert_with(label);
+                refused
+            })
         });
         made.as_ref().map_err(|refused| &**refused)
     }
