@@ -7,6 +7,7 @@
 //! in bounds and that truncations cut only padding, who takes a step shows again for the whole program.
 
 mod arithmetic;
+mod code;
 mod generations;
 mod guards;
 mod lets;
@@ -32,6 +33,7 @@ static ALL: &[&Rewrite] = &[
     &selections::ETA,
     &selections::SELECT_GUARD,
     &lets::INLINE,
+    &code::BIND,
     &lets::LET_GEN,
     &lets::LET_SUM,
     &lets::LET_GUARD,
@@ -40,6 +42,7 @@ static ALL: &[&Rewrite] = &[
     &lets::LET_OP,
     &lets::LET_LET,
     &lets::LET_VALUE,
+    &code::SIMPLIFY,
     &guards::GUARD_TRUE,
     &guards::GUARD_FALSE,
     &guards::GUARD_SAME,
