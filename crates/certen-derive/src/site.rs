@@ -11,6 +11,7 @@ use crate::build::Builder;
 use crate::context::Context;
 use crate::found::{Abstracted, Found, Locals};
 use crate::matching::{Matcher, Misfit};
+use crate::names::names_of;
 use crate::pattern::{Binder, Pattern, Words, parse};
 use crate::rewrite::{How, Kind, Parsed, Rewrite};
 use crate::script::ArgKind;
@@ -187,8 +188,10 @@ impl Site<'_> {
         given: &'b FxHashMap<Name, Name>,
         elem: certen_core::ElemType,
     ) -> Builder<'b> {
+        let names = names_of(self.terms, self.at);
         Builder {
             terms: self.terms,
+            inside: names.bound.into_iter().chain(names.free).collect(),
             found,
             context: self.context.clone(),
             given,

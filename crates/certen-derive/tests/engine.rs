@@ -28,7 +28,7 @@ fn derived(program: &str, steps: &str) -> Derived {
     let derived = match taken(&program, steps) {
         Ok(derived) => derived,
         Err(refused) => {
-            refused.taken.iter().for_each(|taken| eprintln!("{}\n  {}", taken.step.name, text(&taken.after)));
+            refused.taken.iter().for_each(|taken| eprintln!("{}", taken.step));
             panic!("step {}: {}\n{}", refused.at, refused.diagnostic.message, refused.diagnostic.notes.join("\n"));
         }
     };
@@ -191,12 +191,36 @@ fn blur_in_tiles() {
          split_gen(min(h, 1)) at i;
          split_gen(max(h - 1, min(h, 1))) at i#2;
          shift_gen(0) at i#2;
+         range_gen(0, max(h - 2, 0)) at i#2;
          swap_gens at i#2;
          split_gen(min(w, 1)) at j#2;
          split_gen(max(w - 1, min(w, 1))) at j#3;
          shift_gen(0) at j#3;
-         backwards swap_gens at j#3;
-         simplify at i#2;",
+         range_gen(0, max(w - 2, 0)) at j#3;
+         swap_gens at j#2;
+         swap_gens at j#3;
+         swap_gens at j#4;
+         tile_gen(64) at i#3;
+         guard_gen at io;
+         split_gen(floor_div(max(h - 2, 0), 64)) at io;
+         swap_gens at ii in io#1;
+         tile_gen(64) at j in io#1;
+         guard_gen at jo;
+         split_gen(floor_div(max(w - 2, 0), 64)) at jo;
+         shift_gen(0) at jo#2;
+         shift_gen(0) at io#2;
+         swap_gens at ii in io#2;
+         tile_gen(64) at j in io#2;
+         guard_gen at jo in io#2;
+         guard_guard everywhere;
+         simplify;
+         swap_gens at ji in jo#1;
+         bind(rows, { gen r in 0..66. gen c in 0..64. x[64*io + r, 64*jo + c] + x[64*io + r, 64*jo + c + 1] + x[64*io + r, 64*jo + c + 2] }) at ii in jo#1;",
     );
-    assert_eq!(text(&derived.program), "");
+    assert_eq!(derived.program.reshapes().to_string(), "21 gen, 6 concat, 3 trunc, 7 transpose, 3 flatten");
+    let text = text(&derived.program);
+    let tile = "gen jo in 0..floor_div(max(w - 2, 0), 64). transpose(let rows = gen r in 0..66. gen c in 0..64. \
+        x[64*io + r, c + 64*jo] + x[64*io + r, c + 64*jo + 1] + x[64*io + r, c + 64*jo + 2] in \
+        gen ii in 0..64. gen ji in 0..64. rows[ii, ji] + rows[ii + 1, ji] + rows[ii + 2, ji])";
+    assert!(text.contains(tile), "{text}");
 }
