@@ -81,7 +81,7 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
 
 /// A schedule, step by step.
 fn steps(module: &Module, walk: &Walk<'_>) -> serde_json::Value {
-    let condition = |condition: &Condition| {
+    let condition = |condition: &Condition| -> serde_json::Value {
         let (status, why) = match &condition.status {
             Status::Proved(_) => ("proved", None),
             Status::Fails(why) => ("fails", Some(why)),
@@ -97,7 +97,9 @@ fn steps(module: &Module, walk: &Walk<'_>) -> serde_json::Value {
             "loops": taken.after.to_string(),
         })
     };
+    let begun = |(what, conditions): &(String, Vec<Condition>)| json!({"step": what, "conditions": conditions.iter().map(condition).collect::<Vec<_>>()});
     json!({
+        "begun": walk.begun.iter().map(begun).collect::<Vec<_>>(),
         "before": walk.before.to_string(),
         "steps": walk.taken.iter().map(step).collect::<Vec<_>>(),
         "refused": walk.refused.map(|error| to_json(module.sources(), error)),

@@ -1,5 +1,14 @@
 //! Rewrites as named values.
 
+use std::sync::OnceLock;
+
+use certen_core::TermId;
+use certen_syntax::Name;
+
+use crate::matching::Misfit;
+use crate::pattern::{Pattern, Side, Words, parse, parse_side};
+use crate::site::Site;
+
 /// An equation between terms, which can be taken in both directions.
 pub struct Rewrite {
     /// Its name in scripts.
@@ -17,7 +26,16 @@ pub struct Rewrite {
     /// What it is for, in a sentence or two.
     pub about: &'static str,
     /// How it is done.
-    pub how: How,
+    pub(crate) how: How,
+}
+
+/// How a rewrite is done.
+#[derive(Clone, Copy)]
+pub(crate) enum How {
+    /// One side is matched, the other one is built.
+    Pattern,
+    /// By a function, where the sides cannot say all of it.
+    Code(fn(&mut Site<'_>) -> Result<TermId, Misfit>),
 }
 
 /// What a parameter of a rewrite is.
@@ -35,6 +53,19 @@ pub enum Kind {
     Term,
 }
 
+impl Kind {
+    /// What a script gives for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Index => "an index expression",
+            Kind::Number => "a positive number",
+            Kind::Fresh => "a new name",
+            Kind::Cond => "a condition",
+            Kind::Term => "a pattern in braces",
+        }
+    }
+}
+
 /// Which laws of arithmetic a rewrite uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Law {
@@ -44,9 +75,47 @@ pub enum Law {
     Ring,
 }
 
-/// How a rewrite is done.
-#[derive(Clone, Copy, Debug)]
-pub enum How {
-    /// By matching one side and building the other.
-    Pattern,
+/// The texts of a rewrite, read.
+pub(crate) struct Parsed {
+    pub left: Pattern,
+    pub right: Pattern,
+    pub sides: Vec<Side>,
+    /// What matching the left and the right side determines.
+    pub determined: [Vec<Name>; 2],
+}
+
+impl Parsed {
+    /// Reads the texts of a rewrite.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(crate) fn new(rewrite: &Rewrite) -> Result<Parsed, String> {
+        let side =
+            |text: &str| parse(text, Words::NONE).map_err(|error| format!("{}: `{text}`: {error}", rewrite.name));
+        let (left, right) = (side(rewrite.left)?, side(rewrite.right)?);
+        let sides = rewrite
+            .conditions
+            .iter()
+            .map(|text| parse_side(text).map_err(|error| format!("{}: `{text}`: {error}", rewrite.name)))
+            .collect::<Result<_, String>>()?;
+        let determined = [&left, &right].map(|pattern| {
+            let mut names = Vec::new();
+            pattern.determines(&mut names);
+            names
+        });
+        Ok(Parsed { left, right, sides, determined })
+    }
+}
+
+/// A rewrite with its texts read, by name.
+///
+/// # Errors
+/// None if there is none of this name; what is wrong with its texts otherwise.
+pub(crate) fn named(name: &str) -> Option<(&'static Rewrite, Result<&'static Parsed, String>)> {
+    static ALL: OnceLock<Vec<(&'static Rewrite, Result<Parsed, String>)>> = OnceLock::new();
+    let all =
+        ALL.get_or_init(|| crate::rules::rewrites().iter().map(|rewrite| (*rewrite, Parsed::new(rewrite))).collect());
+    all.iter()
+        .find(|(rewrite, _)| rewrite.name == name)
+        .map(|(rewrite, parsed)| (*rewrite, parsed.as_ref().map_err(String::clone)))
 }

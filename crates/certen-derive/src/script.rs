@@ -245,13 +245,9 @@ pub fn tactic(cursor: &mut Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<
     let header = |cursor: &mut Cursor<'_>| -> Read<_> {
         let name = name(cursor, "the name of a derivation")?;
         let open = cursor.expect_punct("(")?.span;
-        let mut parameters: Vec<Name> = Vec::new();
+        let mut parameters = Vec::new();
         while !cursor.peek().is(")") {
-            let (parameter, span) = self::name(cursor, "a parameter or `)`")?;
-            if parameters.contains(&parameter) {
-                return Err(wrong(span, format!("two parameters are called `{parameter}`")).into());
-            }
-            parameters.push(parameter);
+            parameters.push(self::name(cursor, "a parameter or `)`")?.0);
             if !cursor.eat(",") {
                 break;
             }
@@ -277,6 +273,13 @@ pub fn tactic(cursor: &mut Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<
 /// `tight` says that they stand in an index expression, where products are written without spaces.
 pub fn is_spaced(before: Option<Token>, last: Token, next: Token, tight: bool) -> bool {
     let is_any = |token: Token, puncts: &[&str]| puncts.iter().any(|punct| token.is(punct));
+    let dots = [".", "..", "..."];
+    if is_any(last, &dots) && is_any(next, &dots)
+        || is_any(last, &["!", "-", "*"]) && is_any(next, &["=", "==", ">", ">="])
+    {
+        // Together they would be another sign.
+        return true;
+    }
     if is_any(next, &[")", "]", ",", ";", "#", "..", "."]) || is_any(last, &["(", "[", "#", "..", "@", "!"]) {
         return false;
     }
@@ -294,10 +297,13 @@ pub fn is_spaced(before: Option<Token>, last: Token, next: Token, tight: bool) -
     if last.is("-") && !before.is_some_and(is_operand) {
         return false;
     }
+    if tight && last.is("*") {
+        return false;
+    }
     if is_any(next, &["(", "["]) {
         return !is_operand(last) || (next.is("(") && last.word().is_none());
     }
-    !(tight && (is_any(last, &["*"]) || is_any(next, &["*"])))
+    !(tight && next.is("*"))
 }
 
 /// Words that are no operands.
@@ -437,7 +443,7 @@ fn skip_step(cursor: &mut Cursor<'_>, in_block: bool) {
         return;
     }
     let mut inside = false;
-    while !cursor.at_end() && !(in_block && cursor.begins_item()) {
+    while !(cursor.at_end() || in_block && cursor.begins_item()) {
         if in_block && !inside && cursor.peek().is("}") {
             return;
         }
@@ -533,11 +539,28 @@ fn index_or_condition(cursor: &mut Cursor<'_>) -> Read<ArgKind> {
 fn pattern(cursor: &mut Cursor<'_>) -> Read<String> {
     let open = cursor.take().span;
     let mut tokens = Vec::new();
+    let mut brackets: Vec<Token> = Vec::new();
     loop {
         let token = cursor.peek();
+        if token.is("}")
+            && let Some(open) = brackets.last()
+        {
+            let close = if open.is("(") { "`)`" } else { "`]`" };
+            return Err(cursor.expected(close).also(open.span, "to close this").into());
+        }
         if token.is("}") && !tokens.is_empty() {
             cursor.take();
             return Ok(joined(&tokens));
+        }
+        if token.is("(") || token.is("[") {
+            brackets.push(token);
+        }
+        if token.is(")") || token.is("]") {
+            let open = brackets.pop();
+            if !open.is_some_and(|open| open.is(if token.is(")") { "(" } else { "[" })) {
+                let error = wrong(token.span, format!("{} closes nothing", token.describe()));
+                return Err(open.map_or(error.clone(), |open| error.also(open.span, "this is open")).into());
+            }
         }
         if token.is("}") {
             return Err(cursor.expected("a pattern, such as `x[_, _]`").into());

@@ -98,7 +98,7 @@ impl Source {
 /// of kernels.
 ///
 /// - `name` is what messages call a text.
-/// - `dialect` is the language of a text: `"ten"`, `"teil"`, `"model"` or `"core"`.
+/// - `dialect` is the language of a text: `"ten"`, `"teil"`, `"model"`, `"teml"` or `"core"`.
 /// - `elem` is the element type of dialects that do not name one: `"f64"`, `"f32"`, `"i64"`, `"i32"`, or a NumPy dtype.
 /// - `fp`: with `"relaxed"`, sums and products may be computed in another order than written, which is the same every
 ///   time; with `"strict"`, every operation is made as written.
@@ -252,7 +252,7 @@ fn os_error(py: Python<'_>, error: &std::io::Error, path: &Path) -> PyErr {
     text.map_or_else(|error| error, |text| PyOSError::new_err((number, text.unbind(), path.as_os_str().to_owned())))
 }
 
-const DIALECTS: &str = "'ten', 'teil', 'model' and 'core'";
+const DIALECTS: &str = "'ten', 'teil', 'model', 'teml' and 'core'";
 
 /// What a program is called, and its text.
 fn read(source: &Bound<'_, PyAny>, name: Option<&str>, dialect: Option<&str>) -> PyResult<(String, String)> {

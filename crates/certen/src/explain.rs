@@ -45,6 +45,7 @@ stages! {
     Dots, "dots", "… without dots in patterns";
     WithLoops, "with-loops", "… with comprehensions as with-loops";
     Demands, "demands", "… with what each function demands of its arguments";
+    States, "states", "The state of a TeML program after each statement: its trees";
     Typed, "typed", "The typing derivation of each statement";
     Analysis, "analysis", "What each statement reads, whether it is dead, can be computed in place, and shares values with others";
     Core, "core", "The program in Core";
@@ -91,6 +92,11 @@ impl Module {
         if passes.into_iter().any(wanted) {
             let is_wanted = |found: &str| Stage::named(found).is_some_and(wanted);
             sections.extend(self.stages().into_iter().filter(|(found, _)| is_wanted(found)));
+        }
+        if wanted(Stage::States)
+            && let Some(states) = self.states()
+        {
+            sections.push(("states", states.to_owned()));
         }
         if wanted(Stage::Typed)
             && let Some(typed) = self.typed()

@@ -35,6 +35,7 @@
 //! assert_eq!(failure.diagnostics()[0].rule.unwrap().name, "T-Diag");
 //! ```
 
+mod begin;
 mod call;
 mod deep;
 pub mod einsum;
@@ -88,4 +89,5 @@ pub mod road {
     pub use certen_runtime as runtime;
     pub use certen_schedule as schedule;
     pub use certen_syntax as syntax;
+    pub use certen_teml as teml;
 }

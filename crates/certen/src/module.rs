@@ -1,5 +1,6 @@
 //! A program on its way along the road: text, typed program, Core, loops, C.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -18,6 +19,7 @@ use certen_schedule::{Refused, Scheduled, at_sizes};
 use certen_syntax::schedule::{Schedule, Step};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
+use crate::begin::Begin;
 use crate::optimise::{is_strict, optimise};
 use crate::schedule::untouched;
 use crate::ten::{self, Interface, TenFront};
@@ -32,6 +34,8 @@ pub enum Dialect {
     Teil,
     /// `.model`: the model language.
     Model,
+    /// `.teml`: TeML.
+    Teml,
     /// `.ten`: the language that users write by hand.
     Ten,
     /// `.core`: the textual form of Core.
@@ -44,6 +48,7 @@ impl Dialect {
         match Path::new(name).extension()?.to_str()? {
             "teil" => Some(Dialect::Teil),
             "model" => Some(Dialect::Model),
+            "teml" => Some(Dialect::Teml),
             "ten" => Some(Dialect::Ten),
             "core" => Some(Dialect::Core),
             _ => None,
@@ -94,6 +99,8 @@ const MAX_NESTS: usize = 10_000;
 pub(crate) enum Front {
     /// The typed program, of a notation of the tensor algebra.
     Algebra(Box<algebra::Typed>),
+    /// The states and paths of a TeML program.
+    Teml(Box<certen_teml::Compiled>),
     /// The typed tree of a `.ten` program.
     Ten(Box<TenFront>),
     /// Nothing: it was written in Core.
@@ -102,10 +109,11 @@ pub(crate) enum Front {
 
 impl Front {
     /// The function's name, and the schedules that the file has for it.
-    fn schedules(&self, core: &Program) -> (Name, &[Schedule]) {
+    fn schedules(&self, core: &Program) -> (Name, Cow<'_, [Schedule]>) {
         match self {
-            Front::Ten(front) => (front.function, &front.schedules),
-            Front::Algebra(_) | Front::Core => (core.name, &[]),
+            Front::Ten(front) => (front.function, Cow::Borrowed(&front.schedules)),
+            Front::Teml(program) => (core.name, of_paths(&program.paths).into()),
+            Front::Algebra(_) | Front::Core => (core.name, Cow::Borrowed(&[])),
         }
     }
 }
@@ -118,6 +126,8 @@ pub struct Module {
     core: Program,
     options: Options,
     optimised: OnceLock<Result<Option<Optimised>, Diagnostic>>,
+    /// Where its loops begin.
+    pub(crate) begin: Begin,
     /// What its schedule says.
     pub(crate) steps: Arc<[Step]>,
     pub(crate) scheduled: OnceLock<Result<Scheduled, Box<Refused>>>,
@@ -175,6 +185,8 @@ impl Module {
                     }
                 })
             }
+            Dialect::Teml => certen_teml::compile(&sources, file, kernel_name(name), options.elem, &mut diagnostics)
+                .map(|program| (program.core.clone(), Front::Teml(Box::new(program)))),
             Dialect::Ten => ten::compile(&mut sources, file, imports, options, &mut diagnostics)
                 .map(|(core, front)| (core, Front::Ten(Box::new(front)))),
             Dialect::Core => match certen_core::parse_program(&sources, file) {
@@ -192,13 +204,25 @@ impl Module {
                 }
             },
         };
-        let steps = built.as_ref().and_then(|(core, front)| {
-            let (function, of_file) = front.schedules(core);
-            options.schedule.steps(function, of_file, &mut sources, &mut diagnostics)
+        let begin = match built.as_ref() {
+            Some((_, Front::Teml(program))) => Begin::of_teml(program, &options.schedule),
+            _ => Begin::default(),
+        };
+        let steps = built.as_ref().and_then(|(core, front)| match &begin {
+            Begin::Codegen(path) => Some(path.steps.clone()),
+            Begin::Lowering => {
+                let (function, of_file) = front.schedules(core);
+                options.schedule.steps(function, &of_file, &mut sources, &mut diagnostics)
+            }
         });
         let built = built.filter(|_| steps.is_some());
         let module = Module::assembled(Arc::new(sources), built, diagnostics, options)?;
-        Ok(module.with_steps(steps.unwrap_or_default().into()))
+        Ok(module.beginning(begin).with_steps(steps.unwrap_or_default().into()))
+    }
+
+    /// The program with loops that begin here.
+    fn beginning(self, begin: Begin) -> Module {
+        Module { begin, ..self }
     }
 
     /// The program with this schedule.
@@ -235,6 +259,7 @@ impl Module {
             core,
             options: options.clone(),
             optimised: OnceLock::new(),
+            begin: Begin::default(),
             steps: Arc::default(),
             scheduled: OnceLock::new(),
             loops: OnceLock::new(),
@@ -267,7 +292,7 @@ impl Module {
             parameters: self.core.inputs.iter().map(parameter).collect(),
             signature: interface(&self.core),
             is_open: false,
-            schedules: Vec::new(),
+            schedules: self.front.schedules(&self.core).1.into_owned(),
         }
     }
 
@@ -276,7 +301,7 @@ impl Module {
     pub(crate) fn at_sizes(&self, sizes: &[i64]) -> Option<Module> {
         let sizes = self.core.sizes.iter().copied().zip(sizes.iter().copied()).collect();
         // A schedule is made for the loops of all sizes; numbers are put into what it has made of them.
-        let scheduled = match self.steps.is_empty() {
+        let scheduled = match self.steps.is_empty() && matches!(self.begin, Begin::Lowering) {
             true => None,
             false => Some((at_sizes(self.loops().ok()?, &sizes).ok()?, self.validation().ok()?.clone())),
         };
@@ -304,7 +329,15 @@ impl Module {
     pub fn typed(&self) -> Option<&algebra::Typed> {
         match &self.front {
             Front::Algebra(typed) => Some(typed),
-            Front::Ten(_) | Front::Core => None,
+            Front::Teml(_) | Front::Ten(_) | Front::Core => None,
+        }
+    }
+
+    /// The states of a TeML program: each statement, and what it adds to the state (TeML, Sec. 3.2).
+    pub fn states(&self) -> Option<&str> {
+        match &self.front {
+            Front::Teml(program) => Some(&program.states),
+            Front::Algebra(_) | Front::Ten(_) | Front::Core => None,
         }
     }
 
@@ -312,7 +345,7 @@ impl Module {
     pub fn stages(&self) -> Vec<(&'static str, String)> {
         match &self.front {
             Front::Ten(front) => front.stages(),
-            Front::Algebra(_) | Front::Core => Vec::new(),
+            Front::Algebra(_) | Front::Teml(_) | Front::Core => Vec::new(),
         }
     }
 
@@ -320,7 +353,7 @@ impl Module {
     pub(crate) fn fixed(&self) -> Option<&BTreeMap<Name, i64>> {
         match &self.front {
             Front::Ten(front) => Some(&front.fixed),
-            Front::Algebra(_) | Front::Core => None,
+            Front::Algebra(_) | Front::Teml(_) | Front::Core => None,
         }
     }
 
@@ -408,6 +441,9 @@ impl Module {
     /// # Errors
     /// As [`Module::optimised`].
     pub fn optimisation(&self) -> Result<Option<&Optimised>, Failure> {
+        if !matches!(self.begin, Begin::Lowering) {
+            return Ok(None);
+        }
         let optimised = self.optimised.get_or_init(|| optimise(&self.core, self.typed(), &self.options));
         optimised.as_ref().map(Option::as_ref).map_err(|error| self.refuse(error.clone()))
     }
@@ -445,8 +481,11 @@ impl Module {
         Ok(if self.options.parallel { parallelise(stored, may_share) } else { stored })
     }
 
-    /// The optimised program as loops, as lowering makes them.
+    /// The loops that its schedule begins with: the optimised program as lowering makes them, unless they begin elsewhere.
     pub(crate) fn lowered(&self) -> Result<LoopProgram, Failure> {
+        if let Begin::Codegen(path) = &self.begin {
+            return Ok(path.loops.clone());
+        }
         let program = self.optimised()?;
         let violations = truncations(program);
         if !violations.is_empty() {
@@ -551,7 +590,8 @@ pub fn check(path: impl AsRef<Path>, options: &Options) -> Result<Checked, Failu
     if dialect(&name)? != Dialect::Ten {
         let module = Module::from_text(&name, text, options)?;
         let signatures = vec![interface(&module.core)];
-        return Ok(Checked { sources: module.sources, warnings: module.warnings, signatures, schedules: Vec::new() });
+        let schedules = module.paths()?;
+        return Ok(Checked { sources: module.sources, warnings: module.warnings, signatures, schedules });
     }
     let mut sources = Sources::new();
     let file = sources.add(name, text);
@@ -577,6 +617,30 @@ pub fn check(path: impl AsRef<Path>, options: &Options) -> Result<Checked, Failu
     Ok(Checked { sources, warnings: diagnostics.into_sorted(), signatures, schedules })
 }
 
+impl Module {
+    /// The `codegen` statements of a TeML program, and what is known of each.
+    fn paths(&self) -> Result<Vec<(String, String)>, Failure> {
+        let Front::Teml(program) = &self.front else { return Ok(Vec::new()) };
+        let known = |path: &certen_teml::Path| {
+            let module = Module::new(self.sources.clone(), Vec::new(), Front::Core, self.core.clone(), &self.options);
+            let module = module.beginning(Begin::Codegen(Arc::new(path.clone())));
+            let module = module.with_steps(path.steps.clone().into());
+            Ok((format!("codegen {}", path.name), format!("{}, {}", counted(path.steps.len()), module.equality()?)))
+        };
+        program.paths.iter().map(known).collect()
+    }
+
+    /// What is known of the loops beside the program, once code can be made from them.
+    fn equality(&self) -> Result<&'static str, Failure> {
+        self.c()?;
+        Ok(if self.validation()?.proved { "equality proved" } else { "equality tested" })
+    }
+}
+
+fn counted(steps: usize) -> String {
+    if steps == 1 { "1 step".into() } else { format!("{steps} steps") }
+}
+
 /// What is known of a schedule of a function with this program.
 fn known_of(
     sources: &Arc<Sources>,
@@ -584,16 +648,23 @@ fn known_of(
     schedule: &Schedule,
     options: &Options,
 ) -> Result<String, Failure> {
-    let steps = match schedule.steps.len() {
-        1 => "1 step".to_owned(),
-        several => format!("{several} steps"),
-    };
+    let steps = counted(schedule.steps.len());
     let Some(core) = core else { return Ok(format!("{steps}, for loops that depend on the call")) };
     let module = Module::new(sources.clone(), Vec::new(), Front::Core, core.clone(), options);
     let module = module.with_steps(schedule.steps.clone().into());
-    module.c()?;
-    let proved = module.scheduled()?.is_none_or(Scheduled::is_proved);
-    Ok(format!("{steps}, equality {}", if proved { "proved" } else { "tested" }))
+    Ok(format!("{steps}, {}", module.equality()?))
+}
+
+/// The `codegen` statements of a TeML program, as schedules with their names.
+fn of_paths(paths: &[certen_teml::Path]) -> Vec<Schedule> {
+    let schedule = |path: &certen_teml::Path| Schedule {
+        variant: Some(path.name),
+        function: None,
+        steps: path.steps.clone(),
+        head: path.span,
+        span: path.span,
+    };
+    paths.iter().map(schedule).collect()
 }
 
 /// A program's interface on one line.
@@ -614,7 +685,7 @@ fn dialect(name: &str) -> Result<Dialect, Failure> {
     Dialect::of(name).ok_or_else(|| {
         let error = Diagnostic::error(Code::E0104, None, format!("{name}: the file's ending names no dialect"));
         let endings = "programs of the tensor language end in `.ten`, TeIL programs in `.teil`, model language programs \
-                       in `.model`, Core programs in `.core`";
+                       in `.model`, TeML programs in `.teml`, Core programs in `.core`";
         Failure::new(Arc::default(), vec![error.help(endings)])
     })
 }

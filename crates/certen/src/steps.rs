@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use certen_loops::LoopProgram;
-use certen_schedule::{Status, Taken, statements};
+use certen_schedule::{Condition, Status, Taken, statements};
 use certen_syntax::Diagnostic;
 
 use crate::{Failure, Module};
@@ -11,6 +11,8 @@ use crate::{Failure, Module};
 /// The way of a program through its schedule.
 #[derive(Debug)]
 pub struct Walk<'a> {
+    /// What was done before the first step, and what is known of it.
+    pub begun: Vec<(String, Vec<Condition>)>,
     /// The loops before the first step.
     pub before: LoopProgram,
     /// The steps that were taken, in order.
@@ -28,10 +30,11 @@ impl Module {
         let before = self.lowered()?;
         // What it comes to is kept either way.
         let _ = self.scheduled();
+        let begun = self.begin.taken();
         Ok(match self.scheduled.get() {
-            None => Walk { before, taken: &[], refused: None },
-            Some(Ok(scheduled)) => Walk { before, taken: &scheduled.taken, refused: None },
-            Some(Err(refused)) => Walk { before, taken: &refused.taken, refused: Some(&refused.diagnostic) },
+            None => Walk { begun, before, taken: &[], refused: None },
+            Some(Ok(scheduled)) => Walk { begun, before, taken: &scheduled.taken, refused: None },
+            Some(Err(refused)) => Walk { begun, before, taken: &refused.taken, refused: Some(&refused.diagnostic) },
         })
     }
 }
@@ -39,7 +42,11 @@ impl Module {
 impl Walk<'_> {
     /// All of it as text, but for why a step could not be taken.
     pub fn text(&self) -> String {
-        let mut text = format!("the loops without a schedule:\n\n{}", statements(&self.before));
+        let mut text = String::new();
+        for (what, conditions) in &self.begun {
+            let _ = writeln!(text, "{what}\n{}", known(conditions));
+        }
+        let _ = write!(text, "the loops without a schedule:\n\n{}", statements(&self.before));
         for (at, taken) in self.taken.iter().enumerate() {
             let _ = write!(text, "\n{}. {}\n{}\n", at + 1, taken.step, findings(taken));
             text += &statements(&taken.after);
@@ -53,18 +60,7 @@ impl Walk<'_> {
 
 /// What is known of a step, one line each.
 fn findings(taken: &Taken) -> String {
-    let mut text = String::new();
-    if taken.conditions.is_empty() {
-        text += "   right wherever it can be done\n";
-    }
-    for condition in &taken.conditions {
-        let known = match &condition.status {
-            Status::Proved(_) => "proved for all sizes".to_owned(),
-            Status::Fails(why) => format!("fails: {why}"),
-            Status::Open => "not shown".to_owned(),
-        };
-        let _ = writeln!(text, "   {}: {known}", condition.what);
-    }
+    let mut text = known(&taken.conditions);
     match taken.violations.as_slice() {
         [] => text += "   bounds and races: proved for all sizes\n",
         found => {
@@ -74,4 +70,20 @@ fn findings(taken: &Taken) -> String {
         }
     }
     text
+}
+
+/// What is known of conditions, one line each.
+fn known(conditions: &[Condition]) -> String {
+    if conditions.is_empty() {
+        return "   right wherever it can be done\n".into();
+    }
+    let line = |condition: &Condition| {
+        let known = match &condition.status {
+            Status::Proved(_) => "proved for all sizes".to_owned(),
+            Status::Fails(why) => format!("fails: {why}"),
+            Status::Open => "not shown".to_owned(),
+        };
+        format!("   {}: {known}\n", condition.what)
+    };
+    conditions.iter().map(line).collect()
 }

@@ -13,6 +13,7 @@ use certen_syntax::{Code, Diagnostic};
 use certen_validate::scale::{same_structure, scaled, shrunk_program};
 use certen_validate::{BUDGET, Difference, Evidence, Outcome, Trial, bisect, validate};
 
+use crate::begin::Begin;
 use crate::optimise::is_strict;
 use crate::schedule::after;
 use crate::{Failure, Module};
@@ -55,15 +56,13 @@ impl Module {
 
     fn compare(&self) -> Result<Result<Validation, Diagnostic>, Failure> {
         let (loops, scheduled) = (self.loops()?, self.scheduled()?);
-        if self.options().require_proof
-            && let Some(scheduled) = scheduled
-            && let Some(error) = unproved(scheduled)
-        {
+        let unproved = self.begin.doubt().or_else(|| scheduled.and_then(unproved));
+        if let Some(error) = unproved.clone().filter(|_| self.options().require_proof) {
             return Ok(Err(error.help("without `--require-proof`, the comparison with the meaning decides")));
         }
         let smaller = self.with_smaller_numbers(loops);
         // What a proof does not show has to be tried harder.
-        let proved = scheduled.is_none_or(Scheduled::is_proved);
+        let proved = unproved.is_none();
         let budget = if proved { BUDGET } else { UNPROVED * BUDGET } / if smaller.is_some() { 2 } else { 1 };
         let trial = self.comparison(budget)?;
         let mut validation = Validation { proved, evidence: None, smaller: None, nothing: None };
@@ -94,7 +93,7 @@ impl Module {
             None => validation.nothing.clone(),
             Some(evidence) => evidence.gap(),
         };
-        match (scheduled.and_then(unproved), gap) {
+        match (unproved, gap) {
             (Some(error), Some(gap)) => Ok(Err(error.note(format!("nor is it tested: {gap}")))),
             _ => {
                 let nothing = found.is_empty();
@@ -128,7 +127,7 @@ impl Module {
 
     /// The comparison of the same program at smaller literal sizes, if its loops are the same up to numbers.
     fn at_smaller_sizes(&self, loops: &LoopProgram) -> Option<Outcome> {
-        let core = shrunk_program(self.core())?;
+        let core = shrunk_program(self.core()).filter(|_| matches!(self.begin, Begin::Lowering))?;
         let module = Module::from_core(core, self.options()).with_steps(self.steps.clone());
         let small = module.loops().ok()?;
         let trial = module.comparison(BUDGET).ok()?;
@@ -147,11 +146,12 @@ impl Module {
 
     /// The error for a difference, at the step that made it.
     fn blamed(&self, difference: &Difference, scheduled: Option<&Scheduled>, trial: &Trial<'_>) -> Diagnostic {
-        let Some(scheduled) = scheduled else { return wrong(difference) };
+        let before = |difference: &Difference| self.begin.blamed(difference).unwrap_or_else(|| wrong(difference));
+        let Some(scheduled) = scheduled else { return before(difference) };
         let nests: Vec<&LoopProgram> = scheduled.taken.iter().map(|taken| &taken.after).collect();
         let lowering_differs = matches!(validate(self.core(), &scheduled.before, trial), Outcome::Differs(_));
         let Some(at) = bisect(self.core(), &nests, trial).filter(|_| !lowering_differs) else {
-            return wrong(difference);
+            return before(difference);
         };
         let taken = &scheduled.taken[at];
         // As it was written, also where it was taken with smaller numbers.

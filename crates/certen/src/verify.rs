@@ -12,7 +12,6 @@ use certen_checker::{
     Certificate, Claim, Condition, Fault, Kind, Obligation, Proof, Status, Step, obligations, read_nest, tests,
 };
 use certen_index::{Cond, Decision, Facts, Witness};
-use certen_schedule::Taken;
 use certen_syntax::{Code, Diagnostic, Name};
 use serde_json::json;
 
@@ -91,7 +90,12 @@ impl Module {
 
     /// What is known of the steps of its schedule.
     fn certified_steps(&self) -> Result<Vec<Step>, Failure> {
-        Ok(self.scheduled()?.map_or_else(Vec::new, |scheduled| scheduled.taken.iter().map(step).collect()))
+        let mut steps: Vec<Step> =
+            self.begin.taken().into_iter().map(|(step, found)| certified(step, &found)).collect();
+        if let Some(scheduled) = self.scheduled()? {
+            steps.extend(scheduled.taken.iter().map(|taken| certified(taken.step.to_string(), &taken.conditions)));
+        }
+        Ok(steps)
     }
 
     /// What can be shown of the program's loops, in a form that [`certen_checker::check`] accepts.
@@ -160,7 +164,7 @@ impl Validation {
 }
 
 /// What is known of a step.
-fn step(taken: &Taken) -> Step {
+fn certified(step: String, conditions: &[certen_schedule::Condition]) -> Step {
     // Of the facts of a proof, those that it rests on.
     let proof = |proof: &certen_schedule::Proof| {
         let (facts, witness) = proof.witness.with_used_facts(&proof.facts);
@@ -175,7 +179,7 @@ fn step(taken: &Taken) -> Step {
         };
         Condition { what: condition.what.clone(), status, proofs }
     };
-    Step { step: taken.step.to_string(), conditions: taken.conditions.iter().map(condition).collect() }
+    Step { step, conditions: conditions.iter().map(condition).collect() }
 }
 
 /// Facts are put together once for all obligations of a block.

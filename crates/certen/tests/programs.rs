@@ -7,12 +7,13 @@
 //! - `type: SIGNATURE` of an accepted program;
 //! - `dims: n = 2, m = 3` and `in NAME: 1 2 3 …` (or `iota`, or `random:SEED`) to run it on, `elem: i64` for another
 //!   element type, `fp: strict` for operations as written;
+//! - `schedule: NAME` to choose one of its schedules or paths;
 //! - `fn: NAME` and `rank x: 2` to choose a function of a `.ten` file and the ranks of its inputs; what it imports stands
 //!   beside it;
 //! - `out NAME: 1 2 3 …`: the result, as computed by the reference evaluator in the machine's numbers and as exact
 //!   rationals, by native code, and, in the prime field, by the evaluator and the loop interpreter, which must all agree
 //!   (of a program that exact numbers cannot compute, the loop interpreter uses the machine's);
-//! - `diagnostics`, `typed`, `analysis`, `core`, `padding`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`, `laws`, and of
+//! - `diagnostics`, `states`, `typed`, `analysis`, `core`, `padding`, `steps`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`, `laws`, and of
 //!   a `.ten` file `written`, `bounds`, `dots`, `with-loops`, `demands`: the text that people see.
 //!
 //! `cargo xtask bless` rewrites the expectations that a header has; write `//@ KEY:` with nothing behind it to have it
@@ -27,12 +28,12 @@ use certen::road::core::{Program, Tensor};
 use certen::road::dialects::algebra::Notation;
 use certen::road::syntax::{Code, render_all};
 use certen::{
-    Array, Backend, Call, DomainChoice, ElemType, Failure, FpMode, Input, Known, Module, Name, Options, Output,
-    RunOptions, Values,
+    Array, Backend, Call, Choice, DomainChoice, ElemType, Failure, FpMode, Input, Known, Module, Name, Options, Output,
+    RunOptions, Values, check,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 
-const DIALECTS: [&str; 4] = ["teil", "model", "ten", "core"];
+const DIALECTS: [&str; 5] = ["teil", "model", "teml", "ten", "core"];
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
@@ -113,7 +114,16 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
     known.values = sizes(&given)?;
     let function = given.get("fn").map(|name| Name::new(name));
     let vector = given.get("pad").map(|vector| vector.parse().map_err(|_| format!("pad: {vector}"))).transpose()?;
-    let module = Module::from_text(name, text, &Options { elem, fp, function, known, vector, ..Options::default() });
+    let schedule = given.get("schedule").map_or(Choice::Default, |name| Choice::Variant(Name::new(name)));
+    let options = Options { elem, fp, function, known, vector, schedule, ..Options::default() };
+    let mut module = Module::from_text(name, text, &options);
+    // What is wrong with a path of TeML is known when its loops are made.
+    if name.ends_with(".teml")
+        && module.is_ok()
+        && let Err(failure) = check(name, &options)
+    {
+        module = Err(failure);
+    }
     let mut outputs = None;
     let mut lines = Vec::new();
     let mut expected = false;
@@ -132,7 +142,7 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
                 expected = true;
                 lines.extend(verdicts(&module).into_iter().map(|verdict| format!("//@ expect: {verdict}")));
             }
-            ("dims" | "elem" | "fp" | "fn" | "pad" | "note", _) => lines.push(line.to_owned()),
+            ("dims" | "elem" | "fp" | "fn" | "pad" | "note" | "schedule", _) => lines.push(line.to_owned()),
             ("diagnostics", _) => block(&mut lines, key, &rendered(&module)),
             (key, _) if key.starts_with("in ") || key.starts_with("rank ") => lines.push(line.to_owned()),
             (key, Ok(module)) => {
@@ -196,6 +206,8 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
             (0..typed.program.stmts.len()).map(|at| typed.derivation(at, 100)).collect::<Vec<_>>().join("\n")
         }
         "analysis" => typed()?.analysis_text(module.sources(), 100),
+        "states" => module.states().ok_or("`states` of a program that is not TeML")?.to_owned(),
+        "steps" => module.walk().map_err(|f| f.to_string())?.text(),
         "core" => module.core().to_string(),
         "padding" => module.padding().iter().map(|(name, ty)| format!("{name} : {ty}\n")).collect(),
         "loops" => module.loops().map_err(|f| f.to_string())?.to_string(),

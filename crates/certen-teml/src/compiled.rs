@@ -1,0 +1,33 @@
+//! What a TeML program comes to: a meaning, and branches of transformations that compute it (Sec. 6).
+
+use certen_core::Program;
+use certen_loops::LoopProgram;
+use certen_syntax::schedule::Step;
+use certen_syntax::{Name, Span};
+
+/// A program that was accepted.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// What it means: its real statements, in the order of the text.
+    pub core: Program,
+    /// Its `codegen` statements, in the order of the text.
+    pub paths: Vec<Path>,
+    /// The state after each statement, for people (Sec. 3.2).
+    pub states: String,
+}
+
+/// A `codegen` statement: one way to compute the program.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// What it is called: its own name, or that of its last loop.
+    pub name: Name,
+    /// The nests that `build` makes, in the order of the list, before any transformation.
+    pub loops: LoopProgram,
+    /// The transformations.
+    pub steps: Vec<Step>,
+    /// Whether the list computes every output by the same statements, on the same values, as the program: then it is equal
+    /// by construction.
+    pub in_order: bool,
+    /// Where it stands.
+    pub span: Span,
+}

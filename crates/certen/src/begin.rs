@@ -1,0 +1,71 @@
+//! Where the loops of a program begin, before its schedule.
+//!
+//! Mostly that is what lowering makes of the optimised program. A `codegen` list of a TeML program brings nests of its
+//! own. Needs: whoever begins elsewhere says whether that is equal to the program by construction; if it is not, the
+//! comparison with the meaning has to reach everything, as for a step that is not proved.
+
+use std::sync::Arc;
+
+use certen_index::{Condition, Status};
+use certen_syntax::{Code, Diagnostic};
+use certen_teml::{Compiled, Path};
+
+use crate::Choice;
+
+/// Where the loops of a program begin.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Begin {
+    /// With what lowering makes of the optimised program.
+    #[default]
+    Lowering,
+    /// With the nests of a `codegen` list.
+    Codegen(Arc<Path>),
+}
+
+impl Begin {
+    /// The path of a TeML program that is chosen: the first, unless one is named.
+    pub fn of_teml(program: &Compiled, choice: &Choice) -> Begin {
+        let path = match choice {
+            Choice::Default => program.paths.first(),
+            Choice::Variant(name) => program.paths.iter().find(|path| path.name == *name),
+            Choice::None | Choice::Text { .. } => None,
+        };
+        path.map_or(Begin::Lowering, |path| Begin::Codegen(Arc::new(path.clone())))
+    }
+
+    /// What was done before the first step of the schedule, and what is known of it.
+    pub fn taken(&self) -> Vec<(String, Vec<Condition>)> {
+        match self {
+            Begin::Lowering => Vec::new(),
+            Begin::Codegen(path) => {
+                let status = if path.in_order { Status::Proved(Vec::new()) } else { Status::Open };
+                let what =
+                    "every output is computed by the program's own statements, each on the values that it has there";
+                vec![(format!("codegen of `{}`", path.name), vec![Condition { what: what.into(), status }])]
+            }
+        }
+    }
+
+    /// Why it is not equal to the program by construction, if it is not.
+    pub fn doubt(&self) -> Option<Diagnostic> {
+        match self {
+            Begin::Codegen(path) if !path.in_order => {
+                let text = format!("`{}` does not compute the program's statements in their order", path.name);
+                Some(Diagnostic::error(Code::E0805, path.span, text))
+            }
+            Begin::Lowering | Begin::Codegen(_) => None,
+        }
+    }
+
+    /// The error for loops that differ from the program before any step is taken, unless the compiler is to blame.
+    pub fn blamed(&self, difference: &dyn std::fmt::Display) -> Option<Diagnostic> {
+        match self {
+            Begin::Codegen(path) if !path.in_order => {
+                let text = format!("`{}` does not compute what the program means: {difference}", path.name);
+                let error = Diagnostic::error(Code::E0705, path.span, text);
+                Some(error.help("the loops of all statements, in the order of the statements, are right"))
+            }
+            Begin::Lowering | Begin::Codegen(_) => None,
+        }
+    }
+}
