@@ -23,31 +23,31 @@ pub fn whole(term: &str, elem: &str) -> Result<Program, String> {
     parse_program(&sources, file).map_err(|errors| format!("{errors:?}\n{text}"))
 }
 
+/// Rewrites of which the right side does not show what belongs to what, so that all parameters are given backwards.
+const ALL_BACKWARDS: [&str; 2] = ["collapse_sum", "unfold_flatten"];
+
 /// The step that takes an instance from one side to the other.
 pub fn step(rewrite: &Rewrite, instance: &Instance, backwards: bool) -> String {
     let from = if backwards { rewrite.right } else { rewrite.left };
     let known = named_outside_of_arguments(from);
+    let all = backwards && ALL_BACKWARDS.contains(&rewrite.name);
+    let is_open = |(name, _): &&(&str, Kind)| all || !known.iter().any(|known| known == name);
+    let open: Vec<_> = rewrite.parameters.iter().filter(is_open).collect();
     let mut args = Vec::new();
-    for (name, kind) in rewrite.parameters {
-        if known.iter().any(|known| known == name) {
-            continue;
-        }
+    for (at, (name, kind)) in open.iter().enumerate() {
         let text = match kind {
-            // What is called like an index of the instance is made fresh by the engine.
-            Kind::Fresh => continue,
+            // Names at the end are the engine's to choose.
+            Kind::Fresh if !all && open[at..].iter().all(|(_, kind)| *kind == Kind::Fresh) => break,
+            Kind::Fresh => format!("own_{name}"),
             Kind::Term => format!("{{ {} }}", instance.upper[*name].text),
-            Kind::Cond => binders_named(&instance.upper[*name].text, from),
+            // Its hole is the index that the other side binds.
+            Kind::Cond => instance.upper[*name].text.replace("$0", if all { "own_i" } else { "i" }),
             Kind::Index | Kind::Number => instance.lower[*name].clone(),
         };
         args.push(text);
     }
     let args = if args.is_empty() { String::new() } else { format!("({})", args.join(", ")) };
     format!("{}{}{args} at result;", if backwards { "backwards " } else { "" }, rewrite.name)
-}
-
-/// A condition's hole is called like the index that the pattern binds.
-fn binders_named(text: &str, _from: &str) -> String {
-    text.replace("$0", "i")
 }
 
 /// Takes a step.
@@ -70,10 +70,10 @@ pub fn canonical(program: &Program) -> String {
         } else {
             shown.text += "let ";
             let name = shown.name();
+            shown.names.insert(binding.name, name);
             write!(shown.text, "{name} = ").expect("text");
             shown.term(binding.term);
             shown.text += " in ";
-            shown.names.insert(binding.name, name);
         }
     }
     shown.text
