@@ -277,7 +277,10 @@ impl Taking<'_> {
                 _ => {}
             }
             let globals = &self.whole.globals;
-            if let Some(name) = names.iter().find(|n| !globals.sizes.contains(n) && !globals.indices.contains(n)) {
+            // A condition may speak of an index that the step is about to make.
+            let is_new = |name: &Name| matches!(&step.args[..], args if args.iter().any(|arg| matches!(&arg.kind, ArgKind::Ix(ix) if ix.as_var() == Some(*name))));
+            let is_known = |name: &Name| globals.sizes.contains(name) || globals.indices.contains(name) || is_new(name);
+            if let Some(name) = names.iter().find(|name| !is_known(name)) {
                 let message = format!("there is no size or index `{name}` in the program at this step");
                 return Err(Diagnostic::error(Code::E0901, arg.span, message).note(self.known()));
             }

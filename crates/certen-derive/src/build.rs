@@ -2,8 +2,8 @@
 //!
 //! Everything is built by [`Terms::add`], so it is typed again. A binder gets the name of the matched one that the pattern
 //! calls the same; else the name that the script gives; else the pattern's own, in which the pattern's name of a matched
-//! binder that it begins with is replaced by the program's: where `i` is `row`, `io` is `rowo`. Names are made fresh where
-//! they are taken.
+//! binder that it begins with is replaced by the program's: where `i` is `row`, `io` is `rowo`, and the other way round.
+//! Names are made fresh where they are taken.
 
 use certen_core::{ElemType, Literal, Range, Term, TermId, Terms};
 use certen_index::Ix;
@@ -84,6 +84,11 @@ impl Builder<'_> {
                 let indices = indices.iter().map(|index| self.ix(index)).collect::<Result<Vec<Ix>, Misfit>>()?;
                 return Ok(select(self.terms, tensor, &indices)?);
             }
+            Pattern::Reshape(a) => {
+                let Some(outline) = &self.found.reshape else { return Err(self.undetermined("`reshape`")) };
+                let part = self.build(a)?;
+                outline.with_parts(&|_| part)
+            }
             Pattern::Flatten(a) => Term::Flatten(self.build(a)?),
             Pattern::Transpose(a) => Term::Transpose(self.build(a)?),
             Pattern::Split(k, a) => {
@@ -156,7 +161,14 @@ impl Builder<'_> {
         let begins = |(pattern, own): (&Name, &Name)| {
             name.as_str().strip_prefix(pattern.as_str()).map(|rest| format!("{own}{rest}"))
         };
-        let base = self.found.names.iter().filter_map(begins).max().unwrap_or_else(|| name.to_string());
+        // The way back: `i`, where `io` is `rowo`.
+        let ends = |(pattern, own): (&Name, &Name)| {
+            let rest = pattern.as_str().strip_prefix(name.as_str()).filter(|rest| !rest.is_empty())?;
+            own.as_str().strip_suffix(rest).filter(|base| !base.is_empty()).map(str::to_owned)
+        };
+        let names = || self.found.names.iter();
+        let base = names().filter_map(begins).max().or_else(|| names().filter_map(ends).max());
+        let base = base.unwrap_or_else(|| name.to_string());
         Ok(Name::fresh(&base, |name| taken(name) || self.globals.used.contains(&name)))
     }
 
@@ -196,15 +208,8 @@ impl Builder<'_> {
     fn meta(&mut self, name: Name, args: &[Argument]) -> Result<TermId, Misfit> {
         let Some(value) = self.found.terms.get(&name) else { return Err(self.undetermined(name.as_str())) };
         let mut substitution = Substitution::default();
-        for (at, arg) in args.iter().enumerate() {
-            let own = match (&value.parameters, arg) {
-                (Some(parameters), _) => parameters.get(at).copied(),
-                (None, Argument::Index(Index::Var(name)) | Argument::Term(Pattern::Tensor(name))) => {
-                    Some(self.found.names.get(name).copied().unwrap_or(*name))
-                }
-                _ => None,
-            };
-            let Some(own) = own else { continue };
+        let parameters = self.found.parameters(name, &value.parameters);
+        for (own, arg) in parameters.into_iter().zip(args) {
             match arg {
                 Argument::Index(index) => {
                     substitution.indices.insert(own, self.ix(index)?);

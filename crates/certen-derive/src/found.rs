@@ -1,6 +1,6 @@
 //! What metavariables stand for, and index expressions and conditions of patterns with these values.
 
-use certen_core::{Binary, Range, ReduceOp, TermId, Terms, Unary};
+use certen_core::{Binary, Range, ReduceOp, Term, TermId, Terms, Unary};
 use certen_index::{Cond, Condition as Shown, Facts, Ix, IxError, Proof, Status};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
@@ -11,7 +11,7 @@ use crate::pattern::{Condition, Index};
 /// Something with parameters: indices and tensors that arguments take the place of.
 #[derive(Clone, Debug)]
 pub(crate) struct Abstracted<T> {
-    /// None if a script has given it: then parameters are the program's names for the arguments.
+    /// None if a script has given it: then it has the program's names for what the rewrite calls its parameters.
     pub parameters: Option<Vec<Name>>,
     pub body: T,
 }
@@ -27,6 +27,9 @@ pub(crate) struct Found {
     pub reduce: Option<ReduceOp>,
     pub unary: Option<Unary>,
     pub binary: Option<Binary>,
+    pub reshape: Option<Term>,
+    /// What the rewrite calls the parameters of metavariables.
+    pub formals: FxHashMap<Name, Vec<Name>>,
 }
 
 /// Names that stand for other expressions than the match has found: what the built side binds.
@@ -76,7 +79,7 @@ impl Found {
                     return None;
                 };
                 let values = self.arguments(terms, args, locals, open)?;
-                let by = self.by(&value.parameters, args, values);
+                let by = self.by(*name, &value.parameters, values);
                 value.body.substitute(&|name| by.get(&name).cloned()).ok()
             }
             Index::Add(a, b) => both(a, b, open).and_then(|(a, b)| a.add(&b).ok()),
@@ -87,8 +90,8 @@ impl Found {
             Index::Mod(a, b) => divided(a, b, open, Ix::modulo),
             Index::Min(a, b) => both(a, b, open).and_then(|(a, b)| a.min_with(&b).ok()),
             Index::Max(a, b) => both(a, b, open).and_then(|(a, b)| a.max_with(&b).ok()),
-            Index::Size(name) => match self.terms.get(name) {
-                Some(value) => terms.ty(value.body).shape.first().cloned(),
+            Index::Size(name, at) => match self.terms.get(name) {
+                Some(value) => terms.ty(value.body).shape.get(*at).cloned(),
                 None => {
                     if !open.contains(name) {
                         open.push(*name);
@@ -110,16 +113,18 @@ impl Found {
     }
 
     /// Which name is replaced by which argument.
-    pub(crate) fn by(&self, parameters: &Option<Vec<Name>>, args: &[Index], values: Vec<Ix>) -> FxHashMap<Name, Ix> {
-        match parameters {
-            Some(parameters) => parameters.iter().copied().zip(values).collect(),
-            None => {
-                let own = |arg: &Index| match arg {
-                    Index::Var(name) => Some(self.names.get(name).copied().unwrap_or(*name)),
-                    _ => None,
-                };
-                args.iter().zip(values).filter_map(|(arg, value)| Some((own(arg)?, value))).collect()
+    fn by(&self, name: Name, parameters: &Option<Vec<Name>>, values: Vec<Ix>) -> FxHashMap<Name, Ix> {
+        self.parameters(name, parameters).into_iter().zip(values).collect()
+    }
+
+    /// What is replaced by arguments in the value of a metavariable.
+    pub(crate) fn parameters(&self, name: Name, parameters: &Option<Vec<Name>>) -> Vec<Name> {
+        match (parameters, self.formals.get(&name)) {
+            (Some(parameters), _) => parameters.clone(),
+            (None, Some(formals)) => {
+                formals.iter().map(|formal| self.names.get(formal).copied().unwrap_or(*formal)).collect()
             }
+            (None, None) => Vec::new(),
         }
     }
 
@@ -138,7 +143,7 @@ impl Found {
                     return None;
                 };
                 let values = self.arguments(terms, args, locals, open)?;
-                let by = self.by(&value.parameters, args, values);
+                let by = self.by(*name, &value.parameters, values);
                 value.body.substitute(&|name| by.get(&name).cloned()).ok()
             }
             Condition::Le(a, b) => compared(a, b, open, Cond::le),

@@ -93,6 +93,7 @@ pub(crate) fn is_alike(pattern: &Pattern, term: &Term) -> bool {
         | (Pattern::Number(_), Term::Literal(..))
         | (Pattern::Index(_), Term::Index(..))
         | (Pattern::Choose(..), Term::Choose(..)) => true,
+        (Pattern::Reshape(_), term) => term.is_reshape() && !matches!(term, Term::Concat(..)),
         (Pattern::Reduce(op, ..), Term::Reduce(own, ..)) => op.is_none_or(|op| op == *own),
         (Pattern::Unary(op, _), Term::Unary(own, _)) => op.is_none_or(|op| op == *own),
         (Pattern::Binary(op, ..), Term::Binary(own, ..)) => op.is_none_or(|op| op == *own),
@@ -195,6 +196,23 @@ impl<'a> Matcher<'a> {
                 self.term(inner, tensor)?;
                 wanted.iter().zip(&indices[first..]).try_for_each(|(index, ix)| self.ix(index, ix))
             }
+            (Pattern::Reshape(inner), term) => {
+                let any = self.terms.iter().next().map_or(id, |(first, _)| first);
+                let outline = term.with_parts(&|_| any);
+                if let Some(found) = &self.found.reshape
+                    && *found != outline
+                {
+                    return Err(self.misfit(format!("`{}` is reshaped in another way", self.shown(id))));
+                }
+                if let Term::PadLeft(k, _) | Term::PadRight(k, _) | Term::TruncLeft(k, _) | Term::TruncRight(k, _) =
+                    term
+                    && let Some(bound) = self.bound.iter().find(|bound| k.mentions(**bound))
+                {
+                    return Err(self.misfit(format!("{k} mentions {bound}, but it may not")));
+                }
+                self.found.reshape = Some(outline);
+                term.parts().into_iter().try_for_each(|part| self.term(inner, part))
+            }
             (Pattern::Split(wanted, inner), Term::Split(k, a)) => {
                 self.ix(wanted, &Ix::from(*k))?;
                 self.term(inner, *a)
@@ -283,7 +301,7 @@ impl<'a> Matcher<'a> {
         match self.found.terms.get(&name).cloned() {
             Some(value) => {
                 let arguments: Vec<Ix> = own.iter().map(|name| Ix::var(*name)).collect();
-                self.compare(name, value, args, arguments, id)
+                self.compare(name, value, arguments, id)
             }
             None => {
                 self.escapes(name, id, &own)?;
@@ -305,22 +323,10 @@ impl<'a> Matcher<'a> {
     }
 
     /// Whether a metavariable that is known is a term, for these arguments.
-    fn compare(
-        &mut self,
-        name: Name,
-        value: Abstracted<TermId>,
-        args: &[Argument],
-        values: Vec<Ix>,
-        id: TermId,
-    ) -> Done {
-        let mut substitution = Substitution::default();
-        match &value.parameters {
-            Some(parameters) => substitution.indices = parameters.iter().copied().zip(values).collect(),
-            None => {
-                let indices: Vec<Index> = args.iter().filter_map(index_argument).collect();
-                substitution.indices = self.found.by(&None, &indices, values);
-            }
-        }
+    fn compare(&mut self, name: Name, value: Abstracted<TermId>, values: Vec<Ix>, id: TermId) -> Done {
+        let parameters = self.found.parameters(name, &value.parameters);
+        let indices = parameters.into_iter().zip(values).collect();
+        let substitution = Substitution { indices, ..Substitution::default() };
         let context = self.context.clone();
         let expected = instantiate(self.terms, value.body, substitution, &|name| context.binds(name), &|_| false)?;
         if self.is_same(expected, id)? {
@@ -557,7 +563,7 @@ impl<'a> Matcher<'a> {
         };
         if !find {
             return match (self.found.terms.get(&name).cloned(), values(self)) {
-                (Some(value), Some(values)) => self.compare(name, value, &args, values, id),
+                (Some(value), Some(values)) => self.compare(name, value, values, id),
                 _ => self.later(What::Term(name, args, id)),
             };
         }

@@ -6,16 +6,17 @@
 //! infix  := operands with, loosest first:  == != < <= > >=   + -   * /   prefix -    and selections:  operand "[" ix, .. "]"
 //! operand:= "_" | UPPER ["(" arg, .. ")"] | NAME | NUMBER | "(" term ")" | "index" "(" ix ")"
 //!         | "guard" "(" cond "," term ")" | ("split" | "pad_l" | "pad_r" | "trunc_l" | "trunc_r") "(" ix "," term ")"
-//!         | ("flatten" | "transpose" | "fun" | UNARY) "(" term ")" | ("concat" | "op" | BINARY) "(" term "," term ")"
+//!         | ("flatten" | "transpose" | "reshape" | "fun" | UNARY) "(" term ")" | ("concat" | "op" | BINARY) "(" term "," term ")"
 //!         | "select" "(" term "," term "," term ")"
 //! cond   := comparisons of ix, chained, with && || ! ( ), true, false, "_" and UPPER ["(" ix, .. ")"]
-//! ix     := sums and products of numbers, names, "_", NAME "(" ix, .. ")", floor_div, ceil_div, mod, min, max, size(UPPER)
+//! ix     := sums and products of numbers, names, "_", NAME "(" ix, .. ")", floor_div, ceil_div, mod, min, max, size(UPPER [, INT])
 //! ```
 //!
 //! In a rewrite, a name in upper case is a metavariable for a term or a condition. `E(i)` may mention the index `i`, which
 //! the pattern binds, and nothing else that the pattern binds; an argument may also be a tensor that the pattern binds with
 //! `let`, and on the side that is built any term. A name in lower case that the pattern does not bind is a metavariable for an
-//! index expression. `reduce` is any reduction, `op` any operation on two scalars, `fun` any on one.
+//! index expression. `reduce` is any reduction, `op` any operation on two scalars, `fun` any on one, `reshape` any of flatten, transpose,
+//! split, pad and trunc.
 //!
 //! In a script, names mean what they mean in the program; only names that the program does not have are metavariables. A
 //! binder there has the program's name for it, or `_`.
@@ -46,6 +47,8 @@ pub(crate) enum Pattern {
     If(Condition, Box<Pattern>, Box<Pattern>),
     Let(Name, Box<Pattern>, Box<Pattern>),
     Select(Box<Pattern>, Vec<Index>),
+    /// Any of flatten, transpose, split, pad and trunc.
+    Reshape(Box<Pattern>),
     Flatten(Box<Pattern>),
     Transpose(Box<Pattern>),
     Split(Index, Box<Pattern>),
@@ -99,8 +102,8 @@ pub(crate) enum Index {
     Mod(Box<Index>, Box<Index>),
     Min(Box<Index>, Box<Index>),
     Max(Box<Index>, Box<Index>),
-    /// The outermost size of a metavariable.
-    Size(Name),
+    /// A size of a metavariable, the outermost if there is no number.
+    Size(Name, usize),
 }
 
 /// A condition with metavariables.
@@ -435,6 +438,7 @@ impl Reader<'_> {
             "pad_r" => Pattern::PadRight(leading(self, cursor)?, boxed(self.term(cursor, depth)?)),
             "trunc_l" => Pattern::TruncLeft(leading(self, cursor)?, boxed(self.term(cursor, depth)?)),
             "trunc_r" => Pattern::TruncRight(leading(self, cursor)?, boxed(self.term(cursor, depth)?)),
+            "reshape" => Pattern::Reshape(boxed(self.term(cursor, depth)?)),
             "flatten" => Pattern::Flatten(boxed(self.term(cursor, depth)?)),
             "transpose" => Pattern::Transpose(boxed(self.term(cursor, depth)?)),
             "fun" => Pattern::Unary(None, boxed(self.term(cursor, depth)?)),
@@ -626,8 +630,9 @@ impl Reader<'_> {
             "max" => Index::Max,
             "size" => {
                 let (of, _) = cursor.expect_name("a metavariable")?;
+                let at = if cursor.eat(",") { cursor.expect_int("which size")?.0 } else { 0 };
                 cursor.expect_punct(")")?;
-                return Ok(Index::Size(of));
+                return Ok(Index::Size(of, usize::try_from(at).unwrap_or(usize::MAX)));
             }
             _ => return Ok(Index::Meta(name, self.list(cursor, ")", |reader, cursor| reader.ix(cursor, depth))?)),
         };
@@ -678,7 +683,8 @@ impl fmt::Display for Index {
             Index::Mod(a, b) => pair(f, "mod", a, b),
             Index::Min(a, b) => pair(f, "min", a, b),
             Index::Max(a, b) => pair(f, "max", a, b),
-            Index::Size(name) => write!(f, "size({name})"),
+            Index::Size(name, 0) => write!(f, "size({name})"),
+            Index::Size(name, at) => write!(f, "size({name}, {at})"),
         }
     }
 }
@@ -696,6 +702,7 @@ impl Pattern {
             Pattern::If(..) => "an `if`",
             Pattern::Let(..) => "a `let`",
             Pattern::Select(..) => "a selection",
+            Pattern::Reshape(_) => "flatten, transpose, split, pad or trunc",
             Pattern::Flatten(_) => "`flatten`",
             Pattern::Transpose(_) => "`transpose`",
             Pattern::Split(..) => "`split`",
@@ -727,6 +734,7 @@ impl Pattern {
             | Pattern::Reduce(_, _, _, a)
             | Pattern::Guard(_, a)
             | Pattern::Select(a, _)
+            | Pattern::Reshape(a)
             | Pattern::Flatten(a)
             | Pattern::Transpose(a)
             | Pattern::Split(_, a)
@@ -743,75 +751,140 @@ impl Pattern {
         }
     }
 
-    /// The names that matching this pattern determines: its binders and its metavariables.
-    pub(crate) fn determines(&self, names: &mut Vec<Name>) {
-        let add = |name: Name, names: &mut Vec<Name>| {
-            if !names.contains(&name) {
-                names.push(name);
+    /// The names that matching this pattern determines: its binders, its metavariables, and what equations with one unknown
+    /// give.
+    pub(crate) fn determined(&self) -> Vec<Name> {
+        let (mut names, mut equations) = (Vec::new(), Vec::new());
+        self.look(&mut names, &mut equations);
+        loop {
+            let before = names.len();
+            for unknown in &equations {
+                let mut open = unknown.iter().filter(|name| !names.contains(name));
+                if let (Some(name), None) = (open.next(), open.next()) {
+                    names.push(*name);
+                }
             }
-        };
+            if names.len() == before {
+                return names;
+            }
+        }
+    }
+
+    fn look(&self, names: &mut Vec<Name>, equations: &mut Vec<Vec<Name>>) {
+        let mut index = |ix: &Index| equations.push(ix.names());
         match self {
-            Pattern::Meta(name, args) => {
-                add(*name, names);
-                // An expression has to be known before the term can be abstracted over it.
-                let _ = args;
-            }
+            Pattern::Meta(name, _) => names.push(*name),
             Pattern::Gen(binder, _) => {
-                add(binder.name, names);
-                binder.lo.determines(names);
-                binder.hi.determines(names);
+                names.push(binder.name);
+                index(&binder.lo);
+                index(&binder.hi);
             }
             Pattern::Reduce(_, binder, cond, _) => {
-                add(binder.name, names);
-                binder.lo.determines(names);
-                binder.hi.determines(names);
-                cond.determines(names);
+                names.push(binder.name);
+                index(&binder.lo);
+                index(&binder.hi);
+                cond.look(names, equations);
             }
-            Pattern::Let(name, ..) => add(*name, names),
-            Pattern::Guard(cond, _) | Pattern::If(cond, ..) => cond.determines(names),
-            Pattern::Select(_, indices) => indices.iter().for_each(|ix| ix.determines(names)),
+            Pattern::Let(name, ..) => names.push(*name),
+            Pattern::Guard(cond, _) | Pattern::If(cond, ..) => cond.look(names, equations),
+            Pattern::Select(_, indices) => indices.iter().for_each(index),
             Pattern::Split(ix, _)
             | Pattern::PadLeft(ix, _)
             | Pattern::PadRight(ix, _)
             | Pattern::TruncLeft(ix, _)
             | Pattern::TruncRight(ix, _)
-            | Pattern::Index(ix) => ix.determines(names),
+            | Pattern::Index(ix) => index(ix),
             _ => {}
         }
-        self.parts().iter().for_each(|part| part.determines(names));
+        self.parts().iter().for_each(|part| part.look(names, equations));
+    }
+
+    /// The indices that the parameters of metavariables are called, where these are applied to nothing but indices that the
+    /// pattern binds.
+    pub(crate) fn formals(&self, bound: &mut Vec<Name>, formals: &mut Vec<(Name, Vec<Name>)>) {
+        let cond =
+            |cond: &Condition, bound: &[Name], formals: &mut Vec<(Name, Vec<Name>)>| cond.formals(bound, formals);
+        match self {
+            Pattern::Meta(name, args) => {
+                let own = |arg: &Argument| match arg {
+                    Argument::Index(Index::Var(name)) | Argument::Term(Pattern::Tensor(name)) => Some(*name),
+                    _ => None,
+                };
+                if let Some(own) = args.iter().map(own).collect::<Option<Vec<Name>>>() {
+                    formals.push((*name, own));
+                }
+            }
+            Pattern::Gen(binder, body) => {
+                bound.push(binder.name);
+                body.formals(bound, formals);
+                bound.pop();
+                return;
+            }
+            Pattern::Reduce(_, binder, own, body) => {
+                bound.push(binder.name);
+                cond(own, bound, formals);
+                body.formals(bound, formals);
+                bound.pop();
+                return;
+            }
+            Pattern::Guard(own, _) | Pattern::If(own, ..) => cond(own, bound, formals),
+            _ => {}
+        }
+        self.parts().iter().for_each(|part| part.formals(bound, formals));
     }
 }
 
 impl Index {
-    fn determines(&self, names: &mut Vec<Name>) {
+    /// The names that occur outside of functions, where they can be solved for; all of them count as unknown.
+    fn names(&self) -> Vec<Name> {
         match self {
-            Index::Var(name) | Index::Meta(name, _) => {
-                if !names.contains(name) {
-                    names.push(*name);
-                }
+            Index::Var(name) | Index::Meta(name, _) => vec![*name],
+            Index::Add(a, b)
+            | Index::Sub(a, b)
+            | Index::Mul(a, b)
+            | Index::FloorDiv(a, b)
+            | Index::CeilDiv(a, b)
+            | Index::Mod(a, b)
+            | Index::Min(a, b)
+            | Index::Max(a, b) => {
+                let mut names = a.names();
+                names.extend(b.names());
+                names.sort_unstable();
+                names.dedup();
+                names
             }
-            Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) => {
-                a.determines(names);
-                b.determines(names);
-            }
-            _ => {}
+            _ => Vec::new(),
         }
     }
 }
 
 impl Condition {
-    fn determines(&self, names: &mut Vec<Name>) {
+    fn look(&self, names: &mut Vec<Name>, equations: &mut Vec<Vec<Name>>) {
         match self {
-            Condition::Meta(name, _) => {
-                if !names.contains(name) {
-                    names.push(*name);
-                }
+            Condition::Meta(name, args) if args.iter().all(|arg| matches!(arg, Index::Var(v) if names.contains(v))) => {
+                names.push(*name);
             }
             Condition::Le(a, b) | Condition::Lt(a, b) | Condition::Eq(a, b) => {
-                a.determines(names);
-                b.determines(names);
+                equations.push(Index::Sub(Box::new(a.clone()), Box::new(b.clone())).names());
             }
-            Condition::And(all) => all.iter().for_each(|part| part.determines(names)),
+            Condition::And(all) => all.iter().for_each(|part| part.look(names, equations)),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn formals(&self, bound: &[Name], formals: &mut Vec<(Name, Vec<Name>)>) {
+        match self {
+            Condition::Meta(name, args) => {
+                let own = |arg: &Index| match arg {
+                    Index::Var(name) if bound.contains(name) => Some(*name),
+                    _ => None,
+                };
+                if let Some(own) = args.iter().map(own).collect::<Option<Vec<Name>>>() {
+                    formals.push((*name, own));
+                }
+            }
+            Condition::And(list) | Condition::Or(list) => list.iter().for_each(|part| part.formals(bound, formals)),
+            Condition::Not(inner) => inner.formals(bound, formals),
             _ => {}
         }
     }

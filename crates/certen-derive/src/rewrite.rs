@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use certen_core::TermId;
 use certen_syntax::Name;
+use rustc_hash::FxHashMap;
 
 use crate::matching::Misfit;
 use crate::pattern::{Pattern, Side, Words, parse, parse_side};
@@ -82,6 +83,8 @@ pub(crate) struct Parsed {
     pub sides: Vec<Side>,
     /// What matching the left and the right side determines.
     pub determined: [Vec<Name>; 2],
+    /// What the parameters of metavariables are called.
+    pub formals: FxHashMap<Name, Vec<Name>>,
 }
 
 impl Parsed {
@@ -98,12 +101,11 @@ impl Parsed {
             .iter()
             .map(|text| parse_side(text).map_err(|error| format!("{}: `{text}`: {error}", rewrite.name)))
             .collect::<Result<_, String>>()?;
-        let determined = [&left, &right].map(|pattern| {
-            let mut names = Vec::new();
-            pattern.determines(&mut names);
-            names
-        });
-        Ok(Parsed { left, right, sides, determined })
+        let determined = [left.determined(), right.determined()];
+        let mut formals = Vec::new();
+        left.formals(&mut Vec::new(), &mut formals);
+        right.formals(&mut Vec::new(), &mut formals);
+        Ok(Parsed { left, right, sides, determined, formals: formals.into_iter().rev().collect() })
     }
 }
 

@@ -133,14 +133,17 @@ impl Site<'_> {
     fn by_pattern(&mut self) -> Result<TermId, Misfit> {
         let Order { parsed, backwards, .. } = self.order;
         let (from, to) = if *backwards { (&parsed.right, &parsed.left) } else { (&parsed.left, &parsed.right) };
-        let mut found = Found::default();
+        let mut found = Found { formals: parsed.formals.clone(), ..Found::default() };
         let (mut given, mut filters) = (FxHashMap::default(), FxHashMap::default());
         let determined = &parsed.determined[usize::from(*backwards)];
         for (name, kind, value) in &self.order.args {
             let name = Name::new(name);
             match (kind, value) {
                 (Kind::Fresh, ArgKind::Ix(ix)) => {
-                    given.extend(ix.as_var().map(|own| (name, own)));
+                    if let Some(own) = ix.as_var().filter(|_| !determined.contains(&name)) {
+                        given.insert(name, own);
+                        found.names.insert(name, own);
+                    }
                 }
                 (_, ArgKind::Ix(ix)) => {
                     found.indices.insert(name, Abstracted { parameters: None, body: ix.clone() });

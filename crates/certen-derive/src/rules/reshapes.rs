@@ -131,12 +131,7 @@ pub(super) static GEN_TRUNC: Rewrite = Rewrite {
 /// Blocks of a generation.
 pub(super) static UNFOLD_SPLIT: Rewrite = Rewrite {
     name: "unfold_split",
-    parameters: &[
-        ("io", Kind::Fresh),
-        ("ii", Kind::Fresh),
-        ("lo", Kind::Index),
-        ("i", Kind::Fresh),
-    ],
+    parameters: &[("io", Kind::Fresh), ("ii", Kind::Fresh), ("lo", Kind::Index), ("i", Kind::Fresh)],
     left: "split(k, gen i in lo..lo + n. E(i))",
     right: "gen io in 0..ceil_div(n, k). gen ii in 0..k. guard(k*io + ii < n, E(lo + k*io + ii))",
     conditions: &[],

@@ -5,12 +5,7 @@ use crate::rewrite::{How, Kind, Law, Rewrite};
 /// Fusion.
 pub(super) static BETA: Rewrite = Rewrite {
     name: "beta",
-    parameters: &[
-        ("a", Kind::Index),
-        ("lo", Kind::Index),
-        ("hi", Kind::Index),
-        ("i", Kind::Fresh),
-    ],
+    parameters: &[("a", Kind::Index), ("lo", Kind::Index), ("hi", Kind::Index), ("i", Kind::Fresh)],
     left: "(gen i in lo..hi. E(i))[a]",
     right: "E(lo + a)",
     conditions: &["0 <= a", "a < hi - lo"],

@@ -123,13 +123,7 @@ pub(super) static SUM_WHERE: Rewrite = Rewrite {
 /// A sum with one summand.
 pub(super) static COLLAPSE_SUM: Rewrite = Rewrite {
     name: "collapse_sum",
-    parameters: &[
-        ("a", Kind::Index),
-        ("lo", Kind::Index),
-        ("hi", Kind::Index),
-        ("P", Kind::Cond),
-        ("i", Kind::Fresh),
-    ],
+    parameters: &[("a", Kind::Index), ("lo", Kind::Index), ("hi", Kind::Index), ("P", Kind::Cond), ("i", Kind::Fresh)],
     left: "sum i in lo..hi. guard(P(i), E(i))",
     right: "guard(lo <= a && a < hi && P(a), E(a))",
     conditions: &["forall i in lo..hi, P(i): i == a"],

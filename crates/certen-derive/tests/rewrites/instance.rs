@@ -44,8 +44,17 @@ const SIZE: &[&str] = &["s2", "s1", "3", "2", "1", "0", "s3", "s2 + 1", "5"];
 
 /// Rewrites of numbers.
 const SCALAR: [&str; 11] = [
-    "guard_false", "guard_add", "guard_mul", "if_guard", "split_sum", "let_op", "times_one", "zero_plus", "swap_factors",
-    "swap_summands", "tile_sum",
+    "guard_false",
+    "guard_add",
+    "guard_mul",
+    "if_guard",
+    "split_sum",
+    "let_op",
+    "times_one",
+    "zero_plus",
+    "swap_factors",
+    "swap_summands",
+    "tile_sum",
 ];
 
 /// Several metavariables together: what each is, in order.
@@ -252,7 +261,8 @@ fn let_names(text: &str) -> Vec<String> {
 /// The metavariable that is the value of a name bound with `let`; also that of the one in its value.
 fn let_value(text: &str, name: &str) -> Option<String> {
     let rest = text.split(&format!("let {name} = ")).nth(1)?;
-    let value: String = rest.chars().skip_while(|c| !c.is_ascii_uppercase()).take_while(char::is_ascii_uppercase).collect();
+    let value: String =
+        rest.chars().skip_while(|c| !c.is_ascii_uppercase()).take_while(char::is_ascii_uppercase).collect();
     // `let x = (let y = A in B(y))`: what x is has the shape of B.
     if rest.starts_with('(') { Some("B".into()) } else { Some(value) }
 }
@@ -315,7 +325,13 @@ impl Maker<'_> {
     }
 
     /// A tensor of a shape, of indices and tensors.
-    fn tensor(&mut self, shape: &[String], around: &[String], tensors: &[(String, Vec<String>)], depth: usize) -> String {
+    fn tensor(
+        &mut self,
+        shape: &[String],
+        around: &[String],
+        tensors: &[(String, Vec<String>)],
+        depth: usize,
+    ) -> String {
         let Some((size, rest)) = shape.split_first() else { return self.scalar(around, tensors, depth) };
         if let Some((name, _)) = tensors.iter().find(|(_, of)| of == shape)
             && self.rng.chance(3)
@@ -393,7 +409,8 @@ impl Maker<'_> {
             return name.into();
         }
         let at: Vec<String> = shape.iter().map(|_| self.index(around)).collect();
-        let inside: Vec<String> = at.iter().zip(shape).map(|(at, size)| format!("0 <= {at} && {at} < {size}")).collect();
+        let inside: Vec<String> =
+            at.iter().zip(shape).map(|(at, size)| format!("0 <= {at} && {at} < {size}")).collect();
         format!("guard({}, {name}[{}])", inside.join(" && "), at.join(", "))
     }
 }

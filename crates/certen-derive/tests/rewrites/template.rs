@@ -90,8 +90,7 @@ impl Instance {
     fn expand(&self, tokens: &[Token]) -> String {
         let (mut text, mut at) = (String::new(), 0);
         let sign = |at: usize, wanted: &str| matches!(tokens.get(at), Some(Token::Sign(s)) if s == wanted);
-        let is_upper =
-            |at: usize| matches!(tokens.get(at), Some(Token::Word(w)) if w.starts_with(|c: char| c.is_ascii_uppercase()));
+        let is_upper = |at: usize| matches!(tokens.get(at), Some(Token::Word(w)) if w.starts_with(|c: char| c.is_ascii_uppercase()));
         while at < tokens.len() {
             let piece = match &tokens[at] {
                 Token::Sign(s) => s.clone(),
@@ -198,9 +197,33 @@ pub fn metavariables(text: &str) -> Vec<(String, usize)> {
 /// Lower-case names that a text does not bind and that are no words of Core.
 pub fn indices(text: &str) -> Vec<String> {
     const WORDS: [&str; 27] = [
-        "gen", "sum", "reduce", "in", "let", "if", "then", "else", "guard", "flatten", "split", "transpose", "concat",
-        "pad_l", "pad_r", "trunc_l", "trunc_r", "op", "reshape", "size", "floor_div", "ceil_div", "mod", "min", "max",
-        "where", "forall",
+        "gen",
+        "sum",
+        "reduce",
+        "in",
+        "let",
+        "if",
+        "then",
+        "else",
+        "guard",
+        "flatten",
+        "split",
+        "transpose",
+        "concat",
+        "pad_l",
+        "pad_r",
+        "trunc_l",
+        "trunc_r",
+        "op",
+        "reshape",
+        "size",
+        "floor_div",
+        "ceil_div",
+        "mod",
+        "min",
+        "max",
+        "where",
+        "forall",
     ];
     let tokens = tokens(text);
     let mut bound: Vec<&str> = WORDS.to_vec();
