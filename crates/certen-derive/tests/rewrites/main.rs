@@ -123,8 +123,13 @@ impl Counts {
     /// One instance in one direction: where the conditions hold the engine gives the other side, where they do not it
     /// never says that it has proved them.
     fn look(&mut self, from: &Program, to: &Program, elem: &str, step: &str, held: bool) -> Result<(), String> {
-        let is_proved =
-            |derived: &Derived| derived.taken.iter().flat_map(|taken| &taken.conditions).all(|condition| matches!(condition.status, Status::Proved(_)));
+        let is_proved = |derived: &Derived| {
+            derived
+                .taken
+                .iter()
+                .flat_map(|taken| &taken.conditions)
+                .all(|condition| matches!(condition.status, Status::Proved(_)))
+        };
         let found: Result<Derived, Box<Refused>> = engine::take(from, step);
         if !held {
             return match found {

@@ -258,7 +258,8 @@ pub fn named_outside_of_arguments(text: &str) -> Vec<String> {
             found.push(word.clone());
             let applied = matches!(tokens.get(at + 1), Some(Token::Sign(s)) if s == "(");
             let upper = word.starts_with(|c: char| c.is_ascii_uppercase());
-            if applied && (upper || matches!(word.as_str(), "floor_div" | "ceil_div" | "mod" | "min" | "max" | "size")) {
+            if applied && (upper || matches!(word.as_str(), "floor_div" | "ceil_div" | "mod" | "min" | "max" | "size"))
+            {
                 at = arguments(&tokens, at + 1).1;
             }
         }
