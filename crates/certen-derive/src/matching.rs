@@ -736,23 +736,7 @@ fn is_equal(terms: &mut Terms, a: TermId, b: TermId, context: &mut Context) -> R
 pub(crate) fn settled(terms: &mut Terms, id: TermId, context: &mut Context) -> Result<TermId, TypeError> {
     let mut new = id;
     let term = terms.get(id).clone();
-    // Only functions can be settled, and only their text has parentheses.
-    let any = std::cell::Cell::new(false);
-    let look = |text: String| any.set(any.get() || text.contains('('));
-    mapped(
-        &term,
-        &mut Ok,
-        &mut |ix| {
-            look(ix.to_string());
-            Ok(ix.clone())
-        },
-        &mut |cond| {
-            look(cond.to_string());
-            Ok(cond.clone())
-        },
-        &mut |name| name,
-    )?;
-    if any.get() {
+    if has_functions(&term)? {
         let facts = context.facts(terms);
         let mut inner = facts.clone();
         if let Term::Reduce(_, name, range, ..) = &term {
@@ -773,4 +757,20 @@ pub(crate) fn settled(terms: &mut Terms, id: TermId, context: &mut Context) -> R
         }
     }
     Ok(new)
+}
+
+/// Whether an index expression of a term has a function in it: only their text has parentheses.
+pub(crate) fn has_functions(term: &Term) -> Result<bool, TypeError> {
+    let any = std::cell::Cell::new(false);
+    let look = |text: String| any.set(any.get() || text.contains('('));
+    let mut ix = |ix: &Ix| {
+        look(ix.to_string());
+        Ok(ix.clone())
+    };
+    let mut cond = |cond: &Cond| {
+        look(cond.to_string());
+        Ok(cond.clone())
+    };
+    mapped(term, &mut Ok, &mut ix, &mut cond, &mut |name| name)?;
+    Ok(any.get())
 }

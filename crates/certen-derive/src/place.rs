@@ -79,9 +79,6 @@ pub(crate) fn walk(terms: &mut Terms, from: &Place, visit: &mut dyn FnMut(&mut T
             }
             match visit(terms, &place) {
                 Step::Stop => return Walked::Stopped,
-                Step::Over => {
-                    open.push((place.term, Vec::new(), 0, place.context.mark()));
-                }
                 Step::In => {
                     if place.first.is_none()
                         && let Term::Select(_, indices) = terms.get(place.term)
@@ -126,8 +123,6 @@ pub(crate) fn walk(terms: &mut Terms, from: &Place, visit: &mut dyn FnMut(&mut T
 pub(crate) enum Step {
     /// Into it.
     In,
-    /// Past it.
-    Over,
     /// Nowhere.
     Stop,
 }

@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 
 use certen_core::{Program, TensorType, TermId, Terms};
-use certen_index::{Cond, Condition, Facts, Ix, Status};
+use certen_index::{Condition, Ix, Status};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
 use crate::build::Builder;
 use crate::context::Context;
-use crate::found::{Abstracted, Found, Locals, status};
+use crate::found::{Abstracted, Found, Locals};
 use crate::matching::{Matcher, Misfit};
-use crate::pattern::{Pattern, Words, parse};
+use crate::pattern::{Binder, Pattern, Words, parse};
 use crate::rewrite::{How, Kind, Parsed, Rewrite};
 use crate::script::ArgKind;
 
@@ -205,14 +205,20 @@ impl Site<'_> {
     /// What is left open, or how the term would be ill-typed.
     pub(crate) fn literally(&mut self, pattern: &Pattern) -> Result<TermId, Misfit> {
         let elem = self.terms.ty(self.at).elem;
-        let (found, given) = (Found::default(), FxHashMap::default());
-        self.builder(&found, &given, elem).build(pattern)
-    }
-
-    /// Asks whether something holds here.
-    pub(crate) fn require(&mut self, what: String, facts: &Facts, goal: Cond) {
-        let status = status(facts, goal);
-        self.conditions.push(Condition { what, status });
+        let mut given = FxHashMap::default();
+        let mut todo = vec![pattern];
+        while let Some(next) = todo.pop() {
+            if let Pattern::Gen(Binder { name, .. }, _)
+            | Pattern::Reduce(_, Binder { name, .. }, ..)
+            | Pattern::Let(name, ..) = next
+                && !self.context.binds(*name)
+                && !self.globals.names.contains(name)
+            {
+                given.insert(*name, *name);
+            }
+            todo.extend(next.parts());
+        }
+        self.builder(&Found::default(), &given, elem).build(pattern)
     }
 
     /// The argument for a parameter.

@@ -85,3 +85,118 @@ fn matmul_there_and_back() {
     let derived = derived(MATMUL, steps);
     assert_eq!(text(&derived.program), "result = gen i in 0..m. gen j in 0..n. sum q in 0..k. a[i, q] * b[q, j]");
 }
+
+#[test]
+fn matmul_tiled_with_tails() {
+    let derived = derived(
+        MATMUL,
+        "tile_gen(4) at i;
+         guard_gen everywhere;
+         split_gen(floor_div(m, 4)) at io;
+         swap_gens at ii;
+         tile_gen(4) at j;
+         guard_gen everywhere;
+         split_gen(floor_div(n, 4)) at jo;
+         shift_gen(0) at jo#2;
+         shift_gen(0) at io#2;
+         guard_guard everywhere;
+         simplify;",
+    );
+    assert_eq!(derived.program.reshapes().to_string(), "10 gen, 2 concat, 2 trunc, 1 transpose, 2 flatten");
+    assert_eq!(
+        text(&derived.program),
+        "result = trunc_r(4*ceil_div(m, 4) - m, flatten(concat(gen io in 0..floor_div(m, 4). \
+         transpose(trunc_r(4*ceil_div(n, 4) - n, flatten(concat(gen jo in 0..floor_div(n, 4). gen ji in 0..4. \
+         gen ii in 0..4. sum q in 0..k. a[ii + 4*io, q] * b[q, ji + 4*jo], gen jo in 0..ceil_div(n, 4) - \
+         floor_div(n, 4). gen ji in 0..4. gen ii in 0..4. guard(ji + 4*jo + 4*floor_div(n, 4) < n, sum q in \
+         0..k. a[ii + 4*io, q] * b[q, ji + 4*jo + 4*floor_div(n, 4)]))))), gen io in 0..ceil_div(m, 4) - \
+         floor_div(m, 4). gen ii in 0..4. gen j in 0..n. guard(ii + 4*io + 4*floor_div(m, 4) < m, sum q in \
+         0..k. a[ii + 4*io + 4*floor_div(m, 4), q] * b[q, j]))))"
+    );
+}
+
+#[test]
+fn gathering_and_scattering() {
+    let derived = derived(
+        "core gather\nsize b, c, w, k\nwhere b >= 0, c >= 0, w >= 0, k >= 0\ninput x : f64[b, c, w]\ninput f : f64[k, c, w]\n\
+         result = gen n in 0..b. gen q in 0..k. gen p in 0..w. sum h in 0..c. sum r in 0..w. \
+         guard(p + r < w, x[n, h, p + r] * f[q, h, r])\noutput result\n",
+        "shift_sum(p) at r;
+         range_sum(0, w, p <= r) at r;
+         swap_sums at h;
+         backwards sum_gen at p;
+         backwards sum_gen at q;
+         backwards sum_gen at n;
+         backwards sum_gen at p;",
+    );
+    assert_eq!(
+        text(&derived.program),
+        "result = sum r in 0..w. gen n in 0..b. gen q in 0..k. sum h in 0..c. gen p in 0..w. guard(p <= r, \
+         x[n, h, r] * f[q, h, r - p])"
+    );
+}
+
+#[test]
+fn a_sum_with_one_summand() {
+    let derived = derived(
+        "core conv1\nsize n, m\nwhere m >= 0, n >= 0\ninput c : f64[m]\n\
+         result = gen i in 0..n. sum j in 0..m. guard(j <= i, (if i == j + 2 then 1.0 else 0.0) * c[j])\noutput result\n",
+        "if_guard; guard_mul; times_one; guard_guard; collapse_sum(i - 2);",
+    );
+    assert_eq!(text(&derived.program), "result = gen i in 0..n. guard(i >= 2 && i <= m + 1, c[i - 2])");
+}
+
+#[test]
+fn a_pipeline_in_tiles() {
+    let derived = derived(
+        "core pipeline\nsize n\nwhere n >= 0\ninput f : f64[n]\nsquares = gen i in 0..n. f[i] * f[i]\n\
+         result = gen i in 0..n. guard(i >= 1, squares[i - 1]) + squares[i]\noutput result\n",
+        "inline at squares;
+         beta everywhere;
+         tile_gen(8) at i;
+         backwards guard_true(0 <= 8*io + ii && 8*io + ii < n) at { f[8*io + ii] * f[8*io + ii] };
+         bind(squares, { gen i in 0..9. guard(1 <= 8*io + i && 8*io + i <= n, f[8*io + i - 1] * f[8*io + i - 1]) }) at ii;",
+    );
+    assert_eq!(
+        text(&derived.program),
+        "result = trunc_r(8*ceil_div(n, 8) - n, flatten(gen io in 0..ceil_div(n, 8). let squares = gen i in \
+         0..9. guard(i + 8*io >= 1 && i + 8*io <= n, f[i + 8*io - 1] * f[i + 8*io - 1]) in gen ii in 0..8. \
+         guard(ii + 8*io < n, squares[ii] + squares[ii + 1])))"
+    );
+}
+
+const BLUR: &str = "core two_stage_blur\nsize h, w\nwhere h >= 0, w >= 0\ninput x : f64[h, w]\n\
+    rows = gen i in 0..h. gen j in 0..w. guard(j >= 1, x[i, j - 1]) + x[i, j] + guard(w >= j + 2, x[i, j + 1])\n\
+    result = gen i in 0..h. gen j in 0..w. guard(i >= 1, rows[i - 1, j]) + rows[i, j] + guard(h >= i + 2, rows[i + 1, j])\n\
+    output result\n";
+
+#[test]
+fn blur_fused() {
+    let derived = derived(BLUR, "inline at rows; beta everywhere;");
+    assert_eq!(
+        text(&derived.program),
+        "result = gen i in 0..h. gen j in 0..w. guard(i >= 1, guard(j >= 1, x[i - 1, j - 1]) + x[i - 1, j] + \
+         guard(w >= j + 2, x[i - 1, j + 1])) + (guard(j >= 1, x[i, j - 1]) + x[i, j] + guard(w >= j + 2, x[i, \
+         j + 1])) + guard(h >= i + 2, guard(j >= 1, x[i + 1, j - 1]) + x[i + 1, j] + guard(w >= j + 2, x[i + \
+         1, j + 1]))"
+    );
+}
+
+#[test]
+fn blur_in_tiles() {
+    let derived = derived(
+        BLUR,
+        "inline at rows;
+         beta everywhere;
+         split_gen(min(h, 1)) at i;
+         split_gen(max(h - 1, min(h, 1))) at i#2;
+         shift_gen(0) at i#2;
+         swap_gens at i#2;
+         split_gen(min(w, 1)) at j#2;
+         split_gen(max(w - 1, min(w, 1))) at j#3;
+         shift_gen(0) at j#3;
+         backwards swap_gens at j#3;
+         simplify at i#2;",
+    );
+    assert_eq!(text(&derived.program), "");
+}

@@ -7,6 +7,7 @@
 //! in bounds and that truncations cut only padding, who takes a step shows again for the whole program.
 
 mod arithmetic;
+mod code;
 mod generations;
 mod guards;
 mod lets;
@@ -56,6 +57,7 @@ pub(crate) static FAMILIES: &[Family] = &[
         about: "A `let` inside of a generation is a buffer for one of its elements. Moved out, it is computed once and shared; moved in, it is smaller.",
         rewrites: &[
             &lets::INLINE,
+            &code::BIND,
             &lets::LET_GEN,
             &lets::LET_SUM,
             &lets::LET_GUARD,
@@ -70,6 +72,7 @@ pub(crate) static FAMILIES: &[Family] = &[
         title: "Guards",
         about: "A value where a condition holds, else padding.",
         rewrites: &[
+            &code::SIMPLIFY,
             &guards::GUARD_TRUE,
             &guards::GUARD_FALSE,
             &guards::GUARD_SAME,
