@@ -3,12 +3,15 @@
 //!
 //! `CERTEN_CASES` says how many instances of each rewrite are tried.
 
+mod engine;
 mod instance;
 mod meaning;
 mod template;
 
 use certen_core::Program;
-use certen_derive::{Law, Rewrite, rewrites};
+use certen_derive::{Derived, Law, Refused, Rewrite, rewrites};
+use certen_index::Status;
+use certen_syntax::{Code, Diagnostic};
 
 use instance::{Rng, instance};
 use template::Instance;
@@ -35,7 +38,7 @@ fn instances(rewrite: &Rewrite) -> impl Iterator<Item = Tried> {
             let instance = instance(rewrite, &mut rng);
             let left = meaning::program(&instance.fill(rewrite.left), instance.elem).ok()?;
             let right = meaning::program(&instance.fill(rewrite.right), instance.elem);
-            let held = rewrite.conditions.iter().map(|condition| meaning::holds(condition, &instance)).collect();
+            let held = rewrite.conditions.iter().map(|condition| meaning::holds(condition, &instance, false)).collect();
             Some(Tried { instance, left, right, held })
         })
     })
@@ -104,5 +107,84 @@ fn a_ring_is_needed_where_it_is_said_to_be() {
             Law::Ring if !instances(rewrite).any(differs) => Err("every bit is kept".into()),
             _ => Ok(()),
         }
+    });
+}
+
+/// What the engine made of instances of one rewrite.
+#[derive(Default, Debug)]
+struct Counts {
+    taken: u64,
+    alike: u64,
+    proved: u64,
+    refused: u64,
+}
+
+impl Counts {
+    /// One instance in one direction: where the conditions hold the engine gives the other side, where they do not it
+    /// never says that it has proved them.
+    fn look(&mut self, from: &Program, to: &Program, elem: &str, step: &str, held: bool) -> Result<(), String> {
+        let is_proved = |derived: &Derived| {
+            derived
+                .taken
+                .iter()
+                .flat_map(|taken| &taken.conditions)
+                .all(|condition| matches!(condition.status, Status::Proved(_)))
+        };
+        let found: Result<Derived, Box<Refused>> = engine::take(from, step);
+        if !held {
+            return match found {
+                Ok(derived) if is_proved(&derived) => Err(format!("{step} is proved, but wrong\n{from}\n{to}")),
+                Ok(_) => Ok(()),
+                Err(_) => {
+                    self.refused += 1;
+                    Ok(())
+                }
+            };
+        }
+        let derived = match found {
+            Ok(derived) => derived,
+            // The prover knows larger sizes, or the guard that was to be split has one part.
+            Err(refused) if refused.diagnostic.code == Code::E0904 || nothing(&refused) => return Ok(()),
+            Err(refused) => {
+                let Diagnostic { message, notes, .. } = &refused.diagnostic;
+                return Err(format!("{step}: {message}\n{notes:?}\n{from}\n{to}"));
+            }
+        };
+        self.taken += 1;
+        self.proved += u64::from(is_proved(&derived));
+        if engine::canonical(&derived.program) == engine::canonical(to) {
+            self.alike += 1;
+            return Ok(());
+        }
+        // It may be simpler than the text.
+        match meaning::difference(&derived.program, to, elem, Law::Exact) {
+            None => Ok(()),
+            Some(how) => Err(format!("{step}: {how}\n{from}\n{}\n{to}", derived.program)),
+        }
+    }
+}
+
+/// Whether a step was refused because it changes nothing.
+fn nothing(refused: &Refused) -> bool {
+    refused.diagnostic.notes.iter().any(|note| note.contains("it would change nothing"))
+}
+
+#[test]
+fn the_engine_does_what_the_texts_say() {
+    for_each_rewrite(|rewrite| {
+        let mut counts = [Counts::default(), Counts::default()];
+        for Tried { instance, .. } in instances(rewrite) {
+            let held = rewrite.conditions.iter().all(|condition| meaning::holds(condition, &instance, true));
+            let side = |text: &str| engine::whole(&instance.fill(text), instance.elem).ok();
+            let (Some(left), Some(right)) = (side(rewrite.left), side(rewrite.right)) else { continue };
+            if engine::canonical(&left) == engine::canonical(&right) {
+                continue;
+            }
+            let [forwards, backwards] = &mut counts;
+            forwards.look(&left, &right, instance.elem, &engine::step(rewrite, &instance, false), held)?;
+            backwards.look(&right, &left, instance.elem, &engine::step(rewrite, &instance, true), held)?;
+        }
+        println!("{:16} {counts:?}", rewrite.name);
+        Ok(())
     });
 }
