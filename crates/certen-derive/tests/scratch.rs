@@ -20,7 +20,9 @@ fn scripts() {
     for path in files {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         let Some((name, from)) = name.split_once('.') else { continue };
-        if from == "core" || !name.contains(&only) { continue }
+        if from == "core" || !name.contains(&only) {
+            continue;
+        }
         let before = core(&format!("/tmp/d3s/{from}.core"));
         let mut sources = Sources::new();
         let file = sources.add(name, std::fs::read_to_string(&path).unwrap());
@@ -36,14 +38,40 @@ fn scripts() {
             violations.iter().for_each(|v| println!("   PADDING {v:?}"));
             Vec::new()
         };
-        match derive(&before, Name::new(name), &steps, &certen_derive::prelude(&mut sources, &mut Diagnostics::new()), &mut check) {
+        match derive(
+            &before,
+            Name::new(name),
+            &steps,
+            &certen_derive::prelude(&mut sources, &mut Diagnostics::new()),
+            &mut check,
+        ) {
             Ok(derived) => {
                 let conds: Vec<_> = derived.taken.iter().flat_map(|t| &t.conditions).collect();
                 let open = conds.iter().filter(|c| !matches!(c.status, Status::Proved(_))).count();
-                println!("== {name}: {} steps, {} conditions, {open} open, {:?}", derived.taken.len(), conds.len(), start.elapsed());
+                println!(
+                    "== {name}: {} steps, {} conditions, {open} open, {:?}",
+                    derived.taken.len(),
+                    conds.len(),
+                    start.elapsed()
+                );
                 for t in &derived.taken {
-                    if verbose { println!("-- {}\n{}", t.step, t.after.bindings.iter().map(|b| format!("{} = {}", b.name, certen_core::print_term(&t.after.terms, b.term))).collect::<Vec<_>>().join("\n")); }
-                    for c in &t.conditions { if !matches!(c.status, Status::Proved(_)) { println!("   OPEN {}: {:?}", t.step, c.what); } }
+                    if verbose {
+                        println!(
+                            "-- {}\n{}",
+                            t.step,
+                            t.after
+                                .bindings
+                                .iter()
+                                .map(|b| format!("{} = {}", b.name, certen_core::print_term(&t.after.terms, b.term)))
+                                .collect::<Vec<_>>()
+                                .join("\n")
+                        );
+                    }
+                    for c in &t.conditions {
+                        if !matches!(c.status, Status::Proved(_)) {
+                            println!("   OPEN {}: {:?}", t.step, c.what);
+                        }
+                    }
                 }
                 println!("{}", derived.program);
                 println!("{}", derived.program.reshapes());
@@ -51,8 +79,27 @@ fn scripts() {
             }
             Err(refused) => {
                 bad += 1;
-                if verbose { for t in &refused.taken { println!("-- {}\n{}", t.step, t.after.bindings.iter().map(|b| format!("{} = {}", b.name, certen_core::print_term(&t.after.terms, b.term))).collect::<Vec<_>>().join("\n")); } }
-                println!("== {name}: REFUSED at {} `{}`: {:?}\n{}", refused.at, steps.get(refused.at).map_or(String::new(), |s| s.to_string()), refused.diagnostic, refused.before);
+                if verbose {
+                    for t in &refused.taken {
+                        println!(
+                            "-- {}\n{}",
+                            t.step,
+                            t.after
+                                .bindings
+                                .iter()
+                                .map(|b| format!("{} = {}", b.name, certen_core::print_term(&t.after.terms, b.term)))
+                                .collect::<Vec<_>>()
+                                .join("\n")
+                        );
+                    }
+                }
+                println!(
+                    "== {name}: REFUSED at {} `{}`: {:?}\n{}",
+                    refused.at,
+                    steps.get(refused.at).map_or(String::new(), |s| s.to_string()),
+                    refused.diagnostic,
+                    refused.before
+                );
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::found::{Found, status};
 use crate::matching::{Matcher, Misfit, has_functions, is_alike, shortened};
 use crate::names::{Canonical, Substitution, instantiate, mapped, names_of, select, with_part};
 use crate::pattern::{Binder, Pattern};
+use crate::place::{Place, Walker};
 use crate::rewrite::{How, Kind, Law, Rewrite};
 use crate::script::ArgKind;
 use crate::site::Site;
@@ -113,19 +114,17 @@ fn value(site: &mut Site<'_>, pattern: &Pattern) -> Result<TermId, Misfit> {
     if literal.is_ok() {
         return literal;
     }
-    let place = crate::place::Place { context: site.context.clone(), ..crate::place::Place::whole(site.at) };
-    let mut found = None;
-    crate::place::walk(site.terms, &place, &mut |terms, place| {
-        if is_alike(pattern, terms.get(place.term))
-            && place.first.is_none()
-            && Matcher::new(terms, Found::default(), &place.context, true).run(pattern, place.term).is_ok()
-        {
-            found = Some(place.term);
-            return crate::place::Step::Stop;
+    let place = Place { context: site.context.clone(), ..Place::whole(site.at) };
+    let mut walker = Walker::new(&place);
+    while let Some(place) = walker.next(site.terms) {
+        if place.first.is_none() && is_alike(pattern, site.terms.get(place.term)) {
+            let mut matcher = Matcher::new(site.terms, Found::default(), &place.context, true);
+            if matcher.run(pattern, place.term).is_ok() {
+                return Ok(place.term);
+            }
         }
-        crate::place::Step::In
-    });
-    found.map_or(literal, Ok)
+    }
+    literal
 }
 
 /// The indices of so many generations inside each other, their ranges, and what they generate.
