@@ -8,6 +8,8 @@ mod instance;
 mod meaning;
 mod template;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use certen_core::Program;
 use certen_derive::{Derived, Law, Refused, Rewrite, rewrites};
 use certen_index::Status;
@@ -17,7 +19,7 @@ use instance::{Rng, instance};
 use template::Instance;
 
 fn cases() -> u64 {
-    std::env::var("CERTEN_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(60)
+    std::env::var("CERTEN_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(40)
 }
 
 /// An instance whose left side is well-typed.
@@ -143,8 +145,8 @@ impl Counts {
         }
         let derived = match found {
             Ok(derived) => derived,
-            // The prover knows larger sizes, or the guard that was to be split has one part.
-            Err(refused) if refused.diagnostic.code == Code::E0904 || nothing(&refused) => return Ok(()),
+            // The prover knows larger sizes.
+            Err(refused) if refused.diagnostic.code == Code::E0904 || is_nothing(&refused) => return Ok(()),
             Err(refused) => {
                 let Diagnostic { message, notes, .. } = &refused.diagnostic;
                 return Err(format!("{step}: {message}\n{notes:?}\n{from}\n{to}"));
@@ -164,10 +166,15 @@ impl Counts {
     }
 }
 
-/// Whether a step was refused because it changes nothing.
-fn nothing(refused: &Refused) -> bool {
-    refused.diagnostic.notes.iter().any(|note| note.contains("it would change nothing"))
+/// Whether a step was refused because there is nothing to do: a guard to be split has one part, a term to be named does not
+/// occur.
+fn is_nothing(refused: &Refused) -> bool {
+    let said = ["it would change nothing", "does not occur in this place"];
+    refused.diagnostic.notes.iter().any(|note| said.iter().any(|said| note.contains(said)))
 }
+
+/// Rewrites with a way back that is another one: `inline` and `bind`.
+const ONE_WAY: [&str; 2] = ["inline", "bind"];
 
 #[test]
 fn the_engine_does_what_the_texts_say() {
@@ -182,9 +189,32 @@ fn the_engine_does_what_the_texts_say() {
             }
             let [forwards, backwards] = &mut counts;
             forwards.look(&left, &right, instance.elem, &engine::step(rewrite, &instance, false), held)?;
-            backwards.look(&right, &left, instance.elem, &engine::step(rewrite, &instance, true), held)?;
+            if !ONE_WAY.contains(&rewrite.name) {
+                backwards.look(&right, &left, instance.elem, &engine::step(rewrite, &instance, true), held)?;
+            }
         }
         println!("{:16} {counts:?}", rewrite.name);
         Ok(())
     });
+}
+
+/// `simplify` says of no term what it becomes; on both sides of all other rewrites it keeps the meaning.
+#[test]
+fn simplifying_keeps_the_meaning() {
+    let simplified = AtomicU64::new(0);
+    for_each_rewrite(|rewrite| {
+        for Tried { instance, .. } in instances(rewrite).filter(|tried| !tried.held.contains(&false)).step_by(4) {
+            for text in [rewrite.left, rewrite.right] {
+                let Ok(program) = engine::whole(&instance.fill(text), instance.elem) else { continue };
+                let Ok(derived) = engine::take(&program, "simplify at result;") else { continue };
+                simplified.fetch_add(1, Ordering::Relaxed);
+                if let Some(how) = meaning::difference(&program, &derived.program, instance.elem, Law::Exact) {
+                    return Err(format!("{how}\n{program}\n{}", derived.program));
+                }
+            }
+        }
+        Ok(())
+    });
+    let simplified = simplified.into_inner();
+    assert!(simplified > 50, "{simplified} terms were simplified");
 }
