@@ -31,9 +31,14 @@ struct Tried {
     held: Vec<bool>,
 }
 
-fn instances(rewrite: &Rewrite) -> impl Iterator<Item = Tried> {
+/// What has to occur at least once is looked for so long.
+fn many() -> u64 {
+    cases().max(500)
+}
+
+fn instances(rewrite: &Rewrite, count: u64) -> impl Iterator<Item = Tried> {
     let seed = rewrite.name.bytes().fold(5u64, |hash, byte| hash.wrapping_mul(131).wrapping_add(byte.into()));
-    (0..cases()).filter_map(move |case| {
+    (0..count).filter_map(move |case| {
         let mut rng = Rng::new(seed ^ (case << 40));
         // Chance makes many terms that are ill-typed.
         (0..60).find_map(|_| {
@@ -59,7 +64,7 @@ fn for_each_rewrite(test: impl Fn(&Rewrite) -> Result<(), String>) {
 fn both_sides_are_equal_where_the_conditions_hold() {
     for_each_rewrite(|rewrite| {
         let mut good = 0;
-        for Tried { instance, left, right, held } in instances(rewrite) {
+        for Tried { instance, left, right, held } in instances(rewrite, cases()) {
             if held.contains(&false) {
                 continue;
             }
@@ -83,7 +88,7 @@ fn every_condition_is_needed() {
     for_each_rewrite(|rewrite| {
         for (number, condition) in rewrite.conditions.iter().enumerate() {
             let alone = |tried: &Tried| tried.held.iter().enumerate().all(|(at, held)| *held == (at != number));
-            let shown = instances(rewrite).filter(alone).any(|tried| match &tried.right {
+            let shown = instances(rewrite, many()).filter(alone).any(|tried| match &tried.right {
                 Err(_) => true,
                 Ok(right) => meaning::difference(&tried.left, right, tried.instance.elem, rewrite.law).is_some(),
             });
@@ -106,7 +111,7 @@ fn a_ring_is_needed_where_it_is_said_to_be() {
             _ => false,
         };
         match rewrite.law {
-            Law::Ring if !instances(rewrite).any(differs) => Err("every bit is kept".into()),
+            Law::Ring if !instances(rewrite, many()).any(differs) => Err("every bit is kept".into()),
             _ => Ok(()),
         }
     });
@@ -180,7 +185,7 @@ const ONE_WAY: [&str; 2] = ["inline", "bind"];
 fn the_engine_does_what_the_texts_say() {
     for_each_rewrite(|rewrite| {
         let mut counts = [Counts::default(), Counts::default()];
-        for Tried { instance, .. } in instances(rewrite) {
+        for Tried { instance, .. } in instances(rewrite, cases()) {
             let held = rewrite.conditions.iter().all(|condition| meaning::holds(condition, &instance, true));
             let side = |text: &str| engine::whole(&instance.fill(text), instance.elem).ok();
             let (Some(left), Some(right)) = (side(rewrite.left), side(rewrite.right)) else { continue };
@@ -203,7 +208,9 @@ fn the_engine_does_what_the_texts_say() {
 fn simplifying_keeps_the_meaning() {
     let simplified = AtomicU64::new(0);
     for_each_rewrite(|rewrite| {
-        for Tried { instance, .. } in instances(rewrite).filter(|tried| !tried.held.contains(&false)).step_by(4) {
+        for Tried { instance, .. } in
+            instances(rewrite, cases()).filter(|tried| !tried.held.contains(&false)).step_by(4)
+        {
             for text in [rewrite.left, rewrite.right] {
                 let Ok(program) = engine::whole(&instance.fill(text), instance.elem) else { continue };
                 let Ok(derived) = engine::take(&program, "simplify at result;") else { continue };
