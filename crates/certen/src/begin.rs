@@ -1,16 +1,18 @@
 //! Where the loops of a program begin, before its schedule.
 //!
 //! Mostly that is what lowering makes of the optimised program. A `codegen` list of a TeML program brings nests of its
-//! own. Needs: whoever begins elsewhere says whether that is equal to the program by construction; if it is not, the
+//! own, a derived function is lowered from the program that its rewrites end with. Needs: whoever begins elsewhere says whether that is equal to the program by construction; if it is not, the
 //! comparison with the meaning has to reach everything, as for a step that is not proved.
 
 use std::sync::Arc;
 
+use certen_core::Program;
 use certen_index::{Condition, Status};
 use certen_syntax::{Code, Diagnostic};
 use certen_teml::{Compiled, Path};
 
 use crate::Choice;
+use crate::derived::Derivations;
 
 /// Where the loops of a program begin.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +22,8 @@ pub(crate) enum Begin {
     Lowering,
     /// With the nests of a `codegen` list.
     Codegen(Arc<Path>),
+    /// With what lowering makes of a program that is derived from this one.
+    Derived(Derivations),
 }
 
 impl Begin {
@@ -43,6 +47,9 @@ impl Begin {
                     "every output is computed by the program's own statements, each on the values that it has there";
                 vec![(format!("codegen of `{}`", path.name), vec![Condition { what: what.into(), status }])]
             }
+            Begin::Derived(derivations) => {
+                derivations.taken().map(|taken| (taken.step.to_string(), taken.conditions.clone())).collect()
+            }
         }
     }
 
@@ -53,18 +60,20 @@ impl Begin {
                 let text = format!("`{}` does not compute the program's statements in their order", path.name);
                 Some(Diagnostic::error(Code::E0805, path.span, text))
             }
+            Begin::Derived(derivations) => derivations.doubt(),
             Begin::Lowering | Begin::Codegen(_) => None,
         }
     }
 
     /// The error for loops that differ from the program before any step is taken, unless the compiler is to blame.
-    pub fn blamed(&self, difference: &dyn std::fmt::Display) -> Option<Diagnostic> {
+    pub fn blamed(&self, core: &Program, difference: &dyn std::fmt::Display) -> Option<Diagnostic> {
         match self {
             Begin::Codegen(path) if !path.in_order => {
                 let text = format!("`{}` does not compute what the program means: {difference}", path.name);
                 let error = Diagnostic::error(Code::E0705, path.span, text);
                 Some(error.help("the loops of all statements, in the order of the statements, are right"))
             }
+            Begin::Derived(derivations) => derivations.blamed(core, difference),
             Begin::Lowering | Begin::Codegen(_) => None,
         }
     }

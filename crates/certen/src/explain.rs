@@ -53,7 +53,7 @@ stages! {
     Reshapes, "reshapes", "How many constructs that move elements the program in Core has";
     Laws, "laws", "Which laws made the program simpler, and what it is then";
     Optimised, "optimised", "Which contractions were lifted, and the Core program that loops are made from";
-    Steps, "steps", "The loops before the schedule and after each of its steps, with what is known of the step";
+    Steps, "steps", "The program after each rewrite of a derivation, the loops after each step of the schedule, with what is known of each";
     Loops, "loops", "The loops";
     C, "c", "The C code";
     Count, "count", "How many multiplications it makes";
@@ -130,7 +130,9 @@ impl Module {
         if wanted(Stage::Optimised) {
             sections.push(("optimised", or_remark(optimised(self))));
         }
-        if only.contains(&Stage::Steps) || (wanted(Stage::Steps) && !self.steps().is_empty()) {
+        if only.contains(&Stage::Steps)
+            || (wanted(Stage::Steps) && (!self.steps().is_empty() || !self.rewritings().is_empty()))
+        {
             sections.push(("steps", or_remark(self.walk().map(|walk| walk.text()))));
         }
         // Who asks for the loops of a schedule wants to know that there are none.
@@ -152,6 +154,9 @@ impl Module {
 
 /// What was lifted, how it compares with the program as written, and the program that loops are made from.
 fn optimised(module: &Module) -> Result<String, Failure> {
+    if let Some(derived) = module.derived()? {
+        return Ok(format!("derived, not optimised: nothing is lifted on top of a derivation\n\n{derived}"));
+    }
     let Some(Optimised { program, report, agreement, .. }) = module.optimisation()? else {
         return Ok("nothing to optimise: the program is compiled as written\n".into());
     };
@@ -183,6 +188,7 @@ fn count(module: &Module, sizes: &[(Name, i64)]) -> String {
     };
     let how = "counted in the Core programs: one for each `*` and each factor of a product, times the ranges around it";
     let optimised = match module.optimisation() {
+        Ok(None) if let Ok(Some(derived)) = module.derived() => format!("{} derived\n", counted(derived)),
         Ok(Some(optimised)) => format!("{} optimised\n", counted(&optimised.program)),
         Ok(None) => "nothing to optimise\n".into(),
         Err(failure) => format!("{failure}\n"),

@@ -38,6 +38,7 @@
 mod begin;
 mod call;
 mod deep;
+mod derived;
 pub mod einsum;
 mod explain;
 mod failure;
@@ -60,6 +61,7 @@ pub use certen_core::ElemType;
 pub use certen_lang::Known;
 pub use certen_runtime::Array;
 pub use certen_syntax::Name;
+pub use derived::Rewriting;
 pub use explain::{ANALYSED_STATEMENTS, Stage};
 pub use failure::Failure;
 pub use kernel::{Given, Kernel, Param, Prepared, ResultShape, SPECIALISED, Sizing, functions};
@@ -81,6 +83,7 @@ pub mod road {
     pub use certen_checker as checker;
     pub use certen_codegen as codegen;
     pub use certen_core as core;
+    pub use certen_derive as derive;
     pub use certen_dialects as dialects;
     pub use certen_index as index;
     pub use certen_lang as lang;

@@ -146,7 +146,8 @@ impl Module {
 
     /// The error for a difference, at the step that made it.
     fn blamed(&self, difference: &Difference, scheduled: Option<&Scheduled>, trial: &Trial<'_>) -> Diagnostic {
-        let before = |difference: &Difference| self.begin.blamed(difference).unwrap_or_else(|| wrong(difference));
+        let before =
+            |difference: &Difference| self.begin.blamed(self.core(), difference).unwrap_or_else(|| wrong(difference));
         let Some(scheduled) = scheduled else { return before(difference) };
         let nests: Vec<&LoopProgram> = scheduled.taken.iter().map(|taken| &taken.after).collect();
         let lowering_differs = matches!(validate(self.core(), &scheduled.before, trial), Outcome::Differs(_));

@@ -39,7 +39,7 @@ pub fn step(rewrite: &Rewrite, instance: &Instance, backwards: bool) -> String {
             // Names at the end are the engine's to choose.
             Kind::Fresh if !all && open[at..].iter().all(|(_, kind)| *kind == Kind::Fresh) => break,
             Kind::Fresh => format!("own_{name}"),
-            Kind::Term => format!("{{ {} }}", instance.upper[*name].text),
+            Kind::Term => format!("{{ {} }}", untyped(&instance.upper[*name].text, instance.elem)),
             // Its hole is the index that the other side binds.
             Kind::Cond => instance.upper[*name].text.replace("$0", if all { "own_i" } else { "i" }),
             Kind::Index | Kind::Number => instance.lower[*name].clone(),
@@ -48,6 +48,12 @@ pub fn step(rewrite: &Rewrite, instance: &Instance, backwards: bool) -> String {
     }
     let args = if args.is_empty() { String::new() } else { format!("({})", args.join(", ")) };
     format!("{}{}{args} at result;", if backwards { "backwards " } else { "" }, rewrite.name)
+}
+
+/// A term as patterns have it: numbers are of the type of the place.
+fn untyped(text: &str, elem: &str) -> String {
+    let index = format!("index.{elem}(");
+    text.replace(&index, "index.(").replace(&format!("{elem}("), "(").replace("index.(", &index)
 }
 
 /// Takes a step.

@@ -8,7 +8,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use certen_derive::{Derivation, Tactic};
+use certen_derive::{Derivation, Tactic, rewrites};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
 
 use super::{DerivedRef, FileRef, Found, FunctionRef, Library};
@@ -50,10 +50,12 @@ impl Library {
         None
     }
 
-    /// The pieces of scripts that a file knows; of two with one name the first counts.
+    /// The pieces of scripts that a file knows; of two with one name the last counts.
     pub fn tactics(&self, file: FileRef) -> Vec<Tactic> {
-        let files = self.visible(file).flat_map(|file| &file.tactics);
-        files.chain(&self.tactics).cloned().collect()
+        let own = self.visible(file).flat_map(|file| &file.tactics);
+        let mut tactics: Vec<Tactic> = own.chain(&self.tactics).cloned().collect();
+        tactics.reverse();
+        tactics
     }
 
     /// Every derivation of a file begins with a function, in the end, and every piece has a name of its own.
@@ -77,6 +79,10 @@ impl Library {
             if let Some(twice) = tactic.parameters.iter().find(|name| !parameters.insert(**name)) {
                 let text = format!("two parameters of `{}` are called `{twice}`", tactic.name);
                 diagnostics.push(Diagnostic::error(Code::E0202, tactic.name_span, text));
+            }
+            if let Some(rewrite) = rewrites().iter().find(|rewrite| rewrite.name == tactic.name.as_str()) {
+                let text = format!("`{}` is a rewrite, and cannot be declared again", rewrite.name);
+                diagnostics.push(Diagnostic::error(Code::E0202, tactic.name_span, text).note(rewrite.about));
             }
             match first.entry(tactic.name) {
                 Entry::Vacant(new) => {

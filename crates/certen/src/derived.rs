@@ -1,0 +1,196 @@
+//! Derived functions: a program that means what another one means, and is computed in another way.
+//!
+//! `derive g from f { … }` begins with the program of `f`, which stays the meaning of `g`: the loops of `g` come from the program
+//! at the end of its rewrites, nothing is lifted on top of that, and what is validated is that they compute what `f` says. After
+//! every rewrite the program may cut off nothing but padding, and its accesses are shown to be in bounds.
+//!
+//! What is known of a derivation is known of each of its rewrites: conditions, proved for all sizes or not. If one is not, the
+//! comparison of the loops with the meaning has to reach everything; what differs there is blamed on the rewrite that made the
+//! difference, found by comparing the programs before and after each.
+
+use std::sync::{Arc, OnceLock};
+
+use certen_core::{Binding, Program, print_term};
+use certen_derive::{Derivation, Derived, Law, Refused, Tactic, Taken, derive};
+use certen_index::Status;
+use certen_rewrite::{Agreement, agree};
+use certen_syntax::{Code, Diagnostic, Name};
+
+use crate::begin::Begin;
+use crate::module::{bounds, truncations};
+use crate::optimise::is_strict;
+use crate::{Failure, FpMode, Module};
+
+/// Steps of the evaluator that the comparison of two programs may take.
+const BUDGET: u64 = 400_000;
+
+/// One derivation, and what comes of it once someone asks.
+#[derive(Debug)]
+pub(crate) struct One {
+    pub derivation: Derivation,
+    /// The pieces of scripts that it knows.
+    pub tactics: Arc<[Tactic]>,
+    made: OnceLock<Result<Derived, Box<Refused>>>,
+}
+
+impl One {
+    pub fn new(derivation: Derivation, tactics: Arc<[Tactic]>) -> One {
+        One { derivation, tactics, made: OnceLock::new() }
+    }
+
+    fn made(&self, before: &Program, name: Name, fp: FpMode) -> Result<&Derived, &Refused> {
+        let made = self.made.get_or_init(|| {
+            let mut check = |program: &Program| {
+                let mut found = truncations(program);
+                // What is cut wrongly has no loops whose accesses could be looked at.
+                if found.is_empty() {
+                    found = bounds(program);
+                }
+                found.retain(Diagnostic::is_error);
+                found
+            };
+            let steps = &self.derivation.steps;
+            derive(before, name, steps, &self.tactics, &mut check).and_then(|derived| strictly(before, derived, fp))
+        });
+        made.as_ref().map_err(|refused| &**refused)
+    }
+}
+
+/// A derivation, unless floats would be added in another order where that is forbidden.
+fn strictly(before: &Program, derived: Derived, fp: FpMode) -> Result<Derived, Box<Refused>> {
+    let is_free = |taken: &Taken| taken.rewrite.law == Law::Exact;
+    let Some(at) = derived.taken.iter().position(|taken| !is_free(taken)).filter(|_| is_strict(before, fp)) else {
+        return Ok(derived);
+    };
+    let Derived { mut taken, .. } = derived;
+    let before = if at == 0 { before } else { &taken[at - 1].after }.clone();
+    let text = format!("`{}` may round floats differently, which `--fp strict` forbids", taken[at].step);
+    let error = Diagnostic::error(Code::E0903, taken[at].step.span, text);
+    let laws = format!("`{}` is an equation of a ring: it holds for numbers that do not round", taken[at].rewrite.name);
+    taken.truncate(at);
+    Err(Box::new(Refused { at, diagnostic: error.note(laws), before, taken }))
+}
+
+/// The derivations that lead from a function to what is run.
+#[derive(Clone, Debug)]
+pub(crate) struct Derivations {
+    /// In the order in which they are made; at least one.
+    pub path: Arc<[Arc<One>]>,
+}
+
+impl Derivations {
+    /// The rewrites that were made, in order.
+    pub fn taken(&self) -> impl Iterator<Item = &Taken> {
+        self.path.iter().filter_map(|one| one.made.get()).flat_map(|made| match made {
+            Ok(derived) => &derived.taken,
+            Err(refused) => &refused.taken,
+        })
+    }
+
+    /// That a rewrite is not shown to keep the meaning, if one is not.
+    pub fn doubt(&self) -> Option<Diagnostic> {
+        let taken = self.taken().find(|taken| !taken.is_proved())?;
+        let text = format!("`{}` is not shown to keep the meaning for all sizes", taken.step);
+        Some(doubted(Diagnostic::error(Code::E0805, taken.step.span, text), taken).note(after(taken)))
+    }
+
+    /// The error for loops that differ from the meaning, at the rewrite that made the difference; none if no rewrite did.
+    pub fn blamed(&self, core: &Program, difference: &dyn std::fmt::Display) -> Option<Diagnostic> {
+        let mut before = core;
+        for taken in self.taken() {
+            if let Agreement::Differs { .. } = agree(before, &taken.after, BUDGET) {
+                let text = format!("the derivation changes the meaning: after `{}`, {difference}", taken.step);
+                let error = doubted(Diagnostic::error(Code::E0705, taken.step.span, text), taken);
+                let error = error.note(after(taken));
+                // What is proved and wrong is a mistake of whoever proved it.
+                return Some(match taken.is_proved() {
+                    true => error.note("every condition of this rewrite is proved: this is a bug in Certen"),
+                    false => error.help("the program before this rewrite agrees with what is meant: leave it out"),
+                });
+            }
+            before = &taken.after;
+        }
+        None
+    }
+}
+
+/// One derivation of a program, as far as it got.
+#[derive(Clone, Copy, Debug)]
+pub struct Rewriting<'a> {
+    /// What it says.
+    pub derivation: &'a Derivation,
+    /// The program that it begins with.
+    pub before: &'a Program,
+    /// The rewrites that were made, in order.
+    pub taken: &'a [Taken],
+    /// Why the next one could not be.
+    pub refused: Option<&'a Diagnostic>,
+}
+
+impl Module {
+    /// The program that its derivations end with; none if it is compiled as written.
+    ///
+    /// # Errors
+    /// If a rewrite cannot be made.
+    pub fn derived(&self) -> Result<Option<&Program>, Failure> {
+        let mut program = None;
+        for one in self.derivations() {
+            let made = one.made(program.unwrap_or(self.core()), self.name_of(one), self.options().fp);
+            program = Some(&made.map_err(|refused| self.refuse(refused.diagnostic.clone()))?.program);
+        }
+        Ok(program)
+    }
+
+    /// The derivations that lead to the program, with each rewrite that could be made.
+    pub fn rewritings(&self) -> Vec<Rewriting<'_>> {
+        let mut before = self.core();
+        let mut found = Vec::new();
+        for one in self.derivations() {
+            let derivation = &one.derivation;
+            match one.made(before, self.name_of(one), self.options().fp) {
+                Ok(derived) => {
+                    found.push(Rewriting { derivation, before, taken: &derived.taken, refused: None });
+                    before = &derived.program;
+                }
+                Err(refused) => {
+                    let (taken, refused) = (refused.taken.as_slice(), Some(&refused.diagnostic));
+                    found.push(Rewriting { derivation, before, taken, refused });
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    /// What the program of a derivation is called: the last one as the whole is.
+    fn name_of(&self, one: &Arc<One>) -> Name {
+        let is_last = self.derivations().last().is_some_and(|last| Arc::ptr_eq(last, one));
+        if is_last { self.core().name } else { one.derivation.name }
+    }
+
+    fn derivations(&self) -> &[Arc<One>] {
+        match &self.begin {
+            Begin::Derived(derivations) => &derivations.path,
+            Begin::Lowering | Begin::Codegen(_) => &[],
+        }
+    }
+}
+
+fn after(taken: &Taken) -> String {
+    format!("the program after this step:\n{}", bindings(&taken.after))
+}
+
+/// What a program computes, without what it declares.
+pub(crate) fn bindings(program: &Program) -> String {
+    let line = |binding: &Binding| format!("    {} = {}", binding.name, print_term(&program.terms, binding.term));
+    program.bindings.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// An error with the conditions of a rewrite that are not proved.
+fn doubted(error: Diagnostic, taken: &Taken) -> Diagnostic {
+    taken.conditions.iter().fold(error, |error, condition| match &condition.status {
+        Status::Fails(why) => error.note(format!("it is wrong that {}: {why}", condition.what)),
+        Status::Open => error.note(format!("it is not shown that {}", condition.what)),
+        Status::Proved(_) => error,
+    })
+}
