@@ -14,6 +14,7 @@ mod expand;
 mod found;
 mod matching;
 mod names;
+mod page;
 mod pattern;
 mod place;
 mod rewrite;
@@ -23,6 +24,7 @@ mod site;
 mod whole;
 
 pub use apply::{Derived, Refused, Taken, derive};
+pub use page::page;
 pub use rewrite::{Kind, Law, Rewrite};
 pub use rules::rewrites;
 pub use script::{Derivation, Step, Tactic};

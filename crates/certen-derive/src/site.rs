@@ -1,17 +1,18 @@
 //! A rewrite at a place: its arguments understood, its left side matched, its conditions asked, its right side built.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use certen_core::{Program, TensorType, TermId, Terms};
-use certen_index::{Cond, Condition, Facts, Ix, Status};
+use certen_index::{Condition, Ix, Status};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
 use crate::build::Builder;
 use crate::context::Context;
-use crate::found::{Abstracted, Found, Locals, status};
+use crate::found::{Abstracted, Found, Locals};
 use crate::matching::{Matcher, Misfit};
-use crate::pattern::{Pattern, Words, parse};
+use crate::names::names_of;
+use crate::pattern::{Binder, Pattern, Words, parse};
 use crate::rewrite::{How, Kind, Parsed, Rewrite};
 use crate::script::ArgKind;
 
@@ -146,6 +147,14 @@ impl Site<'_> {
                     }
                 }
                 (_, ArgKind::Ix(ix)) => {
+                    let mut names = BTreeSet::new();
+                    ix.collect_names(&mut names);
+                    let is_unknown =
+                        |name: &&Name| !self.globals.sizes.contains(name) && !self.context.indices.contains(name);
+                    if let Some(inner) = names.iter().find(is_unknown) {
+                        let why = format!("{name} is to be {ix}, but {inner} is not bound around this place");
+                        return Err(Misfit { why, matched: usize::MAX });
+                    }
                     found.indices.insert(name, Abstracted { parameters: None, body: ix.clone() });
                 }
                 (_, ArgKind::Cond(cond)) => {
@@ -187,8 +196,10 @@ impl Site<'_> {
         given: &'b FxHashMap<Name, Name>,
         elem: certen_core::ElemType,
     ) -> Builder<'b> {
+        let names = names_of(self.terms, self.at);
         Builder {
             terms: self.terms,
+            inside: names.bound.into_iter().chain(names.free).collect(),
             found,
             context: self.context.clone(),
             given,
@@ -205,14 +216,20 @@ impl Site<'_> {
     /// What is left open, or how the term would be ill-typed.
     pub(crate) fn literally(&mut self, pattern: &Pattern) -> Result<TermId, Misfit> {
         let elem = self.terms.ty(self.at).elem;
-        let (found, given) = (Found::default(), FxHashMap::default());
-        self.builder(&found, &given, elem).build(pattern)
-    }
-
-    /// Asks whether something holds here.
-    pub(crate) fn require(&mut self, what: String, facts: &Facts, goal: Cond) {
-        let status = status(facts, goal);
-        self.conditions.push(Condition { what, status });
+        let mut given = FxHashMap::default();
+        let mut todo = vec![pattern];
+        while let Some(next) = todo.pop() {
+            if let Pattern::Gen(Binder { name, .. }, _)
+            | Pattern::Reduce(_, Binder { name, .. }, ..)
+            | Pattern::Let(name, ..) = next
+                && !self.context.binds(*name)
+                && !self.globals.names.contains(name)
+            {
+                given.insert(*name, *name);
+            }
+            todo.extend(next.parts());
+        }
+        self.builder(&Found::default(), &given, elem).build(pattern)
     }
 
     /// The argument for a parameter.

@@ -3,18 +3,18 @@
 //! A `let` inside of a generation is a buffer for one of its elements. Moved out, it is computed once and shared; moved in,
 //! or inlined, it takes less memory and is computed again.
 
-use crate::rewrite::{How, Kind, Law, Rewrite};
+use crate::rewrite::{How, Law, Rewrite};
 
 /// Inlining.
 pub(super) static INLINE: Rewrite = Rewrite {
     name: "inline",
-    parameters: &[("x", Kind::Fresh), ("A", Kind::Term)],
+    parameters: &[],
     left: "let x = A in B(x)",
     right: "B(A)",
     conditions: &[],
     law: Law::Exact,
     about: "A tensor instead of its name: it is not stored any more, and `beta` computes its elements where they are read. \
-            Backwards, every occurrence of a term gets a name; `bind` does that for elements of a tensor, too.",
+            The way back is `bind`.",
     how: How::Pattern,
 };
 

@@ -143,9 +143,9 @@ pub(super) static UNFOLD_SPLIT: Rewrite = Rewrite {
 /// Rows of a generation, one after the other.
 pub(super) static UNFOLD_FLATTEN: Rewrite = Rewrite {
     name: "unfold_flatten",
-    parameters: &[("x", Kind::Fresh)],
-    left: "flatten(gen i in lo..lo + n. gen j in 0..k. E(i, j))",
-    right: "gen x in 0..k*n. E(lo + floor_div(x, k), mod(x, k))",
+    parameters: &[("x", Kind::Fresh), ("k", Kind::Number), ("i", Kind::Fresh), ("j", Kind::Fresh)],
+    left: "flatten(gen i in 0..n. gen j in 0..k. E(i, j))",
+    right: "gen x in 0..k*n. E(floor_div(x, k), mod(x, k))",
     conditions: &[],
     law: Law::Exact,
     about: "Rows one after the other, as one generation. The way back is `tile_gen`.",

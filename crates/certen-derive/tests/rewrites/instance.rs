@@ -198,7 +198,7 @@ pub fn instance(rewrite: &Rewrite, rng: &mut Rng) -> Instance {
         if rewrite.name == "split_flatten" && !made.rng.chance(4) {
             shape = vec![made.rng.pick(SIZE).into(), instance.lower["k"].clone()];
         }
-        if rewrite.name == "select_guard" && made.rng.chance(2) {
+        if rewrite.name == "select_guard" && !made.rng.chance(3) {
             shape = vec!["s1".into(), "2".into()];
         }
         if rewrite.name == "trunc_concat" && name == "B" && made.rng.chance(2) {

@@ -12,6 +12,8 @@ use crate::template::Instance;
 /// Sizes: none, one, primes, less and more rows than columns; the third is at most the second.
 pub const RUNS: [[i64; 3]; 7] = [[0, 0, 0], [1, 1, 0], [1, 1, 1], [2, 3, 1], [3, 2, 2], [2, 5, 3], [3, 7, 7]];
 const SIZES: [&str; 3] = ["s1", "s2", "s3"];
+/// Sizes at which only conditions are looked at: such as hold for small numbers only.
+const LARGER: [[i64; 3]; 3] = [[7, 8, 2], [13, 11, 6], [23, 6, 5]];
 
 /// A program whose result is a term for each index `u` of a range.
 pub fn program(term: &str, elem: &str) -> Result<Program, String> {
@@ -28,6 +30,9 @@ pub fn program(term: &str, elem: &str) -> Result<Program, String> {
 }
 
 fn value(run: &[i64; 3], name: Name) -> Option<i64> {
+    if name.as_str() == "u" {
+        return Some(run[0] - 1);
+    }
     SIZES.iter().position(|size| *size == name.as_str()).map(|at| run[at])
 }
 
@@ -44,7 +49,9 @@ fn evaluate<D: Domain>(
         let data = (0..count).map(|at| element(((number as u64) << 32) + at as u64, input.ty.elem)).collect();
         inputs.push((input.name, Tensor::new(shape, data).ok_or(EvalError::Memory)?));
     }
-    let sizes = SIZES.iter().zip(run).map(|(name, size)| (Name::new(name), *size));
+    let names = SIZES.iter().zip(run).map(|(name, size)| (Name::new(name), *size));
+    // A program of which `u` is a size is looked at where that is as large as can be.
+    let sizes = names.chain([(Name::new("u"), run[0] - 1)]).filter(|(name, _)| program.sizes.contains(name));
     let outputs = Evaluator::new(program, domain, sizes, inputs)?.with_fuel(3_000_000).run()?;
     outputs.into_iter().next().map(|(_, tensor)| tensor).ok_or(EvalError::Memory)
 }
@@ -71,7 +78,9 @@ pub fn difference(left: &Program, right: &Program, elem: &str, law: Law) -> Opti
         ["min(", "max(", "minimum", "maximum"].iter().any(|word| text.contains(word))
     };
     let ordered = ordered(left) || ordered(right);
-    RUNS.iter().find_map(|run| {
+    // Where `u` is a size, there is one.
+    let least = if left.sizes.contains(&Name::new("u")) { 1 } else { 0 };
+    RUNS.iter().filter(|run| run[0] >= least).find_map(|run| {
         if law == Law::Exact || !elem.starts_with('f') {
             [true, false].into_iter().find_map(|planted| {
                 compare(left, right, &Machine, run, &|at, elem| machine(at, elem, planted), Scalar::same_bits)
@@ -107,7 +116,9 @@ fn compare<D: Domain>(
 }
 
 /// Whether a side condition holds for all sizes that are tried, all values of `u` in its range, and all that it quantifies.
-pub fn holds(condition: &str, instance: &Instance) -> bool {
+/// What does not speak of `u` has to hold also where there is no `u`, for shapes do not know the context; unless there always
+/// is one.
+pub fn holds(condition: &str, instance: &Instance, always_u: bool) -> bool {
     let text = instance.fill(condition);
     let mut sources = Sources::new();
     let file = sources.add("condition", text.as_str());
@@ -132,10 +143,9 @@ pub fn holds(condition: &str, instance: &Instance) -> bool {
         }
     }
     let goal = conds.pop().expect("a goal");
-    // What does not speak of `u` has to hold also where there is no `u`, for shapes do not know the context.
-    let mentions = text.split(|c: char| !c.is_alphanumeric()).any(|word| word == "u");
-    RUNS.iter().all(|run| {
-        (0..if mentions { run[0] } else { 1 }).all(|u| {
+    let only_with_u = always_u || text.split(|c: char| !c.is_alphanumeric()).any(|word| word == "u");
+    RUNS.iter().chain(&LARGER).all(|run| {
+        (0..if only_with_u { run[0] } else { 1 }).all(|u| {
             let known = |name: Name| if name.as_str() == "u" { Some(u) } else { value(run, name) };
             let range = match &forall {
                 None => 0..1,

@@ -247,3 +247,23 @@ pub fn indices(text: &str) -> Vec<String> {
     }
     found
 }
+
+/// Names in a text, without those that stand only in arguments of metavariables or of functions of indices: what matching
+/// the text determines.
+pub fn named_outside_of_arguments(text: &str) -> Vec<String> {
+    let tokens = tokens(text);
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < tokens.len() {
+        if let Token::Word(word) = &tokens[at] {
+            found.push(word.clone());
+            let applied = matches!(tokens.get(at + 1), Some(Token::Sign(s)) if s == "(");
+            let upper = word.starts_with(|c: char| c.is_ascii_uppercase());
+            if applied && (upper || matches!(word.as_str(), "floor_div" | "ceil_div" | "mod" | "min" | "max" | "size"))
+            {
+                at = arguments(&tokens, at + 1).1;
+            }
+        }
+        at += 1;
+    }
+    found
+}
