@@ -9,18 +9,19 @@
 use std::collections::BTreeSet;
 
 use certen_core::{Program, Term, TermId, print_term};
-use certen_index::{Condition, Status, Verdict};
+use certen_index::{Cond, Condition, Status, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 use rustc_hash::FxHashSet;
 
+use crate::context::Context;
 use crate::expand::expand;
 use crate::found::Found;
 use crate::matching::{Matcher, Misfit, is_alike, shortened};
 use crate::names::{MAX_NESTING, depth_of, tree_size};
 use crate::pattern::Pattern;
-use crate::place::{Place, Step as Go, Walked, does_bind, walk};
+use crate::place::{Place, Walker, does_bind};
 use crate::rewrite::{How, Kind, Rewrite, named};
-use crate::script::{ArgKind, Place as Address, PlaceKind, Step, Tactic};
+use crate::script::{Arg, ArgKind, Place as Address, PlaceKind, Step, Tactic};
 use crate::site::{Made, Order, Site};
 use crate::whole::Whole;
 
@@ -82,7 +83,10 @@ pub struct Refused {
 }
 
 /// Terms that are larger as trees are refused.
-const MAX_SIZE: u64 = 100_000;
+const MAX_SIZE: u64 = 50_000;
+
+/// An address does not mean more places than this.
+const MAX_MEANT: usize = 1_000;
 
 /// Steps that are taken everywhere are taken so often at most.
 const MAX_EVERYWHERE: usize = 5_000;
@@ -255,6 +259,12 @@ impl Taking<'_> {
             return Err(wrong(message).note(format!("they are ({})", listed.join(", "))));
         };
         let mut args = Vec::new();
+        // A condition may speak of an index that the step is about to make.
+        let made = |((_, kind), arg): (&&(&str, Kind), &Arg)| match (kind, &arg.kind) {
+            (Kind::Fresh, ArgKind::Ix(ix)) => ix.as_var(),
+            _ => None,
+        };
+        let made: Vec<Name> = parameters.iter().zip(&step.args).filter_map(made).collect();
         for ((name, kind), arg) in parameters.into_iter().zip(&step.args) {
             let fits = match (kind, &arg.kind) {
                 (Kind::Index, ArgKind::Ix(_)) | (Kind::Cond, ArgKind::Cond(_)) | (Kind::Term, ArgKind::Pattern(_)) => {
@@ -277,9 +287,8 @@ impl Taking<'_> {
                 _ => {}
             }
             let globals = &self.whole.globals;
-            // A condition may speak of an index that the step is about to make.
-            let is_new = |name: &Name| matches!(&step.args[..], args if args.iter().any(|arg| matches!(&arg.kind, ArgKind::Ix(ix) if ix.as_var() == Some(*name))));
-            let is_known = |name: &Name| globals.sizes.contains(name) || globals.indices.contains(name) || is_new(name);
+            let is_known =
+                |name: &Name| globals.sizes.contains(name) || globals.indices.contains(name) || made.contains(name);
             if let Some(name) = names.iter().find(|name| !is_known(name)) {
                 let message = format!("there is no size or index `{name}` in the program at this step");
                 return Err(Diagnostic::error(Code::E0901, arg.span, message).note(self.known()));
@@ -338,15 +347,13 @@ impl Taking<'_> {
         outer: &Place,
         inside: &mut Vec<Place>,
     ) -> Result<(), Diagnostic> {
-        let (result, root) = (self.whole.result, self.whole.root);
-        let walked = walk(&mut self.whole.terms, outer, &mut |terms, place| {
+        let (result, terms) = (self.whole.result, &mut self.whole.terms);
+        let mut walker = Walker::new(outer);
+        while let Some(place) = walker.next(terms) {
             let is_meant = match (&address.kind, pattern) {
                 (PlaceKind::Binder(name), _) => {
-                    place.first.is_none()
-                        && (does_bind(terms, place.term, *name)
-                            || (place.term == root
-                                && place.path.is_empty()
-                                && (*name == result || name.as_str() == "result")))
+                    let is_whole = place.path.is_empty() && (*name == result || name.as_str() == "result");
+                    place.first.is_none() && (is_whole || does_bind(terms, place.term, *name))
                 }
                 (PlaceKind::Pattern(_), Some(pattern)) => match place.meant(terms) {
                     Ok(meant) if is_alike(pattern, terms.get(meant)) => {
@@ -358,10 +365,16 @@ impl Taking<'_> {
             };
             if is_meant {
                 inside.push(place.clone());
+                if inside.len() > MAX_MEANT {
+                    return Err(Diagnostic::error(
+                        Code::E0902,
+                        address.span,
+                        format!("more than {MAX_MEANT} places are like this"),
+                    ));
+                }
             }
-            Go::In
-        });
-        if walked == Walked::TooLarge {
+        }
+        if walker.is_cut_off() {
             return Err(Diagnostic::error(
                 Code::E0902,
                 address.span,
@@ -407,16 +420,25 @@ impl Taking<'_> {
 
     // Rewriting.
 
+    /// The side that is matched and the one that is built.
+    fn sides(order: &Order) -> (&'static Pattern, &'static Pattern) {
+        let (left, right) = (&order.parsed.left, &order.parsed.right);
+        if order.backwards { (right, left) } else { (left, right) }
+    }
+
+    /// Whether the rewrite can fit at a place, at a glance.
+    fn is_candidate(&mut self, order: &Order, place: &Place) -> bool {
+        let terms = &mut self.whole.terms;
+        // The beginning of a selection is one.
+        matches!(order.rewrite.how, How::Code(_)) || is_alike(Self::sides(order).0, terms.get(place.term))
+    }
+
     /// Tries the rewrite at a place.
     fn attempt(&mut self, order: &Order, place: &Place) -> Result<Made, Misfit> {
         let at = place.meant(&mut self.whole.terms)?;
-        if let How::Pattern = order.rewrite.how {
-            let from = if order.backwards { &order.parsed.right } else { &order.parsed.left };
-            let term = self.whole.terms.get(at);
-            if !is_alike(from, term) {
-                let text = shortened(&print_term(&self.whole.terms, at));
-                return Err(Misfit { why: format!("`{text}` is not {}", from.kind()), matched: 0 });
-            }
+        if !self.is_candidate(order, place) {
+            let text = shortened(&print_term(&self.whole.terms, at));
+            return Err(Misfit { why: format!("`{text}` is not {}", Self::sides(order).0.kind()), matched: 0 });
         }
         let Whole { terms, globals, .. } = &mut *self.whole;
         let made = Site { terms, globals, at, context: &place.context, order, conditions: Vec::new() }.make()?;
@@ -426,6 +448,7 @@ impl Taking<'_> {
         Ok(made)
     }
 
+    /// Tries the rewrite at a place, and keeps what comes of it: true if it fits and its conditions are proved.
     fn look(&mut self, order: &Order, place: &Place, search: &mut Search) -> bool {
         match self.attempt(order, place) {
             Ok(made) => match made.failure().cloned() {
@@ -449,45 +472,39 @@ impl Taking<'_> {
         false
     }
 
-    /// The first place, from one of these on, where the rewrite fits.
-    fn search(&mut self, order: &Order, places: &[Place], skip: &FxHashSet<(TermId, String)>) -> Search {
+    /// The first of these places where the rewrite fits, or else inside of them.
+    fn search(&mut self, order: &Order, places: &[Place]) -> Search {
         let mut search = Search::default();
-        for outer in places {
-            // An address means the term itself, if the rewrite fits there.
-            let addressed = !self.step.at.is_empty();
-            let mut all = Vec::new();
-            if walk(&mut self.whole.terms, outer, &mut |_, place| {
-                all.push(place.clone());
-                Go::In
-            }) == Walked::TooLarge
-            {
-                search.too_large = true;
+        for place in places {
+            if self.look(order, place, &mut search) {
                 return search;
             }
-            for (at, place) in all.iter().enumerate() {
-                if !skip.is_empty() && skip.contains(&key(place)) {
-                    continue;
-                }
-                let found = self.look(order, place, &mut search);
-                if found || (addressed && at == 0 && search.open.is_some()) {
-                    return search;
-                }
-                if addressed && at == 0 && search.fails.is_some() && !self.step.everywhere {
+        }
+        // An address means the term itself.
+        let is_meant = !self.step.at.is_empty() && places.len() == 1;
+        if is_meant && (search.open.is_some() || search.fails.is_some()) {
+            return search;
+        }
+        for outer in places {
+            let mut walker = Walker::new(outer);
+            while let Some(place) = walker.next(&self.whole.terms) {
+                if self.is_candidate(order, place) && self.look(order, place, &mut search) {
                     return search;
                 }
             }
+            search.too_large |= walker.is_cut_off();
         }
         search
     }
 
     fn once(&mut self, order: &Order, places: &[Place]) -> Result<Vec<Condition>, Diagnostic> {
-        let mut search = self.search(order, places, &FxHashSet::default());
+        let mut search = self.search(order, places);
         match search.proved.take().or(search.open.take()) {
             Some((place, made)) => {
                 self.put(&place, made.term)?;
                 Ok(made.conditions)
             }
-            None => Err(self.refusal(order, places, search)),
+            None => Err(self.refusal(order, search)),
         }
     }
 
@@ -501,84 +518,82 @@ impl Taking<'_> {
 
     /// Takes the rewrite wherever its conditions are proved.
     fn everywhere(&mut self, order: &Order, places: &[Place]) -> Result<Vec<Condition>, Diagnostic> {
-        let (from, to) = match order.backwards {
-            false => (&order.parsed.left, &order.parsed.right),
-            true => (&order.parsed.right, &order.parsed.left),
-        };
+        let (from, to) = Self::sides(order);
         let mut conditions = Vec::new();
-        if has_instance(from, to) {
-            let search = self.each_once(order, places, &mut conditions)?;
-            return match search {
-                Some(search) => Err(self.refusal(order, places, search)),
-                None => Ok(conditions),
-            };
-        }
-        let mut done = 0;
-        let mut skip: FxHashSet<(TermId, String)> = FxHashSet::default();
-        // Places keep their paths while what is inside of them is rewritten.
-        for outer in places {
-            loop {
-                let outer = self.again(outer)?;
-                let search = self.search_skipping(order, &outer, &mut skip);
-                let Some((place, made)) = search.proved else {
-                    if search.too_large || (done == 0 && places.len() == 1) {
-                        return Err(self.refusal(order, places, search));
-                    }
-                    break;
-                };
-                self.put(&place, made.term)?;
-                conditions.extend(made.conditions);
-                done += 1;
-                if done > MAX_EVERYWHERE {
-                    return Err(unfit(
-                        self.step,
-                        format!("it was taken {MAX_EVERYWHERE} times, and still there are places"),
-                    ));
-                }
-            }
-        }
+        let done = match has_instance(from, to) {
+            true => self.each_once(order, places, &mut conditions)?,
+            false => self.until_none(order, places, &mut conditions)?,
+        };
         if done == 0 {
-            let search = self.search(order, places, &FxHashSet::default());
-            return Err(self.refusal(order, places, search));
+            let search = self.search(order, places);
+            return Err(self.refusal(order, search));
         }
         Ok(conditions)
     }
 
-    /// A place in the whole as it is now.
-    fn again(&self, place: &Place) -> Result<Place, Diagnostic> {
-        let mut now = Place::whole(self.whole.root);
-        for (_, part) in &place.path {
-            let parts = self.whole.terms.get(now.term).parts();
-            let Some(next) = parts.get(*part) else {
-                return Err(unfit(self.step, "its place is gone".into()));
-            };
-            now.path.push((now.term, *part));
-            now.context.enter(&self.whole.terms, now.term, *part);
-            now.term = *next;
+    /// Walks over the places again and again, until the rewrite fits nowhere.
+    fn until_none(
+        &mut self,
+        order: &Order,
+        places: &[Place],
+        conditions: &mut Vec<Condition>,
+    ) -> Result<usize, Diagnostic> {
+        let mut done = 0;
+        // Where it did not fit, it need not be tried again.
+        let mut tried: FxHashSet<(TermId, Option<usize>, Vec<Cond>)> = FxHashSet::default();
+        for outer in places {
+            loop {
+                let before = done;
+                // Places keep their paths while what is inside of them is rewritten.
+                let Some(outer) = self.again(outer) else { break };
+                let mut walker = Walker::new(&outer);
+                while let Some(place) = walker.next(&self.whole.terms) {
+                    if !self.is_candidate(order, place) {
+                        continue;
+                    }
+                    let key = (place.term, place.first, place.context.conditions.clone());
+                    if tried.contains(&key) {
+                        continue;
+                    }
+                    match self.attempt(order, place) {
+                        Ok(made) if made.is_proved() => {
+                            self.put(place, made.term)?;
+                            conditions.extend(made.conditions);
+                            done += 1;
+                        }
+                        _ => {
+                            tried.insert(key);
+                            continue;
+                        }
+                    }
+                    if done > MAX_EVERYWHERE {
+                        return Err(unfit(self.step, format!("it was taken {MAX_EVERYWHERE} times, and still fits")));
+                    }
+                    is_manageable(self.whole, self.whole.root).map_err(|why| unfit(self.step, why))?;
+                    match walker.renewed(&self.whole.terms, self.whole.root) {
+                        Some(renewed) => walker = renewed,
+                        None => break,
+                    }
+                }
+                if done == before {
+                    break;
+                }
+            }
         }
-        now.first = place.first.filter(|_| matches!(self.whole.terms.get(now.term), Term::Select(..)));
-        Ok(now)
+        Ok(done)
     }
 
-    fn search_skipping(&mut self, order: &Order, outer: &Place, skip: &mut FxHashSet<(TermId, String)>) -> Search {
-        let mut search = Search::default();
-        let mut all = Vec::new();
-        let walked = walk(&mut self.whole.terms, outer, &mut |_, place| {
-            all.push(place.clone());
-            Go::In
-        });
-        search.too_large = walked == Walked::TooLarge;
-        for place in &all {
-            let key = key(place);
-            if skip.contains(&key) {
-                continue;
-            }
-            if self.look(order, place, &mut search) {
-                return search;
-            }
-            skip.insert(key);
+    /// A place in the whole as it is now.
+    fn again(&self, place: &Place) -> Option<Place> {
+        let mut now = Place::whole(self.whole.root);
+        for (_, part) in &place.path {
+            let next = *self.whole.terms.get(now.term).parts().get(*part)?;
+            now.path.push((now.term, *part));
+            now.context.enter(&self.whole.terms, now.term, *part);
+            now.term = next;
         }
-        search
+        now.first = place.first.filter(|_| matches!(self.whole.terms.get(now.term), Term::Select(..)));
+        Some(now)
     }
 
     /// Takes the rewrite once at each place that there is now, the inner ones first.
@@ -587,36 +602,38 @@ impl Taking<'_> {
         order: &Order,
         places: &[Place],
         conditions: &mut Vec<Condition>,
-    ) -> Result<Option<Search>, Diagnostic> {
+    ) -> Result<usize, Diagnostic> {
         let mut all = Vec::new();
         for outer in places {
-            walk(&mut self.whole.terms, outer, &mut |_, place| {
-                all.push(place.clone());
-                Go::In
-            });
+            let mut walker = Walker::new(outer);
+            while let Some(place) = walker.next(&self.whole.terms) {
+                if self.is_candidate(order, place) {
+                    // The context is found again from the path.
+                    all.push(Place { context: Context::default(), ..place.clone() });
+                }
+                if all.len() > MAX_EVERYWHERE {
+                    return Err(unfit(self.step, format!("there are more than {MAX_EVERYWHERE} places")));
+                }
+            }
         }
-        let mut search = Search::default();
         let mut done = 0;
         for place in all.iter().rev() {
-            let Ok(place) = self.again(place) else { continue };
-            search.proved = None;
-            if self.look(order, &place, &mut search)
-                && let Some((place, made)) = search.proved.take()
+            let Some(place) = self.again(place) else { continue };
+            if let Ok(made) = self.attempt(order, &place)
+                && made.is_proved()
             {
                 self.put(&place, made.term)?;
                 conditions.extend(made.conditions);
+                is_manageable(self.whole, self.whole.root).map_err(|why| unfit(self.step, why))?;
                 done += 1;
             }
-            if done > MAX_EVERYWHERE {
-                return Err(unfit(self.step, format!("there are more than {MAX_EVERYWHERE} places")));
-            }
         }
-        Ok((done == 0).then_some(search))
+        Ok(done)
     }
 
     // Refusals.
 
-    fn refusal(&mut self, order: &Order, places: &[Place], search: Search) -> Diagnostic {
+    fn refusal(&mut self, order: &Order, search: Search) -> Diagnostic {
         let step = self.step;
         let (from, way) = match order.backwards {
             false => (order.rewrite.left, ""),
@@ -641,8 +658,8 @@ impl Taking<'_> {
         let error = Diagnostic::error(Code::E0903, step.span, message).label("this step");
         let error = error.note(format!("it rewrites {from}"));
         match search.misfit {
-            Some((place, misfit)) if !places.is_empty() => error.note(misfit.why).note(self.marked(&place)),
-            _ => error,
+            Some((place, misfit)) => error.note(misfit.why).note(self.marked(&place)),
+            None => error,
         }
     }
 
@@ -665,12 +682,6 @@ impl Taking<'_> {
         let program = lines.join("\n").replace(here.as_str(), &format!(">>> {text} <<<"));
         format!("at this step the program is, with the place between >>> and <<<\n{program}")
     }
-}
-
-/// What a place is to a rewrite: its term and what is known there.
-fn key(place: &Place) -> (TermId, String) {
-    let known: Vec<String> = place.context.conditions.iter().map(|cond| cond.to_string()).collect();
-    (place.term, format!("{:?} {}", place.first, known.join(", ")))
 }
 
 /// Whether a part of a pattern always matches another pattern, so that rewriting the one makes places for itself.

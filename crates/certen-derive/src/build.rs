@@ -5,6 +5,8 @@
 //! binder that it begins with is replaced by the program's: where `i` is `row`, `io` is `rowo`, and the other way round.
 //! Names are made fresh where they are taken.
 
+use std::collections::BTreeSet;
+
 use certen_core::{ElemType, Literal, Range, Term, TermId, Terms};
 use certen_index::Ix;
 use certen_syntax::Name;
@@ -26,6 +28,8 @@ pub(crate) struct Builder<'a> {
     /// Names that a script gives to binders.
     pub given: &'a FxHashMap<Name, Name>,
     pub globals: &'a Globals,
+    /// Names that occur in the term which is rewritten: new ones are others, so that none of these has to change.
+    pub inside: BTreeSet<Name>,
     /// The element type of numbers.
     pub elem: ElemType,
     pub locals: Locals,
@@ -106,12 +110,11 @@ impl Builder<'_> {
             Pattern::PadRight(k, a) => Term::PadRight(self.ix(k)?, self.build(a)?),
             Pattern::TruncLeft(k, a) => Term::TruncLeft(self.ix(k)?, self.build(a)?),
             Pattern::TruncRight(k, a) => Term::TruncRight(self.ix(k)?, self.build(a)?),
-            Pattern::Number(value) => {
-                let literal = match self.elem {
-                    ElemType::F32 => Literal::Float(f64::from(*value as f32)),
-                    ElemType::F64 => Literal::Float(*value),
-                    ElemType::I32 | ElemType::I64 | ElemType::U8 if value.fract() == 0.0 => Literal::Int(*value as i64),
-                    elem => return Err(Misfit { why: format!("{value} is no {elem}"), matched: usize::MAX }),
+            Pattern::Number(number) => {
+                let literal = match (*number, self.elem) {
+                    (Literal::Int(value), elem) if elem.is_float() => Literal::whole(value, elem),
+                    (Literal::Float(value), ElemType::F32) => Literal::Float(f64::from(value as f32)),
+                    (literal, _) => literal,
                 };
                 Term::Literal(literal, self.elem)
             }
@@ -169,7 +172,7 @@ impl Builder<'_> {
         let names = || self.found.names.iter();
         let base = names().filter_map(begins).max().or_else(|| names().filter_map(ends).max());
         let base = base.unwrap_or_else(|| name.to_string());
-        Ok(Name::fresh(&base, |name| taken(name) || self.globals.used.contains(&name)))
+        Ok(Name::fresh(&base, |name| taken(name) || self.inside.contains(&name)))
     }
 
     fn range(&mut self, binder: &Binder) -> Result<Range, Misfit> {
@@ -219,14 +222,14 @@ impl Builder<'_> {
                     // What is put in gets the new names, not what it is put into.
                     let (context, bound) = (&self.context, names_of(self.terms, value.body).bound);
                     let taken = |name: Name| bound.contains(&name) || context.binds(name);
-                    let used = |name: Name| self.globals.used.contains(&name);
+                    let used = |name: Name| self.inside.contains(&name);
                     let term = instantiate(self.terms, term, Substitution::default(), &taken, &used)?;
                     substitution.tensors.insert(own, term);
                 }
             }
         }
-        let (context, globals) = (&self.context, self.globals);
+        let (context, globals, inside) = (&self.context, self.globals, &self.inside);
         let around = |name: Name| context.binds(name) || globals.names.contains(&name);
-        Ok(instantiate(self.terms, value.body, substitution, &around, &|name| globals.used.contains(&name))?)
+        Ok(instantiate(self.terms, value.body, substitution, &around, &|name| inside.contains(&name))?)
     }
 }

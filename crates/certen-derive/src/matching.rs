@@ -156,11 +156,13 @@ impl<'a> Matcher<'a> {
                 self.binder(binder, *name, range)?;
                 self.inside(id, 0, &[*name], |matcher| matcher.term(inner, *body))
             }
-            (Pattern::Reduce(_, binder, wanted, inner), Term::Reduce(op, name, range, cond, body)) => {
-                if self.found.reduce.is_some_and(|found| found != *op) {
-                    return Err(self.misfit(format!("`{}` is another reduction", op.name())));
+            (Pattern::Reduce(given, binder, wanted, inner), Term::Reduce(op, name, range, cond, body)) => {
+                if given.is_none() {
+                    if self.found.reduce.is_some_and(|found| found != *op) {
+                        return Err(self.misfit(format!("`{}` is another reduction", op.name())));
+                    }
+                    self.found.reduce = Some(*op);
                 }
-                self.found.reduce = Some(*op);
                 self.binder(binder, *name, range)?;
                 if wanted.is_always() && !cond.is_always() {
                     return Err(self.misfit(format!("the reduction over {name} has a condition, {cond}")));
@@ -226,18 +228,22 @@ impl<'a> Matcher<'a> {
             }
             (Pattern::Index(wanted), Term::Index(ix, _)) => self.ix(wanted, ix),
             (Pattern::Number(number), Term::Literal(literal, _)) => {
-                let equal = match literal {
-                    Literal::Float(value) => value.to_bits() == number.to_bits(),
-                    Literal::Int(value) => *value as f64 == *number,
-                    Literal::Bool(_) => false,
+                let equal = match (number, literal) {
+                    // A whole number stands for a float that is that number.
+                    (Literal::Int(number), Literal::Float(value)) => {
+                        (*number as f64).to_bits() == value.to_bits() && number.unsigned_abs() < 1 << 53
+                    }
+                    (number, literal) => number == literal,
                 };
-                if equal { Ok(()) } else { Err(self.misfit(format!("`{}` is not {number}", self.shown(id)))) }
+                if equal { Ok(()) } else { Err(self.misfit(format!("`{}` is another number", self.shown(id)))) }
             }
-            (Pattern::Unary(_, inner), Term::Unary(op, a)) => {
-                if self.found.unary.is_some_and(|found| found != *op) {
-                    return Err(self.misfit(format!("`{}` is another operation", op.name())));
+            (Pattern::Unary(given, inner), Term::Unary(op, a)) => {
+                if given.is_none() {
+                    if self.found.unary.is_some_and(|found| found != *op) {
+                        return Err(self.misfit(format!("`{}` is another operation", op.name())));
+                    }
+                    self.found.unary = Some(*op);
                 }
-                self.found.unary = Some(*op);
                 self.term(inner, *a)
             }
             (Pattern::Binary(wanted, first, second), Term::Binary(op, a, b)) => {
@@ -299,10 +305,10 @@ impl<'a> Matcher<'a> {
             }
         }
         match self.found.terms.get(&name).cloned() {
-            Some(value) => {
-                let arguments: Vec<Ix> = own.iter().map(|name| Ix::var(*name)).collect();
-                self.compare(name, value, arguments, id)
-            }
+            Some(value) => match self.values(args) {
+                Some(values) => self.compare(name, value, values, id),
+                None => Err(self.misfit(format!("cannot tell what {name} is applied to"))),
+            },
             None => {
                 self.escapes(name, id, &own)?;
                 self.found.terms.insert(name, Abstracted { parameters: Some(own), body: id });
@@ -323,10 +329,15 @@ impl<'a> Matcher<'a> {
     }
 
     /// Whether a metavariable that is known is a term, for these arguments.
-    fn compare(&mut self, name: Name, value: Abstracted<TermId>, values: Vec<Ix>, id: TermId) -> Done {
+    fn compare(&mut self, name: Name, value: Abstracted<TermId>, values: Vec<Value>, id: TermId) -> Done {
         let parameters = self.found.parameters(name, &value.parameters);
-        let indices = parameters.into_iter().zip(values).collect();
-        let substitution = Substitution { indices, ..Substitution::default() };
+        let mut substitution = Substitution::default();
+        for (parameter, value) in parameters.into_iter().zip(values) {
+            match value {
+                Value::Index(ix) => drop(substitution.indices.insert(parameter, ix)),
+                Value::Term(term) => drop(substitution.tensors.insert(parameter, term)),
+            }
+        }
         let context = self.context.clone();
         let expected = instantiate(self.terms, value.body, substitution, &|name| context.binds(name), &|_| false)?;
         if self.is_same(expected, id)? {
@@ -555,19 +566,34 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
+    /// The values of arguments, as far as they are known: of terms, those of metavariables and of tensors.
+    fn values(&self, args: &[Argument]) -> Option<Vec<Value>> {
+        let value = |arg: &Argument| match arg {
+            Argument::Index(index) => self.found.whole_ix(self.terms, index, &Locals::new()).map(Value::Index),
+            Argument::Term(Pattern::Meta(name, args)) if args.is_empty() => {
+                self.found.terms.get(name).map(|value| Value::Term(value.body))
+            }
+            Argument::Term(Pattern::Tensor(name)) => {
+                let own = self.found.names.get(name)?;
+                let (_, ty) = self.context.tensors.iter().rev().find(|(tensor, _)| tensor == own)?;
+                let is_it = |term: &Term| matches!(term, Term::Ref(name, of) if name == own && of == ty);
+                self.terms.iter().find(|(_, term)| is_it(term)).map(|(id, _)| Value::Term(id))
+            }
+            Argument::Term(_) => None,
+        };
+        args.iter().map(value).collect()
+    }
+
     /// A metavariable applied to expressions: compared if it is known; else, if it has to be, found.
     fn applied(&mut self, name: Name, args: Vec<Argument>, id: TermId, find: bool) -> Done {
-        let values = |matcher: &Self| -> Option<Vec<Ix>> {
-            let indices: Vec<Index> = args.iter().map(index_argument).collect::<Option<_>>()?;
-            indices.iter().map(|index| matcher.found.whole_ix(matcher.terms, index, &Locals::new())).collect()
-        };
+        let values = self.values(&args);
         if !find {
-            return match (self.found.terms.get(&name).cloned(), values(self)) {
+            return match (self.found.terms.get(&name).cloned(), values) {
                 (Some(value), Some(values)) => self.compare(name, value, values, id),
                 _ => self.later(What::Term(name, args, id)),
             };
         }
-        let Some(values) = values(self) else {
+        let Some(values) = values else {
             return Err(self.misfit(format!("cannot tell what {name} is applied to")));
         };
         let parameters: Vec<Name> = (0..args.len()).map(|at| Name::new(&format!("?{name}{at}"))).collect();
@@ -576,22 +602,39 @@ impl<'a> Matcher<'a> {
         let mut done = vec![false; args.len()];
         // The quotient and the rest by a number stand for an index together.
         for (at, arg) in args.iter().enumerate() {
-            let Argument::Index(Index::FloorDiv(of, by)) = arg else { continue };
-            let is_rest = |other: &Argument| matches!(other, Argument::Index(Index::Mod(a, b)) if a == of && b == by);
-            let (Some(rest), Some(of), Some(by)) = (
+            let Argument::Index(index) = arg else { continue };
+            let mark = Name::new("?quotient");
+            let Some((with_mark, of, by)) = quotient_in(index, mark) else { continue };
+            let is_rest =
+                |other: &Argument| matches!(other, Argument::Index(Index::Mod(a, b)) if **a == of && **b == by);
+            let none = Locals::new();
+            let (Some(rest), Some(of), Some(by), Some(sum)) = (
                 args.iter().position(is_rest),
-                self.found.whole_ix(self.terms, of, &Locals::new()).and_then(|of| of.as_var()),
-                self.found.whole_ix(self.terms, by, &Locals::new()).and_then(|by| by.as_constant()),
+                self.found.whole_ix(self.terms, &of, &none).and_then(|of| of.as_var()),
+                self.found.whole_ix(self.terms, &by, &none).and_then(|by| by.as_constant()),
+                self.found.whole_ix(self.terms, &with_mark, &vec![(mark, Ix::var(mark))]),
             ) else {
                 continue;
             };
-            let (quotient, remainder) = (Ix::var(parameters[at]), Ix::var(parameters[rest]));
+            let Some(quotient) = solved(&sum, mark, &Ix::var(parameters[at])) else { continue };
+            let remainder = Ix::var(parameters[rest]);
             substitution.indices.insert(of, quotient.scale(by)?.add(&remainder)?);
             settle = Some((parameters[rest], by));
             (done[at], done[rest]) = (true, true);
         }
         let term_names = names_of(self.terms, id).free;
+        let mut body = id;
         for (at, value) in values.iter().enumerate().filter(|(at, _)| !done[*at]) {
+            let value = match value {
+                Value::Index(value) => value,
+                Value::Term(term) => {
+                    let ty = self.terms.ty(*term).clone();
+                    let reference = self.terms.reference(parameters[at], ty)?;
+                    let form = self.canonical.of(self.terms, *term)?;
+                    body = replaced(self.terms, body, form, reference, &mut self.canonical)?;
+                    continue;
+                }
+            };
             let mut candidates = std::collections::BTreeSet::new();
             value.collect_names(&mut candidates);
             let rank = |variable: &Name| {
@@ -611,7 +654,7 @@ impl<'a> Matcher<'a> {
                 substitution.indices.insert(variable, put);
             }
         }
-        let mut body = substitution.apply(self.terms, id)?;
+        body = substitution.apply(self.terms, body)?;
         if let Some((name, by)) = settle {
             let mut context = self.context.clone();
             context.bind(name, &Range::to(Ix::from(by)));
@@ -623,11 +666,44 @@ impl<'a> Matcher<'a> {
     }
 }
 
-fn index_argument(arg: &Argument) -> Option<Index> {
-    match arg {
-        Argument::Index(index) => Some(index.clone()),
-        Argument::Term(_) => None,
+/// The value of an argument.
+enum Value {
+    Index(Ix),
+    Term(TermId),
+}
+
+/// A sum with a name in the place of its quotient, what is divided, and by what.
+fn quotient_in(index: &Index, mark: Name) -> Option<(Index, Index, Index)> {
+    match index {
+        Index::FloorDiv(of, by) => Some((Index::Var(mark), (**of).clone(), (**by).clone())),
+        Index::Add(a, b) => match quotient_in(a, mark) {
+            Some((a, of, by)) => Some((Index::Add(Box::new(a), b.clone()), of, by)),
+            None => quotient_in(b, mark).map(|(b, of, by)| (Index::Add(a.clone(), Box::new(b)), of, by)),
+        },
+        Index::Sub(a, b) => quotient_in(a, mark).map(|(a, of, by)| (Index::Sub(Box::new(a), b.clone()), of, by)),
+        _ => None,
     }
+}
+
+/// A term with a name for all of its parts of a canonical form.
+fn replaced(
+    terms: &mut Terms,
+    id: TermId,
+    form: TermId,
+    reference: TermId,
+    canonical: &mut Canonical,
+) -> Result<TermId, TypeError> {
+    if canonical.of(terms, id)? == form {
+        return Ok(reference);
+    }
+    let mut new = id;
+    for (at, part) in terms.get(id).parts().into_iter().enumerate() {
+        let inner = replaced(terms, part, form, reference, canonical)?;
+        if inner != part {
+            new = crate::names::with_part(terms, new, at, inner)?;
+        }
+    }
+    Ok(new)
 }
 
 /// At most this much of a term is shown inside a sentence.

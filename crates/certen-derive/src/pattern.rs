@@ -4,7 +4,7 @@
 //! term   := ("gen" | "reduce" | REDUCTION) NAME ["in" ix ".." ix] ["where" cond] "." term
 //!         | "if" cond "then" term "else" term | "let" NAME "=" term "in" term | infix
 //! infix  := operands with, loosest first:  == != < <= > >=   + -   * /   prefix -    and selections:  operand "[" ix, .. "]"
-//! operand:= "_" | UPPER ["(" arg, .. ")"] | NAME | NUMBER | "(" term ")" | "index" "(" ix ")"
+//! operand:= "_" | UPPER ["(" arg, .. ")"] | NAME | NUMBER | ELEM "(" NUMBER ")" | "true" | "false" | "(" term ")" | "index" "(" ix ")"
 //!         | "guard" "(" cond "," term ")" | ("split" | "pad_l" | "pad_r" | "trunc_l" | "trunc_r") "(" ix "," term ")"
 //!         | ("flatten" | "transpose" | "reshape" | "fun" | UNARY) "(" term ")" | ("concat" | "op" | BINARY) "(" term "," term ")"
 //!         | "select" "(" term "," term "," term ")"
@@ -25,7 +25,7 @@
 
 use std::fmt;
 
-use certen_core::{Binary, ElemType, ReduceOp, Unary};
+use certen_core::{Binary, ElemType, Literal, ReduceOp, Unary};
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, Name, Sources, TokenKind, lex};
 
 /// Patterns that are nested more deeply are refused.
@@ -57,8 +57,8 @@ pub(crate) enum Pattern {
     PadRight(Index, Box<Pattern>),
     TruncLeft(Index, Box<Pattern>),
     TruncRight(Index, Box<Pattern>),
-    /// A literal of any element type.
-    Number(f64),
+    /// A literal of any element type that has it.
+    Number(Literal),
     /// An index used as data.
     Index(Index),
     Unary(Option<Unary>, Box<Pattern>),
@@ -371,11 +371,11 @@ impl Reader<'_> {
         match token.kind {
             TokenKind::Int(value) => {
                 cursor.take();
-                Ok(Pattern::Number(value as f64))
+                Ok(Pattern::Number(Literal::Int(value)))
             }
             TokenKind::Float(value) => {
                 cursor.take();
-                Ok(Pattern::Number(value))
+                Ok(Pattern::Number(Literal::Float(value)))
             }
             TokenKind::Punct("(") => {
                 cursor.take();
@@ -413,6 +413,24 @@ impl Reader<'_> {
             };
             cursor.expect_punct(")")?;
             return Ok(pattern);
+        }
+        if matches!(word, "true" | "false") {
+            return Ok(Pattern::Number(Literal::Bool(word == "true")));
+        }
+        if !known && word.parse::<ElemType>().is_ok() && cursor.eat("(") {
+            let negative = cursor.eat("-");
+            let number = match cursor.take().kind {
+                TokenKind::Int(value) => Literal::Int(if negative { value.wrapping_neg() } else { value }),
+                TokenKind::Float(value) => Literal::Float(if negative { -value } else { value }),
+                _ => return Err(cursor.expected("a number")),
+            };
+            cursor.expect_punct(")")?;
+            // A float's zero has a sign, which a whole number does not have.
+            let is_float = word.starts_with('f');
+            return Ok(Pattern::Number(match number {
+                Literal::Int(0) if negative && is_float => Literal::Float(-0.0),
+                number => number,
+            }));
         }
         if known || !cursor.peek().is("(") {
             return Ok(if known || !is_upper(name) { Pattern::Tensor(name) } else { Pattern::Meta(name, Vec::new()) });

@@ -62,80 +62,104 @@ impl Place {
     }
 }
 
-/// Visits the places of a term from one of them on, until `visit` is done; false if there are too many.
-///
-/// `visit` says whether to go on, and whether to look inside the place.
-pub(crate) fn walk(terms: &mut Terms, from: &Place, visit: &mut dyn FnMut(&mut Terms, &Place) -> Step) -> Walked {
-    let mut place = from.clone();
-    let mut budget = MAX_PLACES;
-    // What is open: a term, its parts, the next of them, and the context to come back to.
-    let mut open: Vec<(TermId, Vec<TermId>, usize, Mark)> = Vec::new();
-    let mut arrived = true;
-    loop {
-        if arrived {
-            budget -= 1;
-            if budget == 0 {
-                return Walked::TooLarge;
-            }
-            match visit(terms, &place) {
-                Step::Stop => return Walked::Stopped,
-                Step::In => {
-                    if place.first.is_none()
-                        && let Term::Select(_, indices) = terms.get(place.term)
-                    {
-                        for first in (1..indices.len()).rev() {
-                            place.first = Some(first);
-                            if let Step::Stop = visit(terms, &place) {
-                                return Walked::Stopped;
-                            }
-                        }
-                        place.first = None;
-                    }
-                    open.push((place.term, terms.get(place.term).parts(), 0, place.context.mark()));
-                }
-            }
-        }
-        let Some((id, parts, next, mark)) = open.last_mut() else { return Walked::Through };
-        place.context.reset(*mark);
-        let (id, number) = (*id, *next);
-        match parts.get(number) {
-            Some(part) => {
-                *next += 1;
-                place.term = *part;
-                place.first = None;
-                place.path.push((id, number));
-                place.context.enter(terms, id, number);
-                arrived = true;
-            }
-            None => {
-                open.pop();
-                place.path.pop();
-                arrived = false;
-            }
-        }
-        if open.is_empty() {
-            return Walked::Through;
-        }
+/// A walk over the places of a term, which may grow new terms while it goes on.
+pub(crate) struct Walker {
+    place: Place,
+    /// Terms that are left through their parts.
+    open: Vec<Open>,
+    next: Next,
+    /// The length of the path to where the walk began.
+    base: usize,
+    left: usize,
+}
+
+struct Open {
+    term: TermId,
+    parts: Vec<TermId>,
+    /// Which part is next.
+    next: usize,
+    /// What to go back to.
+    mark: Mark,
+}
+
+/// What a walk does next.
+enum Next {
+    /// Shows the term that it has come to.
+    Whole,
+    /// Shows a selection with so many of its first indices.
+    First(usize),
+}
+
+impl Walker {
+    /// A walk over a place and all inside of it.
+    pub(crate) fn new(from: &Place) -> Walker {
+        let base = from.path.len();
+        Walker { place: from.clone(), open: Vec::new(), next: Next::Whole, base, left: MAX_PLACES }
     }
-}
 
-/// Where to go from a place.
-pub(crate) enum Step {
-    /// Into it.
-    In,
-    /// Nowhere.
-    Stop,
-}
+    /// The next place.
+    pub(crate) fn next(&mut self, terms: &Terms) -> Option<&Place> {
+        self.left = self.left.checked_sub(1)?;
+        match self.next {
+            Next::Whole => {
+                let count = match (self.place.first, terms.get(self.place.term)) {
+                    (None, Term::Select(_, indices)) => indices.len(),
+                    _ => 1,
+                };
+                self.next = Next::First(count.saturating_sub(1));
+                return Some(&self.place);
+            }
+            Next::First(first) if first > 0 => {
+                self.place.first = Some(first);
+                self.next = Next::First(first - 1);
+                return Some(&self.place);
+            }
+            Next::First(_) => {}
+        }
+        let term = self.place.term;
+        self.open.push(Open { term, parts: terms.get(term).parts(), next: 0, mark: self.place.context.mark() });
+        while let Some(Open { term, parts, next, mark }) = self.open.last_mut() {
+            self.place.context.reset(*mark);
+            let number = *next;
+            if let Some(part) = parts.get(number) {
+                *next += 1;
+                self.place.context.enter(terms, *term, number);
+                self.place.path.push((*term, number));
+                self.place.term = *part;
+                self.place.first = None;
+                self.next = Next::Whole;
+                return self.next(terms);
+            }
+            self.open.pop();
+            if self.place.path.len() > self.base {
+                self.place.path.pop();
+            }
+        }
+        self.left = 0;
+        None
+    }
 
-/// How a walk ended.
-#[derive(PartialEq, Eq, Debug)]
-pub(crate) enum Walked {
-    /// By the visitor.
-    Stopped,
-    /// At the end.
-    Through,
-    /// Too many places.
-    TooLarge,
+    /// Whether there were too many places to look at.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.left == 0 && !self.open.is_empty()
+    }
+
+    /// The walk at the same place of another whole, where something was put into that place.
+    pub(crate) fn renewed(&self, terms: &Terms, root: TermId) -> Option<Walker> {
+        let mut place = Place::whole(root);
+        let mut open = Vec::new();
+        for (at, (_, part)) in self.place.path.iter().enumerate() {
+            let parts = terms.get(place.term).parts();
+            let next = *parts.get(*part)?;
+            if at >= self.base {
+                open.push(Open { term: place.term, parts, next: part + 1, mark: place.context.mark() });
+            }
+            place.context.enter(terms, place.term, *part);
+            place.path.push((place.term, *part));
+            place.term = next;
+        }
+        Some(Walker { place, open, next: Next::Whole, base: self.base, left: self.left })
+    }
 }
 
 /// Whether a term binds a name.

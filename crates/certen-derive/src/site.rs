@@ -1,6 +1,6 @@
 //! A rewrite at a place: its arguments understood, its left side matched, its conditions asked, its right side built.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use certen_core::{Program, TensorType, TermId, Terms};
 use certen_index::{Condition, Ix, Status};
@@ -11,6 +11,7 @@ use crate::build::Builder;
 use crate::context::Context;
 use crate::found::{Abstracted, Found, Locals};
 use crate::matching::{Matcher, Misfit};
+use crate::names::names_of;
 use crate::pattern::{Binder, Pattern, Words, parse};
 use crate::rewrite::{How, Kind, Parsed, Rewrite};
 use crate::script::ArgKind;
@@ -146,6 +147,14 @@ impl Site<'_> {
                     }
                 }
                 (_, ArgKind::Ix(ix)) => {
+                    let mut names = BTreeSet::new();
+                    ix.collect_names(&mut names);
+                    let is_unknown =
+                        |name: &&Name| !self.globals.sizes.contains(name) && !self.context.indices.contains(name);
+                    if let Some(inner) = names.iter().find(is_unknown) {
+                        let why = format!("{name} is to be {ix}, but {inner} is not bound around this place");
+                        return Err(Misfit { why, matched: usize::MAX });
+                    }
                     found.indices.insert(name, Abstracted { parameters: None, body: ix.clone() });
                 }
                 (_, ArgKind::Cond(cond)) => {
@@ -187,8 +196,10 @@ impl Site<'_> {
         given: &'b FxHashMap<Name, Name>,
         elem: certen_core::ElemType,
     ) -> Builder<'b> {
+        let names = names_of(self.terms, self.at);
         Builder {
             terms: self.terms,
+            inside: names.bound.into_iter().chain(names.free).collect(),
             found,
             context: self.context.clone(),
             given,

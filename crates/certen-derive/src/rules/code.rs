@@ -9,8 +9,9 @@ use rustc_hash::FxHashMap;
 use crate::context::{Context, in_range};
 use crate::found::{Found, status};
 use crate::matching::{Matcher, Misfit, has_functions, is_alike, shortened};
-use crate::names::{Canonical, mapped, names_of, select, with_part};
+use crate::names::{Canonical, Substitution, instantiate, mapped, names_of, select, with_part};
 use crate::pattern::{Binder, Pattern};
+use crate::place::{Place, Walker};
 use crate::rewrite::{How, Kind, Law, Rewrite};
 use crate::script::ArgKind;
 use crate::site::Site;
@@ -74,7 +75,7 @@ fn bind(site: &mut Site<'_>) -> Result<TermId, Misfit> {
     }
     let mut canonical = Canonical::default();
     let form = canonical.of(site.terms, value)?;
-    let ranges = ranges(site.terms, value, binders.len());
+    let (parameters, ranges, element) = generated(site.terms, value, binders.len());
     let mut binding = Binding {
         terms: site.terms,
         value: form,
@@ -82,6 +83,8 @@ fn bind(site: &mut Site<'_>) -> Result<TermId, Misfit> {
         binders,
         body,
         ranges,
+        element,
+        parameters,
         canonical,
         context: site.context.clone(),
         conditions: Vec::new(),
@@ -111,31 +114,30 @@ fn value(site: &mut Site<'_>, pattern: &Pattern) -> Result<TermId, Misfit> {
     if literal.is_ok() {
         return literal;
     }
-    let place = crate::place::Place { context: site.context.clone(), ..crate::place::Place::whole(site.at) };
-    let mut found = None;
-    crate::place::walk(site.terms, &place, &mut |terms, place| {
-        if is_alike(pattern, terms.get(place.term))
-            && place.first.is_none()
-            && Matcher::new(terms, Found::default(), &place.context, true).run(pattern, place.term).is_ok()
-        {
-            found = Some(place.term);
-            return crate::place::Step::Stop;
+    let place = Place { context: site.context.clone(), ..Place::whole(site.at) };
+    let mut walker = Walker::new(&place);
+    while let Some(place) = walker.next(site.terms) {
+        if place.first.is_none() && is_alike(pattern, site.terms.get(place.term)) {
+            let mut matcher = Matcher::new(site.terms, Found::default(), &place.context, true);
+            if matcher.run(pattern, place.term).is_ok() {
+                return Ok(place.term);
+            }
         }
-        crate::place::Step::In
-    });
-    found.map_or(literal, Ok)
+    }
+    literal
 }
 
-/// The ranges of so many generations inside each other.
-fn ranges(terms: &Terms, mut id: TermId, count: usize) -> Vec<Range> {
-    let mut ranges = Vec::new();
-    while let Term::Gen(_, range, body) = terms.get(id)
+/// The indices of so many generations inside each other, their ranges, and what they generate.
+fn generated(terms: &Terms, mut id: TermId, count: usize) -> (Vec<Name>, Vec<Range>, TermId) {
+    let (mut names, mut ranges) = (Vec::new(), Vec::new());
+    while let Term::Gen(name, range, body) = terms.get(id)
         && ranges.len() < count
     {
+        names.push(*name);
         ranges.push(range.clone());
         id = *body;
     }
-    ranges
+    (names, ranges, id)
 }
 
 /// Occurrences of a term being replaced by a name.
@@ -148,6 +150,9 @@ struct Binding<'a> {
     binders: Vec<&'a Binder>,
     body: &'a Pattern,
     ranges: Vec<Range>,
+    /// What the term generates, and the names of its indices.
+    element: TermId,
+    parameters: Vec<Name>,
     canonical: Canonical,
     context: Context,
     conditions: Vec<Condition>,
@@ -189,6 +194,16 @@ impl Binding<'_> {
             return Ok(None);
         }
         let found = std::mem::take(&mut matcher.found);
+        // A pattern leaves open what the term does not: the element is computed, and compared.
+        let value = |binder: &&Binder| found.indices.get(&binder.name).map(|value| value.body.clone());
+        let Some(values) = self.binders.iter().map(value).collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let indices = self.parameters.iter().copied().zip(values).collect();
+        let substitution = Substitution { indices, ..Substitution::default() };
+        let around = |name: Name| self.context.binds(name);
+        let expected = instantiate(matcher.terms, self.element, substitution, &around, &|_| false)?;
+        if !matcher.is_same(expected, id)? {
+            return Ok(None);
+        }
         let (mut indices, mut shown) = (Vec::new(), Vec::new());
         let facts = self.context.facts(self.terms);
         for (binder, range) in self.binders.iter().zip(&self.ranges) {
