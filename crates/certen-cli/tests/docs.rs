@@ -1,6 +1,6 @@
 //! Every example in the documentation is true.
 //!
-//! In `README.md`, `docs/LANGUAGE.md`, `docs/SCHEDULES.md`, `docs/TEN.md` and `docs/TOOLS.md`, a block marked `ten`, `teil` or `model` is an
+//! In `README.md`, `docs/DERIVATIONS.md`, `docs/LANGUAGE.md`, `docs/SCHEDULES.md`, `docs/TEN.md` and `docs/TOOLS.md`, a block marked `ten`, `teil` or `model` is an
 //! accepted program. A block marked `console` holds commands, `$ certen …`, each followed by exactly what it prints (standard output, then standard
 //! error) when run at the root of the repository; `cargo xtask bless` rewrites it. Blocks marked `sh` are the README's
 //! two commands, the one marked `rust` is the code of a test below.
@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use common::{CERTEN, Ran, command, run};
 
-const FILES: [&str; 5] = ["README.md", "docs/LANGUAGE.md", "docs/SCHEDULES.md", "docs/TEN.md", "docs/TOOLS.md"];
+const FILES: [&str; 6] =
+    ["README.md", "docs/DERIVATIONS.md", "docs/LANGUAGE.md", "docs/SCHEDULES.md", "docs/TEN.md", "docs/TOOLS.md"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
