@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::expand::expand;
 use crate::found::Found;
 use crate::matching::{Matcher, Misfit, is_alike, shortened};
-use crate::names::{MAX_NESTING, depth_of, tree_size};
+use crate::names::{MAX_NESTING, depth_of, reachable, tree_size};
 use crate::pattern::Pattern;
 use crate::place::{Place, Walker, does_bind};
 use crate::rewrite::{How, Kind, Rewrite, named};
@@ -130,6 +130,7 @@ pub fn derive(
             let made = Taking { whole: &mut whole, step: &inner }.take().and_then(|(rewrite, conditions)| {
                 let error = |why: String| unfit(&inner, why);
                 is_manageable(&whole, whole.root).map_err(error)?;
+                has_regular_shapes(&whole).map_err(error)?;
                 let now = whole.terms.ty(whole.root);
                 let equal = now.elem == ty.elem
                     && now.rank() == ty.rank()
@@ -169,6 +170,21 @@ pub fn derive(
         }
     }
     Ok(Derived { program: before, taken })
+}
+
+/// Refuses shapes that depend on indices, which Core does not have.
+fn has_regular_shapes(whole: &Whole) -> Result<(), String> {
+    for id in reachable(&whole.terms, whole.root) {
+        for size in whole.terms.ty(id).shape.iter() {
+            let mut names = BTreeSet::new();
+            size.collect_names(&mut names);
+            if let Some(index) = names.iter().find(|name| !whole.globals.sizes.contains(name)) {
+                let term = shortened(&print_term(&whole.terms, id));
+                return Err(format!("the size {size} of `{term}` would depend on the index {index}"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Refuses terms that would take too long.
