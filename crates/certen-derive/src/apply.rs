@@ -269,10 +269,16 @@ impl Taking<'_> {
         } else if count == rewrite.parameters.len() {
             rewrite.parameters.iter().collect()
         } else {
-            let listed: Vec<String> = open.iter().map(|(name, kind)| format!("{name}: {}", kind.name())).collect();
-            let how = if step.backwards { "backwards " } else { "" };
-            let message = format!("`{}` takes {how}{} arguments, not {count}", step.name, open.len());
-            return Err(wrong(message).note(format!("they are ({})", listed.join(", "))));
+            let how = if step.backwards { " backwards" } else { "" };
+            let few = match (needed, open.len()) {
+                (0, 0) => "no arguments".into(),
+                (1, 1) => "one argument".into(),
+                (needed, most) if needed == most => format!("{most} arguments"),
+                (needed, most) => format!("{needed} to {most} arguments"),
+            };
+            let error = wrong(format!("`{}` takes{how} {few}, not {count}", step.name));
+            let listed: Vec<String> = open.iter().map(|(name, kind)| format!("{name}, {}", kind.name())).collect();
+            return Err(if listed.is_empty() { error } else { error.note(format!("in order: {}", listed.join("; "))) });
         };
         let mut args = Vec::new();
         // A condition may speak of an index that the step is about to make.
@@ -413,6 +419,7 @@ impl Taking<'_> {
                 }
                 match all.len() {
                     0 => None,
+                    1 => Some(format!("there is one such place, and no number {nth}")),
                     count => Some(format!("there are {count} such places, and no number {nth}")),
                 }
             }
@@ -426,7 +433,7 @@ impl Taking<'_> {
         if let PlaceKind::Binder(name) = &address.kind {
             let globals = &self.whole.globals;
             let known = globals.indices.iter().chain(&globals.tensors).map(|name| name.as_str());
-            if let Some(near) = crate::expand::near(name.as_str(), known) {
+            if let Some(near) = crate::expand::near(name.as_str(), known).filter(|near| *near != name.as_str()) {
                 error = error.help(format!("did you mean `{near}`?"));
             }
             error = error.note(self.known());
@@ -664,7 +671,7 @@ impl Taking<'_> {
                 Status::Fails(why) => format!("{}: {why}", condition.what),
                 _ => condition.what.clone(),
             };
-            let error = Diagnostic::error(Code::E0904, step.span, message).label(why.clone());
+            let error = Diagnostic::error(Code::E0904, step.span, message).label("this step");
             return error.note(format!("the condition is {why}")).note(self.marked(&place));
         }
         let message = match step.at.is_empty() {
