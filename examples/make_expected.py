@@ -209,13 +209,20 @@ def run(name: str, arguments: dict) -> dict:
     return {"sizes": sizes, "inputs": inputs, "outputs": [stored(output) for output in outputs]}
 
 
+def write(cases: dict, target: Path) -> None:
+    """Runs all kernels of a table like `CASES`; one line each."""
+    compact = {"separators": (",", ":"), "allow_nan": False}
+    kernels = [f"{json.dumps(name)}:{json.dumps(run(name, cases[name]), **compact)}" for name in sorted(cases)]
+    target.write_text("{\n" + ",\n".join(kernels) + "\n}\n")
+
+
 def main() -> None:
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "expected.json"
+    domains = {name.split("/")[0] for name in CASES}
     files = {str(path.relative_to(HERE).with_suffix("")) for path in HERE.glob("*/*.ten")}
+    files = {name for name in files if name.split("/")[0] in domains}
     assert files == set(CASES), files ^ set(CASES)
-    compact = {"separators": (",", ":"), "allow_nan": False}
-    kernels = [f"{json.dumps(name)}:{json.dumps(run(name, CASES[name]), **compact)}" for name in sorted(CASES)]
-    target.write_text("{\n" + ",\n".join(kernels) + "\n}\n")
+    write(CASES, target)
 
 
 if __name__ == "__main__":

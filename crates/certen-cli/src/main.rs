@@ -1,6 +1,7 @@
 //! The command line. Exit status: 0 ok, 1 the program is wrong, 2 the call or the arrays are wrong, 3 the environment
 //! failed. With `--json`, what a program would read goes to standard output; messages for people go to standard error.
 
+mod bench;
 mod check;
 mod emit;
 mod eval;
@@ -39,6 +40,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Run a program on arrays, natively or by the reference evaluator
     Run(Box<run::RunArgs>),
+    /// Time the schedules of a program side by side, on the same arrays
+    Bench(Box<bench::BenchArgs>),
     /// Evaluate an expression of the `.ten` language
     Eval(Box<eval::EvalArgs>),
     /// Talk in the `.ten` language: expressions are evaluated, declarations stay
@@ -97,16 +100,23 @@ impl Common {
 /// Options of every command that needs one function of a program.
 #[derive(Args)]
 struct Entry {
+    #[command(flatten)]
+    which: Which,
+    /// How its loops are transformed: `none`, the name of a variant in the file, `default` for the one without a name, a
+    /// file that ends in `.schedule`, or steps such as `split(i, 32); vectorize(j, 4)`. Without it, what the file says
+    #[arg(long, value_name = "WHAT", value_parser = schedule)]
+    schedule: Option<Choice>,
+}
+
+/// Which function of a program.
+#[derive(Args)]
+struct Which {
     /// The function of a `.ten` file, if it is not `main` or the only one
     #[arg(long = "fn", value_name = "NAME")]
     function: Option<String>,
     /// How many dimensions an input has that may have any number, where no array tells: `x=2`
     #[arg(long = "rank", value_name = "NAME=RANK", value_parser = given::rank)]
     ranks: Vec<(Name, usize)>,
-    /// How its loops are transformed: `none`, the name of a variant in the file, a file that ends in `.schedule`, or
-    /// steps such as `split(i, 32); vectorize(j, 4)`. Without it, what the file says
-    #[arg(long, value_name = "WHAT", value_parser = schedule)]
-    schedule: Option<Choice>,
     /// Refuse a schedule that is not proved to keep the meaning for all sizes, even if it does wherever it was tested
     #[arg(long)]
     require_proof: bool,
@@ -114,11 +124,16 @@ struct Entry {
 
 impl Entry {
     fn options(&self, common: &Common, call: Option<&Call>) -> Options {
+        Options { schedule: self.schedule.clone().unwrap_or_default(), ..self.which.options(common, call) }
+    }
+}
+
+impl Which {
+    fn options(&self, common: &Common, call: Option<&Call>) -> Options {
         let mut known = call.map(Call::known).unwrap_or_default();
         known.ranks.extend(self.ranks.iter().copied());
-        let schedule = self.schedule.clone().unwrap_or_default();
         let function = self.function.as_deref().map(Name::new);
-        Options { function, known, schedule, require_proof: self.require_proof, ..common.options() }
+        Options { function, known, require_proof: self.require_proof, ..common.options() }
     }
 }
 
@@ -156,6 +171,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Check(args) => check::check(&args),
         Command::Run(args) => run::run(&args),
+        Command::Bench(args) => bench::bench(&args),
         Command::Eval(args) => eval::eval(&args),
         Command::Repl(args) => repl::repl(&args),
         Command::Test(args) => test::test(&args),

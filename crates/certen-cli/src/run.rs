@@ -58,7 +58,7 @@ enum BackendArg {
     Interp,
 }
 
-fn threads(text: &str) -> Result<NonZeroUsize, String> {
+pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
     parse_threads(text).ok_or_else(|| "it is a number from 1 to 1024".into())
 }
 

@@ -11,7 +11,6 @@ use crate::pattern::{Pattern, Side, Words, parse, parse_side};
 use crate::site::Site;
 
 /// An equation between terms, which can be taken in both directions.
-#[derive(Debug)]
 pub struct Rewrite {
     /// Its name in scripts.
     pub name: &'static str,

@@ -180,6 +180,12 @@ impl Place {
         Place { path, at }
     }
 
+    /// Whether a place is in the statement at this one.
+    fn holds(&self, inner: &Place) -> bool {
+        let depth = self.path.len();
+        inner.path.starts_with(&self.path) && inner.path.get(depth).is_some_and(|turn| turn.at == self.at)
+    }
+
     /// The statement around it.
     pub(crate) fn around(&self) -> Option<Place> {
         let (last, path) = self.path.split_last()?;
@@ -259,7 +265,7 @@ pub(crate) struct Nest {
     pub strict: bool,
     conditions: Vec<Condition>,
     /// The indices of loops that have nothing to do with those that the step has named: they are in other stages, and
-    /// in no loop together with them. How often each occurs; none before a loop is named.
+    /// neither around nor inside of them. How often each occurs; none before a loop is named.
     far: RefCell<Option<HashMap<Name, usize>>>,
 }
 
@@ -383,10 +389,10 @@ impl Nest {
     pub(crate) fn find(&self, named: (&Path, Span)) -> Done<Place> {
         let loops = self.loops();
         let place = self.found(&loops, named)?;
-        let top = |place: &Place| place.path.first().map_or(place.at, |turn| turn.at);
         let stage = self.stage(&place);
+        let is_far = |found: &&Found| found.stage != stage && !found.place.holds(&place) && !place.holds(&found.place);
         let mut now: HashMap<Name, usize> = HashMap::new();
-        for far in loops.iter().filter(|found| found.stage != stage && top(&found.place) != top(&place)) {
+        for far in loops.iter().filter(is_far) {
             *now.entry(far.index).or_default() += 1;
         }
         let mut far = self.far.borrow_mut();

@@ -432,6 +432,124 @@ t = trunc_r(4*ceil_div(n, 4) - n, flatten(split(4, v)))
 output t
 " }
 
+E0242 "iterators that do not fit an operand" {
+"An operand of a TeML operation gets its iterators where it has none yet: a tensor or the target of a real statement is given a
+list, with an iterator for each dimension; a virtual tensor and a scalar are given none (TeML, where-clauses of Eq. 14 and 15).
+Iterators can be added, with numbers as factors: `2*i + k + 1`."
+dialect: "teml"
+wrong: "A = tensor([m, n])
+B = tensor([m, n])
+C = tensor([m, n])
+t = vadd(A, B, [[i, j], [i, j]])
+C = mul(t, A, [[i, j], [i, j]] -> [i, j])
+"
+right: "A = tensor([m, n])
+B = tensor([m, n])
+C = tensor([m, n])
+t = vadd(A, B, [[i, j], [i, j]])
+C = mul(t, A, [, [i, j]] -> [i, j])
+" }
+
+E0243 "a shape that cannot be inferred" {
+"The range of an iterator is inferred from the dimensions that it indexes (TeML, Sec. 3.3.1 and Eq. 19). One that always stands
+alone meets dimensions of the same size, for all sizes; so do dimensions that are contracted (Eq. 33) and operands of an
+entrywise operation (Eq. 30). One that also stands in a sum, such as `i + 1`, runs as far as all its uses allow, if it can
+be said which of them that is."
+dialect: "teml"
+wrong: "A = tensor([m, h])
+B = tensor([n, h])
+C = tensor([m, n])
+C = contract(A, B, [2, 1])
+"
+right: "A = tensor([m, h])
+B = tensor([n, h])
+C = tensor([m, n])
+C = contract(A, B, [2, 2])
+" }
+
+E0244 "an element that is written more than once" {
+"An assignment writes each element once: every iterator of the right side stands on the left side, alone in a position of its
+own, perhaps with a factor and an offset. Otherwise the last write would win. To sum over an iterator, the target itself, at the
+iterators of the left side, is an operand of `add` (or of `mul`, for a product); `contract` sums from zero."
+dialect: "teml"
+wrong: "A = tensor([m, n])
+r = tensor([m])
+r = eq(A, [i, j] -> [i])
+"
+right: "A = tensor([m, n])
+r = tensor([m])
+init(r, 0.0)
+r = add(r, A, [[i], [i, j]] -> [i])
+" }
+
+E0245 "an identifier of another kind" {
+"An identifier of a TeML program stands for a tensor, a virtual tensor, an assignment or a loop nest. `build` makes loops of an
+assignment (TeML, where-clause of Eq. 19); loop expressions and `codegen` take loops, all others tensors."
+dialect: "teml"
+wrong: "A = tensor([n])
+B = tensor([n])
+t = vmul(A, A, [[i], [i]])
+B = eq(t, -> [i])
+l = build(t)
+codegen(l)
+"
+right: "A = tensor([n])
+B = tensor([n])
+t = vmul(A, A, [[i], [i]])
+B = eq(t, -> [i])
+l = build(B)
+codegen(l)
+" }
+
+E0246 "a nest of loops of another form" {
+"Each loop expression has a pattern, which the tree of the nest must match (TeML, Fig. 9): positions count the loops that have
+nothing beside them, from 1, outermost first; loops that are fused have the same range. The message shows the tree."
+dialect: "teml"
+wrong: "A = tensor([m, n])
+B = tensor([m, n])
+B = entrywise_add(A, A)
+l = build(B)
+l1 = interchange(l, 2, 3)
+codegen(l1)
+"
+right: "A = tensor([m, n])
+B = tensor([m, n])
+B = entrywise_add(A, A)
+l = build(B)
+l1 = interchange(l, 1, 2)
+codegen(l1)
+" }
+
+E0247 "a bound that leaves its scope, or is no number" {
+"The loop inside of a block begins where the block does, so it stands inside of the loop over blocks (TeML, Eq. 20 and 21). A
+loop is unrolled as a whole only if its number of iterations is a number (Eq. 25); with a factor, in part, always."
+dialect: "teml"
+wrong: "A = tensor([n])
+B = tensor([n])
+B = entrywise_add(A, A)
+l = build(B)
+l1 = stripmine(l, 1, 4)
+l2 = interchange(l1, 1, 2)
+codegen(l2)
+"
+right: "A = tensor([n])
+B = tensor([n])
+B = entrywise_add(A, A)
+l = build(B)
+l1 = stripmine(l, 1, 4)
+codegen(l1)
+" }
+
+E0248 "a sum that cannot be made a loop" {
+"Loops are built around a statement so that each iterator of it is a loop, with nothing between them (TeML, Eq. 19). The
+iterators of a `vcontract` become loops too if the sum stands in a product, left of a division, or beside one other value in
+the outermost addition. Two sums that are added, a sum inside of a difference that is multiplied, and a sum that something is
+divided by are computed by `contract`, in a statement of their own." }
+
+E0249 "a list of loops that does not fit together" {
+"`codegen` lists the loops of a program in the order in which they run. Loops that read a tensor stand behind those that
+write it, every output is written, and no statement is computed twice." }
+
 W0301 "a program that does nothing" {
 "The program has no statement. It is well-formed (rules OK-Empty, ok-empty), but probably not what was meant."
 dialect: "teil"
@@ -489,6 +607,18 @@ W0306 "padding that is not zero" {
 fills the rest with zeros. Thm. 2 says that they stay zeros, because 0 * x is 0. That does not hold where x is
 undefined, an infinity or not a number. An undefined value then makes nothing undefined that was not so without padding;
 but with an infinity, results can depend on the padding. Native code has none, or keeps it zero." }
+
+W0307 "a tensor that is introduced by being written" {
+"A tensor is introduced with `tensor(..)` before it is written (TeML, Sec. 3.3.1). Where it is not, as in the paper's own
+listings, it gets the shape and the type of the right side. A name behind `@` is always introduced first."
+dialect: "teml"
+wrong: "A = tensor([m, n])
+B = transpose(A, [[1, 2]])
+"
+right: "A = tensor([m, n])
+B = tensor([n, m])
+B = transpose(A, [[1, 2]])
+" }
 
 E0401 "an input that is missing" {
 "Every input of the program needs an array: `--in NAME=FILE.npy`, `NAME=FILE.npz:KEY`, `NAME=random:SEED`, `NAME=iota` or

@@ -25,6 +25,9 @@ pub struct Path {
     pub loops: LoopProgram,
     /// The transformations.
     pub steps: Vec<Step>,
+    /// What these nests are made from, if sums were pulled out of products for them: equal to the meaning in a commutative
+    /// ring, but on the machine infinities and NaNs can differ.
+    pub lowered: Option<Program>,
     /// Whether the list computes every output by the same statements, on the same values, as the program: then it is equal
     /// by construction.
     pub in_order: bool,

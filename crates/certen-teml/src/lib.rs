@@ -2,19 +2,57 @@
 //! Optimizations").
 
 pub mod assignment;
+pub mod ast;
 mod compiled;
+mod expression;
+mod flow;
+pub mod front;
+mod loops;
+mod nest;
+pub mod nests;
+pub mod parse;
+mod print;
+mod pull;
+mod ranges;
+mod rules;
+mod tensors;
+pub mod to_core;
+mod tree;
 
-pub use assignment::{Assignment, Begin, Value};
+pub use assignment::{Assignment, Begin, Entry, Node, Route, Statements, Tensor, ValueId, Values};
 pub use compiled::{Compiled, Path};
+pub use flow::{Flow, facts};
+pub use to_core::Meaning;
 
-/// Reads, evaluates and elaborates a program.
+use certen_core::ElemType;
+use certen_syntax::{Diagnostics, FileId, Name, Sources};
+
+/// Reads, evaluates and elaborates a program; nothing if it has errors.
 pub fn compile(
-    _: &certen_syntax::Sources,
-    _: certen_syntax::FileId,
-    _: certen_syntax::Name,
-    _: certen_core::ElemType,
-    diagnostics: &mut certen_syntax::Diagnostics,
+    sources: &Sources,
+    file: FileId,
+    name: Name,
+    elem: ElemType,
+    diagnostics: &mut Diagnostics,
 ) -> Option<Compiled> {
-    diagnostics.push(certen_syntax::Diagnostic::error(certen_syntax::Code::E0407, None, "TeML is not in this version"));
-    None
+    let front::Front { statements, routes, states } = front::read(sources, file, name, elem, diagnostics)?;
+    let meaning = match to_core::meaning(&statements) {
+        Ok(meaning) => meaning,
+        Err(errors) => {
+            diagnostics.extend(errors);
+            return None;
+        }
+    };
+    let mut paths = Vec::with_capacity(routes.len());
+    let mut sound = true;
+    for route in routes {
+        match nests::path(&statements, &meaning, route) {
+            Ok(path) => paths.push(path),
+            Err(errors) => {
+                diagnostics.extend(errors);
+                sound = false;
+            }
+        }
+    }
+    sound.then_some(Compiled { core: meaning.core, paths, states })
 }

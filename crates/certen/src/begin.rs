@@ -65,15 +65,37 @@ impl Begin {
         }
     }
 
+    /// The numbers that a derivation is given, in order.
+    pub fn numbers(&self) -> Vec<i64> {
+        match self {
+            Begin::Derived(derivations) => derivations.numbers(),
+            Begin::Lowering | Begin::Codegen(_) => Vec::new(),
+        }
+    }
+
+    /// A derivation with other numbers, in the same order; none if it has none.
+    pub fn with_numbers(&self, numbers: &mut dyn Iterator<Item = i64>) -> Option<Begin> {
+        match self {
+            Begin::Derived(derivations) if !derivations.numbers().is_empty() => {
+                Some(Begin::Derived(derivations.with_numbers(numbers)))
+            }
+            _ => None,
+        }
+    }
+
     /// The error for loops that differ from the program before any step is taken, unless the compiler is to blame.
-    pub fn blamed(&self, core: &Program, difference: &dyn std::fmt::Display) -> Option<Diagnostic> {
+    /// `written` is the same as the user wrote it, if numbers were made smaller here.
+    pub fn blamed(&self, core: &Program, written: &Begin, difference: &dyn std::fmt::Display) -> Option<Diagnostic> {
         match self {
             Begin::Codegen(path) if !path.in_order => {
                 let text = format!("`{}` does not compute what the program means: {difference}", path.name);
                 let error = Diagnostic::error(Code::E0705, path.span, text);
                 Some(error.help("the loops of all statements, in the order of the statements, are right"))
             }
-            Begin::Derived(derivations) => derivations.blamed(core, difference),
+            Begin::Derived(derivations) => {
+                let written = if let Begin::Derived(written) = written { written } else { derivations };
+                derivations.blamed(core, written, difference)
+            }
             Begin::Lowering | Begin::Codegen(_) => None,
         }
     }

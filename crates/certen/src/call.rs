@@ -150,6 +150,11 @@ impl Call {
         Ok(Bound { sizes: fitted.sizes(program), inputs })
     }
 
+    /// Refuses loops that take more memory at a time than there is, with inputs that fit the program.
+    pub(crate) fn check_memory(&self, module: &Module, loops: &LoopProgram) -> Result<(), Box<Diagnostic>> {
+        self.given().fit(module, Some(loops), ElemType::bytes).map(drop)
+    }
+
     /// What is given, without the elements.
     fn given(&self) -> Arguments<'_> {
         fn shape(input: &Input) -> Option<(ElemType, &[usize])> {

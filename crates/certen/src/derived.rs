@@ -11,6 +11,7 @@
 use std::sync::{Arc, OnceLock};
 
 use certen_core::{Binding, Program, print_term};
+use certen_derive::script::{Arg, ArgKind};
 use certen_derive::{Derivation, Derived, Law, Refused, Tactic, Taken, derive};
 use certen_index::Status;
 use certen_rewrite::{Agreement, agree};
@@ -87,6 +88,26 @@ impl Derivations {
         })
     }
 
+    /// The numbers that its steps are given, in order.
+    pub fn numbers(&self) -> Vec<i64> {
+        let steps = self.path.iter().flat_map(|one| &one.derivation.steps);
+        steps.flat_map(|step| &step.args).filter_map(number).collect()
+    }
+
+    /// The same with other numbers, in the same order.
+    pub fn with_numbers(&self, numbers: &mut dyn Iterator<Item = i64>) -> Derivations {
+        let mut one = |one: &Arc<One>| {
+            let mut derivation = one.derivation.clone();
+            for arg in derivation.steps.iter_mut().flat_map(|step| &mut step.args) {
+                if let Some(old) = number(arg) {
+                    arg.kind = ArgKind::Ix(numbers.next().unwrap_or(old).into());
+                }
+            }
+            Arc::new(One::new(derivation, one.tactics.clone()))
+        };
+        Derivations { path: self.path.iter().map(&mut one).collect() }
+    }
+
     /// That a rewrite is not shown to keep the meaning, if one is not.
     pub fn doubt(&self) -> Option<Diagnostic> {
         let taken = self.taken().find(|taken| !taken.is_proved())?;
@@ -95,12 +116,19 @@ impl Derivations {
     }
 
     /// The error for loops that differ from the meaning, at the rewrite that made the difference; none if no rewrite did.
-    pub fn blamed(&self, core: &Program, difference: &dyn std::fmt::Display) -> Option<Diagnostic> {
+    /// Steps are shown as they are `written`, also where they are taken with smaller numbers.
+    pub fn blamed(
+        &self,
+        core: &Program,
+        written: &Derivations,
+        difference: &dyn std::fmt::Display,
+    ) -> Option<Diagnostic> {
         let mut before = core;
-        for taken in self.taken() {
+        for (at, taken) in self.taken().enumerate() {
             if let Agreement::Differs { .. } = agree(before, &taken.after, BUDGET) {
-                let text = format!("the derivation changes the meaning: after `{}`, {difference}", taken.step);
-                let error = doubted(Diagnostic::error(Code::E0705, taken.step.span, text), taken);
+                let step = written.taken().nth(at).map_or(&taken.step, |taken| &taken.step);
+                let text = format!("the derivation changes the meaning: after `{step}`, {difference}");
+                let error = doubted(Diagnostic::error(Code::E0705, step.span, text), taken);
                 let error = error.note(after(taken));
                 // What is proved and wrong is a mistake of whoever proved it.
                 return Some(match taken.is_proved() {
@@ -111,6 +139,14 @@ impl Derivations {
             before = &taken.after;
         }
         None
+    }
+}
+
+/// A number that a step is given, such as the size of tiles.
+fn number(arg: &Arg) -> Option<i64> {
+    match &arg.kind {
+        ArgKind::Ix(ix) => ix.as_constant().filter(|number| *number > 0),
+        ArgKind::Cond(_) | ArgKind::Pattern(_) => None,
     }
 }
 

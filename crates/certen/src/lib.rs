@@ -36,6 +36,7 @@
 //! ```
 
 mod begin;
+mod bench;
 mod call;
 mod deep;
 mod derived;
@@ -56,6 +57,7 @@ mod trial;
 mod validation;
 mod verify;
 
+pub use bench::{Bench, BenchOptions, Entrant, Measured, Times, bench};
 pub use call::{Call, Input};
 pub use certen_core::ElemType;
 pub use certen_lang::Known;

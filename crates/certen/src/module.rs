@@ -222,7 +222,7 @@ impl Module {
     }
 
     /// The program with loops that begin here.
-    fn beginning(self, begin: Begin) -> Module {
+    pub(crate) fn beginning(self, begin: Begin) -> Module {
         Module { begin, ..self }
     }
 
@@ -307,10 +307,8 @@ impl Module {
             false => Some((at_sizes(self.loops().ok()?, &sizes).ok()?, self.validation().ok()?.clone())),
         };
         let optimised = match self.optimisation().ok()? {
-            None => match self.derived().ok()? {
-                None => None,
-                Some(derived) => Some(Optimised::unchanged(derived.at_sizes(&sizes).ok()?)),
-            },
+            None if matches!(self.begin, Begin::Lowering) => None,
+            None => Some(Optimised::unchanged(self.optimised().ok()?.at_sizes(&sizes).ok()?)),
             Some(found) => Some(Optimised { program: found.program.at_sizes(&sizes).ok()?, ..found.clone() }),
         };
         let core = self.core.at_sizes(&sizes).ok()?;
@@ -410,6 +408,11 @@ impl Module {
         })
     }
 
+    /// The function's name, and the schedules that its file has for it.
+    pub(crate) fn schedules(&self) -> (Name, Cow<'_, [Schedule]>) {
+        self.front.schedules(&self.core)
+    }
+
     pub(crate) fn options(&self) -> &Options {
         &self.options
     }
@@ -437,9 +440,10 @@ impl Module {
     /// # Errors
     /// If it does not agree with the program as written, which is a bug in Certen. As [`Module::derived`].
     pub fn optimised(&self) -> Result<&Program, Failure> {
-        match self.derived()? {
-            Some(derived) => Ok(derived),
-            None => Ok(self.optimisation()?.map_or(&self.core, |optimised| &optimised.program)),
+        match &self.begin {
+            Begin::Lowering => Ok(self.optimisation()?.map_or(&self.core, |optimised| &optimised.program)),
+            Begin::Codegen(path) => Ok(path.lowered.as_ref().unwrap_or(&self.core)),
+            Begin::Derived(_) => Ok(self.derived()?.unwrap_or(&self.core)),
         }
     }
 

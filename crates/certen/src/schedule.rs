@@ -7,6 +7,7 @@
 //! share) only for nests that no step has changed.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,6 +19,9 @@ use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 use crate::module::read_text;
 use crate::optimise::is_strict;
 use crate::{Failure, Module};
+
+/// What messages call steps that are given by themselves.
+const STEPS: &str = "schedule";
 
 /// Which schedule a program is compiled with.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -39,16 +43,19 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// What a word on a command line means: `none`, the name of a variant, a file that ends in `.schedule`, or steps.
+    /// What a word on a command line means: `none`, `default`, the name of a variant, a file that ends in `.schedule`, or
+    /// steps.
     ///
     /// # Errors
     /// If the file cannot be read.
     pub fn named(what: &str) -> Result<Choice, Failure> {
-        if what == "none" {
-            return Ok(Choice::None);
+        match what {
+            "none" => return Ok(Choice::None),
+            "default" => return Ok(Choice::Default),
+            _ => {}
         }
         if what.contains('(') || what.trim().is_empty() {
-            return Ok(Choice::Text { name: "schedule".into(), text: what.into() });
+            return Ok(Choice::Text { name: STEPS.into(), text: what.into() });
         }
         if !what.ends_with(".schedule") {
             return Ok(Choice::Variant(Name::new(what)));
@@ -117,6 +124,21 @@ impl Choice {
     }
 }
 
+impl fmt::Display for Choice {
+    /// As on a command line, steps on one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Choice::Default => f.write_str("default"),
+            Choice::None => f.write_str("none"),
+            Choice::Variant(name) => write!(f, "{name}"),
+            Choice::Text { name, text } if name == STEPS => {
+                f.write_str(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+            }
+            Choice::Text { name, .. } => f.write_str(name),
+        }
+    }
+}
+
 /// Whether a text is like a `.schedule` file, behind its comments.
 fn begins_with_schedule(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("//"));
@@ -134,6 +156,37 @@ fn no_variant(name: Name, function: Name, of_file: &[Schedule]) -> Diagnostic {
 }
 
 impl Module {
+    /// All ways to compile this program that its file names: without a schedule, with the one that has no name, with each
+    /// that has one, in the order of the text.
+    pub fn variants(&self) -> Vec<Choice> {
+        let named = |schedule: &Schedule| schedule.variant.map_or(Choice::Default, Choice::Variant);
+        let (_, of_file) = self.schedules();
+        let mut variants: Vec<Choice> = of_file.iter().map(named).collect();
+        // The one without a name first, wherever it stands.
+        variants.sort_by_key(|choice| *choice != Choice::Default);
+        variants.insert(0, Choice::None);
+        variants
+    }
+
+    /// These, or all variants if it is none. What the file does not have is refused.
+    pub(crate) fn chosen(&self, choices: &[Choice]) -> Result<Vec<Choice>, Failure> {
+        let all = self.variants();
+        if choices.is_empty() {
+            return Ok(all);
+        }
+        let (function, of_file) = self.schedules();
+        let unknown = choices.iter().find_map(|choice| match choice {
+            choice if all.contains(choice) => None,
+            Choice::Variant(name) => Some(no_variant(*name, function, &of_file)),
+            Choice::Default => {
+                let text = format!("`{function}` has no schedule without a name");
+                Some(Diagnostic::error(Code::E0802, None, text))
+            }
+            Choice::None | Choice::Text { .. } => None,
+        });
+        unknown.map_or(Ok(choices.to_vec()), |error| Err(self.refuse(error)))
+    }
+
     /// The steps of its schedule; none if the compiler chooses.
     pub fn steps(&self) -> &[Step] {
         &self.steps

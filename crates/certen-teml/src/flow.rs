@@ -1,0 +1,325 @@
+//! Data flow: which version of a tensor each statement reads, what the caller gives and gets, and which elements were
+//! never written.
+//!
+//! Every assignment makes a new version of its target. A tensor whose first use is a read is an input; one whose last
+//! version no later statement reads is an output. A statement that writes a part of its target keeps the other elements:
+//! if nothing has given them a value, they have none, and reading one of them is an error. The set of written elements is
+//! a condition on the indices of an element, and the prover is asked whether a read stays inside.
+
+use std::collections::{BTreeSet, HashMap};
+
+use certen_core::Range;
+use certen_index::{Cond, Facts, Ix, IxError, Verdict};
+use certen_syntax::{Code, Diagnostic, Name};
+
+use crate::assignment::{Assignment, Begin, Statements, Tensor};
+use crate::expression::Expression;
+
+/// Where a version of a tensor comes from: a statement, or nothing in the program.
+pub(crate) type Version = Option<usize>;
+
+/// The data flow of a program.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// The tensors that the caller gives, in the order of declaration.
+    pub(crate) inputs: Vec<Name>,
+    /// The tensors that the caller gets, in the order of their first assignment, with the statement that makes the last
+    /// version.
+    pub(crate) outputs: Vec<(Name, usize)>,
+    /// For each statement, the tensors that it reads and their versions, each once; the target too if its old value matters.
+    pub(crate) reads: Vec<Vec<(Name, Version)>>,
+    /// For each statement, the version of its target that it replaces.
+    pub(crate) replaced: Vec<Version>,
+    /// For each statement, how it writes its target.
+    pub(crate) written: Vec<Region>,
+    /// What is known about sizes.
+    pub(crate) facts: Facts,
+    /// The tensors.
+    pub(crate) tensors: HashMap<Name, Tensor>,
+}
+
+/// The elements that a statement writes.
+#[derive(Clone, Debug)]
+pub(crate) struct Region {
+    /// What holds of an element, by its indices [`element_index`]; nothing if every element is written.
+    pub conds: Vec<Cond>,
+    /// For each dimension, how the iterator in it follows from the index, if there is one.
+    pub solved: Vec<Option<(Name, Ix)>>,
+}
+
+impl Region {
+    /// Whether every element is written.
+    pub fn whole(&self) -> bool {
+        self.conds.is_empty()
+    }
+}
+
+/// Stands for the index of any element in a dimension; no program can use the name.
+pub(crate) fn element_index(dimension: usize) -> Name {
+    Name::new(&format!("element {dimension}"))
+}
+
+/// The elements that have a value.
+enum Defined {
+    /// None.
+    Nothing,
+    /// Those for which this holds of their indices.
+    Part(Cond),
+    /// All of them.
+    Whole,
+}
+
+/// What holds of the sizes of these tensors: none is negative.
+///
+/// # Errors
+/// If a size is too large.
+pub fn facts(tensors: &[Tensor]) -> Result<Vec<Cond>, IxError> {
+    let mut seen = BTreeSet::new();
+    let sizes = tensors.iter().flat_map(|tensor| &tensor.shape);
+    let symbolic = sizes.filter(|size| size.as_constant().is_none_or(|size| size < 0));
+    symbolic.filter(|size| seen.insert(size.to_string())).map(|size| Cond::le(&Ix::from(0), size)).collect()
+}
+
+pub(crate) fn too_complex(assignment: &Assignment) -> impl Fn(IxError) -> Diagnostic {
+    let (id, span) = (assignment.id, assignment.span);
+    move |error| Diagnostic::error(Code::E0216, span, format!("an index of `{id}` cannot be used: {error}"))
+}
+
+/// Follows all statements.
+///
+/// # Errors
+/// E0212 where elements are read that nothing has written; E0216 for indices of targets that are not understood.
+pub(crate) fn flow(statements: &Statements) -> Result<Flow, Vec<Diagnostic>> {
+    let mut known = Facts::new();
+    let assumed = facts(&statements.tensors).map_err(|error| {
+        vec![Diagnostic::error(Code::E0216, None, format!("a size of `{}` cannot be used: {error}", statements.name))]
+    })?;
+    assumed.into_iter().for_each(|fact| known.assume(fact));
+    let mut walk = Walk {
+        flow: Flow {
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            reads: Vec::with_capacity(statements.assignments.len()),
+            replaced: Vec::with_capacity(statements.assignments.len()),
+            written: Vec::with_capacity(statements.assignments.len()),
+            facts: known,
+            tensors: statements.tensors.iter().map(|tensor| (tensor.name, tensor.clone())).collect(),
+        },
+        now: HashMap::new(),
+        inputs: BTreeSet::new(),
+    };
+    let mut errors = Vec::new();
+    for (at, assignment) in statements.assignments.iter().enumerate() {
+        let value = Expression::of(&statements.values, assignment.value);
+        if let Err(error) = walk.assignment(at, assignment, &value) {
+            errors.push(*error);
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let Walk { mut flow, now, inputs } = walk;
+    flow.inputs = statements.tensors.iter().map(|tensor| tensor.name).filter(|name| inputs.contains(name)).collect();
+    let read: BTreeSet<(Name, usize)> =
+        flow.reads.iter().flatten().filter_map(|(name, version)| Some((*name, (*version)?))).collect();
+    let mut seen = BTreeSet::new();
+    for assignment in &statements.assignments {
+        let name = assignment.target;
+        if let Some(State { version: Some(last), .. }) = now.get(&name)
+            && seen.insert(name)
+            && !read.contains(&(name, *last))
+        {
+            flow.outputs.push((name, *last));
+        }
+    }
+    Ok(flow)
+}
+
+/// What is known of a tensor between two statements.
+struct State {
+    version: Version,
+    defined: Defined,
+}
+
+struct Walk {
+    flow: Flow,
+    now: HashMap<Name, State>,
+    inputs: BTreeSet<Name>,
+}
+
+type Walked<T> = Result<T, Box<Diagnostic>>;
+
+impl Walk {
+    fn assignment(&mut self, at: usize, assignment: &Assignment, value: &Expression) -> Walked<()> {
+        let mut reads: Vec<(Name, Version)> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (name, indices) in value.elements() {
+            let version = self.read((assignment, value), name, indices)?;
+            if seen.insert(name) {
+                reads.push((name, version));
+            }
+        }
+        if let Begin::Accumulate { .. } = assignment.begin {
+            let version = self.read((assignment, value), assignment.target, &assignment.out)?;
+            if seen.insert(assignment.target) {
+                reads.push((assignment.target, version));
+            }
+        }
+        let written = self.region(assignment)?;
+        let state = self.now.entry(assignment.target).or_insert(State { version: None, defined: Defined::Nothing });
+        // The other elements come from the old version, if that has any.
+        if !written.whole() && !matches!(state.defined, Defined::Nothing) && seen.insert(assignment.target) {
+            reads.push((assignment.target, state.version));
+        }
+        self.flow.replaced.push(state.version);
+        state.version = Some(at);
+        let part = || written.conds.iter().fold(Cond::always(), |all, cond| all.and(cond.clone()));
+        state.defined = match std::mem::replace(&mut state.defined, Defined::Nothing) {
+            Defined::Whole => Defined::Whole,
+            _ if written.whole() => Defined::Whole,
+            Defined::Nothing => Defined::Part(part()),
+            Defined::Part(before) => {
+                let both = before.or(part());
+                match self.flow.everywhere(assignment.target, &both).map_err(too_complex(assignment))? {
+                    true => Defined::Whole,
+                    false => Defined::Part(both),
+                }
+            }
+        };
+        self.flow.reads.push(reads);
+        self.flow.written.push(written);
+        Ok(())
+    }
+
+    /// A read of an element: its version, if it is shown to have a value.
+    fn read(&mut self, (assignment, value): (&Assignment, &Expression), name: Name, indices: &[Ix]) -> Walked<Version> {
+        let Some(state) = self.now.get(&name) else {
+            self.inputs.insert(name);
+            self.now.insert(name, State { version: None, defined: Defined::Whole });
+            return Ok(None);
+        };
+        let Defined::Part(cond) = &state.defined else { return Ok(state.version) };
+        let index = |name: Name| (0..indices.len()).find(|d| element_index(*d) == name).map(|d| indices[d].clone());
+        let goal = cond.substitute(&index).map_err(too_complex(assignment))?;
+        let mut facts = self.flow.facts.clone();
+        for (name, extent) in assignment.iterators.iter().chain(value.sums()) {
+            let i = Ix::var(*name);
+            let bounds = [Cond::le(&Ix::from(0), &i), Cond::lt(&i, extent)];
+            for bound in bounds {
+                facts.assume(bound.map_err(too_complex(assignment))?);
+            }
+        }
+        let verdict = facts.prove(&goal);
+        if verdict == Verdict::Yes {
+            return Ok(state.version);
+        }
+        let element = shown(name, indices);
+        let message = format!("`{}` reads `{element}`, which is not shown to have a value", assignment.id);
+        let mut error = Diagnostic::error(Code::E0212, assignment.span, message)
+            .label("read here")
+            .note(format!("so far only a part of `{name}` was written, and the caller gives none of it"));
+        if let Verdict::No(example) = verdict {
+            error = error.note(format!("for example {example}"));
+        }
+        if let Some(tensor) = self.flow.tensors.get(&name) {
+            error = error.also(tensor.span, format!("`{name}` is introduced here"));
+        }
+        Err(Box::new(error.help(format!("give all of it a value first, as `init({name}, 0.0)` does"))))
+    }
+
+    /// The elements that a statement writes.
+    fn region(&self, assignment: &Assignment) -> Walked<Region> {
+        let tensor = self.flow.tensors.get(&assignment.target);
+        let shape = tensor.map_or(&[][..], |tensor| &tensor.shape);
+        let mut region = Region { conds: Vec::new(), solved: Vec::new() };
+        for (dimension, out) in assignment.out.iter().enumerate() {
+            let size = shape.get(dimension);
+            if let Some(name) = out.as_var()
+                && let Some((_, extent)) = assignment.iterators.iter().find(|(iterator, _)| *iterator == name)
+                && size.is_some_and(|size| size == extent)
+            {
+                region.solved.push(Some((name, Ix::var(element_index(dimension)))));
+                continue;
+            }
+            let (conds, solved) = solve(assignment, dimension, out)?;
+            region.solved.push(solved);
+            let Some(size) = size else { continue };
+            for cond in conds.map_err(too_complex(assignment))? {
+                let shown = self.flow.of_element(&[(dimension, size)], &cond).map_err(too_complex(assignment))?;
+                if !shown {
+                    region.conds.push(cond);
+                }
+            }
+        }
+        Ok(region)
+    }
+}
+
+impl Flow {
+    /// Whether something holds of all indices of the elements of these dimensions.
+    fn of_element(&self, dimensions: &[(usize, &Ix)], goal: &Cond) -> Result<bool, IxError> {
+        let mut facts = self.facts.clone();
+        for (dimension, size) in dimensions {
+            let x = Ix::var(element_index(*dimension));
+            facts.assume(Cond::le(&Ix::from(0), &x)?);
+            facts.assume(Cond::lt(&x, size)?);
+        }
+        Ok(facts.prove(goal) == Verdict::Yes)
+    }
+
+    fn everywhere(&self, name: Name, goal: &Cond) -> Result<bool, IxError> {
+        let dimensions: Vec<(usize, &Ix)> =
+            self.tensors.get(&name).into_iter().flat_map(|tensor| tensor.shape.iter().enumerate()).collect();
+        self.of_element(&dimensions, goal)
+    }
+}
+
+type Solved = (Result<Vec<Cond>, IxError>, Option<(Name, Ix)>);
+
+/// What has to hold of an element's index for a statement to write it in a dimension, and the iterator that does.
+fn solve(assignment: &Assignment, dimension: usize, out: &Ix) -> Walked<Solved> {
+    let x = Ix::var(element_index(dimension));
+    let iterators: Vec<&(Name, Ix)> = assignment.iterators.iter().filter(|(name, _)| out.mentions(*name)).collect();
+    let (name, extent) = match iterators.as_slice() {
+        [] => return Ok((Cond::eq(&x, out).map(|cond| vec![cond]), None)),
+        [(name, extent)] => (*name, extent),
+        _ => return Err(Box::new(not_understood(assignment, out))),
+    };
+    let Some((factor, rest)) = out.linear_in(name).filter(|(factor, _)| *factor != 0 && *factor != i64::MIN) else {
+        return Err(Box::new(not_understood(assignment, out)));
+    };
+    let (of, by) = (x.sub(&rest).and_then(|of| of.scale(factor.signum())), factor.abs());
+    let of = of.map_err(too_complex(assignment))?;
+    let iterator = of.floor_div(by).map_err(too_complex(assignment))?;
+    let conds = || {
+        let mut conds = vec![Cond::le(&Ix::from(0), &of)?, Cond::lt(&iterator, extent)?];
+        if by > 1 {
+            conds.push(Cond::eq(&of.modulo(by)?, &Ix::from(0))?);
+        }
+        Ok(conds)
+    };
+    Ok((conds(), Some((name, iterator))))
+}
+
+fn not_understood(assignment: &Assignment, out: &Ix) -> Diagnostic {
+    let message =
+        format!("`{}` writes at `{out}`, which is neither a number nor a multiple of one iterator", assignment.id);
+    Diagnostic::error(Code::E0216, assignment.span, message)
+}
+
+/// Whether an iterator stands on the left side.
+pub(crate) fn is_out(assignment: &Assignment, iterator: Name) -> bool {
+    assignment.out.iter().any(|out| out.mentions(iterator))
+}
+
+/// The ranges of the iterators that are not on the left side, in order.
+pub(crate) fn summed(assignment: &Assignment) -> impl DoubleEndedIterator<Item = (Name, Range)> {
+    let missing = assignment.iterators.iter().filter(|(name, _)| !is_out(assignment, *name));
+    missing.map(|(name, extent)| (*name, Range::to(extent.clone())))
+}
+
+/// `A[i, k + 1]`
+pub(crate) fn shown(name: Name, indices: &[Ix]) -> String {
+    let indices: Vec<String> = indices.iter().map(Ix::to_string).collect();
+    if indices.is_empty() { name.to_string() } else { format!("{name}[{}]", indices.join(", ")) }
+}
