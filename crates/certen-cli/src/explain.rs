@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use certen::road::derive::Taken as Rewritten;
 use certen::road::dialects::algebra::{Analysis, Defined};
 use certen::road::schedule::{Condition, Status, Taken, statements};
 use certen::road::syntax::to_json;
-use certen::{ANALYSED_STATEMENTS, Call, Choice, Failure, Line, Module, Name, Options, Stage, Walk, diff};
+use certen::{ANALYSED_STATEMENTS, Call, Choice, Failure, Line, Module, Name, Options, Rewriting, Stage, Walk, diff};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::json;
@@ -20,7 +21,7 @@ pub struct ExplainArgs {
     /// Show only these stages
     #[arg(long, value_parser = stage(), value_delimiter = ',')]
     only: Vec<Stage>,
-    /// Show only the loops before the schedule and after each of its steps
+    /// Show only the program after each rewrite of a derivation, and the loops after each step of the schedule
     #[arg(long, conflicts_with = "only")]
     steps: bool,
     /// Show the steps of two variants, and what differs between their loops. Each is what `--schedule` could say
@@ -54,7 +55,7 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     let only = if args.steps { &[Stage::Steps][..] } else { &args.only };
     let sections = module.explain(only, &args.dims).map_err(|f| refused(&report, &f))?;
     // What a schedule stops at is an error, behind what could be shown of it.
-    let stopped = if args.steps { module.scheduled().err() } else { None };
+    let stopped = if args.steps { module.derived().err().or_else(|| module.scheduled().err()) } else { None };
     let wanted = |stage| only.is_empty() || only.contains(&stage);
     if args.common.json {
         let mut stages: serde_json::Map<_, _> =
@@ -161,9 +162,26 @@ fn steps(module: &Module, walk: &Walk<'_>) -> serde_json::Value {
         })
     };
     let begun = |(what, conditions): &(String, Vec<Condition>)| json!({"step": what, "conditions": conditions.iter().map(condition).collect::<Vec<_>>()});
+    let rewrite = |taken: &Rewritten| {
+        json!({
+            "step": taken.step.to_string(),
+            "rewrite": taken.rewrite.name,
+            "conditions": taken.conditions.iter().map(condition).collect::<Vec<_>>(),
+            "program": taken.after.to_string(),
+        })
+    };
+    let rewriting = |rewriting: &Rewriting<'_>| {
+        json!({
+            "derive": rewriting.derivation.name.as_str(),
+            "from": rewriting.derivation.from.as_str(),
+            "before": rewriting.before.to_string(),
+            "steps": rewriting.taken.iter().map(rewrite).collect::<Vec<_>>(),
+        })
+    };
     json!({
+        "derivations": walk.rewritings.iter().map(rewriting).collect::<Vec<_>>(),
         "begun": walk.begun.iter().map(begun).collect::<Vec<_>>(),
-        "before": walk.before.to_string(),
+        "before": walk.before.as_ref().map(ToString::to_string),
         "steps": walk.taken.iter().map(step).collect::<Vec<_>>(),
         "refused": walk.refused.map(|error| to_json(module.sources(), error)),
     })

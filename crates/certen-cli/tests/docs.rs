@@ -1,6 +1,6 @@
 //! Every example in the documentation is true.
 //!
-//! In the files below, a block marked `ten`, `teil` or `model` is an accepted program. A block marked `console` holds
+//! In the files below, a block marked `ten`, `teil`, `model` or `teml` is an accepted program. A block marked `console` holds
 //! commands, `$ certen …`, each followed by exactly what it prints (standard output, then standard error) when run at the
 //! root of the repository; `cargo xtask bless` rewrites it. In one marked `console times`, numbers with a point are those
 //! of one run: any others, and the blanks before them, are as good. Blocks marked `sh` are the README's two commands, the
@@ -13,8 +13,16 @@ use std::path::{Path, PathBuf};
 
 use common::{CERTEN, Ran, command, run};
 
-const FILES: [&str; 6] =
-    ["README.md", "docs/LANGUAGE.md", "docs/SCHEDULES.md", "docs/TEN.md", "docs/TOOLS.md", "docs/TUTORIAL.md"];
+const FILES: [&str; 8] = [
+    "README.md",
+    "docs/DERIVATIONS.md",
+    "docs/LANGUAGE.md",
+    "docs/SCHEDULES.md",
+    "docs/TEML.md",
+    "docs/TEN.md",
+    "docs/TOOLS.md",
+    "docs/TUTORIAL.md",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -119,7 +127,7 @@ fn programs_are_accepted() {
     let directory = tempfile::tempdir().unwrap();
     for file in FILES {
         let text = read(file);
-        let dialects = ["ten", "teil", "model"];
+        let dialects = ["ten", "teil", "model", "teml"];
         assert!(dialects.iter().any(|dialect| !blocks(&text, dialect).is_empty()), "{file} shows no program");
         for dialect in dialects {
             for program in blocks(&text, dialect) {
