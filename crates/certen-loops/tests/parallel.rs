@@ -204,6 +204,14 @@ fn work_is_that_of_the_deepest_loop() {
     let blocks = of("for o in 0..ceil_div(n, 4) {\n for i in 0..min(n - 4*o, 4) {\n z[0, 4*o + i] = 1.0\n }\n}\n");
     let value = |size: i64| blocks.extents.iter().map(|ix| ix.eval(&|_| Some(size)).unwrap()).collect::<Vec<_>>();
     assert_eq!((value(100), value(103), value(2)), (vec![25, 4], vec![26, 4], vec![1, 2]));
+    // What is left behind the blocks does not count, though one loop more of it depends on sizes.
+    let tail = "for o.tail in floor_div(n, 4)..ceil_div(n, 4) {\n for i.tail in 0..min(n - 4*o.tail, 4) {\n z[0, 4*o.tail + \
+                i.tail] = 1.0\n }\n }\n";
+    let split = of(&format!(
+        "for j in 0..m {{\n for o in 0..floor_div(n, 4) {{\n for i in 0..4 {{\n z[0, 4*o + i] = 1.0\n }}\n \
+                             }}\n {tail}}}\n"
+    ));
+    assert_eq!(split, Work { operations: 4, extents: vec![Ix::var("m"), n.floor_div(4).unwrap()] });
 }
 
 #[test]
