@@ -12,6 +12,7 @@ pub mod front;
 mod loops;
 mod nest;
 pub mod nests;
+mod numbers;
 pub mod parse;
 mod print;
 mod pull;
