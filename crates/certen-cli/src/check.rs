@@ -25,19 +25,26 @@ pub fn check(args: &CheckArgs) -> Outcome {
     let report = Report::new(args.common.json);
     let mut worst = None;
     let mut diagnostics = Vec::new();
-    let mut schedules = Vec::new();
+    let (mut derivations, mut schedules) = (Vec::new(), Vec::new());
     for path in &args.files {
         match certen::check(path, &args.common.options()) {
-            Ok(Checked { sources, warnings, schedules: of_functions, .. }) if args.common.json => {
+            Ok(Checked { sources, warnings, derivations: derived, schedules: of_functions, .. })
+                if args.common.json =>
+            {
+                let each = derived
+                    .into_iter()
+                    .map(|(derivation, known)| json!({"file": shown(path), "derivation": derivation, "known": known}));
+                derivations.extend(each);
                 diagnostics.extend(list(&sources, &warnings));
                 let each = of_functions
                     .into_iter()
                     .map(|(schedule, known)| json!({"file": shown(path), "schedule": schedule, "known": known}));
                 schedules.extend(each);
             }
-            Ok(Checked { sources, warnings, signatures, schedules: of_functions }) => {
+            Ok(Checked { sources, warnings, signatures, derivations: derived, schedules: of_functions }) => {
                 report.warnings(&sources, &warnings);
                 report.text(&accepted(path, &signatures));
+                report.text(&listed(&derived));
                 report.text(&listed(&of_functions));
             }
             Err(failure) => {
@@ -52,6 +59,9 @@ pub fn check(args: &CheckArgs) -> Outcome {
     }
     if args.common.json {
         let mut found = json!({"ok": worst.is_none(), "diagnostics": diagnostics});
+        if worst.is_none() && !derivations.is_empty() {
+            found["derivations"] = derivations.into();
+        }
         if worst.is_none() && !schedules.is_empty() {
             found["schedules"] = schedules.into();
         }
@@ -60,7 +70,7 @@ pub fn check(args: &CheckArgs) -> Outcome {
     worst.map_or(Ok(()), Err)
 }
 
-/// The schedules of a file, one on each line.
+/// The derivations or schedules of a file, one on each line.
 fn listed(schedules: &[(String, String)]) -> String {
     let lines = schedules.iter().take(SHOWN).map(|(schedule, known)| format!("  {schedule}: {known}\n"));
     let more = schedules.len().saturating_sub(SHOWN);

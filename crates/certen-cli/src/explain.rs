@@ -2,16 +2,17 @@
 
 use std::path::PathBuf;
 
+use certen::road::derive::Taken as Rewritten;
 use certen::road::dialects::algebra::{Analysis, Defined};
-use certen::road::schedule::{Condition, Status, Taken};
+use certen::road::schedule::{Condition, Status, Taken, statements};
 use certen::road::syntax::to_json;
-use certen::{ANALYSED_STATEMENTS, Call, Module, Name, Stage, Walk};
+use certen::{ANALYSED_STATEMENTS, Call, Choice, Failure, Line, Module, Name, Options, Rewriting, Stage, Walk, diff};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
 use crate::report::{Report, list};
-use crate::{Common, Entry, Outcome, refused};
+use crate::{Common, Entry, Outcome, refused, schedule};
 
 #[derive(Args)]
 pub struct ExplainArgs {
@@ -20,9 +21,13 @@ pub struct ExplainArgs {
     /// Show only these stages
     #[arg(long, value_parser = stage(), value_delimiter = ',')]
     only: Vec<Stage>,
-    /// Show only the loops before the schedule and after each of its steps
+    /// Show only the program after each rewrite of a derivation, and the loops after each step of the schedule
     #[arg(long, conflicts_with = "only")]
     steps: bool,
+    /// Show the steps of two variants, and what differs between their loops. Each is what `--schedule` could say
+    #[arg(long, num_args = 2, value_names = ["A", "B"], value_parser = schedule)]
+    #[arg(conflicts_with_all = ["only", "steps", "schedule"])]
+    diff: Vec<Choice>,
     /// A size at which to count multiplications: `n=100`
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = crate::given::dim)]
     dims: Vec<(Name, i64)>,
@@ -42,12 +47,15 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     let report = Report::new(args.common.json);
     let call = args.dims.iter().fold(Call::new(), |call, (name, size)| call.dim(*name, *size));
     let options = args.entry.options(&args.common, Some(&call));
+    if let [one, other] = args.diff.as_slice() {
+        return compare(args, &report, &options, [one, other]);
+    }
     let module = Module::from_file(&args.file, &options).map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), module.warnings());
     let only = if args.steps { &[Stage::Steps][..] } else { &args.only };
     let sections = module.explain(only, &args.dims).map_err(|f| refused(&report, &f))?;
     // What a schedule stops at is an error, behind what could be shown of it.
-    let stopped = if args.steps { module.scheduled().err() } else { None };
+    let stopped = if args.steps { module.derived().err().or_else(|| module.scheduled().err()) } else { None };
     let wanted = |stage| only.is_empty() || only.contains(&stage);
     if args.common.json {
         let mut stages: serde_json::Map<_, _> =
@@ -79,6 +87,62 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     }
 }
 
+/// Two variants beside each other.
+fn compare(args: &ExplainArgs, report: &Report, options: &Options, choices: [&Choice; 2]) -> Outcome {
+    let made = |choice: &Choice| {
+        let module = Module::from_file(&args.file, &Options { schedule: choice.clone(), ..options.clone() })?;
+        // Loops of a schedule that is refused are no program's.
+        module.c()?;
+        let loops = statements(module.loops()?);
+        Ok((module, loops))
+    };
+    let [one, other] = choices.map(|choice| made(choice).map_err(|failure: Failure| refused(report, &failure)));
+    let ((one, before), (other, after)) = (one?, other?);
+    report.warnings(one.sources(), one.warnings());
+    let lines = diff(&before, &after);
+    if args.common.json {
+        let variant = |module: &Module, choice: &Choice, loops: &str| {
+            let steps: Vec<String> = module.steps().iter().map(ToString::to_string).collect();
+            json!({"variant": choice.to_string(), "steps": steps, "loops": loops})
+        };
+        let line = |line: &Line<'_>| match line {
+            Line::Both(text) => json!({"both": text}),
+            Line::Removed(text) => json!({"removed": text}),
+            Line::Added(text) => json!({"added": text}),
+            Line::LeftOut(count) => json!({"left_out": count}),
+        };
+        report.json(&json!({
+            "ok": true,
+            "diagnostics": list(one.sources(), one.warnings()),
+            "variants": [variant(&one, choices[0], &before), variant(&other, choices[1], &after)],
+            "diff": lines.iter().map(line).collect::<Vec<_>>(),
+        }));
+        return Ok(());
+    }
+    let steps = |mark: char, module: &Module, choice: &Choice| {
+        let head = match module.steps().len() {
+            0 => format!("{mark} {choice}: no steps\n"),
+            1 => format!("{mark} {choice}: 1 step\n"),
+            several => format!("{mark} {choice}: {several} steps\n"),
+        };
+        head + &module.steps().iter().map(|step| format!("      {step}\n")).collect::<String>()
+    };
+    let line = |line: &Line<'_>| match line {
+        Line::Both(text) => format!("  {text}\n"),
+        Line::Removed(text) => format!("- {text}\n"),
+        Line::Added(text) => format!("+ {text}\n"),
+        Line::LeftOut(1) => "  … 1 line\n".to_owned(),
+        Line::LeftOut(count) => format!("  … {count} lines\n"),
+    };
+    let [one, other] = [steps('-', &one, choices[0]), steps('+', &other, choices[1])];
+    let body: String = match before == after {
+        true => "the loops are the same\n".into(),
+        false => lines.iter().map(line).collect(),
+    };
+    report.text(&format!("{one}{other}\n{body}"));
+    Ok(())
+}
+
 /// A schedule, step by step.
 fn steps(module: &Module, walk: &Walk<'_>) -> serde_json::Value {
     let condition = |condition: &Condition| -> serde_json::Value {
@@ -98,9 +162,26 @@ fn steps(module: &Module, walk: &Walk<'_>) -> serde_json::Value {
         })
     };
     let begun = |(what, conditions): &(String, Vec<Condition>)| json!({"step": what, "conditions": conditions.iter().map(condition).collect::<Vec<_>>()});
+    let rewrite = |taken: &Rewritten| {
+        json!({
+            "step": taken.step.to_string(),
+            "rewrite": taken.rewrite.name,
+            "conditions": taken.conditions.iter().map(condition).collect::<Vec<_>>(),
+            "program": taken.after.to_string(),
+        })
+    };
+    let rewriting = |rewriting: &Rewriting<'_>| {
+        json!({
+            "derive": rewriting.derivation.name.as_str(),
+            "from": rewriting.derivation.from.as_str(),
+            "before": rewriting.before.to_string(),
+            "steps": rewriting.taken.iter().map(rewrite).collect::<Vec<_>>(),
+        })
+    };
     json!({
+        "derivations": walk.rewritings.iter().map(rewriting).collect::<Vec<_>>(),
         "begun": walk.begun.iter().map(begun).collect::<Vec<_>>(),
-        "before": walk.before.to_string(),
+        "before": walk.before.as_ref().map(ToString::to_string),
         "steps": walk.taken.iter().map(step).collect::<Vec<_>>(),
         "refused": walk.refused.map(|error| to_json(module.sources(), error)),
     })

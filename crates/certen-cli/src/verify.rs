@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use certen::road::checker::{Certificate, Condition};
+use certen::road::checker::{Certificate, Condition, Status, Step};
 use certen::road::runtime::write_text;
 use certen::road::syntax::{Code, Diagnostic};
 use certen::{Call, Function, Module, Name, Options, TRUSTED, Validation, programs};
@@ -59,10 +59,10 @@ fn show(args: &VerifyArgs, report: &Report, options: &Options) -> Outcome {
         report.warnings(module.sources(), module.warnings());
         let certificate = module.certificate().map_err(|failure| refused(report, &failure))?;
         let validation = module.validation().map_err(|failure| refused(report, &failure))?;
-        found.push((name, certificate, validation));
+        found.push((name, certificate, rewrites(module), validation));
     }
     if let Some(path) = &args.certificate {
-        let [(_, certificate, _)] = found.as_slice() else {
+        let [(_, certificate, ..)] = found.as_slice() else {
             let names: Vec<&str> = functions.iter().map(|(name, _)| name.as_str()).collect();
             let text = "a certificate is about one function: choose it with `--fn`";
             let error = Diagnostic::error(Code::E0410, None, text);
@@ -75,7 +75,7 @@ fn show(args: &VerifyArgs, report: &Report, options: &Options) -> Outcome {
     if args.common.json {
         let each: Vec<Value> = found
             .iter()
-            .map(|(name, certificate, validation)| {
+            .map(|(name, certificate, _, validation)| {
                 let mut json = as_json(**name, certificate);
                 json["compared"] = json!(validation.settings());
                 json
@@ -85,8 +85,8 @@ fn show(args: &VerifyArgs, report: &Report, options: &Options) -> Outcome {
         report.json(&json!({"ok": true, "functions": each, "open": open, "trusted": TRUSTED}));
         return Ok(());
     }
-    for (name, certificate, validation) in &found {
-        report.text(&as_text(name.as_str(), certificate, args.verbose));
+    for (name, certificate, rewrites, validation) in &found {
+        report.text(&as_text(name.as_str(), certificate, *rewrites, args.verbose));
         report.text(&compared(validation));
     }
     for (name, failure) in &open {
@@ -119,7 +119,11 @@ fn check(args: &VerifyArgs, report: &Report, path: &Path, options: Options) -> O
         report.json(&json!({"ok": true, "functions": [function], "trusted": TRUSTED}));
         return Ok(());
     }
-    report.text(&format!("{}: holds\n{}", shown(path), as_text(name.as_str(), &certificate, args.verbose)));
+    report.text(&format!(
+        "{}: holds\n{}",
+        shown(path),
+        as_text(name.as_str(), &certificate, rewrites(&module), args.verbose)
+    ));
     Ok(())
 }
 
@@ -160,7 +164,25 @@ fn compared(validation: &Validation) -> String {
     }
 }
 
-fn as_text(name: &str, certificate: &Certificate, verbose: bool) -> String {
+/// How many of a certificate's steps are rewrites of a derivation.
+fn rewrites(module: &Module) -> usize {
+    module.rewritings().iter().map(|rewriting| rewriting.taken.len()).sum()
+}
+
+/// What is known of some steps.
+fn kept(steps: &[Step], what: &str) -> String {
+    let is_shown = |condition: &Condition| matches!(condition.status, Status::Proved | Status::Seen);
+    let proved = steps.iter().flat_map(|step| &step.conditions).all(is_shown);
+    match (steps.len(), proved) {
+        (0, _) => "none".into(),
+        (1, true) => format!("1 {what}, proved to keep the meaning"),
+        (1, false) => format!("1 {what}, tested, but not proved to keep the meaning"),
+        (steps, true) => format!("{steps} {what}s, each proved to keep the meaning"),
+        (steps, false) => format!("{steps} {what}s, tested, but not all proved to keep the meaning"),
+    }
+}
+
+fn as_text(name: &str, certificate: &Certificate, rewrites: usize, verbose: bool) -> String {
     let mut text = format!("{name}:\n");
     for (field, _, claims) in certificate.claims() {
         let count = match claims.len() {
@@ -173,18 +195,18 @@ fn as_text(name: &str, certificate: &Certificate, verbose: bool) -> String {
             text.extend(claims.iter().map(|claim| format!("            - {}\n", claim.what)));
         }
     }
-    let schedule = match (certificate.steps.len(), certificate.is_proved()) {
-        (0, _) => "none".into(),
-        (1, true) => "1 step, proved to keep the meaning".into(),
-        (1, false) => "1 step, tested, but not proved to keep the meaning".into(),
-        (steps, true) => format!("{steps} steps, each proved to keep the meaning"),
-        (steps, false) => format!("{steps} steps, tested, but not all proved to keep the meaning"),
+    let (derived, schedule) = certificate.steps.split_at(rewrites.min(certificate.steps.len()));
+    let mut listed = |field: &str, steps: &[Step], what: &str| {
+        text += &format!("  {field:<9} {}\n", kept(steps, what));
+        for step in steps.iter().filter(|_| verbose) {
+            text += &format!("            - {}\n", step.step);
+            text.extend(step.conditions.iter().map(|c| format!("              {}: {}\n", c.status.word(), c.what)));
+        }
     };
-    text += &format!("  schedule  {schedule}\n");
-    for step in certificate.steps.iter().filter(|_| verbose) {
-        text += &format!("            - {}\n", step.step);
-        text.extend(step.conditions.iter().map(|c| format!("              {}: {}\n", c.status.word(), c.what)));
+    if !derived.is_empty() {
+        listed("derived", derived, "rewrite");
     }
+    listed("schedule", schedule, "step");
     let tests = &certificate.tests;
     let elements: u64 = tests.iter().map(|test| test.elements).sum();
     let points = if tests.len() == 1 { "1 point".into() } else { format!("{} points", tests.len()) };

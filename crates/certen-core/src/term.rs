@@ -145,6 +145,36 @@ impl Term {
         )
     }
 
+    /// The same term made of other terms.
+    pub fn with_parts(&self, of: &dyn Fn(TermId) -> TermId) -> Term {
+        match self {
+            Term::Ref(..) | Term::Literal(..) | Term::Index(..) | Term::Undefined(_) => self.clone(),
+            Term::Gen(name, range, a) => Term::Gen(*name, range.clone(), of(*a)),
+            Term::Reduce(op, name, range, cond, a) => Term::Reduce(*op, *name, range.clone(), cond.clone(), of(*a)),
+            Term::Guard(cond, a) => Term::Guard(cond.clone(), of(*a)),
+            Term::If(cond, a, b) => Term::If(cond.clone(), of(*a), of(*b)),
+            Term::Let(name, a, b) => Term::Let(*name, of(*a), of(*b)),
+            Term::Iterate(times, step, states, at) => {
+                let state = |s: &Carried| Carried { name: s.name, init: of(s.init), next: of(s.next) };
+                Term::Iterate(times.clone(), *step, states.iter().map(state).collect(), *at)
+            }
+            Term::Select(a, indices) => Term::Select(of(*a), indices.clone()),
+            Term::Flatten(a) => Term::Flatten(of(*a)),
+            Term::Split(k, a) => Term::Split(*k, of(*a)),
+            Term::Transpose(a) => Term::Transpose(of(*a)),
+            Term::Concat(a, b) => Term::Concat(of(*a), of(*b)),
+            Term::PadLeft(k, a) => Term::PadLeft(k.clone(), of(*a)),
+            Term::PadRight(k, a) => Term::PadRight(k.clone(), of(*a)),
+            Term::TruncLeft(k, a) => Term::TruncLeft(k.clone(), of(*a)),
+            Term::TruncRight(k, a) => Term::TruncRight(k.clone(), of(*a)),
+            Term::Unary(op, a) => Term::Unary(*op, of(*a)),
+            Term::Binary(op, a, b) => Term::Binary(*op, of(*a), of(*b)),
+            Term::Choose(a, b, c) => Term::Choose(of(*a), of(*b), of(*c)),
+            Term::Fma(a, b, c) => Term::Fma(of(*a), of(*b), of(*c)),
+            Term::Cast(elem, a) => Term::Cast(*elem, of(*a)),
+        }
+    }
+
     /// The terms that this one is made of, in order.
     pub fn parts(&self) -> Vec<TermId> {
         match self {
@@ -255,6 +285,26 @@ impl Terms {
         self.nodes.insert(term);
         self.types.push(ty);
         Ok(TermId(at))
+    }
+
+    /// An arena of these terms alone, with everything in them, and where they are in it.
+    pub fn extract(&self, roots: &[TermId]) -> (Terms, Vec<TermId>) {
+        let mut wanted = vec![false; self.nodes.len()];
+        let mut todo = roots.to_vec();
+        while let Some(id) = todo.pop() {
+            if !std::mem::replace(&mut wanted[id.index()], true) {
+                todo.extend(self.get(id).parts());
+            }
+        }
+        let mut extracted = Terms::new(self.facts.clone());
+        let mut moved = vec![TermId(0); self.nodes.len()];
+        for (id, term) in self.iter().filter(|(id, _)| wanted[id.index()]) {
+            moved[id.index()] = TermId(extracted.nodes.len() as u32);
+            extracted.nodes.insert(term.with_parts(&|part| moved[part.index()]));
+            extracted.types.push(self.ty(id).clone());
+        }
+        let roots = roots.iter().map(|root| moved[root.index()]).collect();
+        (extracted, roots)
     }
 
     /// Adds a reference to a tensor.

@@ -7,8 +7,35 @@
 //! every step the whole program is typed again and its accesses are shown to be in bounds again, for a rewrite can move a read
 //! out of the guard that made it safe.
 
+mod apply;
+mod build;
+mod context;
+mod expand;
+mod found;
+mod matching;
+mod names;
+mod page;
+mod pattern;
+mod place;
 mod rewrite;
+mod rules;
 pub mod script;
+mod site;
+mod whole;
 
+pub use apply::{Derived, Refused, Taken, derive};
+pub use page::page;
 pub use rewrite::{Kind, Law, Rewrite};
-pub use script::Derivation;
+pub use rules::rewrites;
+pub use script::{Derivation, Step, Tactic};
+
+use certen_syntax::{Diagnostics, Sources};
+
+/// The pieces of scripts that every script knows, as text.
+pub const PRELUDE: &str = include_str!("../prelude/derivations.ten");
+
+/// Reads the [`PRELUDE`], which becomes one of the sources, so that messages can point into it.
+pub fn prelude(sources: &mut Sources, diagnostics: &mut Diagnostics) -> Vec<Tactic> {
+    let file = sources.add("derivations.ten", PRELUDE);
+    sources.get(file).map_or_else(Vec::new, |source| script::parse_tactics(source, file, diagnostics))
+}

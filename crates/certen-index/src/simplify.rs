@@ -1,7 +1,8 @@
-//! Expressions in the simplest form that facts allow: a minimum or maximum of which one part always is the extreme.
+//! Expressions in the simplest form that facts allow: a minimum or maximum of which one part always is the extreme, a quotient
+//! that always is zero.
 
 use crate::ix::Atom;
-use crate::{Facts, Ix, IxError, Order};
+use crate::{Cond, Facts, Ix, IxError, Order, Verdict};
 
 impl Ix {
     /// The same value where the facts hold, without the parts of minima and maxima that never decide.
@@ -19,6 +20,27 @@ impl Ix {
     /// # Errors
     /// If the result does not fit in 64 bits.
     pub fn simplified(&self, facts: &Facts) -> Result<Ix, IxError> {
+        self.simple(facts, false)
+    }
+
+    /// As [`Ix::simplified`], and without quotients that the facts show to be 0 or -1.
+    ///
+    /// ```
+    /// use certen_index::{Cond, Facts, Ix};
+    /// let mut facts = Facts::new();
+    /// let i = Ix::var("i");
+    /// facts.assume(Cond::le(&Ix::from(0), &i)?.and(Cond::lt(&i, &Ix::from(4))?));
+    /// assert_eq!(i.floor_div(4)?.settled(&facts)?, Ix::from(0));
+    /// # Ok::<(), certen_index::IxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the result does not fit in 64 bits.
+    pub fn settled(&self, facts: &Facts) -> Result<Ix, IxError> {
+        self.simple(facts, true)
+    }
+
+    fn simple(&self, facts: &Facts, quotients: bool) -> Result<Ix, IxError> {
         let has_extreme = |atom: &Atom| matches!(atom, Atom::Min(_) | Atom::Max(_) | Atom::FloorDiv(..));
         if !self.terms().iter().any(|(mono, _)| mono.iter().any(has_extreme)) {
             return Ok(self.clone());
@@ -29,9 +51,13 @@ impl Ix {
             for atom in mono.iter() {
                 let factor = match atom {
                     Atom::Var(name) => Ix::var(*name),
-                    Atom::FloorDiv(inner, divisor) => inner.simplified(facts)?.floor_div(*divisor)?,
-                    Atom::Min(parts) => extreme(parts, facts, false)?,
-                    Atom::Max(parts) => extreme(parts, facts, true)?,
+                    Atom::FloorDiv(inner, divisor) => {
+                        let inner = inner.simple(facts, quotients)?;
+                        let known = if quotients { quotient(&inner, *divisor, facts)? } else { None };
+                        known.map_or_else(|| inner.floor_div(*divisor), |known| Ok(Ix::from(known)))?
+                    }
+                    Atom::Min(parts) => extreme(parts, facts, (false, quotients))?,
+                    Atom::Max(parts) => extreme(parts, facts, (true, quotients))?,
                 };
                 product = product.mul(&factor)?;
             }
@@ -41,10 +67,37 @@ impl Ix {
     }
 }
 
-fn extreme(parts: &[Ix], facts: &Facts, max: bool) -> Result<Ix, IxError> {
+/// 0 or -1, if a quotient always is that.
+fn quotient(inner: &Ix, divisor: i64, facts: &Facts) -> Result<Option<i64>, IxError> {
+    let divisor = Ix::from(divisor);
+    for (known, lo, hi) in [(0, Ix::from(0), divisor.clone()), (-1, divisor.scale(-1)?, Ix::from(0))] {
+        if facts.prove(&Cond::le(&lo, inner)?) == Verdict::Yes && facts.prove(&Cond::lt(inner, &hi)?) == Verdict::Yes {
+            return Ok(Some(known));
+        }
+    }
+    Ok(None)
+}
+
+impl Cond {
+    /// The same condition where the facts hold, with its expressions [`settled`](Ix::settled).
+    ///
+    /// # Errors
+    /// If an expression does not fit in 64 bits.
+    pub fn settled(&self, facts: &Facts) -> Result<Cond, IxError> {
+        let each = |list: &[Cond]| list.iter().map(|cond| cond.settled(facts)).collect::<Result<Vec<_>, _>>();
+        Ok(match self {
+            Cond::Ge(e) => Cond::le(&Ix::from(0), &e.settled(facts)?)?,
+            Cond::Eq(e) => Cond::eq(&e.settled(facts)?, &Ix::from(0))?,
+            Cond::And(all) => each(all)?.into_iter().fold(Cond::always(), Cond::and),
+            Cond::Or(any) => each(any)?.into_iter().fold(Cond::never(), Cond::or),
+        })
+    }
+}
+
+fn extreme(parts: &[Ix], facts: &Facts, (max, quotients): (bool, bool)) -> Result<Ix, IxError> {
     let mut kept: Vec<Ix> = Vec::new();
     for part in parts {
-        let part = part.simplified(facts)?;
+        let part = part.simple(facts, quotients)?;
         let beaten = |a: &Ix, b: &Ix| match facts.compare(a, b) {
             Order::Equal => true,
             Order::AtMost => max,

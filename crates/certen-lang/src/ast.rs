@@ -3,6 +3,7 @@
 //! Names are not resolved and nothing is typed. Every node that a message can speak of has its place in the text.
 
 use certen_core::ElemType;
+use certen_derive::{Derivation, Tactic};
 use certen_syntax::schedule::Schedule;
 use certen_syntax::{Name, Span};
 
@@ -33,6 +34,10 @@ pub enum Item {
     Function(Function),
     /// `schedule f { … }`
     Schedule(Schedule),
+    /// `derive g from f { … }`
+    Derive(Derivation),
+    /// `derivation t(a, b) { … }`
+    Tactic(Tactic),
 }
 
 /// The functions and constants of another file.

@@ -3,13 +3,14 @@
 //! Token by token: spaces and indentation are ours, line breaks are the user's. A line is indented by four spaces more
 //! than the line that opened the innermost bracket around it, and by four more if it continues a statement, unless the
 //! bracket has something behind it on its line. Comments are kept as they are; behind code they stand after two spaces.
-//! Of a schedule every step has a line of its own.
+//! Of a schedule and a derivation every step has a line of its own.
 //!
 //! Guarantees: tokens and comments stay the same, lines do not end in spaces, there are no two empty lines in a row,
 //! the text ends with its last line, and formatting again changes nothing. A text with a syntax error is refused: what
 //! is no program has no style. Needs the stack of [`parse`](crate::parse).
 
 use certen_core::ElemType;
+use certen_derive::script::is_spaced;
 use certen_syntax::{Diagnostics, FileId, Source, Token, TokenKind, lex};
 
 use crate::parse::{is_reserved, parse};
@@ -26,7 +27,7 @@ pub fn format(source: &Source, file: FileId) -> Result<String, Diagnostics> {
     }
     let tokens = lex(source, file, &mut diagnostics);
     let mut formatter =
-        Formatter { tokens: &tokens, out: String::new(), open: Vec::new(), line: Line::default(), in_schedule: false };
+        Formatter { tokens: &tokens, out: String::new(), open: Vec::new(), line: Line::default(), item: Item::Other };
     let text = source.text();
     let mut end = 0;
     for (at, token) in tokens.iter().enumerate() {
@@ -64,13 +65,21 @@ struct Open {
     indices: bool,
 }
 
+/// What a declaration is: steps have a style of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Item {
+    Schedule,
+    Derivation,
+    Other,
+}
+
 struct Formatter<'a> {
     tokens: &'a [Token],
     out: String,
     open: Vec<Open>,
     line: Line,
-    /// Whether the declaration that is being written is a schedule.
-    in_schedule: bool,
+    /// The declaration that is being written.
+    item: Item,
 }
 
 impl Formatter<'_> {
@@ -111,7 +120,11 @@ impl Formatter<'_> {
         }
         let previous = at.checked_sub(1).map(|before| self.tokens[before]);
         if self.open.is_empty() && begins_item(token) {
-            self.in_schedule = token.word() == Some("schedule");
+            self.item = match token.word() {
+                Some("schedule") => Item::Schedule,
+                Some("derive" | "derivation") => Item::Derivation,
+                _ => Item::Other,
+            };
         }
         if self.line.breaks == 0 && self.between_steps(token, previous) {
             self.line.breaks = 1;
@@ -147,9 +160,9 @@ impl Formatter<'_> {
         }
     }
 
-    /// Whether a line of a schedule ends before this token.
+    /// Whether a line of steps ends before this token.
     fn between_steps(&self, token: Token, previous: Option<Token>) -> bool {
-        let Some(last) = previous.filter(|_| self.in_schedule && self.open.len() == 1) else { return false };
+        let Some(last) = previous.filter(|_| self.item != Item::Other && self.open.len() == 1) else { return false };
         last.is(";") || last.is("{") != token.is("}")
     }
 
@@ -175,6 +188,17 @@ impl Formatter<'_> {
     /// Whether a space stands before a token that is not the first.
     fn space_before(&self, at: usize) -> bool {
         let (last, token) = (self.tokens[at - 1], self.tokens[at]);
+        if self.item == Item::Derivation {
+            let before = at.checked_sub(2).and_then(|before| self.tokens.get(before)).copied();
+            // Products are written without spaces in indices: in arguments, and in brackets of patterns.
+            let in_pattern = self.open.iter().skip(1).any(|open| open.bracket == "{");
+            return is_spaced(
+                before,
+                last,
+                token,
+                !in_pattern || self.open.last().is_some_and(|open| open.bracket == "["),
+            );
+        }
         let is_any = |token: Token, puncts: &[&str]| puncts.iter().any(|punct| token.is(punct));
         if is_any(token, &[")", "]", ",", ";"]) || is_any(last, &["(", "["]) {
             return false;
@@ -182,7 +206,7 @@ impl Formatter<'_> {
         if is_any(last, &[",", ";"]) {
             return true;
         }
-        if self.in_schedule && (is_any(last, &[".", "#"]) || is_any(token, &[".", "#"])) {
+        if self.item == Item::Schedule && (is_any(last, &[".", "#"]) || is_any(token, &[".", "#"])) {
             return false;
         }
         if is_any(last, &["^", ".."]) || is_any(token, &["^", ".."]) || self.is_unary(at - 1) {
@@ -252,7 +276,7 @@ impl Formatter<'_> {
 }
 
 fn begins_item(token: Token) -> bool {
-    matches!(token.word(), Some("fn" | "const" | "import" | "schedule"))
+    matches!(token.word(), Some("fn" | "const" | "import" | "schedule" | "derive" | "derivation"))
 }
 
 fn line_ends(text: &str) -> usize {

@@ -22,6 +22,6 @@ pub mod typed;
 #[doc(hidden)]
 pub use check::unproved;
 pub use check::{Known, check_all, instantiate};
-pub use library::{ConstRef, FileRef, Found, FunctionRef, Library, Read};
+pub use library::{ConstRef, DerivedRef, Entry, FileRef, Found, FunctionRef, Library, Read};
 pub use to_ast::to_ast;
 pub use to_core::to_core;

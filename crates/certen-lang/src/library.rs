@@ -7,13 +7,15 @@
 //! instantiate functions one inside the other and come to an end.
 
 mod cycles;
+mod derivations;
 mod schedules;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::hash_map;
 
+use certen_derive::{Derivation, Tactic};
 use certen_syntax::schedule::Schedule;
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Sources, Span};
 
@@ -56,6 +58,23 @@ pub struct ConstRef {
     index: u32,
 }
 
+/// A function of a library that is derived from another one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct DerivedRef {
+    /// The file that declares it: its names are looked up there.
+    pub file: FileRef,
+    index: u32,
+}
+
+/// What can be run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// A function.
+    Function(FunctionRef),
+    /// A function that is derived from another one.
+    Derived(DerivedRef),
+}
+
 /// What a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Found {
@@ -63,6 +82,8 @@ pub enum Found {
     Function(FunctionRef),
     /// A constant.
     Const(ConstRef),
+    /// A function that is derived from another one.
+    Derived(DerivedRef),
 }
 
 impl Found {
@@ -71,6 +92,7 @@ impl Found {
         match self {
             Found::Function(function) => function.file,
             Found::Const(constant) => constant.file,
+            Found::Derived(derived) => derived.file,
         }
     }
 }
@@ -84,6 +106,8 @@ pub type Read<'a> = dyn FnMut(&str, &str) -> Result<(String, String), String> + 
 pub struct Library {
     /// The prelude, the main file, then what is imported.
     files: Vec<Parsed>,
+    /// The pieces of scripts that every file knows.
+    tactics: Vec<Tactic>,
 }
 
 #[derive(Debug, Default)]
@@ -91,6 +115,8 @@ struct Parsed {
     functions: Vec<ast::Function>,
     constants: Vec<ast::Const>,
     schedules: Vec<Schedule>,
+    derivations: Vec<Derivation>,
+    tactics: Vec<Tactic>,
     imports: Vec<(ast::Import, FileRef)>,
     /// What the file itself declares.
     names: HashMap<Name, Found>,
@@ -101,7 +127,7 @@ impl Library {
     /// their names is reported; the library holds what could be read.
     pub fn load(sources: &mut Sources, file: FileId, read: &mut Read<'_>, diagnostics: &mut Diagnostics) -> Library {
         let prelude = sources.add("prelude.ten", PRELUDE_TEXT);
-        let mut library = Library { files: Vec::new() };
+        let mut library = Library { files: Vec::new(), tactics: Vec::new() };
         let mut known: HashMap<String, FileRef> = HashMap::new();
         // Breadth first: the shortest way to a file counts.
         let mut todo = vec![(prelude, 0), (file, 0)];
@@ -121,14 +147,14 @@ impl Library {
             for import in imports {
                 let found = match read(&name, &import.path) {
                     Ok((name, text)) => match known.entry(name) {
-                        Entry::Occupied(known) => Ok(*known.get()),
-                        Entry::Vacant(_) if depth == MAX_DEPTH => {
+                        hash_map::Entry::Occupied(known) => Ok(*known.get()),
+                        hash_map::Entry::Vacant(_) if depth == MAX_DEPTH => {
                             Err(format!("more than {MAX_DEPTH} imports lead from the program's file to it"))
                         }
-                        Entry::Vacant(_) if todo.len() > MAX_FILES => {
+                        hash_map::Entry::Vacant(_) if todo.len() > MAX_FILES => {
                             Err(format!("a program has at most {MAX_FILES} files"))
                         }
-                        Entry::Vacant(new) => {
+                        hash_map::Entry::Vacant(new) => {
                             let next = FileRef(todo.len() as u32);
                             todo.push((sources.add(new.key(), text), depth + 1));
                             Ok(*new.insert(next))
@@ -145,10 +171,16 @@ impl Library {
                 }
             }
         }
+        // Only who derives something has to know how.
+        if library.files.iter().any(|file| !file.derivations.is_empty() || !file.tactics.is_empty()) {
+            library.tactics = certen_derive::prelude(sources, diagnostics);
+        }
         for file in 0..library.files.len() {
             library.check_imports(file, diagnostics);
+            library.check_derivations(file, diagnostics);
             library.check_schedules(file, diagnostics);
         }
+        library.check_circles(diagnostics);
         library
     }
 
@@ -182,10 +214,10 @@ impl Library {
                     continue;
                 }
                 match brought.entry(name) {
-                    Entry::Vacant(new) => {
+                    hash_map::Entry::Vacant(new) => {
                         new.insert((import, found));
                     }
-                    Entry::Occupied(known) => {
+                    hash_map::Entry::Occupied(known) => {
                         let (first, other) = known.get();
                         let text = format!("`{name}` is declared in \"{}\" and in \"{}\"", first.path, import.path);
                         let error = Diagnostic::error(Code::E0202, import.span, text).label("imported here");
@@ -202,6 +234,7 @@ impl Library {
         match found {
             Found::Function(function) => self.function(function).name.span,
             Found::Const(constant) => self.constant(constant).name.span,
+            Found::Derived(derived) => self.derivation(derived).name_span,
         }
     }
 
@@ -264,13 +297,34 @@ impl Library {
         (0..self.files.len() as u32).map(FileRef)
     }
 
+    /// What of the main file can be run: its functions, then what is derived.
+    pub fn own_entries(&self) -> impl Iterator<Item = Entry> {
+        self.own_functions().map(Entry::Function).chain(self.own_derivations().map(Entry::Derived))
+    }
+
+    /// What an entry is called.
+    pub fn entry_name(&self, entry: Entry) -> Name {
+        match entry {
+            Entry::Function(function) => self.function(function).name.name,
+            Entry::Derived(derived) => self.derivation(derived).name,
+        }
+    }
+
+    /// The function that says what an entry means; none if what is derived begins with none, which was reported.
+    pub fn meaning(&self, entry: Entry) -> Option<FunctionRef> {
+        match entry {
+            Entry::Function(function) => Some(function),
+            Entry::Derived(derived) => self.origin(derived).map(|(function, _)| function),
+        }
+    }
+
     /// The function that is run: the one that is asked for, else `main`, else the only one of the main file.
     ///
     /// # Errors
     /// If there is no such function, or several and nothing says which.
-    pub fn entry(&self, wanted: Option<Name>) -> Result<FunctionRef, Diagnostic> {
-        let named = |name: Name| self.own_functions().find(|function| self.function(*function).name.name == name);
-        let mut own = self.own_functions();
+    pub fn entry(&self, wanted: Option<Name>) -> Result<Entry, Diagnostic> {
+        let named = |name: Name| self.own_entries().find(|entry| self.entry_name(*entry) == name);
+        let mut own = self.own_entries();
         match (wanted, own.next(), own.next()) {
             (Some(wanted), first, _) => named(wanted).ok_or_else(|| {
                 let error = Diagnostic::error(Code::E0402, None, format!("the program has no function `{wanted}`"));
@@ -290,9 +344,9 @@ impl Library {
     /// The functions of the main file, for messages.
     fn listed(&self) -> String {
         const SHOWN: usize = 20;
-        let shown = self.own_functions().take(SHOWN).map(|f| format!("`{}`", self.function(f).name.name));
+        let shown = self.own_entries().take(SHOWN).map(|entry| format!("`{}`", self.entry_name(entry)));
         let shown = shown.collect::<Vec<_>>().join(", ");
-        match self.own_functions().count() {
+        match self.own_entries().count() {
             0..=SHOWN => shown,
             many => format!("{shown} and {} more", many - SHOWN),
         }
@@ -306,7 +360,7 @@ impl Parsed {
         let mut imports = Vec::new();
         let mut places: HashMap<Name, Span> = HashMap::new();
         for item in items {
-            let (declared, found) = match item {
+            let (name, span, found) = match item {
                 ast::Item::Import(import) => {
                     imports.push(import);
                     continue;
@@ -315,27 +369,37 @@ impl Parsed {
                     parsed.schedules.push(schedule);
                     continue;
                 }
+                ast::Item::Tactic(tactic) => {
+                    parsed.tactics.push(tactic);
+                    continue;
+                }
+                ast::Item::Derive(derivation) => {
+                    let found = Found::Derived(DerivedRef { file, index: parsed.derivations.len() as u32 });
+                    let (name, span) = (derivation.name, derivation.name_span);
+                    parsed.derivations.push(derivation);
+                    (name, span, found)
+                }
                 ast::Item::Const(constant) => {
                     let found = Found::Const(ConstRef { file, index: parsed.constants.len() as u32 });
-                    let name = constant.name;
+                    let ast::Ident { name, span } = constant.name;
                     parsed.constants.push(constant);
-                    (name, found)
+                    (name, span, found)
                 }
                 ast::Item::Function(function) => {
                     let found = Found::Function(FunctionRef { file, index: parsed.functions.len() as u32 });
-                    let name = function.name;
+                    let ast::Ident { name, span } = function.name;
                     parsed.functions.push(function);
-                    (name, found)
+                    (name, span, found)
                 }
             };
-            match places.entry(declared.name) {
-                Entry::Vacant(new) => {
-                    new.insert(declared.span);
-                    parsed.names.insert(declared.name, found);
+            match places.entry(name) {
+                hash_map::Entry::Vacant(new) => {
+                    new.insert(span);
+                    parsed.names.insert(name, found);
                 }
-                Entry::Occupied(first) => {
-                    let text = format!("`{}` is declared twice", declared.name);
-                    let error = Diagnostic::error(Code::E0202, declared.span, text).label("declared again here");
+                hash_map::Entry::Occupied(first) => {
+                    let text = format!("`{name}` is declared twice");
+                    let error = Diagnostic::error(Code::E0202, span, text).label("declared again here");
                     diagnostics.push(error.also(*first.get(), "first declared here"));
                 }
             }

@@ -10,8 +10,6 @@
 
 use std::fmt;
 
-use certen_syntax::schedule::Schedule;
-
 use crate::ast::{
     BinaryOp, Block, Bound, Const, Dim, Elem, Expr, ExprKind, File, FoldOp, Function, Ident, Import, Item, Iterate,
     Let, Param, Partition, Pattern, Relation, Results, Selector, Slot, Subject, Type, UnaryOp, With, WithOp,
@@ -521,8 +519,9 @@ impl<'a> Seq<'a> {
         self.text("import ").text(quoted(&import.path)).text(";");
     }
 
-    fn put_schedule(&mut self, schedule: &Schedule) {
-        for (at, line) in schedule.to_string().lines().enumerate() {
+    /// A schedule or a script, which stand as they are.
+    fn put_lines(&mut self, text: &impl fmt::Display) {
+        for (at, line) in text.to_string().lines().enumerate() {
             if at > 0 {
                 self.piece(Piece::Hard);
             }
@@ -535,14 +534,19 @@ impl<'a> Seq<'a> {
             Item::Import(import) => self.put_import(import),
             Item::Const(constant) => self.put_const(constant),
             Item::Function(function) => self.put_function(function),
-            Item::Schedule(schedule) => self.put_schedule(schedule),
+            Item::Schedule(schedule) => self.put_lines(schedule),
+            Item::Derive(derivation) => self.put_lines(derivation),
+            Item::Tactic(tactic) => self.put_lines(tactic),
         }
     }
 
     fn put_file(&mut self, file: &'a File) {
         for (at, item) in file.items.iter().enumerate() {
-            // Functions and schedules stand apart from what is around them.
-            let apart = |at: usize| matches!(file.items.get(at), Some(Item::Function(_) | Item::Schedule(_)));
+            // What has several lines stands apart from what is around it.
+            let apart = |at: usize| {
+                let item = file.items.get(at);
+                item.is_some_and(|item| !matches!(item, Item::Import(_) | Item::Const(_)))
+            };
             if at > 0 && (apart(at - 1) || apart(at)) {
                 self.piece(Piece::Hard);
             }

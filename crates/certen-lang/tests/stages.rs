@@ -17,7 +17,7 @@ fn checked(text: &str) -> Result<typed::Program, String> {
         .entry(Some("main".into()))
         .map_err(|error| diagnostics.push(error))
         .ok()
-        .and_then(|entry| instantiate(&library, entry, &known, &mut diagnostics));
+        .and_then(|entry| instantiate(&library, library.meaning(entry)?, &known, &mut diagnostics));
     program.ok_or_else(|| {
         let messages: Vec<String> =
             diagnostics.into_sorted().iter().map(|d| format!("{} {} {:?}", d.code, d.message, d.notes)).collect();

@@ -342,6 +342,19 @@ const W = [1, 2,
 "#,
     );
     check_format(
+        r"derive  g   from f{tile ( 32,n * 2-1 ) at i # 2 in{ gen i in 0 .. n . x[ i * 2,_ ]*y } ;// one
+backwards beta
+everywhere;}
+derivation   t ( a,b ){}",
+        r"derive g from f {
+    tile(32, n*2 - 1) at i#2 in { gen i in 0..n. x[i*2, _] * y };  // one
+    backwards beta
+        everywhere;
+}
+derivation t(a, b) { }
+",
+    );
+    check_format(
         r"fn f( x:f64[h - 2,d > 0 : s, d : s,s ...,.,*,+] ,k : size[ d ])->f64[n]
 where n>=1,
 m==n

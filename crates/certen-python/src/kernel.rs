@@ -400,11 +400,11 @@ impl Kernel {
         self.source.scheduled(py, self.kernel.name().as_str(), what)
     }
 
-    /// The steps that its loops are transformed by.
+    /// The rewrites that it is derived by, then the steps that its loops are transformed by.
     #[getter]
     fn steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let steps = self.kernel.module().map(|module| module.steps()).unwrap_or_default();
-        PyTuple::new(py, steps.iter().map(ToString::to_string))
+        let steps = self.kernel.module().and_then(|module| module.all_steps()).unwrap_or_default();
+        PyTuple::new(py, steps)
     }
 
     /// The schedules that the program has for this function: for each variant its steps; that without a name is under

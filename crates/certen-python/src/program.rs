@@ -48,8 +48,10 @@ impl Source {
         let options = self.options(function);
         let made = compiling(py, || {
             let kernel = certen::Kernel::new(self.texts.clone(), &options, self.sizing)?;
-            // A schedule that cannot be applied is found here, not in a call; a kernel of open rank has no loops yet.
+            // A derivation that cannot be made or a schedule that cannot be applied is found here, not in a call; a kernel of
+            // open rank has no loops yet.
             if let Ok(module) = kernel.module() {
+                module.derived()?;
                 module.scheduled()?;
             }
             Ok(kernel)

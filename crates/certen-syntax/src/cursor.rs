@@ -9,6 +9,17 @@ pub struct Cursor<'a> {
     at: usize,
 }
 
+/// Whether a token is the first on its line and begins a declaration of a `.ten` file; `next` is the one behind it.
+pub fn begins_item(token: Token, next: Token) -> bool {
+    token.first_on_line
+        && match token.word() {
+            Some("fn" | "const" | "import" | "schedule" | "derive") => true,
+            // Elsewhere it is a name like any other, and no name stands behind a name there.
+            Some("derivation") => next.word().is_some(),
+            _ => false,
+        }
+}
+
 impl<'a> Cursor<'a> {
     /// At the first token. The list comes from [`lex`](crate::lex), so it ends with [`TokenKind::End`].
     pub fn new(tokens: &'a [Token]) -> Cursor<'a> {
@@ -52,6 +63,11 @@ impl<'a> Cursor<'a> {
     /// Whether the text is at its end.
     pub fn at_end(&self) -> bool {
         self.peek().kind == TokenKind::End
+    }
+
+    /// Whether a line begins here that begins a declaration of a `.ten` file.
+    pub fn begins_item(&self) -> bool {
+        begins_item(self.peek(), self.peek_at(1))
     }
 
     /// Takes the next token if it is this punctuation.

@@ -15,7 +15,7 @@ pub mod schedule;
 mod source;
 
 pub use codes::{Blame, Code, Example, error_index};
-pub use cursor::Cursor;
+pub use cursor::{Cursor, begins_item};
 pub use diagnostic::{Diagnostic, Diagnostics, Label, Rule, Severity};
 pub use lexer::{Token, TokenKind, lex};
 pub use name::Name;

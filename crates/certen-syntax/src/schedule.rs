@@ -17,7 +17,7 @@
 
 use std::fmt;
 
-use crate::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Source, Span, Token, TokenKind, lex};
+use crate::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Source, Span, TokenKind, lex};
 
 /// How deep lists may stand in lists.
 pub const MAX_NESTING: usize = 8;
@@ -147,7 +147,8 @@ pub fn parse_schedules(source: &Source, file: FileId, diagnostics: &mut Diagnost
         let error = cursor.expected("`schedule`");
         diagnostics
             .push(error.help("a file of schedules holds `schedule NAME { … }`, once for each function or variant"));
-        while !cursor.at_end() && !begins_schedule(cursor.peek()) {
+        cursor.take();
+        while !cursor.at_end() && !cursor.begins_item() {
             cursor.take();
         }
     }
@@ -183,11 +184,6 @@ pub fn schedule(cursor: &mut Cursor<'_>, diagnostics: &mut Diagnostics) -> Optio
     }
 }
 
-/// Whether a line begins here that begins a schedule or a declaration of a `.ten` file.
-fn begins_schedule(token: Token) -> bool {
-    token.first_on_line && matches!(token.word(), Some("schedule" | "fn" | "const" | "import"))
-}
-
 /// From a place to the token that was taken last.
 fn since(cursor: &Cursor<'_>, start: Span) -> Span {
     cursor.previous().map_or(start, |last| start.to(last.span))
@@ -216,7 +212,7 @@ fn header(cursor: &mut Cursor<'_>) -> Read<(Option<Name>, Option<Name>, Span, Sp
 fn function_name(cursor: &mut Cursor<'_>) -> Read<Option<Name>> {
     let token = cursor.peek();
     match token.kind {
-        TokenKind::Name(name) if !begins_schedule(token) => {
+        TokenKind::Name(name) if !cursor.begins_item() => {
             cursor.take();
             Ok(Some(name))
         }
@@ -231,11 +227,10 @@ fn steps(cursor: &mut Cursor<'_>, open: Option<Span>, diagnostics: &mut Diagnost
     let mut steps = Vec::new();
     let mut sound = true;
     loop {
-        let next = cursor.peek();
         match open {
             None if cursor.at_end() => return Some(steps).filter(|_| sound),
             Some(_) if cursor.eat("}") => return Some(steps).filter(|_| sound),
-            Some(open) if cursor.at_end() || begins_schedule(next) => {
+            Some(open) if cursor.at_end() || cursor.begins_item() => {
                 if sound {
                     diagnostics.push(cursor.expected("a step or `}`").also(open, "to close this"));
                 }
@@ -277,7 +272,7 @@ fn skip_step(cursor: &mut Cursor<'_>, in_block: bool) {
     if cursor.previous().is_some_and(|last| last.is(")")) && cursor.peek().word().is_some() {
         return;
     }
-    while !cursor.at_end() && !(in_block && (cursor.peek().is("}") || begins_schedule(cursor.peek()))) {
+    while !cursor.at_end() && !(in_block && (cursor.peek().is("}") || cursor.begins_item())) {
         if cursor.take().is(";") {
             return;
         }
@@ -287,7 +282,7 @@ fn skip_step(cursor: &mut Cursor<'_>, in_block: bool) {
 /// Passes a block whose beginning has a mistake, if it stands here.
 fn skip_block(cursor: &mut Cursor<'_>) {
     let mut depth = 0u32;
-    while !cursor.at_end() && !begins_schedule(cursor.peek()) {
+    while !cursor.at_end() && !cursor.begins_item() {
         let token = cursor.take();
         depth += u32::from(token.is("{"));
         if token.is("}") {
@@ -506,6 +501,7 @@ schedule {
             ("schedule f split(i, 2);", "1:12 expected `for` or `{`, found `split`"),
             ("schedule", "2:1 expected the name of a function, found `schedule`"),
             ("split(i, 2);", "1:1 expected `schedule`, found `split`"),
+            ("fn f() { 1 }", "1:1 expected `schedule`, found `fn`"),
         ];
         for (text, expected) in cases {
             let (all, errors) = schedules(&format!("{text}\nschedule good {{ unroll(i); }}"));

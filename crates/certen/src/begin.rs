@@ -1,16 +1,18 @@
 //! Where the loops of a program begin, before its schedule.
 //!
 //! Mostly that is what lowering makes of the optimised program. A `codegen` list of a TeML program brings nests of its
-//! own. Needs: whoever begins elsewhere says whether that is equal to the program by construction; if it is not, the
+//! own, a derived function is lowered from the program that its rewrites end with. Needs: whoever begins elsewhere says whether that is equal to the program by construction; if it is not, the
 //! comparison with the meaning has to reach everything, as for a step that is not proved.
 
 use std::sync::Arc;
 
+use certen_core::Program;
 use certen_index::{Condition, Status};
 use certen_syntax::{Code, Diagnostic};
 use certen_teml::{Compiled, Path};
 
 use crate::Choice;
+use crate::derived::Derivations;
 
 /// Where the loops of a program begin.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +22,8 @@ pub(crate) enum Begin {
     Lowering,
     /// With the nests of a `codegen` list.
     Codegen(Arc<Path>),
+    /// With what lowering makes of a program that is derived from this one.
+    Derived(Derivations),
 }
 
 impl Begin {
@@ -43,6 +47,9 @@ impl Begin {
                     "every output is computed by the program's own statements, each on the values that it has there";
                 vec![(format!("codegen of `{}`", path.name), vec![Condition { what: what.into(), status }])]
             }
+            Begin::Derived(derivations) => {
+                derivations.taken().map(|taken| (taken.step.to_string(), taken.conditions.clone())).collect()
+            }
         }
     }
 
@@ -53,17 +60,41 @@ impl Begin {
                 let text = format!("`{}` does not compute the program's statements in their order", path.name);
                 Some(Diagnostic::error(Code::E0805, path.span, text))
             }
+            Begin::Derived(derivations) => derivations.doubt(),
             Begin::Lowering | Begin::Codegen(_) => None,
         }
     }
 
+    /// The numbers that a derivation is given, in order.
+    pub fn numbers(&self) -> Vec<i64> {
+        match self {
+            Begin::Derived(derivations) => derivations.numbers(),
+            Begin::Lowering | Begin::Codegen(_) => Vec::new(),
+        }
+    }
+
+    /// A derivation with other numbers, in the same order; none if it has none.
+    pub fn with_numbers(&self, numbers: &mut dyn Iterator<Item = i64>) -> Option<Begin> {
+        match self {
+            Begin::Derived(derivations) if !derivations.numbers().is_empty() => {
+                Some(Begin::Derived(derivations.with_numbers(numbers)))
+            }
+            _ => None,
+        }
+    }
+
     /// The error for loops that differ from the program before any step is taken, unless the compiler is to blame.
-    pub fn blamed(&self, difference: &dyn std::fmt::Display) -> Option<Diagnostic> {
+    /// `written` is the same as the user wrote it, if numbers were made smaller here.
+    pub fn blamed(&self, core: &Program, written: &Begin, difference: &dyn std::fmt::Display) -> Option<Diagnostic> {
         match self {
             Begin::Codegen(path) if !path.in_order => {
                 let text = format!("`{}` does not compute what the program means: {difference}", path.name);
                 let error = Diagnostic::error(Code::E0705, path.span, text);
                 Some(error.help("the loops of all statements, in the order of the statements, are right"))
+            }
+            Begin::Derived(derivations) => {
+                let written = if let Begin::Derived(written) = written { written } else { derivations };
+                derivations.blamed(core, written, difference)
             }
             Begin::Lowering | Begin::Codegen(_) => None,
         }

@@ -49,11 +49,12 @@ stages! {
     Typed, "typed", "The typing derivation of each statement";
     Analysis, "analysis", "What each statement reads, whether it is dead, can be computed in place, and shares values with others";
     Core, "core", "The program in Core";
+    Derived, "derived", "The program in Core that its derivation ends with, which loops are made from";
     Padding, "padding", "How much of each tensor in Core is padding: its pad type";
     Reshapes, "reshapes", "How many constructs that move elements the program in Core has";
     Laws, "laws", "Which laws made the program simpler, and what it is then";
     Optimised, "optimised", "Which contractions were lifted, and the Core program that loops are made from";
-    Steps, "steps", "The loops before the schedule and after each of its steps, with what is known of the step";
+    Steps, "steps", "The program after each rewrite of a derivation, the loops after each step of the schedule, with what is known of each";
     Loops, "loops", "The loops";
     C, "c", "The C code";
     Count, "count", "How many multiplications it makes";
@@ -112,6 +113,10 @@ impl Module {
         if wanted(Stage::Core) {
             sections.push(("core", self.core().to_string()));
         }
+        if wanted(Stage::Derived) && !self.rewritings().is_empty() {
+            let derived = self.derived().map(|derived| derived.unwrap_or(self.core()).to_string());
+            sections.push(("derived", derived.unwrap_or_else(|failure| format!("{failure}\n"))));
+        }
         let padded = if wanted(Stage::Padding) { self.padding() } else { Vec::new() };
         if !padded.is_empty() {
             let lines = padded.iter().map(|(name, ty)| format!("{name} : {ty}\n"));
@@ -121,7 +126,7 @@ impl Module {
         }
         // Only where it is asked for: that everything has generations says nothing.
         if only.contains(&Stage::Reshapes) {
-            sections.push(("reshapes", format!("{}\n", self.core().reshapes())));
+            sections.push(("reshapes", format!("{}\n", self.derived()?.unwrap_or(self.core()).reshapes())));
         }
         if wanted(Stage::Laws) && self.typed().is_some() {
             sections.push(("laws", self.laws()?));
@@ -130,7 +135,9 @@ impl Module {
         if wanted(Stage::Optimised) {
             sections.push(("optimised", or_remark(optimised(self))));
         }
-        if only.contains(&Stage::Steps) || (wanted(Stage::Steps) && !self.steps().is_empty()) {
+        if only.contains(&Stage::Steps)
+            || (wanted(Stage::Steps) && (!self.steps().is_empty() || !self.rewritings().is_empty()))
+        {
             sections.push(("steps", or_remark(self.walk().map(|walk| walk.text()))));
         }
         // Who asks for the loops of a schedule wants to know that there are none.
@@ -152,6 +159,9 @@ impl Module {
 
 /// What was lifted, how it compares with the program as written, and the program that loops are made from.
 fn optimised(module: &Module) -> Result<String, Failure> {
+    if module.derived()?.is_some() {
+        return Ok("nothing is optimised on top of a derivation\n".into());
+    }
     let Some(Optimised { program, report, agreement, .. }) = module.optimisation()? else {
         return Ok("nothing to optimise: the program is compiled as written\n".into());
     };
@@ -183,6 +193,7 @@ fn count(module: &Module, sizes: &[(Name, i64)]) -> String {
     };
     let how = "counted in the Core programs: one for each `*` and each factor of a product, times the ranges around it";
     let optimised = match module.optimisation() {
+        Ok(None) if let Ok(Some(derived)) = module.derived() => format!("{} derived\n", counted(derived)),
         Ok(Some(optimised)) => format!("{} optimised\n", counted(&optimised.program)),
         Ok(None) => "nothing to optimise\n".into(),
         Err(failure) => format!("{failure}\n"),

@@ -22,7 +22,7 @@ use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 use crate::begin::Begin;
 use crate::optimise::{is_strict, optimise};
 use crate::schedule::untouched;
-use crate::ten::{self, Interface, TenFront};
+use crate::ten::{self, CheckedFunction, Interface, TenFront};
 use crate::texts::Imports;
 use crate::trial::trial;
 use crate::{Choice, Failure, FpMode, Optimised, Param, Texts, Trial, Validation};
@@ -206,11 +206,12 @@ impl Module {
         };
         let begin = match built.as_ref() {
             Some((_, Front::Teml(program))) => Begin::of_teml(program, &options.schedule),
+            Some((_, Front::Ten(front))) => front.begin(),
             _ => Begin::default(),
         };
         let steps = built.as_ref().and_then(|(core, front)| match &begin {
             Begin::Codegen(path) => Some(path.steps.clone()),
-            Begin::Lowering => {
+            Begin::Lowering | Begin::Derived(_) => {
                 let (function, of_file) = front.schedules(core);
                 options.schedule.steps(function, &of_file, &mut sources, &mut diagnostics)
             }
@@ -221,7 +222,7 @@ impl Module {
     }
 
     /// The program with loops that begin here.
-    fn beginning(self, begin: Begin) -> Module {
+    pub(crate) fn beginning(self, begin: Begin) -> Module {
         Module { begin, ..self }
     }
 
@@ -306,7 +307,8 @@ impl Module {
             false => Some((at_sizes(self.loops().ok()?, &sizes).ok()?, self.validation().ok()?.clone())),
         };
         let optimised = match self.optimisation().ok()? {
-            None => None,
+            None if matches!(self.begin, Begin::Lowering) => None,
+            None => Some(Optimised::unchanged(self.optimised().ok()?.at_sizes(&sizes).ok()?)),
             Some(found) => Some(Optimised { program: found.program.at_sizes(&sizes).ok()?, ..found.clone() }),
         };
         let core = self.core.at_sizes(&sizes).ok()?;
@@ -421,27 +423,29 @@ impl Module {
     }
 
     /// How much of its tensors is padding: the pad types (ATL, Sec. 6) of the bindings in Core that make, move or cut
-    /// padding, and then of those that the outputs show; nothing if there are none of the former.
+    /// padding, and then of those that the outputs show; nothing if there are none of the former. Of a derived program, those of
+    /// what it ends with.
     pub fn padding(&self) -> Vec<(Name, PadType)> {
-        let involved = padding::involved(&self.core);
+        let core = self.derived().ok().flatten().unwrap_or(&self.core);
+        let involved = padding::involved(core);
         if involved.is_empty() {
             return Vec::new();
         }
-        let shown = |name: Name| self.core.outputs.iter().any(|(_, source)| *source == name);
-        let bindings =
-            self.core.bindings.iter().filter(|binding| involved.contains(&binding.name) || shown(binding.name));
-        bindings.map(|binding| (binding.name, padding::pad_type(&self.core, binding.term))).collect()
+        let shown = |name: Name| core.outputs.iter().any(|(_, source)| *source == name);
+        let bindings = core.bindings.iter().filter(|binding| involved.contains(&binding.name) || shown(binding.name));
+        bindings.map(|binding| (binding.name, padding::pad_type(core, binding.term))).collect()
     }
 
-    /// The program in Core that loops are made from: the same values with fewer operations.
+    /// The program in Core that loops are made from: the same values with fewer operations, or as it was derived.
     ///
     /// # Errors
-    /// If it does not agree with the program as written, which is a bug in Certen.
+    /// If it does not agree with the program as written, which is a bug in Certen. As [`Module::derived`].
     pub fn optimised(&self) -> Result<&Program, Failure> {
-        if let Begin::Codegen(path) = &self.begin {
-            return Ok(path.lowered.as_ref().unwrap_or(&self.core));
+        match &self.begin {
+            Begin::Lowering => Ok(self.optimisation()?.map_or(&self.core, |optimised| &optimised.program)),
+            Begin::Codegen(path) => Ok(path.lowered.as_ref().unwrap_or(&self.core)),
+            Begin::Derived(_) => Ok(self.derived()?.unwrap_or(&self.core)),
         }
-        Ok(self.optimisation()?.map_or(&self.core, |optimised| &optimised.program))
     }
 
     /// What was optimised; none if the program is compiled as written.
@@ -584,12 +588,14 @@ pub struct Checked {
     pub warnings: Vec<Diagnostic>,
     /// The interface of the program; of a `.ten` file, the signature of each of its functions.
     pub signatures: Vec<String>,
+    /// What is derived: `derive g from f`, and what is known of it.
+    pub derivations: Vec<(String, String)>,
     /// The schedules of the file's functions: `schedule fast for f`, and what is known of it.
     pub schedules: Vec<(String, String)>,
 }
 
-/// Checks a file, whatever its dialect. A `.ten` file needs no function that can be run; its schedules are applied, but
-/// for those of functions whose loops depend on a call.
+/// Checks a file, whatever its dialect. A `.ten` file needs no function that can be run; its derivations are made and its
+/// schedules are applied, but for those of functions whose loops depend on a call.
 ///
 /// # Errors
 /// If it cannot be read, or is not accepted.
@@ -599,7 +605,8 @@ pub fn check(path: impl AsRef<Path>, options: &Options) -> Result<Checked, Failu
         let module = Module::from_text(&name, text, options)?;
         let signatures = vec![interface(&module.core)];
         let schedules = module.paths()?;
-        return Ok(Checked { sources: module.sources, warnings: module.warnings, signatures, schedules });
+        let derivations = Vec::new();
+        return Ok(Checked { sources: module.sources, warnings: module.warnings, signatures, derivations, schedules });
     }
     let mut sources = Sources::new();
     let file = sources.add(name, text);
@@ -608,11 +615,23 @@ pub fn check(path: impl AsRef<Path>, options: &Options) -> Result<Checked, Failu
     let sources = Arc::new(sources);
     let Some(functions) = functions else { return Err(Failure::new(sources, diagnostics.into_sorted())) };
     let mut schedules = Vec::new();
+    let mut derivations = Vec::new();
     for function in &functions {
+        if let Some(derived) = &function.derived {
+            let head = format!("derive {} from {}", derived.name, derived.from);
+            match known_of(&sources, function, derived.steps.len(), &[], options) {
+                Ok(known) => derivations.push((head, known)),
+                // What cannot be derived has no loops that a schedule could change.
+                Err(failure) => {
+                    diagnostics.extend(failure.diagnostics().iter().cloned());
+                    continue;
+                }
+            }
+        }
         for schedule in &function.schedules {
             let text = schedule.to_string();
             let head = text.split(" {").next().unwrap_or_default().to_owned();
-            match known_of(&sources, function.core.as_ref(), schedule, options) {
+            match known_of(&sources, function, schedule.steps.len(), &schedule.steps, options) {
                 Ok(known) => schedules.push((head, known)),
                 Err(failure) => diagnostics.extend(failure.diagnostics().iter().cloned()),
             }
@@ -621,8 +640,9 @@ pub fn check(path: impl AsRef<Path>, options: &Options) -> Result<Checked, Failu
     if diagnostics.has_errors() {
         return Err(Failure::new(sources, diagnostics.into_sorted()));
     }
-    let signatures = functions.into_iter().map(|function| function.signature).collect();
-    Ok(Checked { sources, warnings: diagnostics.into_sorted(), signatures, schedules })
+    let signatures =
+        functions.into_iter().filter(|it| it.derived.is_none()).map(|function| function.signature).collect();
+    Ok(Checked { sources, warnings: diagnostics.into_sorted(), signatures, derivations, schedules })
 }
 
 impl Module {
@@ -649,17 +669,18 @@ fn counted(steps: usize) -> String {
     if steps == 1 { "1 step".into() } else { format!("{steps} steps") }
 }
 
-/// What is known of a schedule of a function with this program.
+/// What is known of a function's loops with this many steps of a derivation, then these of a schedule.
 fn known_of(
     sources: &Arc<Sources>,
-    core: Option<&Program>,
-    schedule: &Schedule,
+    function: &CheckedFunction,
+    count: usize,
+    schedule: &[Step],
     options: &Options,
 ) -> Result<String, Failure> {
-    let steps = counted(schedule.steps.len());
-    let Some(core) = core else { return Ok(format!("{steps}, for loops that depend on the call")) };
+    let steps = counted(count);
+    let Some(core) = &function.core else { return Ok(format!("{steps}, for loops that depend on the call")) };
     let module = Module::new(sources.clone(), Vec::new(), Front::Core, core.clone(), options);
-    let module = module.with_steps(schedule.steps.clone().into());
+    let module = module.beginning(function.begin.clone()).with_steps(schedule.into());
     Ok(format!("{steps}, {}", module.equality()?))
 }
 
@@ -734,13 +755,13 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
 }
 
 /// The truncations of a program that cut more than padding.
-fn truncations(core: &Program) -> Vec<Diagnostic> {
+pub(crate) fn truncations(core: &Program) -> Vec<Diagnostic> {
     padding::check(core).iter().map(|violation| violation.diagnostic(core, &|_| None)).collect()
 }
 
 /// What is wrong with the accesses of a Core program, which no typing rule has shown to be in bounds: the verifier of
 /// its loops says.
-fn bounds(core: &Program) -> Vec<Diagnostic> {
+pub(crate) fn bounds(core: &Program) -> Vec<Diagnostic> {
     match certen_loops::lower(core) {
         Ok(loops) => certen_loops::verify(&loops),
         Err(error) if error.code == Code::E0703 => {

@@ -35,6 +35,13 @@ pub struct Optimised {
     pub agreement: Agreement,
 }
 
+impl Optimised {
+    /// A program that nothing was lifted in, and that is compared with its meaning elsewhere.
+    pub(crate) fn unchanged(program: Program) -> Optimised {
+        Optimised { program, report: Report::default(), agreement: Agreement::OutOfBudget { elements: 0 } }
+    }
+}
+
 /// Whether every operation has to be made as written: over floats, if the mode says so. Integers are a ring.
 pub(crate) fn is_strict(core: &Program, fp: FpMode) -> bool {
     fp == FpMode::Strict && core.bindings.iter().any(|binding| core.terms.ty(binding.term).elem.is_float())

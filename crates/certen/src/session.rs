@@ -141,14 +141,16 @@ fn first_word(text: &str) -> Option<&'static str> {
     }
 }
 
-/// A text on a line of its own that ends as a statement does: functions and schedules end with `}`, all others with `;`.
+/// A text on a line of its own that ends as a statement does: functions, schedules and derivations end with `}`, all others with `;`.
 fn ended(text: &str) -> String {
     let mut sources = Sources::new();
     let file = sources.add("", text);
     let tokens = sources.get(file).map(|source| lex(source, file, &mut Diagnostics::new())).unwrap_or_default();
     let last = tokens.iter().rev().find(|token| token.kind != TokenKind::End);
     let mut text = text.to_owned();
-    if let Some(last) = last.filter(|last| !last.is(";") && !matches!(first_word(&text), Some("fn" | "schedule"))) {
+    if let Some(last) = last
+        .filter(|last| !last.is(";") && !matches!(first_word(&text), Some("fn" | "schedule" | "derive" | "derivation")))
+    {
         // A comment may stand behind it.
         text.insert(last.span.end as usize, ';');
     }
@@ -166,6 +168,8 @@ fn declared(text: &str) -> Vec<Declared> {
             Item::Import(import) => Some(Declared::Import(import.path)),
             Item::Const(constant) => Some(Declared::Name(constant.name.name)),
             Item::Function(function) => Some(Declared::Name(function.name.name)),
+            Item::Derive(derivation) => Some(Declared::Name(derivation.name)),
+            Item::Tactic(tactic) => Some(Declared::Name(tactic.name)),
             Item::Schedule(schedule) => {
                 Some(Declared::Schedule { function: schedule.function?, variant: schedule.variant })
             }

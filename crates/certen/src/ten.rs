@@ -4,17 +4,22 @@
 //! Everything here happens on a deep stack ([`crate::deep`]). An [`Expression`] is compiled like a function of the file
 //! in whose scope it stands, which nothing can call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use certen_core::{ElemType, Program};
+use certen_derive::Derivation;
 use certen_lang::ast::{self, Dim, Elem, Expr, ExprKind, Function, Ident, Results, Type};
 use certen_lang::parse::parse_block_text;
-use certen_lang::{FunctionRef, Known, Library, check_all, demand, instantiate, passes, to_core, typed};
+use certen_lang::{
+    DerivedRef, Entry, FunctionRef, Known, Library, check_all, demand, instantiate, passes, to_core, typed,
+};
 use certen_syntax::schedule::Schedule;
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
 
+use crate::begin::Begin;
 use crate::deep::{Deep, deeply};
+use crate::derived::{Derivations, One};
 use crate::module::{Front, kernel_name};
 use crate::texts::Imports;
 use crate::{Dialect, Failure, Module, Options, Param, Texts};
@@ -60,11 +65,11 @@ pub(crate) fn compile(
         let library = load(sources, file, imports, diagnostics)?;
         let entry = library.entry(options.function).map_err(|error| diagnostics.push(error)).ok()?;
         // C has another `main`.
-        let name = match library.function(entry).name.name {
+        let name = match library.entry_name(entry) {
             name if name.as_str() == "main" => kernel_name(sources.get(file).map_or("", Source::name)),
             name => name,
         };
-        let (core, front) = made(&library, entry, name, options, diagnostics)?;
+        let (core, front) = made(&library, entry, name, options, &mut KnownDerivations::default(), diagnostics)?;
         Some((core, TenFront { demands: demand::text(&library), ..front }))
     })
 }
@@ -83,34 +88,45 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
-    fn new(sources: &Sources, library: &Library, entry: FunctionRef) -> Interface {
-        let function = library.function(entry);
-        let shown = |span: Span| sources.snippet(span).split_whitespace().collect::<Vec<_>>().join(" ");
+    fn new(sources: &Sources, library: &Library, entry: Entry) -> Option<Interface> {
+        let function = library.function(library.meaning(entry)?);
+        let name = library.entry_name(entry);
+        let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown = |span: Span| one_line(sources.snippet(span));
+        // A derived function is declared as the one that it is derived from, with another name.
+        let Span { file, start, end } = function.span;
+        let [before, behind] = [(start, function.name.span.start), (function.name.span.end, end)]
+            .map(|(start, end)| sources.snippet(Span { file, start, end }));
         let parameter = |param: &ast::Param| Param {
             name: param.name.name,
             ty: shown(param.ty.span),
             elem: if let Elem::Is(elem) = param.ty.elem { Some(elem) } else { None },
             is_size: param.ty.elem == Elem::Size,
         };
-        Interface {
-            name: function.name.name,
+        Some(Interface {
+            name,
             parameters: function.params.iter().map(parameter).collect(),
-            signature: shown(function.span),
+            signature: one_line(&format!("{before}{name}{behind}")),
             is_open: function.params.iter().any(|param| has_open_rank(param) || is_class(param.ty.elem)),
             schedules: library.schedules(entry).cloned().collect(),
-        }
+        })
     }
 
     /// Those of a text's functions.
     pub fn of_functions(texts: &Texts) -> Result<Vec<Interface>, Failure> {
         with_library(texts, |sources, library| {
-            Ok(library.own_functions().map(|f| Interface::new(sources, library, f)).collect())
+            Ok(library.own_entries().filter_map(|entry| Interface::new(sources, library, entry)).collect())
         })
     }
 
     /// That of a text's function of this name; without one, of `main`, or of the only one.
     pub fn of_function(texts: &Texts, wanted: Option<Name>) -> Result<Interface, Failure> {
-        with_library(texts, |sources, library| Ok(Interface::new(sources, library, library.entry(wanted)?)))
+        with_library(texts, |sources, library| {
+            let entry = library.entry(wanted)?;
+            // What is derived from nothing was refused before.
+            Interface::new(sources, library, entry)
+                .ok_or_else(|| Diagnostic::error(Code::E0410, None, "the program has no function to run"))
+        })
     }
 }
 
@@ -135,8 +151,12 @@ pub(crate) struct CheckedFunction {
     pub signature: String,
     /// The schedules that the file has for it.
     pub schedules: Vec<Schedule>,
-    /// Its program, if it has schedules and a call need not tell more of it.
+    /// How it is derived, if it is.
+    pub derived: Option<Derivation>,
+    /// Its program, if it has schedules or is derived, and a call need not tell more of it.
     pub core: Option<Program>,
+    /// Where its loops begin.
+    pub begin: Begin,
 }
 
 /// Checks all functions of a file.
@@ -149,13 +169,21 @@ pub(crate) fn check(
     let mut imports = Imports::from_disk(sources.get(file).map_or("", Source::name));
     deeply(|| {
         let library = load(sources, file, &mut imports, diagnostics)?;
-        let checked = |entry: FunctionRef| {
-            let Interface { signature, schedules, name, .. } = Interface::new(sources, &library, entry);
-            let core =
-                if schedules.is_empty() { None } else { made(&library, entry, name, options, &mut Diagnostics::new()) };
-            CheckedFunction { signature, schedules, core: core.map(|(core, _)| core) }
+        let mut known = KnownDerivations::default();
+        let checked = |entry: Entry| {
+            let Interface { signature, schedules, name, .. } = Interface::new(sources, &library, entry)?;
+            let derived = match entry {
+                Entry::Function(_) => None,
+                Entry::Derived(derived) => Some(library.derivation(derived).clone()),
+            };
+            let made = match schedules.is_empty() && derived.is_none() {
+                true => None,
+                false => made(&library, entry, name, options, &mut known, &mut Diagnostics::new()),
+            };
+            let begin = made.as_ref().map_or_else(Begin::default, |(_, front)| front.begin());
+            Some(CheckedFunction { signature, schedules, derived, core: made.map(|(core, _)| core), begin })
         };
-        Some(library.own_functions().map(checked).collect())
+        Some(library.own_entries().filter_map(checked).collect())
     })
 }
 
@@ -214,7 +242,10 @@ impl Module {
             };
             let entries: Vec<_> = expressions.iter().map(add).collect();
             let compile = |(entry, mut diagnostics): (Option<FunctionRef>, Diagnostics)| {
-                let made = entry.and_then(|entry| made(&library, entry, Name::new(RESULT), options, &mut diagnostics));
+                let made = entry.and_then(|entry| {
+                    let (name, known) = (Name::new(RESULT), &mut KnownDerivations::default());
+                    made(&library, Entry::Function(entry), name, options, known, &mut diagnostics)
+                });
                 (made, diagnostics)
             };
             Some(entries.into_iter().map(compile).collect::<Vec<_>>())
@@ -245,7 +276,12 @@ pub(crate) struct TenFront {
     pub fixed: BTreeMap<Name, i64>,
     /// The schedules of the function that was made, in the order of the text; none for an expression.
     pub schedules: Vec<Schedule>,
+    /// How it is derived, if it is.
+    derivations: Option<Derivations>,
 }
+
+/// The derivations of a library that were met before: what several begin with is made once.
+type KnownDerivations = HashMap<DerivedRef, Arc<One>>;
 
 impl TenFront {
     /// The program after each pass, as a text that means the same; then what its functions demand.
@@ -253,6 +289,11 @@ impl TenFront {
         let mut stages = self.typed.with(passes::stages).unwrap_or_default();
         stages.push(("demands", self.demands.clone()));
         stages
+    }
+
+    /// Where its loops begin.
+    pub fn begin(&self) -> Begin {
+        self.derivations.clone().map_or_else(Begin::default, Begin::Derived)
     }
 }
 
@@ -273,14 +314,16 @@ fn load(
     (!diagnostics.has_errors()).then_some(library)
 }
 
-/// One function as a program of this name.
+/// One function as a program of this name; what is derived means what it begins with.
 fn made(
     library: &Library,
-    entry: FunctionRef,
+    run: Entry,
     name: Name,
     options: &Options,
+    known: &mut KnownDerivations,
     diagnostics: &mut Diagnostics,
 ) -> Option<(Program, TenFront)> {
+    let entry = library.meaning(run)?;
     let typed = instantiate(library, entry, &open(library.function(entry), options), diagnostics)?;
     let mut passed = typed.clone();
     passes::run(&mut passed);
@@ -289,9 +332,21 @@ fn made(
     let fixed = library.function(entry).params.iter().filter(is_size);
     let fixed = fixed.filter_map(|param| Some((param.name.name, *options.known.values.get(&param.name.name)?)));
     let fixed = fixed.collect();
-    let function = library.function(entry).name.name;
-    let schedules = library.schedules(entry).cloned().collect();
-    Some((core, TenFront { typed: Deep::new(typed), demands: String::new(), function, fixed, schedules }))
+    let function = library.entry_name(run);
+    let schedules = library.schedules(run).cloned().collect();
+    let derivations = match run {
+        Entry::Function(_) => None,
+        Entry::Derived(derived) => {
+            let (_, path) = library.origin(derived)?;
+            let one = |derived: DerivedRef| {
+                let new = || One::new(library.derivation(derived).clone(), library.tactics(derived.file).into());
+                known.entry(derived).or_insert_with(|| Arc::new(new())).clone()
+            };
+            Some(Derivations { path: path.into_iter().map(one).collect() })
+        }
+    };
+    let demands = String::new();
+    Some((core, TenFront { typed: Deep::new(typed), demands, function, fixed, schedules, derivations }))
 }
 
 /// What is known of the parameters whose rank or element type a function leaves open. An element type that nothing

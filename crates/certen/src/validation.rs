@@ -68,14 +68,20 @@ impl Module {
         let mut validation = Validation { proved, evidence: None, smaller: None, nothing: None };
         match validate(self.core(), loops, &trial) {
             Outcome::Agrees(evidence) => validation.evidence = Some(evidence),
-            Outcome::Differs(difference) => return Ok(Err(self.blamed(&difference, scheduled, &trial))),
+            Outcome::Differs(difference) => return Ok(Err(self.blamed(&difference, &self.begin, scheduled, &trial))),
             Outcome::Nothing(why) => validation.nothing = Some(why),
         }
-        if let Some(small) = smaller {
-            match validate(self.core(), &small.program, &trial) {
+        if let Some(Small { program, scheduled, derived }) = &smaller {
+            let trial = match derived {
+                Some(derived) => derived.comparison(budget)?,
+                None => trial,
+            };
+            match validate(self.core(), program, &trial) {
                 Outcome::Agrees(evidence) => validation.smaller = Some(evidence),
                 Outcome::Differs(difference) => {
-                    return Ok(Err(self.blamed(&difference, Some(&small.scheduled), &trial).note(SCALED)));
+                    let begin = derived.as_ref().map_or(&self.begin, |derived| &derived.begin);
+                    let error = self.blamed(&difference, begin, scheduled.as_ref(), &trial);
+                    return Ok(Err(error.note(SCALED)));
                 }
                 Outcome::Nothing(_) => {}
             }
@@ -107,22 +113,31 @@ impl Module {
         Ok(Trial { budget, strict: is_strict(self.core(), self.options().fp), lowered: Some(self.optimised()?) })
     }
 
-    /// The loops of the same schedule with smaller numbers, if they are the same up to numbers.
+    /// The loops of the same derivation and schedule with smaller numbers, if they are the same up to numbers.
     fn with_smaller_numbers(&self, loops: &LoopProgram) -> Option<Small> {
-        let mut numbers = Vec::new();
+        let mut numbers = self.begin.numbers();
         self.steps.iter().flat_map(|step| &step.args).for_each(|arg| collect(arg, &mut numbers));
         if numbers.iter().all(|number| *number <= SMALL) {
             return None;
         }
         let mut small = scaled(&numbers)?.into_iter();
+        let begin = self.begin.with_numbers(&mut small);
         let steps: Vec<Step> = self
             .steps
             .iter()
             .map(|step| Step { args: step.args.iter().map(|arg| replaced(arg, &mut small)).collect(), ..step.clone() })
             .collect();
-        let scheduled = self.applied(&steps).ok()?.ok()?;
-        let program = self.stored(Some(&scheduled)).ok()?;
-        same_structure(&program, loops).then_some(Small { program, scheduled })
+        let derived = begin
+            .map(|begin| Module::from_core(self.core().clone(), self.options()).beginning(begin))
+            .map(|derived| derived.with_steps(steps.clone().into()));
+        let (program, scheduled) = match &derived {
+            Some(derived) => (derived.loops().ok()?.clone(), derived.scheduled().ok()?.cloned()),
+            None => {
+                let scheduled = self.applied(&steps).ok()?.ok()?;
+                (self.stored(Some(&scheduled)).ok()?, Some(scheduled))
+            }
+        };
+        same_structure(&program, loops).then_some(Small { program, scheduled, derived })
     }
 
     /// The comparison of the same program at smaller literal sizes, if its loops are the same up to numbers.
@@ -139,14 +154,22 @@ impl Module {
         let small = shrunk_program(self.core())
             .map(|core| Module::from_core(core, self.options()).with_steps(self.steps.clone()));
         match small.as_ref().map(|small| (small, small.scheduled(), small.comparison(BUDGET))) {
-            Some((small, Ok(scheduled), Ok(trial))) => small.blamed(difference, scheduled, &trial),
+            Some((small, Ok(scheduled), Ok(trial))) => small.blamed(difference, &small.begin, scheduled, &trial),
             _ => wrong(difference),
         }
     }
 
-    /// The error for a difference, at the step that made it.
-    fn blamed(&self, difference: &Difference, scheduled: Option<&Scheduled>, trial: &Trial<'_>) -> Diagnostic {
-        let before = |difference: &Difference| self.begin.blamed(difference).unwrap_or_else(|| wrong(difference));
+    /// The error for a difference, at the step that made it: of where the loops begin, or of the schedule.
+    fn blamed(
+        &self,
+        difference: &Difference,
+        begin: &Begin,
+        scheduled: Option<&Scheduled>,
+        trial: &Trial<'_>,
+    ) -> Diagnostic {
+        let before = |difference: &Difference| {
+            begin.blamed(self.core(), &self.begin, difference).unwrap_or_else(|| wrong(difference))
+        };
         let Some(scheduled) = scheduled else { return before(difference) };
         let nests: Vec<&LoopProgram> = scheduled.taken.iter().map(|taken| &taken.after).collect();
         let lowering_differs = matches!(validate(self.core(), &scheduled.before, trial), Outcome::Differs(_));
@@ -164,12 +187,15 @@ impl Module {
     }
 }
 
+/// The same with smaller numbers.
 struct Small {
     program: LoopProgram,
-    scheduled: Scheduled,
+    scheduled: Option<Scheduled>,
+    /// The derivation with smaller numbers, if it has numbers.
+    derived: Option<Module>,
 }
 
-const SCALED: &str = "found with smaller numbers in the schedule, which make the same loops";
+const SCALED: &str = "found with smaller numbers in the steps, which make the same loops";
 const SHRUNK: &str = "found at smaller sizes, for which the loops are the same";
 
 /// The compiler itself is wrong.

@@ -21,9 +21,9 @@ use crate::{Dialect, Failure, Module, Options, Texts, Validation, check, read_pr
 /// What a certificate does not show, for people.
 pub const TRUSTED: [&str; 5] = [
     "the front end: that the program in Core is what the file says",
-    "the lowering and every step of a schedule that is only tested: that the loops agree with the program at sizes and \
-     inputs that were not tested",
-    "the conditions of each step of a schedule that is proved: that these are all, and that they suffice",
+    "the lowering and every step of a derivation or schedule that is only tested: that the loops agree with the program at \
+     sizes and inputs that were not tested",
+    "the conditions of each step of a derivation or schedule that is proved: that these are all, and that they suffice",
     "the code generator, the C compiler and the runtime: that the machine code does what the loops say",
     "the checker, with the data types and texts of Core, loops and conditions, and the reference evaluator",
 ];
@@ -57,7 +57,7 @@ pub fn programs(path: impl AsRef<Path>, options: &Options) -> Result<Vec<Functio
 }
 
 impl Module {
-    /// Accepts a certificate of this program with its loops and its schedule. What the certificate says of the steps is
+    /// Accepts a certificate of this program with its loops, its derivation and its schedule. What the certificate says of the steps is
     /// compared with what is found when they are taken again, for the checker does not know them.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Module {
         Ok(certificate)
     }
 
-    /// What is known of the steps of its schedule.
+    /// What is known of the steps of its derivation, then of its schedule.
     fn certified_steps(&self) -> Result<Vec<Step>, Failure> {
         let mut steps: Vec<Step> =
             self.begin.taken().into_iter().map(|(step, found)| certified(step, &found)).collect();

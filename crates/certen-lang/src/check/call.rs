@@ -15,7 +15,7 @@ use super::value::{Draft, Flex, Value};
 use super::{Checked, Reported};
 use crate::ast::{self, Dim, Elem, ExprKind, Ident, Results};
 use crate::typed::{self, Bound, Expr, FunctionId, Kind};
-use crate::{FileRef, Found, FunctionRef};
+use crate::{DerivedRef, FileRef, Found, FunctionRef};
 
 /// What the names of a signature stand for in a call.
 #[derive(Default)]
@@ -62,6 +62,7 @@ impl<'l> Function<'_, 'l> {
                 let text = format!("`{}` is a constant, not a function", name.name);
                 self.error(Code::E0235, name.span, text)
             }
+            Some(Found::Derived(derived)) => self.no_call(derived, name.span),
             None => match self.builtin(name, args, named, span)? {
                 Some(value) => Ok(value),
                 None => {
@@ -74,6 +75,15 @@ impl<'l> Function<'_, 'l> {
                 }
             },
         }
+    }
+
+    /// What is derived has loops of its own, which are no part of a caller's.
+    pub fn no_call<T>(&mut self, derived: DerivedRef, span: Span) -> Checked<T> {
+        let derivation = self.world.library.derivation(derived);
+        let (name, from) = (derivation.name, derivation.from);
+        let text = format!("`{name}` is derived from `{from}`, and cannot be called in the language");
+        let error = Diagnostic::error(Code::E0235, span, text).also(derivation.head, "derived here");
+        self.fail(error.help(format!("`{from}` means the same; a derivation of this function can rewrite its call")))
     }
 
     /// `take` and `drop` of the prelude on an index vector: the result is one too, not data.

@@ -162,6 +162,7 @@ impl<'l> Function<'_, 'l> {
                 let text = format!("`{name}` is a function: it is called as `{name}(…)`");
                 self.error(Code::E0235, span, text)
             }
+            Some(Found::Derived(derived)) => self.no_call(derived, span),
             None => self.unknown(name, span),
         }
     }

@@ -212,7 +212,11 @@ impl Function<'_, '_> {
                 typed::FoldOp::Reduce(op)
             }
             (None, FoldOp::Function(ident)) => {
-                let Some(Found::Function(function)) = self.world.library.lookup(self.file, ident.name) else {
+                let found = self.world.library.lookup(self.file, ident.name);
+                if let Some(Found::Derived(derived)) = found {
+                    return self.no_call(derived, ident.span);
+                }
+                let Some(Found::Function(function)) = found else {
                     let mut error =
                         Diagnostic::error(Code::E0201, ident.span, format!("there is no function `{}`", ident.name));
                     if let Some(near) = self.nearest(ident.name) {

@@ -52,6 +52,7 @@ impl Library {
         let name = |open: &Open| match open.item {
             Found::Function(function) => self.function(function).name.name,
             Found::Const(constant) => self.constant(constant).name.name,
+            Found::Derived(derived) => self.derivation(derived).name,
         };
         let names: Vec<&str> = path.iter().chain(path.first()).map(|open| name(open).as_str()).collect();
         let shown = match names.len() {
@@ -83,6 +84,8 @@ impl Library {
                 constant.ty.iter().for_each(|ty| walk.ty(ty));
                 walk.todo.push(Work::Expr(&constant.value));
             }
+            // Nothing calls it; what it is derived from is looked at by itself.
+            Found::Derived(_) => {}
             Found::Function(function) => {
                 let function = self.function(function);
                 bound_by_signature(function, is_const).into_iter().for_each(|name| walk.bind(name));

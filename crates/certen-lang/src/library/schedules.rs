@@ -10,18 +10,22 @@ use std::collections::hash_map::Entry;
 use certen_syntax::schedule::Schedule;
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
 
-use super::{Found, FunctionRef, Library};
+use super::{Entry as Run, Found, Library};
 
 /// How many functions a message lists.
 const SHOWN: usize = 8;
 
 impl Library {
-    /// The schedules of a function, in the order of the text.
-    pub fn schedules(&self, function: FunctionRef) -> impl Iterator<Item = &Schedule> {
-        let file = self.files.get(function.file.0 as usize);
+    /// The schedules of a function, or of what is derived from one, in the order of the text.
+    pub fn schedules(&self, entry: Run) -> impl Iterator<Item = &Schedule> {
+        let found = match entry {
+            Run::Function(function) => Found::Function(function),
+            Run::Derived(derived) => Found::Derived(derived),
+        };
+        let file = self.files.get(found.file().0 as usize);
         file.into_iter().flat_map(move |file| {
             let of = |schedule: &&Schedule| schedule.function.and_then(|name| file.names.get(&name));
-            file.schedules.iter().filter(move |schedule| of(schedule) == Some(&Found::Function(function)))
+            file.schedules.iter().filter(move |schedule| of(schedule) == Some(&found))
         })
     }
 
@@ -32,7 +36,7 @@ impl Library {
         for schedule in &file.schedules {
             let Some(function) = schedule.function else { continue };
             match file.names.get(&function) {
-                Some(Found::Function(_)) => {}
+                Some(Found::Function(_) | Found::Derived(_)) => {}
                 found => {
                     diagnostics.push(self.no_function(at, schedule, function, found));
                     continue;
@@ -70,12 +74,13 @@ impl Library {
         let Some(file) = self.files.get(at) else { return error };
         let imports = file.imports.iter().filter_map(|(import, file)| Some((import, self.files.get(file.0 as usize)?)));
         for (import, imported) in imports {
-            if let Some(Found::Function(_)) = imported.names.get(&name) {
+            if let Some(Found::Function(_) | Found::Derived(_)) = imported.names.get(&name) {
                 let note = format!("\"{}\", which this file imports, declares it", import.path);
                 return error.note(note).help("a schedule stands in the file of its function, or in a file of its own");
             }
         }
-        let names: Vec<&str> = file.functions.iter().map(|function| function.name.name.as_str()).collect();
+        let functions = file.functions.iter().map(|function| function.name.name.as_str());
+        let names: Vec<&str> = functions.chain(file.derivations.iter().map(|it| it.name.as_str())).collect();
         let distance = |other: &str| strsim::damerau_levenshtein(name.as_str(), other);
         let near = names.iter().copied().min_by_key(|other| distance(other));
         match near.filter(|near| distance(near) <= name.as_str().len().div_ceil(3)) {

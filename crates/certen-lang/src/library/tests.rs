@@ -2,7 +2,7 @@
 
 use certen_syntax::{Code, Diagnostics, Name, Sources, render_all};
 
-use super::{FileRef, Found, Library};
+use super::{Entry, FileRef, Found, Library};
 
 /// A library whose main file is the first, and what was found wrong with it.
 fn load(files: &[(&str, &str)]) -> (Library, Vec<Code>, String) {
@@ -145,7 +145,7 @@ fn the_entry_is_asked_for_or_main_or_alone() {
         let (library, codes, _) = load(&[("a", text)]);
         assert_eq!(codes, []);
         let entry = library.entry(wanted.map(Name::new));
-        entry.map(|function| library.function(function).name.name.as_str()).map_err(|error| error.code)
+        entry.map(|entry| library.entry_name(entry).as_str()).map_err(|error| error.code)
     };
     assert_eq!(entry("fn f() { 1 } fn main() { 2 }", None), Ok("main"));
     assert_eq!(entry("fn f() { 1 } fn main() { 2 }", Some("f")), Ok("f"));
@@ -156,6 +156,67 @@ fn the_entry_is_asked_for_or_main_or_alone() {
 }
 
 #[test]
+fn what_is_derived_begins_with_a_function() {
+    let main =
+        "import \"b\"; fn f() { 1 } derive g from f { beta; } derive h from g { } derive k from l { } schedule h { }
+                derivation t(x) { beta at x; }";
+    let (library, codes_found, text) = load(&[
+        ("a", main),
+        ("b", "import \"c\"; fn m() { 1 } derive l from m { inline; } derivation u() { }"),
+        ("c", "derivation v() { }"),
+    ]);
+    assert_eq!(codes_found, [], "{text}");
+    let origin = |name: &str| {
+        let Some(Found::Derived(derived)) = library.lookup(FileRef::MAIN, Name::new(name)) else { panic!("{name}") };
+        let (function, path) = library.origin(derived).unwrap();
+        let path = path.into_iter().map(|it| library.derivation(it).name.as_str());
+        [library.function(function).name.name.as_str()].into_iter().chain(path).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(["g", "h", "k", "l"].map(origin), ["f g", "f g h", "m l k", "m l"]);
+    let entry = library.entry(Some(Name::new("h"))).unwrap();
+    assert_eq!(library.schedules(entry).count(), 1);
+    let tactics = library.tactics(FileRef::MAIN);
+    let known = |name: &str| tactics.iter().any(|tactic| tactic.name.as_str() == name);
+    assert_eq!(["t", "u", "v"].map(known), [true, true, false]);
+    assert!(load(&[("a", "fn f() { 1 }")]).0.tactics(FileRef::MAIN).is_empty());
+
+    let refused = [
+        ("fn blur() { 1 } derive g from blurr { }", Code::E0902, "help: did you mean `blur`?"),
+        ("fn a() { 1 } fn b() { 1 } derive g from other { }", Code::E0902, "note: there are `a`, `b`"),
+        ("derive g from f { }", Code::E0902, "note: this file has no functions"),
+        ("const f = 1; derive g from f { }", Code::E0902, "`f` is a constant"),
+        ("derive g from matmul { }", Code::E0902, "`matmul` is a function of the prelude"),
+        ("fn f() { 1 } derive f from f { }", Code::E0202, "`f` is declared twice"),
+        ("import \"b\"; fn f() { 1 } derive h from f { }", Code::E0202, "`h` is declared here, and in \"b\""),
+        ("derive a from a { }", Code::E0217, "`a` is derived from itself: a from a"),
+        ("derive a from b { } derive b from c { } derive c from b { }", Code::E0217, "b from c from b"),
+        ("derivation t() { } derivation t(a) { }", Code::E0202, "two derivations are called `t`"),
+        ("derivation swap_gens() { }", Code::E0202, "`swap_gens` is a rewrite, and cannot be declared again"),
+        ("derivation t(a, b, a) { }", Code::E0202, "two parameters of `t` are called `a`"),
+        ("fn f() { 1 } derive size from f { }", Code::E0103, "`size` is a word of the language"),
+        ("import \"b\"; fn f() { 1 } schedule h { }", Code::E0802, "\"b\", which this file imports, declares it"),
+        ("fn f() { 1 } derive g from f { } schedule gg { }", Code::E0802, "help: did you mean `g`?"),
+    ];
+    for (main, code, message) in refused {
+        let (_, codes_found, text) = load(&[("a", main), ("b", "fn k() { 1 } derive h from k { }")]);
+        assert_eq!(codes_found, [code], "{main}\n{text}");
+        assert!(text.contains(message), "{main}\n{text}");
+    }
+}
+
+#[test]
+fn long_chains_of_derivations_are_searched_in_no_time() {
+    let chain = |last: &str| -> String {
+        let each = |at| format!("derive g{at} from g{} {{ }}\n", at + 1);
+        (0..20_000).map(each).collect::<String>() + &format!("derive g20000 from {last} {{ }}\nfn f() {{ 1 }}\n")
+    };
+    assert_eq!(codes(&[("a", &chain("f"))]), []);
+    let (_, found, text) = load(&[("a", &chain("g7"))]);
+    assert_eq!(found, [Code::E0217]);
+    assert!(text.contains("`g7` is derived from itself: g7 from g8 from"), "{text}");
+}
+
+#[test]
 fn a_schedule_belongs_to_a_function_of_its_file() {
     let main =
         "import \"b\"; fn f() { g() } fn h() { 1 } schedule fast for f { unroll(i); } schedule f { } schedule h { }";
@@ -163,7 +224,7 @@ fn a_schedule_belongs_to_a_function_of_its_file() {
     assert_eq!(codes_found, [], "{text}");
     let schedules = |name: &str| {
         let Some(Found::Function(function)) = library.lookup(FileRef::MAIN, Name::new(name)) else { panic!("{name}") };
-        library.schedules(function).map(|schedule| schedule.to_string()).collect::<Vec<_>>()
+        library.schedules(Entry::Function(function)).map(|schedule| schedule.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(schedules("f"), ["schedule fast for f {\n    unroll(i);\n}", "schedule f { }"]);
     assert_eq!(schedules("h"), ["schedule h { }"]);

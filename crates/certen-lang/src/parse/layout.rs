@@ -6,17 +6,12 @@
 
 use std::collections::HashSet;
 
-use certen_syntax::{Token, TokenKind};
+use certen_syntax::{Token, TokenKind, begins_item};
 
 /// The brackets of a text.
 pub(super) struct Layout {
     depths: Vec<u32>,
     with_comma: HashSet<usize>,
-}
-
-/// Whether a token is the first on its line and begins a declaration.
-pub(super) fn begins_item(token: Token) -> bool {
-    token.first_on_line && matches!(token.word(), Some("fn" | "const" | "import" | "schedule"))
 }
 
 impl Layout {
@@ -25,7 +20,7 @@ impl Layout {
         let mut open: Vec<(&str, usize)> = Vec::new();
         let mut depth = 0;
         for (at, token) in tokens.iter().enumerate() {
-            if begins_item(*token) {
+            if begins_item(*token, *tokens.get(at + 1).unwrap_or(token)) {
                 open.clear();
                 depth = 0;
             }

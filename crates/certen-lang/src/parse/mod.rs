@@ -15,8 +15,9 @@ mod layout;
 mod slips;
 
 use certen_core::ElemType;
+use certen_derive::script::{derivation, tactic};
 use certen_syntax::schedule::{Schedule, schedule};
-use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Source, Span, Token, TokenKind, lex};
+use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Source, Span, Token, TokenKind, lex};
 
 use crate::ast::{Block, Const, Dim, Elem, Expr, File, Function, Ident, Import, Item, Let, Param, Results, Type};
 use layout::Layout;
@@ -27,15 +28,12 @@ pub const MAX_NESTING: usize = 2000;
 /// Words that cannot be names, beside the element types.
 const RESERVED: &[&str] = &[
     "fn", "let", "if", "else", "where", "const", "import", "with", "iterate", "times", "true", "false", "genarray",
-    "modarray", "fold", "size", "schedule",
+    "modarray", "fold", "size", "schedule", "derive",
 ];
-
-/// Words that are kept for later versions.
-const LATER: &[&str] = &["derive"];
 
 /// Whether a word cannot be a name.
 pub fn is_reserved(word: &str) -> bool {
-    RESERVED.contains(&word) || LATER.contains(&word) || word.parse::<ElemType>().is_ok()
+    RESERVED.contains(&word) || word.parse::<ElemType>().is_ok()
 }
 
 /// Reads a file. What could not be read is left out, with an error.
@@ -83,6 +81,14 @@ impl From<Diagnostic> for Failed {
 }
 
 type Parsed<T> = Result<T, Failed>;
+
+/// That a name is not a word of the language.
+fn no_word(name: Name, span: Span, what: &str) -> Parsed<()> {
+    if !is_reserved(name.as_str()) {
+        return Ok(());
+    }
+    Err(wrong(span, format!("`{name}` is a word of the language")).label(format!("expected {what}")).into())
+}
 
 /// A syntax error.
 fn wrong(span: Span, message: impl Into<String>) -> Diagnostic {
@@ -197,7 +203,7 @@ impl<'a> Parser<'a> {
 
     /// Whether a line begins here that begins a declaration.
     fn at_item(&self) -> bool {
-        layout::begins_item(self.cursor.peek())
+        self.cursor.begins_item()
     }
 
     fn item(&mut self) -> Parsed<Item> {
@@ -227,6 +233,16 @@ impl<'a> Parser<'a> {
             Some("schedule") => {
                 self.cursor = start;
                 self.schedule().map(Item::Schedule)
+            }
+            Some("derive") => {
+                self.cursor = start;
+                let derived = derivation(&mut self.cursor, self.diagnostics).ok_or(Failed::Said)?;
+                no_word(derived.name, derived.name_span, "the name of what is derived")?;
+                Ok(Item::Derive(derived))
+            }
+            Some("derivation") => {
+                self.cursor = start;
+                tactic(&mut self.cursor, self.diagnostics).map(Item::Tactic).ok_or(Failed::Said)
             }
             _ if rest_of_block => Err(Failed::Said),
             _ => Err(slips::no_item(first).into()),

@@ -5,13 +5,10 @@
 
 use certen_syntax::{Cursor, Diagnostic, Span, Token, TokenKind};
 
-use super::{LATER, Parsed, wrong};
+use super::{Parsed, wrong};
 
 /// That something else was expected here, with help if this is a slip.
 pub(super) fn unexpected(cursor: &Cursor<'_>, what: &str) -> Diagnostic {
-    if let Some(error) = later(cursor.peek()) {
-        return error;
-    }
     match slip(cursor) {
         Some(Slip { message: Some(message), help, span }) => wrong(span, message).help(help),
         Some(Slip { message: None, help, .. }) => cursor.expected(what).help(help),
@@ -22,7 +19,7 @@ pub(super) fn unexpected(cursor: &Cursor<'_>, what: &str) -> Diagnostic {
 /// That a bracket is not closed here; if it is a slip, the bracket does not matter.
 pub(super) fn unclosed(cursor: &Cursor<'_>, what: &str, open: Span) -> Diagnostic {
     let error = unexpected(cursor, what);
-    if is_slip(cursor) || later(cursor.peek()).is_some() { error } else { error.also(open, "to close this") }
+    if is_slip(cursor) { error } else { error.also(open, "to close this") }
 }
 
 /// Whether a slip stands here.
@@ -30,19 +27,10 @@ pub(super) fn is_slip(cursor: &Cursor<'_>) -> bool {
     slip(cursor).is_some()
 }
 
-fn later(token: Token) -> Option<Diagnostic> {
-    let word = token.word().filter(|word| LATER.contains(word))?;
-    let error = wrong(token.span, format!("`{word}` is not in this version"));
-    Some(error.note("the word is kept for a later version, so it cannot be a name"))
-}
-
 /// A word of the language where a name or expression is expected.
 pub(super) fn reserved(cursor: &Cursor<'_>, what: &str) -> Diagnostic {
     let token = cursor.peek();
     let word = token.word().unwrap_or_default();
-    if let Some(error) = later(token) {
-        return error;
-    }
     if slip(cursor).is_some() {
         return unexpected(cursor, what);
     }
@@ -156,10 +144,8 @@ pub(super) fn colon_in_selection(cursor: &Cursor<'_>) -> Diagnostic {
 
 /// What begins no declaration.
 pub(super) fn no_item(first: Token) -> Diagnostic {
-    if let Some(error) = later(first) {
-        return error;
-    }
-    let message = format!("expected `fn`, `const`, `import` or `schedule`, found {}", first.describe());
+    let message =
+        format!("expected `fn`, `const`, `import`, `schedule`, `derive` or `derivation`, found {}", first.describe());
     let error = wrong(first.span, message).label("expected a declaration");
     match first.word() {
         Some("def" | "func" | "function" | "fun") => error.help("a function begins with `fn`"),

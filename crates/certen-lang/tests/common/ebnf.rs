@@ -6,6 +6,7 @@
 //!   bound can look like a subject;
 //! - `subject`: the innermost `partition`'s pattern without its dots, or one of its names;
 //! - `nth`: counts from 1;
+//! - `index`: numbers are small and positive, and names are no functions;
 //! - `selection`: after one `...` further ones become `.`.
 
 use std::collections::{BTreeSet, HashMap};
@@ -210,6 +211,19 @@ impl Maker<'_> {
                 if self.tokens.last().is_some_and(|last| last == "0") {
                     self.tokens.pop();
                     self.tokens.push("3".into());
+                }
+            }
+            "index" | "quotient" => {
+                let start = self.tokens.len();
+                // A product of many sums is too large to be written out.
+                self.node(&self.grammar.rules[name], depth.min(8));
+                for at in start..self.tokens.len() {
+                    let is_name = self.tokens.get(at + 1).is_none_or(|next| next != "(");
+                    match self.tokens[at].as_str() {
+                        "min" if is_name => self.tokens[at] = "m".into(),
+                        number if number.starts_with(|c: char| c.is_ascii_digit()) => self.tokens[at] = "2".into(),
+                        _ => {}
+                    }
                 }
             }
             "selection" => {

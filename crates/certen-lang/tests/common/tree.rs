@@ -57,7 +57,7 @@ pub fn exprs(file: &File) -> Vec<&Expr> {
     let mut found = Vec::new();
     for item in &file.items {
         match item {
-            Item::Import(_) | Item::Schedule(_) => {}
+            Item::Import(_) | Item::Schedule(_) | Item::Derive(_) | Item::Tactic(_) => {}
             Item::Const(constant) => {
                 in_type(constant.ty.as_ref(), &mut found);
                 found.push(&constant.value);

@@ -1,0 +1,148 @@
+//! Named pieces of scripts, unfolded: their steps with arguments for their parameters.
+
+use certen_index::Ix;
+use certen_syntax::{Code, Diagnostic, Name, Span};
+
+use crate::rewrite::named;
+use crate::script::{Arg, ArgKind, Place, PlaceKind, Step, Tactic};
+
+/// Pieces inside of pieces, so deep.
+const MAX_DEPTH: usize = 32;
+
+/// More steps are not taken.
+const MAX_STEPS: usize = 10_000;
+
+/// The rewrites that a step stands for.
+///
+/// # Errors
+/// E0901 if there is nothing of its name, or with other arguments.
+pub(crate) fn expand(step: &Step, tactics: &[Tactic]) -> Result<Vec<Step>, Diagnostic> {
+    let mut done = Vec::new();
+    let mut todo = vec![(step.clone(), 0)];
+    while let Some((step, depth)) = todo.pop() {
+        if named(step.name.as_str()).is_some() {
+            done.push(step);
+            continue;
+        }
+        let Some(tactic) = tactics.iter().rev().find(|tactic| tactic.name == step.name) else {
+            return Err(unknown(&step, tactics));
+        };
+        if depth == MAX_DEPTH || done.len() + todo.len() + tactic.steps.len() > MAX_STEPS {
+            let message =
+                format!("`{}` is too large: it has more than {MAX_STEPS} steps, or contains itself", tactic.name);
+            return Err(Diagnostic::error(Code::E0901, step.span, message));
+        }
+        if step.backwards || step.everywhere {
+            let how = if step.backwards { "backwards" } else { "everywhere" };
+            let message = format!("`{}` is a piece of a script, which cannot be taken {how}", step.name);
+            return Err(Diagnostic::error(Code::E0901, step.span, message).help("write it at its single steps"));
+        }
+        if tactic.parameters.len() != step.args.len() {
+            let names: Vec<&str> = tactic.parameters.iter().map(|name| name.as_str()).collect();
+            let message = format!("`{}` is called {}({})", tactic.name, tactic.name, names.join(", "));
+            return Err(Diagnostic::error(Code::E0901, step.span, message)
+                .label(format!("{} {}", step.args.len(), if step.args.len() == 1 { "argument" } else { "arguments" }))
+                .also(tactic.span, "it is here"));
+        }
+        let given: Vec<(Name, &Arg)> = tactic.parameters.iter().copied().zip(&step.args).collect();
+        for inner in tactic.steps.iter().rev() {
+            let mut inner = replaced(inner, &given)?;
+            inner.span = step.span;
+            inner.at.extend(step.at.iter().cloned());
+            todo.push((inner, depth + 1));
+        }
+    }
+    Ok(done)
+}
+
+fn unknown(step: &Step, tactics: &[Tactic]) -> Diagnostic {
+    let error = Diagnostic::error(Code::E0901, step.span, format!("there is no rewrite `{}`", step.name));
+    let known = crate::rules::rewrites().iter().map(|rewrite| rewrite.name);
+    let known: Vec<&str> = known.chain(tactics.iter().map(|tactic| tactic.name.as_str())).collect();
+    match near(step.name.as_str(), known) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error.help("docs/REWRITES.md lists all rewrites"),
+    }
+}
+
+/// The word that is most like another one, if one is.
+pub(crate) fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.into_iter().map(|known| (strsim::damerau_levenshtein(word, known), known));
+    scored.filter(|(distance, known)| *distance <= known.len().min(word.len()) / 3).min().map(|(_, known)| known)
+}
+
+/// A step with arguments in the place of names.
+fn replaced(step: &Step, given: &[(Name, &Arg)]) -> Result<Step, Diagnostic> {
+    let mut new = step.clone();
+    for arg in &mut new.args {
+        *arg = replaced_arg(arg, given)?;
+    }
+    for place in &mut new.at {
+        place.kind = replaced_place(place, given)?;
+    }
+    Ok(new)
+}
+
+fn replaced_arg(arg: &Arg, given: &[(Name, &Arg)]) -> Result<Arg, Diagnostic> {
+    let ix = |name: Name| {
+        given.iter().find(|(parameter, _)| *parameter == name).and_then(|(_, arg)| match &arg.kind {
+            ArgKind::Ix(ix) => Some(ix.clone()),
+            _ => None,
+        })
+    };
+    let too_large = |_| Diagnostic::error(Code::E0901, arg.span, "this argument is too large");
+    let kind = match &arg.kind {
+        // A name alone may stand for anything.
+        ArgKind::Ix(own) if let Some(name) = own.as_var() => {
+            match given.iter().find(|(parameter, _)| *parameter == name) {
+                Some((_, arg)) => arg.kind.clone(),
+                None => ArgKind::Ix(own.clone()),
+            }
+        }
+        ArgKind::Ix(own) => ArgKind::Ix(own.substitute(&ix).map_err(too_large)?),
+        ArgKind::Cond(own) => ArgKind::Cond(own.substitute(&ix).map_err(too_large)?),
+        ArgKind::Pattern(text) => ArgKind::Pattern(replaced_text(text, given)),
+    };
+    Ok(Arg { kind, span: arg.span })
+}
+
+fn replaced_place(place: &Place, given: &[(Name, &Arg)]) -> Result<PlaceKind, Diagnostic> {
+    let wrong = |span: Span| Diagnostic::error(Code::E0901, span, "a place is a name or a pattern in braces");
+    match &place.kind {
+        PlaceKind::Pattern(text) => Ok(PlaceKind::Pattern(replaced_text(text, given))),
+        PlaceKind::Binder(name) => match given.iter().find(|(parameter, _)| parameter == name) {
+            None => Ok(PlaceKind::Binder(*name)),
+            Some((_, arg)) => match &arg.kind {
+                ArgKind::Ix(ix) => ix.as_var().map(PlaceKind::Binder).ok_or_else(|| wrong(arg.span)),
+                ArgKind::Pattern(text) => Ok(PlaceKind::Pattern(text.clone())),
+                ArgKind::Cond(_) => Err(wrong(arg.span)),
+            },
+        },
+    }
+}
+
+/// A text with arguments in the place of names.
+fn replaced_text(text: &str, given: &[(Name, &Arg)]) -> String {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let (mut new, mut rest) = (String::new(), text);
+    while !rest.is_empty() {
+        let word = rest.find(|c| !is_letter(c)).unwrap_or(rest.len());
+        if word == 0 {
+            let other = rest.find(is_letter).unwrap_or(rest.len());
+            new += &rest[..other];
+            rest = &rest[other..];
+            continue;
+        }
+        match given.iter().find(|(parameter, _)| parameter.as_str() == &rest[..word]) {
+            Some((_, arg)) => match &arg.kind {
+                ArgKind::Ix(ix) if Ix::is_sum(ix) => new += &format!("({ix})"),
+                ArgKind::Ix(ix) => new += &ix.to_string(),
+                ArgKind::Cond(cond) => new += &format!("({cond})"),
+                ArgKind::Pattern(text) => new += &format!("({text})"),
+            },
+            None => new += &rest[..word],
+        }
+        rest = &rest[word..];
+    }
+    new
+}

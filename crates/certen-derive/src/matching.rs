@@ -1,0 +1,852 @@
+//! Matching: what the metavariables of a pattern stand for, so that it is a given term.
+//!
+//! Higher-order, in the part that has one answer (Miller): `E(i)` for an index `i` that the pattern binds is any term as a
+//! function of `i`. Where a metavariable is applied to an expression, as on the right sides of most rewrites, the engine
+//! looks for the function: in `E(k*io + ii)` it puts `x - k*io` for `ii`, whose coefficient is 1, and what it finds is a
+//! function of `x` if `io` cancels; for `E(floor_div(x, k), mod(x, k))` it puts `k*a + b` for `x`. A metavariable that
+//! another occurrence determines is compared instead.
+//!
+//! Index expressions and conditions that are determined match what the prover shows to be equal in the context; one unknown
+//! in a sum is solved for. What cannot be decided yet waits until the rest of the pattern is matched.
+
+use certen_core::{Literal, Range, Term, TermId, Terms, TypeError, print_term};
+use certen_index::{Cond, Facts, Ix, Verdict};
+use certen_syntax::Name;
+use rustc_hash::FxHashMap;
+
+use crate::context::Context;
+use crate::found::{Abstracted, Found, Locals, unknown};
+use crate::names::{Canonical, Substitution, instantiate, mapped, names_of, select};
+use crate::pattern::{Argument, Binder, Condition, Index, Pattern};
+
+/// Why a term is not what a pattern says.
+#[derive(Clone, Debug)]
+pub(crate) struct Misfit {
+    /// A sentence.
+    pub why: String,
+    /// How far the match came.
+    pub matched: usize,
+}
+
+impl From<TypeError> for Misfit {
+    fn from(error: TypeError) -> Misfit {
+        Misfit { why: error.to_string(), matched: 0 }
+    }
+}
+
+impl From<certen_index::IxError> for Misfit {
+    fn from(error: certen_index::IxError) -> Misfit {
+        Misfit { why: error.to_string(), matched: 0 }
+    }
+}
+
+type Done = Result<(), Misfit>;
+
+/// A match that is being made.
+pub(crate) struct Matcher<'a> {
+    pub terms: &'a mut Terms,
+    pub found: Found,
+    /// What is known at the place and inside the binders of the pattern that are open.
+    context: Context,
+    /// What open binders of the pattern are called in the program.
+    bound: Vec<Name>,
+    /// Whether binders have the names of the program.
+    by_name: bool,
+    /// Patterns that metavariables have to match, too.
+    pub filters: FxHashMap<Name, Pattern>,
+    waiting: Vec<Waiting>,
+    matched: usize,
+    canonical: Canonical,
+}
+
+/// What could not be decided yet.
+struct Waiting {
+    what: What,
+    context: Context,
+    bound: Vec<Name>,
+}
+
+enum What {
+    Index(Index, Ix),
+    Condition(Condition, Cond),
+    Term(Name, Vec<Argument>, TermId),
+}
+
+/// Whether a term can be what a pattern says, at a glance.
+pub(crate) fn is_alike(pattern: &Pattern, term: &Term) -> bool {
+    match (pattern, term) {
+        (Pattern::Any | Pattern::Meta(..), _) => true,
+        (Pattern::Tensor(_), Term::Ref(..))
+        | (Pattern::Gen(..), Term::Gen(..))
+        | (Pattern::Guard(..), Term::Guard(..))
+        | (Pattern::If(..), Term::If(..))
+        | (Pattern::Let(..), Term::Let(..))
+        | (Pattern::Select(..), Term::Select(..))
+        | (Pattern::Flatten(_), Term::Flatten(_))
+        | (Pattern::Transpose(_), Term::Transpose(_))
+        | (Pattern::Split(..), Term::Split(..))
+        | (Pattern::Concat(..), Term::Concat(..))
+        | (Pattern::PadLeft(..), Term::PadLeft(..))
+        | (Pattern::PadRight(..), Term::PadRight(..))
+        | (Pattern::TruncLeft(..), Term::TruncLeft(..))
+        | (Pattern::TruncRight(..), Term::TruncRight(..))
+        | (Pattern::Number(_), Term::Literal(..))
+        | (Pattern::Index(_), Term::Index(..))
+        | (Pattern::Choose(..), Term::Choose(..)) => true,
+        (Pattern::Reshape(_), term) => term.is_reshape() && !matches!(term, Term::Concat(..)),
+        (Pattern::Reduce(op, ..), Term::Reduce(own, ..)) => op.is_none_or(|op| op == *own),
+        (Pattern::Unary(op, _), Term::Unary(own, _)) => op.is_none_or(|op| op == *own),
+        (Pattern::Binary(op, ..), Term::Binary(own, ..)) => op.is_none_or(|op| op == *own),
+        (Pattern::Cast(elem, _), Term::Cast(own, _)) => elem == own,
+        _ => false,
+    }
+}
+
+impl<'a> Matcher<'a> {
+    /// A match of a pattern of a rewrite, or of a script, whose binders have the program's names.
+    pub(crate) fn new(terms: &'a mut Terms, found: Found, context: &Context, by_name: bool) -> Matcher<'a> {
+        Matcher {
+            terms,
+            found,
+            context: context.clone(),
+            bound: Vec::new(),
+            by_name,
+            filters: FxHashMap::default(),
+            waiting: Vec::new(),
+            matched: 0,
+            canonical: Canonical::default(),
+        }
+    }
+
+    /// Matches a whole pattern.
+    ///
+    /// # Errors
+    /// Why the term is something else.
+    pub(crate) fn run(&mut self, pattern: &Pattern, term: TermId) -> Done {
+        self.term(pattern, term)?;
+        self.wait()
+    }
+
+    fn misfit(&self, why: impl Into<String>) -> Misfit {
+        Misfit { why: why.into(), matched: self.matched }
+    }
+
+    fn shown(&self, term: TermId) -> String {
+        shortened(&print_term(self.terms, term))
+    }
+
+    fn facts(&self) -> Facts {
+        self.context.facts(self.terms)
+    }
+
+    fn term(&mut self, pattern: &Pattern, id: TermId) -> Done {
+        let term = self.terms.get(id).clone();
+        if !is_alike(pattern, &term) {
+            return Err(self.misfit(format!("`{}` is not {}", self.shown(id), pattern.kind())));
+        }
+        self.matched += 1;
+        match (pattern, &term) {
+            (Pattern::Any, _) => Ok(()),
+            (Pattern::Meta(name, args), _) => self.meta(*name, args, id),
+            (Pattern::Tensor(name), Term::Ref(own, _)) => {
+                let wanted = self.found.names.get(name).copied().unwrap_or(*name);
+                if wanted == *own { Ok(()) } else { Err(self.misfit(format!("`{own}` is not `{wanted}`"))) }
+            }
+            (Pattern::Gen(binder, inner), Term::Gen(name, range, body)) => {
+                self.binder(binder, *name, range)?;
+                self.inside(id, 0, &[*name], |matcher| matcher.term(inner, *body))
+            }
+            (Pattern::Reduce(given, binder, wanted, inner), Term::Reduce(op, name, range, cond, body)) => {
+                if given.is_none() {
+                    if self.found.reduce.is_some_and(|found| found != *op) {
+                        return Err(self.misfit(format!("`{}` is another reduction", op.name())));
+                    }
+                    self.found.reduce = Some(*op);
+                }
+                self.binder(binder, *name, range)?;
+                if wanted.is_always() && !cond.is_always() {
+                    return Err(self.misfit(format!("the reduction over {name} has a condition, {cond}")));
+                }
+                let mark = self.context.mark();
+                self.context.bind(*name, range);
+                self.bound.push(*name);
+                let matched = self.cond(wanted, cond);
+                self.bound.pop();
+                self.context.reset(mark);
+                matched?;
+                self.inside(id, 0, &[*name], |matcher| matcher.term(inner, *body))
+            }
+            (Pattern::Guard(wanted, inner), Term::Guard(cond, body)) => {
+                self.cond(wanted, cond)?;
+                self.inside(id, 0, &[], |matcher| matcher.term(inner, *body))
+            }
+            (Pattern::If(wanted, first, second), Term::If(cond, a, b)) => {
+                self.cond(wanted, cond)?;
+                self.inside(id, 0, &[], |matcher| matcher.term(first, *a))?;
+                self.inside(id, 1, &[], |matcher| matcher.term(second, *b))
+            }
+            (Pattern::Let(wanted, first, second), Term::Let(name, value, body)) => {
+                self.called(*wanted, *name)?;
+                self.term(first, *value)?;
+                self.inside(id, 1, &[*name], |matcher| matcher.term(second, *body))
+            }
+            (Pattern::Select(inner, wanted), Term::Select(tensor, indices)) => {
+                let Some(first) = indices.len().checked_sub(wanted.len()) else {
+                    return Err(self.misfit(format!("`{}` has too few indices", self.shown(id))));
+                };
+                let tensor = select(self.terms, *tensor, &indices[..first])?;
+                self.term(inner, tensor)?;
+                wanted.iter().zip(&indices[first..]).try_for_each(|(index, ix)| self.ix(index, ix))
+            }
+            (Pattern::Reshape(inner), term) => {
+                let any = self.terms.iter().next().map_or(id, |(first, _)| first);
+                let outline = term.with_parts(&|_| any);
+                if let Some(found) = &self.found.reshape
+                    && *found != outline
+                {
+                    return Err(self.misfit(format!("`{}` is reshaped in another way", self.shown(id))));
+                }
+                if let Term::PadLeft(k, _) | Term::PadRight(k, _) | Term::TruncLeft(k, _) | Term::TruncRight(k, _) =
+                    term
+                    && let Some(bound) = self.bound.iter().find(|bound| k.mentions(**bound))
+                {
+                    return Err(self.misfit(format!("{k} mentions {bound}, but it may not")));
+                }
+                self.found.reshape = Some(outline);
+                term.parts().into_iter().try_for_each(|part| self.term(inner, part))
+            }
+            (Pattern::Split(wanted, inner), Term::Split(k, a)) => {
+                self.ix(wanted, &Ix::from(*k))?;
+                self.term(inner, *a)
+            }
+            (Pattern::PadLeft(wanted, inner), Term::PadLeft(k, a))
+            | (Pattern::PadRight(wanted, inner), Term::PadRight(k, a))
+            | (Pattern::TruncLeft(wanted, inner), Term::TruncLeft(k, a))
+            | (Pattern::TruncRight(wanted, inner), Term::TruncRight(k, a)) => {
+                self.ix(wanted, k)?;
+                self.term(inner, *a)
+            }
+            (Pattern::Index(wanted), Term::Index(ix, _)) => self.ix(wanted, ix),
+            (Pattern::Number(number), Term::Literal(literal, _)) => {
+                let equal = match (number, literal) {
+                    // A whole number stands for a float that is that number.
+                    (Literal::Int(number), Literal::Float(value)) => {
+                        (*number as f64).to_bits() == value.to_bits() && number.unsigned_abs() < 1 << 53
+                    }
+                    (number, literal) => number == literal,
+                };
+                if equal { Ok(()) } else { Err(self.misfit(format!("`{}` is another number", self.shown(id)))) }
+            }
+            (Pattern::Unary(given, inner), Term::Unary(op, a)) => {
+                if given.is_none() {
+                    if self.found.unary.is_some_and(|found| found != *op) {
+                        return Err(self.misfit(format!("`{}` is another operation", op.name())));
+                    }
+                    self.found.unary = Some(*op);
+                }
+                self.term(inner, *a)
+            }
+            (Pattern::Binary(wanted, first, second), Term::Binary(op, a, b)) => {
+                if wanted.is_none() {
+                    if self.found.binary.is_some_and(|found| found != *op) {
+                        return Err(self.misfit(format!("`{}` is another operation", op.name())));
+                    }
+                    self.found.binary = Some(*op);
+                }
+                self.term(first, *a)?;
+                self.term(second, *b)
+            }
+            (pattern, term) => pattern.parts().iter().zip(term.parts()).try_for_each(|(part, id)| self.term(part, id)),
+        }
+    }
+
+    /// Matches inside a part of a term, whose names are bound there.
+    fn inside(&mut self, id: TermId, part: usize, names: &[Name], inner: impl FnOnce(&mut Self) -> Done) -> Done {
+        let mark = self.context.mark();
+        self.context.enter(self.terms, id, part);
+        self.bound.extend(names);
+        let done = inner(self);
+        self.bound.truncate(self.bound.len() - names.len());
+        self.context.reset(mark);
+        done
+    }
+
+    fn called(&mut self, wanted: Name, name: Name) -> Done {
+        if self.by_name && wanted.as_str() != "_" && wanted != name {
+            return Err(self.misfit(format!("{name} is not called {wanted}")));
+        }
+        self.found.names.insert(wanted, name);
+        Ok(())
+    }
+
+    fn binder(&mut self, binder: &Binder, name: Name, range: &Range) -> Done {
+        self.called(binder.name, name)?;
+        self.ix(&binder.lo, &range.lo)?;
+        self.ix(&binder.hi, &range.hi)
+    }
+
+    // Metavariables for terms.
+
+    fn meta(&mut self, name: Name, args: &[Argument], id: TermId) -> Done {
+        if let Some(filter) = self.filters.get(&name).cloned() {
+            let mut matcher = Matcher::new(self.terms, Found::default(), &self.context, true);
+            matcher.run(&filter, id)?;
+        }
+        // Names that the pattern binds, each once.
+        let mut own: Vec<Name> = Vec::new();
+        for arg in args {
+            let variable = match arg {
+                Argument::Index(Index::Var(variable)) | Argument::Term(Pattern::Tensor(variable)) => variable,
+                _ => return self.later(What::Term(name, args.to_vec(), id)),
+            };
+            match self.found.names.get(variable) {
+                Some(bound) if self.bound.contains(bound) && !own.contains(bound) => own.push(*bound),
+                _ => return self.later(What::Term(name, args.to_vec(), id)),
+            }
+        }
+        match self.found.terms.get(&name).cloned() {
+            Some(value) => match self.values(args) {
+                Some(values) => self.compare(name, value, values, id),
+                None => Err(self.misfit(format!("cannot tell what {name} is applied to"))),
+            },
+            None => {
+                self.escapes(name, id, &own)?;
+                self.found.terms.insert(name, Abstracted { parameters: Some(own), body: id });
+                Ok(())
+            }
+        }
+    }
+
+    /// A term must not mention what the pattern binds around it, except these names.
+    fn escapes(&self, name: Name, id: TermId, allowed: &[Name]) -> Done {
+        let free = names_of(self.terms, id).free;
+        match self.bound.iter().find(|bound| !allowed.contains(bound) && free.contains(bound)) {
+            Some(bound) => {
+                Err(self.misfit(format!("{name} is `{}`, which mentions {bound}, but it may not", self.shown(id))))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a metavariable that is known is a term, for these arguments.
+    fn compare(&mut self, name: Name, value: Abstracted<TermId>, values: Vec<Value>, id: TermId) -> Done {
+        let parameters = self.found.parameters(name, &value.parameters);
+        let mut substitution = Substitution::default();
+        for (parameter, value) in parameters.into_iter().zip(values) {
+            match value {
+                Value::Index(ix) => drop(substitution.indices.insert(parameter, ix)),
+                Value::Term(term) => drop(substitution.tensors.insert(parameter, term)),
+            }
+        }
+        let context = self.context.clone();
+        let expected = instantiate(self.terms, value.body, substitution, &|name| context.binds(name), &|_| false)?;
+        if self.is_same(expected, id)? {
+            return Ok(());
+        }
+        Err(self.misfit(format!("{name} is both `{}` and `{}`", self.shown(expected), self.shown(id))))
+    }
+
+    /// Whether two terms are equal up to bound names, and to what the prover shows of their indices.
+    pub(crate) fn is_same(&mut self, a: TermId, b: TermId) -> Result<bool, Misfit> {
+        let (a, b) = (self.canonical.of(self.terms, a)?, self.canonical.of(self.terms, b)?);
+        let mut context = self.context.clone();
+        Ok(is_equal(self.terms, a, b, &mut context)?)
+    }
+
+    // Index expressions.
+
+    fn ix(&mut self, index: &Index, ix: &Ix) -> Done {
+        match index {
+            Index::Any => return Ok(()),
+            Index::Var(name) if !self.found.names.contains_key(name) && !self.found.indices.contains_key(name) => {
+                return self.determine(*name, Vec::new(), ix.clone());
+            }
+            Index::Meta(name, args) if !self.found.indices.contains_key(name) => {
+                let own = |arg: &Index| match arg {
+                    Index::Var(variable) => self.found.names.get(variable).copied(),
+                    _ => None,
+                };
+                if let Some(parameters) = args.iter().map(own).collect() {
+                    return self.determine(*name, parameters, ix.clone());
+                }
+            }
+            _ => {}
+        }
+        let mut open = Vec::new();
+        match (self.found.ix(self.terms, index, &Locals::new(), &mut open), open.as_slice()) {
+            (Some(value), []) => self.equal(index, &value, ix),
+            (Some(value), [name]) => match solved(&value, unknown(*name), ix) {
+                Some(solution) => self.determine(*name, Vec::new(), solution),
+                None => self.later(What::Index(index.clone(), ix.clone())),
+            },
+            (None, []) => Err(self.misfit(format!("`{index}` has no value here"))),
+            _ => self.later(What::Index(index.clone(), ix.clone())),
+        }
+    }
+
+    fn determine(&mut self, name: Name, parameters: Vec<Name>, ix: Ix) -> Done {
+        if let Some(bound) = self.bound.iter().find(|bound| !parameters.contains(bound) && ix.mentions(**bound)) {
+            return Err(self.misfit(format!("{name} is {ix}, which mentions {bound}, but it may not")));
+        }
+        self.found.indices.insert(name, Abstracted { parameters: Some(parameters), body: ix });
+        Ok(())
+    }
+
+    fn equal(&self, index: &Index, value: &Ix, ix: &Ix) -> Done {
+        if value == ix {
+            return Ok(());
+        }
+        let differ = value.sub(ix).ok().and_then(|difference| difference.as_constant()).is_some();
+        if !differ && self.facts().prove_equal(value, ix) == Verdict::Yes {
+            return Ok(());
+        }
+        let value = value.to_string();
+        let meant = if index.to_string() == value { value } else { format!("`{index}`, which is {value}") };
+        Err(self.misfit(format!("{ix} is not {meant}")))
+    }
+
+    // Conditions.
+
+    fn cond(&mut self, wanted: &Condition, cond: &Cond) -> Done {
+        match wanted {
+            Condition::Any => return Ok(()),
+            Condition::Meta(name, args) if !self.found.conditions.contains_key(name) => {
+                let Some(own) = self.variables(args) else {
+                    return self.later(What::Condition(wanted.clone(), cond.clone()));
+                };
+                return self.determine_cond(*name, own, cond.clone());
+            }
+            Condition::And(parts) if parts.len() > 1 => {
+                let is_open = |part: &Condition| matches!(part, Condition::Meta(name, _) if !self.found.conditions.contains_key(name));
+                if parts.iter().any(is_open) {
+                    return self.conjunction(parts, cond);
+                }
+            }
+            _ => {}
+        }
+        let mut open = Vec::new();
+        match (self.found.cond(self.terms, wanted, &Locals::new(), &mut open), open.as_slice()) {
+            (Some(value), []) => self.equivalent(&value, cond),
+            (Some(value), [name]) => {
+                let name = *name;
+                match solved_cond(&value, unknown(name), cond) {
+                    Some(solution) => self.determine(name, Vec::new(), solution),
+                    None => self.later(What::Condition(wanted.clone(), cond.clone())),
+                }
+            }
+            _ => self.later(What::Condition(wanted.clone(), cond.clone())),
+        }
+    }
+
+    /// The program's names for arguments that are all bound by the pattern.
+    fn variables(&self, args: &[Index]) -> Option<Vec<Name>> {
+        let own = |arg: &Index| match arg {
+            Index::Var(variable) => self.found.names.get(variable).copied(),
+            _ => None,
+        };
+        args.iter().map(own).collect()
+    }
+
+    fn determine_cond(&mut self, name: Name, parameters: Vec<Name>, cond: Cond) -> Done {
+        let mut names = std::collections::BTreeSet::new();
+        cond.collect_names(&mut names);
+        if let Some(bound) = self.bound.iter().find(|bound| !parameters.contains(bound) && names.contains(bound)) {
+            return Err(self.misfit(format!("{name} is {cond}, which mentions {bound}, but it may not")));
+        }
+        self.found.conditions.insert(name, Abstracted { parameters: Some(parameters), body: cond });
+        Ok(())
+    }
+
+    /// Conjuncts shared out: what is determined takes what it is; the first metavariable that is not takes what it may
+    /// mention, but only one if another one may mention as much; the last one takes the rest.
+    fn conjunction(&mut self, parts: &[Condition], cond: &Cond) -> Done {
+        let mut rest: Vec<Cond> = match cond {
+            Cond::And(all) => all.clone(),
+            other => vec![other.clone()],
+        };
+        let mut open: Vec<(Name, Vec<Name>)> = Vec::new();
+        for part in parts {
+            if let Condition::Meta(name, args) = part
+                && !self.found.conditions.contains_key(name)
+            {
+                let Some(own) = self.variables(args) else {
+                    return self.later(What::Condition(Condition::And(parts.to_vec()), cond.clone()));
+                };
+                open.push((*name, own));
+                continue;
+            }
+            let Some(value) = self.found.whole_cond(self.terms, part, &Locals::new()) else {
+                return self.later(What::Condition(Condition::And(parts.to_vec()), cond.clone()));
+            };
+            let conjuncts = if let Cond::And(all) = value { all } else { vec![value] };
+            for conjunct in conjuncts {
+                if let Some(at) = rest.iter().position(|own| *own == conjunct) {
+                    rest.remove(at);
+                    continue;
+                }
+                let mut facts = self.facts();
+                facts.assume(cond.clone());
+                if facts.prove(&conjunct) != Verdict::Yes {
+                    return Err(self.misfit(format!("{conjunct} does not follow from {cond}")));
+                }
+            }
+        }
+        let count = open.len();
+        for (at, (name, own)) in open.into_iter().enumerate() {
+            let may = |cond: &Cond| {
+                let mut names = std::collections::BTreeSet::new();
+                cond.collect_names(&mut names);
+                self.bound.iter().all(|bound| own.contains(bound) || !names.contains(bound))
+            };
+            let mut taken: Vec<Cond> = Vec::new();
+            if at + 1 == count {
+                taken.append(&mut rest);
+            } else {
+                let all: Vec<Cond> = std::mem::take(&mut rest);
+                let every = all.iter().all(may);
+                for conjunct in all {
+                    let takes = may(&conjunct) && (!every || taken.is_empty());
+                    if takes { taken.push(conjunct) } else { rest.push(conjunct) }
+                }
+                if taken.is_empty() {
+                    return Err(self.misfit(format!("no part of {cond} can be {name}")));
+                }
+            }
+            let all = taken.into_iter().fold(Cond::always(), Cond::and);
+            self.determine_cond(name, own, all)?;
+        }
+        if rest.is_empty() { Ok(()) } else { Err(self.misfit(format!("{cond} says more than the pattern"))) }
+    }
+
+    fn equivalent(&self, value: &Cond, cond: &Cond) -> Done {
+        if value == cond || are_equivalent(&self.facts(), value, cond) {
+            return Ok(());
+        }
+        Err(self.misfit(format!("the condition {cond} is not {value}")))
+    }
+
+    // What waits.
+
+    fn later(&mut self, what: What) -> Done {
+        self.waiting.push(Waiting { what, context: self.context.clone(), bound: self.bound.clone() });
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Done {
+        while !self.waiting.is_empty() {
+            let before = self.waiting.len();
+            for Waiting { what, context, bound } in std::mem::take(&mut self.waiting) {
+                self.context = context;
+                self.bound = bound;
+                match what {
+                    What::Index(index, ix) => self.ix(&index, &ix)?,
+                    What::Condition(wanted, cond) => self.cond(&wanted, &cond)?,
+                    What::Term(name, args, id) => self.applied(name, args, id, false)?,
+                }
+            }
+            if self.waiting.len() < before {
+                continue;
+            }
+            // Nothing went on by itself: find a function.
+            let Some(at) = self.waiting.iter().position(|waiting| matches!(waiting.what, What::Term(..))) else {
+                let what = self.waiting.first().map(|waiting| match &waiting.what {
+                    What::Index(index, ix) => format!("what `{index}` is in {ix}"),
+                    What::Condition(_, cond) => format!("what the parts of {cond} are"),
+                    What::Term(name, ..) => format!("what {name} is"),
+                });
+                return Err(self.misfit(format!("cannot tell {}", what.unwrap_or_default())));
+            };
+            let Waiting { what, context, bound } = self.waiting.remove(at);
+            self.context = context;
+            self.bound = bound;
+            if let What::Term(name, args, id) = what {
+                self.applied(name, args, id, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of arguments, as far as they are known: of terms, those of metavariables and of tensors.
+    fn values(&self, args: &[Argument]) -> Option<Vec<Value>> {
+        let value = |arg: &Argument| match arg {
+            Argument::Index(index) => self.found.whole_ix(self.terms, index, &Locals::new()).map(Value::Index),
+            Argument::Term(Pattern::Meta(name, args)) if args.is_empty() => {
+                self.found.terms.get(name).map(|value| Value::Term(value.body))
+            }
+            Argument::Term(Pattern::Tensor(name)) => {
+                let own = self.found.names.get(name)?;
+                let (_, ty) = self.context.tensors.iter().rev().find(|(tensor, _)| tensor == own)?;
+                let is_it = |term: &Term| matches!(term, Term::Ref(name, of) if name == own && of == ty);
+                self.terms.iter().find(|(_, term)| is_it(term)).map(|(id, _)| Value::Term(id))
+            }
+            Argument::Term(_) => None,
+        };
+        args.iter().map(value).collect()
+    }
+
+    /// A metavariable applied to expressions: compared if it is known; else, if it has to be, found.
+    fn applied(&mut self, name: Name, args: Vec<Argument>, id: TermId, find: bool) -> Done {
+        let values = self.values(&args);
+        if !find {
+            return match (self.found.terms.get(&name).cloned(), values) {
+                (Some(value), Some(values)) => self.compare(name, value, values, id),
+                _ => self.later(What::Term(name, args, id)),
+            };
+        }
+        let Some(values) = values else {
+            return Err(self.misfit(format!("cannot tell what {name} is applied to")));
+        };
+        let parameters: Vec<Name> = (0..args.len()).map(|at| Name::new(&format!("?{name}{at}"))).collect();
+        let mut substitution = Substitution::default();
+        let mut settle = None;
+        let mut done = vec![false; args.len()];
+        // The quotient and the rest by a number stand for an index together.
+        for (at, arg) in args.iter().enumerate() {
+            let Argument::Index(index) = arg else { continue };
+            let mark = Name::new("?quotient");
+            let Some((with_mark, of, by)) = quotient_in(index, mark) else { continue };
+            let is_rest =
+                |other: &Argument| matches!(other, Argument::Index(Index::Mod(a, b)) if **a == of && **b == by);
+            let none = Locals::new();
+            let (Some(rest), Some(of), Some(by), Some(sum)) = (
+                args.iter().position(is_rest),
+                self.found.whole_ix(self.terms, &of, &none).and_then(|of| of.as_var()),
+                self.found.whole_ix(self.terms, &by, &none).and_then(|by| by.as_constant()),
+                self.found.whole_ix(self.terms, &with_mark, &vec![(mark, Ix::var(mark))]),
+            ) else {
+                continue;
+            };
+            let Some(quotient) = solved(&sum, mark, &Ix::var(parameters[at])) else { continue };
+            let remainder = Ix::var(parameters[rest]);
+            substitution.indices.insert(of, quotient.scale(by)?.add(&remainder)?);
+            settle = Some((parameters[rest], by));
+            (done[at], done[rest]) = (true, true);
+        }
+        let term_names = names_of(self.terms, id).free;
+        let mut body = id;
+        for (at, value) in values.iter().enumerate().filter(|(at, _)| !done[*at]) {
+            let value = match value {
+                Value::Index(value) => value,
+                Value::Term(term) => {
+                    let ty = self.terms.ty(*term).clone();
+                    let reference = self.terms.reference(parameters[at], ty)?;
+                    let form = self.canonical.of(self.terms, *term)?;
+                    body = replaced(self.terms, body, form, reference, &mut self.canonical)?;
+                    continue;
+                }
+            };
+            let mut candidates = std::collections::BTreeSet::new();
+            value.collect_names(&mut candidates);
+            let rank = |variable: &Name| {
+                let coefficient = value.linear_in(*variable).map(|(c, _)| c)?;
+                let depth = self.context.indices.iter().position(|name| name == variable)?;
+                let fits = coefficient.unsigned_abs() == 1 && !substitution.indices.contains_key(variable);
+                // Those of the pattern have to vanish; of others, the innermost that occurs.
+                fits.then_some((self.bound.contains(variable), term_names.contains(variable), depth))
+            };
+            let best = candidates.iter().filter_map(|name| Some((rank(name)?, *name))).max();
+            let Some((_, variable)) = best else {
+                // Nothing to put in: a function that does not use its argument.
+                continue;
+            };
+            if let Some((coefficient, rest)) = value.linear_in(variable) {
+                let put = Ix::var(parameters[at]).sub(&rest)?.scale(coefficient)?;
+                substitution.indices.insert(variable, put);
+            }
+        }
+        body = substitution.apply(self.terms, body)?;
+        if let Some((name, by)) = settle {
+            let mut context = self.context.clone();
+            context.bind(name, &Range::to(Ix::from(by)));
+            body = settled(self.terms, body, &mut context)?;
+        }
+        self.escapes(name, body, &parameters)?;
+        self.found.terms.insert(name, Abstracted { parameters: Some(parameters), body });
+        Ok(())
+    }
+}
+
+/// The value of an argument.
+enum Value {
+    Index(Ix),
+    Term(TermId),
+}
+
+/// A sum with a name in the place of its quotient, what is divided, and by what.
+fn quotient_in(index: &Index, mark: Name) -> Option<(Index, Index, Index)> {
+    match index {
+        Index::FloorDiv(of, by) => Some((Index::Var(mark), (**of).clone(), (**by).clone())),
+        Index::Add(a, b) => match quotient_in(a, mark) {
+            Some((a, of, by)) => Some((Index::Add(Box::new(a), b.clone()), of, by)),
+            None => quotient_in(b, mark).map(|(b, of, by)| (Index::Add(a.clone(), Box::new(b)), of, by)),
+        },
+        Index::Sub(a, b) => quotient_in(a, mark).map(|(a, of, by)| (Index::Sub(Box::new(a), b.clone()), of, by)),
+        _ => None,
+    }
+}
+
+/// A term with a name for all of its parts of a canonical form.
+fn replaced(
+    terms: &mut Terms,
+    id: TermId,
+    form: TermId,
+    reference: TermId,
+    canonical: &mut Canonical,
+) -> Result<TermId, TypeError> {
+    if canonical.of(terms, id)? == form {
+        return Ok(reference);
+    }
+    let mut new = id;
+    for (at, part) in terms.get(id).parts().into_iter().enumerate() {
+        let inner = replaced(terms, part, form, reference, canonical)?;
+        if inner != part {
+            new = crate::names::with_part(terms, new, at, inner)?;
+        }
+    }
+    Ok(new)
+}
+
+/// At most this much of a term is shown inside a sentence.
+const MAX_SHOWN: usize = 120;
+
+/// A text of at most [`MAX_SHOWN`] characters.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_SHOWN) {
+        Some((at, _)) => format!("{} …", &text[..at]),
+        None => text.into(),
+    }
+}
+
+/// What a name is if an expression with it is another expression.
+pub(crate) fn solved(value: &Ix, name: Name, ix: &Ix) -> Option<Ix> {
+    let (coefficient, rest) = value.linear_in(name)?;
+    let difference = ix.sub(&rest).ok()?;
+    match coefficient {
+        1 => Some(difference),
+        -1 => difference.scale(-1).ok(),
+        _ => {
+            let (size, sign) = (i64::try_from(coefficient.unsigned_abs()).ok()?, coefficient.signum());
+            let quotient = difference.floor_div(size).ok()?;
+            (quotient.scale(size).ok()? == difference).then(|| quotient.scale(sign).ok()).flatten()
+        }
+    }
+}
+
+/// What a name is if a comparison with it is another condition.
+fn solved_cond(value: &Cond, name: Name, cond: &Cond) -> Option<Ix> {
+    match (value, cond) {
+        (Cond::Ge(wanted), Cond::Ge(own)) => solved(wanted, name, own),
+        (Cond::Eq(wanted), Cond::Eq(own)) => {
+            // The sign of an equation is that of the order of names.
+            let direct = solved(wanted, name, own).filter(|_| wanted.linear_in(name).is_some_and(|(c, _)| c > 0));
+            direct.or_else(|| solved(wanted, name, &own.scale(-1).ok()?))
+        }
+        _ => None,
+    }
+}
+
+/// Whether each of two conditions follows from the other.
+pub(crate) fn are_equivalent(facts: &Facts, a: &Cond, b: &Cond) -> bool {
+    let follows = |from: &Cond, to: &Cond| {
+        let mut facts = facts.clone();
+        facts.assume(from.clone());
+        facts.prove(to) == Verdict::Yes
+    };
+    follows(a, b) && follows(b, a)
+}
+
+/// Whether two terms in canonical form are equal up to what the prover shows of their indices.
+fn is_equal(terms: &mut Terms, a: TermId, b: TermId, context: &mut Context) -> Result<bool, TypeError> {
+    if a == b {
+        return Ok(true);
+    }
+    let outline = |terms: &Terms, id: TermId| -> Result<_, TypeError> {
+        let (mut ixs, mut conds) = (Vec::new(), Vec::new());
+        let term = terms.get(id);
+        let outline = mapped(
+            term,
+            &mut |_| Ok(a),
+            &mut |ix| {
+                ixs.push(ix.clone());
+                Ok(Ix::from(0))
+            },
+            &mut |cond| {
+                conds.push(cond.clone());
+                Ok(Cond::always())
+            },
+            &mut |name| name,
+        )?;
+        Ok((outline, ixs, conds, term.parts()))
+    };
+    let (first, second) = (outline(terms, a)?, outline(terms, b)?);
+    if first.0 != second.0 || first.1.len() != second.1.len() {
+        return Ok(false);
+    }
+    if first.1 != second.1 || first.2 != second.2 {
+        let facts = context.facts(terms);
+        let mut pairs = first.1.iter().zip(&second.1);
+        if !pairs.all(|(a, b)| a == b || facts.prove_equal(a, b) == Verdict::Yes) {
+            return Ok(false);
+        }
+        let mut facts = facts;
+        if let Term::Reduce(_, name, range, ..) = terms.get(a) {
+            crate::context::in_range(*name, range).for_each(|cond| facts.assume(cond));
+        }
+        if !first.2.iter().zip(&second.2).all(|(a, b)| a == b || are_equivalent(&facts, a, b)) {
+            return Ok(false);
+        }
+    }
+    for (at, (left, right)) in first.3.into_iter().zip(second.3).enumerate() {
+        let mark = context.mark();
+        context.enter(terms, a, at);
+        let equal = is_equal(terms, left, right, context)?;
+        context.reset(mark);
+        if !equal {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// A term whose quotients are settled where the context says what they are.
+pub(crate) fn settled(terms: &mut Terms, id: TermId, context: &mut Context) -> Result<TermId, TypeError> {
+    let mut new = id;
+    let term = terms.get(id).clone();
+    if has_functions(&term)? {
+        let facts = context.facts(terms);
+        let mut inner = facts.clone();
+        if let Term::Reduce(_, name, range, ..) = &term {
+            crate::context::in_range(*name, range).for_each(|cond| inner.assume(cond));
+        }
+        let term =
+            mapped(&term, &mut Ok, &mut |ix| ix.settled(&facts), &mut |cond| cond.settled(&inner), &mut |name| name)?;
+        new = terms.add(term)?;
+    }
+    for (at, part) in terms.get(id).parts().into_iter().enumerate() {
+        let mark = context.mark();
+        context.enter(terms, id, at);
+        let inner = settled(terms, part, context);
+        context.reset(mark);
+        let inner = inner?;
+        if inner != part {
+            new = crate::names::with_part(terms, new, at, inner)?;
+        }
+    }
+    Ok(new)
+}
+
+/// Whether an index expression of a term has a function in it: only their text has parentheses.
+pub(crate) fn has_functions(term: &Term) -> Result<bool, TypeError> {
+    let any = std::cell::Cell::new(false);
+    let look = |text: String| any.set(any.get() || text.contains('('));
+    let mut ix = |ix: &Ix| {
+        look(ix.to_string());
+        Ok(ix.clone())
+    };
+    let mut cond = |cond: &Cond| {
+        look(cond.to_string());
+        Ok(cond.clone())
+    };
+    mapped(term, &mut Ok, &mut ix, &mut cond, &mut |name| name)?;
+    Ok(any.get())
+}
