@@ -120,14 +120,15 @@ pub struct Work {
     pub extents: Vec<Ix>,
 }
 
-/// About how much one run of a block does. Of several loops the one that is deepest counts, of
-/// indices the first or last value, whichever makes the loops inside longer.
+/// About how much one run of a block does. Of several loops the one that is deepest counts, and not what was cut off a loop,
+/// unless there is nothing else; of indices the first or last value, whichever makes the loops inside longer.
 pub fn work(program: &LoopProgram, block: &[Stmt]) -> Work {
-    /// A block, the first and last values of its loops' indices, and the work of the blocks around it.
-    struct Open<'a>(&'a [Stmt], Vec<(Name, [Ix; 2])>, Work);
-    let mut heaviest = Work::default();
-    let mut blocks = vec![Open(block, Vec::new(), Work { operations: 1, extents: Vec::new() })];
-    while let Some(Open(block, ends, around)) = blocks.pop() {
+    /// A block, whether it was cut off a loop, the first and last values of its loops' indices, and the work of the blocks
+    /// around it.
+    struct Open<'a>(&'a [Stmt], bool, Vec<(Name, [Ix; 2])>, Work);
+    let mut heaviest = (false, Work::default());
+    let mut blocks = vec![Open(block, false, Vec::new(), Work { operations: 1, extents: Vec::new() })];
+    while let Some(Open(block, cut_off, ends, around)) = blocks.pop() {
         let mut here: u64 = 0;
         for stmt in block {
             match stmt {
@@ -145,10 +146,10 @@ pub fn work(program: &LoopProgram, block: &[Stmt]) -> Work {
                         let until = last.hi.sub(&Ix::from(1)).unwrap_or(last.hi);
                         ends.push((*index, [first.lo, until]));
                     }
-                    blocks.push(Open(body, ends, around));
+                    blocks.push(Open(body, cut_off || is_cut_off(*index), ends, around));
                 }
                 Stmt::If { then, otherwise, .. } => {
-                    blocks.extend([then, otherwise].map(|block| Open(block, ends.clone(), around.clone())));
+                    blocks.extend([then, otherwise].map(|block| Open(block, cut_off, ends.clone(), around.clone())));
                 }
                 Stmt::Assign { value, .. } | Stmt::Local { init: Some(value), .. } => {
                     here = here.saturating_add(operations(program, *value));
@@ -157,11 +158,18 @@ pub fn work(program: &LoopProgram, block: &[Stmt]) -> Work {
             }
         }
         let found = Work { operations: around.operations.saturating_mul(here), extents: around.extents };
-        if (found.extents.len(), found.operations) > (heaviest.extents.len(), heaviest.operations) {
-            heaviest = found;
+        let weight = |whole: bool, work: &Work| (whole && work.operations > 0, work.extents.len(), work.operations);
+        if weight(!cut_off, &found) > weight(heaviest.0, &heaviest.1) {
+            heaviest = (!cut_off, found);
         }
     }
-    heaviest
+    heaviest.1
+}
+
+/// Whether a schedule has cut a loop off another one, for the iterations that did not fit: `i.o.tail`, `i.head`.
+fn is_cut_off(index: Name) -> bool {
+    let is_end = |piece: &str| matches!(piece.split('_').next(), Some("tail" | "head"));
+    index.as_str().split('.').skip(1).any(is_end)
 }
 
 /// A range in the first and in the last iteration of the loops around it.
