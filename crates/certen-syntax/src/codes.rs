@@ -715,7 +715,8 @@ E0705 "a schedule that changed the program's meaning" {
 "Before code is made, the loops that a schedule leads to are compared with the program as written, at sizes that reach
 every branch of them. They differ here, so no code was made. The message shows the first element that differs, both
 values, the sizes, and the step after which the loops differ for the first time; the notes of that step say which of its
-conditions is not met. Leave the step out, or put the loops into an order in which it is allowed."
+conditions is not met. Leave the step out, or put the loops into an order in which it is allowed. `certen bench` says the
+same of a variant whose results, computed by native code, are not those of the others."
 dialect: "ten"
 wrong: "fn blur(x: f64[n]) -> f64[n-2] where n >= 2 {
     let t = { [i] -> x[i] * x[i] };
