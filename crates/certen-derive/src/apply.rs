@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::expand::expand;
 use crate::found::Found;
 use crate::matching::{Matcher, Misfit, is_alike, shortened};
-use crate::names::{MAX_NESTING, depth_of, tree_size};
+use crate::names::{MAX_NESTING, depth_of, reachable, tree_size};
 use crate::pattern::Pattern;
 use crate::place::{Place, Walker, does_bind};
 use crate::rewrite::{How, Kind, Rewrite, named};
@@ -130,6 +130,7 @@ pub fn derive(
             let made = Taking { whole: &mut whole, step: &inner }.take().and_then(|(rewrite, conditions)| {
                 let error = |why: String| unfit(&inner, why);
                 is_manageable(&whole, whole.root).map_err(error)?;
+                has_regular_shapes(&whole).map_err(error)?;
                 let now = whole.terms.ty(whole.root);
                 let equal = now.elem == ty.elem
                     && now.rank() == ty.rank()
@@ -169,6 +170,21 @@ pub fn derive(
         }
     }
     Ok(Derived { program: before, taken })
+}
+
+/// Refuses shapes that depend on indices, which Core does not have.
+fn has_regular_shapes(whole: &Whole) -> Result<(), String> {
+    for id in reachable(&whole.terms, whole.root) {
+        for size in whole.terms.ty(id).shape.iter() {
+            let mut names = BTreeSet::new();
+            size.collect_names(&mut names);
+            if let Some(index) = names.iter().find(|name| !whole.globals.sizes.contains(name)) {
+                let term = shortened(&print_term(&whole.terms, id));
+                return Err(format!("the size {size} of `{term}` would depend on the index {index}"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Refuses terms that would take too long.
@@ -253,10 +269,16 @@ impl Taking<'_> {
         } else if count == rewrite.parameters.len() {
             rewrite.parameters.iter().collect()
         } else {
-            let listed: Vec<String> = open.iter().map(|(name, kind)| format!("{name}: {}", kind.name())).collect();
-            let how = if step.backwards { "backwards " } else { "" };
-            let message = format!("`{}` takes {how}{} arguments, not {count}", step.name, open.len());
-            return Err(wrong(message).note(format!("they are ({})", listed.join(", "))));
+            let how = if step.backwards { " backwards" } else { "" };
+            let few = match (needed, open.len()) {
+                (0, 0) => "no arguments".into(),
+                (1, 1) => "one argument".into(),
+                (needed, most) if needed == most => format!("{most} arguments"),
+                (needed, most) => format!("{needed} to {most} arguments"),
+            };
+            let error = wrong(format!("`{}` takes{how} {few}, not {count}", step.name));
+            let listed: Vec<String> = open.iter().map(|(name, kind)| format!("{name}, {}", kind.name())).collect();
+            return Err(if listed.is_empty() { error } else { error.note(format!("in order: {}", listed.join("; "))) });
         };
         let mut args = Vec::new();
         // A condition may speak of an index that the step is about to make.
@@ -397,6 +419,7 @@ impl Taking<'_> {
                 }
                 match all.len() {
                     0 => None,
+                    1 => Some(format!("there is one such place, and no number {nth}")),
                     count => Some(format!("there are {count} such places, and no number {nth}")),
                 }
             }
@@ -410,7 +433,7 @@ impl Taking<'_> {
         if let PlaceKind::Binder(name) = &address.kind {
             let globals = &self.whole.globals;
             let known = globals.indices.iter().chain(&globals.tensors).map(|name| name.as_str());
-            if let Some(near) = crate::expand::near(name.as_str(), known) {
+            if let Some(near) = crate::expand::near(name.as_str(), known).filter(|near| *near != name.as_str()) {
                 error = error.help(format!("did you mean `{near}`?"));
             }
             error = error.note(self.known());
@@ -648,7 +671,7 @@ impl Taking<'_> {
                 Status::Fails(why) => format!("{}: {why}", condition.what),
                 _ => condition.what.clone(),
             };
-            let error = Diagnostic::error(Code::E0904, step.span, message).label(why.clone());
+            let error = Diagnostic::error(Code::E0904, step.span, message).label("this step");
             return error.note(format!("the condition is {why}")).note(self.marked(&place));
         }
         let message = match step.at.is_empty() {

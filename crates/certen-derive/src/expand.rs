@@ -41,7 +41,7 @@ pub(crate) fn expand(step: &Step, tactics: &[Tactic]) -> Result<Vec<Step>, Diagn
             let names: Vec<&str> = tactic.parameters.iter().map(|name| name.as_str()).collect();
             let message = format!("`{}` is called {}({})", tactic.name, tactic.name, names.join(", "));
             return Err(Diagnostic::error(Code::E0901, step.span, message)
-                .label(format!("{} arguments", step.args.len()))
+                .label(format!("{} {}", step.args.len(), if step.args.len() == 1 { "argument" } else { "arguments" }))
                 .also(tactic.span, "it is here"));
         }
         let given: Vec<(Name, &Arg)> = tactic.parameters.iter().copied().zip(&step.args).collect();

@@ -206,7 +206,7 @@ impl Found {
             Some(goal) if open.is_empty() => goal,
             _ => return Err(cannot(&open)),
         };
-        let mut what = goal.to_string();
+        let mut what = self.said(terms, &side.goal, &locals).unwrap_or_else(|| goal.to_string());
         if !given.is_empty() {
             what += &format!(" where {}", given.join(" and "));
         }
@@ -214,6 +214,26 @@ impl Found {
             what += &format!(", for all {}", quantified.join(", "));
         }
         Ok(Shown { what, status: status(&facts, goal) })
+    }
+}
+
+impl Found {
+    /// A condition as the rewrite says it, with values: `m + 1 <= m`, where its normal form is `false`.
+    fn said(&self, terms: &Terms, cond: &Condition, locals: &Locals) -> Option<String> {
+        let pair = |a: &Index, sign: &str, b: &Index| {
+            let value = |index: &Index| self.whole_ix(terms, index, locals);
+            Some(format!("{} {sign} {}", value(a)?, value(b)?))
+        };
+        match cond {
+            Condition::Le(a, b) => pair(a, "<=", b),
+            Condition::Lt(a, b) => pair(a, "<", b),
+            Condition::Eq(a, b) => pair(a, "==", b),
+            Condition::And(all) if !all.is_empty() => {
+                let all: Option<Vec<String>> = all.iter().map(|part| self.said(terms, part, locals)).collect();
+                Some(all?.join(" && "))
+            }
+            other => self.whole_cond(terms, other, locals).map(|cond| cond.to_string()),
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Rewrite {
 }
 
 /// How a rewrite is done.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum How {
     /// One side is matched, the other one is built.
     Pattern,
