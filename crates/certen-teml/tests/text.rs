@@ -266,6 +266,26 @@ fn deep_programs() {
     );
 }
 
+/// The whole way, to the meaning and to loops; and the states stay readable.
+#[test]
+fn a_deep_program_is_compiled() {
+    let mut text = String::from("A = tensor([n, n])\nB = tensor([n, n])\nt = vadd(A, A, [[i, j], [i, j]])\n");
+    for _ in 0..10_000 {
+        text += "t = vadd(t, A, [, [i, j]])\n";
+    }
+    text += "B = eq(t, -> [i, j])\nl = build(B)\nl1 = tile(l, 8)\ncodegen(l1)\n";
+    let mut sources = Sources::new();
+    let file = sources.add("t.teml", text);
+    let mut diagnostics = Diagnostics::new();
+    let compiled = certen_teml::compile(&sources, file, Name::new("t"), ElemType::F64, &mut diagnostics);
+    let compiled = compiled.unwrap_or_else(|| panic!("{}", render_all(&sources, &diagnostics.into_sorted(), false)));
+    assert_eq!(compiled.core.outputs.len(), 1);
+    let steps: Vec<String> = compiled.paths[0].steps.iter().map(|step| step.to_string()).collect();
+    assert_eq!(steps, ["tile([B.i, B.j], [8, 8])"]);
+    assert!(compiled.states.len() < 2_000_000, "{}", compiled.states.len());
+    assert!(compiled.states.contains("σ997(t)"), "{}", &compiled.states[compiled.states.len() - 600..]);
+}
+
 #[test]
 fn too_deep_or_too_many() {
     let mut text = String::from("A = tensor([n])\nB = tensor([n])\nB = entrywise_add(A, A)\nl = build(B)\n");
