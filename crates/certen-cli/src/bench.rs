@@ -159,7 +159,7 @@ fn as_text(found: &Bench) -> String {
         for times in &measured.times {
             let speed = speed(found.operations, times).map_or_else(|| "–".into(), |speed| format!("{speed:.2}"));
             let gain = format!("{:.2} x", gain(first(found), times));
-            let [best, median] = [times.best, times.median].map(|time| format!("{:.3}", time.as_secs_f64() * 1e3));
+            let [best, median] = [times.best, times.median].map(milliseconds);
             let (threads, steps) = (times.threads, steps(measured));
             text += &format!(
                 "{name:<width$} {threads:>7} {best:>9} {median:>9} {speed:>8} {gain:>8}  {steps:<12} {made:>7}\n"
@@ -167,6 +167,12 @@ fn as_text(found: &Bench) -> String {
         }
     }
     text
+}
+
+/// With three digits that mean something, at least.
+fn milliseconds(time: Duration) -> String {
+    let milliseconds = time.as_secs_f64() * 1e3;
+    if milliseconds < 1.0 { format!("{milliseconds:.6}") } else { format!("{milliseconds:.3}") }
 }
 
 /// How many steps, and how they are known to keep the meaning.
@@ -206,11 +212,14 @@ fn as_json(found: &Bench, ok: bool) -> Value {
         }
         value
     };
+    let failures = found.entrants.iter().filter_map(|entrant| entrant.result.as_ref().err());
+    let mut diagnostics = list(found.module.sources(), found.module.warnings());
+    diagnostics.extend(failures.flat_map(|failure| list(failure.sources(), failure.diagnostics())));
     let sizes: serde_json::Map<String, Value> =
         found.sizes.iter().map(|(name, size)| (name.to_string(), json!(size))).collect();
     json!({
         "ok": ok,
-        "diagnostics": list(found.module.sources(), found.module.warnings()),
+        "diagnostics": diagnostics,
         "program": found.module.core().name.as_str(),
         "sizes": sizes,
         "operations": found.operations,

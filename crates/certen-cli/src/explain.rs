@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use certen::road::derive::Taken as Rewritten;
 use certen::road::dialects::algebra::{Analysis, Defined};
-use certen::road::schedule::{Condition, Status, Taken};
+use certen::road::schedule::{Condition, Status, Taken, statements};
 use certen::road::syntax::to_json;
-use certen::{ANALYSED_STATEMENTS, Call, Module, Name, Rewriting, Stage, Walk};
+use certen::{ANALYSED_STATEMENTS, Call, Choice, Failure, Line, Module, Name, Options, Rewriting, Stage, Walk, diff};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
 use crate::report::{Report, list};
-use crate::{Common, Entry, Outcome, refused};
+use crate::{Common, Entry, Outcome, refused, schedule};
 
 #[derive(Args)]
 pub struct ExplainArgs {
@@ -24,6 +24,10 @@ pub struct ExplainArgs {
     /// Show only the program after each rewrite of a derivation, and the loops after each step of the schedule
     #[arg(long, conflicts_with = "only")]
     steps: bool,
+    /// Show the steps of two variants, and what differs between their loops. Each is what `--schedule` could say
+    #[arg(long, num_args = 2, value_names = ["A", "B"], value_parser = schedule)]
+    #[arg(conflicts_with_all = ["only", "steps", "schedule"])]
+    diff: Vec<Choice>,
     /// A size at which to count multiplications: `n=100`
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = crate::given::dim)]
     dims: Vec<(Name, i64)>,
@@ -43,6 +47,9 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     let report = Report::new(args.common.json);
     let call = args.dims.iter().fold(Call::new(), |call, (name, size)| call.dim(*name, *size));
     let options = args.entry.options(&args.common, Some(&call));
+    if let [one, other] = args.diff.as_slice() {
+        return compare(args, &report, &options, [one, other]);
+    }
     let module = Module::from_file(&args.file, &options).map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), module.warnings());
     let only = if args.steps { &[Stage::Steps][..] } else { &args.only };
@@ -78,6 +85,62 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
         Some(failure) => Err(refused(&report, &failure)),
         None => Ok(()),
     }
+}
+
+/// Two variants beside each other.
+fn compare(args: &ExplainArgs, report: &Report, options: &Options, choices: [&Choice; 2]) -> Outcome {
+    let made = |choice: &Choice| {
+        let module = Module::from_file(&args.file, &Options { schedule: choice.clone(), ..options.clone() })?;
+        // Loops of a schedule that is refused are no program's.
+        module.c()?;
+        let loops = statements(module.loops()?);
+        Ok((module, loops))
+    };
+    let [one, other] = choices.map(|choice| made(choice).map_err(|failure: Failure| refused(report, &failure)));
+    let ((one, before), (other, after)) = (one?, other?);
+    report.warnings(one.sources(), one.warnings());
+    let lines = diff(&before, &after);
+    if args.common.json {
+        let variant = |module: &Module, choice: &Choice, loops: &str| {
+            let steps: Vec<String> = module.steps().iter().map(ToString::to_string).collect();
+            json!({"variant": choice.to_string(), "steps": steps, "loops": loops})
+        };
+        let line = |line: &Line<'_>| match line {
+            Line::Both(text) => json!({"both": text}),
+            Line::Removed(text) => json!({"removed": text}),
+            Line::Added(text) => json!({"added": text}),
+            Line::LeftOut(count) => json!({"left_out": count}),
+        };
+        report.json(&json!({
+            "ok": true,
+            "diagnostics": list(one.sources(), one.warnings()),
+            "variants": [variant(&one, choices[0], &before), variant(&other, choices[1], &after)],
+            "diff": lines.iter().map(line).collect::<Vec<_>>(),
+        }));
+        return Ok(());
+    }
+    let steps = |mark: char, module: &Module, choice: &Choice| {
+        let head = match module.steps().len() {
+            0 => format!("{mark} {choice}: no steps\n"),
+            1 => format!("{mark} {choice}: 1 step\n"),
+            several => format!("{mark} {choice}: {several} steps\n"),
+        };
+        head + &module.steps().iter().map(|step| format!("      {step}\n")).collect::<String>()
+    };
+    let line = |line: &Line<'_>| match line {
+        Line::Both(text) => format!("  {text}\n"),
+        Line::Removed(text) => format!("- {text}\n"),
+        Line::Added(text) => format!("+ {text}\n"),
+        Line::LeftOut(1) => "  … 1 line\n".to_owned(),
+        Line::LeftOut(count) => format!("  … {count} lines\n"),
+    };
+    let [one, other] = [steps('-', &one, choices[0]), steps('+', &other, choices[1])];
+    let body: String = match before == after {
+        true => "the loops are the same\n".into(),
+        false => lines.iter().map(line).collect(),
+    };
+    report.text(&format!("{one}{other}\n{body}"));
+    Ok(())
 }
 
 /// A schedule, step by step.

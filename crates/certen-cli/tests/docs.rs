@@ -1,9 +1,10 @@
 //! Every example in the documentation is true.
 //!
-//! In `README.md`, `docs/LANGUAGE.md`, `docs/SCHEDULES.md`, `docs/TEN.md` and `docs/TOOLS.md`, a block marked `ten`, `teil` or `model` is an
-//! accepted program. A block marked `console` holds commands, `$ certen …`, each followed by exactly what it prints (standard output, then standard
-//! error) when run at the root of the repository; `cargo xtask bless` rewrites it. Blocks marked `sh` are the README's
-//! two commands, the one marked `rust` is the code of a test below.
+//! In the files below, a block marked `ten`, `teil`, `model` or `teml` is an accepted program. A block marked `console` holds
+//! commands, `$ certen …`, each followed by exactly what it prints (standard output, then standard error) when run at the
+//! root of the repository; `cargo xtask bless` rewrites it. In one marked `console times`, numbers with a point are those
+//! of one run: any others, and the blanks before them, are as good. Blocks marked `sh` are the README's two commands, the
+//! one marked `rust` is the code of a test below.
 
 mod common;
 
@@ -12,7 +13,16 @@ use std::path::{Path, PathBuf};
 
 use common::{CERTEN, Ran, command, run};
 
-const FILES: [&str; 5] = ["README.md", "docs/LANGUAGE.md", "docs/SCHEDULES.md", "docs/TEN.md", "docs/TOOLS.md"];
+const FILES: [&str; 8] = [
+    "README.md",
+    "docs/DERIVATIONS.md",
+    "docs/LANGUAGE.md",
+    "docs/SCHEDULES.md",
+    "docs/TEML.md",
+    "docs/TEN.md",
+    "docs/TOOLS.md",
+    "docs/TUTORIAL.md",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -51,25 +61,47 @@ fn at_root(line: &str) -> Ran {
     run(command(CERTEN, &root()).args(words))
 }
 
-/// A text with the output of every command in a `console` block replaced by what it prints.
+/// A text with the output of every command in a `console` block replaced by what it prints; where that are times, only if
+/// something else than their numbers has changed.
 fn with_outputs(text: &str) -> String {
     let mut found = String::new();
     let mut inside = false;
-    for line in text.lines() {
+    let mut timed = false;
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
         if line.starts_with("```") {
-            inside = line == "```console";
+            timed = line == "```console times";
+            inside = timed || line == "```console";
         }
-        // Lines inside that are no commands are what was printed when it was written.
-        let command = inside.then(|| line.strip_prefix("$ ")).flatten();
-        if !inside || command.is_some() || line.starts_with("```") {
-            found.extend([line, "\n"]);
+        found.extend([line, "\n"]);
+        let Some(command) = line.strip_prefix("$ ").filter(|_| inside) else { continue };
+        // Lines up to the next command are what was printed when it was written.
+        let mut written = String::new();
+        while let Some(line) = lines.next_if(|line| !line.starts_with("$ ") && !line.starts_with("```")) {
+            written.extend([line, "\n"]);
         }
-        if let Some(command) = command {
-            let Ran { out, err, .. } = at_root(command);
-            found.extend([out, err]);
-        }
+        let Ran { out, err, .. } = at_root(command);
+        let printed = out + &err;
+        found += if timed && without_times(&written) == without_times(&printed) { &written } else { &printed };
     }
     found
+}
+
+/// A text with a dot for every number that has a point in it, and for the blanks before it.
+fn without_times(text: &str) -> String {
+    let words = |line: &str| {
+        let is_time = |word: &&str| word.parse::<f64>().is_ok() && word.contains('.');
+        let word = |word| if is_time(&word) { "·" } else { word };
+        line.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+    };
+    text.lines().map(|line| words(line) + "\n").collect()
+}
+
+#[test]
+fn times_are_not_compared() {
+    let text = "none        2    12.345    13.001   1.00 x  3, proved  0.12 s\n";
+    assert_eq!(without_times(text), "none 2 · · · x 3, proved · s\n");
+    assert_ne!(without_times(text), without_times(&text.replace("proved", "tested")));
 }
 
 #[test]
@@ -95,7 +127,7 @@ fn programs_are_accepted() {
     let directory = tempfile::tempdir().unwrap();
     for file in FILES {
         let text = read(file);
-        let dialects = ["ten", "teil", "model"];
+        let dialects = ["ten", "teil", "model", "teml"];
         assert!(dialects.iter().any(|dialect| !blocks(&text, dialect).is_empty()), "{file} shows no program");
         for dialect in dialects {
             for program in blocks(&text, dialect) {
@@ -167,6 +199,18 @@ fn the_table_of_laws_is_the_list_of_laws() {
         return fs::write(root().join("docs/LANGUAGE.md"), format!("{before}{head}{rows}\n{after}")).unwrap();
     }
     assert_eq!(table, rows, "docs/LANGUAGE.md");
+}
+
+/// The program and the schedules that the tutorial shows are those of its file.
+#[test]
+fn the_tutorial_shows_its_file() {
+    let page = read("docs/TUTORIAL.md");
+    let file = read("examples/tutorial/blur.ten");
+    let (program, schedules) = (blocks(&page, "ten"), blocks(&page, "schedule"));
+    assert_eq!((program.len(), schedules.len()), (1, file.matches("\nschedule ").count()));
+    for block in program.iter().chain(&schedules) {
+        assert!(file.contains(block), "not in the file:\n{block}");
+    }
 }
 
 /// The file that the page about tools shows is the one that its commands use.

@@ -526,8 +526,16 @@ impl Ix {
     /// The expression as text. Positive terms come first, so that `5 - n` is not written `-n + 5`.
     pub fn write(&self, notation: &mut dyn Notation) -> String {
         let mut pieces: Vec<(bool, String)> = Vec::new();
+        let mut constant = self.constant;
         for (mono, coefficient) in &self.terms {
-            let (negative, product) = match ceiling(mono, *coefficient).filter(|_| notation.has_ceil_div()) {
+            let has_ceil_div = notation.has_ceil_div();
+            let ceiling = ceiling(mono, *coefficient).filter(|_| has_ceil_div);
+            let ceiling = ceiling.or_else(|| {
+                let found = rounded_up(mono, *coefficient).filter(|_| has_ceil_div && constant > 0)?;
+                constant -= 1;
+                Some(found)
+            });
+            let (negative, product) = match ceiling {
                 Some((e, divisor)) => (false, format!("ceil_div({}, {divisor})", e.write(notation))),
                 None => {
                     let factors: Vec<String> = mono.iter().map(|atom| atom.write(notation)).collect();
@@ -540,8 +548,8 @@ impl Ix {
             };
             pieces.push((negative, text));
         }
-        if self.constant != 0 || pieces.is_empty() {
-            pieces.push((self.constant < 0, self.constant.unsigned_abs().to_string()));
+        if constant != 0 || pieces.is_empty() {
+            pieces.push((constant < 0, constant.unsigned_abs().to_string()));
         }
         pieces.sort_by_key(|(negative, _)| *negative);
         let mut text = String::new();
@@ -572,6 +580,16 @@ fn ceiling(mono: &Mono, coefficient: i64) -> Option<(Ix, i64)> {
     match mono.as_slice() {
         [Atom::FloorDiv(e, divisor)] if coefficient < 0 && e.terms.iter().all(|(_, c)| *c < 0) => {
             Some((e.scale(-1).ok()?, *divisor))
+        }
+        _ => None,
+    }
+}
+
+/// `1 - floor_div(e, k)` is written `ceil_div(k - e, k)`, where something in e has a minus.
+fn rounded_up(mono: &Mono, coefficient: i64) -> Option<(Ix, i64)> {
+    match mono.as_slice() {
+        [Atom::FloorDiv(e, divisor)] if coefficient == -1 && e.terms.iter().any(|(_, c)| *c < 0) => {
+            Some((Ix::from(*divisor).sub(e).ok()?, *divisor))
         }
         _ => None,
     }

@@ -40,6 +40,15 @@ fn spelling_does_not_matter() {
 }
 
 #[test]
+fn what_is_rounded_up_is_written_so() {
+    for text in ["ceil_div(n, 4)", "ceil_div(h + 1 - r, 64)", "3*m + ceil_div(h + 1 - r, 64) + 2"] {
+        let written = ix(text).to_string();
+        assert!(written.contains("ceil_div") && !written.contains("floor_div"), "{text} is written {written}");
+        assert_eq!(ix(&written), ix(text));
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     let large = Ix::from(i64::MAX);
     assert_eq!(large.add(&Ix::from(1)), Err(IxError::Overflow));

@@ -715,7 +715,8 @@ E0705 "a schedule that changed the program's meaning" {
 "Before code is made, the loops that a schedule leads to are compared with the program as written, at sizes that reach
 every branch of them. They differ here, so no code was made. The message shows the first element that differs, both
 values, the sizes, and the step after which the loops differ for the first time; the notes of that step say which of its
-conditions is not met. Leave the step out, or put the loops into an order in which it is allowed."
+conditions is not met. Leave the step out, or put the loops into an order in which it is allowed. `certen bench` says the
+same of a variant whose results, computed by native code, are not those of the others."
 dialect: "ten"
 wrong: "fn blur(x: f64[n]) -> f64[n-2] where n >= 2 {
     let t = { [i] -> x[i] * x[i] };
@@ -796,7 +797,14 @@ which is evidence, not proof. Leave the step out, or compile without `--require-
 E0901 "no such rewrite, or wrong arguments" {
 "A derivation is a list of steps, each the name of a rewrite, or of a `derivation` that is made of them, with arguments in
 parentheses. There is no rewrite of this name, or it takes other arguments; the message shows how it is called.
-docs/REWRITES.md has them all." }
+docs/REWRITES.md has them all."
+dialect: "ten"
+wrong: "fn f(x: f64[m, n]) -> f64[m, n] { { [i, j] -> 2 * x[i, j] } }
+derive main from f { tile_gen at i; }
+"
+right: "fn f(x: f64[m, n]) -> f64[m, n] { { [i, j] -> 2 * x[i, j] } }
+derive main from f { tile_gen(32) at i; }
+" }
 
 E0902 "a place, name or function that is not there" {
 "`at i` is the term that binds `i` in the program as it is at that step, `at { x[_] }` the first term like this; behind a
@@ -804,23 +812,44 @@ step that renames or removes it, it is gone. What a derivation begins with is a 
 of one that it imports. The message lists what there is."
 dialect: "ten"
 wrong: "fn scale(x: f64[n]) -> f64[n] { { [i] -> 2 * x[i] } }
-derive same from scal { }
+derive main from scal { }
 "
 right: "fn scale(x: f64[n]) -> f64[n] { { [i] -> 2 * x[i] } }
-derive same from scale { }
+derive main from scale { }
 " }
 
 E0903 "a rewrite that does not fit here" {
 "The rewrite is known and its place is there, but what stands there is not its left side (or its right side, if it is taken
-backwards). The message shows the rewrite and the program at that step, with a mark at the place." }
+backwards). The message shows the rewrite and the program at that step, with a mark at the place."
+dialect: "ten"
+wrong: "fn f(x: f64[m, n]) -> f64[m, n] { { [i, j] -> 2 * x[i, j] } }
+derive main from f { swap_gens at j; }
+"
+right: "fn f(x: f64[m, n]) -> f64[m, n] { { [i, j] -> 2 * x[i, j] } }
+derive main from f { swap_gens at i; }
+" }
 
 E0904 "a condition of a rewrite that does not hold" {
 "A rewrite is an equation under conditions, which are put to the prover for all sizes, with what is known at its place: the
-ranges and guards around it. This one does not hold, and the message has numbers that show it. With other arguments it may." }
+ranges and guards around it. This one does not hold, and the message has numbers that show it. With other arguments it may."
+dialect: "ten"
+wrong: "fn f(x: f64[m, n]) -> f64[m, n] { { [i, j] -> 2 * x[i, j] } }
+derive main from f { split_gen(4) at i; }
+"
+right: "fn f(x: f64[m, n]) -> f64[m, n] { { [i, j] -> 2 * x[i, j] } }
+derive main from f { split_gen(min(4, m)) at i; }
+" }
 
 E0905 "a derived program that is not shown to be safe" {
 "After every step of a derivation the program has to cut off nothing but padding, and to read and write in bounds, for all
-sizes. A rewrite can move a read out of the guard that made it safe. The message is about the program after this step." }
+sizes. A rewrite can move a read out of the guard that made it safe. The message is about the program after this step."
+dialect: "ten"
+wrong: "fn f(x: f64[n]) -> f64[n] { { [i] -> guard(i < n-1, x[i] * x[i+1]) | i < n } }
+derive main from f { backwards guard_mul; }
+"
+right: "fn f(x: f64[n]) -> f64[n] { { [i] -> guard(i < n-1, x[i] * x[i+1]) | i < n } }
+derive main from f { swap_factors; backwards guard_mul; }
+" }
 }
 
 /// Who has to change something, and the exit status that says so.

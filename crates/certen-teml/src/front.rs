@@ -36,6 +36,9 @@ pub struct Front {
     pub routes: Vec<Route>,
     /// The states on the way, for people.
     pub states: String,
+    /// The trees of each `codegen` statement.
+    #[cfg(test)]
+    pub(crate) nests: Vec<Vec<Nest>>,
 }
 
 /// What an identifier stands for.
@@ -74,6 +77,8 @@ fn evaluate(program: &Program, name: Name, elem: ElemType, diagnostics: &mut Dia
         states: String::new(),
         count: 0,
         routes: Vec::new(),
+        #[cfg(test)]
+        nests: Vec::new(),
         elem,
     };
     for stmt in &program.statements {
@@ -105,6 +110,8 @@ fn evaluate(program: &Program, name: Name, elem: ElemType, diagnostics: &mut Dia
             }
         }
     }
+    #[cfg(test)]
+    let nests = std::mem::take(&mut state.nests);
     let State { tensors, states, routes, count, .. } = state;
     let states = match count.checked_sub(MOST_SHOWN) {
         Some(more @ 1..) => format!("{states}… and {more} more\n"),
@@ -117,7 +124,13 @@ fn evaluate(program: &Program, name: Name, elem: ElemType, diagnostics: &mut Dia
         assignments: tensors.assignments,
         values: tensors.values,
     };
-    Front { statements, routes, states }
+    Front {
+        statements,
+        routes,
+        states,
+        #[cfg(test)]
+        nests,
+    }
 }
 
 /// The names that a program uses, each for one thing.
@@ -175,6 +188,8 @@ struct State {
     states: String,
     count: usize,
     routes: Vec<Route>,
+    #[cfg(test)]
+    nests: Vec<Vec<Nest>>,
     elem: ElemType,
 }
 
@@ -283,6 +298,8 @@ impl State {
 
     fn codegen(&mut self, name: Option<&Id>, loops: &[Id], span: Span) -> Done<()> {
         let mut entries = Vec::with_capacity(loops.len());
+        #[cfg(test)]
+        self.nests.push(Vec::new());
         for id in loops {
             if matches!(self.known.get(&id.it), Some(Known::Broken)) {
                 return Err(None);
@@ -290,6 +307,8 @@ impl State {
             let nest = self.nest(id)?;
             let target = nest.assignments.first().map(|&at| self.tensors.assignments[at].target);
             let elem = target.and_then(|target| self.tensors.named(target)).map(|at| self.tensors.tensors[at].elem);
+            #[cfg(test)]
+            self.nests.last_mut().into_iter().for_each(|nests| nests.push(nest.clone()));
             let steps = self.loops.steps(&nest, elem.unwrap_or(self.elem), id.span);
             entries.push(Entry { assignments: nest.assignments.to_vec(), steps });
         }

@@ -1,6 +1,8 @@
 //! TeML: a meta-language whose programs make tensor expressions and loop nests ("Meta-programming for Cross-Domain Tensor
 //! Optimizations").
 
+#[cfg(test)]
+mod agreement;
 pub mod assignment;
 pub mod ast;
 mod compiled;
@@ -10,6 +12,7 @@ pub mod front;
 mod loops;
 mod nest;
 pub mod nests;
+mod numbers;
 pub mod parse;
 mod print;
 mod pull;
@@ -35,7 +38,7 @@ pub fn compile(
     elem: ElemType,
     diagnostics: &mut Diagnostics,
 ) -> Option<Compiled> {
-    let front::Front { statements, routes, states } = front::read(sources, file, name, elem, diagnostics)?;
+    let front::Front { statements, routes, states, .. } = front::read(sources, file, name, elem, diagnostics)?;
     let meaning = match to_core::meaning(&statements) {
         Ok(meaning) => meaning,
         Err(errors) => {

@@ -439,8 +439,8 @@ impl Expression<'_> {
     /// Refuses an order of the perfect part in which a bound is used outside of the loop that gives it its value.
     fn in_scope(&self, order: &[Rc<Loop>], span: Span) -> Evaluated<()> {
         for (at, found) in order.iter().enumerate() {
-            let escaped =
-                order[at..].iter().find(|inner| found.lb.mentions(inner.index) || found.ub.mentions(inner.index));
+            let bounds = [&found.lb, &found.ub, &found.lo, &found.hi];
+            let escaped = order[at..].iter().find(|inner| bounds.iter().any(|bound| bound.mentions(inner.index)));
             if let Some(inner) = escaped {
                 let message = format!(
                     "the bounds of `{}` depend on `{}`, which would stand inside of it",
@@ -451,6 +451,28 @@ impl Expression<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Two neighbours that change places, where the bounds of the inner one depend on the outer one because it was skewed:
+    /// the same pairs of values, the new outer loop first.
+    fn turned(&self, chain: &[Rc<Loop>], at: usize) -> Evaluated<Option<[Loop; 2]>> {
+        let (outer, inner) = (&chain[at], &chain[at + 1]);
+        let facts = self.facts(&chain[..at])?;
+        let compute = || -> Result<Option<[Loop; 2]>, IxError> {
+            let one = Ix::from(1);
+            // A loop inside of a block counts from the beginning of the block, so its values say nothing here.
+            let counts = |found: &Loop| Ok(found.lb == found.lo && found.ub.add(&one)? == found.hi);
+            let depends = inner.lo.mentions(outer.index) || inner.hi.mentions(outer.index);
+            if !depends || !counts(outer)? || !counts(inner)? {
+                return Ok(None);
+            }
+            let Some([(j_lo, j_hi), (i_lo, i_hi)]) = turned(&facts, outer, inner)? else { return Ok(None) };
+            let with = |found: &Loop, lo: Ix, hi: Ix| -> Result<Loop, IxError> {
+                Ok(Loop { lb: lo.clone(), ub: hi.sub(&one)?, lo, hi, ..found.clone() })
+            };
+            Ok(Some([with(inner, j_lo, j_hi)?, with(outer, i_lo, i_hi)?]))
+        };
+        compute().map_err(too_complex(self.span))
     }
 
     /// Puts the loops of the perfect part in another order.
@@ -477,6 +499,10 @@ impl Expression<'_> {
         }
         let mut order = chain.clone();
         order.swap(one, two);
+        let turned = if two == one + 1 { self.turned(&chain, one)? } else { None };
+        if let Some([outer, inner]) = turned {
+            (order[one], order[two]) = (Rc::new(outer), Rc::new(inner));
+        }
         self.in_scope(&order, self.span)?;
         let args = vec![self.path(&chain[one], r1.span), self.path(&chain[two], r2.span)];
         self.ordered(&order);
@@ -879,8 +905,14 @@ impl Expression<'_> {
         let (chain, at) = self.position(r)?;
         let found = &chain[at];
         let facts = self.facts(&chain[..at])?;
-        let mut turns = Turns { index: found.index, inner: loop_names(&found.body), found: Vec::new() };
+        let mut turns =
+            Turns { index: found.index, inner: loop_names(&found.body), conditional: false, found: Vec::new() };
         turns.items(&found.body).map_err(too_complex(self.span))?;
+        if turns.conditional {
+            let message = format!("some statements inside of `{}` run only in some of its iterations", found.index);
+            let error = self.malformed(Code::E0246, r.span, message);
+            return Err(Box::new(error.help("cut the last block off before the loop inside of it is unrolled")));
+        }
         let constant = |item: &Item| matches!(item, Item::Loop(inner) if inner.lo.as_constant().is_some() && inner.hi.as_constant().is_some());
         if turns.found.is_empty() && !found.body.iter().any(constant) {
             let message = format!("every block of the loop `{}` is full", found.index);
@@ -948,6 +980,56 @@ impl Expression<'_> {
     }
 }
 
+/// The ranges of two loops after they have changed places, the new outer one first. None if the inner range depends on the
+/// outer index in another way than linearly.
+fn turned(facts: &Facts, outer: &Loop, inner: &Loop) -> Result<Option<[(Ix, Ix); 2]>, IxError> {
+    let (i, j, one) = (outer.index, Ix::var(inner.index), Ix::from(1));
+    let (first, last) = (&outer.lo, &outer.hi.sub(&one)?);
+    let (mut i_lo, mut i_hi) = (outer.lo.clone(), outer.hi.clone());
+    let (mut j_lo, mut j_hi): (Option<Ix>, Option<Ix>) = (None, None);
+    let less =
+        |so_far: Option<Ix>, part: Ix| so_far.map_or(Ok(part.clone()), |so_far| so_far.min_with(&part)).map(Some);
+    let more =
+        |so_far: Option<Ix>, part: Ix| so_far.map_or(Ok(part.clone()), |so_far| so_far.max_with(&part)).map(Some);
+    for part in inner.hi.smallest_of()? {
+        let limit = match part.linear_in(i) {
+            _ if !part.mentions(i) => part,
+            // j < c*i + rest
+            Some((c, rest)) if c > 0 => {
+                i_lo = i_lo.max_with(&j.sub(&rest)?.floor_div(c)?.add(&one)?)?;
+                rest.add(&last.scale(c)?)?
+            }
+            Some((c, rest)) => {
+                i_hi = i_hi.min_with(&rest.sub(&j)?.ceil_div(c.checked_neg().ok_or(IxError::Overflow)?)?)?;
+                rest.add(&first.scale(c)?)?
+            }
+            None => return Ok(None),
+        };
+        j_hi = less(j_hi, limit)?;
+    }
+    for part in inner.lo.largest_of()? {
+        let limit = match part.linear_in(i) {
+            _ if !part.mentions(i) => part,
+            // c*i + rest <= j
+            Some((c, rest)) if c > 0 => {
+                i_hi = i_hi.min_with(&j.sub(&rest)?.floor_div(c)?.add(&one)?)?;
+                rest.add(&first.scale(c)?)?
+            }
+            Some((c, rest)) => {
+                i_lo = i_lo.max_with(&rest.sub(&j)?.ceil_div(c.checked_neg().ok_or(IxError::Overflow)?)?)?;
+                rest.add(&last.scale(c)?)?
+            }
+            None => return Ok(None),
+        };
+        j_lo = more(j_lo, limit)?;
+    }
+    let (Some(j_lo), Some(j_hi)) = (j_lo, j_hi) else { return Ok(None) };
+    let (j_lo, j_hi) = (j_lo.simplified(facts)?, j_hi.simplified(facts)?);
+    let mut inside = facts.clone();
+    inside.assume(Cond::le(&j_lo, &j)?.and(Cond::lt(&j, &j_hi)?));
+    Ok(Some([(j_lo, j_hi), (i_lo.simplified(&inside)?, i_hi.simplified(&inside)?)]))
+}
+
 /// What a loop is cut into.
 struct Pieces {
     all: Vec<Item>,
@@ -959,6 +1041,8 @@ struct Pieces {
 struct Turns {
     index: Name,
     inner: FxHashSet<Name>,
+    /// Whether there are conditions.
+    conditional: bool,
     found: Vec<Ix>,
 }
 
@@ -972,7 +1056,7 @@ impl Turns {
                     }
                     self.items(&found.body)?;
                 }
-                Item::Guard(guard) => self.items(&guard.body)?,
+                Item::Guard(_) => self.conditional = true,
                 Item::Leaf(_) | Item::Label(_) => {}
             }
         }

@@ -5,8 +5,8 @@
 //! target that is read while it is overwritten, the copy of an input that is written. A tensor is one buffer; an input
 //! that is written has a second one. Sums are made in memory, by `+=`.
 //!
-//! A list of loops is the order of the program as long as each statement reads the versions that it reads in the text and
-//! the last versions of all outputs are the same: then the loops compute the meaning by construction.
+//! If the outputs are computed by the same operations as in the text, on the same values (`numbers.rs`), then the loops
+//! compute the meaning by construction.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +18,8 @@ use certen_syntax::{Code, Diagnostic, Name};
 use crate::assignment::{Assignment, Begin, Route, Statements, Values};
 use crate::compiled::Path;
 use crate::expression::{Expression, ill_typed};
-use crate::flow::{Flow, Version, is_out};
+use crate::flow::{Flow, is_out, too_complex};
+use crate::numbers::{Number, Numbers};
 use crate::pull::{Before, Pulled, pull};
 use crate::to_core::{Meaning, iterator_names, pulled_out};
 
@@ -61,9 +62,12 @@ fn order(statements: &Statements, flow: &Flow, route: &Route) -> Result<Vec<Vec<
     // The last of each list is the first in the text.
     let mut due = |tensor: Name, before: usize, order: &mut Vec<Vec<usize>>| {
         let waiting = inits.entry(tensor).or_default();
+        // What is overwritten as a whole need not be written.
+        let mut last = None;
         while let Some(at) = waiting.pop_if(|at| *at < before) {
-            order.push(vec![at]);
+            last = Some(at);
         }
+        order.extend(last.map(|at| vec![at]));
     };
     let mut order = Vec::new();
     let mut errors = Vec::new();
@@ -81,49 +85,54 @@ fn order(statements: &Statements, flow: &Flow, route: &Route) -> Result<Vec<Vec<
         }
         order.push(entry.assignments.clone());
     }
-    flow.outputs.iter().for_each(|(tensor, _)| due(*tensor, usize::MAX, &mut order));
+    let ends_with_init = |at: usize| statements.assignments.get(at).is_some_and(|assignment| assignment.init);
+    for (tensor, last) in flow.outputs.iter().filter(|(_, last)| ends_with_init(*last)) {
+        due(*tensor, last + 1, &mut order);
+    }
     if errors.is_empty() { Ok(order) } else { Err(errors) }
 }
 
-/// A version in a path: that of a statement which read what it reads in the text, that of another one, or the caller's.
-#[derive(Clone, Copy, PartialEq)]
-enum Made {
-    Right(Version),
-    Wrong,
-}
-
-/// Whether the statements in this order read the versions that they read in the text.
+/// Whether the statements in this order give every output the value that it has in the program, by the same operations.
 fn flows(statements: &Statements, flow: &Flow, route: &Route, order: &[Vec<usize>]) -> Result<bool, Vec<Diagnostic>> {
-    let mut now: HashMap<Name, Made> = flow.inputs.iter().map(|name| (*name, Made::Right(None))).collect();
-    let mut errors = Vec::new();
-    for at in order.iter().flatten() {
-        let (Some(assignment), Some(reads)) = (statements.assignments.get(*at), flow.reads.get(*at)) else { continue };
-        let mut right = true;
-        for (name, version) in reads {
-            let made = now.get(name).copied();
-            if made.is_none() {
+    let mut numbers = Numbers::default();
+    let mut given: HashMap<Name, Number> = HashMap::new();
+    for name in &flow.inputs {
+        given.insert(*name, numbers.given(*name));
+    }
+    let mut run = |order: &mut dyn Iterator<Item = usize>, errors: &mut Vec<Diagnostic>| {
+        let mut now = given.clone();
+        let mut written = HashSet::new();
+        for at in order {
+            let Some(assignment) = statements.assignments.get(at) else { continue };
+            for (name, _) in flow.reads.get(at).into_iter().flatten().filter(|(name, _)| !now.contains_key(name)) {
                 let message = format!("`{}` reads `{name}`, which nothing before it has written", assignment.id);
                 let error = wrong(route, message).also(assignment.span, "this statement");
                 errors.push(error.help("list the loops that write it before those that read it"));
             }
-            right &= made == Some(Made::Right(*version));
+            let value = Expression::of(&statements.values, assignment.value);
+            let made = numbers.made(assignment, &value, &flow.written[at], |name| now.get(&name).copied());
+            match made {
+                Ok(number) => now.insert(assignment.target, number),
+                Err(error) => {
+                    errors.push(too_complex(assignment)(error));
+                    continue;
+                }
+            };
+            written.insert(assignment.target);
         }
-        // What is not written is kept, whoever wrote it.
-        let replaced = flow.replaced.get(*at).copied().flatten();
-        let whole = flow.written.get(*at).is_some_and(|written| written.whole());
-        right &= whole || now.get(&assignment.target).copied().unwrap_or(Made::Right(None)) == Made::Right(replaced);
-        now.insert(assignment.target, if right { Made::Right(Some(*at)) } else { Made::Wrong });
-    }
-    for (name, _) in &flow.outputs {
-        if matches!(now.get(name), None | Some(Made::Right(None))) {
-            let message = format!("`{}` does not compute `{name}`, which is an output", route.name);
-            errors.push(wrong(route, message).help(format!("list the loops that write `{name}`")));
-        }
+        (now, written)
+    };
+    let mut errors = Vec::new();
+    let (meant, _) = run(&mut (0..statements.assignments.len()), &mut errors);
+    let (found, written) = run(&mut order.iter().flatten().copied(), &mut errors);
+    for (name, _) in flow.outputs.iter().filter(|(name, _)| !written.contains(name)) {
+        let message = format!("`{}` does not compute `{name}`, which is an output", route.name);
+        errors.push(wrong(route, message).help(format!("list the loops that write `{name}`")));
     }
     if !errors.is_empty() {
         return Err(errors);
     }
-    Ok(flow.outputs.iter().all(|(name, last)| now.get(name) == Some(&Made::Right(Some(*last)))))
+    Ok(flow.outputs.iter().all(|(name, _)| meant.get(name) == found.get(name)))
 }
 
 /// Nests of one statement, in order: what comes before, and its own.

@@ -364,6 +364,34 @@ fn statements_that_do_not_meet_may_be_exchanged() {
 }
 
 #[test]
+fn the_same_from_a_transposed_copy_is_the_same() {
+    let mut made = Made::new("A[n,m] At[m,n] x[m] y[n]");
+    made.init("y[z]", "z:n", 0.0);
+    let (a, x) = (made.read("A[i,k]"), made.read("x[k]"));
+    let product = made.op(Binary::Mul, a, x);
+    made.statement("y[i]", "i:n k:m", ADD, product);
+    let copied = made.read("A[q,p1]");
+    made.statement("At[p1,q]", "p1:m q:n", Begin::Write, copied);
+    made.init("y[z]", "z:n", 0.0);
+    let (a, x) = (made.read("At[c,r]"), made.read("x[c]"));
+    let product = made.op(Binary::Mul, a, x);
+    made.statement("y[r]", "r:n c:m", ADD, product);
+    made.is_right();
+    let direct = made.path(&[&[1]]).unwrap();
+    assert!(direct.in_order && made.agrees(&direct), "{}", direct.loops);
+    assert!(!body(&direct.loops).contains("At"), "{}", direct.loops);
+    let copied = made.path(&[&[2], &[4]]).unwrap();
+    assert!(copied.in_order && made.agrees(&copied), "{}", copied.loops);
+    assert_eq!(body(&copied.loops).matches("= 0.0").count(), 1, "{}", copied.loops);
+    // With the other order of the product it is the same number, but not the same operations.
+    let product = made.op(Binary::Mul, x, a);
+    made.init("y[z]", "z:n", 0.0);
+    made.statement("y[r]", "r:n c:m", ADD, product);
+    let direct = made.path(&[&[1]]).unwrap();
+    assert!(!direct.in_order && made.agrees(&direct));
+}
+
+#[test]
 fn zeros_stand_before_their_whole_entry_unless_they_are_in_the_way() {
     let mut made = Made::new("A[n,m] B[n] C[n]");
     let a = made.read("A[i,k]");

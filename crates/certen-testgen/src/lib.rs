@@ -9,16 +9,20 @@
 //!
 //! A [`schedule::Hunted`] is a program with a random schedule, and [`schedule::truth`] what became of its values.
 //!
+//! A [`teml::Written`] is a TeML program whose values are known without its trees and loops.
+//!
 //! The same bytes always give the same program, so that property tests and fuzzers share the generator. Where the bytes
 //! end, the simplest choices are taken: fewer bytes give smaller programs, which is how a failure is shrunk.
 
 pub mod calculus;
+mod draw;
 mod generate;
 mod mistake;
 mod mutate;
 pub mod oracle;
 mod sample;
 pub mod schedule;
+pub mod teml;
 pub mod ten;
 
 pub use mistake::{Broken, Mistake};

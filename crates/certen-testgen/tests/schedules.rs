@@ -305,7 +305,7 @@ const FORTY: &str = "inline(sharp); tile([c.i, c.j], [6, 8]); tile([i, j], [12, 
                         layout(clipped, pad, 4); layout(rows, pad, 4); split(c.k, 4); \
                         reorder([c.i.o, c.k.o, c.j.o, c.i.i, c.k.i, c.j.i]); stage(b, c.j.o, [1, 0]); registers(acc, c.k.i); fma(c); \
                         peel(c.k.o, tail); unroll_and_jam(c.i.i, 2); vectorize(y.j.i, 8); peel(y.j.o, tail); parallelize(c.i.o); \
-                        vectorize(clipped.j, 4); split(clipped.j.o_1, 2); parallelize(cols.i.o); guard(clipped.i.i); \
+                        vectorize(clipped.j, 4); split(clipped.j.o, 2); parallelize(cols.i.o); guard(clipped.i.i); \
                         unroll(b_staged.c1); split(c.j.i.before, 4); vectorize(c.j.i.after, 4); split(c.i.i.before, 3); \
                         interchange(c.i.i.before.o, c.i.i.before.i); unroll(c.i.i.before.i)";
 

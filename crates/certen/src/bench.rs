@@ -11,12 +11,12 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use certen_core::ElemType;
 use certen_core::domain::Scalar;
+use certen_core::{ElemType, TensorType};
 use certen_runtime::{Array, NativeKernel, RuntimeError, default_threads, with_threads};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::call::Given;
+use crate::call::{Given, is_free};
 use crate::optimise::is_strict;
 use crate::{Call, Choice, Failure, Input, Module, Options, Texts};
 
@@ -149,6 +149,8 @@ pub fn bench(
     };
     let made: Vec<(Duration, Result<Module, Failure>)> = choices.iter().map(make).collect();
     let floats = Floats { tolerance: how.tolerance, operations, strict: is_strict(plain.core(), options.fp) };
+    // Results are kept twice: those of the first variant, and those of the others one after the other.
+    is_free(bytes_of_outputs(&plain, &bound.sizes).saturating_mul(2)).map_err(|error| plain.refuse(*error))?;
     let mut arrays = Arrays {
         sizes: &bound.sizes,
         inputs: bound.inputs.iter().flatten().map(Given::array).collect(),
@@ -180,6 +182,16 @@ fn with_random_inputs(call: Call, module: &Module) -> Call {
         true => call,
         false => call.input(input.name, Input::Random(seed)),
     })
+}
+
+/// How much memory the results take.
+fn bytes_of_outputs(module: &Module, sizes: &[i64]) -> u128 {
+    let value = |name: Name| module.core().sizes.iter().position(|&n| n == name).map(|at| sizes[at]);
+    let bytes = |ty: &TensorType| {
+        let shape = ty.shape_at(&value).unwrap_or_default();
+        shape.iter().fold(ty.elem.bytes() as u128, |bytes, &size| bytes.saturating_mul(size as u128))
+    };
+    module.signature().outputs.iter().map(bytes).fold(0, u128::saturating_add)
 }
 
 /// A variant as native code, for which there is enough memory.
@@ -392,5 +404,60 @@ impl Difference {
                 .help("if such differences are the program's nature, allow them with `--tolerance`"),
             None => error,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use certen_runtime::ArrayError;
+
+    use super::*;
+
+    const RELAXED: Floats = Floats { tolerance: None, operations: Some(40), strict: false };
+
+    /// Where the results of a run differ from those expected.
+    fn found(floats: &Floats, expected: &Array, found: Array) -> Option<Vec<usize>> {
+        let arrays = Arrays { sizes: &[], inputs: Vec::new(), outputs: vec![found] };
+        let expected = expected.try_clone().ok()?;
+        floats.difference(&[expected], &arrays).map(|difference| difference.index)
+    }
+
+    #[test]
+    fn floats_agree_up_to_rounding() -> Result<(), ArrayError> {
+        let one = |values: [f64; 4]| Array::from_vec(&[2, 2], values.to_vec());
+        let expected = one([1.0, f64::NAN, f64::INFINITY, -1000.0])?;
+        let near = |by: f64| one([1.0 + by, f64::NAN, f64::INFINITY, -1000.0]);
+        // Sixteen operations for each element, of which the largest is a thousand.
+        assert_eq!(found(&RELAXED, &expected, near(1e-12)?), None);
+        assert_eq!(found(&RELAXED, &expected, near(1e-11)?), Some(vec![0, 0]));
+        assert_eq!(found(&RELAXED, &expected, one([1.0, 1.0, f64::INFINITY, -1000.0])?), Some(vec![0, 1]));
+        assert_eq!(found(&RELAXED, &expected, one([1.0, f64::NAN, f64::NEG_INFINITY, -1000.0])?), Some(vec![1, 0]));
+        let strict = Floats { strict: true, ..RELAXED };
+        assert_eq!(found(&strict, &expected, near(0.0)?), None);
+        assert_eq!(found(&strict, &expected, near(1e-15)?), Some(vec![0, 0]));
+        let loose = Floats { tolerance: Some(1e-3), ..RELAXED };
+        assert_eq!(found(&loose, &expected, near(0.5)?), None);
+        assert_eq!(found(&loose, &expected, near(2.0)?), Some(vec![0, 0]));
+        let single = |value: f32| Array::from_vec(&[1], vec![value]);
+        assert_eq!(found(&RELAXED, &single(1.0)?, single(1.0 + 1e-6)?), None);
+        assert_eq!(found(&RELAXED, &single(1.0)?, single(1.0 + 1e-5)?), Some(vec![0]));
+        Ok(())
+    }
+
+    #[test]
+    fn integers_agree_exactly() -> Result<(), ArrayError> {
+        let one = |value: i64| Array::from_vec(&[3, 1], vec![1 << 60, 2, value]);
+        assert_eq!(found(&RELAXED, &one(3)?, one(3)?), None);
+        let loose = Floats { tolerance: Some(1.0), ..RELAXED };
+        assert_eq!(found(&loose, &one(3)?, one(4)?), Some(vec![2, 0]));
+        Ok(())
+    }
+
+    #[test]
+    fn zeros_of_both_signs_agree() -> Result<(), ArrayError> {
+        let one = |value: f64| Array::from_vec(&[], vec![value]);
+        let strict = Floats { strict: true, ..RELAXED };
+        assert_eq!(found(&strict, &one(0.0)?, one(-0.0)?), None);
+        Ok(())
     }
 }

@@ -15,7 +15,7 @@ use certen_derive::script::{Arg, ArgKind};
 use certen_derive::{Derivation, Derived, Law, Refused, Tactic, Taken, derive};
 use certen_index::Status;
 use certen_rewrite::{Agreement, agree};
-use certen_syntax::{Code, Diagnostic, Name};
+use certen_syntax::{Code, Diagnostic, Label, Name};
 
 use crate::begin::Begin;
 use crate::module::{bounds, truncations};
@@ -51,7 +51,14 @@ impl One {
                 found
             };
             let steps = &self.derivation.steps;
-            derive(before, name, steps, &self.tactics, &mut check).and_then(|derived| strictly(before, derived, fp))
+            let derived = derive(before, name, steps, &self.tactics, &mut check);
+            let derived = derived.and_then(|derived| strictly(before, derived, fp));
+            derived.map_err(|mut refused| {
+                // What is wrong before the first step is wrong with the whole.
+                let label = || Label { span: self.derivation.head, text: String::new() };
+                refused.diagnostic.primary.get_or_insert_with(label);
+                refused
+            })
         });
         made.as_ref().map_err(|refused| &**refused)
     }
@@ -229,4 +236,99 @@ fn doubted(error: Diagnostic, taken: &Taken) -> Diagnostic {
         Status::Open => error.note(format!("it is not shown that {}", condition.what)),
         Status::Proved(_) => error,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use certen_core::parse_program;
+    use certen_derive::script::parse_steps;
+    use certen_derive::{rewrites, script};
+    use certen_index::Condition;
+    use certen_syntax::{Cursor, Diagnostics, Sources, lex};
+
+    use super::*;
+    use crate::Options;
+
+    fn core(body: &str) -> Program {
+        let mut sources = Sources::new();
+        let text = format!("core t\nsize n\nwhere n >= 1\ninput x : f64[n]\ny = {body}\noutput y\n");
+        let file = sources.add("t.core", text);
+        parse_program(&sources, file).unwrap_or_else(|errors| panic!("{errors:?}"))
+    }
+
+    /// A module whose derivation has led to these programs, whatever it would have done, with a condition that nobody has
+    /// shown at each.
+    fn pretended(programs: &[&str], status: Status, options: &Options) -> Module {
+        let mut sources = Sources::new();
+        let steps: String = (0..programs.len()).skip(1).map(|at| format!("step{at}(64);\n")).collect();
+        let file = sources.add("t.ten", format!("derive t from f {{\n{steps}}}\n"));
+        let mut diagnostics = Diagnostics::new();
+        let tokens = lex(sources.get(file).unwrap(), file, &mut diagnostics);
+        let derivation = script::derivation(&mut Cursor::new(&tokens), &mut diagnostics).unwrap();
+        let taken = derivation.steps.iter().zip(&programs[1..]).enumerate().map(|(of, (step, program))| Taken {
+            step: step.clone(),
+            of,
+            rewrite: rewrites()[0],
+            after: core(program),
+            conditions: vec![Condition { what: "all is well".into(), status: status.clone() }],
+        });
+        let derived = Derived { taken: taken.collect(), program: core(programs[programs.len() - 1]) };
+        let one = One { derivation, tactics: Arc::default(), made: OnceLock::from(Ok(derived)) };
+        let begin = Begin::Derived(Derivations { path: [Arc::new(one)].into() });
+        Module::from_core(core(programs[0]), options).beginning(begin)
+    }
+
+    #[test]
+    fn a_difference_is_blamed_on_the_rewrite_that_made_it() {
+        let programs = ["gen i in 0..n. x[i] + x[i]", "gen i in 0..n. 2.0 * x[i]", "gen i in 0..n. 3.0 * x[i]"];
+        let failure = pretended(&programs, Status::Open, &Options::default()).validation().unwrap_err();
+        let [error] = failure.diagnostics() else { panic!("{failure}") };
+        assert_eq!(error.code, Code::E0705);
+        assert!(error.message.starts_with("the derivation changes the meaning: after `step2(64)`, "), "{failure}");
+        assert_eq!(error.primary.as_ref().map(|label| label.span.start), Some(30));
+        assert!(error.notes.contains(&"it is not shown that all is well".to_owned()), "{failure}");
+        assert!(error.notes.iter().any(|note| note.contains("y = gen i in 0..n. 3.0 * x[i]")), "{failure}");
+        // What was proved all the same says who is to blame.
+        let failure = pretended(&programs, Status::Proved(Vec::new()), &Options::default()).validation().unwrap_err();
+        assert!(failure.to_string().contains("this is a bug in Certen"), "{failure}");
+    }
+
+    #[test]
+    fn what_is_not_proved_is_tested_or_refused() {
+        let programs = ["gen i in 0..n. x[i] + x[i]", "gen i in 0..n. 2.0 * x[i]"];
+        let module = pretended(&programs, Status::Open, &Options::default());
+        assert!(!module.validation().unwrap().proved);
+        assert!(pretended(&programs, Status::Proved(Vec::new()), &Options::default()).validation().unwrap().proved);
+        let options = Options { require_proof: true, ..Options::default() };
+        let failure = pretended(&programs, Status::Open, &options).validation().unwrap_err();
+        assert_eq!(failure.diagnostics()[0].code, Code::E0805);
+        assert!(failure.to_string().contains("`step1(64)` is not shown to keep the meaning"), "{failure}");
+        assert!(pretended(&programs, Status::Proved(Vec::new()), &options).validation().is_ok());
+    }
+
+    #[test]
+    fn numbers_are_found_and_replaced_in_order() {
+        let mut sources = Sources::new();
+        let file = sources.add("t.ten", "derive t from f { a(64, n, 32) at i; b({ 8.0 }, i < 4); c(n + 1, 16); }");
+        let mut diagnostics = Diagnostics::new();
+        let tokens = lex(sources.get(file).unwrap(), file, &mut diagnostics);
+        let derivation = script::derivation(&mut Cursor::new(&tokens), &mut diagnostics).unwrap();
+        let derivations = Derivations { path: [Arc::new(One::new(derivation, Arc::default()))].into() };
+        assert_eq!(derivations.numbers(), [64, 32, 16]);
+        let small = derivations.with_numbers(&mut [4, 2, 1].into_iter());
+        let steps: Vec<String> = small.path[0].derivation.steps.iter().map(ToString::to_string).collect();
+        assert_eq!(steps, ["a(4, n, 2) at i", "b({ 8.0 }, i < 4)", "c(n + 1, 1)"]);
+    }
+
+    #[test]
+    fn floats_are_not_reordered_where_that_is_forbidden() {
+        let mut sources = Sources::new();
+        let file = sources.add("steps", "tile_sum(4) at k");
+        let steps = parse_steps(sources.get(file).unwrap(), file, &mut Diagnostics::new()).unwrap();
+        let program = core("sum k in 0..n. x[k]");
+        let made = || derive(&program, program.name, &steps, &[], &mut |_| Vec::new()).unwrap();
+        assert!(strictly(&program, made(), FpMode::Relaxed).is_ok());
+        let refused = strictly(&program, made(), FpMode::Strict).unwrap_err();
+        assert_eq!((refused.at, refused.taken.len(), refused.diagnostic.code), (0, 0, Code::E0903));
+    }
 }

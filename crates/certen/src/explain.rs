@@ -49,6 +49,7 @@ stages! {
     Typed, "typed", "The typing derivation of each statement";
     Analysis, "analysis", "What each statement reads, whether it is dead, can be computed in place, and shares values with others";
     Core, "core", "The program in Core";
+    Derived, "derived", "The program in Core that its derivation ends with, which loops are made from";
     Padding, "padding", "How much of each tensor in Core is padding: its pad type";
     Reshapes, "reshapes", "How many constructs that move elements the program in Core has";
     Laws, "laws", "Which laws made the program simpler, and what it is then";
@@ -112,6 +113,10 @@ impl Module {
         if wanted(Stage::Core) {
             sections.push(("core", self.core().to_string()));
         }
+        if wanted(Stage::Derived) && !self.rewritings().is_empty() {
+            let derived = self.derived().map(|derived| derived.unwrap_or(self.core()).to_string());
+            sections.push(("derived", derived.unwrap_or_else(|failure| format!("{failure}\n"))));
+        }
         let padded = if wanted(Stage::Padding) { self.padding() } else { Vec::new() };
         if !padded.is_empty() {
             let lines = padded.iter().map(|(name, ty)| format!("{name} : {ty}\n"));
@@ -121,7 +126,7 @@ impl Module {
         }
         // Only where it is asked for: that everything has generations says nothing.
         if only.contains(&Stage::Reshapes) {
-            sections.push(("reshapes", format!("{}\n", self.core().reshapes())));
+            sections.push(("reshapes", format!("{}\n", self.derived()?.unwrap_or(self.core()).reshapes())));
         }
         if wanted(Stage::Laws) && self.typed().is_some() {
             sections.push(("laws", self.laws()?));
@@ -154,8 +159,8 @@ impl Module {
 
 /// What was lifted, how it compares with the program as written, and the program that loops are made from.
 fn optimised(module: &Module) -> Result<String, Failure> {
-    if let Some(derived) = module.derived()? {
-        return Ok(format!("derived, not optimised: nothing is lifted on top of a derivation\n\n{derived}"));
+    if module.derived()?.is_some() {
+        return Ok("nothing is optimised on top of a derivation\n".into());
     }
     let Some(Optimised { program, report, agreement, .. }) = module.optimisation()? else {
         return Ok("nothing to optimise: the program is compiled as written\n".into());

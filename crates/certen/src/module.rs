@@ -423,16 +423,17 @@ impl Module {
     }
 
     /// How much of its tensors is padding: the pad types (ATL, Sec. 6) of the bindings in Core that make, move or cut
-    /// padding, and then of those that the outputs show; nothing if there are none of the former.
+    /// padding, and then of those that the outputs show; nothing if there are none of the former. Of a derived program, those of
+    /// what it ends with.
     pub fn padding(&self) -> Vec<(Name, PadType)> {
-        let involved = padding::involved(&self.core);
+        let core = self.derived().ok().flatten().unwrap_or(&self.core);
+        let involved = padding::involved(core);
         if involved.is_empty() {
             return Vec::new();
         }
-        let shown = |name: Name| self.core.outputs.iter().any(|(_, source)| *source == name);
-        let bindings =
-            self.core.bindings.iter().filter(|binding| involved.contains(&binding.name) || shown(binding.name));
-        bindings.map(|binding| (binding.name, padding::pad_type(&self.core, binding.term))).collect()
+        let shown = |name: Name| core.outputs.iter().any(|(_, source)| *source == name);
+        let bindings = core.bindings.iter().filter(|binding| involved.contains(&binding.name) || shown(binding.name));
+        bindings.map(|binding| (binding.name, padding::pad_type(core, binding.term))).collect()
     }
 
     /// The program in Core that loops are made from: the same values with fewer operations, or as it was derived.

@@ -360,8 +360,10 @@ impl Module {
             }
         };
         let computed = computed.map_err(|error| self.eval_failure(&error))?;
-        let elements = self.signature().outputs.into_iter().map(|ty| ty.elem);
-        let output = |((name, tensor), elem): ((Name, Tensor<D::Value>), ElemType)| {
+        // Loops may call the buffer of an output otherwise, where an input has its name.
+        let names = self.core().outputs.iter().map(|(name, _)| *name);
+        let elements = names.zip(self.signature().outputs.into_iter().map(|ty| ty.elem));
+        let output = |((_, tensor), (name, elem)): ((Name, Tensor<D::Value>), (Name, ElemType))| {
             let shape = tensor.shape().to_vec();
             let values = show(tensor, elem).map_err(|error| self.runtime_failure(&error))?;
             Ok(Output { name, elem, shape, values })

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use certen_loops::{LoopProgram, parse_loops};
 use certen_syntax::Sources;
 
-use super::draw::Draw;
+use crate::draw::Draw;
 
 /// A nest, as text that was read.
 ///

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use certen_core::{Program, parse_program};
 use certen_syntax::Sources;
 
-use super::draw::Draw;
+use crate::draw::Draw;
 
 /// A kernel under construction.
 struct Kernel<'d> {

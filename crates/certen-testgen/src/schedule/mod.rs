@@ -9,7 +9,6 @@
 //! always gives the same case; [`Hunted::shrunk`] takes steps away while a property still fails.
 
 mod dependent;
-mod draw;
 mod kernel;
 mod look;
 mod step;
@@ -29,7 +28,7 @@ use certen_syntax::{Diagnostics, Sources};
 
 use crate::Sample;
 use crate::calculus::{Case, Truncations};
-use draw::Draw;
+use crate::draw::Draw;
 use look::Look;
 
 pub use truth::{Meaning, Sizes, Truth, points, truth};

@@ -7,8 +7,8 @@
 use certen_schedule::Primitive;
 use certen_syntax::Name;
 
-use super::draw::Draw;
 use super::look::{Look, Seen};
+use crate::draw::Draw;
 
 /// One in so many steps is nonsense.
 const NONSENSE: usize = 25;

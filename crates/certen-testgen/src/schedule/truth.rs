@@ -15,7 +15,7 @@ use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, Target, as_element, parts_first};
 use certen_syntax::Name;
 
-use super::draw::Draw;
+use crate::draw::Draw;
 use crate::sample::splitmix;
 
 /// Sizes with their values.

@@ -4,10 +4,10 @@ use crate::sample::splitmix;
 
 /// A source of draws.
 #[derive(Clone, Debug)]
-pub(super) struct Draw(u64);
+pub(crate) struct Draw(u64);
 
 impl Draw {
-    pub(super) fn new(seed: u64) -> Draw {
+    pub(crate) fn new(seed: u64) -> Draw {
         Draw(splitmix(seed))
     }
 
@@ -17,32 +17,32 @@ impl Draw {
     }
 
     /// A number below another, which is not 0.
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
 
     /// A number of a range, both ends included.
-    pub(super) fn within(&mut self, low: i64, high: i64) -> i64 {
+    pub(crate) fn within(&mut self, low: i64, high: i64) -> i64 {
         low + self.below((high - low + 1).max(1) as usize) as i64
     }
 
     /// One in so many.
-    pub(super) fn chance(&mut self, of: usize) -> bool {
+    pub(crate) fn chance(&mut self, of: usize) -> bool {
         self.below(of) == 0
     }
 
     /// One of several; none if there are none.
-    pub(super) fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         if from.is_empty() { None } else { from.get(self.below(from.len())) }
     }
 
     /// One of some words.
-    pub(super) fn word<'a>(&mut self, from: &[&'a str]) -> &'a str {
+    pub(crate) fn word<'a>(&mut self, from: &[&'a str]) -> &'a str {
         self.pick(from).copied().unwrap_or_default()
     }
 
     /// Several things in another order.
-    pub(super) fn shuffled<T>(&mut self, mut things: Vec<T>) -> Vec<T> {
+    pub(crate) fn shuffled<T>(&mut self, mut things: Vec<T>) -> Vec<T> {
         for last in (1..things.len()).rev() {
             things.swap(last, self.below(last + 1));
         }
@@ -50,7 +50,7 @@ impl Draw {
     }
 
     /// Bytes, for the generators that are made of these.
-    pub(super) fn bytes(&mut self, count: usize) -> Vec<u8> {
+    pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.next() as u8).collect()
     }
 }
