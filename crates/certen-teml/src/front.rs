@@ -21,11 +21,13 @@ use crate::nests;
 use crate::parse::parse;
 use crate::ranges::{Sizes, names};
 use crate::rules::{Evaluated, malformed};
-use crate::tensors::{Meaning, Names, Tensors};
+use crate::tensors::{Meaning, Names, Place, Tensors};
 use crate::tree::{Defined, tree};
 
 /// How many statements are shown with their states.
 const MOST_SHOWN: usize = 1000;
+/// How many branches a program may have.
+const MOST_BRANCHES: usize = 1000;
 
 /// A program that was evaluated.
 #[derive(Clone, Debug)]
@@ -74,6 +76,8 @@ fn evaluate(program: &Program, name: Name, elem: ElemType, diagnostics: &mut Dia
         known: FxHashMap::default(),
         defined: Defined::default(),
         built: FxHashMap::default(),
+        writers: FxHashMap::default(),
+        branches: FxHashMap::default(),
         states: String::new(),
         count: 0,
         routes: Vec::new(),
@@ -97,6 +101,7 @@ fn evaluate(program: &Program, name: Name, elem: ElemType, diagnostics: &mut Dia
                     }
                     if let Known::Tensor(Meaning::Real(at)) = &known {
                         state.built.insert(*at, (state.count, id));
+                        state.writers.insert(state.tensors.assignments[*at].target, id);
                     }
                     state.known.insert(id, known);
                 }
@@ -185,6 +190,10 @@ struct State {
     defined: Defined,
     /// The states in which real statements got their names.
     built: FxHashMap<usize, (usize, Name)>,
+    /// The last statements that write tensors.
+    writers: FxHashMap<Name, Name>,
+    /// Where the branches stand.
+    branches: FxHashMap<Name, Span>,
     states: String,
     count: usize,
     routes: Vec<Route>,
@@ -204,10 +213,11 @@ impl State {
                     return Err(None);
                 }
                 let State { tensors, known, .. } = self;
-                let scalars: FxHashMap<Name, usize> =
+                let named: FxHashMap<Name, usize> =
                     operands(expr).iter().filter_map(|id| Some((id.it, tensors.named(id.it)?))).collect();
-                let lookup = |id: &Id| lookup(known, &scalars, id);
-                let meaning = tensors.assign(&lookup, id, target.as_ref(), expr, stmt.span, self.elem, diagnostics);
+                let lookup = |id: &Id| lookup(known, &named, id);
+                let place = Place { id, target: target.as_ref(), span: stmt.span };
+                let meaning = tensors.assign(&lookup, &place, expr, self.elem, diagnostics);
                 Ok(Some(Known::Tensor(meaning?)))
             }
             Stmt::Assign { value: Expr::Loop(expr), .. } => {
@@ -255,10 +265,9 @@ impl State {
                 };
                 let message = format!("`{}` is {what}: loops are built around assignments", id.it);
                 let error = malformed(Code::E0245, 19, id.span, message);
-                let writer = self.tensors.assignments.iter().rposition(|statement| statement.target == id.it);
-                let writer = writer.and_then(|at| self.built.get(&at)).filter(|(_, name)| *name != id.it);
+                let writer = self.writers.get(&id.it);
                 return Err(Box::new(match (other, writer) {
-                    (Known::Tensor(Meaning::Tensor(_)), Some((_, name))) => {
+                    (Known::Tensor(Meaning::Tensor(_)), Some(name)) => {
                         error.help(format!("`{name}` writes it: `build({name})`"))
                     }
                     (Known::Tensor(Meaning::Virtual(_)), _) => {
@@ -312,20 +321,25 @@ impl State {
             let steps = self.loops.steps(&nest, elem.unwrap_or(self.elem), id.span);
             entries.push(Entry { assignments: nest.assignments.to_vec(), steps });
         }
+        if self.routes.len() >= MOST_BRANCHES {
+            let message = format!("there are at most {MOST_BRANCHES} `codegen` statements");
+            return Err(Some(Box::new(Diagnostic::error(Code::E0703, span, message))));
+        }
         let name = match name {
             Some(name) => {
-                if let Some(before) = self.routes.iter().find(|route| route.name == name.it) {
-                    let error =
-                        Diagnostic::error(Code::E0202, name.span, format!("two branches are called `{}`", name.it));
-                    return Err(Some(Box::new(error.also(before.span, "the first one"))));
+                if let Some(before) = self.branches.get(&name.it) {
+                    let message = format!("two branches are called `{}`", name.it);
+                    let error = Diagnostic::error(Code::E0202, name.span, message);
+                    return Err(Some(Box::new(error.also(*before, "the first one"))));
                 }
                 name.it
             }
             None => {
                 let last = loops.last().map_or("path", |id| id.it.as_str());
-                Name::fresh(last, |name| self.routes.iter().any(|route| route.name == name))
+                Name::fresh(last, |name| self.branches.contains_key(&name))
             }
         };
+        self.branches.insert(name, span);
         self.routes.push(Route { name, span, entries });
         Ok(())
     }

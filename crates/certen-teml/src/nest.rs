@@ -199,10 +199,7 @@ pub(crate) fn copy(
     let mut names: Vec<Name> = Vec::new();
     each_loop(items, None, &mut |_, found| names.push(found.index));
     for name in names {
-        if !edit.names.contains_key(&name) {
-            let new = Name::fresh(&format!("{name}.{suffix}"), &mut *taken);
-            edit.names.insert(name, new);
-        }
+        edit.names.entry(name).or_insert_with(|| Name::fresh(&format!("{name}.{suffix}"), &mut *taken));
     }
     edit.items(items)
 }
