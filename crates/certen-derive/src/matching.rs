@@ -72,6 +72,8 @@ struct Waiting {
     what: What,
     context: Context,
     bound: Vec<Name>,
+    /// The program's names at that time: a pattern may call two binders the same.
+    names: FxHashMap<Name, Name>,
 }
 
 enum What {
@@ -536,21 +538,17 @@ impl<'a> Matcher<'a> {
     // What waits.
 
     fn later(&mut self, what: What) -> Done {
-        self.waiting.push(Waiting { what, context: self.context.clone(), bound: self.bound.clone() });
+        let (context, bound, names) = (self.context.clone(), self.bound.clone(), self.found.names.clone());
+        self.waiting.push(Waiting { what, context, bound, names });
         Ok(())
     }
 
     fn wait(&mut self) -> Done {
+        let names = self.found.names.clone();
         while !self.waiting.is_empty() {
             let before = self.waiting.len();
-            for Waiting { what, context, bound } in std::mem::take(&mut self.waiting) {
-                self.context = context;
-                self.bound = bound;
-                match what {
-                    What::Index(index, ix) => self.ix(&index, &ix)?,
-                    What::Condition(wanted, cond) => self.cond(&wanted, &cond)?,
-                    What::Term(name, args, id) => self.applied(name, args, id, false)?,
-                }
+            for waiting in std::mem::take(&mut self.waiting) {
+                self.resume(waiting, false)?;
             }
             if self.waiting.len() < before {
                 continue;
@@ -564,14 +562,20 @@ impl<'a> Matcher<'a> {
                 });
                 return Err(self.misfit(format!("cannot tell {}", what.unwrap_or_default())));
             };
-            let Waiting { what, context, bound } = self.waiting.remove(at);
-            self.context = context;
-            self.bound = bound;
-            if let What::Term(name, args, id) = what {
-                self.applied(name, args, id, true)?;
-            }
+            let waiting = self.waiting.remove(at);
+            self.resume(waiting, true)?;
         }
+        self.found.names = names;
         Ok(())
+    }
+
+    fn resume(&mut self, Waiting { what, context, bound, names }: Waiting, find: bool) -> Done {
+        (self.context, self.bound, self.found.names) = (context, bound, names);
+        match what {
+            What::Index(index, ix) => self.ix(&index, &ix),
+            What::Condition(wanted, cond) => self.cond(&wanted, &cond),
+            What::Term(name, args, id) => self.applied(name, args, id, find),
+        }
     }
 }
 

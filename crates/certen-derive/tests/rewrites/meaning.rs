@@ -63,7 +63,9 @@ fn machine(at: u64, elem: ElemType, planted: bool) -> Scalar {
     let whole = (mixed >> 8) as i64 % 23 - 11;
     let special = [f64::INFINITY, f64::NAN, -0.0, f64::NEG_INFINITY, 1e300];
     match elem.is_float() {
-        true if planted && mixed % 3 == 0 => Scalar::from_f64(special[(mixed >> 8) as usize % special.len()], elem),
+        true if planted && mixed.is_multiple_of(3) => {
+            Scalar::from_f64(special[(mixed >> 8) as usize % special.len()], elem)
+        }
         true => Scalar::from_f64(whole as f64 / 7.0, elem),
         false => Scalar::from_i64(whole, elem),
     }

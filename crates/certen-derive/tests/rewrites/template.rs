@@ -80,14 +80,6 @@ impl Instance {
         self.expand(&tokens)
     }
 
-    /// An argument of a step.
-    pub fn argument(&self, name: &str) -> String {
-        if let Some(text) = self.lower.get(name) {
-            return text.clone();
-        }
-        self.upper[name].text.clone()
-    }
-
     fn expand(&self, tokens: &[Token]) -> String {
         let (mut text, mut at) = (String::new(), 0);
         let sign = |at: usize, wanted: &str| matches!(tokens.get(at), Some(Token::Sign(s)) if s == wanted);
