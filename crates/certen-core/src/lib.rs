@@ -25,7 +25,7 @@ pub use domain::{Domain, Fault};
 pub use eval::{DEFAULT_FUEL, EvalError, Evaluator, Named};
 pub use ops::{Binary, Literal, ReduceOp, Unary};
 pub use parse::{TermParser, parse_program};
-pub use print::print_term;
+pub use print::{print_beginning, print_term};
 pub use program::{Binding, Count, Parameter, Program, ScopeError};
 pub use reshapes::Reshapes;
 pub use tensor::Tensor;

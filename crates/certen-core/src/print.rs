@@ -16,6 +16,28 @@ pub fn print_term(terms: &Terms, term: TermId) -> String {
     Shown { terms, term }.to_string()
 }
 
+/// A term as text; of a long one, about so many characters of its beginning, and `…`.
+pub fn print_beginning(terms: &Terms, term: TermId, most: usize) -> String {
+    struct Beginning {
+        text: String,
+        left: usize,
+    }
+    impl fmt::Write for Beginning {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            for c in text.chars() {
+                self.left = self.left.checked_sub(1).ok_or(fmt::Error)?;
+                self.text.push(c);
+            }
+            Ok(())
+        }
+    }
+    let mut beginning = Beginning { text: String::new(), left: most };
+    match fmt::Write::write_fmt(&mut beginning, format_args!("{}", Shown { terms, term })) {
+        Ok(()) => beginning.text,
+        Err(_) => beginning.text + " …",
+    }
+}
+
 /// How tightly a form holds its operands together, loosest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Level {

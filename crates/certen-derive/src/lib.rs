@@ -7,9 +7,11 @@
 //! every step the whole program is typed again and its accesses are shown to be in bounds again, for a rewrite can move a read
 //! out of the guard that made it safe.
 
+mod address;
 mod apply;
 mod build;
 mod context;
+mod equal;
 mod expand;
 mod found;
 mod matching;
@@ -17,10 +19,12 @@ mod names;
 mod page;
 mod pattern;
 mod place;
+mod refusal;
 mod rewrite;
 mod rules;
 pub mod script;
 mod site;
+mod take;
 mod whole;
 
 pub use apply::{Derived, Refused, Taken, derive};

@@ -9,14 +9,22 @@
 //! Index expressions and conditions that are determined match what the prover shows to be equal in the context; one unknown
 //! in a sum is solved for. What cannot be decided yet waits until the rest of the pattern is matched.
 
-use certen_core::{Literal, Range, Term, TermId, Terms, TypeError, print_term};
-use certen_index::{Cond, Facts, Ix, Verdict};
+mod function;
+mod solve;
+
+use std::collections::BTreeSet;
+
+use certen_core::{Literal, Range, Term, TermId, Terms, TypeError, print_beginning};
+use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
+use self::function::Value;
+use self::solve::{solved, solved_cond};
 use crate::context::Context;
+use crate::equal::{are_equivalent, is_equal};
 use crate::found::{Abstracted, Found, Locals, unknown};
-use crate::names::{Canonical, Substitution, instantiate, mapped, names_of, select};
+use crate::names::{Canonical, Substitution, instantiate, names_of, select};
 use crate::pattern::{Argument, Binder, Condition, Index, Pattern};
 
 /// Why a term is not what a pattern says.
@@ -34,8 +42,8 @@ impl From<TypeError> for Misfit {
     }
 }
 
-impl From<certen_index::IxError> for Misfit {
-    fn from(error: certen_index::IxError) -> Misfit {
+impl From<IxError> for Misfit {
+    fn from(error: IxError) -> Misfit {
         Misfit { why: error.to_string(), matched: 0 }
     }
 }
@@ -64,6 +72,8 @@ struct Waiting {
     what: What,
     context: Context,
     bound: Vec<Name>,
+    /// The program's names at that time: a pattern may call two binders the same.
+    names: FxHashMap<Name, Name>,
 }
 
 enum What {
@@ -132,7 +142,7 @@ impl<'a> Matcher<'a> {
     }
 
     fn shown(&self, term: TermId) -> String {
-        shortened(&print_term(self.terms, term))
+        shown(self.terms, term)
     }
 
     fn facts(&self) -> Facts {
@@ -448,7 +458,7 @@ impl<'a> Matcher<'a> {
     }
 
     fn determine_cond(&mut self, name: Name, parameters: Vec<Name>, cond: Cond) -> Done {
-        let mut names = std::collections::BTreeSet::new();
+        let mut names = BTreeSet::new();
         cond.collect_names(&mut names);
         if let Some(bound) = self.bound.iter().find(|bound| !parameters.contains(bound) && names.contains(bound)) {
             return Err(self.misfit(format!("{name} is {cond}, which mentions {bound}, but it may not")));
@@ -494,7 +504,7 @@ impl<'a> Matcher<'a> {
         let count = open.len();
         for (at, (name, own)) in open.into_iter().enumerate() {
             let may = |cond: &Cond| {
-                let mut names = std::collections::BTreeSet::new();
+                let mut names = BTreeSet::new();
                 cond.collect_names(&mut names);
                 self.bound.iter().all(|bound| own.contains(bound) || !names.contains(bound))
             };
@@ -528,21 +538,17 @@ impl<'a> Matcher<'a> {
     // What waits.
 
     fn later(&mut self, what: What) -> Done {
-        self.waiting.push(Waiting { what, context: self.context.clone(), bound: self.bound.clone() });
+        let (context, bound, names) = (self.context.clone(), self.bound.clone(), self.found.names.clone());
+        self.waiting.push(Waiting { what, context, bound, names });
         Ok(())
     }
 
     fn wait(&mut self) -> Done {
+        let names = self.found.names.clone();
         while !self.waiting.is_empty() {
             let before = self.waiting.len();
-            for Waiting { what, context, bound } in std::mem::take(&mut self.waiting) {
-                self.context = context;
-                self.bound = bound;
-                match what {
-                    What::Index(index, ix) => self.ix(&index, &ix)?,
-                    What::Condition(wanted, cond) => self.cond(&wanted, &cond)?,
-                    What::Term(name, args, id) => self.applied(name, args, id, false)?,
-                }
+            for waiting in std::mem::take(&mut self.waiting) {
+                self.resume(waiting, false)?;
             }
             if self.waiting.len() < before {
                 continue;
@@ -556,297 +562,27 @@ impl<'a> Matcher<'a> {
                 });
                 return Err(self.misfit(format!("cannot tell {}", what.unwrap_or_default())));
             };
-            let Waiting { what, context, bound } = self.waiting.remove(at);
-            self.context = context;
-            self.bound = bound;
-            if let What::Term(name, args, id) = what {
-                self.applied(name, args, id, true)?;
-            }
+            let waiting = self.waiting.remove(at);
+            self.resume(waiting, true)?;
         }
+        self.found.names = names;
         Ok(())
     }
 
-    /// The values of arguments, as far as they are known: of terms, those of metavariables and of tensors.
-    fn values(&self, args: &[Argument]) -> Option<Vec<Value>> {
-        let value = |arg: &Argument| match arg {
-            Argument::Index(index) => self.found.whole_ix(self.terms, index, &Locals::new()).map(Value::Index),
-            Argument::Term(Pattern::Meta(name, args)) if args.is_empty() => {
-                self.found.terms.get(name).map(|value| Value::Term(value.body))
-            }
-            Argument::Term(Pattern::Tensor(name)) => {
-                let own = self.found.names.get(name)?;
-                let (_, ty) = self.context.tensors.iter().rev().find(|(tensor, _)| tensor == own)?;
-                let is_it = |term: &Term| matches!(term, Term::Ref(name, of) if name == own && of == ty);
-                self.terms.iter().find(|(_, term)| is_it(term)).map(|(id, _)| Value::Term(id))
-            }
-            Argument::Term(_) => None,
-        };
-        args.iter().map(value).collect()
-    }
-
-    /// A metavariable applied to expressions: compared if it is known; else, if it has to be, found.
-    fn applied(&mut self, name: Name, args: Vec<Argument>, id: TermId, find: bool) -> Done {
-        let values = self.values(&args);
-        if !find {
-            return match (self.found.terms.get(&name).cloned(), values) {
-                (Some(value), Some(values)) => self.compare(name, value, values, id),
-                _ => self.later(What::Term(name, args, id)),
-            };
-        }
-        let Some(values) = values else {
-            return Err(self.misfit(format!("cannot tell what {name} is applied to")));
-        };
-        let parameters: Vec<Name> = (0..args.len()).map(|at| Name::new(&format!("?{name}{at}"))).collect();
-        let mut substitution = Substitution::default();
-        let mut settle = None;
-        let mut done = vec![false; args.len()];
-        // The quotient and the rest by a number stand for an index together.
-        for (at, arg) in args.iter().enumerate() {
-            let Argument::Index(index) = arg else { continue };
-            let mark = Name::new("?quotient");
-            let Some((with_mark, of, by)) = quotient_in(index, mark) else { continue };
-            let is_rest =
-                |other: &Argument| matches!(other, Argument::Index(Index::Mod(a, b)) if **a == of && **b == by);
-            let none = Locals::new();
-            let (Some(rest), Some(of), Some(by), Some(sum)) = (
-                args.iter().position(is_rest),
-                self.found.whole_ix(self.terms, &of, &none).and_then(|of| of.as_var()),
-                self.found.whole_ix(self.terms, &by, &none).and_then(|by| by.as_constant()),
-                self.found.whole_ix(self.terms, &with_mark, &vec![(mark, Ix::var(mark))]),
-            ) else {
-                continue;
-            };
-            let Some(quotient) = solved(&sum, mark, &Ix::var(parameters[at])) else { continue };
-            let remainder = Ix::var(parameters[rest]);
-            substitution.indices.insert(of, quotient.scale(by)?.add(&remainder)?);
-            settle = Some((parameters[rest], by));
-            (done[at], done[rest]) = (true, true);
-        }
-        let term_names = names_of(self.terms, id).free;
-        let mut body = id;
-        for (at, value) in values.iter().enumerate().filter(|(at, _)| !done[*at]) {
-            let value = match value {
-                Value::Index(value) => value,
-                Value::Term(term) => {
-                    let ty = self.terms.ty(*term).clone();
-                    let reference = self.terms.reference(parameters[at], ty)?;
-                    let form = self.canonical.of(self.terms, *term)?;
-                    body = replaced(self.terms, body, form, reference, &mut self.canonical)?;
-                    continue;
-                }
-            };
-            let mut candidates = std::collections::BTreeSet::new();
-            value.collect_names(&mut candidates);
-            let rank = |variable: &Name| {
-                let coefficient = value.linear_in(*variable).map(|(c, _)| c)?;
-                let depth = self.context.indices.iter().position(|name| name == variable)?;
-                let fits = coefficient.unsigned_abs() == 1 && !substitution.indices.contains_key(variable);
-                // Those of the pattern have to vanish; of others, the innermost that occurs.
-                fits.then_some((self.bound.contains(variable), term_names.contains(variable), depth))
-            };
-            let best = candidates.iter().filter_map(|name| Some((rank(name)?, *name))).max();
-            let Some((_, variable)) = best else {
-                // Nothing to put in: a function that does not use its argument.
-                continue;
-            };
-            if let Some((coefficient, rest)) = value.linear_in(variable) {
-                let put = Ix::var(parameters[at]).sub(&rest)?.scale(coefficient)?;
-                substitution.indices.insert(variable, put);
-            }
-        }
-        body = substitution.apply(self.terms, body)?;
-        if let Some((name, by)) = settle {
-            let mut context = self.context.clone();
-            context.bind(name, &Range::to(Ix::from(by)));
-            body = settled(self.terms, body, &mut context)?;
-        }
-        self.escapes(name, body, &parameters)?;
-        self.found.terms.insert(name, Abstracted { parameters: Some(parameters), body });
-        Ok(())
-    }
-}
-
-/// The value of an argument.
-enum Value {
-    Index(Ix),
-    Term(TermId),
-}
-
-/// A sum with a name in the place of its quotient, what is divided, and by what.
-fn quotient_in(index: &Index, mark: Name) -> Option<(Index, Index, Index)> {
-    match index {
-        Index::FloorDiv(of, by) => Some((Index::Var(mark), (**of).clone(), (**by).clone())),
-        Index::Add(a, b) => match quotient_in(a, mark) {
-            Some((a, of, by)) => Some((Index::Add(Box::new(a), b.clone()), of, by)),
-            None => quotient_in(b, mark).map(|(b, of, by)| (Index::Add(a.clone(), Box::new(b)), of, by)),
-        },
-        Index::Sub(a, b) => quotient_in(a, mark).map(|(a, of, by)| (Index::Sub(Box::new(a), b.clone()), of, by)),
-        _ => None,
-    }
-}
-
-/// A term with a name for all of its parts of a canonical form.
-fn replaced(
-    terms: &mut Terms,
-    id: TermId,
-    form: TermId,
-    reference: TermId,
-    canonical: &mut Canonical,
-) -> Result<TermId, TypeError> {
-    if canonical.of(terms, id)? == form {
-        return Ok(reference);
-    }
-    let mut new = id;
-    for (at, part) in terms.get(id).parts().into_iter().enumerate() {
-        let inner = replaced(terms, part, form, reference, canonical)?;
-        if inner != part {
-            new = crate::names::with_part(terms, new, at, inner)?;
+    fn resume(&mut self, Waiting { what, context, bound, names }: Waiting, find: bool) -> Done {
+        (self.context, self.bound, self.found.names) = (context, bound, names);
+        match what {
+            What::Index(index, ix) => self.ix(&index, &ix),
+            What::Condition(wanted, cond) => self.cond(&wanted, &cond),
+            What::Term(name, args, id) => self.applied(name, args, id, find),
         }
     }
-    Ok(new)
 }
 
 /// At most this much of a term is shown inside a sentence.
 const MAX_SHOWN: usize = 120;
 
-/// A text of at most [`MAX_SHOWN`] characters.
-pub(crate) fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MAX_SHOWN) {
-        Some((at, _)) => format!("{} …", &text[..at]),
-        None => text.into(),
-    }
-}
-
-/// What a name is if an expression with it is another expression.
-pub(crate) fn solved(value: &Ix, name: Name, ix: &Ix) -> Option<Ix> {
-    let (coefficient, rest) = value.linear_in(name)?;
-    let difference = ix.sub(&rest).ok()?;
-    match coefficient {
-        1 => Some(difference),
-        -1 => difference.scale(-1).ok(),
-        _ => {
-            let (size, sign) = (i64::try_from(coefficient.unsigned_abs()).ok()?, coefficient.signum());
-            let quotient = difference.floor_div(size).ok()?;
-            (quotient.scale(size).ok()? == difference).then(|| quotient.scale(sign).ok()).flatten()
-        }
-    }
-}
-
-/// What a name is if a comparison with it is another condition.
-fn solved_cond(value: &Cond, name: Name, cond: &Cond) -> Option<Ix> {
-    match (value, cond) {
-        (Cond::Ge(wanted), Cond::Ge(own)) => solved(wanted, name, own),
-        (Cond::Eq(wanted), Cond::Eq(own)) => {
-            // The sign of an equation is that of the order of names.
-            let direct = solved(wanted, name, own).filter(|_| wanted.linear_in(name).is_some_and(|(c, _)| c > 0));
-            direct.or_else(|| solved(wanted, name, &own.scale(-1).ok()?))
-        }
-        _ => None,
-    }
-}
-
-/// Whether each of two conditions follows from the other.
-pub(crate) fn are_equivalent(facts: &Facts, a: &Cond, b: &Cond) -> bool {
-    let follows = |from: &Cond, to: &Cond| {
-        let mut facts = facts.clone();
-        facts.assume(from.clone());
-        facts.prove(to) == Verdict::Yes
-    };
-    follows(a, b) && follows(b, a)
-}
-
-/// Whether two terms in canonical form are equal up to what the prover shows of their indices.
-fn is_equal(terms: &mut Terms, a: TermId, b: TermId, context: &mut Context) -> Result<bool, TypeError> {
-    if a == b {
-        return Ok(true);
-    }
-    let outline = |terms: &Terms, id: TermId| -> Result<_, TypeError> {
-        let (mut ixs, mut conds) = (Vec::new(), Vec::new());
-        let term = terms.get(id);
-        let outline = mapped(
-            term,
-            &mut |_| Ok(a),
-            &mut |ix| {
-                ixs.push(ix.clone());
-                Ok(Ix::from(0))
-            },
-            &mut |cond| {
-                conds.push(cond.clone());
-                Ok(Cond::always())
-            },
-            &mut |name| name,
-        )?;
-        Ok((outline, ixs, conds, term.parts()))
-    };
-    let (first, second) = (outline(terms, a)?, outline(terms, b)?);
-    if first.0 != second.0 || first.1.len() != second.1.len() {
-        return Ok(false);
-    }
-    if first.1 != second.1 || first.2 != second.2 {
-        let facts = context.facts(terms);
-        let mut pairs = first.1.iter().zip(&second.1);
-        if !pairs.all(|(a, b)| a == b || facts.prove_equal(a, b) == Verdict::Yes) {
-            return Ok(false);
-        }
-        let mut facts = facts;
-        if let Term::Reduce(_, name, range, ..) = terms.get(a) {
-            crate::context::in_range(*name, range).for_each(|cond| facts.assume(cond));
-        }
-        if !first.2.iter().zip(&second.2).all(|(a, b)| a == b || are_equivalent(&facts, a, b)) {
-            return Ok(false);
-        }
-    }
-    for (at, (left, right)) in first.3.into_iter().zip(second.3).enumerate() {
-        let mark = context.mark();
-        context.enter(terms, a, at);
-        let equal = is_equal(terms, left, right, context)?;
-        context.reset(mark);
-        if !equal {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// A term whose quotients are settled where the context says what they are.
-pub(crate) fn settled(terms: &mut Terms, id: TermId, context: &mut Context) -> Result<TermId, TypeError> {
-    let mut new = id;
-    let term = terms.get(id).clone();
-    if has_functions(&term)? {
-        let facts = context.facts(terms);
-        let mut inner = facts.clone();
-        if let Term::Reduce(_, name, range, ..) = &term {
-            crate::context::in_range(*name, range).for_each(|cond| inner.assume(cond));
-        }
-        let term =
-            mapped(&term, &mut Ok, &mut |ix| ix.settled(&facts), &mut |cond| cond.settled(&inner), &mut |name| name)?;
-        new = terms.add(term)?;
-    }
-    for (at, part) in terms.get(id).parts().into_iter().enumerate() {
-        let mark = context.mark();
-        context.enter(terms, id, at);
-        let inner = settled(terms, part, context);
-        context.reset(mark);
-        let inner = inner?;
-        if inner != part {
-            new = crate::names::with_part(terms, new, at, inner)?;
-        }
-    }
-    Ok(new)
-}
-
-/// Whether an index expression of a term has a function in it: only their text has parentheses.
-pub(crate) fn has_functions(term: &Term) -> Result<bool, TypeError> {
-    let any = std::cell::Cell::new(false);
-    let look = |text: String| any.set(any.get() || text.contains('('));
-    let mut ix = |ix: &Ix| {
-        look(ix.to_string());
-        Ok(ix.clone())
-    };
-    let mut cond = |cond: &Cond| {
-        look(cond.to_string());
-        Ok(cond.clone())
-    };
-    mapped(term, &mut Ok, &mut ix, &mut cond, &mut |name| name)?;
-    Ok(any.get())
+/// A term as text, or the beginning of it.
+pub(crate) fn shown(terms: &Terms, term: TermId) -> String {
+    print_beginning(terms, term, MAX_SHOWN)
 }

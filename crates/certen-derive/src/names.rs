@@ -385,3 +385,67 @@ impl Canonical {
         Ok((form, height))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use certen_core::{Program, parse_program, print_term};
+    use certen_index::Ix;
+    use certen_syntax::{Name, Sources};
+
+    use super::{Canonical, Substitution, depth_of, instantiate, names_of, tree_size};
+
+    fn core(bindings: &str) -> Program {
+        let text = format!("core t\nsize m, n\nwhere m >= 0, n >= 0\ninput x : f64[m, n]\n{bindings}\noutput a\n");
+        let mut sources = Sources::new();
+        let file = sources.add("t.core", text.as_str());
+        parse_program(&sources, file).unwrap_or_else(|errors| panic!("{text}\n{errors:?}"))
+    }
+
+    #[test]
+    fn terms_are_equal_up_to_bound_names() {
+        for (a, b, equal) in [
+            ("gen i in 0..m. gen j in 0..n. x[i, j]", "gen p in 0..m. gen q in 0..n. x[p, q]", true),
+            // Which of two names is smaller makes no difference, nor do names that change places.
+            ("gen i in 0..m. gen j in 0..m. x[i + j, 0]", "gen j in 0..m. gen i in 0..m. x[i + j, 0]", true),
+            ("gen i in 0..m. gen j in 0..m. x[i, j]", "gen j in 0..m. gen i in 0..m. x[i, j]", false),
+            ("sum i in 0..m. guard(i == 2, x[i, 0])", "sum k in 0..m. guard(2 == k, x[k, 0])", true),
+            (
+                "gen i in 0..m. let t = x[i] in gen j in 0..n. t[j]",
+                "gen j in 0..m. let u = x[j] in gen i in 0..n. u[i]",
+                true,
+            ),
+            ("gen i in 0..m. sum j in 0..n. x[i, j]", "gen i in 0..m. product j in 0..n. x[i, j]", false),
+            ("gen i in 0..m. x[i, 0]", "gen i in 0..n. x[0, i]", false),
+            (
+                "iterate t in 0..n (u = x[0], v = x[0]) then (u = v, v = u) give u",
+                "iterate s in 0..n (v = x[0], u = x[0]) then (v = u, u = v) give v",
+                true,
+            ),
+        ] {
+            let mut program = core(&format!("a = {a}\nb = {b}"));
+            let mut canonical = Canonical::default();
+            let mut form = |at: usize| canonical.of(&mut program.terms, program.bindings[at].term).unwrap();
+            assert_eq!(form(0) == form(1), equal, "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn what_is_put_in_is_not_captured() {
+        let mut program = core("a = gen i in 0..m. sum j in 0..n. x[i, j]");
+        let certen_core::Term::Gen(_, _, body) = *program.terms.get(program.bindings[0].term) else { panic!() };
+        let indices = [(Name::new("i"), Ix::var("j").add(&Ix::from(1)).unwrap())].into_iter().collect();
+        let substitution = Substitution { indices, ..Substitution::default() };
+        let around = |name: Name| name.as_str() == "j";
+        let put = instantiate(&mut program.terms, body, substitution, &around, &|_| false).unwrap();
+        assert_eq!(print_term(&program.terms, put), "sum j_1 in 0..n. x[j + 1, j_1]");
+        let names = names_of(&program.terms, put);
+        assert!(names.free.contains(&Name::new("j")) && !names.bound.contains(&Name::new("j")));
+    }
+
+    #[test]
+    fn shared_terms_are_counted_as_often_as_they_stand() {
+        let program = core("a = gen i in 0..m. (x[i, 0] + x[i, 0]) * (x[i, 0] + x[i, 0])");
+        let root = program.bindings[0].term;
+        assert_eq!((depth_of(&program.terms, root), tree_size(&program.terms, root)), (5, 12));
+    }
+}

@@ -309,15 +309,67 @@ pub fn is_spaced(before: Option<Token>, last: Token, next: Token, tight: bool) -
 /// Words that are no operands.
 const JOINING: [&str; 8] = ["in", "at", "if", "then", "else", "where", "times", "give"];
 
+/// For each token whether it stands in an index expression or a condition: an argument that is no pattern, or in a pattern
+/// indices, ranges and conditions. `in_pattern` says that the tokens are those of a pattern, not of a declaration.
+pub fn in_indices(tokens: &[Token], in_pattern: bool) -> Vec<bool> {
+    /// What is open around a token.
+    struct Open {
+        tight: bool,
+        /// Whether the first argument is an index expression, and others are not.
+        first: bool,
+        /// Whether a range or the condition of an `if` is being read.
+        inner: bool,
+    }
+    let new = |tight: bool, first: bool| Open { tight, first, inner: false };
+    let mut open = if in_pattern { vec![new(false, false)] } else { Vec::new() };
+    let mut found = Vec::with_capacity(tokens.len());
+    let word = |at: Option<usize>| at.and_then(|at| tokens.get(at)).and_then(|token| token.word());
+    for (at, token) in tokens.iter().enumerate() {
+        let tight = open.last().is_none_or(|open| open.tight || open.first || open.inner);
+        found.push(tight);
+        let binds = matches!(
+            word(at.checked_sub(2)),
+            Some("gen" | "sum" | "product" | "minimum" | "maximum" | "all" | "any" | "reduce")
+        );
+        match (token.kind, open.last_mut()) {
+            // The braces of a declaration hold steps, those inside hold patterns.
+            (TokenKind::Punct("{"), around) => {
+                let is_block = around.is_none();
+                open.push(new(is_block, false));
+            }
+            (TokenKind::Punct("["), _) => open.push(new(true, false)),
+            (TokenKind::Punct("("), _) => {
+                let first = matches!(
+                    word(at.checked_sub(1)),
+                    Some("guard" | "split" | "pad_l" | "pad_r" | "trunc_l" | "trunc_r")
+                );
+                let of_index = word(at.checked_sub(3)) == Some("index");
+                open.push(new((tight && !first) || of_index, first));
+            }
+            (TokenKind::Punct(")" | "]" | "}"), _) => drop(open.pop()),
+            (TokenKind::Punct(","), Some(around)) => around.first = false,
+            (TokenKind::Punct("."), Some(around)) => around.inner = false,
+            (TokenKind::Name(name), Some(around)) => match name.as_str() {
+                "in" if binds => around.inner = true,
+                "if" => around.inner = true,
+                "then" => around.inner = false,
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    found
+}
+
 /// Tokens as text, in house style.
 fn joined(tokens: &[Token]) -> String {
+    let tight = in_indices(tokens, true);
     let mut text = String::new();
-    let mut brackets: Vec<bool> = Vec::new();
     let mut before = None;
     let mut last: Option<Token> = None;
-    for token in tokens {
+    for (token, tight) in tokens.iter().zip(tight) {
         if let Some(last) = last
-            && is_spaced(before, last, *token, brackets.last() == Some(&true))
+            && is_spaced(before, last, *token, tight)
         {
             text.push(' ');
         }
@@ -330,11 +382,6 @@ fn joined(tokens: &[Token]) -> String {
             }
             TokenKind::Punct(punct) => text += punct,
             TokenKind::End => {}
-        }
-        match token.kind {
-            TokenKind::Punct(open @ ("(" | "[")) => brackets.push(open == "["),
-            TokenKind::Punct(")" | "]") => drop(brackets.pop()),
-            _ => {}
         }
         before = last;
         last = Some(*token);

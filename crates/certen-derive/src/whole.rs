@@ -1,9 +1,16 @@
 //! A program as one term: its bindings are `let`s around what it shows.
 
+use std::collections::BTreeSet;
+
 use certen_core::{Binding, Program, ScopeError, Term, TermId, Terms, TypeError};
 use certen_syntax::Name;
 
+use crate::matching::shown;
+use crate::names::{MAX_NESTING, depth_of, reachable, tree_size};
 use crate::site::Globals;
+
+/// Terms that are larger as trees are refused.
+const MAX_SIZE: u64 = 50_000;
 
 /// A program with one output, as one term.
 pub(crate) struct Whole {
@@ -82,5 +89,33 @@ impl Whole {
         let program = Program { bindings, terms, ..self.frame.clone() };
         program.check()?;
         Ok(program)
+    }
+
+    /// Refuses shapes that depend on indices, which Core does not have.
+    pub(crate) fn has_regular_shapes(&self) -> Result<(), String> {
+        for id in reachable(&self.terms, self.root) {
+            for size in self.terms.ty(id).shape.iter() {
+                let mut names = BTreeSet::new();
+                size.collect_names(&mut names);
+                if let Some(index) = names.iter().find(|name| !self.globals.sizes.contains(name)) {
+                    let term = shown(&self.terms, id);
+                    return Err(format!("the size {size} of `{term}` would depend on the index {index}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses terms that would take too long.
+    pub(crate) fn is_manageable(&self) -> Result<(), String> {
+        let depth = depth_of(&self.terms, self.root);
+        if depth > MAX_NESTING {
+            return Err(format!("the program is nested {depth} levels deep; a derivation can have {MAX_NESTING}"));
+        }
+        let size = tree_size(&self.terms, self.root);
+        if size > MAX_SIZE {
+            return Err(format!("the program has {size} terms; a derivation can have {MAX_SIZE}"));
+        }
+        Ok(())
     }
 }

@@ -24,7 +24,8 @@ fn the_pieces_are_those_of_the_prelude() {
     let (by_hand, _) = written.split_once(MARK).unwrap_or_else(|| panic!("{} has no mark", path.display()));
     let mut page = format!("{by_hand}{MARK}");
     let mut found = 0;
-    for paragraph in certen_derive::PRELUDE.split("\n\n").filter(|paragraph| paragraph.contains("derivation ")) {
+    let is_piece = |paragraph: &&str| paragraph.lines().any(|line| line.starts_with("derivation "));
+    for paragraph in certen_derive::PRELUDE.split("\n\n").filter(is_piece) {
         let (about, code): (Vec<&str>, Vec<&str>) = paragraph.lines().partition(|line| line.starts_with("//"));
         let about: Vec<&str> = about.iter().map(|line| line.trim_start_matches('/').trim()).collect();
         let name = code[0].trim_start_matches("derivation ").split('(').next().unwrap_or_default();

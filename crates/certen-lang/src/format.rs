@@ -10,7 +10,7 @@
 //! is no program has no style. Needs the stack of [`parse`](crate::parse).
 
 use certen_core::ElemType;
-use certen_derive::script::is_spaced;
+use certen_derive::script::{in_indices, is_spaced};
 use certen_syntax::{Diagnostics, FileId, Source, Token, TokenKind, lex};
 
 use crate::parse::{is_reserved, parse};
@@ -26,8 +26,14 @@ pub fn format(source: &Source, file: FileId) -> Result<String, Diagnostics> {
         return Err(diagnostics);
     }
     let tokens = lex(source, file, &mut diagnostics);
-    let mut formatter =
-        Formatter { tokens: &tokens, out: String::new(), open: Vec::new(), line: Line::default(), item: Item::Other };
+    let mut formatter = Formatter {
+        tokens: &tokens,
+        out: String::new(),
+        open: Vec::new(),
+        line: Line::default(),
+        item: Item::Other,
+        in_indices: in_indices(&tokens, false),
+    };
     let text = source.text();
     let mut end = 0;
     for (at, token) in tokens.iter().enumerate() {
@@ -80,6 +86,8 @@ struct Formatter<'a> {
     line: Line,
     /// The declaration that is being written.
     item: Item,
+    /// Of the tokens of derivations, which are part of indices, where products have no spaces.
+    in_indices: Vec<bool>,
 }
 
 impl Formatter<'_> {
@@ -190,14 +198,7 @@ impl Formatter<'_> {
         let (last, token) = (self.tokens[at - 1], self.tokens[at]);
         if self.item == Item::Derivation {
             let before = at.checked_sub(2).and_then(|before| self.tokens.get(before)).copied();
-            // Products are written without spaces in indices: in arguments, and in brackets of patterns.
-            let in_pattern = self.open.iter().skip(1).any(|open| open.bracket == "{");
-            return is_spaced(
-                before,
-                last,
-                token,
-                !in_pattern || self.open.last().is_some_and(|open| open.bracket == "["),
-            );
+            return is_spaced(before, last, token, self.in_indices.get(at) == Some(&true));
         }
         let is_any = |token: Token, puncts: &[&str]| puncts.iter().any(|punct| token.is(punct));
         if is_any(token, &[")", "]", ",", ";"]) || is_any(last, &["(", "["]) {

@@ -120,8 +120,19 @@ pub struct Work {
     pub extents: Vec<Ix>,
 }
 
-/// About how much one run of a block does. Of several loops the one that is deepest counts, of
-/// indices the first or last value, whichever makes the loops inside longer.
+/// A large size that nothing divides.
+const LARGE: i64 = 1009;
+
+impl Work {
+    /// The product where everything is large.
+    fn at_large_sizes(&self) -> f64 {
+        let iterations = |extent: &Ix| extent.eval(&|_| Some(LARGE)).map_or(1, |count| count.max(1)) as f64;
+        self.extents.iter().map(iterations).product::<f64>() * self.operations as f64
+    }
+}
+
+/// About how much one run of a block does. Of several loops the one counts that does most where sizes are large, so that the
+/// rest of blocks is not taken for the blocks; of indices the first or last value, whichever makes the loops inside longer.
 pub fn work(program: &LoopProgram, block: &[Stmt]) -> Work {
     /// A block, the first and last values of its loops' indices, and the work of the blocks around it.
     struct Open<'a>(&'a [Stmt], Vec<(Name, [Ix; 2])>, Work);
@@ -157,7 +168,7 @@ pub fn work(program: &LoopProgram, block: &[Stmt]) -> Work {
             }
         }
         let found = Work { operations: around.operations.saturating_mul(here), extents: around.extents };
-        if (found.extents.len(), found.operations) > (heaviest.extents.len(), heaviest.operations) {
+        if found.at_large_sizes() > heaviest.at_large_sizes() {
             heaviest = found;
         }
     }

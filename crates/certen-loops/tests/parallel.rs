@@ -204,6 +204,14 @@ fn work_is_that_of_the_deepest_loop() {
     let blocks = of("for o in 0..ceil_div(n, 4) {\n for i in 0..min(n - 4*o, 4) {\n z[0, 4*o + i] = 1.0\n }\n}\n");
     let value = |size: i64| blocks.extents.iter().map(|ix| ix.eval(&|_| Some(size)).unwrap()).collect::<Vec<_>>();
     assert_eq!((value(100), value(103), value(2)), (vec![25, 4], vec![26, 4], vec![1, 2]));
+    // What is left behind the blocks does not count, though one loop more of it depends on sizes, unless it is all that
+    // there is.
+    let lanes = "for j.o in 0..floor_div(n, 4) {\n vector for j.i in 0..4 {\n z[i, 4*j.o + j.i] = 1.0\n }\n}\n";
+    let left = "for j.o.tail in floor_div(n, 4)..ceil_div(n, 4) {\n for j.i.tail in 0..n - 4*j.o.tail {\n z[i, 4*j.o.tail + \
+                j.i.tail] = 1.0\n }\n}\n";
+    let both = of(&format!("for i in 0..n {{\n{lanes}{left}}}\n"));
+    assert_eq!(both, Work { operations: 4, extents: vec![n.clone(), n.floor_div(4).unwrap()] });
+    assert_eq!(of(&format!("for i in 0..n {{\n{left}}}\n")).extents.len(), 3);
 }
 
 #[test]

@@ -544,11 +544,49 @@ E0248 "a sum that cannot be made a loop" {
 "Loops are built around a statement so that each iterator of it is a loop, with nothing between them (TeML, Eq. 19). The
 iterators of a `vcontract` become loops too if the sum stands in a product, left of a division, or beside one other value in
 the outermost addition. Two sums that are added, a sum inside of a difference that is multiplied, and a sum that something is
-divided by are computed by `contract`, in a statement of their own." }
+divided by are computed by `contract`, in a statement of their own."
+dialect: "teml"
+wrong: "A = tensor([n, m])
+x = tensor([n])
+y = tensor([m])
+s = vcontract(A, x, [1, 1])
+y = entrywise_add(s, s)
+l = build(y)
+codegen(l)
+"
+right: "A = tensor([n, m])
+x = tensor([n])
+s = tensor([m])
+y = tensor([m])
+s = contract(A, x, [1, 1])
+y = entrywise_add(s, s)
+l1 = build(s)
+l2 = build(y)
+codegen(l1, l2)
+" }
 
 E0249 "a list of loops that does not fit together" {
 "`codegen` lists the loops of a program in the order in which they run. Loops that read a tensor stand behind those that
-write it, every output is written, and no statement is computed twice." }
+write it, every output is written, and no statement is computed twice."
+dialect: "teml"
+wrong: "x = tensor([n])
+t = tensor([n])
+y = tensor([n])
+t = entrywise_mul(x, x)
+y = entrywise_add(t, x)
+l1 = build(t)
+l2 = build(y)
+codegen(l2, l1)
+"
+right: "x = tensor([n])
+t = tensor([n])
+y = tensor([n])
+t = entrywise_mul(x, x)
+y = entrywise_add(t, x)
+l1 = build(t)
+l2 = build(y)
+codegen(l1, l2)
+" }
 
 W0301 "a program that does nothing" {
 "The program has no statement. It is well-formed (rules OK-Empty, ok-empty), but probably not what was meant."

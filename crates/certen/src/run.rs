@@ -363,12 +363,12 @@ impl Module {
         // Loops may call the buffer of an output otherwise, where an input has its name.
         let names = self.core().outputs.iter().map(|(name, _)| *name);
         let elements = names.zip(self.signature().outputs.into_iter().map(|ty| ty.elem));
-        let output = |((_, tensor), (name, elem)): ((Name, Tensor<D::Value>), (Name, ElemType))| {
+        let outputs = computed.into_iter().zip(elements).map(|((_, tensor), (name, elem))| {
             let shape = tensor.shape().to_vec();
             let values = show(tensor, elem).map_err(|error| self.runtime_failure(&error))?;
             Ok(Output { name, elem, shape, values })
-        };
-        let outputs = computed.into_iter().zip(elements).map(output).collect::<Result<_, _>>()?;
+        });
+        let outputs = outputs.collect::<Result<_, Failure>>()?;
         Ok((outputs, spills))
     }
 

@@ -177,6 +177,8 @@ impl Module {
         let (function, of_file) = self.schedules();
         let unknown = choices.iter().find_map(|choice| match choice {
             choice if all.contains(choice) => None,
+            // Of several paths the first.
+            Choice::Default if self.states().is_some() && all.len() > 1 => None,
             Choice::Variant(name) => Some(no_variant(*name, function, &of_file)),
             Choice::Default => {
                 let text = format!("`{function}` has no schedule without a name");

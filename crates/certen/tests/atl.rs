@@ -1,11 +1,11 @@
 //! The programs of `examples/atl`: the evaluation of *A Verified Compiler for a Functional Tensor Language*, Fig. 6.
 //!
-//! Every program computes what its mathematics says, written out below as loops over plain numbers; one that is derived from
-//! another equals it in the prime field, by proof and by test; loops and native code agree with the evaluator. Elements are
-//! small whole numbers, so all of that holds bit for bit. Sizes are such that tiles fit, do not fit, are larger than the
-//! tensor, and 0 and 1; none is square. `tests/by_hand` has the same programs scheduled by hand, which have to agree too.
-//! `examples/atl/README.md` shows what each program is made of, with Fig. 6's numbers, and is checked (`CERTEN_BLESS` writes
-//! it anew).
+//! Every program computes what its mathematics says, written out below as loops over plain numbers; one that is
+//! derived from another equals it in the prime field, by proof and by test; loops and native code agree with the
+//! evaluator. Elements are small whole numbers, so all of that holds bit for bit. Sizes are such that tiles fit, do
+//! not fit, are larger than the tensor, and 0 and 1; none is square. `tests/by_hand` has the same programs scheduled
+//! by hand, which have to agree too. `examples/atl/README.md` shows what each program is made of, with Fig. 6's
+//! numbers, and is checked (`CERTEN_BLESS` writes it anew).
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

@@ -1,4 +1,5 @@
-//! Where the public artefact of *A Verified Compiler for a Functional Tensor Language* has a hole, this project has a test.
+//! Where the public artefact of *A Verified Compiler for a Functional Tensor Language* has a hole, this project has a
+//! test.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -178,8 +179,8 @@ fn hole_7_no_capture() {
     assert_eq!(everywhere(&module, &call), ["41", "31", "44", "128", "85", "131"]);
 }
 
-/// "Pad inference is a proof search that enumerates offsets: the tiled blur takes about ten minutes and only at concrete
-/// sizes."
+/// "Pad inference is a proof search that enumerates offsets: the tiled blur takes about ten minutes and only at
+/// concrete sizes."
 #[test]
 #[expect(clippy::print_stdout, reason = "the time is what people want to see")]
 fn hole_8_padding_in_milliseconds() {
@@ -222,8 +223,8 @@ fn hole_10_inputs_and_symbolic_sizes() {
     }
 }
 
-/// "The tiled blur's script is about 650 lines. Ours is at most 40." One rewrite a line, none of them made for the blur: each
-/// is used by another program, too, or by a piece of scripts that is.
+/// "The tiled blur's script is about 650 lines. Ours is at most 40." One rewrite a line, none of them made for the
+/// blur: each is used by another program, too, or by a piece of scripts that is.
 #[test]
 fn hole_11_short() {
     let module = example("blur.ten", "tiled_blur");

@@ -65,7 +65,17 @@ fn every_mistake_in_a_schedule_has_its_message() {
 #[test]
 fn every_mistake_in_a_derivation_has_its_message() {
     let codes = check("derivations", 40);
-    let all = [Code::E0103, Code::E0202, Code::E0217, Code::E0235, Code::E0901, Code::E0902, Code::E0903, Code::E0904];
+    let all = [
+        Code::E0103,
+        Code::E0202,
+        Code::E0217,
+        Code::E0235,
+        Code::E0901,
+        Code::E0902,
+        Code::E0903,
+        Code::E0904,
+        Code::E0905,
+    ];
     let missing: Vec<&Code> = all.iter().filter(|code| !codes.contains(code)).collect();
     assert!(missing.is_empty(), "no mistake gives {missing:?}");
 }

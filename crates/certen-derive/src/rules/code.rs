@@ -7,8 +7,9 @@ use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
 use crate::context::{Context, in_range};
+use crate::equal::has_functions;
 use crate::found::{Found, status};
-use crate::matching::{Matcher, Misfit, has_functions, is_alike, shortened};
+use crate::matching::{Matcher, Misfit, is_alike, shown};
 use crate::names::{Canonical, Substitution, instantiate, mapped, names_of, select, with_part};
 use crate::pattern::{Binder, Pattern};
 use crate::place::{Place, Walker};
@@ -99,7 +100,7 @@ fn bind(site: &mut Site<'_>) -> Result<TermId, Misfit> {
                 Ok(site.at)
             }
             None => {
-                let text = shortened(&certen_core::print_term(site.terms, value));
+                let text = shown(site.terms, value);
                 Err(misfit(format!("`{text}` does not occur in this place, and no element of it does")))
             }
         };

@@ -1,7 +1,7 @@
 //! Generations: the order of computation. Splitting one at a point separates tails, splitting it into blocks tiles it.
 //!
-//! A generation over an empty range has size 0, also where its upper bound is below its lower one: the equations hold there
-//! too, with no other condition than those that are named.
+//! A generation over an empty range has size 0, also where its upper bound is below its lower one: the equations hold
+//! there too, with no other condition than those that are named.
 
 use crate::rewrite::{How, Kind, Law, Rewrite};
 
@@ -13,8 +13,8 @@ pub(super) static SPLIT_GEN: Rewrite = Rewrite {
     right: "concat(gen i in lo..m. E(i), gen i in m..hi. E(i))",
     conditions: &["lo <= m", "m <= hi"],
     law: Law::Exact,
-    about: "A generation split at a point, to peel off its first or last elements or to tell tiles that fit from those that \
-            do not. Backwards, two generations that follow on each other become one.",
+    about: "A generation split at a point, to peel off its first or last elements or to tell tiles that fit from \
+            those that do not. Backwards, two generations that follow on each other become one.",
     how: How::Pattern,
 };
 
@@ -33,8 +33,8 @@ pub(super) static TILE_GEN: Rewrite = Rewrite {
             guard(k*io + ii < n, E(lo + k*io + ii))))",
     conditions: &[],
     law: Law::Exact,
-    about: "A generation in blocks of k. The last block may reach over the end; what it has there is padding, which is cut \
-            off. It is `tile` followed by `unfold_split`.",
+    about: "A generation in blocks of k. The last block may reach over the end; what it has there is padding, which \
+            is cut off. It is `tile` followed by `unfold_split`.",
     how: How::Pattern,
 };
 
@@ -59,8 +59,8 @@ pub(super) static SWAP_GENS: Rewrite = Rewrite {
     right: "transpose(gen j in lo2..hi2. gen i in lo..hi. E(i, j))",
     conditions: &[],
     law: Law::Exact,
-    about: "Two generations in the other order: computed by columns, stored by rows. Backwards, a transposition goes into the \
-            generations that it is of.",
+    about: "Two generations in the other order: computed by columns, stored by rows. Backwards, a transposition goes \
+            into the generations that it is of.",
     how: How::Pattern,
 };
 
@@ -84,7 +84,8 @@ pub(super) static RANGE_GEN: Rewrite = Rewrite {
     right: "gen i in lo2..hi2. E(i)",
     conditions: &["max(hi - lo, 0) == max(hi2 - lo2, 0)", "lo < hi: lo == lo2"],
     law: Law::Exact,
-    about: "The range of a generation in other words: the same elements, or none in both. Tails are split off at points such \
-            as min(n, 1), so that they are right for size 0 too; where there is anything in between, that is 1.",
+    about: "The range of a generation in other words: the same elements, or none in both. Tails are split off at \
+            points such as min(n, 1), so that they are right for size 0 too; where there is anything in between, \
+            that is 1.",
     how: How::Pattern,
 };

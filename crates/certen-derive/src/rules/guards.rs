@@ -1,5 +1,5 @@
-//! Guards: a value where a condition holds, else padding. They are settled by what is known where they stand, replaced by
-//! equivalent ones, merged, and go through everything that only moves elements.
+//! Guards: a value where a condition holds, else padding. They are settled by what is known where they stand,
+//! replaced by equivalent ones, merged, and go through everything that only moves elements.
 //!
 //! That a read stays inside its tensor when it leaves the guard that made it safe is shown again after every step.
 
@@ -13,8 +13,8 @@ pub(super) static GUARD_TRUE: Rewrite = Rewrite {
     right: "A",
     conditions: &["P"],
     law: Law::Exact,
-    about: "A guard whose condition holds wherever it stands is not needed. Backwards, a guard that is true is written down, so \
-            that it can be moved.",
+    about: "A guard whose condition holds wherever it stands is not needed. Backwards, a guard that is true is \
+            written down, so that it can be moved.",
     how: How::Pattern,
 };
 
@@ -122,8 +122,8 @@ pub(super) static GUARD_MUL: Rewrite = Rewrite {
     right: "guard(P, A * B)",
     conditions: &[],
     law: Law::Ring,
-    about: "A guarded factor guards the product, for zero times anything is zero; of floats that is not true of infinity. For \
-            the other factor, begin with `swap_factors`.",
+    about: "A guarded factor guards the product, for zero times anything is zero; of floats that is not true of \
+            infinity. For the other factor, begin with `swap_factors`.",
     how: How::Pattern,
 };
 

@@ -1,20 +1,20 @@
 //! Names for tensors: where something is stored, and for how long.
 //!
-//! A `let` inside of a generation is a buffer for one of its elements. Moved out, it is computed once and shared; moved in,
-//! or inlined, it takes less memory and is computed again.
+//! A `let` inside of a generation is a buffer for one of its elements. Moved out, it is computed once and shared;
+//! moved in, or inlined, it takes less memory and is computed again.
 
-use crate::rewrite::{How, Law, Rewrite};
+use crate::rewrite::{How, Kind, Law, Rewrite};
 
 /// Inlining.
 pub(super) static INLINE: Rewrite = Rewrite {
     name: "inline",
-    parameters: &[],
+    parameters: &[("x", Kind::Fresh), ("A", Kind::Term)],
     left: "let x = A in B(x)",
     right: "B(A)",
     conditions: &[],
     law: Law::Exact,
-    about: "A tensor instead of its name: it is not stored any more, and `beta` computes its elements where they are read. \
-            The way back is `bind`.",
+    about: "A tensor instead of its name: it is not stored any more, and `beta` computes its elements where they are \
+            read. Backwards, every occurrence of a term gets a name; `bind` does that for elements of a tensor, too.",
     how: How::Pattern,
 };
 
@@ -110,6 +110,7 @@ pub(super) static LET_VALUE: Rewrite = Rewrite {
     right: "let y = A in let x = B(y) in C(x)",
     conditions: &[],
     law: Law::Exact,
-    about: "A buffer inside of what another one is computed from. Backwards, it lives only as long as that is computed.",
+    about: "A buffer inside of what another one is computed from. Backwards, it lives only as long as that is \
+            computed.",
     how: How::Pattern,
 };

@@ -1,10 +1,11 @@
 //! The rewrites, one file for each family.
 //!
 //! They are ATL's scheduling vocabulary (Liu et al., *Verified Tensor-Program Optimization Via High-Level Scheduling
-//! Rewrites*, POPL 2022, and *A Verified Compiler for a Functional Tensor Language*, PLDI 2024, Sec. 2 and 5): pairs of
-//! reshape operators that cancel, generations and sums split, tiled and exchanged, fusion by beta, guards moved and settled,
-//! sums collapsed, buffers moved in and out. Each holds for all sizes, also 0, and its side conditions are all that it needs; that reads stay
-//! in bounds and that truncations cut only padding, who takes a step shows again for the whole program.
+//! Rewrites*, POPL 2022, and *A Verified Compiler for a Functional Tensor Language*, PLDI 2024, Sec. 2 and 5): pairs
+//! of reshape operators that cancel, generations and sums split, tiled and exchanged, fusion by beta, guards moved
+//! and settled, sums collapsed, buffers moved in and out. Each holds for all sizes, also 0, and its side conditions
+//! are all that it needs; that reads stay in bounds and that truncations cut only padding, who takes a step shows
+//! again for the whole program.
 
 mod arithmetic;
 mod code;
@@ -37,7 +38,8 @@ pub fn rewrites() -> &'static [&'static Rewrite] {
 pub(crate) static FAMILIES: &[Family] = &[
     Family {
         title: "Generations",
-        about: "The order of computation. Splitting a generation at a point separates tails, splitting it into blocks tiles it.",
+        about: "The order of computation. Splitting a generation at a point separates tails, splitting it into blocks \
+                tiles it.",
         rewrites: &[
             &generations::SPLIT_GEN,
             &generations::TILE_GEN,
@@ -54,7 +56,8 @@ pub(crate) static FAMILIES: &[Family] = &[
     },
     Family {
         title: "Names",
-        about: "A `let` inside of a generation is a buffer for one of its elements. Moved out, it is computed once and shared; moved in, it is smaller.",
+        about: "A `let` inside of a generation is a buffer for one of its elements. Moved out, it is computed once and \
+                shared; moved in, it is smaller.",
         rewrites: &[
             &lets::INLINE,
             &code::BIND,
@@ -105,7 +108,8 @@ pub(crate) static FAMILIES: &[Family] = &[
     },
     Family {
         title: "Reshape operators",
-        about: "The order of storage. They come in pairs that cancel, go through each other, and of a generation they are a generation again.",
+        about: "The order of storage. They come in pairs that cancel, go through each other, and of a generation they \
+                are a generation again.",
         rewrites: &[
             &reshapes::TRANSPOSE_TWICE,
             &reshapes::TILE,

@@ -1,10 +1,10 @@
-//! Reshape operators: the order of storage. They come in pairs that cancel, go through each other, and of a generation they
-//! are a generation again.
+//! Reshape operators: the order of storage. They come in pairs that cancel, go through each other, and of a
+//! generation they are a generation again.
 //!
 //! No condition says that what is padded or cut off is not negative: such terms are ill-typed.
 //!
-//! ATL inserts an adjoint pair around a term and then moves its inner half inwards. A truncation cuts off padding only; that
-//! it does is shown again after every step, for a rewrite can change what is padding.
+//! ATL inserts an adjoint pair around a term and then moves its inner half inwards. A truncation cuts off padding
+//! only; that it does is shown again after every step, for a rewrite can change what is padding.
 
 use crate::rewrite::{How, Kind, Law, Rewrite};
 

@@ -10,8 +10,8 @@ pub(super) static BETA: Rewrite = Rewrite {
     right: "E(lo + a)",
     conditions: &["0 <= a", "a < hi - lo"],
     law: Law::Exact,
-    about: "An element of a generation is its body at that index. After `inline`, this fuses two stages. Backwards, a term \
-            becomes an element of a new generation, over which it can then be bound.",
+    about: "An element of a generation is its body at that index. After `inline`, this fuses two stages. Backwards, \
+            a term becomes an element of a new generation, over which it can then be bound.",
     how: How::Pattern,
 };
 
@@ -23,8 +23,8 @@ pub(super) static ETA: Rewrite = Rewrite {
     right: "A",
     conditions: &[],
     law: Law::Exact,
-    about: "A tensor element by element is the tensor. Backwards, what is no generation becomes one, so that the other \
-            rewrites can be used on it.",
+    about: "A tensor element by element is the tensor. Backwards, what is no generation becomes one, so that the \
+            other rewrites can be used on it.",
     how: How::Pattern,
 };
 
@@ -36,6 +36,7 @@ pub(super) static SELECT_GUARD: Rewrite = Rewrite {
     right: "guard(P, A[a])",
     conditions: &["0 <= a", "a < size(A)"],
     law: Law::Exact,
-    about: "An element of a guarded tensor is the guarded element, if there is such an element also where the guard is false.",
+    about: "An element of a guarded tensor is the guarded element, if there is such an element also where the guard \
+            is false.",
     how: How::Pattern,
 };

@@ -1,8 +1,8 @@
 //! Sums and other reductions: their order, their range, and sums of which one summand is left.
 //!
-//! A sum begins at zero and adds from the first index to the last. Floats never reach a negative zero that way, so adding a
-//! zero more or less, as a guard that is false does, changes no bit: such rewrites are exact. Those that add in another order
-//! are not, nor those that leave out the addition to the first zero.
+//! A sum begins at zero and adds from the first index to the last. Floats never reach a negative zero that way, so
+//! adding a zero more or less, as a guard that is false does, changes no bit: such rewrites are exact. Those that add
+//! in another order are not, nor those that leave out the addition to the first zero.
 
 use crate::rewrite::{How, Kind, Law, Rewrite};
 
@@ -56,8 +56,8 @@ pub(super) static SUM_GEN: Rewrite = Rewrite {
     right: "gen j in lo2..hi2. reduce i in lo..hi. E(i, j)",
     conditions: &[],
     law: Law::Exact,
-    about: "A sum of tensors, one added after the other, has sums as elements; so has every reduction. Backwards, it turns \
-            gathering into scattering.",
+    about: "A sum of tensors, one added after the other, has sums as elements; so has every reduction. Backwards, it \
+            turns gathering into scattering.",
     how: How::Pattern,
 };
 
@@ -103,8 +103,8 @@ pub(super) static RANGE_SUM: Rewrite = Rewrite {
         "forall i in lo2..hi2, Q(i): lo <= i && i < hi && P(i)",
     ],
     law: Law::Exact,
-    about: "A sum over a wider or narrower range: what leaves the range enters the guard, and the other way round. A sum \
-            without a guard gets one by `backwards guard_true(true)`.",
+    about: "A sum over a wider or narrower range: what leaves the range enters the guard, and the other way round. A \
+            sum without a guard gets one by `backwards guard_true(true)`.",
     how: How::Pattern,
 };
 
@@ -128,7 +128,7 @@ pub(super) static COLLAPSE_SUM: Rewrite = Rewrite {
     right: "guard(lo <= a && a < hi && P(a), E(a))",
     conditions: &["forall i in lo..hi, P(i): i == a"],
     law: Law::Ring,
-    about: "A sum whose guard leaves one value to its index is that summand. Backwards, a read at a computed index becomes a \
-            sum over all places that it could be at. A negative zero does not survive the sum.",
+    about: "A sum whose guard leaves one value to its index is that summand. Backwards, a read at a computed index \
+            becomes a sum over all places that it could be at. A negative zero does not survive the sum.",
     how: How::Pattern,
 };

@@ -47,7 +47,8 @@ fn what_is_printed_is_what_was_read() {
 derive tiled from matmul {
     tile_gen(32, io, ii) at i;
     backwards beta({ x[_, 2*i + 1] }) at { A[i, k] * B[k, _] }#2 in j in result;
-    guard_true(i >= 0 && i < n) at { gen i in 0..n. index.f64(i) };
+    guard_true(i >= 0 && i < n) at { gen i in 0..2*n. index.f64(2*i) * x[i] * guard(2*i < n, a * b) };
+    bind(t, { let t = gen i in 8*io..8*io + 8. a * b in if 2*i < n then a * b else c }) at { trunc_r(2*n, a * b) };
     shift(2*floor_div(m, 4) - n) everywhere;
     inline at rows everywhere;
     fission;

@@ -1,9 +1,9 @@
 //! Instances of rewrites: metavariables filled with generated terms, conditions and index expressions.
 //!
-//! A term is a text of Core with holes. What it reads is guarded, so that it means something for every index; indices are
-//! used as data, so that a wrong one shows. Index expressions come from short lists with 0, 1, sizes that may be 0, and
-//! negative numbers; for rewrites whose conditions chance would hardly meet there are recipes, which set several
-//! metavariables together.
+//! A term is a text of Core with holes. What it reads is guarded, so that it means something for every index; indices
+//! are used as data, so that a wrong one shows. Index expressions come from short lists with 0, 1, sizes that may be
+//! 0, and negative numbers; for rewrites whose conditions chance would hardly meet there are recipes, which set
+//! several metavariables together.
 
 use std::collections::HashMap;
 

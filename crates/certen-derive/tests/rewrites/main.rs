@@ -1,5 +1,5 @@
-//! Every rewrite is an equation: on generated instances whose side conditions hold, both sides have the same shape and the
-//! same elements; and every side condition is needed, which an instance shows that violates only this one.
+//! Every rewrite is an equation: on generated instances whose side conditions hold, both sides have the same shape
+//! and the same elements; and every side condition is needed, which an instance shows that violates only this one.
 //!
 //! `CERTEN_CASES` says how many instances of each rewrite are tried.
 
@@ -171,15 +171,15 @@ impl Counts {
     }
 }
 
-/// Whether a step was refused because there is nothing to do: a guard to be split has one part, a term to be named does not
-/// occur.
+/// Whether a step was refused because there is nothing to do: a guard to be split has one part, a term to be named
+/// does not occur.
 fn is_nothing(refused: &Refused) -> bool {
     let said = ["it would change nothing", "does not occur in this place"];
     refused.diagnostic.notes.iter().any(|note| said.iter().any(|said| note.contains(said)))
 }
 
-/// Rewrites with a way back that is another one: `inline` and `bind`.
-const ONE_WAY: [&str; 2] = ["inline", "bind"];
+/// `bind` is not taken backwards: `inline` is its way back.
+const ONE_WAY: [&str; 1] = ["bind"];
 
 #[test]
 fn the_engine_does_what_the_texts_say() {
@@ -198,7 +198,13 @@ fn the_engine_does_what_the_texts_say() {
                 backwards.look(&right, &left, instance.elem, &engine::step(rewrite, &instance, true), held)?;
             }
         }
-        println!("{:16} {counts:?}", rewrite.name);
+        // Terms that are simpler than the text, and what the prover does not know, are few. Backwards there may be
+        // several functions that give a term, and several ways to split a guard.
+        for (Counts { taken, alike, proved, .. }, least) in counts.iter().zip([3, 1]) {
+            if alike * 4 < taken * least || proved * 10 < taken * 9 {
+                return Err(format!("{counts:?}"));
+            }
+        }
         Ok(())
     });
 }

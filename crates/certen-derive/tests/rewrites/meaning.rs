@@ -63,15 +63,17 @@ fn machine(at: u64, elem: ElemType, planted: bool) -> Scalar {
     let whole = (mixed >> 8) as i64 % 23 - 11;
     let special = [f64::INFINITY, f64::NAN, -0.0, f64::NEG_INFINITY, 1e300];
     match elem.is_float() {
-        true if planted && mixed % 3 == 0 => Scalar::from_f64(special[(mixed >> 8) as usize % special.len()], elem),
+        true if planted && mixed.is_multiple_of(3) => {
+            Scalar::from_f64(special[(mixed >> 8) as usize % special.len()], elem)
+        }
         true => Scalar::from_f64(whole as f64 / 7.0, elem),
         false => Scalar::from_i64(whole, elem),
     }
 }
 
-/// Whether two programs differ at some sizes, and how. Exact laws keep every bit of machine numbers, also of infinities and
-/// NaNs; those of a ring are compared in the prime field, or where values have an order, in the rationals. Integers wrap,
-/// which is a ring: they are machine numbers always.
+/// Whether two programs differ at some sizes, and how. Exact laws keep every bit of machine numbers, also of
+/// infinities and NaNs; those of a ring are compared in the prime field, or where values have an order, in the
+/// rationals. Integers wrap, which is a ring: they are machine numbers always.
 pub fn difference(left: &Program, right: &Program, elem: &str, law: Law) -> Option<String> {
     let ordered = |program: &Program| {
         let text = program.to_string();
@@ -115,9 +117,9 @@ fn compare<D: Domain>(
     Some(format!("at {run:?}, element {at}: {:?} and {:?}", a.data()[at], b.data()[at]))
 }
 
-/// Whether a side condition holds for all sizes that are tried, all values of `u` in its range, and all that it quantifies.
-/// What does not speak of `u` has to hold also where there is no `u`, for shapes do not know the context; unless there always
-/// is one.
+/// Whether a side condition holds for all sizes that are tried, all values of `u` in its range, and all that it
+/// quantifies. What does not speak of `u` has to hold also where there is no `u`, for shapes do not know the context;
+/// unless there always is one.
 pub fn holds(condition: &str, instance: &Instance, always_u: bool) -> bool {
     let text = instance.fill(condition);
     let mut sources = Sources::new();

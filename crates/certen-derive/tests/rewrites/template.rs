@@ -1,7 +1,8 @@
 //! The texts of rewrites, filled in.
 //!
-//! This is done on the text, by replacing tokens, and knows nothing of the engine: what the engine makes of a rewrite is
-//! compared with it. Metavariables are filled with texts that have holes, `$0`, `$1`, for what they are applied to.
+//! This is done on the text, by replacing tokens, and knows nothing of the engine: what the engine makes of a rewrite
+//! is compared with it. Metavariables are filled with texts that have holes, `$0`, `$1`, for what they are applied
+//! to.
 
 use std::collections::HashMap;
 
@@ -77,14 +78,6 @@ impl Instance {
             return literal(number.parse().expect("a number"), self.elem);
         }
         self.expand(&tokens)
-    }
-
-    /// An argument of a step.
-    pub fn argument(&self, name: &str) -> String {
-        if let Some(text) = self.lower.get(name) {
-            return text.clone();
-        }
-        self.upper[name].text.clone()
     }
 
     fn expand(&self, tokens: &[Token]) -> String {
@@ -248,8 +241,8 @@ pub fn indices(text: &str) -> Vec<String> {
     found
 }
 
-/// Names in a text, without those that stand only in arguments of metavariables or of functions of indices: what matching
-/// the text determines.
+/// Names in a text, without those that stand only in arguments of metavariables or of functions of indices: what
+/// matching the text determines.
 pub fn named_outside_of_arguments(text: &str) -> Vec<String> {
     let tokens = tokens(text);
     let (mut found, mut at) = (Vec::new(), 0);

@@ -67,7 +67,7 @@ impl Written {
             Some(target) => (target.clone(), format!("{}{id} = @{target}: {expr}\n", stmt.text)),
             None => {
                 // A fresh name has the shape that is inferred.
-                if id.len() % 2 == 0 && self.stmts.len() % 2 == 0 {
+                if self.stmts.len().is_multiple_of(2) {
                     self.late.insert(id.clone());
                 }
                 self.tensors.push((id.clone(), shape));
