@@ -283,7 +283,23 @@ fn a_deep_program_is_compiled() {
     let steps: Vec<String> = compiled.paths[0].steps.iter().map(|step| step.to_string()).collect();
     assert_eq!(steps, ["tile([B.i, B.j], [8, 8])"]);
     assert!(compiled.states.len() < 2_000_000, "{}", compiled.states.len());
-    assert!(compiled.states.contains("σ997(t)"), "{}", &compiled.states[compiled.states.len() - 600..]);
+    assert!(
+        compiled.states.contains("[σ992(t), ⟨(A, [n, n], [i, j]), []⟩]"),
+        "{}",
+        &compiled.states[compiled.states.len() - 600..]
+    );
+}
+
+#[test]
+fn a_program_of_mistakes() {
+    let mut text = String::from("A = tensor([n])\n");
+    for at in 0..50_000 {
+        let _ = writeln!(text, "B{at} = vadd(A, Q{at}, [[i], [i]])");
+    }
+    let start = Instant::now();
+    let errors = front(&text).unwrap_err();
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert!(errors.contains("`Q0` has not been introduced"));
 }
 
 #[test]
