@@ -163,7 +163,7 @@ impl<'a> Builder<'a> {
     fn assignment(&mut self, at: usize, assignment: &Assignment) -> Built<Nests> {
         let target = assignment.target;
         let right = Expression::of(&self.statements.values, assignment.value);
-        let Pulled { iterators, before, op, negated, value } = pull(assignment, right)?;
+        let pulled = pull(assignment, right)?;
         let whole = self.meaning.flow.written[at].whole();
         let old = self.storage.get(&target).copied().unwrap_or(target);
         let mut nests = Nests { before: Vec::new(), reads: HashSet::new(), own: Vec::new() };
@@ -175,10 +175,11 @@ impl<'a> Builder<'a> {
             if matches!(assignment.begin, Begin::Accumulate { .. }) || !whole {
                 self.copy(assignment, old, second, &mut nests.before)?;
             }
-        } else if overwrites_what_it_reads(assignment, before.as_ref(), &value) {
+        } else if overwrites_what_it_reads(assignment, &pulled) {
             from = self.old_buffer(assignment)?;
             self.copy(assignment, old, from, &mut nests.before)?;
         }
+        let Pulled { iterators, before, op, negated, value } = pulled;
         let left: Vec<(Name, Ix)> =
             assignment.iterators.iter().filter(|(name, _)| is_out(assignment, *name)).cloned().collect();
         let zero = Expression::zero(self.ty(assignment, target)?.elem);
@@ -278,12 +279,12 @@ fn looped(iterators: impl DoubleEndedIterator<Item = (Name, Ix)>, inner: Stmt) -
 }
 
 /// Whether a statement reads elements of its target that it may have overwritten before.
-fn overwrites_what_it_reads(assignment: &Assignment, before: Option<&Before>, value: &Expression) -> bool {
-    let once = before.is_none() && assignment.iterators.iter().all(|(name, _)| is_out(assignment, *name));
-    let first = match before {
+fn overwrites_what_it_reads(assignment: &Assignment, pulled: &Pulled) -> bool {
+    let once = pulled.before.is_none() && pulled.iterators.iter().all(|(name, _)| is_out(assignment, *name));
+    let first = match &pulled.before {
         None | Some(Before::Zero) => None,
         Some(Before::Value(value, _) | Before::Added(value, _)) => Some(value),
     };
-    let mut reads = first.into_iter().chain([value]).flat_map(|value| value.elements());
+    let mut reads = first.into_iter().chain([&pulled.value]).flat_map(|value| value.elements());
     reads.any(|(name, indices)| name == assignment.target && !(once && indices == assignment.out))
 }
