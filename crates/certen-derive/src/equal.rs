@@ -4,7 +4,7 @@ use certen_core::{Term, TermId, Terms, TypeError};
 use certen_index::{Cond, Facts, Ix, Verdict};
 
 use crate::context::{Context, in_range};
-use crate::names::{mapped, with_part};
+use crate::names::{mapped, part, with_part};
 
 /// Whether each of two conditions follows from the other.
 pub(crate) fn are_equivalent(facts: &Facts, a: &Cond, b: &Cond) -> bool {
@@ -83,15 +83,17 @@ pub(crate) fn settled(terms: &mut Terms, id: TermId, context: &mut Context) -> R
             mapped(&term, &mut Ok, &mut |ix| ix.settled(&facts), &mut |cond| cond.settled(&inner), &mut |name| name)?;
         new = terms.add(term)?;
     }
-    for (at, part) in terms.get(id).parts().into_iter().enumerate() {
+    let mut at = 0;
+    while let Some(old) = part(terms, new, at) {
         let mark = context.mark();
-        context.enter(terms, id, at);
-        let inner = settled(terms, part, context);
+        context.enter(terms, new, at);
+        let inner = settled(terms, old, context);
         context.reset(mark);
         let inner = inner?;
-        if inner != part {
+        if inner != old {
             new = with_part(terms, new, at, inner)?;
         }
+        at += 1;
     }
     Ok(new)
 }

@@ -164,6 +164,8 @@ pub(crate) fn mapped(
 ///
 /// # Errors
 /// If the term is ill-typed then.
+/// Who replaces one part after the other asks [`part`] for each when its turn comes: the body of a `let` whose value has got
+/// another type is not what it was before.
 pub(crate) fn with_part(terms: &mut Terms, id: TermId, number: usize, new: TermId) -> Result<TermId, TypeError> {
     let term = terms.get(id).clone();
     if let Term::Let(name, value, body) = term
@@ -182,6 +184,11 @@ pub(crate) fn with_part(terms: &mut Terms, id: TermId, number: usize, new: TermI
     };
     let term = mapped(&term, &mut part, &mut |ix| Ok(ix.clone()), &mut |cond| Ok(cond.clone()), &mut |name| name)?;
     terms.add(term)
+}
+
+/// The part of a term at a position.
+pub(crate) fn part(terms: &Terms, id: TermId, number: usize) -> Option<TermId> {
+    terms.get(id).parts().get(number).copied()
 }
 
 /// The body of a `let` whose value is replaced.

@@ -10,7 +10,7 @@ use super::solve::solved;
 use super::{Done, Matcher, What};
 use crate::equal::settled;
 use crate::found::{Abstracted, Locals};
-use crate::names::{Canonical, Substitution, names_of, with_part};
+use crate::names::{Canonical, Substitution, names_of, part, with_part};
 use crate::pattern::{Argument, Index, Pattern};
 
 /// The value of an argument.
@@ -43,12 +43,13 @@ fn replaced(
     if canonical.of(terms, id)? == form {
         return Ok(reference);
     }
-    let mut new = id;
-    for (at, part) in terms.get(id).parts().into_iter().enumerate() {
-        let inner = replaced(terms, part, form, reference, canonical)?;
-        if inner != part {
+    let (mut new, mut at) = (id, 0);
+    while let Some(old) = part(terms, new, at) {
+        let inner = replaced(terms, old, form, reference, canonical)?;
+        if inner != old {
             new = with_part(terms, new, at, inner)?;
         }
+        at += 1;
     }
     Ok(new)
 }

@@ -10,7 +10,7 @@ use crate::context::{Context, in_range};
 use crate::equal::has_functions;
 use crate::found::{Found, status};
 use crate::matching::{Matcher, Misfit, is_alike, shown};
-use crate::names::{Canonical, Substitution, instantiate, mapped, names_of, select, with_part};
+use crate::names::{Canonical, Substitution, instantiate, mapped, names_of, part, select, with_part};
 use crate::pattern::{Binder, Pattern};
 use crate::place::{Place, Walker};
 use crate::rewrite::{How, Kind, Law, Rewrite};
@@ -171,16 +171,17 @@ impl Binding<'_> {
         {
             return Ok(element);
         }
-        let mut new = id;
-        for (at, part) in self.terms.get(id).parts().into_iter().enumerate() {
+        let (mut new, mut at) = (id, 0);
+        while let Some(old) = part(self.terms, new, at) {
             let mark = self.context.mark();
-            self.context.enter(self.terms, id, at);
-            let inner = self.visit(part);
+            self.context.enter(self.terms, new, at);
+            let inner = self.visit(old);
             self.context.reset(mark);
             let inner = inner?;
-            if inner != part {
+            if inner != old {
                 new = with_part(self.terms, new, at, inner)?;
             }
+            at += 1;
         }
         Ok(new)
     }
@@ -295,16 +296,17 @@ impl Simplifier<'_> {
     }
 
     fn parts(&mut self, id: TermId) -> Result<TermId, Misfit> {
-        let mut new = id;
-        for (at, part) in self.terms.get(id).parts().into_iter().enumerate() {
+        let (mut new, mut at) = (id, 0);
+        while let Some(old) = part(self.terms, new, at) {
             let mark = self.context.mark();
-            self.context.enter(self.terms, id, at);
-            let inner = self.visit(part);
+            self.context.enter(self.terms, new, at);
+            let inner = self.visit(old);
             self.context.reset(mark);
             let inner = inner?;
-            if inner != part {
+            if inner != old {
                 new = with_part(self.terms, new, at, inner)?;
             }
+            at += 1;
         }
         Ok(new)
     }
