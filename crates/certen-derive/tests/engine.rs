@@ -290,13 +290,48 @@ fn no_program_is_too_large_or_too_deep() {
     };
     let (code, _, notes) = refused(&deep(30_000), "simplify;");
     assert_eq!(code, "E0903", "{notes}");
-    assert!(taken(&core(&deep(400)), "backwards times_one;").is_ok());
+    // What is just shallow enough is no trouble for any rewrite that goes to the bottom.
+    let bottom = core(&deep(490).replace("x[0]", "guard(n >= 1, x[0])"));
+    for steps in
+        ["simplify;", "backwards times_one;", "bind(t, { x[0] });", "guard_true everywhere;", "tile(2) at { x };"]
+    {
+        let found = taken(&bottom, steps);
+        assert!(found.is_ok(), "{steps}: {:?}", found.err().map(|refused| refused.diagnostic.message));
+    }
+    assert!(taken(&bottom, "backwards inline(t, { x[0] });").is_ok_and(|derived| derived.program.bindings.len() == 2));
     // As a tree it is 2^60 terms.
     let doubled: String = (1..60).map(|at| format!("y{at} = y{0} + y{0}\n", at - 1)).collect();
     let text = format!("core t\nsize n\nwhere n >= 1\ninput x : f64[n]\ny0 = x[0]\n{doubled}output y59\n");
     let inlined = "inline; ".repeat(59);
     let (code, _, notes) = refused(&text, &inlined);
     assert!(code == "E0903" && notes.contains("terms; a derivation can have"), "{notes}");
+    // Patterns.
+    for long in ["+ x[0] ".repeat(20_000), "* (x[0] ".repeat(100), "- x[0] * x[0] ".repeat(5_000)] {
+        let (code, _, notes) = refused(
+            &deep(1),
+            &format!("bind(t, {{ x[0] {long}}});", long = long.clone() + &")".repeat(long.matches('(').count())),
+        );
+        assert!(code == "E0903" && notes.contains("in a pattern"), "{notes}");
+    }
+    let index = "+ n ".repeat(20_000);
+    let (code, message, _) = refused(&deep(1), &format!("tile(2) at {{ x[0 {index}] }};"));
+    assert!(code == "E0902" && message.contains("operators in a pattern"), "{message}");
     // A rewrite that never ends.
     assert!(taken(&core(&deep(1)), "backwards times_one everywhere;").is_ok());
+}
+
+#[test]
+fn numbers_that_do_not_fit_are_refused() {
+    let most = i64::MAX;
+    for steps in [
+        format!("tile_gen({most}) at i; tile_gen({most}) at ii; tile_gen({most}) at ii;"),
+        format!("tile_gen(2) at i; backwards guard_true({most}*io < {most}*ii + n) at j; tile_gen({most}) at io;"),
+        format!("split_gen({most}*m) at i;"),
+        format!("shift_gen({most}) at i; shift_gen(-{most}) at i; shift_gen({most} - m) at i;"),
+        format!("tile({most}) at i; tile({most}) at i; merge_gens; merge_gens; tile({most}) at i;"),
+    ] {
+        if let Ok(derived) = taken(&core(MATMUL), &steps) {
+            assert!(derived.program.check().is_ok(), "{steps}");
+        }
+    }
 }

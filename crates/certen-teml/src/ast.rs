@@ -146,6 +146,20 @@ pub enum TensorExpr {
     },
 }
 
+impl TensorExpr {
+    /// Whether its tensor is in memory: a new one, or one that is assigned to.
+    pub fn is_kept(&self) -> bool {
+        match self {
+            TensorExpr::New { .. } | TensorExpr::Eq { .. } => true,
+            TensorExpr::Op { to, .. } => to.is_some(),
+            TensorExpr::Entrywise { real, .. }
+            | TensorExpr::Transpose { real, .. }
+            | TensorExpr::Contract { real, .. }
+            | TensorExpr::Outer { real, .. } => *real,
+        }
+    }
+}
+
 /// A loop expression: an operation on loops (for `build`, on a tensor) and numbers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LoopExpr {

@@ -6,7 +6,7 @@
 //! if nothing has given them a value, they have none, and reading one of them is an error. The set of written elements is
 //! a condition on the indices of an element, and the prover is asked whether a read stays inside.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use certen_core::Range;
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
@@ -69,15 +69,22 @@ enum Defined {
     Whole,
 }
 
-/// What holds of the sizes of these tensors: none is negative.
+/// What holds of the sizes of these tensors: none is negative. What follows from the others before it is left out.
 ///
 /// # Errors
 /// If a size is too large.
 pub fn facts(tensors: &[Tensor]) -> Result<Vec<Cond>, IxError> {
-    let mut seen = BTreeSet::new();
-    let sizes = tensors.iter().flat_map(|tensor| &tensor.shape);
-    let symbolic = sizes.filter(|size| size.as_constant().is_none_or(|size| size < 0));
-    symbolic.filter(|size| seen.insert(size.to_string())).map(|size| Cond::le(&Ix::from(0), size)).collect()
+    let mut seen = HashSet::new();
+    let mut known = Facts::new();
+    let sizes = tensors.iter().flat_map(|tensor| &tensor.shape).filter(|size| seen.insert(*size));
+    let (names, others): (Vec<&Ix>, Vec<&Ix>) = sizes.partition(|size| size.as_var().is_some());
+    for size in names.into_iter().chain(others) {
+        let fact = Cond::le(&Ix::from(0), size)?;
+        if size.as_var().is_some() || known.prove(&fact) != Verdict::Yes {
+            known.assume(fact);
+        }
+    }
+    Ok(known.conjuncts().to_vec())
 }
 
 pub(crate) fn too_complex(assignment: &Assignment) -> impl Fn(IxError) -> Diagnostic {

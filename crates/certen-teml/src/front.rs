@@ -26,6 +26,8 @@ use crate::tree::{Defined, tree};
 
 /// How many statements are shown with their states.
 const MOST_SHOWN: usize = 1000;
+/// Among how many names one is looked for that was perhaps meant.
+const MOST_SEARCHED: usize = 500;
 /// How many branches a program may have.
 const MOST_BRANCHES: usize = 1000;
 
@@ -142,6 +144,8 @@ fn evaluate(program: &Program, name: Name, elem: ElemType, diagnostics: &mut Dia
 fn scan(program: &Program, diagnostics: &mut Diagnostics) -> (Sizes, Names) {
     let mut sizes = Sizes::default();
     let (mut ids, mut iterators) = (FxHashSet::default(), FxHashSet::default());
+    // Loops and virtual tensors are nowhere in what is made of a program: iterators may be called like them.
+    let mut others: FxHashSet<Name> = FxHashSet::default();
     let mut places: FxHashMap<Name, Span> = FxHashMap::default();
     let mut lists = |list: Option<&Iters>| {
         list.into_iter().flat_map(|list| &list.it).for_each(|entry| iterators.extend(names(&entry.it)));
@@ -149,7 +153,10 @@ fn scan(program: &Program, diagnostics: &mut Diagnostics) -> (Sizes, Names) {
     for stmt in &program.statements {
         match &stmt.it {
             Stmt::Assign { id, target, value } => {
-                ids.extend([Some(id.it), target.map(|target| target.it)].into_iter().flatten());
+                match value {
+                    Expr::Tensor(expr) if expr.is_kept() => ids.extend([id.it, target.unwrap_or(*id).it]),
+                    _ => others.extend([id.it]),
+                }
                 match value {
                     Expr::Tensor(TensorExpr::New { shape, .. }) => {
                         for size in shape.iter().flatten() {
@@ -169,11 +176,11 @@ fn scan(program: &Program, diagnostics: &mut Diagnostics) -> (Sizes, Names) {
                     _ => {}
                 }
             }
-            Stmt::Codegen { name, .. } => ids.extend(name.map(|name| name.it)),
+            Stmt::Codegen { name, .. } => others.extend(name.map(|name| name.it)),
             Stmt::Init { .. } => {}
         }
     }
-    for &name in sizes.listed.iter().filter(|name| ids.contains(*name)) {
+    for &name in sizes.listed.iter().filter(|name| ids.contains(*name) || others.contains(*name)) {
         let message = format!("`{name}` is a size here, and a tensor or loop elsewhere");
         if let Some(&span) = places.get(&name) {
             diagnostics.push(Diagnostic::error(Code::E0211, span, message));
@@ -396,7 +403,7 @@ fn lookup(known: &FxHashMap<Name, Known>, tensors: &FxHashMap<Name, usize>, id: 
 fn unknown(known: &FxHashMap<Name, Known>, id: &Id, by: u8) -> Box<Diagnostic> {
     let error = malformed(Code::E0201, by, id.span, format!("`{}` has not been introduced", id.it));
     // A search among very many names is not worth its time.
-    let all = known.keys().take(1000);
+    let all = known.keys().filter(|_| known.len() <= MOST_SEARCHED);
     let near = all.map(|name| (strsim::damerau_levenshtein(id.it.as_str(), name.as_str()), *name)).min();
     Box::new(match near {
         Some((distance, near)) if distance <= near.as_str().len().min(id.it.as_str().len()) / 3 => {

@@ -13,6 +13,7 @@ mod loops;
 mod nest;
 pub mod nests;
 mod numbers;
+mod order;
 pub mod parse;
 mod print;
 mod pull;

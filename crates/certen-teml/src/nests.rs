@@ -5,21 +5,21 @@
 //! target that is read while it is overwritten, the copy of an input that is written. A tensor is one buffer; an input
 //! that is written has a second one. Sums are made in memory, by `+=`.
 //!
-//! If the outputs are computed by the same operations as in the text, on the same values (`numbers.rs`), then the loops
-//! compute the meaning by construction.
+//! Needs: an order in which nothing is read that was not written (`order.rs`). Guarantees: the verifier accepts the loops, as
+//! long as all accesses of the statements are in bounds.
 
 use std::collections::{HashMap, HashSet};
 
 use certen_core::{Parameter, Range, ReduceOp, TensorType, Term, Terms, TypeError, Unary};
 use certen_index::Ix;
 use certen_loops::{LoopProgram, Mode, Stmt, Target};
-use certen_syntax::{Code, Diagnostic, Name};
+use certen_syntax::{Diagnostic, Name};
 
 use crate::assignment::{Assignment, Begin, Route, Statements, Values};
 use crate::compiled::Path;
 use crate::expression::{Expression, ill_typed};
-use crate::flow::{Flow, is_out, too_complex};
-use crate::numbers::{Number, Numbers};
+use crate::flow::is_out;
+use crate::order::{is_right, order};
 use crate::pull::{Before, Pulled, pull};
 use crate::to_core::{Meaning, iterator_names, pulled_out};
 
@@ -38,7 +38,7 @@ pub fn iterators(values: &Values, assignment: &Assignment) -> Result<Vec<(Name, 
 /// lists a statement twice.
 pub fn path(statements: &Statements, meaning: &Meaning, route: Route) -> Result<Path, Vec<Diagnostic>> {
     let order = order(statements, &meaning.flow, &route)?;
-    let in_order = flows(statements, &meaning.flow, &route, &order)?;
+    let in_order = is_right(statements, &meaning.flow, &route, &order)?;
     let loops = match Builder::new(statements, meaning, &order).program(&order) {
         Ok(loops) => loops,
         Err(error) => return Err(vec![error]),
@@ -46,93 +46,6 @@ pub fn path(statements: &Statements, meaning: &Meaning, route: Route) -> Result<
     let lowered = pulled_out(statements, &meaning.flow).map_err(|error| vec![error])?;
     let steps = route.entries.into_iter().flat_map(|entry| entry.steps).collect();
     Ok(Path { name: route.name, span: route.span, loops, steps, lowered, in_order })
-}
-
-fn wrong(route: &Route, message: String) -> Diagnostic {
-    Diagnostic::error(Code::E0249, route.span, message)
-}
-
-/// All statements in their order, `init`s among them: each before the first entry that uses its tensor and stands behind
-/// it in the text. Entries stay together.
-fn order(statements: &Statements, flow: &Flow, route: &Route) -> Result<Vec<Vec<usize>>, Vec<Diagnostic>> {
-    let mut inits: HashMap<Name, Vec<usize>> = HashMap::new();
-    for (at, assignment) in statements.assignments.iter().enumerate().rev().filter(|(_, a)| a.init) {
-        inits.entry(assignment.target).or_default().push(at);
-    }
-    // The last of each list is the first in the text.
-    let mut due = |tensor: Name, before: usize, order: &mut Vec<Vec<usize>>| {
-        let waiting = inits.entry(tensor).or_default();
-        // What is overwritten as a whole need not be written.
-        let mut last = None;
-        while let Some(at) = waiting.pop_if(|at| *at < before) {
-            last = Some(at);
-        }
-        order.extend(last.map(|at| vec![at]));
-    };
-    let mut order = Vec::new();
-    let mut errors = Vec::new();
-    let mut listed = HashSet::new();
-    for entry in &route.entries {
-        for &at in &entry.assignments {
-            let Some(assignment) = statements.assignments.get(at) else { continue };
-            if !listed.insert(at) {
-                let message = format!("`{}` computes `{}` twice", route.name, assignment.id);
-                errors.push(wrong(route, message).also(assignment.span, "this statement"));
-                continue;
-            }
-            let used = flow.reads.get(at).into_iter().flatten().map(|(name, _)| *name).chain([assignment.target]);
-            used.for_each(|tensor| due(tensor, at, &mut order));
-        }
-        order.push(entry.assignments.clone());
-    }
-    let ends_with_init = |at: usize| statements.assignments.get(at).is_some_and(|assignment| assignment.init);
-    for (tensor, last) in flow.outputs.iter().filter(|(_, last)| ends_with_init(*last)) {
-        due(*tensor, last + 1, &mut order);
-    }
-    if errors.is_empty() { Ok(order) } else { Err(errors) }
-}
-
-/// Whether the statements in this order give every output the value that it has in the program, by the same operations.
-fn flows(statements: &Statements, flow: &Flow, route: &Route, order: &[Vec<usize>]) -> Result<bool, Vec<Diagnostic>> {
-    let mut numbers = Numbers::default();
-    let mut given: HashMap<Name, Number> = HashMap::new();
-    for name in &flow.inputs {
-        given.insert(*name, numbers.given(*name));
-    }
-    let mut run = |order: &mut dyn Iterator<Item = usize>, errors: &mut Vec<Diagnostic>| {
-        let mut now = given.clone();
-        let mut written = HashSet::new();
-        for at in order {
-            let Some(assignment) = statements.assignments.get(at) else { continue };
-            for (name, _) in flow.reads.get(at).into_iter().flatten().filter(|(name, _)| !now.contains_key(name)) {
-                let message = format!("`{}` reads `{name}`, which nothing before it has written", assignment.id);
-                let error = wrong(route, message).also(assignment.span, "this statement");
-                errors.push(error.help("list the loops that write it before those that read it"));
-            }
-            let value = Expression::of(&statements.values, assignment.value);
-            let made = numbers.made(assignment, &value, &flow.written[at], |name| now.get(&name).copied());
-            match made {
-                Ok(number) => now.insert(assignment.target, number),
-                Err(error) => {
-                    errors.push(too_complex(assignment)(error));
-                    continue;
-                }
-            };
-            written.insert(assignment.target);
-        }
-        (now, written)
-    };
-    let mut errors = Vec::new();
-    let (meant, _) = run(&mut (0..statements.assignments.len()), &mut errors);
-    let (found, written) = run(&mut order.iter().flatten().copied(), &mut errors);
-    for (name, _) in flow.outputs.iter().filter(|(name, _)| !written.contains(name)) {
-        let message = format!("`{}` does not compute `{name}`, which is an output", route.name);
-        errors.push(wrong(route, message).help(format!("list the loops that write `{name}`")));
-    }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    Ok(flow.outputs.iter().all(|(name, _)| meant.get(name) == found.get(name)))
 }
 
 /// Nests of one statement, in order: what comes before, and its own.
@@ -151,6 +64,8 @@ struct Builder<'a> {
     storage: HashMap<Name, Name>,
     /// Where tensors are written that are still in the caller's memory.
     second: HashMap<Name, Name>,
+    /// Where the old values of tensors are copied.
+    old: HashMap<Name, Name>,
     /// Buffers that are allocated, in order.
     allocated: Vec<(Name, TensorType)>,
     outputs: Vec<Parameter>,
@@ -172,6 +87,7 @@ impl<'a> Builder<'a> {
             terms: Terms::new(flow.facts.clone()),
             storage: flow.tensors.keys().map(|name| (*name, *name)).collect(),
             second: HashMap::new(),
+            old: HashMap::new(),
             allocated: Vec::new(),
             outputs: Vec::new(),
             taken,
@@ -247,7 +163,7 @@ impl<'a> Builder<'a> {
     fn assignment(&mut self, at: usize, assignment: &Assignment) -> Built<Nests> {
         let target = assignment.target;
         let right = Expression::of(&self.statements.values, assignment.value);
-        let Pulled { iterators, before, op, negated, value } = pull(assignment, right)?;
+        let pulled = pull(assignment, right)?;
         let whole = self.meaning.flow.written[at].whole();
         let old = self.storage.get(&target).copied().unwrap_or(target);
         let mut nests = Nests { before: Vec::new(), reads: HashSet::new(), own: Vec::new() };
@@ -259,12 +175,11 @@ impl<'a> Builder<'a> {
             if matches!(assignment.begin, Begin::Accumulate { .. }) || !whole {
                 self.copy(assignment, old, second, &mut nests.before)?;
             }
-        } else if overwrites_what_it_reads(assignment, before.as_ref(), &value) {
-            from = self.fresh(&format!("{target}_old"));
-            let ty = self.ty(assignment, target)?;
-            self.allocated.push((from, ty));
+        } else if overwrites_what_it_reads(assignment, &pulled) {
+            from = self.old_buffer(assignment)?;
             self.copy(assignment, old, from, &mut nests.before)?;
         }
+        let Pulled { iterators, before, op, negated, value } = pulled;
         let left: Vec<(Name, Ix)> =
             assignment.iterators.iter().filter(|(name, _)| is_out(assignment, *name)).cloned().collect();
         let zero = Expression::zero(self.ty(assignment, target)?.elem);
@@ -284,6 +199,17 @@ impl<'a> Builder<'a> {
         nests.own.push(Stmt::Nest(assignment.id));
         nests.own.push(self.nest(assignment, (from, to), &iterators, op, (&value, negated))?);
         Ok(nests)
+    }
+
+    /// The buffer for old values of a target.
+    fn old_buffer(&mut self, assignment: &Assignment) -> Built<Name> {
+        if let Some(buffer) = self.old.get(&assignment.target) {
+            return Ok(*buffer);
+        }
+        let (buffer, ty) = (self.fresh(&format!("{}_old", assignment.target)), self.ty(assignment, assignment.target)?);
+        self.old.insert(assignment.target, buffer);
+        self.allocated.push((buffer, ty));
+        Ok(buffer)
     }
 
     fn label(&mut self, base: &str) -> Name {
@@ -353,12 +279,12 @@ fn looped(iterators: impl DoubleEndedIterator<Item = (Name, Ix)>, inner: Stmt) -
 }
 
 /// Whether a statement reads elements of its target that it may have overwritten before.
-fn overwrites_what_it_reads(assignment: &Assignment, before: Option<&Before>, value: &Expression) -> bool {
-    let once = before.is_none() && assignment.iterators.iter().all(|(name, _)| is_out(assignment, *name));
-    let first = match before {
+fn overwrites_what_it_reads(assignment: &Assignment, pulled: &Pulled) -> bool {
+    let once = pulled.before.is_none() && pulled.iterators.iter().all(|(name, _)| is_out(assignment, *name));
+    let first = match &pulled.before {
         None | Some(Before::Zero) => None,
         Some(Before::Value(value, _) | Before::Added(value, _)) => Some(value),
     };
-    let mut reads = first.into_iter().chain([value]).flat_map(|value| value.elements());
+    let mut reads = first.into_iter().chain([&pulled.value]).flat_map(|value| value.elements());
     reads.any(|(name, indices)| name == assignment.target && !(once && indices == assignment.out))
 }

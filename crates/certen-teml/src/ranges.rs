@@ -75,13 +75,13 @@ impl Known {
     }
 }
 
-/// What is known of sizes.
+/// What is known of sizes. What is asked has few names, and only what is known of those matters: a program may have very many
+/// others.
 #[derive(Default)]
 pub(crate) struct Sizes {
     names: FxHashSet<Name>,
     /// In order of their first appearance.
     pub listed: Vec<Name>,
-    facts: Facts,
     about: FxHashMap<Name, Vec<Cond>>,
     assumed: FxHashSet<Ix>,
 }
@@ -108,7 +108,6 @@ impl Sizes {
         for name in names(size) {
             self.about.entry(name).or_default().push(fact.clone());
         }
-        self.facts.assume(fact);
     }
 
     /// What is known of these names, and that iterators are in their ranges.
@@ -138,7 +137,7 @@ impl Sizes {
 
     /// Whether two sizes are equal, for all sizes.
     pub(crate) fn equal(&self, one: &Ix, two: &Ix) -> bool {
-        one == two || self.facts.prove_equal(one, two) == Verdict::Yes
+        one == two || self.around(&[], &[one, two]).prove_equal(one, two) == Verdict::Yes
     }
 }
 
@@ -305,7 +304,7 @@ impl Solver<'_> {
         if before.extent == dim.extent {
             return Ok(());
         }
-        let order = self.sizes.facts.compare(&before.extent, &dim.extent);
+        let order = self.sizes.around(&[], &[&before.extent, &dim.extent]).compare(&before.extent, &dim.extent);
         let chosen = match (dim.plain, order) {
             (_, Order::Equal) | (false, Order::AtMost) => None,
             (false, Order::AtLeast) => Some((dim, written)),

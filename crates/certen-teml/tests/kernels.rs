@@ -22,7 +22,7 @@ fn kernels() -> Vec<PathBuf> {
 fn compiled(path: &Path) -> Result<Compiled, String> {
     let mut sources = Sources::new();
     let name = path.file_stem().unwrap().to_str().unwrap();
-    let file = sources.add(name, &fs::read_to_string(path).unwrap());
+    let file = sources.add(name, fs::read_to_string(path).unwrap());
     let mut diagnostics = Diagnostics::new();
     let compiled = compile(&sources, file, Name::new(name), ElemType::F64, &mut diagnostics);
     let found = render_all(&sources, &diagnostics.into_sorted(), false);

@@ -187,6 +187,13 @@ fn what_is_overwritten_while_it_is_read_is_copied() {
     };
     made.statement("B[i,j]", "i:n j:n k:n", Begin::Contract, product);
     assert!(made.is_right().contains("s4_copy"));
+    let product = {
+        let (own, other) = (made.read("B[i,j]"), made.read("A[j,q]"));
+        let product = made.op(Binary::Mul, own, other);
+        made.sum("q:n", product)
+    };
+    made.statement("B[i,j]", "i:n j:n", ADD, product);
+    assert!(made.is_right().contains("s5_copy"), "a sum is a loop in which the element changes");
 }
 
 #[test]

@@ -135,12 +135,17 @@ fn any_statements_are_evaluated() {
         (state >> 33) % most
     };
     let (mut accepted, mut refused) = (0, 0);
-    for _ in 0..3000 {
-        let mut text = String::from("A = tensor([n, m])\nB = tensor([4, 3])\nx = tensor([n])\ns = scalar()\n");
-        let names = ["A", "B", "x", "s", "t", "u", "l", "k"];
-        let lists = ["", "[i]", "[i, j]", "[j, i]", "[i+1, j]", "[2*i]", "[0]", "[]", "[n-1-i]", "[i+j, j]", "[i, i]"];
-        let numbers = ["0", "1", "2", "3", "4", "9223372036854775807"];
-        for _ in 0..6 {
+    for _ in 0..400 {
+        let mut text = String::from(
+            "A = tensor([n, n])\nB = tensor([n, n])\nx = tensor([4])\nt = vmul(A, A, [[i, j], [i, j]])\nu = scalar()\n\
+             B = entrywise_add(A, A)\nl = build(B)\nk = build(B)\n",
+        );
+        let names = ["A", "B", "A", "B", "t", "x", "u", "l"];
+        let lists =
+            ["[i, j]", "[j, i]", "", "[i+1, j]", "[i]", "[2*i]", "[0]", "[]", "[n-1-i, j]", "[i+j, j]", "[i, j]"];
+        let numbers = ["1", "2", "1", "2", "0", "9223372036854775807"];
+        for _ in 0..12 {
+            let before = text.len();
             let mut name = || names[below(8) as usize];
             let (id, a, b) = (name(), name(), name());
             let mut list = || lists[below(11) as usize];
@@ -166,15 +171,17 @@ fn any_statements_are_evaluated() {
                 14 => writeln!(text, "init({a}, {v})"),
                 _ => writeln!(text, "l = tile({a}, {v})"),
             };
-            // One mistake is enough.
-            if front(&text).is_err() {
-                refused += 1;
-                break;
+            // What is refused goes again.
+            match front(&text) {
+                Ok(_) => accepted += 1,
+                Err(_) => {
+                    refused += 1;
+                    text.truncate(before);
+                }
             }
-            accepted += 1;
         }
     }
-    assert!(accepted > 1000 && refused > 1000, "{accepted} {refused}");
+    assert!(accepted > 500 && refused > 500, "{accepted} {refused}");
 }
 
 fn time(text: &str) -> Duration {
@@ -200,7 +207,7 @@ fn long_programs() {
             }
             text
         },
-        10_000,
+        3_000,
     );
     // Different tensors, sizes and iterators, and loops of all of them.
     in_proportion(
@@ -215,7 +222,7 @@ fn long_programs() {
             }
             text
         },
-        10_000,
+        3_000,
     );
 }
 
@@ -237,7 +244,7 @@ fn deep_programs() {
                 }
                 text + "B = entrywise_add(t, A)\n"
             },
-            10_000,
+            2_500,
         );
     }
     // Loops on loops: each expression leaves what its operand stands for.
@@ -255,15 +262,51 @@ fn deep_programs() {
             let _ = writeln!(text, "codegen(l{})", count - 1);
             text
         },
-        10_000,
+        2_500,
     );
+}
+
+/// The whole way, to the meaning and to loops; and the states stay readable.
+#[test]
+fn a_deep_program_is_compiled() {
+    let mut text = String::from("A = tensor([n, n])\nB = tensor([n, n])\nt = vadd(A, A, [[i, j], [i, j]])\n");
+    for _ in 0..10_000 {
+        text += "t = vadd(t, A, [, [i, j]])\n";
+    }
+    text += "B = eq(t, -> [i, j])\nl = build(B)\nl1 = tile(l, 8)\ncodegen(l1)\n";
+    let mut sources = Sources::new();
+    let file = sources.add("t.teml", text);
+    let mut diagnostics = Diagnostics::new();
+    let compiled = certen_teml::compile(&sources, file, Name::new("t"), ElemType::F64, &mut diagnostics);
+    let compiled = compiled.unwrap_or_else(|| panic!("{}", render_all(&sources, &diagnostics.into_sorted(), false)));
+    assert_eq!(compiled.core.outputs.len(), 1);
+    let steps: Vec<String> = compiled.paths[0].steps.iter().map(|step| step.to_string()).collect();
+    assert_eq!(steps, ["tile([B.i, B.j], [8, 8])"]);
+    assert!(compiled.states.len() < 2_000_000, "{}", compiled.states.len());
+    assert!(
+        compiled.states.contains("[σ992(t), ⟨(A, [n, n], [i, j]), []⟩]"),
+        "{}",
+        &compiled.states[compiled.states.len() - 600..]
+    );
+}
+
+#[test]
+fn a_program_of_mistakes() {
+    let mut text = String::from("A = tensor([n])\n");
+    for at in 0..50_000 {
+        let _ = writeln!(text, "B{at} = vadd(A, Q{at}, [[i], [i]])");
+    }
+    let start = Instant::now();
+    let errors = front(&text).unwrap_err();
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert!(errors.contains("`Q0` has not been introduced"));
 }
 
 #[test]
 fn too_deep_or_too_many() {
     let mut text = String::from("A = tensor([n])\nB = tensor([n])\nB = entrywise_add(A, A)\nl = build(B)\n");
     for _ in 0..200 {
-        text += "l = stripmine(l, 1, 2)\n";
+        text += "l = stripmine(l, 1, 1)\n";
     }
     let errors = front(&text).unwrap_err();
     assert!(errors.contains("at most 100 loops inside each other"), "{errors}");

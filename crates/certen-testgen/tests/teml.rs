@@ -106,6 +106,7 @@ fn assert_reason(failure: &Failure, text: &str) {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "`--nocapture` shows how many")]
 fn programs_and_their_paths_compute_what_the_oracle_does() {
     let (mut paths, mut accepted, mut proved, mut others) = (0, 0, 0, 0);
     for seed in 0..u64::from(cases() / 8) {

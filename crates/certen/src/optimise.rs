@@ -42,9 +42,10 @@ impl Optimised {
     }
 }
 
-/// Whether every operation has to be made as written: over floats, if the mode says so. Integers are a ring.
+/// Whether every operation has to be made as written: if the mode says so and there are floats anywhere, also on the way to
+/// results of other types. Integers are a ring.
 pub(crate) fn is_strict(core: &Program, fp: FpMode) -> bool {
-    fp == FpMode::Strict && core.bindings.iter().any(|binding| core.terms.ty(binding.term).elem.is_float())
+    fp == FpMode::Strict && core.terms.iter().any(|(id, _)| core.terms.ty(id).elem.is_float())
 }
 
 /// Rewrites a program; none if there was nothing to do.

@@ -12,7 +12,8 @@
 //! ix     := sums and products of numbers, names, "_", NAME "(" ix, .. ")", floor_div, ceil_div, mod, min, max, size(UPPER [, INT])
 //! ```
 //!
-//! Patterns are written by people, so they are read by recursion, down to [`MAX_DEPTH`] levels.
+//! Patterns are written by people, so they are read by recursion, down to [`MAX_DEPTH`] levels; a chain of operators is nested
+//! as deeply as it is long, so there can be [`MAX_OPERATORS`] of them.
 
 use certen_core::{Binary, ElemType, Literal, ReduceOp, Unary};
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, Name, Sources, TokenKind, lex};
@@ -21,6 +22,9 @@ use super::{Argument, Binder, Condition, Index, Pattern, Side};
 
 /// Patterns that are nested more deeply are refused.
 const MAX_DEPTH: usize = 64;
+
+/// Patterns with more operators are refused.
+const MAX_OPERATORS: usize = 256;
 
 /// What the names of a text mean.
 #[derive(Clone, Copy)]
@@ -66,7 +70,7 @@ fn read<T>(
         return Err(error.message.clone());
     }
     let mut cursor = Cursor::new(&tokens);
-    let mut reader = Reader { words, indices: Vec::new(), tensors: Vec::new() };
+    let mut reader = Reader { words, indices: Vec::new(), tensors: Vec::new(), operators: 0 };
     let found = one(&mut reader, &mut cursor).map_err(|error| at_end(&error.message))?;
     if cursor.at_end() { Ok(found) } else { Err(at_end(&cursor.expected("the end of the pattern").message)) }
 }
@@ -82,6 +86,8 @@ struct Reader<'a> {
     indices: Vec<Name>,
     /// Tensors that the pattern binds.
     tensors: Vec<Name>,
+    /// How many operators were read.
+    operators: usize,
 }
 
 type Read<T> = Result<T, Diagnostic>;
@@ -97,6 +103,15 @@ impl Reader<'_> {
             return Ok(depth + 1);
         }
         Err(Diagnostic::error(Code::E0103, cursor.peek().span, format!("more than {MAX_DEPTH} levels in a pattern")))
+    }
+
+    fn operator(&mut self, cursor: &Cursor<'_>) -> Read<()> {
+        self.operators += 1;
+        if self.operators <= MAX_OPERATORS {
+            return Ok(());
+        }
+        let message = format!("more than {MAX_OPERATORS} operators in a pattern");
+        Err(Diagnostic::error(Code::E0103, cursor.peek().span, message))
     }
 
     fn side(&mut self, cursor: &mut Cursor<'_>, text: &str) -> Read<Side> {
@@ -199,6 +214,7 @@ impl Reader<'_> {
                 TokenKind::Punct("-") => Binary::Sub,
                 _ => return Ok(left),
             };
+            self.operator(cursor)?;
             cursor.take();
             left = Pattern::Binary(Some(op), Box::new(left), Box::new(self.product(cursor, depth)?));
         }
@@ -212,6 +228,7 @@ impl Reader<'_> {
                 TokenKind::Punct("/") => Binary::Div,
                 _ => return Ok(left),
             };
+            self.operator(cursor)?;
             cursor.take();
             left = Pattern::Binary(Some(op), Box::new(left), Box::new(self.prefix(cursor, depth)?));
         }
@@ -475,6 +492,7 @@ impl Reader<'_> {
                 TokenKind::Punct("-") => Index::Sub,
                 _ => return Ok(left),
             };
+            self.operator(cursor)?;
             cursor.take();
             left = make(Box::new(left), Box::new(self.ix_product(cursor, depth)?));
         }
@@ -483,6 +501,7 @@ impl Reader<'_> {
     fn ix_product(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Index> {
         let mut left = self.ix_primary(cursor, depth)?;
         while cursor.eat("*") {
+            self.operator(cursor)?;
             left = Index::Mul(Box::new(left), Box::new(self.ix_primary(cursor, depth)?));
         }
         Ok(left)

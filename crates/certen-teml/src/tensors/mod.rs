@@ -98,7 +98,7 @@ impl Tensors {
         self.by_name.get(&name).copied()
     }
 
-    /// Whether a name is that of a tensor, a statement or a loop.
+    /// Whether a name is that of a tensor or a real statement.
     pub(crate) fn is_name(&self, name: Name) -> bool {
         self.names.ids.contains(&name)
     }

@@ -7,7 +7,7 @@ use crate::ranges::Sizes;
 
 /// Names for iterators, which have to differ from those of sizes, tensors and statements.
 pub(crate) struct Names {
-    /// What the program uses for tensors, statements and loops.
+    /// What the program uses for tensors and real statements.
     pub ids: FxHashSet<Name>,
     /// What the program uses as iterators.
     pub iterators: FxHashSet<Name>,
