@@ -14,8 +14,9 @@ use certen_core::{Binding, Program, print_term};
 use certen_derive::script::{Arg, ArgKind};
 use certen_derive::{Derivation, Derived, Law, Refused, Tactic, Taken, derive};
 use certen_index::Status;
+use certen_loops::{LoopProgram, parse_loops};
 use certen_rewrite::{Agreement, agree};
-use certen_syntax::{Code, Diagnostic, Label, Name};
+use certen_syntax::{Code, Diagnostic, Label, Name, Sources};
 
 use crate::begin::Begin;
 use crate::module::{bounds, truncations};
@@ -149,6 +150,25 @@ impl Derivations {
     }
 }
 
+/// Loops whose outputs have the types that the meaning gives them. Those of the derived program are equal to them, for all
+/// sizes, but may be written in another way; who calls the loops, or checks a certificate of them, knows the meaning's.
+pub(crate) fn with_outputs_of(core: &Program, loops: LoopProgram) -> LoopProgram {
+    let types = core.types();
+    let mut new = loops.clone();
+    for (output, (_, shown)) in new.outputs.iter_mut().zip(&core.outputs) {
+        if let Some(ty) = types.get(shown) {
+            output.ty = ty.clone();
+        }
+    }
+    if new.outputs == loops.outputs {
+        return loops;
+    }
+    // What reads an output has its type: all of it is read again.
+    let mut sources = Sources::new();
+    let file = sources.add("derived.loops", new.to_string());
+    parse_loops(&sources, file).unwrap_or(loops)
+}
+
 /// A number that a step is given, such as the size of tiles.
 fn number(arg: &Arg) -> Option<i64> {
     match &arg.kind {
@@ -244,7 +264,7 @@ mod tests {
     use certen_derive::script::parse_steps;
     use certen_derive::{rewrites, script};
     use certen_index::Condition;
-    use certen_syntax::{Cursor, Diagnostics, Sources, lex};
+    use certen_syntax::{Cursor, Diagnostics, lex};
 
     use super::*;
     use crate::Options;
@@ -285,7 +305,7 @@ mod tests {
         let [error] = failure.diagnostics() else { panic!("{failure}") };
         assert_eq!(error.code, Code::E0705);
         assert!(error.message.starts_with("the derivation changes the meaning: after `step2(64)`, "), "{failure}");
-        assert_eq!(error.primary.as_ref().map(|label| label.span.start), Some(30));
+        assert_eq!(error.primary.as_ref().map(|label| label.span.start), Some(29));
         assert!(error.notes.contains(&"it is not shown that all is well".to_owned()), "{failure}");
         assert!(error.notes.iter().any(|note| note.contains("y = gen i in 0..n. 3.0 * x[i]")), "{failure}");
         // What was proved all the same says who is to blame.
@@ -317,7 +337,7 @@ mod tests {
         assert_eq!(derivations.numbers(), [64, 32, 16]);
         let small = derivations.with_numbers(&mut [4, 2, 1].into_iter());
         let steps: Vec<String> = small.path[0].derivation.steps.iter().map(ToString::to_string).collect();
-        assert_eq!(steps, ["a(4, n, 2) at i", "b({ 8.0 }, i < 4)", "c(n + 1, 1)"]);
+        assert_eq!(steps, ["a(4, n, 2) at i", "b({ 8.0 }, i <= 3)", "c(n + 1, 1)"]);
     }
 
     #[test]

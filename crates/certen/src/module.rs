@@ -20,6 +20,7 @@ use certen_syntax::schedule::{Schedule, Step};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
 use crate::begin::Begin;
+use crate::derived::with_outputs_of;
 use crate::optimise::{is_strict, optimise};
 use crate::schedule::untouched;
 use crate::ten::{self, CheckedFunction, Interface, TenFront};
@@ -507,7 +508,8 @@ impl Module {
             FpMode::Strict => certen_loops::lower_strictly(program),
             FpMode::Relaxed => certen_loops::lower(program),
         };
-        lowered.map_err(|error| self.refuse(error))
+        let lowered = lowered.map_err(|error| self.refuse(error))?;
+        Ok(if matches!(self.begin, Begin::Derived(_)) { with_outputs_of(&self.core, lowered) } else { lowered })
     }
 
     /// The program in C. No code leaves without the loops being verified and compared with the meaning.
