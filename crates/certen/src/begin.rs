@@ -1,8 +1,9 @@
 //! Where the loops of a program begin, before its schedule.
 //!
 //! Mostly that is what lowering makes of the optimised program. A `codegen` list of a TeML program brings nests of its
-//! own, a derived function is lowered from the program that its rewrites end with. Needs: whoever begins elsewhere says whether that is equal to the program by construction; if it is not, the
-//! comparison with the meaning has to reach everything, as for a step that is not proved.
+//! own, a derived function is lowered from the program that its rewrites end with. Needs: whoever begins elsewhere says
+//! whether that is equal to the program by construction; if it is not, the comparison with the meaning has to reach
+//! everything, as for a step that is not proved.
 
 use std::sync::Arc;
 
@@ -45,7 +46,12 @@ impl Begin {
                 let status = if path.in_order { Status::Proved(Vec::new()) } else { Status::Open };
                 let what =
                     "every output is computed by the program's own statements, each on the values that it has there";
-                vec![(format!("codegen of `{}`", path.name), vec![Condition { what: what.into(), status }])]
+                let mut conditions = vec![Condition { what: what.into(), status }];
+                if path.lowered.is_some() {
+                    let what = "products are distributed over sums, by the laws of a ring";
+                    conditions.push(Condition { what: what.into(), status: Status::Proved(Vec::new()) });
+                }
+                vec![(format!("codegen of `{}`", path.name), conditions)]
             }
             Begin::Derived(derivations) => {
                 derivations.taken().map(|taken| (taken.step.to_string(), taken.conditions.clone())).collect()
@@ -62,6 +68,19 @@ impl Begin {
             }
             Begin::Derived(derivations) => derivations.doubt(),
             Begin::Lowering | Begin::Codegen(_) => None,
+        }
+    }
+
+    /// Why it cannot be where every operation has to be made as written, if it cannot. What a derivation does then it says
+    /// itself.
+    pub fn reordered(&self) -> Option<Diagnostic> {
+        match self {
+            Begin::Codegen(path) if path.lowered.is_some() => {
+                let text = format!("`{}` distributes products over sums, which `--fp strict` forbids", path.name);
+                let error = Diagnostic::error(Code::E0803, path.span, text);
+                Some(error.help("`contract` keeps the sum in a tensor of its own"))
+            }
+            Begin::Lowering | Begin::Codegen(_) | Begin::Derived(_) => None,
         }
     }
 

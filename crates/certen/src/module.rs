@@ -497,7 +497,10 @@ impl Module {
     /// The loops that its schedule begins with: the optimised program as lowering makes them, unless they begin elsewhere.
     pub(crate) fn lowered(&self) -> Result<LoopProgram, Failure> {
         if let Begin::Codegen(path) = &self.begin {
-            return Ok(path.loops.clone());
+            return match self.begin.reordered().filter(|_| is_strict(&self.core, self.options.fp)) {
+                Some(error) => Err(self.refuse(error)),
+                None => Ok(path.loops.clone()),
+            };
         }
         let program = self.optimised()?;
         let violations = truncations(program);

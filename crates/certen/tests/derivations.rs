@@ -205,3 +205,25 @@ fn long_scripts_and_garbage_take_no_time() {
     assert_eq!(failure.diagnostics()[0].code, Code::E0901);
     assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }
+
+/// Sizes that cancel for the prover only: the result has the type that was declared all the same.
+#[test]
+fn results_have_the_type_that_is_declared() {
+    let text = "fn f(x: f64[n]) -> f64[n] { { [i] -> 2 * x[i] } }
+        derive g from f { split_gen(min(n, 1)) at i; split_gen(max(n - 1, min(n, 1))) at i#2; }";
+    let module = made(text, &options("g")).unwrap();
+    assert_eq!(module.loops().unwrap().outputs[0].ty.to_string(), "f64[n]");
+    let certificate = module.certificate().unwrap_or_else(|failure| panic!("{failure}"));
+    module.check_certificate(&certificate.json().to_string()).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+#[test]
+fn values_of_lets_that_get_another_type_are_simplified() {
+    let text = "fn f(x: f64[n]) -> f64[n] {
+            let t = { [i] -> x[i] * 2.0 | [i] < [n] };
+            { [j] -> t[j] + t[n - 1 - j] | [j] < [n] }
+        }
+        derive g from f { range_gen(0, min(n, n + n)) at i; range_gen(0, min(n, n + n)) at j; simplify; }";
+    let module = made(text, &options("g")).unwrap();
+    assert!(module.validation().unwrap_or_else(|failure| panic!("{failure}")).proved);
+}
