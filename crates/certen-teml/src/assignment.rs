@@ -128,6 +128,11 @@ impl Values {
         &self.nodes[id.index()]
     }
 
+    /// All of them, parts first.
+    pub fn all(&self) -> impl Iterator<Item = ValueId> + use<> {
+        (0..self.nodes.len() as u32).map(ValueId)
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.nodes.len()

@@ -5,7 +5,7 @@ use certen_index::Ix;
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
 
 use super::operands::{Written, uses};
-use super::{Right, Tensors, dimensions};
+use super::{MOST_PARTS, Right, Tensors, dimensions};
 use crate::assignment::{Assignment, Begin, Node, Tensor, ValueId};
 use crate::ast::Id;
 use crate::ranges::{Dim, Known, Use, names, solve};
@@ -26,6 +26,13 @@ impl Tensors {
         diagnostics: &mut Diagnostics,
     ) -> Evaluated<usize> {
         let name = place.target_name();
+        let weight = self.weight(right.value);
+        if weight > MOST_PARTS {
+            let message = "this right side is too large: a virtual tensor is computed again wherever it is used";
+            let error = Diagnostic::error(Code::E0703, place.span, message);
+            let error = error.note(format!("written out, it has more than {MOST_PARTS} operations and operands"));
+            return Err(Box::new(error.help("assign parts of it to tensors: without `v`, a value is computed once")));
+        }
         let uses = place.target_uses(self, to)?;
         let is_new = self.named(name).is_none();
         let dims = solve(&self.sizes, place.by(), &[Known::Dims(right.dims), Known::Uses(uses)])?;
@@ -83,6 +90,20 @@ impl Tensors {
         };
         self.assignments.push(assignment);
         Ok(self.assignments.len() - 1)
+    }
+
+    /// How many parts a right side has when it is written out.
+    fn weight(&mut self, value: ValueId) -> u64 {
+        for at in self.values.all().skip(self.weights.len()) {
+            let of = |part: &ValueId| self.weights.get(part.index()).copied().unwrap_or(0);
+            let parts = match self.values.get(at) {
+                Node::Element(..) | Node::Number(_) => 0,
+                Node::Op(_, one, two) => of(one).saturating_add(of(two)),
+                Node::Sum(_, part) => of(part),
+            };
+            self.weights.push(parts.saturating_add(1));
+        }
+        self.weights.get(value.index()).copied().unwrap_or(u64::MAX)
     }
 
     /// What becomes of the old value, and the right side without it.

@@ -29,6 +29,9 @@ use crate::rules::{Evaluated, malformed};
 /// More parts of right sides are not made.
 const MOST_VALUES: usize = 8_000_000;
 
+/// A right side is written out in loops, and a virtual tensor in it as often as it is used: not more than so many parts.
+const MOST_PARTS: u64 = 300_000;
+
 /// What a tensor expression is.
 #[derive(Clone, Debug)]
 pub(crate) enum Meaning {
@@ -63,6 +66,8 @@ pub(crate) struct Tensors {
     /// The shape of every part of a right side that is an operation.
     pub shapes: FxHashMap<ValueId, Vec<Ix>>,
     names: Names,
+    /// How many parts each right side has when it is written out.
+    weights: Vec<u64>,
     renamings: FxHashMap<Vec<(Name, Name)>, u32>,
     renamed: FxHashMap<(ValueId, u32), ValueId>,
     ids: FxHashMap<Name, u64>,
@@ -87,6 +92,7 @@ impl Tensors {
             scalars: FxHashSet::default(),
             shapes: FxHashMap::default(),
             names,
+            weights: Vec::new(),
             renamings: FxHashMap::default(),
             renamed: FxHashMap::default(),
             ids: FxHashMap::default(),
