@@ -13,6 +13,9 @@ use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
 
 use super::{DerivedRef, FileRef, Found, FunctionRef, Library};
 
+/// How many derivations may lead from a function to something derived.
+const MAX_CHAIN: usize = 256;
+
 /// How many names a message lists.
 const SHOWN: usize = 8;
 
@@ -35,8 +38,8 @@ impl Library {
     pub fn origin(&self, derived: DerivedRef) -> Option<(FunctionRef, Vec<DerivedRef>)> {
         let mut path = vec![derived];
         let mut at = derived;
-        let total: usize = self.files.iter().map(|file| file.derivations.len()).sum();
-        while path.len() <= total {
+        // A circle has no end either.
+        while path.len() <= MAX_CHAIN + 1 {
             match self.lookup(at.file, self.derivation(at).from)? {
                 Found::Function(function) => {
                     path.reverse();
@@ -69,7 +72,15 @@ impl Library {
                     let error = Diagnostic::error(Code::E0902, derivation.from_span, text);
                     diagnostics.push(error.help("derive from a function of your own that calls it"));
                 }
-                Some(Found::Function(_) | Found::Derived(_)) => {}
+                Some(Found::Function(_)) => {}
+                Some(Found::Derived(from)) => {
+                    // Said once, at the first that is too far away.
+                    if self.origin(from).is_some_and(|(_, path)| path.len() == MAX_CHAIN) {
+                        let text =
+                            format!("more than {MAX_CHAIN} derivations lead from a function to `{}`", derivation.name);
+                        diagnostics.push(Diagnostic::error(Code::E0217, derivation.from_span, text));
+                    }
+                }
                 found => diagnostics.push(self.no_origin(this, derivation, found)),
             }
         }
