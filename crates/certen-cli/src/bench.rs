@@ -178,7 +178,7 @@ fn milliseconds(time: Duration) -> String {
 /// How many steps, and how they are known to keep the meaning.
 fn steps(measured: &Measured) -> String {
     match (measured.steps, measured.proved) {
-        (0, _) => "none".into(),
+        (0, true) => "none".into(),
         (steps, true) => format!("{steps}, proved"),
         (steps, false) => format!("{steps}, tested"),
     }

@@ -104,12 +104,25 @@ impl Begin {
 
     /// The error for loops that differ from the program before any step is taken, unless the compiler is to blame.
     /// `written` is the same as the user wrote it, if numbers were made smaller here.
-    pub fn blamed(&self, core: &Program, written: &Begin, difference: &dyn std::fmt::Display) -> Option<Diagnostic> {
+    /// `strict` says that operations on floats have to be made as written, which nests that sum over several loops at once do
+    /// not do.
+    pub fn blamed(
+        &self,
+        core: &Program,
+        written: &Begin,
+        difference: &dyn std::fmt::Display,
+        strict: bool,
+    ) -> Option<Diagnostic> {
         match self {
             Begin::Codegen(path) if !path.in_order => {
                 let text = format!("`{}` does not compute what the program means: {difference}", path.name);
                 let error = Diagnostic::error(Code::E0705, path.span, text);
                 Some(error.help("the loops of all statements, in the order of the statements, are right"))
+            }
+            Begin::Codegen(path) if strict => {
+                let text = format!("`{}` adds floats in another order than the program: {difference}", path.name);
+                let error = Diagnostic::error(Code::E0803, path.span, text);
+                Some(error.note("`--fp strict` allows that nowhere").help("without `--fp strict`, it is equal"))
             }
             Begin::Derived(derivations) => {
                 let written = if let Begin::Derived(written) = written { written } else { derivations };

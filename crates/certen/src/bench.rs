@@ -80,7 +80,7 @@ pub struct Entrant {
 /// A variant that was timed.
 #[derive(Debug)]
 pub struct Measured {
-    /// How many steps its schedule has.
+    /// How many steps lead to its loops: of its derivation, its `codegen` list and its schedule.
     pub steps: usize,
     /// Whether all of them are shown to keep the meaning; else that was tested.
     pub proved: bool,
@@ -304,7 +304,7 @@ impl Measured {
             Some(Times { threads: row.threads, best: *best, median: *median, runs: row.runs })
         };
         Ok(Measured {
-            steps: module.steps().len(),
+            steps: module.all_steps()?.len(),
             proved: module.validation()?.proved,
             compile: module.native()?.compile_time(),
             times: rows.into_iter().filter_map(times).collect(),

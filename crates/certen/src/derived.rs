@@ -123,7 +123,8 @@ impl Derivations {
         Some(doubted(Diagnostic::error(Code::E0805, taken.step.span, text), taken).note(after(taken)))
     }
 
-    /// The error for loops that differ from the meaning, at the rewrite that made the difference; none if no rewrite did.
+    /// The error for loops that differ from the meaning, at the rewrite that made the difference, or if that is not seen, at
+    /// the first that is not shown to keep the meaning; none if every rewrite is.
     /// Steps are shown as they are `written`, also where they are taken with smaller numbers.
     pub fn blamed(
         &self,
@@ -146,7 +147,12 @@ impl Derivations {
             }
             before = &taken.after;
         }
-        None
+        // The sizes at which programs are compared may be too small to show it: what nobody has shown is suspect.
+        let at = self.taken().position(|taken| !taken.is_proved())?;
+        let (taken, step) = (self.taken().nth(at)?, &written.taken().nth(at)?.step);
+        let text = format!("the derivation changes the meaning: {difference}");
+        let error = doubted(Diagnostic::error(Code::E0705, step.span, text), taken).note(after(taken));
+        Some(error.help("this is the first rewrite that is not shown to keep the meaning: leave it out"))
     }
 }
 

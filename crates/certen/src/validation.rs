@@ -168,7 +168,7 @@ impl Module {
         trial: &Trial<'_>,
     ) -> Diagnostic {
         let before = |difference: &Difference| {
-            begin.blamed(self.core(), &self.begin, difference).unwrap_or_else(|| wrong(difference))
+            begin.blamed(self.core(), &self.begin, difference, trial.strict).unwrap_or_else(|| wrong(difference))
         };
         let Some(scheduled) = scheduled else { return before(difference) };
         let nests: Vec<&LoopProgram> = scheduled.taken.iter().map(|taken| &taken.after).collect();
