@@ -151,6 +151,7 @@ fn of_tree(items: &[Item], depth: usize, out: &mut Vec<Line>) {
 fn agreement(text: &str) -> Result<usize, String> {
     let front = front(text)?;
     let meaning = to_core::meaning(&front.statements).map_err(|errors| format!("{errors:?}"))?;
+    let mut paths = nests::Paths::new(&front.statements, &meaning).map_err(|errors| format!("{errors:?}"))?;
     let mut taken = 0;
     for (route, trees) in front.routes.iter().zip(&front.nests) {
         let mut route = route.clone();
@@ -159,7 +160,7 @@ fn agreement(text: &str) -> Result<usize, String> {
         let rest = (0..front.statements.assignments.len()).filter(|at| !listed.contains(at));
         route.entries.extend(rest.map(|at| crate::Entry { assignments: vec![at], steps: Vec::new() }));
         let stages: Vec<Name> = listed.iter().map(|&at| front.statements.assignments[at].id).collect();
-        let path = nests::path(&front.statements, &meaning, route).map_err(|errors| format!("{errors:?}"))?;
+        let path = paths.path(route).map_err(|errors| format!("{errors:?}"))?;
         let steps: Vec<String> = path.steps.iter().map(|step| step.to_string()).collect();
         let scheduled = certen_schedule::apply(path.loops, &path.steps).map_err(|refused| {
             format!("{}\n{:?}\n{}", refused.diagnostic.message, refused.diagnostic.notes, steps.join("; "))

@@ -3,9 +3,11 @@
 //!
 //! Every assignment makes a new version of its target. A tensor whose first use is a read is an input; one whose last
 //! version no later statement reads is an output. A statement that writes a part of its target keeps the other elements:
-//! if nothing has given them a value, they have none, and reading one of them is an error. The set of written elements is
-//! a condition on the indices of an element, and the prover is asked whether a read stays inside.
+//! if nothing has given them a value, they have none, and reading one of them is an error. What is written is a list of
+//! parts, each a condition on the indices of an element, and the prover is asked whether a read stays inside: only
+//! when there is one, and of the newest [`MOST_PARTS`] parts, so that many writes of parts stay fast.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use certen_core::Range;
@@ -26,10 +28,11 @@ pub struct Flow {
     /// The tensors that the caller gets, in the order of their first assignment, with the statement that makes the last
     /// version.
     pub(crate) outputs: Vec<(Name, usize)>,
-    /// For each statement, the tensors that it reads and their versions, each once; the target too if its old value matters.
+    /// For each statement, the tensors that it reads and their versions, each once; the target too if it accumulates.
     pub(crate) reads: Vec<Vec<(Name, Version)>>,
-    /// For each statement, the version of its target that it replaces.
-    pub(crate) replaced: Vec<Version>,
+    /// For each statement, the version of its target that it leaves elements of as they are; none if it writes all of
+    /// them, or if no other has a value. This is no read: no operation is made on them.
+    pub(crate) kept: Vec<Option<Version>>,
     /// For each statement, how it writes its target.
     pub(crate) written: Vec<Region>,
     /// What is known about sizes.
@@ -59,14 +62,47 @@ pub(crate) fn element_index(dimension: usize) -> Name {
     Name::new(&format!("element {dimension}"))
 }
 
+/// Parts of a tensor that the prover is asked about at most.
+const MOST_PARTS: usize = 64;
+
 /// The elements that have a value.
 enum Defined {
     /// None.
     Nothing,
-    /// Those for which this holds of their indices.
-    Part(Cond),
+    /// Those that statements have written, part by part.
+    Parts(Parts),
     /// All of them.
     Whole,
+}
+
+/// What was written of a tensor.
+#[derive(Default)]
+struct Parts {
+    /// What holds of the indices of each part's elements, the newest part last.
+    conds: Vec<Cond>,
+    /// The parts that are single elements: who reads one by the same indices needs no prover.
+    elements: HashSet<Vec<Ix>>,
+    /// Whether it is known that the newest parts are not shown to be everything.
+    asked: bool,
+}
+
+impl Parts {
+    fn add(&mut self, assignment: &Assignment, region: &Region) {
+        self.conds.push(region.conds.iter().fold(Cond::always(), |all, cond| all.and(cond.clone())));
+        if !assignment.iterators.iter().any(|(name, _)| is_out(assignment, *name)) {
+            self.elements.insert(assignment.out.clone());
+        }
+        self.asked = false;
+    }
+
+    fn newest(&self) -> impl Iterator<Item = &Cond> {
+        self.conds.iter().rev().take(MOST_PARTS)
+    }
+
+    /// The newest parts as one.
+    fn together(&self) -> Cond {
+        self.newest().cloned().reduce(Cond::or).unwrap_or_else(Cond::always)
+    }
 }
 
 /// What holds of the sizes of these tensors: none is negative. What follows from the others before it is left out.
@@ -107,7 +143,7 @@ pub(crate) fn flow(statements: &Statements) -> Result<Flow, Vec<Diagnostic>> {
             inputs: Vec::new(),
             outputs: Vec::new(),
             reads: Vec::with_capacity(statements.assignments.len()),
-            replaced: Vec::with_capacity(statements.assignments.len()),
+            kept: Vec::with_capacity(statements.assignments.len()),
             written: Vec::with_capacity(statements.assignments.len()),
             facts: known,
             tensors: statements.tensors.iter().map(|tensor| (tensor.name, tensor.clone())).collect(),
@@ -174,25 +210,27 @@ impl Walk {
         }
         let written = self.region(assignment)?;
         let state = self.now.entry(assignment.target).or_insert(State { version: None, defined: Defined::Nothing });
-        // The other elements come from the old version, if that has any.
-        if !written.whole() && !matches!(state.defined, Defined::Nothing) && seen.insert(assignment.target) {
-            reads.push((assignment.target, state.version));
-        }
-        self.flow.replaced.push(state.version);
+        let keeps = !written.whole() && !matches!(state.defined, Defined::Nothing);
+        self.flow.kept.push(keeps.then_some(state.version));
         state.version = Some(at);
-        let part = || written.conds.iter().fold(Cond::always(), |all, cond| all.and(cond.clone()));
-        state.defined = match std::mem::replace(&mut state.defined, Defined::Nothing) {
-            Defined::Whole => Defined::Whole,
-            _ if written.whole() => Defined::Whole,
-            Defined::Nothing => Defined::Part(part()),
-            Defined::Part(before) => {
-                let both = before.or(part());
-                match self.flow.everywhere(assignment.target, &both).map_err(too_complex(assignment))? {
-                    true => Defined::Whole,
-                    false => Defined::Part(both),
+        match &mut state.defined {
+            Defined::Whole => {}
+            defined if written.whole() => *defined = Defined::Whole,
+            defined => {
+                if let Defined::Nothing = defined {
+                    *defined = Defined::Parts(Parts::default());
+                }
+                if let Defined::Parts(parts) = defined {
+                    parts.add(assignment, &written);
+                    // Before parts become too old to be looked at.
+                    if parts.conds.len().is_multiple_of(MOST_PARTS)
+                        && self.flow.everywhere(assignment.target, parts).map_err(too_complex(assignment))?
+                    {
+                        *defined = Defined::Whole;
+                    }
                 }
             }
-        };
+        }
         self.flow.reads.push(reads);
         self.flow.written.push(written);
         Ok(())
@@ -200,32 +238,31 @@ impl Walk {
 
     /// A read of an element: its version, if it is shown to have a value.
     fn read(&mut self, (assignment, value): (&Assignment, &Expression), name: Name, indices: &[Ix]) -> Walked<Version> {
-        let Some(state) = self.now.get(&name) else {
-            self.inputs.insert(name);
-            self.now.insert(name, State { version: None, defined: Defined::Whole });
-            return Ok(None);
-        };
-        let Defined::Part(cond) = &state.defined else { return Ok(state.version) };
-        let index = |name: Name| (0..indices.len()).find(|d| element_index(*d) == name).map(|d| indices[d].clone());
-        let goal = cond.substitute(&index).map_err(too_complex(assignment))?;
-        let mut facts = self.flow.facts.clone();
-        for (name, extent) in assignment.iterators.iter().chain(value.sums()) {
-            let i = Ix::var(*name);
-            let bounds = [Cond::le(&Ix::from(0), &i), Cond::lt(&i, extent)];
-            for bound in bounds {
-                facts.assume(bound.map_err(too_complex(assignment))?);
+        let state = match self.now.entry(name) {
+            Entry::Occupied(state) => state.into_mut(),
+            Entry::Vacant(none) => {
+                self.inputs.insert(name);
+                none.insert(State { version: None, defined: Defined::Whole });
+                return Ok(None);
             }
-        }
-        let verdict = facts.prove(&goal);
+        };
+        let Defined::Parts(parts) = &mut state.defined else { return Ok(state.version) };
+        let verdict = self.flow.is_inside(parts, (assignment, value), name, indices);
+        let verdict = verdict.map_err(too_complex(assignment))?;
         if verdict == Verdict::Yes {
             return Ok(state.version);
         }
+        let count = parts.conds.len();
+        // One error for a tensor is enough.
+        state.defined = Defined::Whole;
         let element = shown(name, indices);
         let message = format!("`{}` reads `{element}`, which is not shown to have a value", assignment.id);
         let mut error = Diagnostic::error(Code::E0212, assignment.span, message)
             .label("read here")
             .note(format!("so far only a part of `{name}` was written, and the caller gives none of it"));
-        if let Verdict::No(example) = verdict {
+        if count > MOST_PARTS {
+            error = error.note(format!("of its {count} parts, only the last {MOST_PARTS} are looked at"));
+        } else if let Verdict::No(example) = verdict {
             error = error.note(format!("for example {example}"));
         }
         if let Some(tensor) = self.flow.tensors.get(&name) {
@@ -274,10 +311,45 @@ impl Flow {
         Ok(facts.prove(goal) == Verdict::Yes)
     }
 
-    fn everywhere(&self, name: Name, goal: &Cond) -> Result<bool, IxError> {
+    /// Whether parts are shown to be all of a tensor.
+    fn everywhere(&self, name: Name, parts: &mut Parts) -> Result<bool, IxError> {
+        if std::mem::replace(&mut parts.asked, true) {
+            return Ok(false);
+        }
         let dimensions: Vec<(usize, &Ix)> =
             self.tensors.get(&name).into_iter().flat_map(|tensor| tensor.shape.iter().enumerate()).collect();
-        self.of_element(&dimensions, goal)
+        self.of_element(&dimensions, &parts.together())
+    }
+
+    /// Whether an element that a statement reads is in one of the parts, for all values of its iterators.
+    fn is_inside(
+        &self,
+        parts: &mut Parts,
+        (assignment, value): (&Assignment, &Expression),
+        name: Name,
+        indices: &[Ix],
+    ) -> Result<Verdict, IxError> {
+        if parts.elements.contains(indices) {
+            return Ok(Verdict::Yes);
+        }
+        let mut facts = self.facts.clone();
+        for (name, extent) in assignment.iterators.iter().chain(value.sums()) {
+            let i = Ix::var(*name);
+            facts.assume(Cond::le(&Ix::from(0), &i)?);
+            facts.assume(Cond::lt(&i, extent)?);
+        }
+        let index = |name: Name| (0..indices.len()).find(|d| element_index(*d) == name).map(|d| indices[d].clone());
+        // Mostly one part is enough, and it is one of the last.
+        for part in parts.newest() {
+            let verdict = facts.prove(&part.substitute(&index)?);
+            if verdict == Verdict::Yes || parts.conds.len() == 1 {
+                return Ok(verdict);
+            }
+        }
+        if self.everywhere(name, parts)? {
+            return Ok(Verdict::Yes);
+        }
+        Ok(facts.prove(&parts.together().substitute(&index)?))
     }
 }
 

@@ -29,7 +29,7 @@ pub use flow::{Flow, facts};
 pub use to_core::Meaning;
 
 use certen_core::ElemType;
-use certen_syntax::{Diagnostics, FileId, Name, Sources};
+use certen_syntax::{Diagnostic, Diagnostics, FileId, Name, Sources};
 
 /// Reads, evaluates and elaborates a program; nothing if it has errors.
 pub fn compile(
@@ -40,23 +40,10 @@ pub fn compile(
     diagnostics: &mut Diagnostics,
 ) -> Option<Compiled> {
     let front::Front { statements, routes, states, .. } = front::read(sources, file, name, elem, diagnostics)?;
-    let meaning = match to_core::meaning(&statements) {
-        Ok(meaning) => meaning,
-        Err(errors) => {
-            diagnostics.extend(errors);
-            return None;
-        }
-    };
-    let mut paths = Vec::with_capacity(routes.len());
-    let mut sound = true;
-    for route in routes {
-        match nests::path(&statements, &meaning, route) {
-            Ok(path) => paths.push(path),
-            Err(errors) => {
-                diagnostics.extend(errors);
-                sound = false;
-            }
-        }
-    }
-    sound.then_some(Compiled { core: meaning.core, paths, states })
+    let mut refuse = |errors: Vec<Diagnostic>| diagnostics.extend(errors);
+    let meaning = to_core::meaning(&statements).map_err(&mut refuse).ok()?;
+    let mut all = nests::Paths::new(&statements, &meaning).map_err(&mut refuse).ok()?;
+    let count = routes.len();
+    let paths: Vec<Path> = routes.into_iter().filter_map(|route| all.path(route).map_err(&mut refuse).ok()).collect();
+    (paths.len() == count).then_some(Compiled { core: meaning.core, paths, states })
 }

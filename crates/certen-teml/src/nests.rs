@@ -9,8 +9,9 @@
 //! long as all accesses of the statements are in bounds.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use certen_core::{Parameter, Range, ReduceOp, TensorType, Term, Terms, TypeError, Unary};
+use certen_core::{Parameter, Program, Range, ReduceOp, TensorType, Term, Terms, TypeError, Unary};
 use certen_index::Ix;
 use certen_loops::{LoopProgram, Mode, Stmt, Target};
 use certen_syntax::{Diagnostic, Name};
@@ -19,7 +20,7 @@ use crate::assignment::{Assignment, Begin, Route, Statements, Values};
 use crate::compiled::Path;
 use crate::expression::{Expression, ill_typed};
 use crate::flow::is_out;
-use crate::order::{is_right, order};
+use crate::order::{Runs, order};
 use crate::pull::{Before, Pulled, pull};
 use crate::to_core::{Meaning, iterator_names, pulled_out};
 
@@ -31,21 +32,47 @@ pub fn iterators(values: &Values, assignment: &Assignment) -> Result<Vec<(Name, 
     Ok(pull(assignment, Expression::of(values, assignment.value))?.iterators)
 }
 
-/// The loops of a `codegen` statement.
-///
-/// # Errors
-/// E0248 for sums that are no loops; E0249 for a list that reads what nothing in it has written, leaves an output out, or
-/// lists a statement twice.
-pub fn path(statements: &Statements, meaning: &Meaning, route: Route) -> Result<Path, Vec<Diagnostic>> {
-    let order = order(statements, &meaning.flow, &route)?;
-    let in_order = is_right(statements, &meaning.flow, &route, &order)?;
-    let loops = match Builder::new(statements, meaning, &order).program(&order) {
-        Ok(loops) => loops,
-        Err(error) => return Err(vec![error]),
-    };
-    let lowered = pulled_out(statements, &meaning.flow).map_err(|error| vec![error])?;
-    let steps = route.entries.into_iter().flat_map(|entry| entry.steps).collect();
-    Ok(Path { name: route.name, span: route.span, loops, steps, lowered, in_order })
+/// All `codegen` statements of a program, and what is the same for each of them.
+pub struct Paths<'a> {
+    statements: &'a Statements,
+    meaning: &'a Meaning,
+    runs: Runs<'a>,
+    /// The program with sums pulled out, once a path needs it.
+    lowered: Option<Arc<Program>>,
+}
+
+impl<'a> Paths<'a> {
+    /// The paths of a program.
+    ///
+    /// # Errors
+    /// E0216 for an index that becomes too complex.
+    pub fn new(statements: &'a Statements, meaning: &'a Meaning) -> Result<Paths<'a>, Vec<Diagnostic>> {
+        let runs = Runs::new(statements, &meaning.flow)?;
+        Ok(Paths { statements, meaning, runs, lowered: None })
+    }
+
+    /// The loops of a `codegen` statement.
+    ///
+    /// # Errors
+    /// E0248 for sums that are no loops; E0249 for a list that reads what nothing in it has written, leaves an output out,
+    /// or lists a statement twice.
+    pub fn path(&mut self, route: Route) -> Result<Path, Vec<Diagnostic>> {
+        let order = order(self.statements, &self.meaning.flow, &route)?;
+        let in_order = self.runs.is_right(&route, &order)?;
+        let built = Builder::new(self.statements, self.meaning, &order).program(&order);
+        let (loops, distributed) = built.map_err(|error| vec![error])?;
+        let lowered = if distributed { Some(self.lowered().map_err(|error| vec![error])?) } else { None };
+        let steps = route.entries.into_iter().flat_map(|entry| entry.steps).collect();
+        Ok(Path { name: route.name, span: route.span, loops, steps, lowered, in_order })
+    }
+
+    fn lowered(&mut self) -> Result<Arc<Program>, Diagnostic> {
+        if let Some(lowered) = &self.lowered {
+            return Ok(lowered.clone());
+        }
+        let lowered = Arc::new(pulled_out(self.statements, &self.meaning.flow)?);
+        Ok(self.lowered.insert(lowered).clone())
+    }
 }
 
 /// Nests of one statement, in order: what comes before, and its own.
@@ -71,6 +98,8 @@ struct Builder<'a> {
     outputs: Vec<Parameter>,
     taken: HashSet<Name>,
     labels: HashSet<Name>,
+    /// Whether a sum was pulled out of a product.
+    distributed: bool,
 }
 
 type Built<T> = Result<T, Diagnostic>;
@@ -92,6 +121,7 @@ impl<'a> Builder<'a> {
             outputs: Vec::new(),
             taken,
             labels: statements.assignments.iter().map(|assignment| assignment.id).collect(),
+            distributed: false,
         };
         let inputs: HashSet<Name> = flow.inputs.iter().copied().collect();
         let mut kept: HashSet<Name> = inputs.clone();
@@ -124,7 +154,8 @@ impl<'a> Builder<'a> {
         name
     }
 
-    fn program(mut self, order: &[Vec<usize>]) -> Built<LoopProgram> {
+    /// The loops, and whether a sum was pulled out of a product for them.
+    fn program(mut self, order: &[Vec<usize>]) -> Built<(LoopProgram, bool)> {
         let mut body = Vec::new();
         for entry in order {
             let first = body.len();
@@ -148,7 +179,7 @@ impl<'a> Builder<'a> {
         let core = &self.meaning.core;
         let allocs = self.allocated.iter().map(|(name, ty)| Stmt::Alloc(*name, ty.clone()));
         let frees = self.allocated.iter().rev().map(|(name, _)| Stmt::Free(*name));
-        Ok(LoopProgram {
+        let loops = LoopProgram {
             name: core.name,
             sizes: core.sizes.clone(),
             facts: core.facts.clone(),
@@ -156,7 +187,8 @@ impl<'a> Builder<'a> {
             outputs: self.outputs,
             body: allocs.chain(body).chain(frees).collect(),
             terms: self.terms,
-        })
+        };
+        Ok((loops, self.distributed))
     }
 
     /// The nests of a statement; its target is kept in a new place behind it if that was the caller's.
@@ -179,7 +211,8 @@ impl<'a> Builder<'a> {
             from = self.old_buffer(assignment)?;
             self.copy(assignment, old, from, &mut nests.before)?;
         }
-        let Pulled { iterators, before, op, negated, value } = pulled;
+        let Pulled { iterators, before, op, negated, value, distributed } = pulled;
+        self.distributed |= distributed;
         let left: Vec<(Name, Ix)> =
             assignment.iterators.iter().filter(|(name, _)| is_out(assignment, *name)).cloned().collect();
         let zero = Expression::zero(self.ty(assignment, target)?.elem);

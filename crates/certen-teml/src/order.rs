@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::assignment::{Route, Statements};
+use crate::assignment::{Assignment, Route, Statements};
 use crate::expression::Expression;
 use crate::flow::{Flow, too_complex};
 use crate::numbers::{Number, Numbers};
@@ -60,54 +60,78 @@ pub(crate) fn order(statements: &Statements, flow: &Flow, route: &Route) -> Resu
     if errors.is_empty() { Ok(order) } else { Err(errors) }
 }
 
-/// Whether the statements in this order give every output the value that it has in the program, by the same operations on
-/// the same values: then their loops compute the meaning by construction.
-///
-/// # Errors
-/// E0249 for a statement that reads what nothing has written, and for an output that nothing writes.
-pub(crate) fn is_right(
-    statements: &Statements,
-    flow: &Flow,
-    route: &Route,
-    order: &[Vec<usize>],
-) -> Result<bool, Vec<Diagnostic>> {
-    let mut numbers = Numbers::default();
-    let mut given: HashMap<Name, Number> = HashMap::new();
-    for name in &flow.inputs {
-        given.insert(*name, numbers.given(*name));
+/// The values of all tensors when a program has run, and those of its paths, beside each other.
+pub(crate) struct Runs<'a> {
+    statements: &'a Statements,
+    flow: &'a Flow,
+    numbers: Numbers,
+    given: HashMap<Name, Number>,
+    /// Those of the program, in the order of the text.
+    meant: HashMap<Name, Number>,
+}
+
+impl<'a> Runs<'a> {
+    /// Runs the program.
+    ///
+    /// # Errors
+    /// E0216 for an index that becomes too complex.
+    pub fn new(statements: &'a Statements, flow: &'a Flow) -> Result<Runs<'a>, Vec<Diagnostic>> {
+        let mut numbers = Numbers::default();
+        let given: HashMap<Name, Number> = flow.inputs.iter().map(|name| (*name, numbers.given(*name))).collect();
+        let mut runs = Runs { statements, flow, numbers, meant: HashMap::new(), given };
+        let mut errors = Vec::new();
+        let mut now = runs.given.clone();
+        for (at, assignment) in statements.assignments.iter().enumerate() {
+            runs.step(at, assignment, &mut now, &mut errors);
+        }
+        runs.meant = now;
+        if errors.is_empty() { Ok(runs) } else { Err(errors) }
     }
-    let mut run = |order: &mut dyn Iterator<Item = usize>, errors: &mut Vec<Diagnostic>| {
-        let mut now = given.clone();
+
+    /// What a statement makes of the values that are there.
+    fn step(
+        &mut self,
+        at: usize,
+        assignment: &Assignment,
+        now: &mut HashMap<Name, Number>,
+        errors: &mut Vec<Diagnostic>,
+    ) {
+        let value = Expression::of(&self.statements.values, assignment.value);
+        match self.numbers.made(assignment, &value, &self.flow.written[at], |name| now.get(&name).copied()) {
+            Ok(number) => {
+                now.insert(assignment.target, number);
+            }
+            Err(error) => errors.push(too_complex(assignment)(error)),
+        }
+    }
+
+    /// Whether the statements in this order give every output the value that it has in the program, by the same operations
+    /// on the same values: then their loops compute the meaning by construction.
+    ///
+    /// # Errors
+    /// E0249 for a statement that reads what nothing has written, and for an output that nothing writes.
+    pub fn is_right(&mut self, route: &Route, order: &[Vec<usize>]) -> Result<bool, Vec<Diagnostic>> {
+        let (statements, flow) = (self.statements, self.flow);
+        let mut errors = Vec::new();
+        let mut now = self.given.clone();
         let mut written = HashSet::new();
-        for at in order {
+        for &at in order.iter().flatten() {
             let Some(assignment) = statements.assignments.get(at) else { continue };
             for (name, _) in flow.reads.get(at).into_iter().flatten().filter(|(name, _)| !now.contains_key(name)) {
                 let message = format!("`{}` reads `{name}`, which nothing before it has written", assignment.id);
                 let error = wrong(route, message).also(assignment.span, "this statement");
                 errors.push(error.help("list the loops that write it before those that read it"));
             }
-            let value = Expression::of(&statements.values, assignment.value);
-            let made = numbers.made(assignment, &value, &flow.written[at], |name| now.get(&name).copied());
-            match made {
-                Ok(number) => now.insert(assignment.target, number),
-                Err(error) => {
-                    errors.push(too_complex(assignment)(error));
-                    continue;
-                }
-            };
+            self.step(at, assignment, &mut now, &mut errors);
             written.insert(assignment.target);
         }
-        (now, written)
-    };
-    let mut errors = Vec::new();
-    let (meant, _) = run(&mut (0..statements.assignments.len()), &mut errors);
-    let (found, written) = run(&mut order.iter().flatten().copied(), &mut errors);
-    for (name, _) in flow.outputs.iter().filter(|(name, _)| !written.contains(name)) {
-        let message = format!("`{}` does not compute `{name}`, which is an output", route.name);
-        errors.push(wrong(route, message).help(format!("list the loops that write `{name}`")));
+        for (name, _) in flow.outputs.iter().filter(|(name, _)| !written.contains(name)) {
+            let message = format!("`{}` does not compute `{name}`, which is an output", route.name);
+            errors.push(wrong(route, message).help(format!("list the loops that write `{name}`")));
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(flow.outputs.iter().all(|(name, _)| self.meant.get(name) == now.get(name)))
     }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    Ok(flow.outputs.iter().all(|(name, _)| meant.get(name) == found.get(name)))
 }

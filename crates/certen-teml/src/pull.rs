@@ -32,6 +32,9 @@ pub(crate) struct Pulled {
     pub negated: bool,
     /// The right side, without sums.
     pub value: Expression,
+    /// Whether a sum was pulled out of a product or a quotient, so that this is equal by distributivity. Without it only
+    /// the order is another in which values are added.
+    pub distributed: bool,
 }
 
 impl Pulled {
@@ -93,14 +96,14 @@ pub(crate) fn pull(assignment: &Assignment, value: Expression) -> Result<Pulled,
     if sums.last() != Some(&true) {
         let before = (assignment.begin == Begin::Contract).then_some(Before::Zero);
         let iterators = assignment.iterators.clone();
-        return Ok(Pulled { iterators, before, op, negated, value });
+        return Ok(Pulled { iterators, before, op, negated, value, distributed: false });
     }
     if op == Some(ReduceOp::Prod) {
         return Err(no_nest(assignment, "a product of sums is no sum"));
     }
     let (outer, at) = outermost(assignment, &value, &sums)?;
     let rest = outer.rest(&value);
-    let (value, iterators) = Products::new(assignment, &value, &sums).pull(at)?;
+    let Summand { value, iterators, distributed } = Products::new(assignment, &value, &sums).pull(at)?;
     let before = match (assignment.begin, rest) {
         (Begin::Write, None) => Some(Before::Zero),
         (Begin::Write, Some((value, minus))) => Some(Before::Value(value, minus)),
@@ -110,7 +113,8 @@ pub(crate) fn pull(assignment: &Assignment, value: Expression) -> Result<Pulled,
         (Begin::Contract, Some(_)) => return Err(no_nest(assignment, "a sum is added to what is summed")),
     };
     let iterators = ordered(assignment, &value, iterators);
-    Ok(Pulled { iterators, before, op: Some(ReduceOp::Sum), negated: negated != outer.negated, value })
+    let negated = negated != outer.negated;
+    Ok(Pulled { iterators, before, op: Some(ReduceOp::Sum), negated, value, distributed })
 }
 
 /// What stands beside the sum in the outermost additions.
@@ -178,6 +182,13 @@ struct Products<'a> {
     places: HashMap<(usize, usize), usize>,
 }
 
+/// What is summed, over which iterators, and whether a product or quotient was around a sum.
+struct Summand {
+    value: Expression,
+    iterators: Vec<(Name, Ix)>,
+    distributed: bool,
+}
+
 enum Task {
     Visit(usize, usize),
     Op(Binary),
@@ -197,13 +208,13 @@ impl<'a> Products<'a> {
         }
     }
 
-    /// The summand, and the iterators of the sums.
-    fn pull(mut self, root: usize) -> Result<(Expression, Vec<(Name, Ix)>), Diagnostic> {
+    fn pull(mut self, root: usize) -> Result<Summand, Diagnostic> {
         let wrong = |why: &str| no_nest(self.assignment, why);
         let nodes = &self.from.parts;
         let every: HashSet<Name> = self.from.sums().map(|(name, _)| *name).collect();
         let mut todo = vec![Task::Visit(root, 0)];
         let mut made: Vec<usize> = Vec::new();
+        let mut distributed = false;
         while let Some(task) = todo.pop() {
             if self.value.parts.len() > MOST_PARTS {
                 return Err(wrong("it has too many parts"));
@@ -225,6 +236,7 @@ impl<'a> Products<'a> {
                     if *op == Binary::Div && self.sums.get(*b) == Some(&true) {
                         return Err(wrong("something is divided by a sum"));
                     }
+                    distributed = true;
                     todo.extend([Task::Op(*op), Task::Visit(*b, names), Task::Visit(*a, names)]);
                 }
                 Some(Part::Sum(iterators, body)) => {
@@ -250,7 +262,7 @@ impl<'a> Products<'a> {
             }
         }
         let Some(root) = made.pop() else { return Err(wrong("a part is missing")) };
-        Ok((self.value.part(root), self.iterators))
+        Ok(Summand { value: self.value.part(root), iterators: self.iterators, distributed })
     }
 
     /// Copies a part without sums, with other names of iterators.

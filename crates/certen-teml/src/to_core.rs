@@ -41,17 +41,13 @@ pub fn meaning(statements: &Statements) -> Result<Meaning, Vec<Diagnostic>> {
     }
 }
 
-/// The meaning with sums pulled out as they are for loops, if there are any.
-pub(crate) fn pulled_out(statements: &Statements, flow: &Flow) -> Result<Option<Program>, Diagnostic> {
-    if statements.values.sums().next().is_none() {
-        return Ok(None);
-    }
-    let core = program(statements, flow, |assignment, value| match pull(assignment, value.clone()) {
+/// The meaning with sums pulled out as they are for loops.
+pub(crate) fn pulled_out(statements: &Statements, flow: &Flow) -> Result<Program, Diagnostic> {
+    program(statements, flow, |assignment, value| match pull(assignment, value.clone()) {
         // What is no nest is in no path.
         Err(_) => value,
         Ok(pulled) => pulled.into_one(assignment),
-    });
-    core.map(Some)
+    })
 }
 
 /// The names of all iterators.
@@ -160,9 +156,12 @@ impl Lowering<'_> {
         let element = |name: Name| (0..indices.len()).find(|d| element_index(*d) == name).map(|d| Ix::var(indices[d]));
         let at_element = |name: Name| solved.get(&name).cloned();
 
+        let kept = self.flow.kept[at].map(|version| (assignment.target, version));
         let reads: HashMap<Name, (Name, TensorType)> = self.flow.reads[at]
             .iter()
-            .filter_map(|(name, version)| Some((*name, self.version(*name, *version)?)))
+            .copied()
+            .chain(kept)
+            .filter_map(|(name, version)| Some((name, self.version(name, version)?)))
             .collect();
         let missing = |name: Name| ill_typed(assignment)(TypeError(format!("there is no tensor {name}")));
         let mut value = value.term(

@@ -63,7 +63,7 @@ fn every_path_is_proved_and_agrees() {
                     wrong += &format!("{name}: {}: {:?}\n", taken.step, taken.violations);
                 }
             }
-            let trial = Trial { lowered: path.lowered.as_ref(), ..Trial::default() };
+            let trial = Trial { lowered: path.lowered.as_deref(), ..Trial::default() };
             match validate(&compiled.core, &scheduled.program, &trial) {
                 Outcome::Agrees(_) => {}
                 Outcome::Differs(difference) => wrong += &format!("{name}: {difference}\n{}\n", scheduled.program),

@@ -5,7 +5,7 @@ use certen_core::{Binary, ElemType, Literal, ReduceOp};
 use certen_index::{Ix, parse_ix};
 use certen_loops::{LoopProgram, verify};
 use certen_syntax::{Cursor, Diagnostics, Name, Sources, Span, lex};
-use certen_teml::nests::path;
+use certen_teml::nests::Paths;
 use certen_teml::to_core::{Meaning, meaning};
 use certen_teml::{Assignment, Begin, Entry, Node, Path, Route, Statements, Tensor, ValueId, Values};
 use certen_validate::{Outcome, Trial, validate};
@@ -84,7 +84,9 @@ impl Made {
         let entry = |assignments: &&[usize]| Entry { assignments: assignments.to_vec(), steps: Vec::new() };
         let entries = entries.iter().map(entry).collect();
         let route = Route { name: Name::new("l"), span: Span::default(), entries };
-        path(&self.0, &self.meaning(), route)
+        let meaning = self.meaning();
+        Paths::new(&self.0, &meaning)
+            .and_then(|mut paths| paths.path(route))
             .map_err(|errors| errors.iter().map(|e| e.message.clone() + "\n").collect())
     }
 
@@ -99,7 +101,7 @@ impl Made {
     fn agrees(&self, path: &Path) -> bool {
         let errors = verify(&path.loops);
         assert!(errors.is_empty(), "{errors:?}\n{}", path.loops);
-        let trial = Trial { lowered: path.lowered.as_ref(), ..Trial::default() };
+        let trial = Trial { lowered: path.lowered.as_deref(), ..Trial::default() };
         match validate(&self.meaning().core, &path.loops, &trial) {
             Outcome::Agrees(_) => true,
             Outcome::Differs(_) => false,
@@ -237,6 +239,46 @@ fn elements_without_a_value_are_not_read() {
 }
 
 #[test]
+fn parts_are_a_whole_together_however_many_follow() {
+    // Two parts that are everything, then more than are looked at, then a read of everything.
+    let read = |first: usize, more: usize| {
+        let mut made = Made::new("x[n] s[] A[n+1000] y[n+1000]");
+        let (s, x) = (made.read("s"), made.read("x[i]"));
+        made.statement("A[i+1000]", "i:n", Begin::Write, x);
+        (0..first).for_each(|at| _ = made.statement(&format!("A[{at}]"), "", Begin::Write, s));
+        made.statement("A[j]", "j:1000", Begin::Write, s);
+        (0..more).for_each(|at| _ = made.statement(&format!("A[{at}]"), "", Begin::Write, s));
+        let all = made.read("A[k]");
+        made.statement("y[k]", "k:n+1000", Begin::Write, all);
+        meaning(&made.0).map(|_| ()).map_err(|errors| errors[0].notes.join("; "))
+    };
+    assert_eq!(read(0, 0), Ok(()));
+    assert_eq!(read(10, 20), Ok(()));
+    assert_eq!(read(10, 500), Ok(()));
+    let far = read(100, 0).unwrap_err();
+    assert!(far.ends_with("of its 102 parts, only the last 64 are looked at"), "{far}");
+}
+
+#[test]
+fn one_error_for_a_tensor_is_enough() {
+    let mut made = Made::new("x[n] A[n+1] B[n+1] y[n]");
+    let x = made.read("x[i]");
+    for target in ["A", "B"] {
+        made.statement(&format!("{target}[i+1]"), "i:n", Begin::Write, x);
+        let first = made.read(&format!("{target}[0]"));
+        (0..3).for_each(|_| _ = made.statement("y[i]", "i:n", Begin::Write, first));
+    }
+    let messages: Vec<String> = meaning(&made.0).unwrap_err().into_iter().map(|error| error.message).collect();
+    assert_eq!(
+        messages,
+        ["A", "B"].map(|name| {
+            let at = if name == "A" { 1 } else { 5 };
+            format!("`s{at}` reads `{name}[0]`, which is not shown to have a value")
+        })
+    );
+}
+
+#[test]
 fn an_output_may_have_elements_without_a_value() {
     let mut made = Made::new("x[n] A[n+2]");
     let x = made.read("x[i]");
@@ -305,6 +347,32 @@ fn sums_are_pulled_out() {
 }
 
 #[test]
+fn only_paths_with_sums_in_products_are_made_from_another_program() {
+    let mut made = Made::new("B[n,m] X[n] a[n] b[n] c[n] d[n] e[n]");
+    let (element, x) = (made.read("B[i,k]"), made.read("X[i]"));
+    let sum = made.sum("k:m", element);
+    let (more, less) = (made.op(Binary::Add, x, sum), made.op(Binary::Sub, x, sum));
+    let (product, quotient) = (made.op(Binary::Mul, x, sum), made.op(Binary::Div, sum, x));
+    made.statement("a[i]", "i:n k:m", Begin::Contract, element);
+    made.statement("b[i]", "i:n", ADD, sum);
+    made.statement("c[i]", "i:n", Begin::Write, more);
+    made.statement("d[i]", "i:n", Begin::Write, less);
+    made.is_right();
+    assert!(made.all().lowered.is_none(), "additions in another order");
+    for value in [product, quotient] {
+        made.statement("e[i]", "i:n", Begin::Write, value);
+        made.is_right();
+        let lowered = made.all().lowered.expect("made from sum(x*b) instead of x*sum(b)").to_string();
+        assert!(lowered.contains("e = gen i in 0..n. sum k in 0..m. "), "{lowered}");
+        // Not in the list: overwritten by another statement, as if it were not there.
+        made.statement("e[i]", "i:n", Begin::Write, x);
+        let without = made.path(&[&[0], &[1], &[2], &[3], &[5]]).unwrap();
+        assert!(without.in_order && without.lowered.is_none() && made.agrees(&without));
+        made.0.assignments.truncate(4);
+    }
+}
+
+#[test]
 fn what_cannot_be_pulled_out_is_refused() {
     let message = |build: fn(&mut Made, ValueId) -> ValueId, begin: Begin| {
         let mut made = Made::new("x[n] y[m] A[m]");
@@ -358,6 +426,27 @@ fn another_order_is_noticed() {
     );
     assert_eq!(made.path(&[&[0], &[2], &[3]]).unwrap_err(), "`l` does not compute `y`, which is an output\n");
     assert_eq!(made.path(&[&[0], &[0], &[1], &[2], &[3]]).unwrap_err(), "`l` computes `s0` twice\n");
+}
+
+#[test]
+fn a_write_of_a_part_reads_nothing() {
+    let mut made = Made::new("x[n] s[] T[n+1] y[n+1]");
+    let (x, s, t) = (made.read("x[i]"), made.read("s"), made.read("T[j]"));
+    made.statement("T[i+1]", "i:n", Begin::Write, x);
+    made.statement("T[0]", "", Begin::Write, s);
+    made.statement("y[j]", "j:n+1", Begin::Write, t);
+    made.is_right();
+    let exchanged = made.path(&[&[1], &[0], &[2]]).unwrap();
+    assert!(!exchanged.in_order && made.agrees(&exchanged), "{}", exchanged.loops);
+    let half = made.path(&[&[1], &[2]]).unwrap();
+    assert!(!half.in_order && !made.agrees(&half), "elements of T have no value");
+    // One that accumulates reads what it writes.
+    let mut made = Made::new("x[n] s[] T[n+1]");
+    let (x, s) = (made.read("x[i]"), made.read("s"));
+    made.statement("T[0]", "", Begin::Write, s);
+    made.statement("T[i+1]", "i:n", Begin::Write, x);
+    made.statement("T[0]", "", ADD, s);
+    assert_eq!(made.path(&[&[2], &[0], &[1]]).unwrap_err(), "`s2` reads `T`, which nothing before it has written\n");
 }
 
 #[test]
@@ -431,4 +520,33 @@ fn deep_expressions_and_many_statements_are_fast() {
         many.statement("x[i]", "i:n", Begin::Write, y);
     }
     assert!(many.all().in_order);
+}
+
+#[test]
+fn many_parts_and_many_paths_are_fast() {
+    let count = 20_000;
+    let mut made = Made::new("s[] A[20000] B[20000]");
+    let s = made.read("s");
+    (0..count).for_each(|at| _ = made.statement(&format!("A[{at}]"), "", Begin::Write, s));
+    for at in 0..count {
+        let old = made.read(&format!("A[{at}]"));
+        made.statement(&format!("B[{at}]"), "", Begin::Write, old);
+    }
+    assert!(made.all().in_order);
+    // Each of many paths takes a few of many statements, one of them with a sum in a product.
+    let mut made = Made::new("x[n] y[n] z[n]");
+    let (x, summed) = (made.read("x[i]"), made.read("x[k]"));
+    let sum = made.sum("k:n", summed);
+    let product = made.op(Binary::Mul, x, sum);
+    for _ in 0..2_000 {
+        made.statement("z[i]", "i:n", Begin::Write, x);
+        made.statement("y[i]", "i:n", Begin::Write, product);
+    }
+    let meaning = made.meaning();
+    let mut paths = Paths::new(&made.0, &meaning).unwrap();
+    for at in 0..1_000 {
+        let entries = vec![Entry { assignments: vec![2 * at, 2 * at + 1], steps: Vec::new() }];
+        let path = paths.path(Route { name: Name::new("l"), span: Span::default(), entries }).unwrap();
+        assert!(path.in_order && path.lowered.is_some());
+    }
 }

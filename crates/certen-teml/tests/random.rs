@@ -5,7 +5,7 @@ use certen_core::{Binary, ElemType, Literal, ReduceOp};
 use certen_index::Ix;
 use certen_loops::verify;
 use certen_syntax::{Name, Span};
-use certen_teml::nests::path;
+use certen_teml::nests::Paths;
 use certen_teml::to_core::meaning;
 use certen_teml::{Assignment, Begin, Entry, Node, Route, Statements, Tensor, ValueId, Values};
 use certen_validate::{Outcome, Trial, splitmix, validate};
@@ -124,6 +124,7 @@ fn loops_that_are_said_to_be_equal_are() {
         let statements = program(&mut random);
         let Ok(meant) = meaning(&statements) else { continue };
         meanings += 1;
+        let mut paths = Paths::new(&statements, &meant).unwrap();
         let mut order: Vec<usize> =
             (0..statements.assignments.len()).filter(|at| !statements.assignments[*at].init).collect();
         for shuffled in [false, true] {
@@ -135,7 +136,7 @@ fn loops_that_are_said_to_be_equal_are() {
             }
             let entries = order.iter().map(|at| Entry { assignments: vec![*at], steps: Vec::new() }).collect();
             let route = Route { name: Name::new("l"), span: Span::default(), entries };
-            let found = match path(&statements, &meant, route) {
+            let found = match paths.path(route) {
                 Ok(found) => found,
                 Err(_) => {
                     refused += 1;
@@ -145,7 +146,7 @@ fn loops_that_are_said_to_be_equal_are() {
             assert!(shuffled || found.in_order, "round {round}: {}\n{}", meant.core, found.loops);
             let errors = verify(&found.loops);
             assert!(errors.is_empty(), "round {round}: {errors:?}\n{}", found.loops);
-            let trial = Trial { lowered: found.lowered.as_ref(), ..Trial::default() };
+            let trial = Trial { lowered: found.lowered.as_deref(), ..Trial::default() };
             match validate(&meant.core, &found.loops, &trial) {
                 Outcome::Differs(difference) if found.in_order => {
                     panic!("round {round}: {difference}\n{}\n{}", meant.core, found.loops)

@@ -444,7 +444,7 @@ impl Module {
     pub fn optimised(&self) -> Result<&Program, Failure> {
         match &self.begin {
             Begin::Lowering => Ok(self.optimisation()?.map_or(&self.core, |optimised| &optimised.program)),
-            Begin::Codegen(path) => Ok(path.lowered.as_ref().unwrap_or(&self.core)),
+            Begin::Codegen(path) => Ok(path.lowered.as_deref().unwrap_or(&self.core)),
             Begin::Derived(_) => Ok(self.derived()?.unwrap_or(&self.core)),
         }
     }
