@@ -1,7 +1,7 @@
 //! Named pieces of scripts, unfolded: their steps with arguments for their parameters.
 
 use certen_index::Ix;
-use certen_syntax::{Code, Diagnostic, Name, Span};
+use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
 use crate::rewrite::named;
 use crate::script::{Arg, ArgKind, Place, PlaceKind, Step, Tactic};
@@ -90,12 +90,6 @@ fn unknown(step: &Step, tactics: &[Tactic]) -> Diagnostic {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None => error.help("docs/REWRITES.md lists all rewrites"),
     }
-}
-
-/// The word that is most like another one, if one is.
-pub(crate) fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = known.into_iter().map(|known| (strsim::damerau_levenshtein(word, known), known));
-    scored.filter(|(distance, known)| *distance <= known.len().min(word.len()) / 3).min().map(|(_, known)| known)
 }
 
 /// A step with arguments in the place of names.
