@@ -161,7 +161,10 @@ fn steps(module: &Module, walk: &Walk<'_>) -> serde_json::Value {
             "loops": taken.after.to_string(),
         })
     };
-    let begun = |(what, conditions): &(String, Vec<Condition>)| json!({"step": what, "conditions": conditions.iter().map(condition).collect::<Vec<_>>()});
+    let begun = |(what, conditions): &(String, Vec<Condition>)| {
+        let conditions: Vec<_> = conditions.iter().map(condition).collect();
+        json!({"step": what, "conditions": conditions})
+    };
     let rewrite = |taken: &Rewritten| {
         json!({
             "step": taken.step.to_string(),

@@ -1,11 +1,10 @@
 //! Addresses: the places that a script means.
 //!
-//! A name is that of an index or tensor, and means the term that binds it; `result` is the whole. A pattern means the terms that
-//! are like it. `#2` is the second of those, and `in` says what it stands in.
+//! A name is that of an index or tensor, and means the term that binds it; `result` is the whole. A pattern means the
+//! terms that are like it. `#2` is the second of those, and `in` says what it stands in.
 
-use certen_syntax::{Code, Diagnostic};
+use certen_syntax::{Code, Diagnostic, near};
 
-use crate::expand::near;
 use crate::found::Found;
 use crate::matching::{Matcher, is_alike};
 use crate::pattern::Pattern;
@@ -15,6 +14,7 @@ use crate::take::Taking;
 
 /// An address does not mean more places than this.
 const MAX_MEANT: usize = 1_000;
+
 impl Taking<'_> {
     /// The terms that the address may mean, in order; the whole if there is none.
     pub(crate) fn places(&mut self) -> Result<Vec<Place>, Diagnostic> {

@@ -1,10 +1,10 @@
 //! A derivation taken: step by step, with everything that was shown on the way.
 //!
-//! A program is one term while it is derived, with its bindings as `let`s. A step finds its place, asks its conditions there
-//! and builds the other side; the new program is typed, its names are checked, and the caller checks what it wants: that
-//! accesses are in bounds and that what is cut off is padding, for a rewrite can move a read out of the guard that made it
-//! safe. A condition with a counterexample refuses the step. One that nobody can decide is kept as open: the programs are then
-//! compared by testing, and the equality is not called proved.
+//! A program is one term while it is derived, with its bindings as `let`s. A step finds its place, asks its conditions
+//! there and builds the other side; the new program is typed, its names are checked, and the caller checks what it
+//! wants: that accesses are in bounds and that what is cut off is padding, for a rewrite can move a read out of the
+//! guard that made it safe. A condition with a counterexample refuses the step. One that nobody can decide is kept as
+//! open: the programs are then compared by testing, and the equality is not called proved.
 
 use certen_core::Program;
 use certen_index::{Condition, Status, Verdict};
@@ -74,12 +74,12 @@ pub struct Refused {
     pub taken: Vec<Taken>,
 }
 
-/// Takes the steps of a script, and calls the result by a name. `check` looks at the program after every step; what it finds
-/// refuses the step.
+/// Takes the steps of a script, and calls the result by a name. `check` looks at the program after every step; what it
+/// finds refuses the step.
 ///
 /// # Errors
-/// E0901 for a rewrite that is not known or has other arguments, E0902 for a place that is not there, E0903 for a rewrite that
-/// does not fit, E0904 for one whose condition fails, E0905 for what `check` finds.
+/// E0901 for a rewrite that is not known or has other arguments, E0902 for a place that is not there, E0903 for a
+/// rewrite that does not fit, E0904 for one whose condition fails, E0905 for what `check` finds.
 pub fn derive(
     program: &Program,
     name: Name,

@@ -1,9 +1,9 @@
 //! Building: the term that a pattern says, with the values that a match has found.
 //!
-//! Everything is built by [`Terms::add`], so it is typed again. A binder gets the name of the matched one that the pattern
-//! calls the same; else the name that the script gives; else the pattern's own, in which the pattern's name of a matched
-//! binder that it begins with is replaced by the program's: where `i` is `row`, `io` is `rowo`, and the other way round.
-//! Names are made fresh where they are taken.
+//! Everything is built by [`Terms::add`], so it is typed again. A binder gets the name of the matched one that the
+//! pattern calls the same; else the name that the script gives; else the pattern's own, in which the pattern's name of
+//! a matched binder that it begins with is replaced by the program's: where `i` is `row`, `io` is `rowo`, and the other
+//! way round. Names are made fresh where they are taken.
 
 use std::collections::BTreeSet;
 

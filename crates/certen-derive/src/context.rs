@@ -1,8 +1,8 @@
 //! What is known at a place of a term: which names are bound around it, and what holds of them.
 //!
-//! Inside a generation or a reduction an index lies in its range; inside a reduction its condition holds; inside a guard and
-//! the branches of an `if`, their conditions do. A term may be replaced by another one that is equal only where these hold,
-//! for nobody ever sees its value elsewhere.
+//! Inside a generation or a reduction an index lies in its range; inside a reduction its condition holds; inside a
+//! guard and the branches of an `if`, their conditions do. A term may be replaced by another one that is equal only
+//! where these hold, for nobody ever sees its value elsewhere.
 
 use certen_core::{Range, TensorType, Term, TermId, Terms};
 use certen_index::{Cond, Facts, Ix};

@@ -4,7 +4,7 @@ use certen_core::{Term, TermId, Terms, TypeError};
 use certen_index::{Cond, Facts, Ix, Verdict};
 
 use crate::context::{Context, in_range};
-use crate::names::{mapped, part, with_part};
+use crate::names::{each_cond, each_ix, mapped, part, with_part};
 
 /// Whether each of two conditions follows from the other.
 pub(crate) fn are_equivalent(facts: &Facts, a: &Cond, b: &Cond) -> bool {
@@ -73,7 +73,7 @@ pub(crate) fn is_equal(terms: &mut Terms, a: TermId, b: TermId, context: &mut Co
 pub(crate) fn settled(terms: &mut Terms, id: TermId, context: &mut Context) -> Result<TermId, TypeError> {
     let mut new = id;
     let term = terms.get(id).clone();
-    if has_functions(&term)? {
+    if has_functions(&term) {
         let facts = context.facts(terms);
         let mut inner = facts.clone();
         if let Term::Reduce(_, name, range, ..) = &term {
@@ -98,18 +98,10 @@ pub(crate) fn settled(terms: &mut Terms, id: TermId, context: &mut Context) -> R
     Ok(new)
 }
 
-/// Whether an index expression of a term has a function in it: only their text has parentheses.
-pub(crate) fn has_functions(term: &Term) -> Result<bool, TypeError> {
-    let any = std::cell::Cell::new(false);
-    let look = |text: String| any.set(any.get() || text.contains('('));
-    let mut ix = |ix: &Ix| {
-        look(ix.to_string());
-        Ok(ix.clone())
-    };
-    let mut cond = |cond: &Cond| {
-        look(cond.to_string());
-        Ok(cond.clone())
-    };
-    mapped(term, &mut Ok, &mut ix, &mut cond, &mut |name| name)?;
-    Ok(any.get())
+/// Whether an index expression of a term has a function in it.
+pub(crate) fn has_functions(term: &Term) -> bool {
+    let mut any = false;
+    each_ix(term, &mut |ix| any |= ix.has_functions());
+    each_cond(term, &mut |cond| any |= cond.has_functions());
+    any
 }

@@ -1,7 +1,7 @@
 //! Named pieces of scripts, unfolded: their steps with arguments for their parameters.
 
 use certen_index::Ix;
-use certen_syntax::{Code, Diagnostic, Name, Span};
+use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
 use crate::rewrite::named;
 use crate::script::{Arg, ArgKind, Place, PlaceKind, Step, Tactic};
@@ -12,13 +12,18 @@ const MAX_DEPTH: usize = 32;
 /// More steps are not taken.
 const MAX_STEPS: usize = 10_000;
 
+/// The texts of arguments and places may have so many characters, in all steps that one stands for: a piece that
+/// writes its parameter twice doubles a pattern, and so does the next one.
+const MAX_TEXT: usize = 200_000;
+
 /// The rewrites that a step stands for.
 ///
 /// # Errors
-/// E0901 if there is nothing of its name, or with other arguments.
+/// E0901 if there is nothing of its name, or with other arguments, or if it is too large.
 pub(crate) fn expand(step: &Step, tactics: &[Tactic]) -> Result<Vec<Step>, Diagnostic> {
     let mut done = Vec::new();
     let mut todo = vec![(step.clone(), 0)];
+    let mut written = 0;
     while let Some((step, depth)) = todo.pop() {
         if named(step.name.as_str()).is_some() {
             done.push(step);
@@ -49,10 +54,32 @@ pub(crate) fn expand(step: &Step, tactics: &[Tactic]) -> Result<Vec<Step>, Diagn
             let mut inner = replaced(inner, &given)?;
             inner.span = step.span;
             inner.at.extend(step.at.iter().cloned());
+            written += length(&inner);
+            if written > MAX_TEXT {
+                return Err(long(step.span));
+            }
             todo.push((inner, depth + 1));
         }
     }
     Ok(done)
+}
+
+fn long(span: Span) -> Diagnostic {
+    let message = format!("this is too large: its patterns have more than {MAX_TEXT} characters");
+    Diagnostic::error(Code::E0901, span, message)
+}
+
+/// The characters of the patterns of a step.
+fn length(step: &Step) -> usize {
+    let args = step.args.iter().map(|arg| match &arg.kind {
+        ArgKind::Pattern(text) => text.len(),
+        ArgKind::Ix(_) | ArgKind::Cond(_) => 0,
+    });
+    let places = step.at.iter().map(|place| match &place.kind {
+        PlaceKind::Pattern(text) => text.len(),
+        PlaceKind::Binder(_) => 0,
+    });
+    args.chain(places).sum()
 }
 
 fn unknown(step: &Step, tactics: &[Tactic]) -> Diagnostic {
@@ -63,12 +90,6 @@ fn unknown(step: &Step, tactics: &[Tactic]) -> Diagnostic {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None => error.help("docs/REWRITES.md lists all rewrites"),
     }
-}
-
-/// The word that is most like another one, if one is.
-pub(crate) fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = known.into_iter().map(|known| (strsim::damerau_levenshtein(word, known), known));
-    scored.filter(|(distance, known)| *distance <= known.len().min(word.len()) / 3).min().map(|(_, known)| known)
 }
 
 /// A step with arguments in the place of names.
@@ -101,7 +122,7 @@ fn replaced_arg(arg: &Arg, given: &[(Name, &Arg)]) -> Result<Arg, Diagnostic> {
         }
         ArgKind::Ix(own) => ArgKind::Ix(own.substitute(&ix).map_err(too_large)?),
         ArgKind::Cond(own) => ArgKind::Cond(own.substitute(&ix).map_err(too_large)?),
-        ArgKind::Pattern(text) => ArgKind::Pattern(replaced_text(text, given)),
+        ArgKind::Pattern(text) => ArgKind::Pattern(replaced_text(text, given).ok_or_else(|| long(arg.span))?),
     };
     Ok(Arg { kind, span: arg.span })
 }
@@ -109,7 +130,7 @@ fn replaced_arg(arg: &Arg, given: &[(Name, &Arg)]) -> Result<Arg, Diagnostic> {
 fn replaced_place(place: &Place, given: &[(Name, &Arg)]) -> Result<PlaceKind, Diagnostic> {
     let wrong = |span: Span| Diagnostic::error(Code::E0901, span, "a place is a name or a pattern in braces");
     match &place.kind {
-        PlaceKind::Pattern(text) => Ok(PlaceKind::Pattern(replaced_text(text, given))),
+        PlaceKind::Pattern(text) => replaced_text(text, given).map(PlaceKind::Pattern).ok_or_else(|| long(place.span)),
         PlaceKind::Binder(name) => match given.iter().find(|(parameter, _)| parameter == name) {
             None => Ok(PlaceKind::Binder(*name)),
             Some((_, arg)) => match &arg.kind {
@@ -121,11 +142,14 @@ fn replaced_place(place: &Place, given: &[(Name, &Arg)]) -> Result<PlaceKind, Di
     }
 }
 
-/// A text with arguments in the place of names.
-fn replaced_text(text: &str, given: &[(Name, &Arg)]) -> String {
+/// A text with arguments in the place of names; none if it is too long.
+fn replaced_text(text: &str, given: &[(Name, &Arg)]) -> Option<String> {
     let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let (mut new, mut rest) = (String::new(), text);
     while !rest.is_empty() {
+        if new.len() > MAX_TEXT {
+            return None;
+        }
         let word = rest.find(|c| !is_letter(c)).unwrap_or(rest.len());
         if word == 0 {
             let other = rest.find(is_letter).unwrap_or(rest.len());
@@ -144,5 +168,5 @@ fn replaced_text(text: &str, given: &[(Name, &Arg)]) -> String {
         }
         rest = &rest[word..];
     }
-    new
+    Some(new)
 }

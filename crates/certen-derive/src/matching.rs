@@ -1,13 +1,13 @@
 //! Matching: what the metavariables of a pattern stand for, so that it is a given term.
 //!
-//! Higher-order, in the part that has one answer (Miller): `E(i)` for an index `i` that the pattern binds is any term as a
-//! function of `i`. Where a metavariable is applied to an expression, as on the right sides of most rewrites, the engine
-//! looks for the function: in `E(k*io + ii)` it puts `x - k*io` for `ii`, whose coefficient is 1, and what it finds is a
-//! function of `x` if `io` cancels; for `E(floor_div(x, k), mod(x, k))` it puts `k*a + b` for `x`. A metavariable that
-//! another occurrence determines is compared instead.
+//! Higher-order, in the part that has one answer (Miller): `E(i)` for an index `i` that the pattern binds is any term
+//! as a function of `i`. Where a metavariable is applied to an expression, as on the right sides of most rewrites, the
+//! engine looks for the function: in `E(k*io + ii)` it puts `x - k*io` for `ii`, whose coefficient is 1, and what it
+//! finds is a function of `x` if `io` cancels; for `E(floor_div(x, k), mod(x, k))` it puts `k*a + b` for `x`. A
+//! metavariable that another occurrence determines is compared instead.
 //!
-//! Index expressions and conditions that are determined match what the prover shows to be equal in the context; one unknown
-//! in a sum is solved for. What cannot be decided yet waits until the rest of the pattern is matched.
+//! Index expressions and conditions that are determined match what the prover shows to be equal in the context; one
+//! unknown in a sum is solved for. What cannot be decided yet waits until the rest of the pattern is matched.
 
 mod function;
 mod solve;
@@ -427,7 +427,8 @@ impl<'a> Matcher<'a> {
                 return self.determine_cond(*name, own, cond.clone());
             }
             Condition::And(parts) if parts.len() > 1 => {
-                let is_open = |part: &Condition| matches!(part, Condition::Meta(name, _) if !self.found.conditions.contains_key(name));
+                let known = &self.found.conditions;
+                let is_open = |part: &Condition| matches!(part, Condition::Meta(name, _) if !known.contains_key(name));
                 if parts.iter().any(is_open) {
                     return self.conjunction(parts, cond);
                 }

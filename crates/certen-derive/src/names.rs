@@ -1,12 +1,13 @@
 //! Names in terms: what is free, what is bound, terms put in the place of names, and terms compared up to bound names.
 //!
-//! Names are identities in Core: what a term binds is bound nowhere around it. So a name that a term binds is not free in
-//! it, and one map of new names serves for a whole term, shared parts and all. A term that is copied to another place keeps
-//! its bound names unless one of them is bound around that place, or occurs in what is put into it; those are made fresh.
+//! Names are identities in Core: what a term binds is bound nowhere around it. So a name that a term binds is not free
+//! in it, and one map of new names serves for a whole term, shared parts and all. A term that is copied to another
+//! place keeps its bound names unless one of them is bound around that place, or occurs in what is put into it; those
+//! are made fresh.
 //!
-//! Two terms that differ in bound names only have the same [`canonical`] form: there every binder is called by its height,
-//! the number of binders that are nested inside of it. Heights depend on nothing outside of a term, so forms are kept for
-//! terms wherever they stand, and hash-consing makes equal forms the same term.
+//! Two terms that differ in bound names only have the same [`canonical`] form: there every binder is called by its
+//! height, the number of binders that are nested inside of it. Heights depend on nothing outside of a term, so forms
+//! are kept for terms wherever they stand, and hash-consing makes equal forms the same term.
 //!
 //! Works by recursion; [`depth_of`] lets callers refuse terms that are nested too deeply for it.
 
@@ -78,7 +79,7 @@ pub(crate) fn names_of(terms: &Terms, root: TermId) -> Names {
             free.insert(*name);
         }
         bound.extend(binders(term));
-        each_ix(term, &mut |ix| ix.collect_names(free), &mut |_| {});
+        each_ix(term, &mut |ix| ix.collect_names(free));
         each_cond(term, &mut |cond: &Cond| cond.collect_names(free));
     }
     let Names { free, bound } = &mut names;
@@ -95,7 +96,8 @@ pub(crate) fn binders(term: &Term) -> Vec<Name> {
     }
 }
 
-fn each_ix(term: &Term, ix: &mut dyn FnMut(&Ix), _rest: &mut dyn FnMut(&Term)) {
+/// The index expressions of a term itself, outside of conditions.
+pub(crate) fn each_ix(term: &Term, ix: &mut dyn FnMut(&Ix)) {
     match term {
         Term::Gen(_, Range { lo, hi }, _) | Term::Reduce(_, _, Range { lo, hi }, ..) => {
             ix(lo);
@@ -112,7 +114,8 @@ fn each_ix(term: &Term, ix: &mut dyn FnMut(&Ix), _rest: &mut dyn FnMut(&Term)) {
     }
 }
 
-fn each_cond(term: &Term, cond: &mut dyn FnMut(&Cond)) {
+/// The conditions of a term itself.
+pub(crate) fn each_cond(term: &Term, cond: &mut dyn FnMut(&Cond)) {
     if let Term::Guard(c, _) | Term::If(c, ..) | Term::Reduce(_, _, _, c, _) = term {
         cond(c);
     }
@@ -161,11 +164,11 @@ pub(crate) fn mapped(
 }
 
 /// The same term with one part in another's place. A `let` whose value has a type of another form is told to its body.
+/// So who replaces one part after the other asks [`part`] for each when its turn comes: such a body is not what it was
+/// before.
 ///
 /// # Errors
 /// If the term is ill-typed then.
-/// Who replaces one part after the other asks [`part`] for each when its turn comes: the body of a `let` whose value has got
-/// another type is not what it was before.
 pub(crate) fn with_part(terms: &mut Terms, id: TermId, number: usize, new: TermId) -> Result<TermId, TypeError> {
     let term = terms.get(id).clone();
     if let Term::Let(name, value, body) = term
@@ -252,7 +255,8 @@ impl Substitution {
         self.indices.get(&name).cloned().or_else(|| self.bound.get(&name).map(|new| Ix::var(*new)))
     }
 
-    /// The term with the names replaced. What is put in must not mention names that the term binds under their new names.
+    /// The term with the names replaced. What is put in must not mention names that the term binds under their new
+    /// names.
     ///
     /// # Errors
     /// If an expression grows too large, or the term is ill-typed then.
@@ -313,8 +317,8 @@ impl Substitution {
     }
 }
 
-/// A term for a place where names are bound already, with indices and tensors put in: what it binds gets fresh names where
-/// that is needed.
+/// A term for a place where names are bound already, with indices and tensors put in: what it binds gets fresh names
+/// where that is needed.
 ///
 /// # Errors
 /// If an expression grows too large, or the term is ill-typed then.

@@ -1,13 +1,13 @@
 //! Patterns: terms of Core with metavariables, as the sides of rewrites and the addresses of scripts are written.
 //!
-//! In a rewrite, a name in upper case is a metavariable for a term or a condition. `E(i)` may mention the index `i`, which
-//! the pattern binds, and nothing else that the pattern binds; an argument may also be a tensor that the pattern binds with
-//! `let`, and on the side that is built any term. A name in lower case that the pattern does not bind is a metavariable for an
-//! index expression. `reduce` is any reduction, `op` any operation on two scalars, `fun` any on one, `reshape` any of flatten, transpose,
-//! split, pad and trunc.
+//! In a rewrite, a name in upper case is a metavariable for a term or a condition. `E(i)` may mention the index `i`,
+//! which the pattern binds, and nothing else that the pattern binds; an argument may also be a tensor that the pattern
+//! binds with `let`, and on the side that is built any term. A name in lower case that the pattern does not bind is a
+//! metavariable for an index expression. `reduce` is any reduction, `op` any operation on two scalars, `fun` any on
+//! one, `reshape` any of flatten, transpose, split, pad and trunc.
 //!
-//! In a script, names mean what they mean in the program; only names that the program does not have are metavariables. A
-//! binder there has the program's name for it, or `_`.
+//! In a script, names mean what they mean in the program; only names that the program does not have are metavariables.
+//! A binder there has the program's name for it, or `_`.
 
 mod parse;
 
@@ -219,8 +219,8 @@ impl Pattern {
         }
     }
 
-    /// The names that matching this pattern determines: its binders, its metavariables, and what equations with one unknown
-    /// give.
+    /// The names that matching this pattern determines: its binders, its metavariables, and what equations with one
+    /// unknown give.
     pub(crate) fn determined(&self) -> Vec<Name> {
         let (mut names, mut equations) = (Vec::new(), Vec::new());
         self.look(&mut names, &mut equations);
@@ -267,8 +267,8 @@ impl Pattern {
         self.parts().iter().for_each(|part| part.look(names, equations));
     }
 
-    /// The indices that the parameters of metavariables are called, where these are applied to nothing but indices that the
-    /// pattern binds.
+    /// The indices that the parameters of metavariables are called, where these are applied to nothing but indices that
+    /// the pattern binds.
     pub(crate) fn formals(&self, bound: &mut Vec<Name>, formals: &mut Vec<(Name, Vec<Name>)>) {
         let cond =
             |cond: &Condition, bound: &[Name], formals: &mut Vec<(Name, Vec<Name>)>| cond.formals(bound, formals);

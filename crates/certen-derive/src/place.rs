@@ -1,7 +1,7 @@
 //! Places: occurrences of terms in a term, wholes before parts and left before right, and terms put in their place.
 //!
-//! A shared term has several occurrences, each with its own context, so a term is walked as the tree that its text is; the
-//! number of places that are looked at is limited. Of a selection `x[i, j]` also `x[i]` is a place.
+//! A shared term has several occurrences, each with its own context, so a term is walked as the tree that its text is;
+//! the number of places that are looked at is limited. Of a selection `x[i, j]` also `x[i]` is a place.
 
 use certen_core::{Term, TermId, Terms, TypeError};
 use certen_syntax::Name;
@@ -34,7 +34,7 @@ impl Place {
     /// The term that is meant.
     ///
     /// # Errors
-    /// Never, for a place of this arena.
+    /// If a selection has more indices than its tensor.
     pub(crate) fn meant(&self, terms: &mut Terms) -> Result<TermId, TypeError> {
         match (self.first, terms.get(self.term)) {
             (Some(first), Term::Select(tensor, indices)) => {

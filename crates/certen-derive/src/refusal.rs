@@ -8,6 +8,7 @@ use crate::place::Place;
 use crate::script::Step;
 use crate::site::Order;
 use crate::take::{Search, Taking};
+
 /// A rewrite that does not fit, and why.
 pub(crate) fn unfit(step: &Step, why: String) -> Diagnostic {
     let message = format!("the rewrite `{}` does not fit here", step.name);

@@ -1,5 +1,5 @@
-//! Derivations as they are written: a program from another one, by rewrites with names (ATL's scheduling framework, whose
-//! scripts are Coq tactics; here they are a language of their own).
+//! Derivations as they are written: a program from another one, by rewrites with names (ATL's scheduling framework,
+//! whose scripts are Coq tactics; here they are a language of their own).
 //!
 //! ```text
 //! derivation := "derive" NAME "from" NAME "{" (step ";")* "}"
@@ -10,12 +10,12 @@
 //! place      := (NAME | "{" pattern "}") ["#" INT]
 //! ```
 //!
-//! Index expressions and conditions are those of `certen-index`; a pattern is Core's text with metavariables, of which only
-//! the tokens are looked at here: what a step means, and whether there is one of that name, is not known yet. `from`, `at`,
-//! `in`, `everywhere` and `backwards` are words only where the grammar has them.
+//! Index expressions and conditions are those of `certen-index`; a pattern is Core's text with metavariables, of which
+//! only the tokens are looked at here: what a step means, and whether there is one of that name, is not known yet.
+//! `from`, `at`, `in`, `everywhere` and `backwards` are words only where the grammar has them.
 //!
-//! Guarantees: reading never fails, whatever the text; one mistake gives one message, at its place, and reading goes on behind
-//! the next `;`. What is printed is read as the same steps.
+//! Guarantees: reading never fails, whatever the text; one mistake gives one message, at its place, and reading goes on
+//! behind the next `;`. What is printed is read as the same steps.
 
 #[cfg(test)]
 mod tests;
@@ -220,8 +220,8 @@ pub fn parse_steps(source: &Source, file: FileId, diagnostics: &mut Diagnostics)
     steps.filter(|_| sound)
 }
 
-/// Reads a derivation at the word `derive`. Nothing if it has a mistake; then all of it is passed that could be recognised
-/// as a part of it.
+/// Reads a derivation at the word `derive`. Nothing if it has a mistake; then all of it is passed that could be
+/// recognised as a part of it.
 pub fn derivation(cursor: &mut Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Derivation> {
     let start = cursor.take().span;
     let header = |cursor: &mut Cursor<'_>| -> Read<_> {
@@ -269,8 +269,8 @@ pub fn tactic(cursor: &mut Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<
     Some(Tactic { name, parameters, steps, name_span, span: since(cursor, start) })
 }
 
-/// Whether a space stands between two tokens of a derivation, in house style. `before` is the token before the first of them;
-/// `tight` says that they stand in an index expression, where products are written without spaces.
+/// Whether a space stands between two tokens of a derivation, in house style. `before` is the token before the first of
+/// them; `tight` says that they stand in an index expression, where products are written without spaces.
 pub fn is_spaced(before: Option<Token>, last: Token, next: Token, tight: bool) -> bool {
     let is_any = |token: Token, puncts: &[&str]| puncts.iter().any(|punct| token.is(punct));
     let dots = [".", "..", "..."];
@@ -309,8 +309,9 @@ pub fn is_spaced(before: Option<Token>, last: Token, next: Token, tight: bool) -
 /// Words that are no operands.
 const JOINING: [&str; 8] = ["in", "at", "if", "then", "else", "where", "times", "give"];
 
-/// For each token whether it stands in an index expression or a condition: an argument that is no pattern, or in a pattern
-/// indices, ranges and conditions. `in_pattern` says that the tokens are those of a pattern, not of a declaration.
+/// For each token whether it stands in an index expression or a condition: an argument that is no pattern, or in a
+/// pattern indices, ranges and conditions. `in_pattern` says that the tokens are those of a pattern, not of a
+/// declaration.
 pub fn in_indices(tokens: &[Token], in_pattern: bool) -> Vec<bool> {
     /// What is open around a token.
     struct Open {
@@ -434,7 +435,8 @@ fn or_skip<'a, T>(
     }
 }
 
-/// Steps up to the `}` of the block that was opened, or to the end of the text if none was. Nothing if one has a mistake.
+/// Steps up to the `}` of the block that was opened, or to the end of the text if none was. Nothing if one has a
+/// mistake.
 fn steps(cursor: &mut Cursor<'_>, open: Option<Span>, diagnostics: &mut Diagnostics) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut sound = true;
@@ -481,8 +483,8 @@ fn separator(cursor: &mut Cursor<'_>, open: Option<Span>) -> Read<()> {
     Err(error.into())
 }
 
-/// Passes what is left of a step with a mistake: behind the next `;`, or to where something else begins. Braces of patterns
-/// are passed as a whole.
+/// Passes what is left of a step with a mistake: behind the next `;`, or to where something else begins. Braces of
+/// patterns are passed as a whole.
 fn skip_step(cursor: &mut Cursor<'_>, in_block: bool) {
     // A `;` that was forgotten is all that was wrong.
     let is_end = |token: Token| token.is(")") || token.word().is_some();

@@ -1,9 +1,10 @@
 //! A step: its rewrite and arguments, its place, and what it makes of the term there.
 //!
-//! Without an address, a step is taken at the first place where it fits and its conditions are proved, wholes before parts
-//! and left before right; if there is none, at the first where a condition is open. An address means the terms that it names,
-//! and what is inside of them if the rewrite does not fit there. `everywhere` takes a step wherever its conditions are proved:
-//! until it fits nowhere; but a rewrite that makes new places for itself is taken once at every place that there is.
+//! Without an address, a step is taken at the first place where it fits and its conditions are proved, wholes before
+//! parts and left before right; if there is none, at the first where a condition is open. An address means the terms
+//! that it names, and what is inside of them if the rewrite does not fit there. `everywhere` takes a step wherever its
+//! conditions are proved: until it fits nowhere; but a rewrite that makes new places for itself is taken once at every
+//! place that there is.
 
 use std::collections::BTreeSet;
 
@@ -24,6 +25,7 @@ use crate::whole::Whole;
 
 /// Steps that are taken everywhere are taken so often at most.
 const MAX_EVERYWHERE: usize = 5_000;
+
 /// A step that is being taken.
 pub(crate) struct Taking<'a> {
     pub whole: &'a mut Whole,

@@ -320,6 +320,36 @@ fn no_program_is_too_large_or_too_deep() {
     assert!(taken(&core(&deep(1)), "backwards times_one everywhere;").is_ok());
 }
 
+/// Each piece writes its parameter twice: thirty of them would write it 2^30 times.
+#[test]
+fn pieces_do_not_make_patterns_too_long() {
+    for (first, twice, says) in [
+        ("bind(t, { p });", "({ p + p })", "its patterns have more than"),
+        ("tile(2) at { p };", "({ p + p })", "its patterns have more than"),
+        // Short patterns, but very many of them.
+        ("simplify at p;", "({ x[n - 1] + x[n - 1] + x[n - 1] }); piece(p)", "its patterns have more than"),
+        // Index expressions have a limit of their own.
+        ("split_gen(p) at i;", "(max(mod(p, 7), floor_div(p, 3)))", "this argument is too large"),
+    ] {
+        let mut text = format!("derivation piece0(p) {{ {first} }}\n");
+        for at in 1..=30 {
+            let steps = twice.replace("piece", &format!("piece{}", at - 1));
+            text += &format!("derivation piece{at}(p) {{ piece{}{steps}; }}\n", at - 1);
+        }
+        let mut sources = Sources::new();
+        let mut diagnostics = Diagnostics::new();
+        let file = sources.add("pieces", text);
+        let pieces = script::parse_tactics(sources.get(file).unwrap(), file, &mut diagnostics);
+        let given = if first.starts_with("split") { "n" } else { "{ x[0] }" };
+        let file = sources.add("script", format!("piece30({given});"));
+        let steps = script::parse_steps(sources.get(file).unwrap(), file, &mut diagnostics).expect("a script");
+        assert!(!diagnostics.has_errors() && pieces.len() == 31, "{diagnostics:?}");
+        let refused = derive(&core(MATMUL), Name::new("t"), &steps, &pieces, &mut |_| Vec::new()).expect_err(first);
+        let error = &refused.diagnostic;
+        assert!(error.code.to_string() == "E0901" && error.message.contains(says), "{first}: {}", error.message);
+    }
+}
+
 #[test]
 fn numbers_that_do_not_fit_are_refused() {
     let most = i64::MAX;

@@ -168,6 +168,13 @@ impl Cond {
         }
     }
 
+    /// Whether a division, a minimum or a maximum occurs.
+    pub fn has_functions(&self) -> bool {
+        let mut comparisons = Vec::new();
+        self.comparisons(&mut comparisons);
+        comparisons.iter().any(|e| e.has_functions())
+    }
+
     /// Whether a product of names occurs.
     pub(crate) fn has_products(&self) -> bool {
         let mut comparisons = Vec::new();

@@ -273,6 +273,11 @@ impl Ix {
         self.terms.iter().flat_map(|(mono, _)| mono).map(of_atom).max().unwrap_or(0)
     }
 
+    /// Whether a division, a minimum or a maximum occurs.
+    pub fn has_functions(&self) -> bool {
+        self.terms.iter().flat_map(|(mono, _)| mono).any(|atom| !matches!(atom, Atom::Var(_)))
+    }
+
     /// A name that is a term or a factor, if the first term has one.
     pub(crate) fn first_name(&self) -> Option<Name> {
         self.terms.first()?.0.iter().find_map(|atom| match atom {

@@ -6,7 +6,7 @@ use certen_core::{Literal, Term, Terms};
 use certen_index::{Condition, Status};
 use certen_loops::{LoopProgram, Stmt, unassigned, verify};
 use certen_syntax::schedule::Step;
-use certen_syntax::{Code, Diagnostic, Name};
+use certen_syntax::{Code, Diagnostic, Name, near};
 
 use crate::args::Args;
 use crate::nest::{Done, Nest};
@@ -145,15 +145,4 @@ fn take(nest: &mut Nest, step: &Step) -> Done<()> {
         return Err(error.into());
     };
     (primitive.apply)(nest, &Args::new(primitive, step))
-}
-
-/// The word that is most like another one, if one is: words of a letter are like nothing.
-pub(crate) fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = known.into_iter().map(|known| (strsim::damerau_levenshtein(word, known), known));
-    scored
-        .filter(|(distance, known)| {
-            *distance <= known.len().min(word.len()) / 3 + usize::from(known.len().min(word.len()) == 2)
-        })
-        .min()
-        .map(|(_, known)| known)
 }

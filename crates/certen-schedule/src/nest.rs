@@ -8,9 +8,8 @@ use certen_core::{Range, TensorType, TypeError};
 use certen_index::{Cond, Condition, Decision, Facts, Ix, IxError, Proof, Status};
 use certen_loops::{LoopProgram, Mode, Stmt, declarations};
 use certen_syntax::schedule::Path;
-use certen_syntax::{Code, Diagnostic, Name, Span};
+use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
-use crate::apply::near;
 use crate::depend::Part;
 use crate::edit::Edit;
 

@@ -8,9 +8,8 @@ use certen_core::TensorType;
 use certen_index::Cond;
 use certen_loops::{Mode, Stmt, Target, as_element, declarations, parts_first};
 use certen_syntax::schedule::Path;
-use certen_syntax::{Code, Diagnostic, Name, Span};
+use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
-use crate::apply::near;
 use crate::depend::{Kind, Part, apart};
 use crate::edit::Edit;
 use crate::nest::{Done, Loop, Nest, Place, Refusal, Turn, listed};

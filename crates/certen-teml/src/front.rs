@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use certen_core::ElemType;
 use certen_index::Ix;
-use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Sources, Span};
+use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Sources, Span, near};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::assignment::{Entry, Route, Statements};
@@ -26,8 +26,6 @@ use crate::tree::{Defined, tree};
 
 /// How many statements are shown with their states.
 const MOST_SHOWN: usize = 1000;
-/// Among how many names one is looked for that was perhaps meant.
-const MOST_SEARCHED: usize = 500;
 /// How many branches a program may have.
 const MOST_BRANCHES: usize = 1000;
 
@@ -402,14 +400,9 @@ fn lookup(known: &FxHashMap<Name, Known>, tensors: &FxHashMap<Name, usize>, id: 
 
 fn unknown(known: &FxHashMap<Name, Known>, id: &Id, by: u8) -> Box<Diagnostic> {
     let error = malformed(Code::E0201, by, id.span, format!("`{}` has not been introduced", id.it));
-    // A search among very many names is not worth its time.
-    let all = known.keys().filter(|_| known.len() <= MOST_SEARCHED);
-    let near = all.map(|name| (strsim::damerau_levenshtein(id.it.as_str(), name.as_str()), *name)).min();
-    Box::new(match near {
-        Some((distance, near)) if distance <= near.as_str().len().min(id.it.as_str().len()) / 3 => {
-            error.help(format!("did you mean `{near}`?"))
-        }
-        _ => *error,
+    Box::new(match near(id.it.as_str(), known.keys().map(|name| name.as_str())) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => *error,
     })
 }
 

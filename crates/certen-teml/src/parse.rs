@@ -17,7 +17,7 @@
 
 use certen_core::{Binary, ElemType};
 use certen_index::{Ix, parse_ix};
-use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Sources, Span, TokenKind, lex};
+use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Sources, Span, TokenKind, lex, near};
 
 use crate::ast::{ARITHMETIC, At, Expr, Id, Iters, LoopExpr, LoopOp, Number, Program, Stmt, TensorExpr};
 
@@ -204,9 +204,8 @@ fn expression(cursor: &mut Cursor<'_>) -> Read<Expr> {
             }
             let entrywise = ARITHMETIC.iter().flat_map(|(op, _)| ["", "v"].map(|v| format!("{v}entrywise_{op}")));
             all.extend(entrywise);
-            let near = all.iter().map(|known| (strsim::damerau_levenshtein(word, known), known)).min();
-            error = match near {
-                Some((distance, near)) if distance <= near.len() / 3 => error.help(format!("did you mean `{near}`?")),
+            error = match near(word, all.iter().map(String::as_str)) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
                 _ if cursor.peek_at(1).is("(") => error.help("docs/TEML.md lists all operations"),
                 _ => error.help(format!(
                     "a tensor is copied by `eq({word}, [i] -> [i])`, with an iterator for each dimension"

@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use certen::road::core::{Program, Reshapes};
+use certen::road::derive::{Derivation, Step, Tactic, prelude, rewrites};
 use certen::road::lang::format::format;
+use certen::road::lang::parse::parse;
 use certen::road::rewrite::{Agreement, agree};
-use certen::road::syntax::Sources;
+use certen::road::syntax::{Diagnostics, Sources};
 use certen::{Array, Backend, Call, DomainChoice, Module, Name, Options, Output, RunOptions, Values};
 
 /// A function of `examples/atl`, what the paper calls it, and its row of Fig. 6.
@@ -322,6 +324,65 @@ fn derivations_agree_with_what_was_written_by_hand() {
         let module = module(file, function);
         let agreement = agree(written.core(), derived(&module), 20_000_000);
         assert!(matches!(agreement, Agreement::Agrees { elements: 1.., .. }), "{function}: {agreement:?}");
+    }
+}
+
+/// The derivations of `examples/atl`.
+fn scripts() -> Vec<Derivation> {
+    let mut scripts = Vec::new();
+    for file in ["blur", "conv", "matmul", "pipeline", "tensor_add"] {
+        let (mut sources, mut diagnostics) = (Sources::new(), Diagnostics::new());
+        let id = sources.add(file, read(&format!("{file}.ten")));
+        scripts.extend(parse(sources.get(id).unwrap(), id, &mut diagnostics).derivations);
+        assert!(!diagnostics.has_errors(), "{file}: {diagnostics:?}");
+    }
+    scripts
+}
+
+/// The rewrites and pieces that steps name, and those that the pieces do.
+fn used(steps: &[Step], pieces: &[Tactic]) -> Vec<Name> {
+    let mut names: Vec<Name> = steps.iter().map(|step| step.name).collect();
+    let mut at = 0;
+    while let Some(name) = names.get(at).copied() {
+        let inner = pieces.iter().filter(|piece| piece.name == name).flat_map(|piece| &piece.steps);
+        names.extend(inner.map(|step| step.name));
+        at += 1;
+    }
+    names
+}
+
+/// `settle` is short for two rewrites, and both of them are used elsewhere.
+const PIECES_OF_ONE_SCRIPT: [&str; 1] = ["settle"];
+
+/// The tiled blur is no trick: its script is short, and made of what other scripts are made of.
+#[test]
+fn the_script_of_the_tiled_blur_is_short_and_has_nothing_of_its_own() {
+    let pieces = prelude(&mut Sources::new(), &mut Diagnostics::new());
+    let scripts = scripts();
+    assert_eq!(scripts.len(), DERIVED.len());
+    let blur = scripts.iter().find(|script| script.name == Name::new("tiled_blur")).unwrap();
+
+    let text = read("blur.ten");
+    let (_, text) = text.split_once("derive tiled_blur from two_stage_blur {\n").unwrap();
+    let (text, _) = text.split_once("\n}").unwrap();
+    assert!(text.lines().count() <= 40, "{text}");
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.starts_with("//")).collect();
+    assert_eq!(lines.len(), blur.steps.len(), "a step a line");
+    for (line, step) in lines.iter().zip(&blur.steps) {
+        assert!(line.starts_with(step.name.as_str()) && line.ends_with(';'), "{line} is not {step}");
+    }
+
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let page = |name: &str| fs::read_to_string(docs.join(name)).unwrap();
+    let (of_rewrites, of_pieces) = (page("REWRITES.md"), page("DERIVATIONS.md"));
+    for name in used(&blur.steps, &pieces) {
+        let is_piece = pieces.iter().any(|piece| piece.name == name);
+        assert!(is_piece || rewrites().iter().any(|rewrite| rewrite.name == name.as_str()), "{name} is neither");
+        let documented = if is_piece { &of_pieces } else { &of_rewrites };
+        assert!(documented.contains(&format!("\n### {name}\n")), "{name} is not documented");
+        let users = scripts.iter().filter(|script| used(&script.steps, &pieces).contains(&name)).count();
+        let least = if PIECES_OF_ONE_SCRIPT.contains(&name.as_str()) { 1 } else { 2 };
+        assert!(users >= least, "{name} is used by {users} scripts");
     }
 }
 

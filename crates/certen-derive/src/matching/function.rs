@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use certen_core::{Range, Term, TermId, Terms, TypeError};
+use certen_core::{Range, TermId, Terms, TypeError};
 use certen_index::Ix;
 use certen_syntax::Name;
 
@@ -56,7 +56,7 @@ fn replaced(
 
 impl Matcher<'_> {
     /// The values of arguments, as far as they are known: of terms, those of metavariables and of tensors.
-    pub(super) fn values(&self, args: &[Argument]) -> Option<Vec<Value>> {
+    pub(super) fn values(&mut self, args: &[Argument]) -> Option<Vec<Value>> {
         let value = |arg: &Argument| match arg {
             Argument::Index(index) => self.found.whole_ix(self.terms, index, &Locals::new()).map(Value::Index),
             Argument::Term(Pattern::Meta(name, args)) if args.is_empty() => {
@@ -65,8 +65,7 @@ impl Matcher<'_> {
             Argument::Term(Pattern::Tensor(name)) => {
                 let own = self.found.names.get(name)?;
                 let (_, ty) = self.context.tensors.iter().rev().find(|(tensor, _)| tensor == own)?;
-                let is_it = |term: &Term| matches!(term, Term::Ref(name, of) if name == own && of == ty);
-                self.terms.iter().find(|(_, term)| is_it(term)).map(|(id, _)| Value::Term(id))
+                self.terms.reference(*own, ty.clone()).ok().map(Value::Term)
             }
             Argument::Term(_) => None,
         };

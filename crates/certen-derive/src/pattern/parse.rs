@@ -3,17 +3,20 @@
 //! ```text
 //! term   := ("gen" | "reduce" | REDUCTION) NAME ["in" ix ".." ix] ["where" cond] "." term
 //!         | "if" cond "then" term "else" term | "let" NAME "=" term "in" term | infix
-//! infix  := operands with, loosest first:  == != < <= > >=   + -   * /   prefix -    and selections:  operand "[" ix, .. "]"
-//! operand:= "_" | UPPER ["(" arg, .. ")"] | NAME | NUMBER | ELEM "(" NUMBER ")" | "true" | "false" | "(" term ")" | "index" "(" ix ")"
+//! infix  := operands with, loosest first:  == != < <= > >=   + -   * /   prefix -
+//!           and selections:  operand "[" ix, .. "]"
+//! operand:= "_" | UPPER ["(" arg, .. ")"] | NAME | NUMBER | ELEM "(" NUMBER ")" | "true" | "false" | "(" term ")"
+//!         | "index" "(" ix ")"
 //!         | "guard" "(" cond "," term ")" | ("split" | "pad_l" | "pad_r" | "trunc_l" | "trunc_r") "(" ix "," term ")"
-//!         | ("flatten" | "transpose" | "reshape" | "fun" | UNARY) "(" term ")" | ("concat" | "op" | BINARY) "(" term "," term ")"
-//!         | "select" "(" term "," term "," term ")"
+//!         | ("flatten" | "transpose" | "reshape" | "fun" | UNARY) "(" term ")"
+//!         | ("concat" | "op" | BINARY) "(" term "," term ")" | "select" "(" term "," term "," term ")"
 //! cond   := comparisons of ix, chained, with && || ! ( ), true, false, "_" and UPPER ["(" ix, .. ")"]
-//! ix     := sums and products of numbers, names, "_", NAME "(" ix, .. ")", floor_div, ceil_div, mod, min, max, size(UPPER [, INT])
+//! ix     := sums and products of numbers, names, "_", NAME "(" ix, .. ")", floor_div, ceil_div, mod, min, max,
+//!           size(UPPER [, INT])
 //! ```
 //!
-//! Patterns are written by people, so they are read by recursion, down to [`MAX_DEPTH`] levels; a chain of operators is nested
-//! as deeply as it is long, so there can be [`MAX_OPERATORS`] of them.
+//! Patterns are written by people, so they are read by recursion, down to [`MAX_DEPTH`] levels; a chain of operators is
+//! nested as deeply as it is long, so there can be [`MAX_OPERATORS`] of them.
 
 use certen_core::{Binary, ElemType, Literal, ReduceOp, Unary};
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, Name, Sources, TokenKind, lex};
@@ -386,7 +389,8 @@ impl Reader<'_> {
         Ok(pattern)
     }
 
-    /// An index expression; or a term, if it begins with the name of a tensor that the pattern binds or with a metavariable.
+    /// An index expression; or a term, if it begins with the name of a tensor that the pattern binds or with a
+    /// metavariable.
     fn argument(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Argument> {
         let is_term = match cursor.peek().kind {
             TokenKind::Name(name) => is_upper(name) || self.tensors.contains(&name),

@@ -1,5 +1,5 @@
-//! Rewrites over whole terms, which patterns cannot say: a name for every occurrence of a term, and what the context makes
-//! superfluous.
+//! Rewrites over whole terms, which patterns cannot say: a name for every occurrence of a term, and what the context
+//! makes superfluous.
 
 use certen_core::{Range, Term, TermId, Terms, TypeError};
 use certen_index::{Cond, Condition, Facts, Status};
@@ -24,9 +24,10 @@ pub(super) static BIND: Rewrite = Rewrite {
     right: "let x = A in B(x)",
     conditions: &[],
     law: Law::Exact,
-    about: "Every occurrence of a term inside the place gets a name, and is computed once for all of them. If the term is a \
-            generation, `gen r in lo..hi. gen c in lo2..hi2. E(r, c)`, so do occurrences of its elements: `E(a, b)` becomes \
-            `x[a - lo, b - lo2]`, wherever a and b are shown to be in range. The way back is `inline`, then `beta`.",
+    about: "Every occurrence of a term inside the place gets a name, and is computed once for all of them. If the \
+            term is a generation, `gen r in lo..hi. gen c in lo2..hi2. E(r, c)`, so do occurrences of its \
+            elements: `E(a, b)` becomes `x[a - lo, b - lo2]`, wherever a and b are shown to be in range. The way \
+            back is `inline`, then `beta`.",
     how: How::Code(bind),
 };
 
@@ -37,8 +38,8 @@ pub(super) static SIMPLIFY: Rewrite = Rewrite {
     right: "A",
     conditions: &[],
     law: Law::Exact,
-    about: "Everything inside the place without what is known there: guards and parts of guards that always hold, choices that \
-            are made, minima, maxima and quotients of which the value is known.",
+    about: "Everything inside the place without what is known there: guards and parts of guards that always hold, \
+            choices that are made, minima, maxima and quotients of which the value is known.",
     how: How::Code(simplify),
 };
 
@@ -337,7 +338,7 @@ impl Simplifier<'_> {
     /// The term with its own index expressions settled.
     fn settled(&mut self, id: TermId) -> Result<TermId, TypeError> {
         let term = self.terms.get(id).clone();
-        if !has_functions(&term)? {
+        if !has_functions(&term) {
             return Ok(id);
         }
         let facts = self.context.facts(self.terms);

@@ -219,8 +219,9 @@ pub fn instance(rewrite: &Rewrite, rng: &mut Rng) -> Instance {
             let args = first_arguments(&both, name);
             let (mut index, mut tensor) = (Vec::new(), Vec::new());
             for (at, arg) in args.iter().enumerate() {
-                let value = let_value(&both, arg);
-                match value.and_then(|value| shapes.get(&value)) {
+                // `B(A)` is applied to a tensor, and so is `B(x)` if x is the name of one.
+                let value = let_value(&both, arg).unwrap_or_else(|| arg.clone());
+                match shapes.get(&value) {
                     Some(shape) => tensor.push((format!("${at}"), shape.clone())),
                     None => index.push(format!("${at}")),
                 }

@@ -181,11 +181,23 @@ fn is_nothing(refused: &Refused) -> bool {
 /// `bind` is not taken backwards: `inline` is its way back.
 const ONE_WAY: [&str; 1] = ["bind"];
 
+/// `simplify` says of no term what it becomes, so that its two sides are alike; it has a test of its own.
+const NO_EQUATION: [&str; 1] = ["simplify"];
+
+/// In each direction the engine takes enough of the instances, and refuses some whose conditions are violated.
 #[test]
 fn the_engine_does_what_the_texts_say() {
     for_each_rewrite(|rewrite| {
+        if NO_EQUATION.contains(&rewrite.name) {
+            return Ok(());
+        }
+        let ways = if ONE_WAY.contains(&rewrite.name) { 1 } else { 2 };
         let mut counts = [Counts::default(), Counts::default()];
-        for Tried { instance, .. } in instances(rewrite, cases()) {
+        let is_refused = |counts: &[Counts]| counts[..ways].iter().all(|counts| counts.refused > 0);
+        for (case, Tried { instance, .. }) in (0..).zip(instances(rewrite, many())) {
+            if case >= cases() && (rewrite.conditions.is_empty() || is_refused(&counts)) {
+                break;
+            }
             let held = rewrite.conditions.iter().all(|condition| meaning::holds(condition, &instance, true));
             let side = |text: &str| engine::whole(&instance.fill(text), instance.elem).ok();
             let (Some(left), Some(right)) = (side(rewrite.left), side(rewrite.right)) else { continue };
@@ -194,16 +206,19 @@ fn the_engine_does_what_the_texts_say() {
             }
             let [forwards, backwards] = &mut counts;
             forwards.look(&left, &right, instance.elem, &engine::step(rewrite, &instance, false), held)?;
-            if !ONE_WAY.contains(&rewrite.name) {
+            if ways == 2 {
                 backwards.look(&right, &left, instance.elem, &engine::step(rewrite, &instance, true), held)?;
             }
         }
         // Terms that are simpler than the text, and what the prover does not know, are few. Backwards there may be
         // several functions that give a term, and several ways to split a guard.
-        for (Counts { taken, alike, proved, .. }, least) in counts.iter().zip([3, 1]) {
-            if alike * 4 < taken * least || proved * 10 < taken * 9 {
-                return Err(format!("{counts:?}"));
+        for (Counts { taken, alike, proved, .. }, least) in counts[..ways].iter().zip([3, 1]) {
+            if taken * 4 < cases() || alike * 4 < taken * least || proved * 10 < taken * 9 {
+                return Err(format!("of {} instances: {counts:?}", cases()));
             }
+        }
+        if !rewrite.conditions.is_empty() && !is_refused(&counts) {
+            return Err(format!("no instance was refused: {counts:?}"));
         }
         Ok(())
     });

@@ -56,8 +56,8 @@ fn evaluate<D: Domain>(
     outputs.into_iter().next().map(|(_, tensor)| tensor).ok_or(EvalError::Memory)
 }
 
-/// Machine numbers: small integers, and floats of which every sum and product rounds; among them infinities, NaNs and
-/// negative zeros if that is asked for.
+/// Machine numbers: small integers, and floats of which every sum and product rounds. If that is asked for, among them
+/// are infinities, NaNs and negative zeros, and integers at both ends of their type, of which sums and products wrap.
 fn machine(at: u64, elem: ElemType, planted: bool) -> Scalar {
     let mixed = splitmix(at);
     let whole = (mixed >> 8) as i64 % 23 - 11;
@@ -67,6 +67,11 @@ fn machine(at: u64, elem: ElemType, planted: bool) -> Scalar {
             Scalar::from_f64(special[(mixed >> 8) as usize % special.len()], elem)
         }
         true => Scalar::from_f64(whole as f64 / 7.0, elem),
+        false if planted && mixed.is_multiple_of(3) => {
+            let (least, most) =
+                if elem == ElemType::I32 { (i32::MIN.into(), i32::MAX.into()) } else { (i64::MIN, i64::MAX) };
+            Scalar::from_i64([most, least, most - 1, least + 1][(mixed >> 8) as usize % 4], elem)
+        }
         false => Scalar::from_i64(whole, elem),
     }
 }

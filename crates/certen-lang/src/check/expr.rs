@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use certen_core::{Binary, ElemType, Literal, TensorType, Unary};
 use certen_index::{Cond, Ix, Verdict};
-use certen_syntax::{Code, Diagnostic, Name, Span};
+use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
 use super::index::Index;
 use super::scope::{Function, Meaning};
@@ -199,14 +199,10 @@ impl<'l> Function<'_, 'l> {
     }
 
     /// The visible name most like one that is not there.
-    pub fn nearest(&self, name: Name) -> Option<String> {
-        let names = self.visible().chain(self.world.library.names(self.file)).map(|name| name.as_str().to_string());
-        let names = names.chain(super::builtin::NAMES.iter().map(|name| name.to_string()));
-        let distance = |other: &String| strsim::damerau_levenshtein(name.as_str(), other);
-        let limit = name.as_str().len() / 3;
-        names
-            .filter(|other| !other.contains('.') && distance(other) <= limit)
-            .min_by_key(|other| (distance(other), other.clone()))
+    pub fn nearest(&self, name: Name) -> Option<&str> {
+        let names = self.visible().chain(self.world.library.names(self.file)).map(|name| name.as_str());
+        let names = names.chain(super::builtin::NAMES.iter().copied());
+        near(name.as_str(), names.filter(|other| !other.contains('.')))
     }
 
     fn list(&mut self, parts: &[ast::Expr], span: Span) -> Checked<Value> {

@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use certen_derive::{Derivation, Tactic, rewrites};
-use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
+use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span, near};
 
 use super::{DerivedRef, FileRef, Found, FunctionRef, Library};
 
@@ -175,9 +175,7 @@ impl Library {
             .collect();
         names.sort_unstable();
         names.dedup();
-        let distance = |other: &str| strsim::damerau_levenshtein(from.as_str(), other);
-        let near = names.iter().copied().min_by_key(|other| distance(other));
-        match near.filter(|near| distance(near) <= from.as_str().len().div_ceil(3)) {
+        match near(from.as_str(), names.iter().copied()) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None if names.is_empty() => error.note("this file has no functions"),
             None => {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use certen_syntax::schedule::Schedule;
-use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
+use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span, near};
 
 use super::{Entry as Run, Found, Library};
 
@@ -81,9 +81,7 @@ impl Library {
         }
         let functions = file.functions.iter().map(|function| function.name.name.as_str());
         let names: Vec<&str> = functions.chain(file.derivations.iter().map(|it| it.name.as_str())).collect();
-        let distance = |other: &str| strsim::damerau_levenshtein(name.as_str(), other);
-        let near = names.iter().copied().min_by_key(|other| distance(other));
-        match near.filter(|near| distance(near) <= name.as_str().len().div_ceil(3)) {
+        match near(name.as_str(), names.iter().copied()) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None if names.is_empty() => error.note("it has no functions"),
             None => {

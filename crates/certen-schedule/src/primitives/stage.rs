@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use certen_core::{Range, TensorType};
 use certen_index::Ix;
 use certen_loops::{Stmt, Target};
-use certen_syntax::{Code, Diagnostic, Name, Span};
+use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
 use super::{Example, Primitive};
 use crate::depend::Part;
@@ -89,7 +89,7 @@ impl Nest {
         }
         let error = Diagnostic::error(Code::E0802, span, format!("there is no buffer `{name}`"));
         let names: BTreeSet<&str> = known.iter().map(|buffer| buffer.name.as_str()).collect();
-        Err(match crate::apply::near(name.as_str(), names.iter().copied()) {
+        Err(match near(name.as_str(), names.iter().copied()) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error.note(format!("the buffers at this loop are {}", listed(names.iter()))),
         }
