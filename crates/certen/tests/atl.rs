@@ -12,6 +12,7 @@ use std::{env, fs};
 
 use certen::road::core::{Program, Reshapes};
 use certen::road::derive::{Derivation, Step, Tactic, prelude, rewrites};
+use certen::road::lang::ast::Item;
 use certen::road::lang::format::format;
 use certen::road::lang::parse::parse;
 use certen::road::rewrite::{Agreement, agree};
@@ -333,7 +334,11 @@ fn scripts() -> Vec<Derivation> {
     for file in ["blur", "conv", "matmul", "pipeline", "tensor_add"] {
         let (mut sources, mut diagnostics) = (Sources::new(), Diagnostics::new());
         let id = sources.add(file, read(&format!("{file}.ten")));
-        scripts.extend(parse(sources.get(id).unwrap(), id, &mut diagnostics).derivations);
+        let items = parse(sources.get(id).unwrap(), id, &mut diagnostics).items;
+        scripts.extend(items.into_iter().filter_map(|item| match item {
+            Item::Derive(script) => Some(script),
+            _ => None,
+        }));
         assert!(!diagnostics.has_errors(), "{file}: {diagnostics:?}");
     }
     scripts
