@@ -23,6 +23,7 @@ mod tests;
 use std::fmt;
 
 use certen_index::{Cond, Ix, parse_cond, parse_ix};
+use certen_syntax::block::{skip_block, steps};
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Source, Span, Token, TokenKind, lex};
 
 /// A script: how a program is derived from another one.
@@ -214,7 +215,7 @@ pub fn parse_steps(source: &Source, file: FileId, diagnostics: &mut Diagnostics)
     let mut found = Diagnostics::new();
     let tokens = lex(source, file, &mut found);
     let mut cursor = Cursor::new(&tokens);
-    let steps = steps(&mut cursor, None, &mut found);
+    let steps = steps(&mut cursor, None, &mut found, separated_step, skip_step);
     let sound = !found.has_errors();
     diagnostics.extend(found.into_sorted());
     steps.filter(|_| sound)
@@ -235,7 +236,7 @@ pub fn derivation(cursor: &mut Cursor<'_>, diagnostics: &mut Diagnostics) -> Opt
         Ok((name, from, head, cursor.expect_punct("{")?.span))
     };
     let ((name, name_span), (from, from_span), head, open) = or_skip(cursor, header, diagnostics)?;
-    let steps = steps(cursor, Some(open), diagnostics)?;
+    let steps = steps(cursor, Some(open), diagnostics, separated_step, skip_step)?;
     Some(Derivation { name, from, steps, name_span, from_span, head, span: since(cursor, start) })
 }
 
@@ -265,7 +266,7 @@ pub fn tactic(cursor: &mut Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<
         Ok((name, parameters, cursor.expect_punct("{")?.span))
     };
     let ((name, name_span), parameters, open) = or_skip(cursor, header, diagnostics)?;
-    let steps = steps(cursor, Some(open), diagnostics)?;
+    let steps = steps(cursor, Some(open), diagnostics, separated_step, skip_step)?;
     Some(Tactic { name, parameters, steps, name_span, span: since(cursor, start) })
 }
 
@@ -419,49 +420,16 @@ fn or_skip<'a, T>(
         Ok(header) => Some(header),
         Err(error) => {
             diagnostics.push(*error);
-            let mut depth = 0u32;
-            while !cursor.at_end() && !cursor.begins_item() {
-                let token = cursor.take();
-                depth += u32::from(token.is("{"));
-                if token.is("}") {
-                    depth = depth.saturating_sub(1);
-                    if depth == 0 {
-                        break;
-                    }
-                }
-            }
+            skip_block(cursor);
             None
         }
     }
 }
 
-/// Steps up to the `}` of the block that was opened, or to the end of the text if none was. Nothing if one has a
-/// mistake.
-fn steps(cursor: &mut Cursor<'_>, open: Option<Span>, diagnostics: &mut Diagnostics) -> Option<Vec<Step>> {
-    let mut steps = Vec::new();
-    let mut sound = true;
-    loop {
-        match open {
-            None if cursor.at_end() => return Some(steps).filter(|_| sound),
-            Some(_) if cursor.eat("}") => return Some(steps).filter(|_| sound),
-            Some(open) if cursor.at_end() || cursor.begins_item() => {
-                if sound {
-                    diagnostics.push(cursor.expected("a step or `}`").also(open, "to close this"));
-                }
-                return None;
-            }
-            _ => {}
-        }
-        let read = step(cursor).and_then(|step| {
-            steps.push(step);
-            separator(cursor, open)
-        });
-        if let Err(error) = read {
-            diagnostics.push(*error);
-            sound = false;
-            skip_step(cursor, open.is_some());
-        }
-    }
+/// A step and the `;` behind it.
+fn separated_step(cursor: &mut Cursor<'_>, open: Option<Span>) -> Read<Step> {
+    let step = step(cursor)?;
+    separator(cursor, open).map(|()| step)
 }
 
 /// The `;` behind a step, which may be left out at the end of a text that is nothing but steps.

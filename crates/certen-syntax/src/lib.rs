@@ -5,6 +5,7 @@
 //! [`Rule`] of a paper where there is one. [`render`] turns diagnostics into what a person reads, [`to_json`] into
 //! what a program reads.
 
+pub mod block;
 mod codes;
 mod cursor;
 mod diagnostic;

@@ -17,6 +17,7 @@
 
 use std::fmt;
 
+use crate::block::{skip_block, steps};
 use crate::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Source, Span, TokenKind, lex};
 
 /// How deep lists may stand in lists.
@@ -161,7 +162,7 @@ pub fn parse_steps(source: &Source, file: FileId, diagnostics: &mut Diagnostics)
     let mut found = Diagnostics::new();
     let tokens = lex(source, file, &mut found);
     let mut cursor = Cursor::new(&tokens);
-    let steps = steps(&mut cursor, None, &mut found);
+    let steps = steps(&mut cursor, None, &mut found, separated_step, skip_step);
     let sound = !found.has_errors();
     diagnostics.extend(found.into_sorted());
     steps.filter(|_| sound)
@@ -172,7 +173,7 @@ pub fn parse_steps(source: &Source, file: FileId, diagnostics: &mut Diagnostics)
 pub fn schedule(cursor: &mut Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Schedule> {
     match header(cursor) {
         Ok((variant, function, head, open)) => {
-            let steps = steps(cursor, Some(open), diagnostics)?;
+            let steps = steps(cursor, Some(open), diagnostics, separated_step, skip_step)?;
             let span = since(cursor, head);
             Some(Schedule { variant, function, steps, head, span })
         }
@@ -221,33 +222,10 @@ fn function_name(cursor: &mut Cursor<'_>) -> Read<Option<Name>> {
     }
 }
 
-/// Steps up to the `}` of the block that was opened, or to the end of the text if none was. Nothing if one has a
-/// mistake.
-fn steps(cursor: &mut Cursor<'_>, open: Option<Span>, diagnostics: &mut Diagnostics) -> Option<Vec<Step>> {
-    let mut steps = Vec::new();
-    let mut sound = true;
-    loop {
-        match open {
-            None if cursor.at_end() => return Some(steps).filter(|_| sound),
-            Some(_) if cursor.eat("}") => return Some(steps).filter(|_| sound),
-            Some(open) if cursor.at_end() || cursor.begins_item() => {
-                if sound {
-                    diagnostics.push(cursor.expected("a step or `}`").also(open, "to close this"));
-                }
-                return None;
-            }
-            _ => {}
-        }
-        let read = step(cursor).and_then(|step| {
-            steps.push(step);
-            separator(cursor, open)
-        });
-        if let Err(error) = read {
-            diagnostics.push(*error);
-            sound = false;
-            skip_step(cursor, open.is_some());
-        }
-    }
+/// A step and the `;` behind it.
+fn separated_step(cursor: &mut Cursor<'_>, open: Option<Span>) -> Read<Step> {
+    let step = step(cursor)?;
+    separator(cursor, open).map(|()| step)
 }
 
 /// The `;` behind a step, which may be left out at the end of a text that is nothing but steps.
@@ -275,21 +253,6 @@ fn skip_step(cursor: &mut Cursor<'_>, in_block: bool) {
     while !cursor.at_end() && !(in_block && (cursor.peek().is("}") || cursor.begins_item())) {
         if cursor.take().is(";") {
             return;
-        }
-    }
-}
-
-/// Passes a block whose beginning has a mistake, if it stands here.
-fn skip_block(cursor: &mut Cursor<'_>) {
-    let mut depth = 0u32;
-    while !cursor.at_end() && !cursor.begins_item() {
-        let token = cursor.take();
-        depth += u32::from(token.is("{"));
-        if token.is("}") {
-            depth = depth.saturating_sub(1);
-            if depth == 0 {
-                return;
-            }
         }
     }
 }

@@ -13,7 +13,6 @@ use std::sync::{Arc, OnceLock};
 use certen_core::{Binding, Program, print_term};
 use certen_derive::script::{Arg, ArgKind};
 use certen_derive::{Derivation, Derived, Law, Refused, Tactic, Taken, derive};
-use certen_index::Status;
 use certen_loops::{LoopProgram, parse_loops};
 use certen_rewrite::{Agreement, agree};
 use certen_syntax::{Code, Diagnostic, Label, Name, Sources};
@@ -21,6 +20,7 @@ use certen_syntax::{Code, Diagnostic, Label, Name, Sources};
 use crate::begin::Begin;
 use crate::module::{bounds, truncations};
 use crate::optimise::is_strict;
+use crate::validation::doubted;
 use crate::{Failure, FpMode, Module};
 
 /// Steps of the evaluator that the comparison of two programs may take.
@@ -120,7 +120,7 @@ impl Derivations {
     pub fn doubt(&self) -> Option<Diagnostic> {
         let taken = self.taken().find(|taken| !taken.is_proved())?;
         let text = format!("`{}` is not shown to keep the meaning for all sizes", taken.step);
-        Some(doubted(Diagnostic::error(Code::E0805, taken.step.span, text), taken).note(after(taken)))
+        Some(doubted(Diagnostic::error(Code::E0805, taken.step.span, text), &taken.conditions).note(after(taken)))
     }
 
     /// The error for loops that differ from the meaning, at the rewrite that made the difference, or if that is not seen, at
@@ -137,7 +137,7 @@ impl Derivations {
             if let Agreement::Differs { .. } = agree(before, &taken.after, BUDGET) {
                 let step = written.taken().nth(at).map_or(&taken.step, |taken| &taken.step);
                 let text = format!("the derivation changes the meaning: after `{step}`, {difference}");
-                let error = doubted(Diagnostic::error(Code::E0705, step.span, text), taken);
+                let error = doubted(Diagnostic::error(Code::E0705, step.span, text), &taken.conditions);
                 let error = error.note(after(taken));
                 // What is proved and wrong is a mistake of whoever proved it.
                 return Some(match taken.is_proved() {
@@ -151,7 +151,7 @@ impl Derivations {
         let at = self.taken().position(|taken| !taken.is_proved())?;
         let (taken, step) = (self.taken().nth(at)?, &written.taken().nth(at)?.step);
         let text = format!("the derivation changes the meaning: {difference}");
-        let error = doubted(Diagnostic::error(Code::E0705, step.span, text), taken).note(after(taken));
+        let error = doubted(Diagnostic::error(Code::E0705, step.span, text), &taken.conditions).note(after(taken));
         Some(error.help("this is the first rewrite that is not shown to keep the meaning: leave it out"))
     }
 }
@@ -255,21 +255,12 @@ pub(crate) fn bindings(program: &Program) -> String {
     program.bindings.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// An error with the conditions of a rewrite that are not proved.
-fn doubted(error: Diagnostic, taken: &Taken) -> Diagnostic {
-    taken.conditions.iter().fold(error, |error, condition| match &condition.status {
-        Status::Fails(why) => error.note(format!("it is wrong that {}: {why}", condition.what)),
-        Status::Open => error.note(format!("it is not shown that {}", condition.what)),
-        Status::Proved(_) => error,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use certen_core::parse_program;
     use certen_derive::script::parse_steps;
     use certen_derive::{rewrites, script};
-    use certen_index::Condition;
+    use certen_index::{Condition, Status};
     use certen_syntax::{Cursor, Diagnostics, lex};
 
     use super::*;

@@ -7,7 +7,7 @@
 //! A difference is blamed on the step that made it, found by bisection.
 
 use certen_loops::LoopProgram;
-use certen_schedule::{Scheduled, Status, Taken};
+use certen_schedule::{Condition, Scheduled, Status};
 use certen_syntax::schedule::{Arg, ArgKind, Step};
 use certen_syntax::{Code, Diagnostic};
 use certen_validate::scale::{same_structure, scaled, shrunk_program};
@@ -180,7 +180,7 @@ impl Module {
         // As it was written, also where it was taken with smaller numbers.
         let step = self.steps.get(at).unwrap_or(&taken.step);
         let text = format!("the schedule changes the meaning: after `{step}`, {difference}");
-        let error = doubted(Diagnostic::error(Code::E0705, step.span, text), taken);
+        let error = doubted(Diagnostic::error(Code::E0705, step.span, text), &taken.conditions);
         let before = "the loops before this step agree with the program: leave it out, or bring them into an order that it \
                       keeps";
         error.note(after(taken)).help(before)
@@ -209,12 +209,12 @@ fn unproved(scheduled: &Scheduled) -> Option<Diagnostic> {
     let taken = scheduled.taken.iter().find(|taken| !taken.is_proved())?;
     let text = format!("`{}` is not shown to keep the meaning for all sizes", taken.step);
     let error = Diagnostic::error(Code::E0805, taken.step.span, text);
-    Some(doubted(error, taken).note(after(taken)))
+    Some(doubted(error, &taken.conditions).note(after(taken)))
 }
 
-/// An error with the conditions of a step that are not proved.
-fn doubted(error: Diagnostic, taken: &Taken) -> Diagnostic {
-    taken.conditions.iter().fold(error, |error, condition| match &condition.status {
+/// An error with the conditions of a step or rewrite that are not proved.
+pub(crate) fn doubted(error: Diagnostic, conditions: &[Condition]) -> Diagnostic {
+    conditions.iter().fold(error, |error, condition| match &condition.status {
         Status::Fails(why) => error.note(format!("it is wrong that {}: {why}", condition.what)),
         Status::Open => error.note(format!("it is not shown that {}", condition.what)),
         Status::Proved(_) => error,
