@@ -30,7 +30,7 @@ impl Whole {
     /// If it has several outputs, or none.
     pub(crate) fn new(program: &Program, name: Name) -> Result<Whole, String> {
         let [(_, shown)] = program.outputs.as_slice() else {
-            return Err(format!("`{}` has {} outputs; a derivation is of one", program.name, program.outputs.len()));
+            return Err(format!("the program has {} outputs; a derivation is of one", program.outputs.len()));
         };
         let mut terms = program.terms.clone();
         let wrong = |error: TypeError| error.to_string();

@@ -262,7 +262,9 @@ impl Walk {
             .note(format!("so far only a part of `{name}` was written, and the caller gives none of it"));
         if count > MOST_PARTS {
             error = error.note(format!("of its {count} parts, only the last {MOST_PARTS} are looked at"));
-        } else if let Verdict::No(example) = verdict {
+        } else if let Verdict::No(example) = verdict
+            && !example.0.is_empty()
+        {
             error = error.note(format!("for example {example}"));
         }
         if let Some(tensor) = self.flow.tensors.get(&name) {

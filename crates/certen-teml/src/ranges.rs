@@ -353,7 +353,9 @@ impl Solver<'_> {
         let message = format!("`{}` can be out of bounds", used.entry);
         let mut error = *malformed(Code::E0207, self.by, used.span, message);
         error = error.label(format!("{} has the size {}", used.source, used.size));
-        if let Verdict::No(example) = verdict {
+        if let Verdict::No(example) = verdict
+            && !example.0.is_empty()
+        {
             error = error.note(format!("for example {example}"));
         }
         for dim in dims.iter().filter(|dim| used.entry.mentions(dim.iter)) {

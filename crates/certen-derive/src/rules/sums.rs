@@ -104,7 +104,7 @@ pub(super) static RANGE_SUM: Rewrite = Rewrite {
     ],
     law: Law::Exact,
     about: "A sum over a wider or narrower range: what leaves the range enters the guard, and the other way round. A \
-            sum without a guard gets one by `backwards guard_true(true)`.",
+            sum without a guard gets one by `backwards guard_true(0 <= i)`, or whatever else holds there.",
     how: How::Pattern,
 };
 
