@@ -195,7 +195,7 @@ fn what_is_derived_begins_with_a_function() {
         ("derivation t(a, b, a) { }", Code::E0202, "two parameters of `t` are called `a`"),
         ("fn f() { 1 } derive size from f { }", Code::E0103, "`size` is a word of the language"),
         ("import \"b\"; fn f() { 1 } schedule h { }", Code::E0802, "\"b\", which this file imports, declares it"),
-        ("fn f() { 1 } derive g from f { } schedule gg { }", Code::E0802, "help: did you mean `g`?"),
+        ("fn f() { 1 } derive tiled from f { } schedule tild { }", Code::E0802, "help: did you mean `tiled`?"),
     ];
     for (main, code, message) in refused {
         let (_, codes_found, text) = load(&[("a", main), ("b", "fn k() { 1 } derive h from k { }")]);
