@@ -34,7 +34,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         if path.is_dir() {
             collect(&path, files);
-        } else if ["ten", "teil", "model", "core"].contains(&ending) {
+        } else if ["ten", "teil", "model", "teml", "core"].contains(&ending) {
             files.push(path);
         }
     }
@@ -108,9 +108,12 @@ fn agree(module: &Module, sizes: &BTreeMap<Name, i64>, whole: bool) -> Result<Op
     Ok(Some(sum))
 }
 
-/// The functions of a file that has several and no `main`.
+/// The functions of a file that has several and no `main`, and what is derived from them.
 fn functions(text: &str) -> Vec<Name> {
-    let name = |line: &str| Some(Name::new(line.strip_prefix("fn ")?.split('(').next()?));
+    let name = |line: &str| {
+        let declared = line.strip_prefix("fn ").or_else(|| line.strip_prefix("derive "))?;
+        Some(Name::new(declared.split(['(', ' ']).next()?))
+    };
     let names: Vec<Name> = text.lines().filter_map(name).collect();
     if names.len() < 2 || names.contains(&Name::new("main")) { Vec::new() } else { names }
 }
@@ -118,6 +121,10 @@ fn functions(text: &str) -> Vec<Name> {
 /// How many elements of a file's programs were compared, at the sizes that they allow; nothing if it is refused.
 fn file(path: &Path) -> Result<Option<Compared>, String> {
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    // What is wrong with a path of TeML is known when its loops are made.
+    if path.extension().is_some_and(|ending| ending == "teml") && text.contains("//@ expect: E") {
+        return Ok(None);
+    }
     let options = options(path, &text);
     let mut modules = Vec::new();
     if options.function.is_none() {
