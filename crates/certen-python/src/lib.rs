@@ -47,6 +47,7 @@ mod _certen {
         // Without NumPy nothing works: its absence is an error of the import, not of the first call.
         crate::arrays::initialise(module.py())?;
         crate::errors::initialise(module.py())?;
+        crate::program::initialise(module.py())?;
         crate::fork::register(module.py())
     }
 }

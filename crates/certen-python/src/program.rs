@@ -143,6 +143,19 @@ pub fn compile<'py>(
     made(py, texts, r#fn, elem, fp, symbolic, parallel, threads, schedule)
 }
 
+/// Makes an object of each class once. The first of a class takes a lock of its own, which a fork in another thread would
+/// leave locked in the child; while the package is imported there is no such thread.
+///
+/// # Errors
+/// If they cannot be made.
+pub fn initialise(py: Python<'_>) -> PyResult<()> {
+    for text in ["fn f(x: f64) -> f64 { x }", "fn f(x: f64) -> f64 { x } fn g(x: f64) -> f64 { x }"] {
+        let texts = compiling(py, || Texts::read("first.ten", text));
+        made(py, texts, None, None, "relaxed", false, true, None, Choice::None)?;
+    }
+    Ok(())
+}
+
 /// A kernel, or a module, of these texts.
 #[allow(clippy::too_many_arguments, reason = "what `compile` and `_restore` have in common")]
 fn made<'py>(
