@@ -80,7 +80,7 @@ pub struct Entrant {
 /// A variant that was timed.
 #[derive(Debug)]
 pub struct Measured {
-    /// How many steps lead to its loops: of its derivation, its `codegen` list and its schedule.
+    /// How many rewrites of its derivation and steps of its schedule lead to its loops.
     pub steps: usize,
     /// Whether all of them are shown to keep the meaning; else that was tested.
     pub proved: bool,
