@@ -23,7 +23,7 @@ mod tests;
 use std::fmt;
 
 use certen_index::{Cond, Ix, parse_cond, parse_ix};
-use certen_syntax::block::{skip_block, steps};
+use certen_syntax::block::{separated, skip_block, steps, write_block};
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Source, Span, Token, TokenKind, lex};
 
 /// A script: how a program is derived from another one.
@@ -159,7 +159,7 @@ impl fmt::Display for Step {
 impl fmt::Display for Derivation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "derive {} from {} ", self.name, self.from)?;
-        block(f, &self.steps)
+        write_block(f, &self.steps)
     }
 }
 
@@ -168,27 +168,8 @@ impl fmt::Display for Tactic {
         write!(f, "derivation {}(", self.name)?;
         separated(f, &self.parameters, ", ")?;
         f.write_str(") ")?;
-        block(f, &self.steps)
+        write_block(f, &self.steps)
     }
-}
-
-fn block(f: &mut fmt::Formatter<'_>, steps: &[Step]) -> fmt::Result {
-    if steps.is_empty() {
-        return f.write_str("{ }");
-    }
-    f.write_str("{\n")?;
-    steps.iter().try_for_each(|step| writeln!(f, "    {step};"))?;
-    f.write_str("}")
-}
-
-fn separated(f: &mut fmt::Formatter<'_>, parts: &[impl fmt::Display], between: &str) -> fmt::Result {
-    for (at, part) in parts.iter().enumerate() {
-        if at > 0 {
-            f.write_str(between)?;
-        }
-        part.fmt(f)?;
-    }
-    Ok(())
 }
 
 /// Reads a file of nothing but pieces of scripts. What could not be read is left out, with an error.

@@ -1,5 +1,7 @@
 //! Blocks of steps, as schedules and derivations have them: read one after the other, with one message for each mistake.
 
+use std::fmt;
+
 use crate::{Cursor, Diagnostic, Diagnostics, Span};
 
 /// Steps up to the `}` of the block that was opened, or to the end of the text if none was. Nothing if one has a mistake.
@@ -51,4 +53,31 @@ pub fn skip_block(cursor: &mut Cursor<'_>) {
             }
         }
     }
+}
+
+/// Writes steps as a block, one on a line.
+///
+/// # Errors
+/// As the formatter's.
+pub fn write_block(f: &mut fmt::Formatter<'_>, steps: &[impl fmt::Display]) -> fmt::Result {
+    if steps.is_empty() {
+        return f.write_str("{ }");
+    }
+    f.write_str("{\n")?;
+    steps.iter().try_for_each(|step| writeln!(f, "    {step};"))?;
+    f.write_str("}")
+}
+
+/// Writes parts with something between them.
+///
+/// # Errors
+/// As the formatter's.
+pub fn separated(f: &mut fmt::Formatter<'_>, parts: &[impl fmt::Display], between: &str) -> fmt::Result {
+    for (at, part) in parts.iter().enumerate() {
+        if at > 0 {
+            f.write_str(between)?;
+        }
+        part.fmt(f)?;
+    }
+    Ok(())
 }

@@ -17,7 +17,7 @@
 
 use std::fmt;
 
-use crate::block::{skip_block, steps};
+use crate::block::{separated, skip_block, steps, write_block};
 use crate::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Source, Span, TokenKind, lex};
 
 /// How deep lists may stand in lists.
@@ -116,23 +116,8 @@ impl fmt::Display for Schedule {
         if let Some(function) = self.function {
             write!(f, "{function} ")?;
         }
-        if self.steps.is_empty() {
-            return f.write_str("{ }");
-        }
-        f.write_str("{\n")?;
-        self.steps.iter().try_for_each(|step| writeln!(f, "    {step};"))?;
-        f.write_str("}")
+        write_block(f, &self.steps)
     }
-}
-
-fn separated(f: &mut fmt::Formatter<'_>, parts: &[impl fmt::Display], between: &str) -> fmt::Result {
-    for (at, part) in parts.iter().enumerate() {
-        if at > 0 {
-            f.write_str(between)?;
-        }
-        part.fmt(f)?;
-    }
-    Ok(())
 }
 
 /// Reads a file of schedules. What could not be read is left out, with an error.
