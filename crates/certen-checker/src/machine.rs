@@ -129,7 +129,9 @@ impl Machine<'_> {
                     };
                     match mode {
                         Mode::Serial => (lo..hi).try_for_each(&mut iteration)?,
-                        Mode::Parallel | Mode::Vector => (lo..hi).rev().try_for_each(&mut iteration)?,
+                        Mode::Parallel | Mode::Vector | Mode::ParallelVector => {
+                            (lo..hi).rev().try_for_each(&mut iteration)?
+                        }
                     }
                 }
                 Stmt::If { cond, then, otherwise } => {

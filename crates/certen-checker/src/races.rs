@@ -1,7 +1,8 @@
 //! Races: what has to be shown for the iterations of a loop to be independent of each other.
 //!
 //! What is declared in the loop is an iteration's own. Where a local from outside is assigned, or a buffer from outside
-//! exchanged, there is at most one iteration. Of a buffer from outside that is written, two different iterations use
+//! exchanged, there is at most one iteration; but the lanes of a vector may combine integers or truth values into a local
+//! that they do not read, always by the same operation, because that gives the same bits in any order. Of a buffer from outside that is written, two different iterations use
 //! different elements: of every two accesses, one of them a write. The names that are an iteration's own are taken
 //! twice, `i'` and `i''`, with the ranges and conditions around each access, and the goal for `i' < i''` is that the
 //! indices differ in some dimension. Two accesses that are not the same are compared both ways.
@@ -12,7 +13,7 @@
 
 use std::collections::HashSet;
 
-use certen_core::{Range, Term};
+use certen_core::{Range, ReduceOp, Term, TermId};
 use certen_index::{Cond, Ix, IxError};
 use certen_loops::{Mode, Stmt, Target, as_element, parts_first};
 use certen_syntax::Name;
@@ -55,8 +56,25 @@ pub(crate) fn oblige<'a>(
     };
     // The buffers that are written, in the order of the first writes.
     let mut written = Vec::new();
+    let terms = &walk.nest.terms;
+    let reads = |name: Name, root: TermId| {
+        parts_first(terms, root).iter().any(|id| matches!(terms.get(*id), Term::Ref(read, _) if *read == name))
+    };
+    let is_combined = |name: Name, by: Option<ReduceOp>| {
+        mode == Mode::Vector
+            && by.is_some()
+            && lines().all(|(_, stmt)| match stmt {
+                Stmt::Assign { target, op, value } => {
+                    let same = *target != Target::Local(name) || (*op == by && !terms.ty(*value).elem.is_float());
+                    same && !reads(name, *value)
+                }
+                Stmt::Local { init: Some(value), .. } => !reads(name, *value),
+                _ => true,
+            })
+    };
     for (_, stmt) in lines() {
         match stmt {
+            Stmt::Assign { target: Target::Local(name), op, .. } if !own.contains(name) && is_combined(*name, *op) => {}
             Stmt::Assign { target: Target::Local(name), .. } if !own.contains(name) => {
                 return at_most_one(walk, format!("assign {name}, a local from outside"));
             }
@@ -78,7 +96,6 @@ pub(crate) fn oblige<'a>(
             accesses[at].push(access);
         }
     };
-    let terms = &walk.nest.terms;
     for (block, stmt) in lines() {
         if let Stmt::Assign { value, .. } | Stmt::Local { init: Some(value), .. } = stmt {
             for id in parts_first(terms, *value) {

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use certen::road::syntax::{Blame, Code, Diagnostic};
-use certen::{Call, Choice, ElemType, Failure, FpMode, Name, Options};
+use certen::{Call, Choice, Cpu, ElemType, Failure, FpMode, Name, Options};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use report::Report;
@@ -120,6 +120,10 @@ struct Which {
     /// Refuse a schedule that is not proved to keep the meaning for all sizes, even if it does wherever it was tested
     #[arg(long)]
     require_proof: bool,
+    /// The instruction set that native code is made for: sse2, avx2, avx512 or native, which is all that the processor
+    /// has. Without it, what $CERTEN_CPU says
+    #[arg(long, value_name = "SET", value_parser = cpu)]
+    cpu: Option<Cpu>,
 }
 
 impl Entry {
@@ -133,13 +137,18 @@ impl Which {
         let mut known = call.map(Call::known).unwrap_or_default();
         known.ranks.extend(self.ranks.iter().copied());
         let function = self.function.as_deref().map(Name::new);
-        Options { function, known, require_proof: self.require_proof, ..common.options() }
+        Options { function, known, require_proof: self.require_proof, cpu: self.cpu, ..common.options() }
     }
 }
 
 fn elem_type(text: &str) -> Result<ElemType, String> {
     let elem: Option<ElemType> = text.parse().ok().filter(|elem: &ElemType| elem.has_arithmetic());
     elem.ok_or_else(|| "it is one of f64, f32, i64, i32".into())
+}
+
+fn cpu(text: &str) -> Result<Cpu, String> {
+    let cpu: Cpu = text.parse()?;
+    if cpu.is_here() { Ok(cpu) } else { Err(format!("this processor does not have {cpu}")) }
 }
 
 fn schedule(text: &str) -> Result<Choice, String> {

@@ -14,7 +14,7 @@ use crate::entry::EntryNames;
 use crate::helpers::Helper;
 use crate::names::CNames;
 use crate::scan::{allocations, declared_names, read_names, swapped_names};
-use crate::vector::Lanes;
+use crate::vector::Active;
 
 /// Columns of a line.
 const MAX_WIDTH: usize = 118;
@@ -177,7 +177,7 @@ pub(crate) struct Emitter<'a> {
     /// The positions of sizes, inputs and outputs among the program's parameters.
     pub(crate) positions: HashMap<Name, usize>,
     /// The vector loop around, if it is printed with vectors.
-    pub(crate) lanes: Option<Lanes>,
+    pub(crate) lanes: Option<Active>,
 }
 
 pub(crate) type Emitted<T> = Result<T, Diagnostic>;
@@ -204,7 +204,11 @@ impl Emitter<'_> {
 
     /// The name of a helper, which is used here.
     pub(crate) fn helper(&mut self, helper: Helper) -> String {
-        self.helpers.insert(helper);
+        if self.helpers.insert(helper) {
+            helper.needs().into_iter().for_each(|needed| {
+                self.helper(needed);
+            });
+        }
         helper.name()
     }
 

@@ -16,17 +16,18 @@ use crate::emit::Emitter;
 use crate::file::signature;
 use crate::helpers::{Helper, c_type};
 use crate::index::CIndex;
+use crate::vector::types::Lane;
 
 /// Operations in one expression, and operations inside each other, beyond which it is put into a temporary.
 const MAX_OPERATIONS: usize = 200;
 const MAX_DEPTH: usize = 60;
 
 /// Terms in one statement beyond which its temporaries become functions.
-pub(crate) const MAX_TERMS_IN_BLOCK: usize = 2000;
+const MAX_TERMS_IN_BLOCK: usize = 2000;
 
 /// How tightly C holds an expression together, loosest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Level {
+pub(crate) enum Level {
     Conditional,
     Or,
     And,
@@ -39,32 +40,46 @@ enum Level {
 
 /// A piece of C.
 #[derive(Clone)]
-struct Piece {
-    text: String,
+pub(crate) struct Piece {
+    pub(crate) text: String,
     level: Level,
     operations: usize,
     depth: usize,
-    /// Whether it is a vector: one value for each lane of the loop around.
-    is_vector: bool,
+    /// What each lane of the vector loop around has of it, if that varies.
+    pub(crate) lane: Option<Lane>,
     /// The variables that it speaks of, as parameters and as arguments; only collected for large statements.
     variables: BTreeSet<(String, String)>,
 }
 
 impl Piece {
-    fn new(text: String, level: Level) -> Piece {
-        Piece { text, level, operations: 1, depth: 1, is_vector: false, variables: BTreeSet::new() }
+    pub(crate) fn new(text: String, level: Level) -> Piece {
+        Piece { text, level, operations: 1, depth: 1, lane: None, variables: BTreeSet::new() }
+    }
+
+    /// One for each lane.
+    pub(crate) fn in_lanes(text: String, level: Level, lane: Lane) -> Piece {
+        Piece::new(text, level).of_lane(lane)
+    }
+
+    /// The same, one for each lane.
+    pub(crate) fn of_lane(self, lane: Lane) -> Piece {
+        Piece { lane: Some(lane), ..self }
     }
 
     /// As an operand that must hold together at least this tightly.
-    fn at(&self, level: Level) -> String {
+    pub(crate) fn at(&self, level: Level) -> String {
         if self.level < level { format!("({})", self.text) } else { self.text.clone() }
     }
 }
 
 impl Emitter<'_> {
-    /// The value of a term as a C expression that can be assigned, in a loop of vectors a vector; temporaries that it
-    /// needs are written before.
+    /// The value of a term as a C expression that can be assigned.
     pub(crate) fn value(&mut self, root: TermId) -> Result<String, Diagnostic> {
+        Ok(self.piece_of(root)?.text)
+    }
+
+    /// The value of a term; temporaries that it needs are written before.
+    pub(crate) fn piece_of(&mut self, root: TermId) -> Result<Piece, Diagnostic> {
         let terms = &self.program.terms;
         let mut pieces: HashMap<TermId, Piece> = HashMap::new();
         let order = parts_first(terms, root);
@@ -75,11 +90,13 @@ impl Emitter<'_> {
                 continue;
             }
             let before = std::mem::take(&mut self.function.used);
-            let mut piece = self.piece(id, term, &pieces)?;
+            let mut piece = match self.is_in_lanes(id, &pieces) {
+                true => self.vector_piece(id, &pieces)?,
+                false => self.piece(id, term, &pieces)?,
+            };
             let used = std::mem::replace(&mut self.function.used, before);
             let parts: Vec<&Piece> = term.parts().iter().filter_map(|part| pieces.get(part)).collect();
             piece.operations = 1 + parts.iter().map(|part| part.operations).sum::<usize>();
-            piece.is_vector |= parts.iter().any(|part| part.is_vector);
             piece.depth = 1 + parts.iter().map(|part| part.depth).max().unwrap_or(0);
             if large {
                 piece.variables = parts.iter().flat_map(|part| part.variables.iter().cloned()).collect();
@@ -89,35 +106,20 @@ impl Emitter<'_> {
             self.function.used.extend(used);
             if piece.operations > MAX_OPERATIONS || piece.depth > MAX_DEPTH {
                 let name = self.names.numbered("t");
-                let ty = match &self.lanes {
-                    Some(lanes) if piece.is_vector => lanes.register(),
-                    _ => c_type(terms.ty(id).elem).to_owned(),
+                let ty = match piece.lane {
+                    Some(lane) => self.register(lane)?,
+                    None => c_type(terms.ty(id).elem).to_owned(),
                 };
                 let value = if large { self.part(&ty, &piece) } else { piece.text };
                 self.line(&format!("const {ty} {name} = {value};"));
-                piece = Piece { is_vector: piece.is_vector, ..Piece::new(name.clone(), Level::Primary) };
+                piece = Piece { lane: piece.lane, ..Piece::new(name.clone(), Level::Primary) };
                 if large {
                     piece.variables.insert((format!("{ty} {name}"), name));
                 }
             }
             pieces.insert(id, piece);
         }
-        let piece = pieces.remove(&root).ok_or_else(unsupported)?;
-        Ok(self.in_lanes(&piece).text)
-    }
-
-    /// A piece as a vector, in a loop of vectors: the same in all lanes if it is none.
-    fn in_lanes(&self, piece: &Piece) -> Piece {
-        match &self.lanes {
-            // Minus zero changes nothing, not even another zero's sign.
-            Some(lanes) if !piece.is_vector && matches!(piece.text.as_str(), "0.0" | "0.0f") => {
-                Piece::new(format!("({}){{0}}", lanes.register()), Level::Primary)
-            }
-            Some(lanes) if !piece.is_vector => {
-                Piece::new(format!("{} - ({}){{0}}", piece.at(Level::Sum), lanes.register()), Level::Sum)
-            }
-            _ => piece.clone(),
-        }
+        pieces.remove(&root).ok_or_else(unsupported)
     }
 
     /// How a name that occurs in a leaf is passed to a function.
@@ -146,18 +148,8 @@ impl Emitter<'_> {
         Ok(match term {
             Term::Ref(..) | Term::Select(..) => {
                 let (name, ty, indices) = as_element(terms, id).ok_or_else(unsupported)?;
-                let is_local = self.is_local(name);
-                let text = if is_local { self.c_name(name) } else { self.access(name, ty, indices)? };
-                match &self.lanes {
-                    Some(lanes) if lanes.varies(name, indices) => {
-                        let (text, level) = match is_local {
-                            true => (text, Level::Primary),
-                            false => (format!("*(const {} *)&{text}", lanes.memory()), Level::Prefix),
-                        };
-                        Piece { is_vector: true, ..Piece::new(text, level) }
-                    }
-                    _ => Piece::new(text, Level::Primary),
-                }
+                let text = if self.is_local(name) { self.c_name(name) } else { self.access(name, ty, indices)? };
+                Piece::new(text, Level::Primary)
             }
             Term::Literal(literal, elem) => self.literal(*literal, *elem),
             Term::Undefined(elem) => self.literal(Literal::whole(0, *elem), *elem),
@@ -186,24 +178,14 @@ impl Emitter<'_> {
                 let text = format!("{} ? {} : {}", cond.at(Level::Or), a.at(Level::Or), b.at(Level::Or));
                 Piece::new(text, Level::Conditional)
             }
-            Term::Fma(a, b, c) => {
-                let operands = [part(a)?, part(b)?, part(c)?];
-                match &self.lanes {
-                    Some(lanes) if operands.iter().any(|piece| piece.is_vector) => {
-                        self.uses_math = true;
-                        let (helper, operands) = (lanes.fma(), operands.map(|piece| self.in_lanes(piece)));
-                        self.call(helper, &operands.each_ref())
-                    }
-                    _ => self.math("fma", terms.ty(*a).elem, &operands),
-                }
-            }
+            Term::Fma(a, b, c) => self.math("fma", terms.ty(*a).elem, &[part(a)?, part(b)?, part(c)?]),
             Term::Cast(to, a) => self.cast(terms.ty(*a).elem, *to, part(a)?),
             _ => return Err(unsupported()),
         })
     }
 
     /// `helper(a)` or `helper(a, b)`
-    fn call(&mut self, helper: Helper, arguments: &[&Piece]) -> Piece {
+    pub(crate) fn call(&mut self, helper: Helper, arguments: &[&Piece]) -> Piece {
         let arguments: Vec<&str> = arguments.iter().map(|piece| piece.text.as_str()).collect();
         Piece::new(format!("{}({})", self.helper(helper), arguments.join(", ")), Level::Primary)
     }
@@ -334,6 +316,6 @@ impl Emitter<'_> {
     }
 }
 
-fn unsupported() -> Diagnostic {
+pub(crate) fn unsupported() -> Diagnostic {
     Diagnostic::error(Code::E0702, None, "a value is not made of scalar operations")
 }

@@ -8,13 +8,32 @@ use certen_core::Parameter;
 use crate::emit::{CCode, Emitted, Emitter, Function, Own};
 use crate::entry::{ERRORS, essential};
 use crate::helpers::Helper;
-use crate::in_order::BARRIER;
 use crate::parallel;
 use crate::stages::splits;
 use crate::vector;
 
-/// What compilers have to be told, once for each file.
-const PRAGMAS: &str = "\n#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n#endif\n\n";
+/// What compilers have to be told, once for each file, whatever their flags are.
+const PRAGMAS: &str = "
+/* Vectors are in this text. No compiler is to look for others: GCC 12 makes wrong code of plain loops when it does. */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize(\"no-tree-vectorize\", \"no-tree-loop-vectorize\", \"no-tree-slp-vectorize\")
+#pragma GCC optimize(\"no-tree-loop-if-convert\", \"fp-contract=off\")
+#endif
+
+";
+
+/// Before a loop of code that stands alone; in the runtime's builds a flag says it. GCC is told once for all loops.
+const IN_ORDER: &str = "\
+/* Before a loop of which Clang is to make no vectors. */
+#if defined(__clang__)
+#define CERTEN_IN_ORDER _Pragma(\"clang loop vectorize(disable) interleave(disable)\")
+#else
+#define CERTEN_IN_ORDER
+#endif
+
+";
 
 const NOINLINE: &str = "#if defined(__GNUC__)\n#define CERTEN_NOINLINE static __attribute__((noinline))\n#else\n\
                         #define CERTEN_NOINLINE static\n#endif\n\n";
@@ -83,16 +102,13 @@ impl Emitter<'_> {
         if kernel.contains("CERTEN_PARALLEL") {
             text += parallel::PRAGMA;
         }
-        if kernel.contains("CERTEN_VECTOR_LOOP") {
-            text += vector::PRAGMA;
-        }
         if kernel.contains("CERTEN_IN_ORDER") {
-            text += BARRIER;
+            text += IN_ORDER;
         }
         if kernel.contains("CERTEN_UNROLL") {
             text += vector::UNROLL;
         }
-        if self.helpers.iter().any(|helper| matches!(helper, Helper::Vector(..))) {
+        if self.helpers.iter().any(|helper| matches!(helper, Helper::Lanes(..))) {
             text += vector::BYTES;
         }
         for helper in &self.helpers {

@@ -2,7 +2,7 @@
 
 use certen_core::ElemType;
 
-use crate::vector;
+use crate::vector::types::{Shape, Vector, VectorCall};
 
 /// The C type of an element.
 pub(crate) fn c_type(elem: ElemType) -> &'static str {
@@ -20,10 +20,12 @@ pub(crate) fn c_type(elem: ElemType) -> &'static str {
 pub(crate) enum Helper {
     /// Memory for a buffer.
     Alloc,
-    /// The types of vectors of at most so many bytes.
-    Vector(ElemType, i64),
-    /// `fma` of them.
-    VectorFma(ElemType, i64),
+    /// The number of lanes.
+    Lanes(Shape),
+    /// A type of vectors.
+    Vector(Vector),
+    /// A function over vectors.
+    VectorCall(VectorCall),
     /// `a + b` that wraps.
     Add(ElemType),
     /// `a - b` that wraps.
@@ -59,8 +61,9 @@ impl Helper {
     pub(crate) fn name(self) -> String {
         let (word, elem) = match self {
             Helper::Alloc => return "certen_alloc".into(),
-            Helper::Vector(elem, bytes) => return format!("certen_{elem}_v{bytes}"),
-            Helper::VectorFma(elem, bytes) => return format!("certen_fma_{elem}_v{bytes}"),
+            Helper::Lanes(shape) => return shape.lanes(),
+            Helper::Vector(vector) => return vector.register(),
+            Helper::VectorCall(call) => return call.name(),
             Helper::FromFloat(elem) => return format!("certen_{elem}_from_f64"),
             Helper::Add(elem) => ("add", elem),
             Helper::Sub(elem) => ("sub", elem),
@@ -77,6 +80,15 @@ impl Helper {
             Helper::Equal(elem) => ("eq", elem),
         };
         format!("certen_{word}_{elem}")
+    }
+
+    /// What its definition uses.
+    pub(crate) fn needs(self) -> Vec<Helper> {
+        match self {
+            Helper::Vector(vector) => vec![Helper::Lanes(vector.shape)],
+            Helper::VectorCall(call) => call.needs(),
+            _ => Vec::new(),
+        }
     }
 
     /// Its definition in C.
@@ -100,8 +112,9 @@ impl Helper {
                      return aligned_alloc(64, (size + 63) / 64 * 64);\n\
                  }}\n"
             ),
-            Helper::Vector(elem, bytes) => vector::types(elem, bytes),
-            Helper::VectorFma(elem, bytes) => vector::fma(elem, bytes),
+            Helper::Lanes(shape) => shape.text(),
+            Helper::Vector(vector) => vector.text(),
+            Helper::VectorCall(call) => call.text(),
             Helper::Add(elem) => wrapping(elem, "+", "a + b, wrapping around"),
             Helper::Sub(elem) => wrapping(elem, "-", "a - b, wrapping around"),
             Helper::Mul(elem) => wrapping(elem, "*", "a * b, wrapping around"),

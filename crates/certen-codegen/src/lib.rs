@@ -17,7 +17,6 @@ mod entry;
 mod expr;
 mod file;
 mod helpers;
-mod in_order;
 mod index;
 mod names;
 mod parallel;

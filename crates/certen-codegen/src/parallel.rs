@@ -5,13 +5,13 @@
 //! which calls the one with what is in the other. Where the loop stood, the structure is filled, and
 //! `certen_parallel` runs the range function over the whole range: by the runtime's threads, in code that stands alone by
 //! OpenMP if the compiler was told to, else directly. A loop that has little to do is run directly in any case. In code
-//! that stands alone, a loop without memory of its own stays where it is, with a pragma before it.
+//! that stands alone, a loop without memory or vectors of its own stays where it is, with a pragma before it.
 //!
 //! What runs out of memory notes that in the structure. Parts of the loop run at the same time, so it is atomic there.
 
 use std::collections::HashSet;
 
-use certen_loops::{MIN_PARALLEL_WORK, Stmt, work};
+use certen_loops::{MIN_PARALLEL_WORK, Mode, Stmt, work};
 use certen_syntax::Name;
 
 use crate::emit::{Emitted, Emitter};
@@ -92,14 +92,14 @@ struct Captured {
 impl<'a> Emitter<'a> {
     /// A parallel loop: a function for its iterations, and its call.
     pub(crate) fn parallel_for(&mut self, stmt: &'a Stmt, depth: usize) -> Emitted<()> {
-        let Stmt::For { index, range, body, .. } = stmt else { return Ok(()) };
+        let Stmt::For { index, range, mode, body } = stmt else { return Ok(()) };
         let index = *index;
         let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
         let work = self.work_text(stmt)?;
-        if self.stands_alone && !allocates(body) {
+        if self.stands_alone && !allocates(body) && *mode == Mode::Parallel {
             let condition = work.map_or("1".into(), |work| format!("{work} >= {MIN_PARALLEL_WORK}.0"));
             self.line(&format!("CERTEN_PARALLEL({condition})"));
-            return self.sequential_for(index, range, body, depth);
+            return self.counted_for((index, range), (&lo, &hi), body, depth);
         }
         self.is_parallel = true;
 
@@ -109,13 +109,10 @@ impl<'a> Emitter<'a> {
         let (places, staged) = (std::mem::replace(&mut self.places, 0), std::mem::replace(&mut self.staged, false));
         let indent = std::mem::replace(&mut self.indent, 1);
         let (begin, end) = (self.own.begin.clone(), self.own.end.clone());
-        let i = self.names.get(index).to_owned();
-        self.bound_index(index, range);
-        self.line(&format!("for (int64_t {i} = {begin}; {i} < {end}; {i}++) {{"));
-        self.inner(body, depth)?;
-        self.end_of_iteration(index, body);
-        self.ranges.remove(&index);
-        self.line("}");
+        match mode.is_vector() {
+            true => self.vector_for((index, range), Some((&begin, &end)), body, depth)?,
+            false => self.plain_for((index, range), Some((&begin, &end)), body, depth)?,
+        }
         let function = std::mem::replace(&mut self.function, outer);
         let own_places = std::mem::replace(&mut self.places, places);
         (self.heap, self.empty, self.staged, self.indent) = (heap, empty, staged, indent);

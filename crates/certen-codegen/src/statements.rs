@@ -6,9 +6,7 @@ use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::emit::{Emitted, Emitter};
 use crate::helpers::{Helper, c_type};
-use crate::in_order::stays_in_order;
 use crate::scan::changes_outside;
-use crate::vector::Lanes;
 
 /// The largest buffer on the stack, and all of them together, in bytes.
 const MAX_ON_STACK: usize = 16 << 10;
@@ -55,6 +53,7 @@ impl<'a> Emitter<'a> {
     pub(crate) fn stmt(&mut self, stmt: &'a Stmt, depth: usize) -> Emitted<()> {
         match stmt {
             Stmt::Nest(name) => self.nest_comment(*name),
+            Stmt::Alloc(name, ty) if self.lanes.is_some() => self.vector_alloc(*name, ty)?,
             Stmt::Alloc(name, ty) => self.alloc(*name, ty, depth)?,
             Stmt::Free(name) => {
                 if let Some(place) = self.heap.remove(name) {
@@ -63,16 +62,15 @@ impl<'a> Emitter<'a> {
             }
             Stmt::Swap(a, b) => self.swap(*a, *b)?,
             // Only a loop of one iteration may change what is around it, and there is nothing to share.
-            Stmt::For { index, range, mode: Mode::Parallel, body } if changes_outside(body) => {
-                self.sequential_for(*index, range, body, depth)?;
+            Stmt::For { index, range, mode, body } if mode.is_parallel() && changes_outside(body) => {
+                self.plain_for((*index, range), None, body, depth)?;
             }
-            Stmt::For { mode: Mode::Parallel, .. } => self.parallel_for(stmt, depth)?,
-            Stmt::For { index, range, mode: Mode::Vector, body } => self.vector_for(*index, range, body, depth)?,
+            Stmt::For { mode: Mode::Parallel | Mode::ParallelVector, .. } => self.parallel_for(stmt, depth)?,
+            Stmt::For { index, range, mode: Mode::Vector, body } => {
+                self.vector_for((*index, range), None, body, depth)?;
+            }
             Stmt::For { index, range, mode: Mode::Serial, body } => {
-                if let Some(count) = self.unrolled(range, body) {
-                    self.line(&format!("CERTEN_UNROLL({count})"));
-                }
-                self.sequential_for(*index, range, body, depth)?;
+                self.plain_for((*index, range), None, body, depth)?;
             }
             Stmt::If { cond, then, otherwise } => {
                 let cond = self.cond(cond)?;
@@ -84,49 +82,64 @@ impl<'a> Emitter<'a> {
                 }
                 self.line("}");
             }
+            Stmt::Local { name, elem, init } if self.lanes.is_some() => self.vector_local(*name, *elem, *init)?,
             Stmt::Local { name, elem, init } => {
                 // A local that is assigned later begins as zero, which compilers remove: they cannot always see that
                 // it is assigned on every path.
                 let value = match init {
                     Some(value) => self.value(*value)?,
-                    None => match &self.lanes {
-                        Some(lanes) => format!("({}){{0}}", lanes.register()),
-                        None => zero(*elem).into(),
-                    },
+                    None => zero(*elem).into(),
                 };
                 self.locals.insert(*name, *elem);
                 let c = self.c_name(*name);
-                let ty = self.lanes.as_ref().map_or_else(|| c_type(*elem).to_owned(), Lanes::register);
-                self.line(&format!("{ty} {c} = {value};"));
+                self.line(&format!("{} {c} = {value};", c_type(*elem)));
                 if !self.read.contains(name) {
                     self.line(&format!("(void){c};"));
                 }
             }
+            Stmt::Assign { target, op, value } if self.lanes.is_some() => self.vector_assign(target, *op, *value)?,
             Stmt::Assign { target, op, value } => self.assign(target, *op, *value)?,
         }
         Ok(())
     }
 
-    /// A loop, in order.
-    pub(crate) fn sequential_for(&mut self, index: Name, range: &Range, body: &'a [Stmt], depth: usize) -> Emitted<()> {
-        let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
+    /// A loop, one iteration after the other: all of its range, or from one number up to another.
+    pub(crate) fn plain_for(
+        &mut self,
+        (index, range): (Name, &Range),
+        part: Option<(&str, &str)>,
+        body: &'a [Stmt],
+        depth: usize,
+    ) -> Emitted<()> {
+        let (lo, hi) = match part {
+            Some((lo, hi)) => (lo.to_owned(), hi.to_owned()),
+            None => (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text()),
+        };
+        match self.unrolled(range, body).filter(|_| part.is_none()) {
+            Some(count) => self.line(&format!("CERTEN_UNROLL({count})")),
+            // Clang looks for vectors in innermost loops only.
+            None if self.stands_alone && !body.iter().any(|stmt| matches!(stmt, Stmt::For { .. })) => {
+                self.line("CERTEN_IN_ORDER");
+            }
+            None => {}
+        }
+        self.counted_for((index, range), (&lo, &hi), body, depth)
+    }
+
+    pub(crate) fn counted_for(
+        &mut self,
+        (index, range): (Name, &Range),
+        (lo, hi): (&str, &str),
+        body: &'a [Stmt],
+        depth: usize,
+    ) -> Emitted<()> {
         self.bound_index(index, range);
         let i = self.names.get(index).to_owned();
         self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i}++) {{"));
         self.inner(body, depth)?;
-        self.end_of_iteration(index, body);
         self.ranges.remove(&index);
         self.line("}");
         Ok(())
-    }
-
-    /// What keeps the iterations of a loop apart, where that is needed.
-    pub(crate) fn end_of_iteration(&mut self, index: Name, body: &[Stmt]) {
-        if stays_in_order(&self.program.terms, index, body) {
-            self.indent += 1;
-            self.line("CERTEN_IN_ORDER();");
-            self.indent -= 1;
-        }
     }
 
     /// A small buffer of a known size lives on the stack unless stages share it, others are taken from the heap.
@@ -240,28 +253,30 @@ impl<'a> Emitter<'a> {
                 let unknown = || Diagnostic::error(Code::E0702, None, format!("{name} is no buffer in scope"));
                 let ty = *self.types.get(name).ok_or_else(unknown)?;
                 self.function.written.insert(*name);
-                let element = self.access(*name, ty, indices)?;
-                match &self.lanes {
-                    Some(lanes) => format!("*({} *)&{element}", lanes.memory()),
-                    None => element,
-                }
+                self.access(*name, ty, indices)?
             }
         };
-        let combined =
-            |emitter: &mut Self, helper: Helper| format!("{place} = {}({place}, {value});", emitter.helper(helper));
         let text = match op {
             None => format!("{place} = {value};"),
-            Some(ReduceOp::Sum) if elem.is_int() => combined(self, Helper::Add(elem)),
-            Some(ReduceOp::Prod) if elem.is_int() => combined(self, Helper::Mul(elem)),
-            Some(ReduceOp::Sum) => format!("{place} += {value};"),
-            Some(ReduceOp::Prod) => format!("{place} *= {value};"),
-            Some(ReduceOp::Min) => combined(self, Helper::Min(elem)),
-            Some(ReduceOp::Max) => combined(self, Helper::Max(elem)),
-            Some(ReduceOp::All) => format!("{place} = {place} && ({value});"),
-            Some(ReduceOp::Any) => format!("{place} = {place} || ({value});"),
+            Some(op) => self.combined(op, elem, &place, &value)?,
         };
         self.line(&text);
         Ok(())
+    }
+
+    /// The statement that combines something with a value.
+    pub(crate) fn combined(&mut self, op: ReduceOp, elem: ElemType, place: &str, value: &str) -> Emitted<String> {
+        let helper = match op {
+            ReduceOp::Sum if elem.is_int() => Helper::Add(elem),
+            ReduceOp::Prod if elem.is_int() => Helper::Mul(elem),
+            ReduceOp::Sum => return Ok(format!("{place} += {value};")),
+            ReduceOp::Prod => return Ok(format!("{place} *= {value};")),
+            ReduceOp::Min => Helper::Min(elem),
+            ReduceOp::Max => Helper::Max(elem),
+            ReduceOp::All => return Ok(format!("{place} = {place} && ({value});")),
+            ReduceOp::Any => return Ok(format!("{place} = {place} || ({value});")),
+        };
+        Ok(format!("{place} = {}({place}, {value});", self.helper(helper)))
     }
 }
 

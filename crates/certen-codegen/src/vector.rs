@@ -1,57 +1,44 @@
 //! Vector loops in C.
 //!
 //! The iterations of a vector loop are independent of each other, so several can be made at once, in the lanes of a
-//! vector. What compilers make of a plain loop depends on its length and its surroundings: GCC unrolls one of 8
-//! iterations before it looks for vectors, and then finds few. So a loop of a known length is printed with vectors in it,
-//! by the extension of GCC and Clang:
+//! vector. The C compiler is not asked to find them: its vectorisers are off, because GCC 12 makes wrong code of plain
+//! loops with them. A loop that has [`Lanes`] is printed with vectors in it, by the extension of GCC and Clang:
 //!
 //! ```c
-//! for (int64_t j = 0; j < 16; j += certen_f64_v64_lanes) {
-//!     *(certen_f64_m64 *)&acc[j] += a * *(const certen_f64_m64 *)&B[k*n + j];
+//! for (int64_t j = 0; j < n; j += CERTEN_LANES_8X8) {
+//!     if (j > n - CERTEN_LANES_8X8) j = n - CERTEN_LANES_8X8;
+//!     *(certen_f64x8_m *)&y[j] = a * *(const certen_f64x8_m *)&x[j];
 //! }
 //! ```
 //!
-//! How many lanes a vector has is decided in C, by what the machine has: at most so many that they divide the loop; for
-//! other compilers it is one, and the text is that of a plain loop. Loops of few iterations around are unrolled, so that
-//! a small buffer that they all use (the tile of a product) is kept in registers.
-//!
-//! Needs for that: all that varies with the index is of one type, f32 or f64, and made of additions, subtractions,
-//! multiplications, divisions, `fma` and elements that lie side by side. A loop that is not like that stays a plain
-//! loop, with a pragma that tells compilers what they could not see. Guarantees: the operations of each iteration and
-//! their order stay the same, so the bits do.
+//! The last vector makes some iterations again, which changes nothing where none reads what another one writes; else what
+//! is left over is made one by one, and so are the iterations of a loop that has fewer than a vector has lanes.
+//! How many lanes a vector has is decided in C, by what the machine has. Loops of few iterations around are unrolled, so
+//! that a small buffer that they all use (the tile of a product) is kept in registers. A vector loop without lanes stays a
+//! plain loop. Guarantees: the operations of each iteration and their order stay the same, so the bits do; integers and
+//! truth values are combined in another order, which gives the same bits.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+pub(crate) mod types;
+mod value;
 
-use certen_core::{Binary, ElemType, Range, ReduceOp, Term, TermId, Terms, Unary};
+use std::collections::HashMap;
+
+use certen_core::{ElemType, Range, ReduceOp, TensorType, TermId};
 use certen_index::Ix;
-use certen_loops::{MAX_NESTING, Mode, Stmt, Target, as_element, parts_first};
-use certen_syntax::Name;
+use certen_loops::{Lanes, MAX_NESTING, Mode, Stmt, Target};
+use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::emit::{Emitted, Emitter};
-use crate::expr::MAX_TERMS_IN_BLOCK;
-use crate::helpers::{Helper, c_type};
+use crate::expr::{Level, Piece};
+use crate::helpers::Helper;
+use types::Shape;
 
-/// The longest and the shortest vectors that there are, in bytes.
-const MAX_BYTES: i64 = 64;
+/// The shortest vectors that there are, in bytes.
 const MIN_BYTES: i64 = 16;
 
 /// Loops of more iterations are not unrolled, nor those that become more statements.
 const MAX_UNROLLED: i64 = 16;
 const MAX_UNROLLED_STATEMENTS: i64 = 256;
-
-/// Before a vector loop that is printed as a plain one. Clang says where it does not follow.
-pub(crate) const PRAGMA: &str = "\
-/* Before a loop whose iterations do not depend on each other. */
-#if defined(__clang__)
-#pragma clang diagnostic ignored \"-Wpass-failed\"
-#define CERTEN_VECTOR_LOOP _Pragma(\"clang loop vectorize(enable)\")
-#elif defined(__GNUC__)
-#define CERTEN_VECTOR_LOOP _Pragma(\"GCC ivdep\")
-#else
-#define CERTEN_VECTOR_LOOP
-#endif
-
-";
 
 /// Before a loop that is unrolled.
 pub(crate) const UNROLL: &str = "\
@@ -59,20 +46,22 @@ pub(crate) const UNROLL: &str = "\
 #define CERTEN_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
 #define CERTEN_UNROLL(count) CERTEN_PRAGMA(unroll count)
-#elif defined(__GNUC__)
-#define CERTEN_UNROLL(count) CERTEN_PRAGMA(GCC unroll count)
 #else
-#define CERTEN_UNROLL(count)
+#define CERTEN_UNROLL(count) CERTEN_PRAGMA(GCC unroll count)
 #endif
 
 ";
 
 /// Before the types of vectors.
 pub(crate) const BYTES: &str = "\
+#if !defined(__GNUC__)
+#error \"this file needs the vectors of GCC or Clang\"
+#endif
+
 /* The bytes of this machine's vectors. */
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && defined(__AVX512BW__)
 #define CERTEN_VECTOR_BYTES 64
-#elif defined(__AVX__)
+#elif defined(__AVX2__)
 #define CERTEN_VECTOR_BYTES 32
 #else
 #define CERTEN_VECTOR_BYTES 16
@@ -80,137 +69,12 @@ pub(crate) const BYTES: &str = "\
 
 ";
 
-/// A vector loop whose lanes are printed.
-pub(crate) struct Lanes {
-    index: Name,
-    elem: ElemType,
-    /// Vectors have at most so many bytes.
-    bytes: i64,
-    /// Locals of the loop: each lane has its own.
-    locals: HashSet<Name>,
-}
-
-impl Lanes {
-    /// The lanes of a vector loop, if it can be printed with vectors.
-    fn of(terms: &Terms, index: Name, range: &Range, body: &[Stmt]) -> Option<Lanes> {
-        let length = length(range)?;
-        let elem = first_type(terms, body)?;
-        let bytes = length.checked_mul(elem.bytes() as i64)?;
-        // The largest power of two that divides it.
-        let bytes = (bytes & bytes.wrapping_neg()).min(MAX_BYTES);
-        if !elem.is_float() || bytes < MIN_BYTES {
-            return None;
-        }
-        let mut lanes = Lanes { index, elem, bytes, locals: HashSet::new() };
-        lanes.block(terms, body, 0).then_some(lanes)
-    }
-
-    fn block(&mut self, terms: &Terms, block: &[Stmt], depth: usize) -> bool {
-        let mut statements = block.iter();
-        depth <= MAX_NESTING
-            && statements.all(|stmt| match stmt {
-                Stmt::Nest(_) => true,
-                Stmt::Local { name, elem, init } => {
-                    let fits = *elem == self.elem && init.is_none_or(|value| self.value(terms, value));
-                    self.locals.insert(*name);
-                    fits
-                }
-                Stmt::Assign { target, op, value } => {
-                    let stored = match target {
-                        Target::Local(name) => self.locals.contains(name),
-                        Target::Element(_, indices) => self.is_dense(indices),
-                    };
-                    let combined = matches!(op, None | Some(ReduceOp::Sum | ReduceOp::Prod));
-                    stored && combined && terms.ty(*value).elem == self.elem && self.value(terms, *value)
-                }
-                Stmt::For { range, mode: Mode::Serial, body, .. } => {
-                    !range.lo.mentions(self.index)
-                        && !range.hi.mentions(self.index)
-                        && self.block(terms, body, depth + 1)
-                }
-                Stmt::If { cond, then, otherwise } => {
-                    let mut names = BTreeSet::new();
-                    cond.collect_names(&mut names);
-                    !names.contains(&self.index)
-                        && self.block(terms, then, depth + 1)
-                        && self.block(terms, otherwise, depth + 1)
-                }
-                Stmt::For { .. } | Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Swap(..) => false,
-            })
-    }
-
-    /// Whether all of a value that varies with the index is something that vectors have.
-    fn value(&self, terms: &Terms, root: TermId) -> bool {
-        let order = parts_first(terms, root);
-        if order.len() > MAX_TERMS_IN_BLOCK {
-            return false;
-        }
-        let mut varying: HashMap<TermId, bool> = HashMap::new();
-        for id in order {
-            let term = terms.get(id);
-            let varies = match (as_element(terms, id), term) {
-                (Some((name, _, indices)), _) => {
-                    let varies = self.varies(name, indices);
-                    if varies && !indices.is_empty() && !self.is_dense(indices) {
-                        return false;
-                    }
-                    varies
-                }
-                (None, Term::Index(ix, _)) if ix.mentions(self.index) => return false,
-                (None, _) => {
-                    let varies = term.parts().iter().any(|part| varying.get(part) == Some(&true));
-                    let has_vectors = matches!(
-                        term,
-                        Term::Unary(Unary::Neg, _)
-                            | Term::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Div, ..)
-                            | Term::Fma(..)
-                    );
-                    if varies && !has_vectors {
-                        return false;
-                    }
-                    varies
-                }
-            };
-            if varies && terms.ty(id).elem != self.elem {
-                return false;
-            }
-            varying.insert(id, varies);
-        }
-        true
-    }
-
-    /// Whether an element or local is another one in each lane.
-    pub(crate) fn varies(&self, name: Name, indices: &[Ix]) -> bool {
-        self.locals.contains(&name) || indices.iter().any(|ix| ix.mentions(self.index))
-    }
-
-    /// Whether the elements of neighbouring lanes are neighbours.
-    fn is_dense(&self, indices: &[Ix]) -> bool {
-        let Some((last, outer)) = indices.split_last() else { return false };
-        let rest = last.sub(&Ix::var(self.index));
-        last.mentions(self.index)
-            && rest.is_ok_and(|rest| !rest.mentions(self.index))
-            && !outer.iter().any(|ix| ix.mentions(self.index))
-    }
-
-    fn helper(&self) -> Helper {
-        Helper::Vector(self.elem, self.bytes)
-    }
-
-    /// The type of a vector.
-    pub(crate) fn register(&self) -> String {
-        self.helper().name()
-    }
-
-    /// The type of a vector of elements in memory.
-    pub(crate) fn memory(&self) -> String {
-        in_memory(self.elem, self.bytes)
-    }
-
-    /// The function that computes `fma` of vectors.
-    pub(crate) fn fma(&self) -> Helper {
-        Helper::VectorFma(self.elem, self.bytes)
-    }
+/// The vector loop that is being printed.
+pub(crate) struct Active {
+    pub(crate) lanes: Lanes,
+    pub(crate) shape: Shape,
+    /// The names in C of what the lanes combine into.
+    pub(crate) accumulators: HashMap<Name, String>,
 }
 
 /// How many iterations a loop has, if that is a number above 0.
@@ -218,48 +82,238 @@ fn length(range: &Range) -> Option<i64> {
     range.hi.sub(&range.lo).ok()?.as_constant().filter(|length| *length > 0)
 }
 
-/// The type of the first value that a block computes.
-fn first_type(terms: &Terms, block: &[Stmt]) -> Option<ElemType> {
-    let mut todo: Vec<&Stmt> = block.iter().rev().collect();
-    while let Some(stmt) = todo.pop() {
-        match stmt {
-            Stmt::Local { elem, .. } => return Some(*elem),
-            Stmt::Assign { value, .. } => return Some(terms.ty(*value).elem),
-            Stmt::For { body, .. } => todo.extend(body.iter().rev()),
-            Stmt::If { then, otherwise, .. } => todo.extend(otherwise.iter().rev().chain(then.iter().rev())),
-            _ => {}
+/// Where a vector loop begins and ends, its index and how many lanes it has, as texts; and its length, if that is a number.
+struct Ends {
+    lo: String,
+    hi: String,
+    i: String,
+    step: String,
+    length: Option<i64>,
+}
+
+impl Ends {
+    fn difference(&self) -> String {
+        match self.lo.as_str() {
+            "0" => self.hi.clone(),
+            lo if lo.chars().all(|c| c.is_alphanumeric() || c == '_') => format!("{} - {lo}", self.hi),
+            lo => format!("{} - ({lo})", self.hi),
         }
     }
-    None
+}
+
+/// What becomes of the iterations that fill no vector.
+enum Tail {
+    /// There are none.
+    None,
+    /// They are made with some of those before once more.
+    Again,
+    /// They are left over.
+    OneByOne,
 }
 
 impl<'a> Emitter<'a> {
-    /// A vector loop: of vectors if it can be, else a plain one.
-    pub(crate) fn vector_for(&mut self, index: Name, range: &Range, body: &'a [Stmt], depth: usize) -> Emitted<()> {
-        let lanes = match self.lanes {
-            // Its own lanes would be in those of a loop around.
-            Some(_) => None,
-            None => Lanes::of(&self.program.terms, index, range, body),
-        };
-        let Some(lanes) = lanes else {
-            self.line("CERTEN_VECTOR_LOOP");
-            return self.sequential_for(index, range, body, depth);
-        };
-        let most = length(range).map_or(1, |length| vectors(length, lanes.elem));
-        let helper = self.helper(lanes.helper());
-        self.lanes = Some(lanes);
-        let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
-        self.bound_index(index, range);
-        let j = self.names.get(index).to_owned();
-        if (2..=MAX_UNROLLED).contains(&most) {
-            self.line(&format!("CERTEN_UNROLL({most})"));
+    /// The lanes of a vector loop and how many there are, if it is to be printed with vectors.
+    fn lanes_of(&self, index: Name, range: &Range, body: &[Stmt]) -> Option<(Lanes, Shape)> {
+        // Its own lanes would be in those of a loop around.
+        if self.lanes.is_some() {
+            return None;
         }
-        self.line(&format!("for (int64_t {j} = {lo}; {j} < {hi}; {j} += {helper}_lanes) {{"));
-        self.inner(body, depth)?;
+        let lanes = Lanes::of(&self.program.terms, |name| self.types.get(&name).copied(), index, body)?;
+        let shape = Shape { most: lanes.most(range)?, widest: lanes.widest as i64 };
+        Some((lanes, shape))
+    }
+
+    /// A vector loop from one number up to another, which are perhaps only a part of its range.
+    pub(crate) fn vector_for(
+        &mut self,
+        (index, range): (Name, &Range),
+        part: Option<(&str, &str)>,
+        body: &'a [Stmt],
+        depth: usize,
+    ) -> Emitted<()> {
+        let Some((lanes, shape)) = self.lanes_of(index, range, body) else {
+            return self.plain_for((index, range), part, body, depth);
+        };
+        let (lo, hi) = match part {
+            Some((lo, hi)) => (lo.to_owned(), hi.to_owned()),
+            None => (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text()),
+        };
+        self.helper(Helper::Lanes(shape));
+        let (i, step) = (self.names.get(index).to_owned(), shape.lanes());
+        let length = if part.is_none() { length(range) } else { None };
+        let ends = Ends { lo, hi, i, step, length };
+        let combined: Vec<(Name, (ElemType, ReduceOp))> = lanes.combined.iter().map(|(n, c)| (*n, *c)).collect();
+        let repeats = lanes.repeats;
+        self.lanes = Some(Active { lanes, shape, accumulators: HashMap::new() });
+        self.bound_index(index, range);
+        // All iterations, whatever the machine's vectors are.
+        if combined.is_empty() && length.is_some_and(|length| length % shape.most == 0) {
+            self.vectors(&ends, Tail::None, body, depth)?;
+        } else if repeats && length.is_some_and(|length| length >= shape.most) {
+            self.vectors(&ends, Tail::Again, body, depth)?;
+        } else if repeats && length.is_none() {
+            self.line(&format!("if ({} >= {}) {{", ends.difference(), ends.step));
+            self.indent += 1;
+            self.vectors(&ends, Tail::Again, body, depth)?;
+            self.indent -= 1;
+            self.line("} else {");
+            self.indent += 1;
+            self.lanes = None;
+            self.plain_for((index, range), Some((&ends.lo, &ends.hi)), body, depth)?;
+            self.indent -= 1;
+            self.line("}");
+        } else {
+            self.line("{");
+            self.indent += 1;
+            let lines = self.accumulators(combined)?;
+            self.line(&format!("int64_t {} = {};", ends.i, ends.lo));
+            self.vectors(&ends, Tail::OneByOne, body, depth)?;
+            lines.iter().for_each(|line| self.line(line));
+            self.lanes = None;
+            if self.stands_alone {
+                self.line("CERTEN_IN_ORDER");
+            }
+            self.line(&format!("for (; {i} < {hi}; {i}++) {{", i = ends.i, hi = ends.hi));
+            self.inner(body, depth)?;
+            self.line("}");
+            self.indent -= 1;
+            self.line("}");
+        }
         self.lanes = None;
-        self.end_of_iteration(index, body);
         self.ranges.remove(&index);
+        Ok(())
+    }
+
+    /// The loop over vectors.
+    fn vectors(&mut self, ends: &Ends, tail: Tail, body: &'a [Stmt], depth: usize) -> Emitted<()> {
+        let Ends { lo, hi, i, step, length } = ends;
+        let shape = self.lanes.as_ref().map(|active| active.shape);
+        let count = length.zip(shape).map(|(length, shape)| vectors(length, shape));
+        if let Some(count) = count.filter(|count| (2..=MAX_UNROLLED).contains(count)) {
+            self.line(&format!("CERTEN_UNROLL({count})"));
+        }
+        match tail {
+            Tail::OneByOne => self.line(&format!("for (; {i} <= {hi} - {step}; {i} += {step}) {{")),
+            Tail::None | Tail::Again => self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i} += {step}) {{")),
+        }
+        if let Tail::Again = tail {
+            self.line(&format!("    if ({i} > {hi} - {step}) {i} = {hi} - {step};"));
+        }
+        self.inner(body, depth)?;
         self.line("}");
+        Ok(())
+    }
+
+    /// Declares what the lanes combine into; the lines after the vectors, which combine the lanes.
+    fn accumulators(&mut self, mut combined: Vec<(Name, (ElemType, ReduceOp))>) -> Emitted<Vec<String>> {
+        combined.sort_by_key(|(name, _)| self.names.get(*name).to_owned());
+        let mut lines = Vec::with_capacity(combined.len());
+        for (name, (elem, op)) in combined {
+            let (lane, c) = (self.lane_of(elem)?, self.c_name(name));
+            let begin = match op {
+                ReduceOp::Sum => "0",
+                ReduceOp::Prod => "1",
+                // The same again changes nothing.
+                ReduceOp::Min | ReduceOp::Max | ReduceOp::All | ReduceOp::Any => &c,
+            };
+            let begin = self.in_lane(&Piece::new(begin.into(), Level::Primary), lane)?.text;
+            let (register, lanes) = (self.register(lane)?, self.names.numbered(&format!("{c}_lanes")));
+            self.line(&format!("{register} {lanes} = {begin};"));
+            let each = format!("{lanes}[at]");
+            let value = self.combined(op, elem, &c, &each)?;
+            let shape = self.lanes.as_ref().map(|active| active.shape.lanes()).unwrap_or_default();
+            lines.push(format!("for (int at = 0; at < {shape}; at++) {value}"));
+            if let Some(active) = &mut self.lanes {
+                active.accumulators.insert(name, lanes);
+            }
+        }
+        Ok(lines)
+    }
+
+    /// A local of a vector loop: in a register, each lane its own.
+    pub(crate) fn vector_local(&mut self, name: Name, elem: ElemType, init: Option<TermId>) -> Emitted<()> {
+        let lane = self.lane_of(elem)?;
+        let register = self.register(lane)?;
+        let value = match init {
+            Some(value) => {
+                let piece = self.piece_of(value)?;
+                self.in_lane(&piece, lane)?.text
+            }
+            None => format!("({register}){{0}}"),
+        };
+        self.locals.insert(name, elem);
+        let c = self.c_name(name);
+        self.line(&format!("{register} {c} = {value};"));
+        Ok(())
+    }
+
+    /// A small buffer of a vector loop: an array of registers.
+    pub(crate) fn vector_alloc(&mut self, name: Name, ty: &'a TensorType) -> Emitted<()> {
+        self.types.insert(name, ty);
+        let count = self.count(ty)?.text();
+        let lane = self.lane_of(ty.elem)?;
+        let (register, c) = (self.register(lane)?, self.c_name(name));
+        self.line(&format!("{register} {c}[{count}];"));
+        Ok(())
+    }
+
+    /// Whether each lane of the loop around has a buffer by itself.
+    pub(crate) fn is_own(&self, name: Name) -> bool {
+        self.lanes.as_ref().is_some_and(|active| active.lanes.is_own(name))
+    }
+
+    /// An element of such a buffer.
+    pub(crate) fn own_element(&mut self, name: Name, indices: &[Ix]) -> Emitted<String> {
+        let unknown = || Diagnostic::error(Code::E0702, None, format!("{name} is no buffer in scope"));
+        let ty = *self.types.get(&name).ok_or_else(unknown)?;
+        self.access(name, ty, indices)
+    }
+
+    /// An assignment in a vector loop.
+    pub(crate) fn vector_assign(&mut self, target: &Target, op: Option<ReduceOp>, value: TermId) -> Emitted<()> {
+        let elem = self.program.terms.ty(value).elem;
+        let value = self.piece_of(value)?;
+        let text = match target {
+            Target::Local(name) => {
+                let (c, lane) = self.lane_local(*name, elem)?;
+                let old = Piece::in_lanes(c.clone(), Level::Primary, lane);
+                let value = match op {
+                    None => value,
+                    Some(op) => self.vector_binary(op.combine(), elem, &old, &value)?,
+                };
+                format!("{c} = {};", self.in_lane(&value, lane)?.text)
+            }
+            Target::Element(name, indices) if self.is_own(*name) => {
+                let (element, lane) = (self.own_element(*name, indices)?, self.lane_of(elem)?);
+                let old = Piece::in_lanes(element.clone(), Level::Primary, lane);
+                let value = match op {
+                    None => value,
+                    Some(op) => self.vector_binary(op.combine(), elem, &old, &value)?,
+                };
+                format!("{element} = {};", self.in_lane(&value, lane)?.text)
+            }
+            Target::Element(name, indices) => {
+                let unknown = || Diagnostic::error(Code::E0702, None, format!("{name} is no buffer in scope"));
+                let ty = *self.types.get(name).ok_or_else(unknown)?;
+                self.function.written.insert(*name);
+                let element = self.access(*name, ty, indices)?;
+                let value = match op {
+                    None => value,
+                    Some(op @ (ReduceOp::Sum | ReduceOp::Prod)) if elem.is_float() => {
+                        let place = self.place(&element, elem)?;
+                        let line = self.combined(op, elem, &place, &value.text)?;
+                        self.line(&line);
+                        return Ok(());
+                    }
+                    Some(op) => {
+                        let old = self.loaded(&element, elem)?;
+                        self.vector_binary(op.combine(), elem, &old, &value)?
+                    }
+                };
+                self.stored(&element, elem, &value)?
+            }
+        };
+        self.line(&text);
         Ok(())
     }
 
@@ -292,13 +346,15 @@ impl<'a> Emitter<'a> {
                     (length.checked_mul(inner)?, vectors)
                 }
                 Stmt::For { index, range, mode: Mode::Vector, body } => {
-                    let lanes = Lanes::of(&self.program.terms, *index, range, body)?;
-                    let most = vectors(length(range)?, lanes.elem);
-                    (most.checked_mul(self.statements(body, depth + 1)?.0)?, true)
+                    let (_, shape) = self.lanes_of(*index, range, body)?;
+                    let length = length(range)?;
+                    let times = vectors(length, shape).checked_add(length % shape.most)?;
+                    (times.checked_mul(self.statements(body, depth + 1)?.0)?, true)
                 }
-                Stmt::For { mode: Mode::Parallel, .. } | Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Swap(..) => {
-                    return None;
-                }
+                Stmt::For { mode: Mode::Parallel | Mode::ParallelVector, .. } | Stmt::Swap(..) => return None,
+                // In a vector loop an array of registers.
+                Stmt::Alloc(..) | Stmt::Free(_) if self.lanes.is_some() => (0, false),
+                Stmt::Alloc(..) | Stmt::Free(_) => return None,
             };
             count = count.checked_add(more)?;
             has_vectors |= vectors;
@@ -310,59 +366,7 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// How many of the shortest vectors so many elements are.
-fn vectors(length: i64, elem: ElemType) -> i64 {
-    length.saturating_mul(elem.bytes() as i64) / MIN_BYTES
-}
-
-fn in_memory(elem: ElemType, bytes: i64) -> String {
-    format!("certen_{elem}_m{bytes}")
-}
-
-/// The definition of the types of vectors of at most so many bytes.
-pub(crate) fn types(elem: ElemType, bytes: i64) -> String {
-    let (register, memory, ty) = (Helper::Vector(elem, bytes).name(), in_memory(elem, bytes), c_type(elem));
-    let size = match bytes {
-        MIN_BYTES => MIN_BYTES.to_string(),
-        MAX_BYTES => "CERTEN_VECTOR_BYTES".into(),
-        _ => format!("CERTEN_VECTOR_BYTES < {bytes} ? CERTEN_VECTOR_BYTES : {bytes}"),
-    };
-    format!(
-        "/* Vectors of {elem} of at most {bytes} bytes, in registers and in memory; of one element where there are none. */\n\
-         #if defined(__GNUC__)\n\
-         typedef {ty} {register} __attribute__((vector_size({size})));\n\
-         typedef {ty} {memory} __attribute__((vector_size({size}), aligned({align}), may_alias));\n\
-         #else\ntypedef {ty} {register};\ntypedef {ty} {memory};\n#endif\n\
-         enum {{ {register}_lanes = sizeof({register}) / sizeof({ty}) }};\n",
-        align = elem.bytes(),
-    )
-}
-
-/// The definition of the function that computes `fma` of vectors. GCC has it as one instruction only by name.
-pub(crate) fn fma(elem: ElemType, bytes: i64) -> String {
-    let (name, register) = (Helper::VectorFma(elem, bytes).name(), Helper::Vector(elem, bytes).name());
-    let (letters, mask, function) = match elem {
-        ElemType::F32 => ("ps", "unsigned short", "fmaf"),
-        _ => ("pd", "unsigned char", "fma"),
-    };
-    let mut text = format!(
-        "/* a * b + c, rounded once */\nstatic inline {register} {name}({register} a, {register} b, {register} c) {{\n\
-         #if !defined(__GNUC__)\n    return {function}(a, b, c);\n"
-    );
-    if bytes >= 64 {
-        text += &format!(
-            "#elif defined(__AVX512F__) && !defined(__clang__)\n    \
-             return __builtin_ia32_vfmadd{letters}512_mask(a, b, c, ({mask})-1, 4);\n"
-        );
-    }
-    let short = if bytes >= 32 { "256" } else { "" };
-    text += &format!(
-        "#elif defined(__FMA__) && !defined(__clang__)\n    return __builtin_ia32_vfmadd{letters}{short}(a, b, c);\n"
-    );
-    text += &format!(
-        "#else\n    {register} result = c;\n    \
-         for (int at = 0; at < {register}_lanes; at++) result[at] = {function}(a[at], b[at], c[at]);\n    \
-         return result;\n#endif\n}}\n"
-    );
-    text
+/// How many of the shortest vectors so many iterations are.
+fn vectors(length: i64, shape: Shape) -> i64 {
+    length / (MIN_BYTES / shape.widest).clamp(1, shape.most)
 }

@@ -7,7 +7,7 @@
 //!
 //! The IR is plain data. [`verify`](crate::verify) says whether it is well-formed; every pass leaves it so.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use certen_core::{ElemType, Parameter, Range, ReduceOp, TensorType, Term, TermId, Terms};
 use certen_index::{Cond, Ix};
@@ -85,7 +85,7 @@ pub enum Stmt {
 }
 
 /// Who runs the iterations of a loop. In every mode but the first they are independent of each other, which the verifier
-/// proves.
+/// proves; only the iterations of a [`Mode::Vector`] loop may [combine](combined) into a local from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Mode {
     /// One thread, in order.
@@ -95,6 +95,8 @@ pub enum Mode {
     Parallel,
     /// One thread, several at a time: the lanes of a vector.
     Vector,
+    /// Several threads, each several at a time.
+    ParallelVector,
 }
 
 impl Mode {
@@ -104,7 +106,23 @@ impl Mode {
             Mode::Serial => "",
             Mode::Parallel => "parallel ",
             Mode::Vector => "vector ",
+            Mode::ParallelVector => "parallel vector ",
         }
+    }
+
+    /// Whether several threads run the iterations.
+    pub fn is_parallel(self) -> bool {
+        matches!(self, Mode::Parallel | Mode::ParallelVector)
+    }
+
+    /// Whether the lanes of a vector run them.
+    pub fn is_vector(self) -> bool {
+        matches!(self, Mode::Vector | Mode::ParallelVector)
+    }
+
+    /// The same, run by several threads.
+    pub fn shared(self) -> Mode {
+        if self.is_vector() { Mode::ParallelVector } else { Mode::Parallel }
     }
 }
 
@@ -124,6 +142,46 @@ impl Target {
             Target::Local(name) | Target::Element(name, _) => *name,
         }
     }
+}
+
+/// The locals from outside that a body only combines into, each by one operation whose result is the same in any order, to
+/// the bit: sums, products and extremes of integers, `all` and `any`. Others that it assigns are not among them.
+pub fn combined(terms: &Terms, body: &[Stmt]) -> HashMap<Name, (ElemType, ReduceOp)> {
+    let (mut own, mut found, mut spoilt) = (HashSet::new(), HashMap::new(), HashSet::new());
+    let mut todo = vec![body];
+    while let Some(block) = todo.pop() {
+        for stmt in block {
+            let value = match stmt {
+                Stmt::Assign { target, op, value } => {
+                    if let Target::Local(name) = target {
+                        let elem = terms.ty(*value).elem;
+                        let same = |op: ReduceOp| *found.entry(*name).or_insert((elem, op)) == (elem, op);
+                        if elem.is_float() || !op.is_some_and(same) {
+                            spoilt.insert(*name);
+                        }
+                    }
+                    Some(*value)
+                }
+                Stmt::Local { name, init, .. } => {
+                    own.insert(*name);
+                    *init
+                }
+                Stmt::For { body, .. } => {
+                    todo.push(body);
+                    None
+                }
+                Stmt::If { then, otherwise, .. } => {
+                    todo.extend([then.as_slice(), otherwise.as_slice()]);
+                    None
+                }
+                Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Swap(..) => None,
+            };
+            let read = value.into_iter().flat_map(|value| parts_first(terms, value));
+            spoilt.extend(read.filter_map(|id| as_element(terms, id)).map(|(name, ..)| name));
+        }
+    }
+    found.retain(|name, _| !own.contains(name) && !spoilt.contains(name));
+    found
 }
 
 /// Blocks deeper than this are refused by everything that reads loop programs, so that walking over a body may recurse.

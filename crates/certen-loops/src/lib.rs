@@ -9,6 +9,7 @@
 mod buffers;
 mod interp;
 mod ir;
+mod lanes;
 mod layout;
 mod lower;
 mod parallel;
@@ -20,9 +21,11 @@ mod verify;
 
 pub use buffers::{Lend, peak_bytes, reuse};
 pub use interp::{Event, Interpreter};
-pub use ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, declarations, parts_first};
+pub use ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, combined, declarations, parts_first};
+pub use lanes::Lanes;
 pub use layout::pad;
 pub use lower::{lower, lower_strictly};
 pub use parallel::{MIN_PARALLEL_WORK, Work, parallelise, work};
 pub use parse::parse_loops;
+pub use races::are_independent;
 pub use verify::{unassigned, verify};

@@ -16,7 +16,7 @@ use certen_index::{Cond, Facts, Ix, IxError};
 use certen_syntax::Name;
 
 use crate::ir::{LoopProgram, Mode, Stmt, parts_first};
-use crate::races::check_different;
+use crate::races::are_independent;
 
 /// A loop that makes fewer operations than this is not shared between threads.
 pub const MIN_PARALLEL_WORK: u64 = 100_000;
@@ -64,26 +64,27 @@ impl Marks<'_> {
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         match stmt {
-            Stmt::For { index, range, mode: Mode::Serial, body } => {
+            Stmt::For { index, range, mode: mode @ (Mode::Serial | Mode::Vector), body } => {
                 let trips = range.hi.sub(&range.lo).ok().and_then(|trips| trips.as_constant());
-                let can_be_marked =
-                    trips != Some(1) && self.is_worth_it(stmt) && self.is_independent(*index, range, body);
+                let can_be_marked = trips != Some(1)
+                    && self.is_worth_it(stmt)
+                    && self.is_independent(*index, range, mode.shared(), body);
                 let loop_of = |mode, body| Stmt::For { index: *index, range: range.clone(), mode, body };
                 if can_be_marked && trips.is_none_or(|trips| trips >= MIN_ITERATIONS) {
-                    return loop_of(Mode::Parallel, body.clone());
+                    return loop_of(mode.shared(), body.clone());
                 }
                 let i = Ix::var(*index);
                 let bounds = [Cond::le(&range.lo, &i), Cond::lt(&i, &range.hi)];
                 let inner = self.inner(bounds.into_iter().flatten(), body);
                 let mut loops = inner.iter().filter_map(|stmt| match stmt {
-                    Stmt::For { mode, .. } => Some(*mode == Mode::Parallel),
+                    Stmt::For { mode, .. } => Some(mode.is_parallel()),
                     _ => None,
                 });
                 // All of the loops inside, and at least one.
                 let is_shared_inside = loops.next().unwrap_or(false) && loops.all(|parallel| parallel);
                 match can_be_marked && !is_shared_inside {
-                    true => loop_of(Mode::Parallel, body.clone()),
-                    false => loop_of(Mode::Serial, inner),
+                    true => loop_of(mode.shared(), body.clone()),
+                    false => loop_of(*mode, inner),
                 }
             }
             Stmt::If { cond, then, otherwise } => Stmt::If {
@@ -95,13 +96,13 @@ impl Marks<'_> {
         }
     }
 
-    fn is_independent(&self, index: Name, range: &Range, body: &[Stmt]) -> bool {
+    fn is_independent(&self, index: Name, range: &Range, mode: Mode, body: &[Stmt]) -> bool {
         let facts = || {
             let mut facts = self.facts.clone();
             self.assumed.iter().for_each(|fact| facts.assume(fact.clone()));
             facts
         };
-        check_different(self.program, facts, (index, range), body).is_ok()
+        are_independent(self.program, facts, (index, range, mode), body)
     }
 
     /// Whether a loop does enough, or may for some sizes.

@@ -257,7 +257,13 @@ impl Parser<'_> {
             self.locals.insert(name);
             return Ok(Stmt::Local { name, elem, init });
         }
-        let marked = [Mode::Parallel, Mode::Vector].into_iter().find(|mode| self.begins(mode.word().trim_end()));
+        let (parallel, vector) = (self.begins("parallel"), self.begins("vector"));
+        let marked = match (parallel, vector) {
+            (false, false) => None,
+            (true, false) => Some(Mode::Parallel),
+            (false, true) => Some(Mode::Vector),
+            (true, true) => Some(Mode::ParallelVector),
+        };
         if marked.is_some() && self.cursor.peek().word() != Some("for") {
             return Err(self.cursor.expected("`for`"));
         }

@@ -3,7 +3,8 @@
 //! Two iterations are *independent* if no element that one of them writes is used by the other. What is declared inside of the
 //! loop is private to an iteration. For everything else:
 //!
-//! - a local from outside is not assigned, buffers from outside are not exchanged;
+//! - a local from outside is not assigned, unless lanes of a vector [combine](combined) into it; buffers from outside are
+//!   not exchanged;
 //! - a buffer that is written is used at different elements in different iterations, whatever the two accesses are.
 //!
 //! Most buffers are indexed by the loop's own index in one dimension, in every access alike: that is seen by looking. For
@@ -22,7 +23,7 @@ use certen_core::{Range, Term};
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, Mode, Stmt, Target, as_element, parts_first};
+use crate::ir::{LoopProgram, Mode, Stmt, Target, as_element, combined, parts_first};
 
 /// Different accesses of one buffer that are compared with each other; a loop with more is not accepted.
 const MAX_ACCESSES: usize = 64;
@@ -84,10 +85,10 @@ impl Race {
 pub(crate) fn check_independent(
     program: &LoopProgram,
     mut facts: impl FnMut() -> Facts,
-    (index, range): (Name, &Range),
+    (index, range, mode): (Name, &Range, Mode),
     body: &[Stmt],
 ) -> Result<(), Box<Race>> {
-    let race = match check_different(program, &mut facts, (index, range), body) {
+    let race = match check_different(program, &mut facts, (index, range, mode), body) {
         Ok(()) => return Ok(()),
         Err(race) => race,
     };
@@ -99,14 +100,25 @@ pub(crate) fn check_independent(
     }
 }
 
-/// Checks that any two iterations of a loop are independent.
-pub(crate) fn check_different(
+/// Whether the iterations of a loop are shown to be independent of each other, so that it can have this mode, where `facts`
+/// hold around it.
+pub fn are_independent(
     program: &LoopProgram,
     facts: impl FnOnce() -> Facts,
-    (index, range): (Name, &Range),
+    (index, range, mode): (Name, &Range, Mode),
+    body: &[Stmt],
+) -> bool {
+    check_different(program, facts, (index, range, mode), body).is_ok()
+}
+
+/// Checks that any two iterations of a loop are independent.
+fn check_different(
+    program: &LoopProgram,
+    facts: impl FnOnce() -> Facts,
+    (index, range, mode): (Name, &Range, Mode),
     body: &[Stmt],
 ) -> Result<(), Box<Race>> {
-    let uses = Uses::of(program, index, body)?;
+    let uses = Uses::of(program, (index, mode), body)?;
     let mut general = Vec::new();
     for (name, accesses) in &uses.shared {
         if !uses.same_dimension(index, accesses) {
@@ -179,7 +191,7 @@ struct Uses<'a> {
 }
 
 impl<'a> Uses<'a> {
-    fn of(program: &'a LoopProgram, index: Name, body: &'a [Stmt]) -> Result<Uses<'a>, Box<Race>> {
+    fn of(program: &'a LoopProgram, (index, mode): (Name, Mode), body: &'a [Stmt]) -> Result<Uses<'a>, Box<Race>> {
         let mut uses = Uses { private: HashSet::new(), shared: BTreeMap::new(), paths: vec![(0, None)] };
         let mut blocks: Vec<(&[Stmt], usize)> = vec![(body, 0)];
         let mut at = 0;
@@ -207,6 +219,9 @@ impl<'a> Uses<'a> {
             }
         }
         uses.private.insert(index);
+        if mode == Mode::Vector {
+            uses.private.extend(combined(&program.terms, body).into_keys());
+        }
         for stmt in blocks.iter().flat_map(|(block, _)| *block) {
             match stmt {
                 Stmt::Assign { target: Target::Local(name), .. } if !uses.private.contains(name) => {

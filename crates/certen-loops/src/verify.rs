@@ -225,7 +225,8 @@ impl<'a> Verifier<'a> {
                     self.ix(&range.hi);
                     if *mode != Mode::Serial {
                         let program = self.program;
-                        let race = check_independent(program, || self.facts().clone(), (*index, range), body).err();
+                        let race =
+                            check_independent(program, || self.facts().clone(), (*index, range, *mode), body).err();
                         self.errors.extend(race.map(|race| race.diagnostic(*mode, *index)));
                     }
                     let mark = self.assigned.log.len();

@@ -1,9 +1,7 @@
 //! The C compiler: which one, with which flags, and what it said.
 //!
 //! Native code is made by the machine's own C compiler: the one that `$CC` names (with arguments, if it has any), else
-//! the first of `cc`, `gcc` and `clang` on the PATH. The flags are fixed but for the features of the processor, which
-//! are detected and named one by one: a bare "native" would mean something else on the next machine, and flags are part
-//! of a cache entry's key.
+//! the first of `cc`, `gcc` and `clang` on the PATH. The flags are fixed but for the features of the processor ([`Cpu`]).
 //!
 //! A program that only calls itself a compiler may do anything: it is not waited for longer than `$CERTEN_CC_TIMEOUT`
 //! seconds, and what it says is not kept beyond a limit.
@@ -18,7 +16,7 @@ use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::RuntimeError;
+use crate::{Cpu, RuntimeError};
 
 /// How long a compiler may take, unless `$CERTEN_CC_TIMEOUT` says otherwise.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
@@ -35,6 +33,11 @@ const MAX_STDERR: u64 = 4000;
 /// The flags on every machine. Floating-point operations are those of the C text, in its order: nothing is fused,
 /// reassociated or assumed finite. Only errno, which nobody reads, is given up.
 const FLAGS: [&str; 6] = ["-std=c11", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno"];
+
+/// No compiler looks for vectors: they are in the C text. GCC 12 makes wrong code of plain loops when it does.
+const SCALAR_GCC: [&str; 4] =
+    ["-fno-tree-vectorize", "-fno-tree-loop-vectorize", "-fno-tree-slp-vectorize", "-fno-tree-loop-if-convert"];
+const SCALAR_CLANG: [&str; 2] = ["-fno-vectorize", "-fno-slp-vectorize"];
 
 /// A C compiler that was found and answered.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -99,7 +102,23 @@ impl Compiler {
         }
         let answer = answer.recv_timeout(time_limit).unwrap_or_default();
         let version = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_string();
-        Ok(Compiler { program, arguments, real_path, version, flags: flags(), time_limit })
+        let flags = flags(&version, Cpu::Native);
+        Ok(Compiler { program, arguments, real_path, version, flags, time_limit })
+    }
+
+    /// The same compiler, for code of an instruction set.
+    ///
+    /// # Errors
+    /// If this processor does not have it.
+    pub fn for_cpu(&self, cpu: Cpu) -> Result<Compiler, RuntimeError> {
+        if !cpu.is_here() {
+            return Err(RuntimeError::Setting {
+                name: "the instruction set",
+                wanted: "one that this processor has",
+                found: cpu.to_string(),
+            });
+        }
+        Ok(Compiler { flags: flags(&self.version, cpu), ..self.clone() })
     }
 
     /// Where it is, links resolved.
@@ -254,25 +273,10 @@ fn is_executable(file: &Path) -> bool {
     file.is_file()
 }
 
-/// The fixed flags, and one for each feature of this processor that compiled code can profit from.
-fn flags() -> Vec<&'static str> {
-    let mut flags = FLAGS.to_vec();
-    #[cfg(target_arch = "x86_64")]
-    {
-        macro_rules! detect {
-            ($($feature:tt => $flag:literal),*) => {
-                $(if std::is_x86_feature_detected!($feature) { flags.push($flag); })*
-            };
-        }
-        detect! {
-            "sse3" => "-msse3", "ssse3" => "-mssse3", "sse4.1" => "-msse4.1", "sse4.2" => "-msse4.2",
-            "popcnt" => "-mpopcnt", "lzcnt" => "-mlzcnt", "bmi1" => "-mbmi", "bmi2" => "-mbmi2",
-            "avx" => "-mavx", "avx2" => "-mavx2", "fma" => "-mfma",
-            "avx512f" => "-mavx512f", "avx512cd" => "-mavx512cd", "avx512bw" => "-mavx512bw",
-            "avx512dq" => "-mavx512dq", "avx512vl" => "-mavx512vl"
-        }
-    }
-    flags
+/// The flags of a compiler that says this about its version.
+fn flags(version: &str, cpu: Cpu) -> Vec<&'static str> {
+    let scalar: &[&str] = if version.contains("clang") { &SCALAR_CLANG } else { &SCALAR_GCC };
+    [&FLAGS[..], scalar, &cpu.flags()].concat()
 }
 
 /// The beginning of a file of messages.

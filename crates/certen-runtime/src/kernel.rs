@@ -38,7 +38,7 @@ use libloading::Library;
 use crate::cache::{self, Loaded};
 use crate::pool::{self, ParallelFunction};
 use crate::view::Layout;
-use crate::{Array, ArrayError, Cache, Compiler, RuntimeError, View, ViewMut};
+use crate::{Array, ArrayError, Cache, Compiler, Cpu, RuntimeError, View, ViewMut};
 
 /// The number of the calling convention that this module describes; `certen_abi` in the C text.
 pub const ABI: i32 = 2;
@@ -147,7 +147,8 @@ pub struct NativeKernel {
 }
 
 impl NativeKernel {
-    /// Compiles C text with the machine's compiler, or finds it in the user's cache, and loads it.
+    /// Compiles C text with the machine's compiler, or finds it in the user's cache, and loads it. The code is for an
+    /// instruction set, by default that of [`Cpu::from_environment`].
     ///
     /// The text is trusted, as generated code has to be by whoever runs it: this function and [`NativeKernel::call`]
     /// are safe only for a text that, called as this module describes with arrays that have the signature's types for
@@ -156,8 +157,10 @@ impl NativeKernel {
     ///
     /// # Errors
     /// If there is no compiler, if it fails, or if the cache or the compiled code cannot be used.
-    pub fn build(c_text: &str, signature: Signature) -> Result<NativeKernel, RuntimeError> {
-        NativeKernel::build_with(Compiler::find()?, &Cache::default_location()?, c_text, signature)
+    pub fn build(c_text: &str, signature: Signature, cpu: Option<Cpu>) -> Result<NativeKernel, RuntimeError> {
+        let cpu = cpu.map_or_else(Cpu::from_environment, Ok)?;
+        let compiler = Compiler::find()?.for_cpu(cpu)?;
+        NativeKernel::build_with(&compiler, &Cache::default_location()?, c_text, signature)
     }
 
     /// As [`NativeKernel::build`], with a compiler and a cache of one's own.

@@ -18,6 +18,7 @@
 mod apply;
 mod args;
 mod bounds;
+mod collapse;
 mod depend;
 mod edit;
 mod nest;
@@ -27,6 +28,7 @@ mod primitives;
 mod region;
 mod rewrite;
 mod stages;
+mod vectors;
 
 pub use apply::{Refused, Scheduled, Taken, apply, apply_strictly};
 pub use certen_index::{Condition, Proof, Status};
@@ -34,3 +36,4 @@ pub use edit::at_sizes;
 pub use nest::marked;
 pub use page::{page, statements};
 pub use primitives::{Example, Primitive, primitives};
+pub use vectors::vectorise;

@@ -62,7 +62,7 @@ pub use bench::{Bench, BenchOptions, Entrant, Measured, Times, bench};
 pub use call::{Call, Input};
 pub use certen_core::ElemType;
 pub use certen_lang::Known;
-pub use certen_runtime::Array;
+pub use certen_runtime::{Array, Cpu};
 pub use certen_syntax::Name;
 pub use derived::Rewriting;
 pub use diff::{Line, diff};

@@ -14,8 +14,8 @@ use certen_dialects::{model, teil};
 use certen_index::Ix;
 use certen_lang::Known;
 use certen_loops::{Lend, LoopProgram, Stmt, pad, parallelise, reuse};
-use certen_runtime::{NativeKernel, RuntimeError, Signature};
-use certen_schedule::{Refused, Scheduled, at_sizes};
+use certen_runtime::{Cpu, NativeKernel, RuntimeError, Signature};
+use certen_schedule::{Refused, Scheduled, at_sizes, vectorise};
 use certen_syntax::schedule::{Schedule, Step};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
@@ -74,6 +74,8 @@ pub struct Options {
     pub schedule: Choice,
     /// Whether a schedule is refused unless each of its steps is shown to keep the meaning, for all sizes.
     pub require_proof: bool,
+    /// The instruction set of native code; by default what `$CERTEN_CPU` says, or the processor has.
+    pub cpu: Option<Cpu>,
     /// A vector length: the rows of buffers that the program allocates are padded to multiples of it.
     pub vector: Option<i64>,
 }
@@ -88,6 +90,7 @@ impl Default for Options {
             parallel: true,
             schedule: Choice::default(),
             require_proof: false,
+            cpu: None,
             vector: None,
         }
     }
@@ -486,12 +489,13 @@ impl Module {
             Some(vector) => reuse(loops, Lend::Buffers).and_then(|loops| pad(loops, vector)),
         };
         let stored = stored.map_err(|error| self.refuse(error))?;
-        let may_share = |nest: Option<Name>| match (&untouched, nest) {
+        let is_free = |nest: Option<Name>| match (&untouched, nest) {
             (None, _) => true,
             (Some(untouched), Some(nest)) => untouched.contains(&nest),
             (Some(_), None) => false,
         };
-        Ok(if self.options.parallel { parallelise(stored, may_share) } else { stored })
+        let stored = vectorise(stored, is_free);
+        Ok(if self.options.parallel { parallelise(stored, is_free) } else { stored })
     }
 
     /// The loops that its schedule begins with: the optimised program as lowering makes them, unless they begin elsewhere.
@@ -560,7 +564,8 @@ impl Module {
             return Err(self.refuse(Diagnostic::error(Code::E0703, None, text)));
         }
         let c = self.verified_c(loops)?;
-        let kernel = NativeKernel::build(&c.native, self.signature()).map_err(|error| self.runtime_failure(&error))?;
+        let kernel = NativeKernel::build(&c.native, self.signature(), self.options.cpu);
+        let kernel = kernel.map_err(|error| self.runtime_failure(&error))?;
         let found = trial(self, &kernel)?;
         Ok(&self.native.get_or_init(|| (kernel, found)).0)
     }

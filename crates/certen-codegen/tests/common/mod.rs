@@ -49,7 +49,13 @@ pub fn compile(dir: &Path, file: &str, source: &str, extra: &[&str]) -> std::pat
 /// finite.
 #[allow(clippy::type_complexity, reason = "sizes and tensors by name")]
 pub fn inputs(program: &LoopProgram) -> (Vec<(Name, i64)>, Vec<(Name, Tensor<Scalar>)>) {
-    let sizes: Vec<(Name, i64)> = program.sizes.iter().copied().zip(3..).collect();
+    // From 3 on, or the first numbers from which on all facts hold.
+    let from = |first: i64| -> Vec<(Name, i64)> { program.sizes.iter().copied().zip(first..).collect() };
+    let holds = |sizes: &[(Name, i64)]| {
+        let size = |name| sizes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
+        program.facts.iter().all(|fact| fact.eval(&size) == Ok(true))
+    };
+    let sizes = (3..100).map(from).find(|sizes| holds(sizes)).expect("small sizes satisfy the facts");
     let size = |name| sizes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
     let mut next = 3;
     let mut tensors = Vec::new();

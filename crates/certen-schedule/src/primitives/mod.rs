@@ -6,6 +6,7 @@ use certen_syntax::Name;
 use crate::args::Args;
 use crate::nest::{Done, Nest};
 
+mod collapse;
 mod compute_at;
 mod fission;
 mod fma;
@@ -57,6 +58,7 @@ pub struct Example {
 pub fn primitives() -> &'static [&'static Primitive] {
     &[
         &split::PRIMITIVE,
+        &collapse::PRIMITIVE,
         &peel::PRIMITIVE,
         &guard::PRIMITIVE,
         &interchange::PRIMITIVE,

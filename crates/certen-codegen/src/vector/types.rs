@@ -1,0 +1,347 @@
+//! Vectors in C: their types, by the extension of GCC and Clang, and the functions over them that C has no operator for.
+//!
+//! How many lanes a vector has is decided in C, by what the machine has: a [`Shape`] says how many there are at most, and of
+//! how many bytes the widest value of the loop is. All vectors of a loop have the same number of lanes. A truth value is a
+//! mask: all bits of its lane, or none. Its lane is as wide as that of what was compared.
+
+use certen_core::{Binary, ElemType, Unary};
+
+use crate::helpers::Helper;
+
+/// The lanes of a loop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Shape {
+    /// How many there are at most: a power of two.
+    pub(crate) most: i64,
+    /// Bytes of the widest value in them.
+    pub(crate) widest: i64,
+}
+
+impl Shape {
+    /// The number of lanes, as C knows it.
+    pub(crate) fn lanes(self) -> String {
+        format!("CERTEN_LANES_{}X{}", self.most, self.widest)
+    }
+
+    /// Its definition.
+    pub(crate) fn text(self) -> String {
+        let (most, widest, bytes) = (self.most, self.widest, self.most * self.widest);
+        let name = self.lanes();
+        if bytes <= 16 {
+            return format!("#define {name} {most}\n");
+        }
+        format!("#define {name} (CERTEN_VECTOR_BYTES < {bytes} ? CERTEN_VECTOR_BYTES / {widest} : {most})\n")
+    }
+}
+
+/// What a lane holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Lane {
+    /// A number.
+    Value(ElemType),
+    /// A truth value of so many bytes.
+    Mask(usize),
+}
+
+impl Lane {
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            Lane::Value(elem) => elem.bytes(),
+            Lane::Mask(bytes) => bytes,
+        }
+    }
+
+    /// The mask that says where.
+    pub(crate) fn mask(self) -> Lane {
+        Lane::Mask(self.bytes())
+    }
+
+    /// As part of a name, and as a type of C.
+    pub(crate) fn scalar(self) -> (&'static str, &'static str) {
+        match self {
+            Lane::Value(ElemType::F32) => ("f32", "float"),
+            Lane::Value(ElemType::F64) => ("f64", "double"),
+            Lane::Value(ElemType::I32) | Lane::Mask(4) => ("i32", "int32_t"),
+            Lane::Value(ElemType::I64) | Lane::Mask(8) => ("i64", "int64_t"),
+            Lane::Value(ElemType::U8 | ElemType::Bool) => ("u8", "uint8_t"),
+            Lane::Mask(_) => ("i8", "int8_t"),
+        }
+    }
+
+    /// The vector that has it in each lane: its type.
+    pub(crate) fn vector(self, shape: Shape) -> Vector {
+        Vector { name: self.scalar().0, c: self.scalar().1, bytes: self.bytes() as i64, shape }
+    }
+}
+
+/// A type of vectors.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Vector {
+    name: &'static str,
+    c: &'static str,
+    bytes: i64,
+    pub(crate) shape: Shape,
+}
+
+impl Vector {
+    /// In a register.
+    pub(crate) fn register(self) -> String {
+        let Shape { most, widest } = self.shape;
+        match self.bytes == widest {
+            true => format!("certen_{}x{most}", self.name),
+            false => format!("certen_{}x{most}w{widest}", self.name),
+        }
+    }
+
+    /// In memory, beside others of its elements.
+    pub(crate) fn memory(self) -> String {
+        format!("{}_m", self.register())
+    }
+
+    /// Bytes, as the preprocessor knows them.
+    fn size(self) -> String {
+        format!("{} * {}", self.shape.lanes(), self.bytes)
+    }
+
+    /// The definitions of both.
+    pub(crate) fn text(self) -> String {
+        let (register, memory, size, c) = (self.register(), self.memory(), self.size(), self.c);
+        format!(
+            "typedef {c} {register} __attribute__((vector_size({size})));\n\
+             typedef {c} {memory} __attribute__((vector_size({size}), aligned({}), may_alias));\n",
+            self.bytes
+        )
+    }
+}
+
+/// A function over vectors.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Call {
+    /// The first where the mask holds, else the second.
+    Select,
+    /// The numbers of the lanes.
+    Numbers,
+    Fma,
+    /// To an integer type, saturating; from f64.
+    To(ElemType),
+    Unary(Unary),
+    Binary(Binary),
+}
+
+/// A function over vectors of this kind.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct VectorCall {
+    pub(crate) call: Call,
+    pub(crate) lane: Lane,
+    pub(crate) shape: Shape,
+}
+
+impl VectorCall {
+    pub(crate) fn name(self) -> String {
+        let word = match self.call {
+            Call::Select => "select".to_owned(),
+            Call::Numbers => "numbers".into(),
+            Call::Fma => "fma".into(),
+            Call::To(elem) => format!("{elem}_from"),
+            Call::Unary(op) => op.name().to_owned(),
+            Call::Binary(Binary::Add) => "add".into(),
+            Call::Binary(Binary::Sub) => "sub".into(),
+            Call::Binary(Binary::Mul) => "mul".into(),
+            Call::Binary(Binary::ControlledDiv) => "controlled_div".into(),
+            Call::Binary(op) => op.name().to_owned(),
+        };
+        let word = if matches!(self.call, Call::Unary(Unary::Neg)) { "neg".to_owned() } else { word };
+        format!("certen_{word}{}", self.vector().register().trim_start_matches("certen"))
+    }
+
+    fn vector(self) -> Vector {
+        self.lane.vector(self.shape)
+    }
+
+    fn is_float(self) -> bool {
+        matches!(self.lane, Lane::Value(elem) if elem.is_float())
+    }
+
+    /// What its definition uses.
+    pub(crate) fn needs(self) -> Vec<Helper> {
+        let VectorCall { call, lane, shape } = self;
+        let vector = |lane: Lane| Helper::Vector(lane.vector(shape));
+        let mut needs = vec![vector(lane), vector(lane.mask())];
+        match call {
+            Call::To(to) => {
+                needs.push(vector(Lane::Value(to)));
+                needs.push(Helper::VectorCall(VectorCall { call: Call::Select, ..self }));
+                match to {
+                    ElemType::U8 => needs.push(vector(Lane::Value(ElemType::I32))),
+                    ElemType::I64 => {
+                        let lane = Lane::Value(to);
+                        needs.push(Helper::VectorCall(VectorCall { call: Call::Select, lane, shape }));
+                    }
+                    _ => {}
+                }
+            }
+            Call::Binary(Binary::Min | Binary::Max | Binary::ControlledDiv) => {
+                needs.push(Helper::VectorCall(VectorCall { call: Call::Select, ..self }));
+            }
+            _ => {}
+        }
+        needs
+    }
+
+    /// Its definition in C.
+    pub(crate) fn text(self) -> String {
+        let (name, t) = (self.name(), self.vector().register());
+        let m = self.lane.mask().vector(self.shape).register();
+        let bits = format!("    typedef u{} bits __attribute__((vector_size(sizeof({t}))));\n", self.lane.scalar().1);
+        let select = VectorCall { call: Call::Select, ..self }.name();
+        let unary =
+            |comment: &str, body: &str| format!("/* {comment} */\nstatic inline {t} {name}({t} a) {{\n{body}}}\n");
+        let binary = |comment: &str, body: &str| {
+            format!("/* {comment} */\nstatic inline {t} {name}({t} a, {t} b) {{\n{body}}}\n")
+        };
+        let wrapping = |sign: &str| {
+            binary(
+                &format!("a {sign} b, wrapping around"),
+                &format!("{bits}    return ({t})((bits)a {sign} (bits)b);\n"),
+            )
+        };
+        match self.call {
+            Call::Select => format!(
+                "/* a where the mask holds, else b */\nstatic inline {t} {name}({m} mask, {t} a, {t} b) {{\n    \
+                 return ({t})((mask & ({m})a) | (~mask & ({m})b));\n}}\n"
+            ),
+            Call::Numbers => format!(
+                "/* The numbers of the lanes */\nstatic inline {t} {name}(void) {{\n    {t} result = {{0}};\n    \
+                 for (int at = 0; at < {}; at++) result[at] = at;\n    return result;\n}}\n",
+                self.shape.lanes()
+            ),
+            Call::Fma => self.fma(),
+            Call::To(to) => self.from_float(to),
+            Call::Binary(Binary::Add) => wrapping("+"),
+            Call::Binary(Binary::Sub) => wrapping("-"),
+            Call::Binary(Binary::Mul) => wrapping("*"),
+            Call::Binary(op @ (Binary::Min | Binary::Max)) => {
+                let (word, sign) = if op == Binary::Min { ("smaller", "<=") } else { ("larger", ">=") };
+                match self.is_float() {
+                    true => binary(
+                        &format!("The {word} of a and b; NaN if one of them is"),
+                        &format!("    return {select}(({m})(a != a) | ({m})(a {sign} b), a, b);\n"),
+                    ),
+                    false => binary(
+                        &format!("The {word} of a and b"),
+                        &format!("    return {select}(({m})(a {sign} b), a, b);\n"),
+                    ),
+                }
+            }
+            Call::Binary(_) => binary(
+                "a / b, or 0 where a is 0",
+                &format!("    return {select}(({m})(a == ({t}){{0}}), ({t}){{0}}, a / b);\n"),
+            ),
+            Call::Unary(Unary::Neg) => unary("-a, wrapping around", &format!("{bits}    return ({t})(-(bits)a);\n")),
+            Call::Unary(Unary::Abs) if self.is_float() => {
+                let most = if self.lane.bytes() == 4 { "INT32_MAX" } else { "INT64_MAX" };
+                unary("The absolute value of a", &format!("    return ({t})(({m})a & {most});\n"))
+            }
+            Call::Unary(Unary::Abs) => unary(
+                "The absolute value of a, wrapping around",
+                &format!("{bits}    bits sign = (bits)(a < 0);\n    return ({t})(((bits)a ^ sign) - sign);\n"),
+            ),
+            Call::Unary(op) => self.rounded(op),
+        }
+    }
+
+    /// A C compiler with our builtins, and this many bytes of the vector: what the preprocessor is asked.
+    fn branch(self, bytes: i64, feature: &str) -> String {
+        format!("defined({feature}) && !defined(__clang__) && {} == {bytes}", self.vector().size())
+    }
+
+    /// A function of one rounding that the machine has for whole vectors, but C only for numbers.
+    fn rounded(self, op: Unary) -> String {
+        let (name, t, f32) = (self.name(), self.vector().register(), self.lane == Lane::Value(ElemType::F32));
+        let (letters, mask) = if f32 { ("ps", "unsigned short") } else { ("pd", "unsigned char") };
+        // To an integer: which way, without telling that it is inexact.
+        let (function, way) = match op {
+            Unary::Sqrt => ("sqrt", None),
+            Unary::Floor => ("floor", Some(9)),
+            Unary::Ceil => ("ceil", Some(10)),
+            _ => ("rint", Some(8)),
+        };
+        let (long, short, feature) = match way {
+            None => (format!("sqrt{letters}512_mask(a, a, ({mask})-1, 4)"), ["sqrt", ""], "__SSE2__"),
+            Some(way) => {
+                (format!("rndscale{letters}_mask(a, {way}, a, ({mask})-1, 4)"), ["round", ", WAY"], "__SSE4_1__")
+            }
+        };
+        let call = |wide: &str| {
+            let rest = short[1].replace("WAY", &way.unwrap_or(0).to_string());
+            format!("    return __builtin_ia32_{}{letters}{wide}(a{rest});\n", short[0])
+        };
+        format!(
+            "/* {function} of each lane */\nstatic inline {t} {name}({t} a) {{\n\
+             #if {}\n    return __builtin_ia32_{long};\n#elif {}\n{}#elif {}\n{}#else\n    {t} result = a;\n    \
+             for (int at = 0; at < {}; at++) result[at] = {function}{}(a[at]);\n    return result;\n#endif\n}}\n",
+            self.branch(64, "__AVX512F__"),
+            self.branch(32, "__AVX__"),
+            call("256"),
+            self.branch(16, feature),
+            call(""),
+            self.shape.lanes(),
+            if f32 { "f" } else { "" },
+        )
+    }
+
+    /// GCC has it as one instruction only by name.
+    fn fma(self) -> String {
+        let (name, t, f32) = (self.name(), self.vector().register(), self.lane == Lane::Value(ElemType::F32));
+        let (letters, mask, function) =
+            if f32 { ("ps", "unsigned short", "fmaf") } else { ("pd", "unsigned char", "fma") };
+        format!(
+            "/* a * b + c, rounded once */\nstatic inline {t} {name}({t} a, {t} b, {t} c) {{\n\
+             #if {}\n    return __builtin_ia32_vfmadd{letters}512_mask(a, b, c, ({mask})-1, 4);\n\
+             #elif {}\n    return __builtin_ia32_vfmadd{letters}256(a, b, c);\n\
+             #elif {}\n    return __builtin_ia32_vfmadd{letters}(a, b, c);\n\
+             #else\n    {t} result = c;\n    \
+             for (int at = 0; at < {}; at++) result[at] = {function}(a[at], b[at], c[at]);\n    \
+             return result;\n#endif\n}}\n",
+            self.branch(64, "__AVX512F__"),
+            self.branch(32, "__FMA__"),
+            self.branch(16, "__FMA__"),
+            self.shape.lanes(),
+        )
+    }
+
+    /// What saturates is the nearest number that there is, so that the conversion is always defined.
+    fn from_float(self, to: ElemType) -> String {
+        let (name, f) = (self.name(), self.vector().register());
+        let t = Lane::Value(to).vector(self.shape).register();
+        let m = self.lane.mask().vector(self.shape).register();
+        let select = VectorCall { call: Call::Select, ..self }.name();
+        let begin = format!(
+            "/* a without its fraction, or the nearest {to}; 0 for NaN */\nstatic inline {t} {name}({f} a) {{\n"
+        );
+        if to == ElemType::I64 {
+            let chosen = VectorCall { call: Call::Select, lane: Lane::Value(to), ..self }.name();
+            return format!(
+                "{begin}    const {f} least = -9223372036854775808.0 - ({f}){{0}};\n    \
+                 const {m} high = ({m})(a >= -least), low = ({m})(a < least);\n    \
+                 const {m} whole = ~(high | low | ({m})(a != a));\n    \
+                 {t} result = __builtin_convertvector({select}(whole, a, ({f}){{0}}), {t});\n    \
+                 result = {chosen}(high, INT64_MAX + ({t}){{0}}, result);\n    \
+                 return {chosen}(low, INT64_MIN + ({t}){{0}}, result);\n}}\n"
+            );
+        }
+        let (least, most) = if to == ElemType::I32 { ("-2147483648.0", "2147483647.0") } else { ("0.0", "255.0") };
+        let convert = match to {
+            ElemType::U8 => {
+                let i32 = Lane::Value(ElemType::I32).vector(self.shape).register();
+                format!("__builtin_convertvector(__builtin_convertvector(a, {i32}), {t})")
+            }
+            _ => format!("__builtin_convertvector(a, {t})"),
+        };
+        format!(
+            "{begin}    const {f} least = {least} - ({f}){{0}}, most = {most} - ({f}){{0}};\n    \
+             a = {select}(({m})(a < least), least, a);\n    a = {select}(({m})(a > most), most, a);\n    \
+             a = {select}(({m})(a == a), a, ({f}){{0}});\n    return {convert};\n}}\n"
+        )
+    }
+}

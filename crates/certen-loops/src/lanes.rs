@@ -1,0 +1,249 @@
+//! Lanes: which loops can run several iterations at a time, one in each lane of a vector, and how many.
+//!
+//! A value *varies* in a loop if it is another one in each iteration: an element at an index that mentions the loop's, a
+//! local of the loop, and what is computed from those. A loop has lanes if everything that varies is an element that lies
+//! beside that of the next iteration, a number that grows with the index, or made of these by an operation that vectors
+//! have; the loops inside run alike for all iterations. Both sides of a choice are computed, and one is taken: they are
+//! in bounds by themselves (`Term::Choose` has no condition on indices).
+//!
+//! The loops that the compiler marks are chosen by this, and the C back end prints vectors where it says so; others stay
+//! plain loops. Needs: iterations that are independent of each other, which the verifier proves. Guarantees: lanes make the
+//! operations of each iteration in their order, so the bits stay; what is combined is so to the bit in any order.
+
+use std::collections::{HashMap, HashSet};
+
+use certen_core::{Binary, ElemType, Range, ReduceOp, TensorType, Term, TermId, Terms, Unary};
+use certen_index::{Ix, IxError};
+use certen_syntax::Name;
+
+use crate::ir::{MAX_NESTING, Mode, Stmt, Target, as_element, combined, parts_first};
+
+/// The longest and the shortest vectors that there are, in bytes.
+const MAX_BYTES: i64 = 64;
+const MIN_BYTES: i64 = 16;
+
+/// Buffers of more elements are not kept in lanes.
+const MAX_ELEMENTS: i64 = 64;
+
+/// Values of more terms than this are not computed in lanes.
+const MAX_TERMS: usize = 2000;
+
+/// The lanes of a loop.
+#[derive(Clone, Debug)]
+pub struct Lanes {
+    /// The loop's index.
+    pub index: Name,
+    /// Bytes of the widest value that varies: all others have as many lanes as vectors of this.
+    pub widest: usize,
+    /// Locals from outside that the iterations combine into.
+    pub combined: HashMap<Name, (ElemType, ReduceOp)>,
+    /// Whether iterations may be made again: none reads what one of them writes.
+    pub repeats: bool,
+    /// Locals and small buffers of the loop: each lane has its own.
+    own: HashSet<Name>,
+}
+
+impl Lanes {
+    /// The lanes of a loop over an index; none if it has none. `ty` knows the types of buffers from outside.
+    pub fn of<'a>(
+        terms: &Terms,
+        ty: impl Fn(Name) -> Option<&'a TensorType>,
+        index: Name,
+        body: &[Stmt],
+    ) -> Option<Lanes> {
+        let combined = combined(terms, body);
+        let repeats = combined.is_empty();
+        let lanes = Lanes { index, widest: 1, combined, repeats, own: HashSet::new() };
+        let mut scan = Scan { terms, ty, lanes, written: HashSet::new(), read: HashSet::new() };
+        scan.block(body, 0)?;
+        let Scan { mut lanes, written, read, .. } = scan;
+        lanes.repeats &= written.is_disjoint(&read);
+        Some(lanes)
+    }
+
+    /// The most lanes that a loop is to have, on the machine with the longest vectors: a power of two; none if it has so
+    /// few iterations that vectors do not pay. What is left over at the end is made one by one, or with some of those before
+    /// once more.
+    pub fn most(&self, range: &Range) -> Option<i64> {
+        let longest = MAX_BYTES / self.widest as i64;
+        let Some(trips) = range.hi.sub(&range.lo).ok().and_then(|trips| trips.as_constant()) else {
+            return Some(longest);
+        };
+        let shortest = (MIN_BYTES / self.widest as i64).max(2);
+        let candidates = std::iter::successors(Some(longest), |lanes| Some(lanes / 2));
+        let steps = |lanes: i64| match self.repeats && trips >= lanes {
+            true => trips / lanes + i64::from(trips % lanes > 0),
+            false => trips / lanes + trips % lanes,
+        };
+        let best = candidates.take_while(|lanes| *lanes >= shortest).min_by_key(|lanes| steps(*lanes))?;
+        (5 * steps(best) <= 3 * trips).then_some(best)
+    }
+
+    /// Whether an element or local is another one in each lane.
+    pub fn varies(&self, name: Name, indices: &[Ix]) -> bool {
+        self.own.contains(&name) || indices.iter().any(|ix| ix.mentions(self.index))
+    }
+
+    /// Whether a buffer is one that each lane has by itself.
+    pub fn is_own(&self, name: Name) -> bool {
+        self.own.contains(&name)
+    }
+
+    /// By how much an index that is used as a number grows from lane to lane, if always by the same.
+    pub fn step(&self, ix: &Ix) -> Option<i64> {
+        ix.linear_in(self.index).map(|(step, _)| step)
+    }
+
+    /// Whether the elements of neighbouring lanes are neighbours.
+    fn is_dense(&self, ty: &TensorType, indices: &[Ix]) -> bool {
+        let place = || -> Result<Ix, IxError> {
+            let dimensions = indices.iter().zip(ty.shape.iter());
+            dimensions.skip(1).try_fold(indices[0].clone(), |place, (ix, size)| place.mul(size)?.add(ix))
+        };
+        let neighbours = |place: Ix| place.linear_in(self.index).is_some_and(|(step, _)| step == 1);
+        !indices.is_empty() && indices.len() == ty.rank() && place().is_ok_and(neighbours)
+    }
+}
+
+struct Scan<'a, F> {
+    terms: &'a Terms,
+    ty: F,
+    lanes: Lanes,
+    /// Buffers from outside.
+    written: HashSet<Name>,
+    read: HashSet<Name>,
+}
+
+impl<'a, F: Fn(Name) -> Option<&'a TensorType>> Scan<'_, F> {
+    fn block(&mut self, block: &[Stmt], depth: usize) -> Option<()> {
+        if depth > MAX_NESTING {
+            return None;
+        }
+        let index = self.lanes.index;
+        for stmt in block {
+            match stmt {
+                Stmt::Nest(_) => {}
+                Stmt::Local { name, elem, init } => {
+                    if let Some(value) = init {
+                        self.value(*value)?;
+                    }
+                    self.lanes.own.insert(*name);
+                    self.widen(*elem);
+                }
+                Stmt::Alloc(name, ty) => {
+                    let sizes = ty.shape.iter().map(Ix::as_constant);
+                    let count =
+                        sizes.map(|size| size.filter(|size| *size > 0)).try_fold(1, |n: i64, s| n.checked_mul(s?));
+                    count.filter(|count| *count <= MAX_ELEMENTS)?;
+                    self.lanes.own.insert(*name);
+                    self.widen(ty.elem);
+                }
+                Stmt::Free(name) => self.lanes.is_own(*name).then_some(())?,
+                Stmt::Assign { target, op, value } => {
+                    self.value(*value)?;
+                    match target {
+                        Target::Local(name) if self.lanes.combined.contains_key(name) => {}
+                        Target::Local(name) if self.lanes.is_own(*name) => {}
+                        Target::Local(_) => return None,
+                        Target::Element(name, indices) if self.lanes.is_own(*name) => self.is_uniform(indices)?,
+                        Target::Element(name, indices) => {
+                            self.lanes.repeats &= op.is_none();
+                            self.written.insert(*name);
+                            let ty = (self.ty)(*name)?;
+                            self.lanes.is_dense(ty, indices).then_some(())?;
+                        }
+                    }
+                    self.widen(self.terms.ty(*value).elem);
+                }
+                Stmt::For { range, mode: Mode::Serial, body, .. } => {
+                    (!range.lo.mentions(index) && !range.hi.mentions(index)).then_some(())?;
+                    self.block(body, depth + 1)?;
+                }
+                Stmt::If { cond, then, otherwise } => {
+                    let mut names = Default::default();
+                    cond.collect_names(&mut names);
+                    (!names.contains(&index)).then_some(())?;
+                    self.block(then, depth + 1)?;
+                    self.block(otherwise, depth + 1)?;
+                }
+                Stmt::For { .. } | Stmt::Swap(..) => return None,
+            }
+        }
+        Some(())
+    }
+
+    /// Whether an element is at the same place in all lanes.
+    fn is_uniform(&self, indices: &[Ix]) -> Option<()> {
+        (!indices.iter().any(|ix| ix.mentions(self.lanes.index))).then_some(())
+    }
+
+    fn widen(&mut self, elem: ElemType) {
+        self.lanes.widest = self.lanes.widest.max(elem.bytes());
+    }
+
+    /// Looks at a value; none if something that varies is nothing that vectors have.
+    fn value(&mut self, root: TermId) -> Option<()> {
+        let order = parts_first(self.terms, root);
+        if order.len() > MAX_TERMS {
+            return None;
+        }
+        let mut varying: HashSet<TermId> = HashSet::new();
+        for id in order {
+            let term = self.terms.get(id);
+            let varies = match (as_element(self.terms, id), term) {
+                (Some((name, _, indices)), _) if self.lanes.is_own(name) => {
+                    self.is_uniform(indices)?;
+                    true
+                }
+                (Some((name, ty, indices)), _) => {
+                    self.read.insert(name);
+                    let varies = self.lanes.varies(name, indices);
+                    if varies && !self.lanes.is_dense(ty, indices) {
+                        return None;
+                    }
+                    varies
+                }
+                (None, Term::Index(ix, _)) => {
+                    let varies = ix.mentions(self.lanes.index);
+                    if varies {
+                        self.lanes.step(ix)?;
+                        // It is counted in 64 bits before it is converted.
+                        self.widen(ElemType::I64);
+                    }
+                    varies
+                }
+                (None, _) => {
+                    let varies = term.parts().iter().any(|part| varying.contains(part));
+                    if varies {
+                        self.operation(term)?;
+                    }
+                    varies
+                }
+            };
+            if varies {
+                self.widen(self.terms.ty(id).elem);
+                varying.insert(id);
+            }
+        }
+        Some(())
+    }
+
+    /// Whether vectors have an operation.
+    fn operation(&mut self, term: &Term) -> Option<()> {
+        let elem = |id: &TermId| self.terms.ty(*id).elem;
+        let has_vectors = match term {
+            Term::Unary(Unary::Exp | Unary::Log | Unary::Sin | Unary::Cos | Unary::Tanh, _) => false,
+            Term::Binary(Binary::Pow | Binary::FloorDiv | Binary::Mod, ..) => false,
+            Term::Cast(to, from) => {
+                // Converted by way of f64, as one by one.
+                if elem(from).is_float() && !to.is_float() && *to != ElemType::Bool {
+                    self.widen(ElemType::F64);
+                }
+                true
+            }
+            Term::Unary(..) | Term::Binary(..) | Term::Choose(..) | Term::Fma(..) => true,
+            _ => false,
+        };
+        has_vectors.then_some(())
+    }
+}

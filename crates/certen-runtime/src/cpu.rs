@@ -1,0 +1,159 @@
+//! Instruction sets: for which one code is made.
+//!
+//! By default it is what the processor has, detected and named feature by feature: a bare "native" would mean something
+//! else on the next machine. `$CERTEN_CPU`, or a command's `--cpu`, asks for less. Flags are part of a cache entry's
+//! key, so code for one set is never taken for another.
+
+use std::env;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::RuntimeError;
+
+/// The instruction set that code is made for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Cpu {
+    /// What every x86-64 processor has: vectors of 16 bytes.
+    Sse2,
+    /// With AVX2 and FMA: vectors of 32 bytes.
+    Avx2,
+    /// With AVX-512 (F, BW, CD, DQ, VL): vectors of 64 bytes.
+    Avx512,
+    /// All that this processor has.
+    Native,
+}
+
+impl Cpu {
+    const ALL: [Cpu; 4] = [Cpu::Sse2, Cpu::Avx2, Cpu::Avx512, Cpu::Native];
+
+    /// What `$CERTEN_CPU` says, else [`Cpu::Native`].
+    ///
+    /// # Errors
+    /// If the variable is set to something else, or to what this processor does not have.
+    pub fn from_environment() -> Result<Cpu, RuntimeError> {
+        let Some(value) = env::var_os("CERTEN_CPU").filter(|value| !value.is_empty()) else { return Ok(Cpu::Native) };
+        let text = value.to_string_lossy();
+        let cpu = text.parse().ok().filter(|cpu: &Cpu| cpu.is_here());
+        cpu.ok_or_else(|| RuntimeError::Setting {
+            name: "CERTEN_CPU",
+            wanted: "an instruction set that this processor has: sse2, avx2, avx512 or native",
+            found: text.into_owned(),
+        })
+    }
+
+    /// The sets that this processor has, without [`Cpu::Native`]; none on other architectures than x86-64.
+    pub fn here() -> Vec<Cpu> {
+        [Cpu::Sse2, Cpu::Avx2, Cpu::Avx512].into_iter().filter(|cpu| cpu.is_here()).collect()
+    }
+
+    /// Whether this processor has all of it.
+    pub fn is_here(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        let (avx2, avx512) = (
+            std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma"),
+            std::is_x86_feature_detected!("avx512f")
+                && std::is_x86_feature_detected!("avx512bw")
+                && std::is_x86_feature_detected!("avx512cd")
+                && std::is_x86_feature_detected!("avx512dq")
+                && std::is_x86_feature_detected!("avx512vl"),
+        );
+        #[cfg(not(target_arch = "x86_64"))]
+        let (avx2, avx512) = (false, false);
+        match self {
+            Cpu::Sse2 => cfg!(target_arch = "x86_64"),
+            Cpu::Avx2 => avx2,
+            Cpu::Avx512 => avx2 && avx512,
+            Cpu::Native => true,
+        }
+    }
+
+    /// The bytes of its longest vectors.
+    pub fn vector_bytes(self) -> usize {
+        match self {
+            Cpu::Sse2 => 16,
+            Cpu::Avx2 => 32,
+            Cpu::Avx512 => 64,
+            Cpu::Native => Cpu::here().last().map_or(16, |cpu| cpu.vector_bytes()),
+        }
+    }
+
+    /// The compiler's flags: one for each feature.
+    pub(crate) fn flags(self) -> Vec<&'static str> {
+        const AVX2: [&str; 11] = [
+            "-msse3", "-mssse3", "-msse4.1", "-msse4.2", "-mpopcnt", "-mlzcnt", "-mbmi", "-mbmi2", "-mavx", "-mavx2",
+            "-mfma",
+        ];
+        const AVX512: [&str; 5] = ["-mavx512f", "-mavx512cd", "-mavx512bw", "-mavx512dq", "-mavx512vl"];
+        match self {
+            Cpu::Sse2 => Vec::new(),
+            Cpu::Avx2 => AVX2.to_vec(),
+            Cpu::Avx512 => [&AVX2[..], &AVX512].concat(),
+            Cpu::Native => detected(),
+        }
+    }
+}
+
+/// One flag for each feature of this processor that compiled code can profit from.
+fn detected() -> Vec<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut flags = Vec::new();
+        macro_rules! detect {
+            ($($feature:tt => $flag:literal),*) => {
+                $(if std::is_x86_feature_detected!($feature) { flags.push($flag); })*
+            };
+        }
+        detect! {
+            "sse3" => "-msse3", "ssse3" => "-mssse3", "sse4.1" => "-msse4.1", "sse4.2" => "-msse4.2",
+            "popcnt" => "-mpopcnt", "lzcnt" => "-mlzcnt", "bmi1" => "-mbmi", "bmi2" => "-mbmi2",
+            "avx" => "-mavx", "avx2" => "-mavx2", "fma" => "-mfma",
+            "avx512f" => "-mavx512f", "avx512cd" => "-mavx512cd", "avx512bw" => "-mavx512bw",
+            "avx512dq" => "-mavx512dq", "avx512vl" => "-mavx512vl"
+        }
+        flags
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    Vec::new()
+}
+
+impl fmt::Display for Cpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cpu::Sse2 => "sse2",
+            Cpu::Avx2 => "avx2",
+            Cpu::Avx512 => "avx512",
+            Cpu::Native => "native",
+        })
+    }
+}
+
+impl FromStr for Cpu {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Cpu, String> {
+        let found = Cpu::ALL.into_iter().find(|cpu| cpu.to_string() == text);
+        found.ok_or_else(|| format!("`{text}` is no instruction set: sse2, avx2, avx512 or native"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_have_names() {
+        for cpu in Cpu::ALL {
+            assert_eq!(cpu.to_string().parse(), Ok(cpu));
+        }
+        assert!("mmx".parse::<Cpu>().is_err());
+    }
+
+    #[test]
+    fn what_the_processor_has_is_part_of_native() {
+        let native = Cpu::Native.flags();
+        for cpu in Cpu::here() {
+            assert!(cpu.flags().iter().all(|flag| native.contains(flag)), "{cpu}");
+            assert!(cpu.vector_bytes() <= Cpu::Native.vector_bytes());
+        }
+    }
+}
