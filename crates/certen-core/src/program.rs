@@ -246,6 +246,8 @@ impl Count {
                 };
                 sum(|s| s.init)?.add(&times(&Range::to(steps.clone()), sum(|s| s.next)?)?)
             }
+            // What stands twice is computed once, as in a power.
+            Term::Binary(_, a, b) if a == b => own.add(&of(a)?),
             _ => term.parts().iter().try_fold(own, |sum, part| sum.add(&of(part)?)),
         }
     }
