@@ -9,6 +9,7 @@ use crate::emit::{CCode, Emitted, Emitter, Function, Own};
 use crate::entry::{ERRORS, essential};
 use crate::helpers::Helper;
 use crate::in_order::BARRIER;
+use crate::library::LIBRARY;
 use crate::parallel;
 use crate::stages::splits;
 use crate::vector;
@@ -94,6 +95,9 @@ impl Emitter<'_> {
         }
         if self.helpers.iter().any(|helper| matches!(helper, Helper::Vector(..))) {
             text += vector::BYTES;
+        }
+        if self.helpers.iter().any(|helper| matches!(helper, Helper::Library(..))) {
+            text += LIBRARY;
         }
         for helper in &self.helpers {
             text += &helper.text();

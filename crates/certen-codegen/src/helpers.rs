@@ -2,7 +2,7 @@
 
 use certen_core::ElemType;
 
-use crate::vector;
+use crate::{library, vector};
 
 /// The C type of an element.
 pub(crate) fn c_type(elem: ElemType) -> &'static str {
@@ -20,6 +20,10 @@ pub(crate) fn c_type(elem: ElemType) -> &'static str {
 pub(crate) enum Helper {
     /// Memory for a buffer.
     Alloc,
+    /// A function of the mathematical library that no compiler computes itself.
+    Library(&'static str, ElemType),
+    /// A power: of a small whole exponent a product, else the library's.
+    Pow(ElemType),
     /// The types of vectors of at most so many bytes.
     Vector(ElemType, i64),
     /// `fma` of them.
@@ -59,6 +63,7 @@ impl Helper {
     pub(crate) fn name(self) -> String {
         let (word, elem) = match self {
             Helper::Alloc => return "certen_alloc".into(),
+            Helper::Library(function, elem) => return format!("certen_{}", library::name(function, elem)),
             Helper::Vector(elem, bytes) => return format!("certen_{elem}_v{bytes}"),
             Helper::VectorFma(elem, bytes) => return format!("certen_fma_{elem}_v{bytes}"),
             Helper::FromFloat(elem) => return format!("certen_{elem}_from_f64"),
@@ -71,6 +76,7 @@ impl Helper {
             Helper::Mod(elem) => ("mod", elem),
             Helper::Min(elem) => ("min", elem),
             Helper::Max(elem) => ("max", elem),
+            Helper::Pow(elem) => ("pow", elem),
             Helper::ControlledDiv(elem) => ("controlled_div", elem),
             Helper::Less(elem) => ("lt", elem),
             Helper::LessEqual(elem) => ("le", elem),
@@ -100,6 +106,8 @@ impl Helper {
                      return aligned_alloc(64, (size + 63) / 64 * 64);\n\
                  }}\n"
             ),
+            Helper::Library(function, elem) => library::declaration(function, elem),
+            Helper::Pow(elem) => library::power(elem),
             Helper::Vector(elem, bytes) => vector::types(elem, bytes),
             Helper::VectorFma(elem, bytes) => vector::fma(elem, bytes),
             Helper::Add(elem) => wrapping(elem, "+", "a + b, wrapping around"),

@@ -19,6 +19,7 @@ mod file;
 mod helpers;
 mod in_order;
 mod index;
+mod library;
 mod names;
 mod parallel;
 mod scan;

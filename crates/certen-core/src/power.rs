@@ -18,11 +18,7 @@ pub fn multiplied(exponent: f64) -> Option<i64> {
 }
 
 /// `x^k` for `k >= 1` by a multiplication; `x` itself for `k = 0`, too.
-pub fn by_squaring<T: Clone, E>(
-    x: &T,
-    k: u64,
-    mut multiply: impl FnMut(&T, &T) -> Result<T, E>,
-) -> Result<T, E> {
+pub fn by_squaring<T: Clone, E>(x: &T, k: u64, mut multiply: impl FnMut(&T, &T) -> Result<T, E>) -> Result<T, E> {
     let mut power = x.clone();
     // The bits below the highest one, from there.
     for bit in (0..k.checked_ilog2().unwrap_or(0)).rev() {

@@ -348,7 +348,9 @@ impl<'l> Function<'_, 'l> {
         };
         let made = match base {
             Value::Index(base) => base.map(&power).map(Value::Index),
-            Value::Vector(parts) => parts.iter().map(|part| part.map(&power)).collect::<Result<_, _>>().map(Value::Vector),
+            Value::Vector(parts) => {
+                parts.iter().map(|part| part.map(&power)).collect::<Result<_, _>>().map(Value::Vector)
+            }
             _ => return Ok(None),
         };
         made.map(Some).or_else(|error| {
