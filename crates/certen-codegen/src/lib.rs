@@ -14,6 +14,7 @@
 mod driver;
 mod emit;
 mod entry;
+mod environment;
 mod expr;
 mod file;
 mod helpers;
