@@ -159,7 +159,7 @@ impl Program {
     }
 
     /// How many multiplications an evaluation makes, as a polynomial in the sizes; factors of products count one each.
-    /// A guarded or conditional part counts as if it were always computed.
+    /// A guarded or conditional part counts as if it were always computed, an operand of a square once.
     ///
     /// # Errors
     /// If the polynomial is too large.
@@ -183,7 +183,7 @@ impl Program {
     /// How many operations are made, where a term makes so many of its own each time it is evaluated: a reduction is
     /// once for each of its elements.
     fn count(&self, counted: fn(&Term) -> i64) -> Result<Ix, IxError> {
-        let mut count = Count::new(counted);
+        let mut count = Count { counted, twice: false, counts: Vec::new() };
         count.extend(&self.terms);
         if let Some(error) = count.counts.iter().find_map(|count| count.as_ref().err()) {
             return Err(*error);
@@ -195,20 +195,19 @@ impl Program {
 /// How often an operation is made in each term of an arena that may grow, as polynomials in the sizes.
 pub struct Count {
     counted: fn(&Term) -> i64,
+    /// Whether both operands of an operation count that are the same term.
+    twice: bool,
     counts: Vec<Result<Ix, IxError>>,
 }
 
 impl Count {
-    /// Counts as [`Program::multiplications`] does.
+    /// Counts as [`Program::multiplications`] does, but both operands of a square: for those who take them apart.
     pub fn multiplications() -> Count {
-        Count::new(|term| match term {
+        let counted = |term: &Term| match term {
             Term::Binary(Binary::Mul, ..) | Term::Fma(..) | Term::Reduce(ReduceOp::Prod, ..) => 1,
             _ => 0,
-        })
-    }
-
-    fn new(counted: fn(&Term) -> i64) -> Count {
-        Count { counted, counts: Vec::new() }
+        };
+        Count { counted, twice: true, counts: Vec::new() }
     }
 
     /// The count of one evaluation of a term: of a tensor, all its elements. Always ask with the same arena.
@@ -246,8 +245,8 @@ impl Count {
                 };
                 sum(|s| s.init)?.add(&times(&Range::to(steps.clone()), sum(|s| s.next)?)?)
             }
-            // What stands twice is computed once, as in a power.
-            Term::Binary(_, a, b) if a == b => own.add(&of(a)?),
+            // As in a power.
+            Term::Binary(_, a, b) if a == b && !self.twice => own.add(&of(a)?),
             _ => term.parts().iter().try_fold(own, |sum, part| sum.add(&of(part)?)),
         }
     }

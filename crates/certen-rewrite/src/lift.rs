@@ -6,6 +6,9 @@
 //! contraction that stands inside a reduction or generation on whose index it does not depend is bound once. Everything
 //! that is not a product or a sum is an opaque factor; contractions inside of one are lifted first.
 //!
+//! Floats are no ring: `sum i. z[i] * x` as `(sum i. z[i]) * x` is NaN where `z` is 1e308 twice and `x` is 0. A contraction is
+//! factored only where that saves multiplications, and the report says so; `--fp strict` does not come here.
+//!
 //! Needs: a program that [`Program::check`] accepts; elements of a commutative ring. Guarantees: the same values; never
 //! more multiplications ([`Program::multiplications`]), for all sizes, and an unchanged term where fewer are not shown; no
 //! read leaves an `if`, `guard`, condition, `let` or iteration, nor a range that is not known to be non-empty unless it is

@@ -1,4 +1,5 @@
 use super::*;
+use crate::report::FACTORED;
 use crate::{Agreement, agree};
 use certen_core::parse_program;
 use certen_syntax::Sources;
@@ -67,7 +68,8 @@ fn interpolation_becomes_three_single_contractions() {
     assert_eq!(
         report,
         "in w: 4 factors, A B C u\n  t1 = C u over c, t2 = B t1 over b, w = A t2 over a\n  \
-         multiplications: 786432 as written, 12288 lifted\n"
+         multiplications: 786432 as written, 12288 lifted\nsums are factored, as `--fp relaxed` allows where that saves \
+         operations: something in between may overflow that does not as written\n"
     );
 }
 
@@ -80,6 +82,32 @@ fn interpolation_for_all_sizes() {
     // Also where sizes can be 0.
     let (_, counts) = lifted(&interpolation("size m, n\n", ["n", "m"]));
     assert_eq!(counts, ["3*m*m*m*n*n*n", "m*m*m*n + m*m*n*n + m*n*n*n"]);
+}
+
+#[test]
+fn nothing_is_factored_where_nothing_is_saved() {
+    // A sum of one element, and one that may be empty, where the factor would be multiplied all the same.
+    for (sizes, m) in [("size n\n", "1"), ("size m, n\n", "m")] {
+        let text = |elem: &str| {
+            format!(
+                "core t\n{sizes}input z : {elem}[{m}, n]\ninput x : {elem}[n]\n\
+             y = gen k in 0..n. sum i in 0..{m}. z[i, k] * x[k]\noutput y\n"
+            )
+        };
+        let program = read(&text("f64"));
+        let Lifted { program: lifted, report } = lift(&program);
+        assert_eq!(lifted.to_string(), program.to_string());
+        assert!(report.contractions.is_empty() && !report.factors_floats());
+    }
+    let two = |elem: &str| {
+        lift(&read(&format!(
+            "core t\nsize n\ninput z : {elem}[2, n]\ninput x : {elem}[n]\n\
+         y = gen k in 0..n. sum i in 0..2. z[i, k] * x[k]\noutput y\n"
+        )))
+        .report
+    };
+    assert!(two("f64").factors_floats() && two("f64").to_string().ends_with(&format!("{FACTORED}\n")));
+    assert!(!two("i64").factors_floats() && !two("i64").contractions.is_empty());
 }
 
 #[test]
@@ -133,7 +161,7 @@ fn a_square_has_two_sums() {
     becomes(
         "y = gen i in 0..m. (sum k in 0..n. x[k] * x[k]) * (sum k in 0..n. x[k] * x[k])",
         &["t1 = sum l1 in 0..n. x[l1] * x[l1]", "t2 = t1 * t1", "y = gen i in 0..m. t2"],
-        ["m + 2*m*n", "n + 1"],
+        ["m + m*n", "n + 1"],
     );
 }
 
