@@ -183,7 +183,7 @@ impl Program {
     /// How many operations are made, where a term makes so many of its own each time it is evaluated: a reduction is
     /// once for each of its elements.
     fn count(&self, counted: fn(&Term) -> i64) -> Result<Ix, IxError> {
-        let mut count = Count { counted, twice: false, counts: Vec::new() };
+        let mut count = Count::new(counted);
         count.extend(&self.terms);
         if let Some(error) = count.counts.iter().find_map(|count| count.as_ref().err()) {
             return Err(*error);
@@ -195,19 +195,20 @@ impl Program {
 /// How often an operation is made in each term of an arena that may grow, as polynomials in the sizes.
 pub struct Count {
     counted: fn(&Term) -> i64,
-    /// Whether both operands of an operation count that are the same term.
-    twice: bool,
     counts: Vec<Result<Ix, IxError>>,
 }
 
 impl Count {
-    /// Counts as [`Program::multiplications`] does, but both operands of a square: for those who take them apart.
+    /// Counts as [`Program::multiplications`] does.
     pub fn multiplications() -> Count {
-        let counted = |term: &Term| match term {
+        Count::new(|term| match term {
             Term::Binary(Binary::Mul, ..) | Term::Fma(..) | Term::Reduce(ReduceOp::Prod, ..) => 1,
             _ => 0,
-        };
-        Count { counted, twice: true, counts: Vec::new() }
+        })
+    }
+
+    fn new(counted: fn(&Term) -> i64) -> Count {
+        Count { counted, counts: Vec::new() }
     }
 
     /// The count of one evaluation of a term: of a tensor, all its elements. Always ask with the same arena.
@@ -246,7 +247,7 @@ impl Count {
                 sum(|s| s.init)?.add(&times(&Range::to(steps.clone()), sum(|s| s.next)?)?)
             }
             // As in a power.
-            Term::Binary(_, a, b) if a == b && !self.twice => own.add(&of(a)?),
+            Term::Binary(_, a, b) if a == b => own.add(&of(a)?),
             _ => term.parts().iter().try_fold(own, |sum, part| sum.add(&of(part)?)),
         }
     }

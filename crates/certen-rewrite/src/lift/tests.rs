@@ -157,11 +157,25 @@ fn equal_temporaries_are_shared() {
 }
 
 #[test]
-fn a_square_has_two_sums() {
+fn a_square_is_one_factor() {
     becomes(
         "y = gen i in 0..m. (sum k in 0..n. x[k] * x[k]) * (sum k in 0..n. x[k] * x[k])",
-        &["t1 = sum l1 in 0..n. x[l1] * x[l1]", "t2 = t1 * t1", "y = gen i in 0..m. t2"],
-        ["m + m*n", "n + 1"],
+        &["t1 = sum l1 in 0..n. x[l1] * x[l1]", "y = gen i in 0..m. t1 * t1"],
+        ["m + m*n", "m + n"],
+    );
+    becomes(
+        "y = sum k in 0..n. c * pow(x[k] * v[0], 4.0)",
+        &["y = c * (sum k in 0..n. x[k] * v[0] * (x[k] * v[0]) * (x[k] * v[0] * (x[k] * v[0])))"],
+        ["4*n", "3*n + 1"],
+    );
+}
+
+#[test]
+fn a_sum_that_is_a_factor_twice_has_two_indices() {
+    becomes(
+        "y = gen i in 0..m. (sum k in 0..n. x[k] * c) * v[i] * (sum k in 0..n. x[k] * c)",
+        &["t1 = (sum l1 in 0..n. x[l1]) * c", "t2 = t1 * t1", "y = gen i in 0..m. t2 * v[i]"],
+        ["2*m + 2*m*n", "m + 2"],
     );
 }
 
@@ -170,7 +184,7 @@ fn a_square_has_two_sums() {
 fn equal_bodies_under_different_ranges() {
     becomes(
         "y = (sum k in 0..1. c * c) + (sum k in 0..7. c * c)",
-        &["t1 = c * c", "y = (sum k in 0..1. c * c) + t1 * index.f64(7)"],
+        &["y = (sum k in 0..1. c * c) + c * c * index.f64(7)"],
         ["8", "3"],
     );
 }
@@ -198,7 +212,7 @@ fn the_sum_of_a_constant() {
     // Shown to be no more only if the size is at least 2.
     let program = read("core t\ninput x : f64[5]\ny = sum k in 0..7. sum l in 0..5. x[l] * x[l]\noutput y\n");
     let (bindings, counts) = lifted(&program);
-    assert_eq!(bindings, ["t1 = sum l1 in 0..5. x[l1] * x[l1]", "y = t1 * index.f64(7)"]);
+    assert_eq!(bindings, ["y = (sum l in 0..5. x[l] * x[l]) * index.f64(7)"]);
     assert_eq!(counts, ["35", "6"]);
     becomes(
         "y = sum k in 0..m. sum l in 0..n. x[l] * x[l]",
