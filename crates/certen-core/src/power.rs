@@ -4,12 +4,16 @@
 //! IEEE arithmetic and not of some library's `pow`: `x^0 = 1`, `x^(2m) = x^m * x^m`, `x^(2m + 1) = x^(2m) * x`, and
 //! `x^-k = 1 / x^k`. A literal exponent becomes that product where the term is built ([`Terms::add`]); one that is known
 //! only when the program runs is looked at then, by the machine's domain and by generated C alike. So it makes no
-//! difference when an exponent becomes known.
+//! difference when an exponent becomes known; and a large base need not be written sixteen times, nor one that is a power of a
+//! power.
 
 use crate::{Binary, Literal, Term, TermId, Terms, TypeError, Unary};
 
 /// The largest magnitude of an exponent for which a power of floats is a product.
 pub const MAX_MULTIPLIED: i64 = 16;
+
+/// A base with more terms is not repeated.
+const MAX_REPEATED: usize = 64;
 
 /// The exponent as an integer, if a power with it is a product.
 pub fn multiplied(exponent: f64) -> Option<i64> {
@@ -31,10 +35,13 @@ pub fn by_squaring<T: Clone, E>(x: &T, k: u64, mut multiply: impl FnMut(&T, &T) 
 }
 
 impl Terms {
-    /// The product that a power is, if its exponent is a small literal.
+    /// The product that a power is, if its exponent is a small literal and its base not large.
     pub(crate) fn small_power(&mut self, term: &Term) -> Result<Option<TermId>, TypeError> {
         let Term::Binary(Binary::Pow, base, exponent) = *term else { return Ok(None) };
         let Some(k) = self.number(exponent).and_then(multiplied) else { return Ok(None) };
+        if k != 0 && self.is_large(base) {
+            return Ok(None);
+        }
         let elem = self.type_of(term)?.elem;
         let one = self.add(Term::Literal(Literal::whole(1, elem), elem))?;
         if k == 0 {
@@ -42,6 +49,16 @@ impl Terms {
         }
         let product = by_squaring(&base, k.unsigned_abs(), |a, b| self.add(Term::Binary(Binary::Mul, *a, *b)))?;
         if k > 0 { Ok(Some(product)) } else { self.add(Term::Binary(Binary::Div, one, product)).map(Some) }
+    }
+
+    /// Whether a term, written out, has very many parts.
+    fn is_large(&self, term: TermId) -> bool {
+        let mut todo = vec![term];
+        for _ in 0..MAX_REPEATED {
+            let Some(id) = todo.pop() else { return false };
+            todo.extend(self.get(id).parts());
+        }
+        !todo.is_empty()
     }
 
     /// The value of a float that is written as a number, perhaps with a minus before it.

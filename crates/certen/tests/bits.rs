@@ -92,6 +92,14 @@ fn an_exponent_may_become_known_at_any_time() {
 }
 
 #[test]
+fn powers_of_powers_stay_small() {
+    let nested = (0..40).fold("(0.5 + x[i] / 5)".to_owned(), |base, at| format!("({base})^{}", [1, 2, 15, -1][at % 4]));
+    let module = module(&format!("fn f(x: f64[n]) -> f64[n] {{ {{ [i] -> {nested} }} }}"), "");
+    assert!(module.core().to_string().len() < 10_000);
+    all_agree(&module, &one(3));
+}
+
+#[test]
 fn powers_of_indices_are_exact() {
     let text = "fn f(x: f64[k]) -> i64 { k^17 }";
     let call = Call::new().input("x", Array::from_vec(&[11], vec![0.0; 11]).unwrap());
