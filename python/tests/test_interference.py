@@ -5,6 +5,7 @@ What a caller can do to a call is in `test_hostile.py`; here is what happens aro
 
 import pathlib
 import pickle
+import platform
 import threading
 import time
 
@@ -256,3 +257,39 @@ print(early, libraries())
 """
     early, late = map(int, run_python(script).split())
     assert early == late <= 10
+
+
+# ---- the floating-point environment
+
+DISTURBED = """
+import ctypes, os, subprocess, sys, tempfile
+import numpy as np
+import certen
+
+with tempfile.TemporaryDirectory() as folder:
+    source, library = os.path.join(folder, "disturb.c"), os.path.join(folder, "libdisturb.so")
+    with open(source, "w") as file:
+        file.write("void disturb(unsigned how) { __builtin_ia32_ldmxcsr(how); }")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    disturb = ctypes.CDLL(library).disturb
+
+size = 60_000
+x = np.where(np.arange(size) % 2 == 0, 1e-312, 0.1) * (np.arange(size) % 97 + 1)
+f = certen.compile("fn f(x: f64[n]) -> f64[n] { x * 0.7 + x / 3 }", symbolic=True)
+expected, product = f(x), certen.einsum("i,i->i", x, x[::-1])
+results, products = [], []
+for at in range(50):
+    # Subnormal numbers are zero, and to plus infinity, to minus infinity or to zero.
+    disturb([0x9FC0, 0x5FC0, 0x3FC0, 0x7F80][at % 4])
+    results.append(f(x, threads=4))
+    products.append(certen.einsum("i,i->i", x, x[::-1]))
+disturb(0x1F80)
+assert all(result.tobytes() == expected.tobytes() for result in results)
+assert all(result.tobytes() == product.tobytes() for result in products)
+print("equal")
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="it writes a register of x86-64")
+def test_a_library_that_changes_the_floating_point_environment():
+    assert "equal" in run_python(DISTURBED)

@@ -81,7 +81,8 @@ struct Common {
 /// What may be assumed of floats.
 #[derive(Clone, Copy, ValueEnum)]
 enum FpArg {
-    /// They may, with other roundings
+    /// They may; and they are factored or distributed where that saves operations, which `explain` says. Roundings are
+    /// others then, and what is in between may overflow
     Relaxed,
     /// Every operation is made as written
     Strict,

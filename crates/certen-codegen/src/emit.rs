@@ -56,8 +56,8 @@ fn emitter(program: &LoopProgram, stands_alone: bool) -> Emitter<'_> {
     // Callers see these names, so nothing inside can take them.
     let dense = names.own(program.name);
     let mut own = |ending: &str| names.fresh(&format!("{dense}_{ending}"));
-    let (strided, error, kernel) = (own("strided"), own("error"), own("kernel"));
-    let entries = EntryNames { dense, strided, error, kernel };
+    let (strided, inside, error, kernel) = (own("strided"), own("inside"), own("error"), own("kernel"));
+    let entries = EntryNames { dense, strided, inside, error, kernel };
     names.add(declared_names(program));
     let mut own = |name: &str| names.fresh(name);
     let own = Own {

@@ -1,7 +1,7 @@
 //! The entry points: what the caller says is checked before anything is computed with it.
 //!
 //! `NAME(sizes…, inputs…, outputs…)` takes dense arrays, `NAME_strided` also those with signed strides. The second does
-//! the work, in this order:
+//! the work, in the standard floating-point environment and in this order:
 //!
 //! 1. **Magnitude.** While the kernel was printed, everything that it computes with indices and sizes was bounded by
 //!    one polynomial in the magnitudes of the sizes ([`Bound`]): indices, flat positions, bounds of loops, facts, and
@@ -22,6 +22,7 @@ use certen_index::{Bound, Cond, Facts, Ix, Verdict};
 use certen_syntax::{Diagnostic, Name};
 
 use crate::emit::{Emitted, Emitter};
+use crate::environment::entered;
 use crate::file::{filled, signature};
 use crate::helpers::c_type;
 use crate::index::too_large;
@@ -49,6 +50,8 @@ pub(crate) const ERRORS: [(&str, &str); 6] = [
 pub(crate) struct EntryNames {
     pub(crate) dense: String,
     pub(crate) strided: String,
+    /// The function that the second calls in the standard floating-point environment.
+    pub(crate) inside: String,
     pub(crate) error: String,
     pub(crate) kernel: String,
 }
@@ -225,9 +228,13 @@ impl Emitter<'_> {
 
     /// What `int32_t NAME_strided(…)` begins with.
     pub(crate) fn strided_signature(&self, strides: &[String]) -> String {
+        signature(&format!("int32_t {}", self.entries.strided), &self.strided_parameters(strides))
+    }
+
+    fn strided_parameters(&self, strides: &[String]) -> Vec<String> {
         let arrays = self.array_parameters("");
         let pairs = arrays.into_iter().zip(strides).flat_map(|(a, s)| [a, format!("const int64_t *{s}")]);
-        signature(&format!("int32_t {}", self.entries.strided), &[self.size_parameters(), pairs.collect()].concat())
+        [self.size_parameters(), pairs.collect()].concat()
     }
 
     /// The name of the strides of each array.
@@ -258,8 +265,8 @@ impl Emitter<'_> {
         used: &[bool],
     ) -> Emitted<String> {
         let program = self.program;
-        let EntryNames { strided, error, kernel, .. } = &self.entries;
-        let (strided, error, kernel) = (strided.clone(), error.clone(), kernel.clone());
+        let EntryNames { strided, inside, error, kernel, .. } = &self.entries;
+        let (strided, inside, error, kernel) = (strided.clone(), inside.clone(), error.clone(), kernel.clone());
         let inputs = program.inputs.len();
         let count = inputs + program.outputs.len();
         let arrays = self.names.fresh("arrays");
@@ -312,7 +319,15 @@ impl Emitter<'_> {
         let used: HashSet<&str> = words(&text).collect();
         let unused = sizes.iter().filter(|size| !used.contains(size.as_str()));
         let unused: String = unused.map(|size| format!("    (void){size};\n")).collect();
-        text = self.strided_signature(strides) + " {\n" + &unused + &text;
+        let start = signature(&format!("CERTEN_NOINLINE int32_t {inside}"), &self.strided_parameters(strides));
+        text = start + " {\n" + &unused + &text;
+
+        let pairs =
+            parameters.iter().zip(strides).flat_map(|((_, p), s)| [self.names.get(p.name).to_owned(), s.clone()]);
+        let arguments: Vec<String> = sizes.iter().cloned().chain(pairs).collect();
+        text += &self.strided_signature(strides);
+        text += &entered(&filled(&format!("        {inside}("), &arguments, ", ", ");", 12));
+        text.push('\n');
 
         let pairs = parameters.iter().flat_map(|(_, p)| [self.names.get(p.name).to_owned(), "NULL".into()]);
         let arguments: Vec<String> = sizes.into_iter().chain(pairs).collect();

@@ -2,11 +2,12 @@
 //!
 //! Terms are visited in arena order, parts first, so nothing recurses. A part that has become large or deep is put
 //! into a `const` temporary before the statement: the operations and their order stay the same, so the bits do, and
-//! neither a C compiler's stack nor our own time suffers from long sums or from parts that are used many times. In a
+//! neither a C compiler's stack nor our own time suffers from long sums or from parts that are used many times, as those
+//! of powers are. In a
 //! statement of thousands of operations each temporary is computed by a function of its own: C compilers take time in
 //! the square of a basic block's length.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use certen_core::{Binary, ElemType, Literal, Term, TermId, Unary};
 use certen_loops::{as_element, parts_first};
@@ -21,6 +22,10 @@ use crate::vector::types::Lane;
 /// Operations in one expression, and operations inside each other, beyond which it is put into a temporary.
 const MAX_OPERATIONS: usize = 200;
 const MAX_DEPTH: usize = 60;
+
+/// Operations in one expression beyond which it is put into a temporary if it is used several times: library functions
+/// count as more.
+const MAX_REPEATED: usize = 4;
 
 /// Terms in one statement beyond which its temporaries become functions.
 const MAX_TERMS_IN_BLOCK: usize = 2000;
@@ -84,6 +89,7 @@ impl Emitter<'_> {
         let mut pieces: HashMap<TermId, Piece> = HashMap::new();
         let order = parts_first(terms, root);
         let large = order.len() > MAX_TERMS_IN_BLOCK;
+        let repeated = self.repeated(&order);
         for id in order {
             let term = terms.get(id);
             if matches!(term, Term::Ref(_, ty) if !ty.is_scalar()) {
@@ -96,7 +102,8 @@ impl Emitter<'_> {
             };
             let used = std::mem::replace(&mut self.function.used, before);
             let parts: Vec<&Piece> = term.parts().iter().filter_map(|part| pieces.get(part)).collect();
-            piece.operations = 1 + parts.iter().map(|part| part.operations).sum::<usize>();
+            let own = if calls_library(term) { MAX_REPEATED + 1 } else { 1 };
+            piece.operations = own + parts.iter().map(|part| part.operations).sum::<usize>();
             piece.depth = 1 + parts.iter().map(|part| part.depth).max().unwrap_or(0);
             if large {
                 piece.variables = parts.iter().flat_map(|part| part.variables.iter().cloned()).collect();
@@ -104,7 +111,8 @@ impl Emitter<'_> {
                 piece.variables.extend(own);
             }
             self.function.used.extend(used);
-            if piece.operations > MAX_OPERATIONS || piece.depth > MAX_DEPTH {
+            let most = if repeated.contains(&id) { MAX_REPEATED } else { MAX_OPERATIONS };
+            if piece.operations > most || piece.depth > MAX_DEPTH {
                 let name = self.names.numbered("t");
                 let ty = match piece.lane {
                     Some(lane) => self.register(lane)?,
@@ -120,6 +128,17 @@ impl Emitter<'_> {
             pieces.insert(id, piece);
         }
         pieces.remove(&root).ok_or_else(unsupported)
+    }
+
+    /// The terms of a value that it uses several times.
+    fn repeated(&self, order: &[TermId]) -> HashSet<TermId> {
+        let (mut once, mut repeated) = (HashSet::new(), HashSet::new());
+        for part in order.iter().flat_map(|id| self.program.terms.get(*id).parts()) {
+            if !once.insert(part) {
+                repeated.insert(part);
+            }
+        }
+        repeated
     }
 
     /// How a name that occurs in a leaf is passed to a function.
@@ -190,7 +209,15 @@ impl Emitter<'_> {
         Piece::new(format!("{}({})", self.helper(helper), arguments.join(", ")), Level::Primary)
     }
 
-    /// A function of math.h.
+    /// A function of math.h whose bits are the library's.
+    fn library(&mut self, function: &'static str, elem: ElemType) -> Helper {
+        self.uses_math = true;
+        let helper = Helper::Library(function, elem);
+        self.helpers.insert(helper);
+        helper
+    }
+
+    /// A function of math.h that compilers may know: its result is exact.
     fn math(&mut self, function: &str, elem: ElemType, arguments: &[&Piece]) -> Piece {
         self.uses_math = true;
         let suffix = if elem == ElemType::F32 { "f" } else { "" };
@@ -238,11 +265,10 @@ impl Emitter<'_> {
             // To nearest, halves to even, in the rounding mode that programs start with.
             Unary::Round => "rint",
             Unary::Sqrt => "sqrt",
-            Unary::Exp => "exp",
-            Unary::Log => "log",
-            Unary::Sin => "sin",
-            Unary::Cos => "cos",
-            Unary::Tanh => "tanh",
+            Unary::Exp | Unary::Log | Unary::Sin | Unary::Cos | Unary::Tanh => {
+                let function = self.library(op.name(), elem);
+                return self.call(function, &[a]);
+            }
         };
         self.math(function, elem, &[a])
     }
@@ -265,7 +291,10 @@ impl Emitter<'_> {
             Binary::Mod => self.call(Helper::Mod(elem), &[a, b]),
             Binary::Min => self.call(Helper::Min(elem), &[a, b]),
             Binary::Max => self.call(Helper::Max(elem), &[a, b]),
-            Binary::Pow => self.math("pow", elem, &[a, b]),
+            Binary::Pow => {
+                self.library("pow", elem);
+                self.call(Helper::Pow(elem), &[a, b])
+            }
             Binary::And => infix("&&", Level::And, Level::And, Level::Comparison),
             // Compilers warn of `a && b || c`.
             Binary::Or if a.level == Level::Or => infix("||", Level::Or, Level::Or, Level::Comparison),
@@ -314,6 +343,11 @@ impl Emitter<'_> {
             _ => Piece::new(format!("({}){}", c_type(to), a.at(Level::Prefix)), Level::Prefix),
         }
     }
+}
+
+fn calls_library(term: &Term) -> bool {
+    use Unary::{Cos, Exp, Log, Sin, Tanh};
+    matches!(term, Term::Unary(Exp | Log | Sin | Cos | Tanh, _) | Term::Binary(Binary::Pow, ..))
 }
 
 pub(crate) fn unsupported() -> Diagnostic {

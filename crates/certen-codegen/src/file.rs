@@ -7,7 +7,9 @@ use certen_core::Parameter;
 
 use crate::emit::{CCode, Emitted, Emitter, Function, Own};
 use crate::entry::{ERRORS, essential};
+use crate::environment::{ENVIRONMENT, entered};
 use crate::helpers::Helper;
+use crate::library::LIBRARY;
 use crate::parallel;
 use crate::stages::splits;
 use crate::vector;
@@ -34,9 +36,6 @@ const IN_ORDER: &str = "\
 #endif
 
 ";
-
-const NOINLINE: &str = "#if defined(__GNUC__)\n#define CERTEN_NOINLINE static __attribute__((noinline))\n#else\n\
-                        #define CERTEN_NOINLINE static\n#endif\n\n";
 
 /// The functions that compute, the checks before they are called, whether they can fail, and which of the program's
 /// parameters they have.
@@ -96,9 +95,7 @@ impl Emitter<'_> {
             text += "#include <math.h>\n";
         }
         text += PRAGMAS;
-        if kernel.contains("CERTEN_NOINLINE") {
-            text += NOINLINE;
-        }
+        text += ENVIRONMENT;
         if kernel.contains("CERTEN_PARALLEL") {
             text += parallel::PRAGMA;
         }
@@ -110,6 +107,9 @@ impl Emitter<'_> {
         }
         if self.helpers.iter().any(|helper| matches!(helper, Helper::Lanes(..))) {
             text += vector::BYTES;
+        }
+        if self.helpers.iter().any(|helper| matches!(helper, Helper::Library(..))) {
+            text += LIBRARY;
         }
         for helper in &self.helpers {
             text += &helper.text();
@@ -139,10 +139,13 @@ impl Emitter<'_> {
         );
         let end = if fails { "" } else { "    return 0;\n" };
         let (threads, entry) = if self.is_parallel { (parallel::THREADS, parallel::ENTRY) } else { ("", "") };
+        let parameters = "const int64_t *certen_sizes, void *const *certen_buffers";
+        let calls = entered("        certen_inside(certen_sizes, certen_buffers);");
         Ok(format!(
-            "{}{threads}{kernel}{}\nconst int32_t certen_abi = 2;\n\n/* Sizes in order; inputs, then outputs. */\n\
-             int32_t certen_call(const int64_t *certen_sizes, void *const *certen_buffers) {{\n    \
-             (void)certen_sizes;\n    (void)certen_buffers;\n{named}{unused}{checks}{call}\n{end}}}\n{entry}",
+            "{}{threads}{kernel}{}\nconst int32_t certen_abi = 2;\n\n\
+             CERTEN_NOINLINE int32_t certen_inside({parameters}) {{\n    \
+             (void)certen_sizes;\n    (void)certen_buffers;\n{named}{unused}{checks}{call}\n{end}}}\n\n\
+             /* Sizes in order; inputs, then outputs. */\nint32_t certen_call({parameters}){calls}{entry}",
             self.beginning(&kernel).trim_start(),
             self.magnitude(&checks),
         ))

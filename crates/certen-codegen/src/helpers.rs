@@ -2,6 +2,7 @@
 
 use certen_core::ElemType;
 
+use crate::library;
 use crate::vector::types::{Shape, Vector, VectorCall};
 
 /// The C type of an element.
@@ -20,6 +21,10 @@ pub(crate) fn c_type(elem: ElemType) -> &'static str {
 pub(crate) enum Helper {
     /// Memory for a buffer.
     Alloc,
+    /// A function of the mathematical library that no compiler computes itself.
+    Library(&'static str, ElemType),
+    /// A power: of a small whole exponent a product, else the library's.
+    Pow(ElemType),
     /// The number of lanes.
     Lanes(Shape),
     /// A type of vectors.
@@ -61,6 +66,7 @@ impl Helper {
     pub(crate) fn name(self) -> String {
         let (word, elem) = match self {
             Helper::Alloc => return "certen_alloc".into(),
+            Helper::Library(function, elem) => return format!("certen_{}", library::name(function, elem)),
             Helper::Lanes(shape) => return shape.lanes(),
             Helper::Vector(vector) => return vector.register(),
             Helper::VectorCall(call) => return call.name(),
@@ -74,6 +80,7 @@ impl Helper {
             Helper::Mod(elem) => ("mod", elem),
             Helper::Min(elem) => ("min", elem),
             Helper::Max(elem) => ("max", elem),
+            Helper::Pow(elem) => ("pow", elem),
             Helper::ControlledDiv(elem) => ("controlled_div", elem),
             Helper::Less(elem) => ("lt", elem),
             Helper::LessEqual(elem) => ("le", elem),
@@ -112,6 +119,8 @@ impl Helper {
                      return aligned_alloc(64, (size + 63) / 64 * 64);\n\
                  }}\n"
             ),
+            Helper::Library(function, elem) => library::declaration(function, elem),
+            Helper::Pow(elem) => library::power(elem),
             Helper::Lanes(shape) => shape.text(),
             Helper::Vector(vector) => vector.text(),
             Helper::VectorCall(call) => call.text(),

@@ -14,10 +14,12 @@
 mod driver;
 mod emit;
 mod entry;
+mod environment;
 mod expr;
 mod file;
 mod helpers;
 mod index;
+mod library;
 mod names;
 mod parallel;
 mod scan;

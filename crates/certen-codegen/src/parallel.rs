@@ -5,7 +5,8 @@
 //! which calls the one with what is in the other. Where the loop stood, the structure is filled, and
 //! `certen_parallel` runs the range function over the whole range: by the runtime's threads, in code that stands alone by
 //! OpenMP if the compiler was told to, else directly. A loop that has little to do is run directly in any case. In code
-//! that stands alone, a loop without memory or vectors of its own stays where it is, with a pragma before it.
+//! that stands alone, a loop without memory or vectors of its own stays where it is, with a pragma before it. Every part
+//! is run in the standard floating-point environment, by the runtime's threads too.
 //!
 //! What runs out of memory notes that in the structure. Parts of the loop run at the same time, so it is atomic there.
 
@@ -60,7 +61,9 @@ static void certen_parallel(int64_t begin, int64_t end, certen_range *part, void
     for (int64_t at = 0; at < parts; at++) {
         const int64_t size = length / parts, larger = length % parts;
         const int64_t first = begin + at*size + (at < larger ? at : larger);
+        const certen_environment was = certen_enter();
         part(first, first + size + (at < larger), context);
+        certen_leave(was);
     }
 #else
     part(begin, end, context);
@@ -69,14 +72,18 @@ static void certen_parallel(int64_t begin, int64_t end, certen_range *part, void
 
 ";
 
-/// Before a loop of code that stands alone. Compilers warn of a pragma that they do not know.
+/// Around a loop of code that stands alone. Compilers warn of a pragma that they do not know.
 pub(crate) const PRAGMA: &str = "\
-/* Before a loop whose iterations may run at the same time; worth it if the condition holds. */
+/* Around a loop whose iterations may run at the same time; worth it if the condition holds. */
 #ifdef _OPENMP
 #define CERTEN_PRAGMA(text) _Pragma(#text)
-#define CERTEN_PARALLEL(condition) CERTEN_PRAGMA(omp parallel for schedule(static) if (condition))
+#define CERTEN_PARALLEL(condition) CERTEN_PRAGMA(omp parallel if (condition))
+#define CERTEN_BEGIN const certen_environment certen_was = certen_enter(); CERTEN_PRAGMA(omp for schedule(static))
+#define CERTEN_END certen_leave(certen_was);
 #else
 #define CERTEN_PARALLEL(condition)
+#define CERTEN_BEGIN
+#define CERTEN_END
 #endif
 
 ";
@@ -98,8 +105,14 @@ impl<'a> Emitter<'a> {
         let work = self.work_text(stmt)?;
         if self.stands_alone && !allocates(body) && *mode == Mode::Parallel {
             let condition = work.map_or("1".into(), |work| format!("{work} >= {MIN_PARALLEL_WORK}.0"));
-            self.line(&format!("CERTEN_PARALLEL({condition})"));
-            return self.counted_for((index, range), (&lo, &hi), body, depth);
+            self.line(&format!("CERTEN_PARALLEL({condition}) {{"));
+            self.indent += 1;
+            self.line("CERTEN_BEGIN");
+            self.counted_for((index, range), (&lo, &hi), body, depth)?;
+            self.line("CERTEN_END");
+            self.indent -= 1;
+            self.line("}");
+            return Ok(());
         }
         self.is_parallel = true;
 
@@ -157,7 +170,7 @@ impl<'a> Emitter<'a> {
             false => filled(&format!("    {loop_name}("), &arguments, ", ", ");", 8),
         };
         self.functions += &format!(
-            "static void {part_name}(int64_t {begin}, int64_t {end}, void *{context}) {{\n{prelude}{call}\n}}\n\n"
+            "CERTEN_NOINLINE void {part_name}(int64_t {begin}, int64_t {end}, void *{context}) {{\n{prelude}{call}\n}}\n\n"
         );
 
         // Where the loop stood.

@@ -44,8 +44,8 @@ static void matmul_kernel(int64_t l, int64_t m, int64_t n, const double *restric
 "
     );
     let entry = "\
-int32_t matmul_strided(int64_t l, int64_t m, int64_t n, const double *A, const int64_t *A_strides, const double *B,
-    const int64_t *B_strides, double *C, const int64_t *C_strides) {
+CERTEN_NOINLINE int32_t matmul_inside(int64_t l, int64_t m, int64_t n, const double *A, const int64_t *A_strides,
+    const double *B, const int64_t *B_strides, double *C, const int64_t *C_strides) {
     /* No index, size or number of bytes below is larger than this. */
     const double most = 8.0*certen_magnitude(l)*certen_magnitude(m) + 8.0*certen_magnitude(l)*certen_magnitude(n) +
         8.0*certen_magnitude(m)*certen_magnitude(n) + certen_magnitude(l) + certen_magnitude(m) +
@@ -60,6 +60,15 @@ int32_t matmul_strided(int64_t l, int64_t m, int64_t n, const double *A, const i
     int32_t error = certen_begin(arrays, 2, 3);
     if (error == 0) matmul_kernel(l, m, n, arrays[0].in, arrays[1].in, arrays[2].out);
     return certen_end(arrays, 3, error);
+}
+
+int32_t matmul_strided(int64_t l, int64_t m, int64_t n, const double *A, const int64_t *A_strides, const double *B,
+    const int64_t *B_strides, double *C, const int64_t *C_strides) {
+    const certen_environment certen_was = certen_enter();
+    const int32_t certen_status =
+        matmul_inside(l, m, n, A, A_strides, B, B_strides, C, C_strides);
+    certen_leave(certen_was);
+    return certen_status;
 }
 
 int32_t matmul(int64_t l, int64_t m, int64_t n, const double *A, const double *B, double *C) {

@@ -246,6 +246,8 @@ enum Frame<V> {
     Eval(TermId, Vec<i64>),
     Unary(Unary, ElemType),
     Binary(Binary, ElemType),
+    /// Both operands are the value on top.
+    Twice(Binary, ElemType),
     Choose,
     Fma(ElemType),
     Cast(ElemType, ElemType),
@@ -335,6 +337,10 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 Frame::Binary(op, elem) => {
                     let (b, a) = (self.pop()?, self.pop()?);
                     self.values.push(self.evaluator.domain.binary(op, elem, &a, &b)?);
+                }
+                Frame::Twice(op, elem) => {
+                    let a = self.pop()?;
+                    self.values.push(self.evaluator.domain.binary(op, elem, &a, &a)?);
                 }
                 Frame::Choose => {
                     let (b, a, cond) = (self.pop()?, self.pop()?, self.pop()?);
@@ -554,6 +560,11 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
             Term::Undefined(elem) => self.values.push(self.evaluator.domain.undefined(*elem)?),
             Term::Unary(op, a) => {
                 self.frames.push(Frame::Unary(*op, elem));
+                self.frames.push(Frame::Eval(*a, index));
+            }
+            // Powers are products of squares: what stands twice is evaluated once.
+            Term::Binary(op, a, b) if a == b => {
+                self.frames.push(Frame::Twice(*op, terms.ty(*a).elem));
                 self.frames.push(Frame::Eval(*a, index));
             }
             // [[e0 + e1]] [] = [[e0]] [] + [[e1]] []

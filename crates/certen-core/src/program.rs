@@ -159,7 +159,7 @@ impl Program {
     }
 
     /// How many multiplications an evaluation makes, as a polynomial in the sizes; factors of products count one each.
-    /// A guarded or conditional part counts as if it were always computed.
+    /// A guarded or conditional part counts as if it were always computed, an operand of a square once.
     ///
     /// # Errors
     /// If the polynomial is too large.
@@ -246,6 +246,8 @@ impl Count {
                 };
                 sum(|s| s.init)?.add(&times(&Range::to(steps.clone()), sum(|s| s.next)?)?)
             }
+            // As in a power.
+            Term::Binary(_, a, b) if a == b => own.add(&of(a)?),
             _ => term.parts().iter().try_fold(own, |sum, part| sum.add(&of(part)?)),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Terms live in an arena, [`Terms`]; a [`TermId`] is a place in it. Guarantees: a term's parts stand before it, so a
 //! loop over the arena visits parts first and nothing recurses or drops deeply; equal terms are the same place; every
-//! term has a [`TensorType`], and an ill-typed one cannot be built. What a loop over the arena cannot see, that names are
+//! term has a [`TensorType`], and an ill-typed one cannot be built; a small power is a product (`power.rs`). What a loop over the arena cannot see, that names are
 //! in scope, [`Program::check`](crate::Program::check) checks.
 
 use std::fmt;
@@ -266,7 +266,8 @@ impl Terms {
         self.nodes.is_empty()
     }
 
-    /// Adds a term, or finds the equal one that is there.
+    /// Adds a term, or finds the equal one that is there. A power with a small literal exponent is its product:
+    /// see [`by_squaring`](crate::by_squaring).
     ///
     /// # Errors
     /// If the term is ill-typed: nothing is added.
@@ -276,6 +277,9 @@ impl Terms {
     pub fn add(&mut self, term: Term) -> Result<TermId, TypeError> {
         if let Some(at) = self.nodes.get_index_of(&term) {
             return Ok(TermId(at as u32));
+        }
+        if let Some(product) = self.small_power(&term)? {
+            return Ok(product);
         }
         let ty = self.type_of(&term)?;
         if ty.rank() > MAX_RANK {
@@ -319,7 +323,7 @@ impl Terms {
         if indices.is_empty() { Ok(tensor) } else { self.add(Term::Select(tensor, indices)) }
     }
 
-    fn type_of(&self, term: &Term) -> Result<TensorType, TypeError> {
+    pub(crate) fn type_of(&self, term: &Term) -> Result<TensorType, TypeError> {
         let wrong = |text: String| Err(TypeError(text));
         let outermost = |id: TermId, what: &str, least: usize| {
             let ty = self.ty(id);

@@ -103,7 +103,8 @@ impl Source {
 /// - `dialect` is the language of a text: `"ten"`, `"teil"`, `"model"`, `"teml"` or `"core"`.
 /// - `elem` is the element type of dialects that do not name one: `"f64"`, `"f32"`, `"i64"`, `"i32"`, or a NumPy dtype.
 /// - `fp`: with `"relaxed"`, sums and products may be computed in another order than written, which is the same every
-///   time; with `"strict"`, every operation is made as written.
+///   time, and are factored where that saves operations, so that something in between may overflow; with `"strict"`, every
+///   operation is made as written.
 /// - `symbolic`: one native code for all sizes, instead of one for each that is used.
 /// - `parallel`: whether threads may share loops; results have the same bits either way.
 /// - `threads` is how many threads calls use, where they do not say.

@@ -4,7 +4,11 @@
 //! depend on sets of indices. [`order`](crate::order) finds the order of pairwise contractions with the fewest
 //! multiplications; each inner one becomes a binding of its own before the current one, the last one stays in place. A
 //! contraction that stands inside a reduction or generation on whose index it does not depend is bound once. Everything
-//! that is not a product or a sum is an opaque factor; contractions inside of one are lifted first.
+//! that is not a product or a sum is an opaque factor, and so is a square, whose operand is computed once; contractions inside
+//! of one are lifted first.
+//!
+//! Floats are no ring: `sum i. z[i] * x` as `(sum i. z[i]) * x` is NaN where `z` is 1e308 twice and `x` is 0. A contraction is
+//! factored only where that saves multiplications, and the report says so; `--fp strict` does not come here.
 //!
 //! Needs: a program that [`Program::check`] accepts; elements of a commutative ring. Guarantees: the same values; never
 //! more multiplications ([`Program::multiplications`]), for all sizes, and an unchanged term where fewer are not shown; no
@@ -114,7 +118,7 @@ impl Marks {
                     let sum = *op == ReduceOp::Sum && open;
                     (sum, open && (sum || inside(body)))
                 }
-                Term::Binary(Binary::Mul, a, b) => (of(a) || of(b), inside(a) || inside(b)),
+                Term::Binary(Binary::Mul, a, b) => (a != b && (of(a) || of(b)), inside(a) || inside(b)),
                 Term::Unary(..) | Term::Binary(..) | Term::Choose(..) | Term::Fma(..) | Term::Cast(..) => {
                     (false, term.parts().iter().any(inside))
                 }
@@ -386,14 +390,14 @@ impl Lifter<'_> {
             match self.source.terms.get(id) {
                 Term::Reduce(_, name, range, _, body) if self.marks.contraction[id.index()] => {
                     let mut index = scope.enter(around, id, *name, range);
-                    // The same sum twice, as in a square, has two indices.
+                    // The same sum twice, as in `s * c * s`, has two indices.
                     if flat.summed.contains(&index) {
                         index = scope.add(around, *name, range);
                     }
                     flat.summed.push(index);
                     todo.extend([Found::End(Written::Sum(index)), Found::Part(*body, Some(index))]);
                 }
-                Term::Binary(Binary::Mul, a, b) => {
+                Term::Binary(Binary::Mul, a, b) if a != b => {
                     todo.extend([Found::End(Written::Product), Found::Part(*b, around), Found::Part(*a, around)]);
                 }
                 _ => {

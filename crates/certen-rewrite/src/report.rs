@@ -16,9 +16,15 @@ pub struct Contraction {
     pub order: Vec<String>,
     /// Multiplications as written, in all evaluations of the binding.
     pub before: Ix,
+    /// Whether it is of floats, for which factoring is no equation.
+    pub of_floats: bool,
     /// Multiplications now; those of a temporary that is shared with another contraction are counted in both.
     pub after: Ix,
 }
+
+/// What lifting may do to floats.
+pub const FACTORED: &str = "sums are factored, as `--fp relaxed` allows where that saves operations: something in between may \
+                            overflow that does not as written";
 
 /// What was lifted, in the order of the program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -27,15 +33,25 @@ pub struct Report {
     pub contractions: Vec<Contraction>,
 }
 
+impl Report {
+    /// Whether a contraction of floats was lifted: what is in between is something else then, not only rounded otherwise.
+    pub fn factors_floats(&self) -> bool {
+        self.contractions.iter().any(|contraction| contraction.of_floats)
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.contractions.is_empty() {
             return writeln!(f, "nothing to lift: no order needs fewer multiplications for all sizes");
         }
-        for Contraction { binding, factors, order, before, after } in &self.contractions {
+        for Contraction { binding, factors, order, before, after, .. } in &self.contractions {
             writeln!(f, "in {binding}: {} factors, {}", factors.len(), factors.join(" "))?;
             writeln!(f, "  {}", order.join(", "))?;
             writeln!(f, "  multiplications: {before} as written, {after} lifted")?;
+        }
+        if self.factors_floats() {
+            writeln!(f, "{FACTORED}")?;
         }
         Ok(())
     }

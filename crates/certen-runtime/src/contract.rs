@@ -18,7 +18,7 @@ use certen_core::ElemType;
 use smallvec::SmallVec;
 
 use self::inner::{ALL, ANY, FIRST, LANES, Loop, Number, SECOND, along, around, lanes, moved, nested, products, sum};
-use crate::{ArrayError, RuntimeError, View, ViewMut};
+use crate::{ArrayError, RuntimeError, View, ViewMut, in_standard_environment};
 
 /// One product and its sum, for arrays of fixed shapes.
 ///
@@ -81,8 +81,8 @@ impl Nest {
     pub fn run(&self, factors: &[View<'_>], out: &mut ViewMut<'_>) -> Result<(), RuntimeError> {
         self.check(factors, out)?;
         match out.elem() {
-            ElemType::F64 => self.typed::<f64>(factors, out),
-            ElemType::F32 => self.typed::<f32>(factors, out),
+            ElemType::F64 => in_standard_environment(|| self.typed::<f64>(factors, out)),
+            ElemType::F32 => in_standard_environment(|| self.typed::<f32>(factors, out)),
             ElemType::I64 => self.typed::<i64>(factors, out),
             ElemType::I32 => self.typed::<i32>(factors, out),
             elem @ (ElemType::U8 | ElemType::Bool) => {

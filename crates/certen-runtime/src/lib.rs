@@ -4,7 +4,7 @@
 //! [`write_npz`] bring it from and to files. A [`NativeKernel`] is C text made callable: compiled by the [`Compiler`]
 //! that the machine has, kept in a [`Cache`] on disk, loaded, and called with its arguments, arrays or [`View`]s,
 //! checked against its [`Signature`]. Its parallel loops are shared by the threads of one pool; [`with_threads`] says
-//! how many. A [`Nest`] makes a product of arrays and its sum without a compiler. [`available_bytes`] tells what fits
+//! how many. [`standard_environment`] keeps what others do to the processor away from results. A [`Nest`] makes a product of arrays and its sum without a compiler. [`available_bytes`] tells what fits
 //! in memory before anything is started.
 //!
 //! This is where `unsafe` code is: the allocation behind arrays, the elements of views, and loading and calling
@@ -16,6 +16,7 @@ mod cache;
 mod compiler;
 mod contract;
 mod cpu;
+mod environment;
 mod error;
 mod files;
 mod kernel;
@@ -29,6 +30,7 @@ pub use cache::Cache;
 pub use compiler::Compiler;
 pub use contract::Nest;
 pub use cpu::Cpu;
+pub use environment::{Entered, in_standard_environment, standard_environment};
 pub use error::RuntimeError;
 pub use files::write_text;
 pub use kernel::{ABI, NativeKernel, Signature};

@@ -13,6 +13,7 @@
 //!   joined: the end of the process ends them.
 //! - **After a fork** the child has none of the parent's threads, and its copy of the pool may be locked by one of them. A
 //!   pool knows its process; in another one it is left alone, and a new one is made.
+//! - **Parts are run in the standard floating-point environment**, whatever a thread's own is.
 //!
 //! `$CERTEN_THREADS` says how many threads work for a loop, the caller among them; else it is the number of cores that the process
 //! may use. [`with_threads`] decides for the calls of one thread.
@@ -26,7 +27,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::RuntimeError;
+use crate::{RuntimeError, in_standard_environment};
 
 /// Runs the iterations from the first number up to the second. It must be callable on any thread, several times at once
 /// for ranges that do not overlap, and must not unwind.
@@ -167,7 +168,7 @@ impl Part {
     fn run(self) {
         // SAFETY: a part is made from a job, for a range inside of it that no other part has; whoever made the job waits
         // until no part is running, see `Pool::run`.
-        unsafe { (self.function)(self.begin, self.end, self.context) };
+        in_standard_environment(|| unsafe { (self.function)(self.begin, self.end, self.context) });
     }
 }
 

@@ -6,6 +6,8 @@
 use std::panic::resume_unwind;
 use std::thread;
 
+use certen_runtime::in_standard_environment;
+
 /// How large the stack is; its pages are only used when they are needed. Where so much is not to be had, less is.
 const STACK_BYTES: [usize; 3] = [512 << 20, 128 << 20, 16 << 20];
 
@@ -15,7 +17,8 @@ pub(crate) fn deeply<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let mut result = None;
     for bytes in STACK_BYTES {
         thread::scope(|scope| {
-            let run = || result = work.take().map(|work| work());
+            // A thread begins in the environment of the one that starts it.
+            let run = || result = work.take().map(in_standard_environment);
             if let Ok(thread) = thread::Builder::new().stack_size(bytes).spawn_scoped(scope, run)
                 && let Err(panic) = thread.join()
             {
@@ -27,7 +30,7 @@ pub(crate) fn deeply<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         }
     }
     match work {
-        Some(work) => work(),
+        Some(work) => in_standard_environment(work),
         // The loop ends only if no thread took the work.
         None => unreachable!("a thread that took the work has returned its result or panicked"),
     }

@@ -14,7 +14,7 @@ use certen_dialects::{model, teil};
 use certen_index::Ix;
 use certen_lang::Known;
 use certen_loops::{Lend, LoopProgram, Stmt, pad, parallelise, reuse};
-use certen_runtime::{Cpu, NativeKernel, RuntimeError, Signature};
+use certen_runtime::{Cpu, NativeKernel, RuntimeError, Signature, standard_environment};
 use certen_schedule::{Refused, Scheduled, at_sizes, vectorise};
 use certen_syntax::schedule::{Schedule, Step};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
@@ -171,6 +171,7 @@ impl Module {
     }
 
     fn from_imports(name: &str, text: String, imports: &mut Imports<'_>, options: &Options) -> Result<Module, Failure> {
+        let _environment = standard_environment();
         let dialect = dialect(name)?;
         let mut sources = Sources::new();
         let file = sources.add(name, text);
@@ -473,6 +474,7 @@ impl Module {
         if let Some(loops) = self.loops.get() {
             return Ok(loops);
         }
+        let _environment = standard_environment();
         let loops = self.stored(self.scheduled()?)?;
         Ok(self.loops.get_or_init(|| loops))
     }
@@ -556,6 +558,7 @@ impl Module {
         if let Some((kernel, _)) = self.native.get() {
             return Ok(kernel);
         }
+        let _environment = standard_environment();
         let loops = self.loops()?;
         let nests = loops.body.iter().filter(|stmt| matches!(stmt, Stmt::Nest(_))).count();
         if nests > MAX_NESTS {

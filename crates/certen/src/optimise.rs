@@ -1,8 +1,8 @@
 //! Optimisation: the program that loops are made from, rewritten and compared with the one that was written.
 //!
 //! Laws of the tensor algebra make a program of TeIL or the model language simpler (TeIL, Sec. 3.6), common
-//! subexpressions are computed once (model language, Sec. 5), then contractions are lifted in Core. What may change the
-//! rounding of floats is left out with [`FpMode::Strict`].
+//! subexpressions are computed once (model language, Sec. 5), then contractions are lifted in Core. What may change a
+//! result of floats is left out with [`FpMode::Strict`].
 
 use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Typed};
@@ -14,7 +14,8 @@ use crate::Options;
 /// What may be assumed of floats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FpMode {
-    /// Sums and products may be computed in another order, with other roundings.
+    /// Sums and products may be computed in another order, with other roundings; they are factored or distributed only where
+    /// that saves operations, and then the report says so: a sum of 1e308 and 1e308, times 0, is NaN.
     #[default]
     Relaxed,
     /// Every operation is made as written.

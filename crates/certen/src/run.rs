@@ -8,7 +8,7 @@ use certen_core::{DEFAULT_FUEL, Domain, ElemType, EvalError, Evaluator, Limits, 
 use certen_dialects::algebra::Typed;
 use certen_dialects::algebra::semantics::{Semantics, Spill};
 use certen_loops::Interpreter;
-use certen_runtime::{Array, RuntimeError, default_threads, with_threads};
+use certen_runtime::{Array, RuntimeError, default_threads, standard_environment, with_threads};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::call::{Bound, Given};
@@ -137,6 +137,7 @@ impl Module {
     /// # Errors
     /// As [`Module::run`]; and if the evaluator's fuel or the domain gives out.
     pub fn run_with(&self, call: &Call, options: &RunOptions) -> Result<(Vec<Output>, Timing), Failure> {
+        let _environment = standard_environment();
         let bytes = |elem: ElemType| match options.backend {
             Backend::Native => elem.bytes(),
             Backend::Interp | Backend::Loops => options.domain.bytes(),
@@ -175,6 +176,7 @@ impl Module {
     /// As [`Module::run_with`]; and if the index is outside.
     pub fn element(&self, call: &Call, output: Name, index: &[i64], fuel: u64) -> Result<Scalar, Failure> {
         // A single element needs the inputs, and of other tensors only the elements that it depends on.
+        let _environment = standard_environment();
         let bound = call.bind(self, None, |elem| elem.bytes()).map_err(|error| self.refuse(*error))?;
         self.check_place(&bound, output, index)?;
         let (sizes, inputs) = self.embedded(&bound, &Machine, |value, _| Ok(*value))?;
@@ -195,6 +197,7 @@ impl Module {
         limits: Limits,
         fuel: u64,
     ) -> Result<Trace<Scalar>, Failure> {
+        let _environment = standard_environment();
         let bound = call.bind(self, None, |elem| elem.bytes()).map_err(|error| self.refuse(*error))?;
         self.check_place(&bound, output, index)?;
         let (sizes, inputs) = self.embedded(&bound, &Machine, |value, _| Ok(*value))?;

@@ -114,6 +114,14 @@ impl Module {
         let fault = |fault: Fault| self.refuse(does_not_hold(&fault));
         let text = loops.to_string();
         let nest = read_nest(&text).map_err(fault)?;
+        let mut about = json!({
+            "made by": concat!("certen ", env!("CARGO_PKG_VERSION")),
+            "compared": validation.settings(),
+            "trusted": TRUSTED,
+        });
+        if let Some(optimised) = self.optimisation()?.filter(|optimised| !optimised.report.contractions.is_empty()) {
+            about["lifted"] = optimised.report.to_string().lines().map(str::trim).collect();
+        }
         let mut certificate = Certificate {
             core: self.core().to_string(),
             nest: text,
@@ -122,11 +130,7 @@ impl Module {
             values: Vec::new(),
             steps: self.certified_steps()?,
             tests: Vec::new(),
-            about: json!({
-                "made by": concat!("certen ", env!("CARGO_PKG_VERSION")),
-                "compared": validation.settings(),
-                "trusted": TRUSTED,
-            }),
+            about,
         };
         let mut prover = Prover::default();
         for obligation in obligations(&nest).map_err(fault)? {

@@ -251,6 +251,7 @@ impl Field {
                 }
             }
             Binary::Pow if b <= MAX_EXPONENT => power(a, b),
+            Binary::Pow if negate(b) <= MAX_EXPONENT => inverse(power(a, negate(b)))?,
             Binary::Pow => self.random(Oracle::Binary(op), [a, b]),
             Binary::And | Binary::Or => return Err(MISMATCH),
             Binary::Lt => return Ok(Element::Bool(signed(a) < signed(b))),

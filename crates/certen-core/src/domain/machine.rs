@@ -4,12 +4,13 @@
 //! open is decided here, and generated code follows: a zero divisor gives 0, conversions saturate, minimum and maximum
 //! hand on a NaN and prefer the left of two equal operands (which shows only for +0 and -0).
 
+use std::convert::Infallible;
 use std::fmt;
 
 use num_traits::Float;
 
 use super::{Domain, Fault, MISMATCH};
-use crate::{Binary, ElemType, Literal, Unary};
+use crate::{Binary, ElemType, Literal, Unary, by_squaring, multiplied};
 
 /// The domain of the machine's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -238,9 +239,21 @@ fn float_binary<F: Float>(op: Binary, a: F, b: F) -> Option<F> {
                 b
             }
         }
-        Binary::Pow => a.powf(b),
+        Binary::Pow => power(a, b),
         _ => return None,
     })
+}
+
+/// A product if the exponent is small and whole, else what the machine's library says.
+fn power<F: Float>(a: F, b: F) -> F {
+    match b.to_f64().and_then(multiplied) {
+        None => a.powf(b),
+        Some(0) => F::one(),
+        Some(k) => {
+            let Ok(product) = by_squaring(&a, k.unsigned_abs(), |a, b| Ok::<F, Infallible>(*a * *b));
+            if k > 0 { product } else { F::one() / product }
+        }
+    }
 }
 
 /// On 64 bits; 32-bit integers are widened, and wrap when they are cut again.

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use certen_core::{
-    Binary, Binding, ElemType, Parameter, Program, Range, ReduceOp, TensorType, Term, TermId, Terms, TypeError,
+    Binary, Binding, ElemType, Literal, Parameter, Program, Range, ReduceOp, TensorType, Term, TermId, Terms, TypeError,
 };
 use certen_index::{Cond, Ix};
 use certen_syntax::{Code, Diagnostic, Name};
@@ -73,6 +73,8 @@ enum Task {
     Combine(Binary),
     Reduce(ReduceOp, Name, Ix),
     Number(Ix),
+    /// As [`Task::Number`], a literal if it is known.
+    Exponent(Ix),
 }
 
 impl<'a> Elaborator<'a> {
@@ -224,13 +226,17 @@ impl<'a> Elaborator<'a> {
                 }
                 Task::Eval(Equation::Power(n, e), depth) if !is_product(&n, self.elem) => {
                     tasks.push(Task::Combine(Binary::Pow));
-                    tasks.push(Task::Number(n));
+                    tasks.push(Task::Exponent(n));
                     tasks.push(Task::Eval(Equation::Same(e), depth));
                 }
                 Task::Eval(Equation::Power(n, e), depth) => {
                     tasks.push(Task::Eval(Equation::Reduce(Reduction::power(n, e)), depth));
                 }
                 Task::Number(n) => values.push(self.terms.add(Term::Index(n, self.elem))?),
+                Task::Exponent(n) => values.push(self.terms.add(match n.as_constant() {
+                    Some(n) => Term::Literal(Literal::whole(n, self.elem), self.elem),
+                    None => Term::Index(n, self.elem),
+                })?),
                 Task::Combine(op) => {
                     let (right, left) = (values.pop().ok_or_else(missing)?, values.pop().ok_or_else(missing)?);
                     values.push(self.terms.add(Term::Binary(op, left, right))?);

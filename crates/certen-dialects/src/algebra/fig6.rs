@@ -5,7 +5,7 @@
 //! ([`semantics`](super::semantics)), with symbols it is elaboration into Core ([`elaborate`](super::elaborate)).
 //! Indices count from 0 here, positions from 1 as in the text.
 
-use certen_core::{Binary, ElemType, ReduceOp};
+use certen_core::{Binary, ElemType, MAX_MULTIPLIED, ReduceOp};
 use certen_index::Ix;
 use certen_syntax::Name;
 
@@ -31,13 +31,14 @@ pub(super) enum Equation<I> {
     Power(Ix, At<I>),
 }
 
-/// The largest exponent for which a power of floats is a product: a machine multiplies faster than it calls `pow`.
-const MULTIPLIED: i64 = 32;
-
-/// Whether a power is the product of copies: always but over f64, which alone has every exponent as a number, and there
-/// if the exponent is known and small.
+/// Whether a power is the product of copies, one after the other: over integers, and over f32, which does not have every
+/// exponent as a number, unless it is known and small.
 pub(super) fn is_product(exponent: &Ix, elem: ElemType) -> bool {
-    elem != ElemType::F64 || exponent.as_constant().is_some_and(|n| n <= MULTIPLIED)
+    match elem {
+        ElemType::F64 => false,
+        ElemType::F32 => exponent.as_constant().is_none_or(|n| n > MAX_MULTIPLIED),
+        _ => true,
+    }
 }
 
 /// Values of a part, combined over one or more indices inside each other.

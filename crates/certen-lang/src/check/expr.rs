@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
-use certen_core::{Binary, ElemType, Literal, TensorType, Unary};
-use certen_index::{Cond, Ix, Verdict};
+use certen_core::{Binary, ElemType, Literal, TensorType, Unary, by_squaring};
+use certen_index::{Cond, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
 use super::index::Index;
 use super::scope::{Function, Meaning};
 use super::types::shape_text;
 use super::value::{Draft, Flex, Value, index_expr};
-use super::{Checked, Reported};
+use super::{Checked, Reported, too_complex};
 use crate::Found;
 use crate::ast::{self, BinaryOp, ExprKind, UnaryOp};
 use crate::typed::{Expr, Kind};
+
+/// The largest exponent of a power of indices: all but those of 0, 1 and -1 are then beyond 64 bits.
+const MAX_INDEX_POWER: i64 = 63;
 
 /// Constants and index functions inside each other.
 const MAX_INLINED: usize = 200;
@@ -311,12 +314,10 @@ impl<'l> Function<'_, 'l> {
         if op == BinaryOp::Concat {
             return self.concatenate((left, left_span), (right, right_span), span);
         }
-        if let (BinaryOp::Pow, Value::Index(base), Value::Index(exponent)) = (op, &left, &right)
-            && let Some(exponent @ 0..=16) = exponent.constant()
+        if op == BinaryOp::Pow
+            && let Some(made) = self.index_power(&left, &right, span)?
         {
-            let power = |ix: &Ix| (0..exponent).try_fold(Ix::from(1), |product, _| product.mul(ix));
-            let made = base.map(&power);
-            return Ok(Value::Index(self.made(span, made)?));
+            return Ok(made);
         }
         let (left, right) = (self.as_data(left, left_span)?, self.as_data(right, right_span)?);
         let (op, left, right) = match op {
@@ -334,6 +335,27 @@ impl<'l> Function<'_, 'l> {
             BinaryOp::And | BinaryOp::Or | BinaryOp::Concat | BinaryOp::MatMul => return Err(Reported),
         };
         Ok(Value::Data(self.apply_binary(op, left, right, span)?))
+    }
+
+    /// A power of the index level: exact, as all of it is. With an exponent that is negative or broken, there is none.
+    fn index_power(&mut self, base: &Value, exponent: &Value, span: Span) -> Checked<Option<Value>> {
+        let constant = if let Value::Index(exponent) = exponent { exponent.constant() } else { None };
+        let Some(k @ 0..) = constant else { return Ok(None) };
+        let power = |ix: &Ix| match k {
+            0 => Ok(Ix::from(1)),
+            1..=MAX_INDEX_POWER => by_squaring(ix, k as u64, Ix::mul),
+            _ => Err(IxError::Overflow),
+        };
+        let made = match base {
+            Value::Index(base) => base.map(&power).map(Value::Index),
+            Value::Vector(parts) => {
+                parts.iter().map(|part| part.map(&power)).collect::<Result<_, _>>().map(Value::Vector)
+            }
+            _ => return Ok(None),
+        };
+        made.map(Some).or_else(|error| {
+            self.fail(too_complex(span, error).help(format!("a power of floats may be larger: `f64(a)^{k}`")))
+        })
     }
 
     /// An operation on the elements of two operands.
@@ -372,7 +394,7 @@ impl<'l> Function<'_, 'l> {
         &mut self,
         left: &Value,
         right: &Value,
-        f: &dyn Fn(&Ix, &Ix) -> Result<Ix, certen_index::IxError>,
+        f: &dyn Fn(&Ix, &Ix) -> Result<Ix, IxError>,
         span: Span,
     ) -> Checked<Option<Value>> {
         let made: Result<Value, _> = match (left, right) {
@@ -486,7 +508,7 @@ impl<'l> Function<'_, 'l> {
 }
 
 /// Something made of two index expressions.
-type OfTwo<T> = fn(&Ix, &Ix) -> Result<T, certen_index::IxError>;
+type OfTwo<T> = fn(&Ix, &Ix) -> Result<T, IxError>;
 
 fn comparison(op: BinaryOp) -> Option<OfTwo<Cond>> {
     Some(match op {

@@ -82,7 +82,8 @@ impl Lifter<'_> {
         }
         let factors = sum.factors.iter().map(|part| self.shown(part.term)).collect();
         let after = plan.cost.clone();
-        self.report.contractions.push(Contraction { binding: at, factors, order, before, after });
+        let of_floats = self.terms.ty(term).elem.is_float();
+        self.report.contractions.push(Contraction { binding: at, factors, order, before, of_floats, after });
         Ok(term)
     }
 

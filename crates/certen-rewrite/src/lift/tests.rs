@@ -1,4 +1,5 @@
 use super::*;
+use crate::report::FACTORED;
 use crate::{Agreement, agree};
 use certen_core::parse_program;
 use certen_syntax::Sources;
@@ -67,7 +68,8 @@ fn interpolation_becomes_three_single_contractions() {
     assert_eq!(
         report,
         "in w: 4 factors, A B C u\n  t1 = C u over c, t2 = B t1 over b, w = A t2 over a\n  \
-         multiplications: 786432 as written, 12288 lifted\n"
+         multiplications: 786432 as written, 12288 lifted\nsums are factored, as `--fp relaxed` allows where that saves \
+         operations: something in between may overflow that does not as written\n"
     );
 }
 
@@ -80,6 +82,32 @@ fn interpolation_for_all_sizes() {
     // Also where sizes can be 0.
     let (_, counts) = lifted(&interpolation("size m, n\n", ["n", "m"]));
     assert_eq!(counts, ["3*m*m*m*n*n*n", "m*m*m*n + m*m*n*n + m*n*n*n"]);
+}
+
+#[test]
+fn nothing_is_factored_where_nothing_is_saved() {
+    // A sum of one element, and one that may be empty, where the factor would be multiplied all the same.
+    for (sizes, m) in [("size n\n", "1"), ("size m, n\n", "m")] {
+        let text = |elem: &str| {
+            format!(
+                "core t\n{sizes}input z : {elem}[{m}, n]\ninput x : {elem}[n]\n\
+             y = gen k in 0..n. sum i in 0..{m}. z[i, k] * x[k]\noutput y\n"
+            )
+        };
+        let program = read(&text("f64"));
+        let Lifted { program: lifted, report } = lift(&program);
+        assert_eq!(lifted.to_string(), program.to_string());
+        assert!(report.contractions.is_empty() && !report.factors_floats());
+    }
+    let two = |elem: &str| {
+        lift(&read(&format!(
+            "core t\nsize n\ninput z : {elem}[2, n]\ninput x : {elem}[n]\n\
+         y = gen k in 0..n. sum i in 0..2. z[i, k] * x[k]\noutput y\n"
+        )))
+        .report
+    };
+    assert!(two("f64").factors_floats() && two("f64").to_string().ends_with(&format!("{FACTORED}\n")));
+    assert!(!two("i64").factors_floats() && !two("i64").contractions.is_empty());
 }
 
 #[test]
@@ -129,11 +157,25 @@ fn equal_temporaries_are_shared() {
 }
 
 #[test]
-fn a_square_has_two_sums() {
+fn a_square_is_one_factor() {
     becomes(
         "y = gen i in 0..m. (sum k in 0..n. x[k] * x[k]) * (sum k in 0..n. x[k] * x[k])",
-        &["t1 = sum l1 in 0..n. x[l1] * x[l1]", "t2 = t1 * t1", "y = gen i in 0..m. t2"],
-        ["m + 2*m*n", "n + 1"],
+        &["t1 = sum l1 in 0..n. x[l1] * x[l1]", "y = gen i in 0..m. t1 * t1"],
+        ["m + m*n", "m + n"],
+    );
+    becomes(
+        "y = sum k in 0..n. c * pow(x[k] * v[0], 4.0)",
+        &["y = c * (sum k in 0..n. x[k] * v[0] * (x[k] * v[0]) * (x[k] * v[0] * (x[k] * v[0])))"],
+        ["4*n", "3*n + 1"],
+    );
+}
+
+#[test]
+fn a_sum_that_is_a_factor_twice_has_two_indices() {
+    becomes(
+        "y = gen i in 0..m. (sum k in 0..n. x[k] * c) * v[i] * (sum k in 0..n. x[k] * c)",
+        &["t1 = (sum l1 in 0..n. x[l1]) * c", "t2 = t1 * t1", "y = gen i in 0..m. t2 * v[i]"],
+        ["2*m + 2*m*n", "m + 2"],
     );
 }
 
@@ -142,7 +184,7 @@ fn a_square_has_two_sums() {
 fn equal_bodies_under_different_ranges() {
     becomes(
         "y = (sum k in 0..1. c * c) + (sum k in 0..7. c * c)",
-        &["t1 = c * c", "y = (sum k in 0..1. c * c) + t1 * index.f64(7)"],
+        &["y = (sum k in 0..1. c * c) + c * c * index.f64(7)"],
         ["8", "3"],
     );
 }
@@ -170,7 +212,7 @@ fn the_sum_of_a_constant() {
     // Shown to be no more only if the size is at least 2.
     let program = read("core t\ninput x : f64[5]\ny = sum k in 0..7. sum l in 0..5. x[l] * x[l]\noutput y\n");
     let (bindings, counts) = lifted(&program);
-    assert_eq!(bindings, ["t1 = sum l1 in 0..5. x[l1] * x[l1]", "y = t1 * index.f64(7)"]);
+    assert_eq!(bindings, ["y = (sum l in 0..5. x[l] * x[l]) * index.f64(7)"]);
     assert_eq!(counts, ["35", "6"]);
     becomes(
         "y = sum k in 0..m. sum l in 0..n. x[l] * x[l]",
