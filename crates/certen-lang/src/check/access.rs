@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use certen_index::{Cond, Ix, IxError, Verdict};
+use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
@@ -73,7 +73,9 @@ impl Function<'_, '_> {
         } else {
             (high, format!("{index} must be below {size}"))
         };
-        let verdict = match goal.as_ref().map(|goal| self.whole_example(goal, indices.iter().chain(shape))) {
+        let mut names = BTreeSet::new();
+        indices.iter().chain(shape).for_each(|e| e.collect_names(&mut names));
+        let verdict = match goal.as_ref().map(|goal| whole_example(self.facts(), goal, &names)) {
             Ok(Verdict::No(sizes)) => Verdict::No(sizes),
             _ => verdict,
         };
@@ -89,7 +91,10 @@ impl Function<'_, '_> {
             _ => "this access could not be shown to be in bounds",
         };
         let mut error = Diagnostic::error(Code::E0207, span, title).label(wish);
-        let (reached, verdict) = self.really_reached(index, !too_low, goal.as_ref().ok(), verdict);
+        let (reached, verdict) = match &goal {
+            Ok(goal) => self.really_reached(index, !too_low, (goal, &names), verdict),
+            Err(_) => (None, verdict),
+        };
         error = match reached.filter(|reached| reached != index) {
             Some(reached) => {
                 error.note(format!("{index} reaches {reached}, and {what} has the shape {}", shape_text(shape)))
@@ -156,20 +161,6 @@ impl Function<'_, '_> {
         None
     }
 
-    /// Whether a goal holds; a counterexample has a value for every name of some expressions.
-    fn whole_example<'a>(&self, goal: &Cond, speak_of: impl Iterator<Item = &'a Ix>) -> Verdict {
-        let mut names = BTreeSet::new();
-        speak_of.for_each(|e| e.collect_names(&mut names));
-        let far = Ix::from(-(1 << 40));
-        // Not so for any size or index, so it adds nothing to the goal but the name.
-        let never = |name: &Name| Cond::lt(&Ix::var(*name), &far).ok();
-        let wider = names.iter().filter_map(never).fold(goal.clone(), Cond::or);
-        match self.facts().prove(&wider) {
-            Verdict::No(sizes) => Verdict::No(sizes),
-            _ => self.facts().prove(goal),
-        }
-    }
-
     /// The largest (or least) value of an index expression over the ranges of the indices around, if it is affine.
     fn reached(&self, index: &Ix, largest: bool) -> Option<Ix> {
         let mut e = index.clone();
@@ -187,7 +178,7 @@ impl Function<'_, '_> {
         &self,
         index: &Ix,
         largest: bool,
-        goal: Option<&Cond>,
+        (goal, names): (&Cond, &BTreeSet<Name>),
         verdict: Verdict,
     ) -> (Option<Ix>, Verdict) {
         let Some(reached) = self.reached(index, largest) else { return (None, verdict) };
@@ -197,10 +188,10 @@ impl Function<'_, '_> {
                 return (Some(reached), verdict);
             }
         }
-        let (Ok(there), Some(goal)) = (Cond::eq(index, &reached), goal) else { return (None, verdict) };
+        let Ok(there) = Cond::eq(index, &reached) else { return (None, verdict) };
         let mut facts = self.facts().clone();
         facts.assume(there);
-        match facts.prove(goal) {
+        match whole_example(&facts, goal, names) {
             Verdict::No(sizes) => (Some(reached), Verdict::No(sizes)),
             _ => (None, verdict),
         }
@@ -307,6 +298,18 @@ impl Function<'_, '_> {
                 self.fail(error)
             }
         }
+    }
+}
+
+/// Whether a goal holds; a counterexample has a value for every one of these names.
+fn whole_example(facts: &Facts, goal: &Cond, names: &BTreeSet<Name>) -> Verdict {
+    let far = Ix::from(-(1 << 40));
+    // Not so for any size or index, so it adds nothing to the goal but the name.
+    let never = |name: &Name| Cond::lt(&Ix::var(*name), &far).ok();
+    let wider = names.iter().filter_map(never).fold(goal.clone(), Cond::or);
+    match facts.prove(&wider) {
+        Verdict::No(sizes) => Verdict::No(sizes),
+        _ => facts.prove(goal),
     }
 }
 
