@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from conftest import EXAMPLES, ROOT, parameters, run_python
 from einsum_cases import laid_out
+from numpy.lib.stride_tricks import as_strided
 from programs import CORE, MODEL, TEIL, TEN
 
 import certen
@@ -287,6 +288,14 @@ def test_out_may_be_an_input(ten):
     assert np.array_equal(turned, (0.5 * np.arange(7.0) + 1)[::-1])
 
 
+def test_out_with_steps_that_interleave(ten):
+    """Neither step is longer than the other reaches, but no two elements meet."""
+    memory = np.zeros(20)
+    out = as_strided(memory, (2, 5), (3 * 8, 2 * 8))
+    assert ten.matmul(A, B, out=out) is out
+    assert np.array_equal(out, A @ B)
+
+
 def test_results_are_new_dense_and_aligned(ten):
     results = [ten.matmul(A, B) for _ in range(20)] + [*ten.minmax(A), ten.blur(np.ones((5, 7)))]
     for result in results:
@@ -517,6 +526,21 @@ WRONG = {
     "out of objects": (TYPE, ["out"], lambda k: k.matmul(A, B, out=np.zeros((2, 5), object))),
     "out is read-only": (VALUE, ["out"], lambda k: k.axpy(1.0, X, Y, out=np.frombuffer(bytes(40)))),
     "out is a repeated element": (VALUE, ["out"], lambda k: k.axpy(1.0, X, Y, out=np.broadcast_to(np.ones(1), 5))),
+    "out repeats an element": (
+        VALUE,
+        ["out", "overlaps itself"],
+        lambda k: k.axpy(1.0, X, Y, out=as_strided(np.zeros(1), (5,), (0,))),
+    ),
+    "out is a sliding window": (
+        VALUE,
+        ["out", "overlaps itself"],
+        lambda k: k.matmul(A, B, out=as_strided(np.zeros(6), (2, 5), (8, 8))),
+    ),
+    "out has elements that share bytes": (
+        VALUE,
+        ["out", "overlaps itself"],
+        lambda k: k.axpy(1.0, X, Y, out=np.ndarray((5,), "f8", bytearray(40), 0, (4,))),
+    ),
     "out is bytes": (TYPE, ["out"], lambda k: k.axpy(1.0, X, Y, out=bytes(40))),
     "out is a list": (TYPE, ["out"], lambda k: k.axpy(1.0, X, Y, out=[0.0] * 5)),
     "out is a number": (TYPE, ["out"], lambda k: k.axpy(1.0, X, Y, out=3.0)),

@@ -21,6 +21,16 @@ def new_text(text: str) -> str:
     return text.replace("FACTOR", repr(random.random()))
 
 
+# ---- arrays that are larger than they look
+
+
+def test_an_empty_array_of_very_many_rows():
+    total = certen.compile("fn total(x: f64[n, m]) -> f64 { sum(x) }")
+    with pytest.raises(certen.ArgumentValueError, match="too large for loops although it has no elements"):
+        total(np.zeros((2**50, 0)))
+    assert total(np.zeros((1000, 0))) == 0
+
+
 # ---- arrays that change
 
 

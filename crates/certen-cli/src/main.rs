@@ -178,6 +178,8 @@ fn main() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
+    // Without it, a signal ends the command all the same, and may leave a compiler running.
+    let _ = certen::road::runtime::clean_up_on_signals();
     let result = match cli.command {
         Command::Check(args) => check::check(&args),
         Command::Run(args) => run::run(&args),

@@ -17,6 +17,8 @@ const SCALE: &str = "alloc A : [m, n]\nalloc s : []\nalloc C : [m, n]\nwhere n >
 const TWO: &str = "alloc A : [n]\nalloc C : [n]\nalloc D : []\nC = add A A\nD = red+ 1 A\n";
 const WRONG: &str = "alloc A : [n]\nA = B\nA = expa 1 2 A\n";
 
+const DIVIDE: &str = "fn divide(a: f64[n], b: f64[n]) -> (q: f64[1, n]) { { [i, j] -> a[j] / (1 - b[j]) | i < 1 } }\n";
+
 /// A directory with a few programs, in which commands run.
 struct Desk(TempDir);
 
@@ -119,6 +121,7 @@ fn every_command_fails_in_the_same_json() {
 #[test]
 fn calls_that_do_not_fit_are_refused_with_a_reason() {
     let desk = Desk::new();
+    fs::write(desk.path("divide.ten"), DIVIDE).unwrap();
     desk.array("two.npy", &[2], vec![1.0, 2.0]);
     desk.array("three.npy", &[3], vec![1.0, 2.0, 3.0]);
     desk.array("matrix.npy", &[1, 2], vec![1.0, 2.0]);
@@ -150,7 +153,8 @@ fn calls_that_do_not_fit_are_refused_with_a_reason() {
         ("add.teil --in A=1 --in B=2 --dim n=1000000000000000000", "E0408", "MiB"),
         ("add.teil --in A=1 --in B=2 --dim n=2 --backend native --domain field", "E0407", "--backend native"),
         ("add.teil --in A=1 --in B=2 --dim n=2 --out C=c.npy --domain rational", "E0407", "machine numbers"),
-        ("add.teil --in A=inf --in B=2 --dim n=2 --domain rational", "E0503", "undefined"),
+        ("add.teil --in A=inf --in B=2 --dim n=2 --domain rational", "E0503", "`A[0]` is inf"),
+        ("divide.ten --in a=iota --in b=iota --dim n=2 --domain rational", "E0503", "`q[0,1]` has no value"),
         ("add.teil --in A=1 --in B=2 --dim n=2 --backend interp --fuel 1", "E0501", "steps"),
         ("add.teil --in A=1 --in B=2 --dim n=2 --out C=no/such/directory/c.npy", "E0603", "no/such/directory/c.npy"),
     ] {

@@ -100,6 +100,19 @@ fn texts_that_are_no_programs() {
     check("§".repeat(1_000_000), 1, "E0101", "§§§§");
     check("(".repeat(1_000_000), 1, "E0103", "expected");
     check("alloc ".repeat(100_000), 1, "E0103", "");
+    check("alloc A : [4] // \u{202e}", 1, "E0101", "changes the order in which text is shown");
+}
+
+#[test]
+fn three_hundred_sizes_each_below_the_next() {
+    let directory = tempfile::tempdir().unwrap();
+    let list = |text: &dyn Fn(usize) -> String, count| (0..count).map(text).collect::<Vec<_>>().join(", ");
+    let sizes = list(&|at| format!("n{at}: size"), 300);
+    let chain = list(&|at| format!("n{at} < n{}", at + 1), 299);
+    let text = format!("fn f({sizes}, x: f64[m]) -> f64 where {chain} {{ sum(x) }}\n");
+    fs::write(directory.path().join("it.ten"), text).unwrap();
+    answer(directory.path(), "check it.ten", 0, "", "");
+    answer(directory.path(), "emit it.ten --to c", 0, "", "");
 }
 
 #[test]
@@ -304,6 +317,22 @@ fn arrays_of_every_kind() {
     answer(path, "run it.teil --in A=gone.npy", 2, "E0405", "gone.npy");
     fs::create_dir(path.join("directory.npy")).unwrap();
     answer(path, "run it.teil --in A=directory.npy", 2, "E0405", "not a regular file");
+}
+
+#[test]
+fn empty_arrays_of_a_billion_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    fs::write(path.join("it.ten"), "fn f(x: f64[n, m]) -> f64 { sum(x) }\n").unwrap();
+    for shape in ["(1125899906842624, 0)", "(0, 2147483649)", "(4611686018427387904, 0)"] {
+        fs::write(path.join("it.npy"), npy("<f8", "False", shape, &[])).unwrap();
+        for backend in ["native", "interp"] {
+            let line = format!("run it.ten --in x=it.npy --backend {backend}");
+            answer(path, &line, 2, "E0409", "too large for loops although it has no elements");
+        }
+    }
+    fs::write(path.join("it.npy"), npy("<f8", "False", "(1000, 0)", &[])).unwrap();
+    assert_eq!(answer(path, "run it.ten --in x=it.npy", 0, "", "").out, "result : f64[]\n0.0\n");
 }
 
 /// Programs of so many statements: one that works on two tensors, one that has as many tensors, and

@@ -108,6 +108,8 @@ pub struct Evaluator<'a, D: Domain> {
     arguments: Arguments<D::Value>,
     memory: HashMap<Name, Stored<D::Value>>,
     fuel: u64,
+    /// The element at which a run has failed.
+    failed: Option<(Name, Vec<i64>)>,
 }
 
 /// A top-level tensor: known whole, or element by element as they are asked for.
@@ -130,7 +132,7 @@ impl<'a, D: Domain> Evaluator<'a, D> {
         let mut arguments = Arguments::new(&program.facts, &program.inputs, sizes, inputs)?;
         let inputs = arguments.take_inputs();
         let memory = inputs.into_iter().map(|(name, tensor)| (name, Stored::Whole(tensor))).collect();
-        Ok(Evaluator { program, domain, arguments, memory, fuel: DEFAULT_FUEL })
+        Ok(Evaluator { program, domain, arguments, memory, fuel: DEFAULT_FUEL, failed: None })
     }
 
     /// Sets how many steps the evaluation may take.
@@ -147,6 +149,14 @@ impl<'a, D: Domain> Evaluator<'a, D> {
         self.outputs()
     }
 
+    /// Computes all outputs like [`Evaluator::run`]; an error comes with the element that could not be computed.
+    ///
+    /// # Errors
+    /// See [`EvalError`].
+    pub fn run_located(mut self) -> Result<Named<D::Value>, (EvalError, Option<(Name, Vec<i64>)>)> {
+        self.outputs().map_err(|error| (error, self.failed.take()))
+    }
+
     /// Computes all outputs like [`Evaluator::run`], in at most so many steps, and leaves those that it did not take.
     ///
     /// # Errors
@@ -159,19 +169,30 @@ impl<'a, D: Domain> Evaluator<'a, D> {
     }
 
     fn outputs(&mut self) -> Result<Named<D::Value>, EvalError> {
+        let partial = self.program.partial_bindings();
+        let mut is_lazy = false;
         for (binding, last_uses) in self.program.bindings.iter().zip(self.program.last_uses()) {
             let Some(last_uses) = last_uses else { continue };
+            // Of a tensor that has no value somewhere, only what is read is computed. It may then read anything.
+            if partial.contains(&binding.name) {
+                self.memory.insert(binding.name, Stored::OnDemand { term: binding.term, known: HashMap::new() });
+                is_lazy = true;
+                continue;
+            }
             let shape = self.program.terms.ty(binding.term).shape_at(&|name| self.arguments.size(name))?;
             let mut run = Run::new(self);
             let mut index = Vec::new();
             let tensor = Tensor::from_fn(shape.clone(), |position| {
                 index_of(&shape, position, &mut index);
                 run.element(binding.term, index.clone())
-            })
-            .ok_or(EvalError::Memory)??;
+            });
+            if let Some(Err(_)) = tensor {
+                self.failed = Some((binding.name, index));
+            }
+            let tensor = tensor.ok_or(EvalError::Memory)??;
             self.memory.insert(binding.name, Stored::Whole(tensor));
-            for name in &last_uses {
-                self.memory.remove(name);
+            if !is_lazy {
+                last_uses.iter().for_each(|name| drop(self.memory.remove(name)));
             }
         }
         let shown = |(name, source): &(Name, Name)| match self.memory.get(source) {

@@ -6,7 +6,7 @@ use std::fmt;
 use certen_index::{Cond, Ix, IxError};
 use certen_syntax::Name;
 
-use crate::{Binary, Carried, Range, ReduceOp, TensorType, Term, TermId, Terms};
+use crate::{Binary, Range, ReduceOp, TensorType, Term, TermId, Terms};
 
 /// A named tensor of a program's interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -158,8 +158,22 @@ impl Program {
         ends
     }
 
+    /// The bindings that mention a value that is not defined, and are no outputs.
+    pub(crate) fn partial_bindings(&self) -> HashSet<Name> {
+        let mut undefined = vec![false; self.terms.len()];
+        for (id, term) in self.terms.iter() {
+            let parts = term.parts();
+            undefined[id.index()] = matches!(term, Term::Undefined(_)) || parts.iter().any(|p| undefined[p.index()]);
+        }
+        let is_shown = |name: Name| self.outputs.iter().any(|(_, shown)| *shown == name);
+        let partial = self.bindings.iter().filter(|b| undefined[b.term.index()] && !is_shown(b.name));
+        partial.map(|binding| binding.name).collect()
+    }
+
     /// How many multiplications an evaluation makes, as a polynomial in the sizes; factors of products count one each.
-    /// A guarded or conditional part counts as if it were always computed, an operand of a square once.
+    /// What no output needs is not counted, and a `let` or an iteration that several results share counts once: these are
+    /// the operations of the program, of which code may make more. A guarded or conditional part counts as if it were
+    /// always computed, an operand of a square once.
     ///
     /// # Errors
     /// If the polynomial is too large.
@@ -188,7 +202,14 @@ impl Program {
         if let Some(error) = count.counts.iter().find_map(|count| count.as_ref().err()) {
             return Err(*error);
         }
-        self.bindings.iter().try_fold(Ix::from(0), |sum, b| sum.add(&count.of(&self.terms, b.term)?))
+        // Each state of an iteration is a binding of its own, and so is each of its results.
+        let mut iterations = HashSet::new();
+        let is_new = |binding: &&Binding| match self.terms.get(binding.term) {
+            Term::Iterate(times, step, states, _) => iterations.insert((times, step, states)),
+            _ => true,
+        };
+        let needed = self.bindings.iter().zip(self.last_uses()).filter_map(|(binding, uses)| uses.map(|_| binding));
+        needed.filter(is_new).try_fold(Ix::from(0), |sum, b| sum.add(&count.of(&self.terms, b.term)?))
     }
 }
 
@@ -241,15 +262,30 @@ impl Count {
             Term::Gen(_, range, body) => times(range, of(body)?),
             Term::Reduce(_, _, range, _, body) => times(range, of(body)?.add(&own)?),
             Term::Iterate(steps, _, states, _) => {
-                let sum = |pick: fn(&Carried) -> TermId| {
-                    states.iter().try_fold(Ix::from(0), |sum, s| sum.add(&of(&pick(s))?))
-                };
-                sum(|s| s.init)?.add(&times(&Range::to(steps.clone()), sum(|s| s.next)?)?)
+                let first = self.sharing_lets(terms, states.iter().map(|s| s.init))?;
+                let next = self.sharing_lets(terms, states.iter().map(|s| s.next))?;
+                first.add(&times(&Range::to(steps.clone()), next)?)
             }
             // As in a power.
             Term::Binary(_, a, b) if a == b => own.add(&of(a)?),
             _ => term.parts().iter().try_fold(own, |sum, part| sum.add(&of(part)?)),
         }
+    }
+
+    /// The count of several terms together: a `let` that stands around more than one of them counts once.
+    fn sharing_lets(&self, terms: &Terms, ids: impl Iterator<Item = TermId>) -> Result<Ix, IxError> {
+        let mut sum = Ix::from(0);
+        let mut known = HashSet::new();
+        for mut id in ids {
+            while let Term::Let(name, value, body) = terms.get(id) {
+                if known.insert((*name, *value)) {
+                    sum = sum.add(self.counts[value.index()].as_ref().map_err(|error| *error)?)?;
+                }
+                id = *body;
+            }
+            sum = sum.add(self.counts[id.index()].as_ref().map_err(|error| *error)?)?;
+        }
+        Ok(sum)
     }
 }
 

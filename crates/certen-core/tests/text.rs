@@ -358,3 +358,27 @@ proptest! {
         }
     }
 }
+
+/// What is shared counts once, and what no output needs does not count.
+#[test]
+fn operations_are_those_of_the_program() {
+    let iterate = |give: &str| {
+        format!(
+            "iterate t in 0..k (x = a, y = b) then (x = let s = gen i in 0..n. x[i] * y[i] in gen i in 0..n. s[i] + x[i], \
+             y = let s = gen i in 0..n. x[i] * y[i] in gen i in 0..n. s[i] + y[i]) give {give}"
+        )
+    };
+    let program = |outputs: &str| {
+        let (x, y) = (iterate("x"), iterate("y"));
+        let head = "core t\nsize k, n\nwhere k >= 0, n >= 0\ninput a : f64[n]\ninput b : f64[n]";
+        read(&format!("{head}\nu = {x}\nv = {y}\nw = gen i in 0..n. a[i] * b[i]\n{outputs}")).unwrap()
+    };
+    let counts = |program: &Program| {
+        let [all, products] = [program.operations(), program.multiplications()].map(|count| count.unwrap().to_string());
+        (all, products)
+    };
+    let both = program("output u\noutput v\n");
+    assert_eq!(counts(&both), ("3*k*n".into(), "k*n".into()));
+    assert_eq!(counts(&program("output u\n")), counts(&both));
+    assert_eq!(counts(&program("output w\n")), ("n".into(), "n".into()));
+}

@@ -141,7 +141,7 @@ pub fn derive(
                     let diagnostic = if inner.name == step.name {
                         diagnostic
                     } else {
-                        diagnostic.note(format!("the step of `{}` that fails is `{}`", step.name, inner.name))
+                        diagnostic.note(format!("the step of `{}` that fails is `{inner}`", step.name))
                     };
                     let diagnostic = match diagnostic.notes.iter().any(|note| note.starts_with("at this step")) {
                         true => diagnostic,

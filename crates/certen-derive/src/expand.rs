@@ -43,16 +43,11 @@ pub(crate) fn expand(step: &Step, tactics: &[Tactic]) -> Result<Vec<Step>, Diagn
             return Err(Diagnostic::error(Code::E0901, step.span, message).help("write it at its single steps"));
         }
         if tactic.parameters.len() != step.args.len() {
-            let names: Vec<&str> = tactic.parameters.iter().map(|name| name.as_str()).collect();
-            let message = format!("`{}` is called {}({})", tactic.name, tactic.name, names.join(", "));
-            return Err(Diagnostic::error(Code::E0901, step.span, message)
-                .label(format!("{} {}", step.args.len(), if step.args.len() == 1 { "argument" } else { "arguments" }))
-                .also(tactic.span, "it is here"));
+            return Err(other_arguments(&step, tactic));
         }
         let given: Vec<(Name, &Arg)> = tactic.parameters.iter().copied().zip(&step.args).collect();
         for inner in tactic.steps.iter().rev() {
-            let mut inner = replaced(inner, &given)?;
-            inner.span = step.span;
+            let mut inner = replaced(&written_at(inner, step.span), &given)?;
             inner.at.extend(step.at.iter().cloned());
             written += length(&inner);
             if written > MAX_TEXT {
@@ -62,6 +57,27 @@ pub(crate) fn expand(step: &Step, tactics: &[Tactic]) -> Result<Vec<Step>, Diagn
         }
     }
     Ok(done)
+}
+
+/// A step that stands where the piece is used: what is wrong with it is the matter of who uses it, and the piece may be in
+/// a file that they do not have.
+fn written_at(step: &Step, span: Span) -> Step {
+    let mut new = Step { span, ..step.clone() };
+    new.args.iter_mut().for_each(|arg| arg.span = span);
+    new.at.iter_mut().for_each(|place| place.span = span);
+    new
+}
+
+fn other_arguments(step: &Step, tactic: &Tactic) -> Diagnostic {
+    let names: Vec<&str> = tactic.parameters.iter().map(|name| name.as_str()).collect();
+    let message = format!("`{}` is called {}({})", tactic.name, tactic.name, names.join(", "));
+    let count = step.args.len();
+    let error = Diagnostic::error(Code::E0901, step.span, message)
+        .label(format!("{count} {}", if count == 1 { "argument" } else { "arguments" }));
+    match tactic.span.file == step.span.file {
+        true => error.also(tactic.span, "it is here"),
+        false => error.note(format!("it is\n{tactic}")),
+    }
 }
 
 fn long(span: Span) -> Diagnostic {
@@ -116,7 +132,7 @@ fn replaced_arg(arg: &Arg, given: &[(Name, &Arg)]) -> Result<Arg, Diagnostic> {
         // A name alone may stand for anything.
         ArgKind::Ix(own) if let Some(name) = own.as_var() => {
             match given.iter().find(|(parameter, _)| *parameter == name) {
-                Some((_, arg)) => arg.kind.clone(),
+                Some((_, arg)) => return Ok((*arg).clone()),
                 None => ArgKind::Ix(own.clone()),
             }
         }

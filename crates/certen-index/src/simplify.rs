@@ -79,6 +79,36 @@ fn quotient(inner: &Ix, divisor: i64, facts: &Facts) -> Result<Option<i64>, IxEr
 }
 
 impl Cond {
+    /// The ways in which a minimum or maximum that a comparison mentions is one of its parts, each as a condition: none
+    /// if there is no such thing in it.
+    ///
+    /// ```
+    /// use certen_index::{Cond, Ix};
+    /// let n = Ix::var("n");
+    /// let shorter = n.sub(&Ix::from(1))?.max_with(&Ix::from(0))?;
+    /// let ways = Cond::eq(&n, &shorter)?.choices();
+    /// assert_eq!(ways.iter().map(Cond::to_string).collect::<Vec<_>>(), ["n <= 1", "n >= 1"]);
+    /// # Ok::<(), certen_index::IxError>(())
+    /// ```
+    pub fn choices(&self) -> Vec<Cond> {
+        let mut comparisons = Vec::new();
+        self.comparisons(&mut comparisons);
+        let mut ways = Vec::new();
+        for atom in comparisons.iter().flat_map(|e| e.terms()).flat_map(|(mono, _)| mono.iter()) {
+            let (parts, max) = match atom {
+                Atom::Min(parts) => (parts, false),
+                Atom::Max(parts) => (parts, true),
+                Atom::Var(_) | Atom::FloorDiv(..) => continue,
+            };
+            for part in parts.iter() {
+                let beats = |other: &Ix| if max { Cond::le(other, part) } else { Cond::le(part, other) };
+                let all = parts.iter().map(beats).collect::<Result<Vec<_>, _>>();
+                ways.extend(all.into_iter().map(|all| all.into_iter().fold(Cond::always(), Cond::and)));
+            }
+        }
+        ways
+    }
+
     /// The same condition where the facts hold, with its expressions [`settled`](Ix::settled).
     ///
     /// # Errors

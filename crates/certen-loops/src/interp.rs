@@ -427,6 +427,11 @@ impl<D: Domain> Run<'_, D> {
                 Code::Local(slot, init) => {
                     self.locals[*slot] = init.as_ref().map(|value| self.value(value)).transpose()?;
                 }
+                // What has no value is only wrong if it is read.
+                Code::Assign { place, op: None, value, .. } if matches!(value[..], [Step::Undefined(_)]) => {
+                    self.spend(1)?;
+                    self.write(place, None, false)?;
+                }
                 Code::Assign { place, elem, op, value } => {
                     let value = self.value(value)?;
                     let value = match op {
@@ -436,7 +441,7 @@ impl<D: Domain> Run<'_, D> {
                         }
                         None => value,
                     };
-                    self.write(place, value, op.is_some())?;
+                    self.write(place, Some(value), op.is_some())?;
                 }
             }
         }
@@ -469,13 +474,13 @@ impl<D: Domain> Run<'_, D> {
         defined(self.domain, value, elem)
     }
 
-    fn write(&mut self, place: &Place, value: D::Value, combined: bool) -> Result<(), EvalError> {
+    fn write(&mut self, place: &Place, value: Option<D::Value>, combined: bool) -> Result<(), EvalError> {
         match place {
-            Place::Local(slot) => self.locals[*slot] = Some(value),
+            Place::Local(slot) => self.locals[*slot] = value,
             Place::Element(name, slot, indices) => {
                 let at = self.find(*name, *slot, indices)?;
                 match &mut self.buffers[*slot] {
-                    Some(buffer) => buffer.data_mut()[at] = Some(value),
+                    Some(buffer) => buffer.data_mut()[at] = value,
                     None => return Err(gone(*name)),
                 }
                 (self.observer)(Event::Store { name: *name, buffer: *slot, position: at, combined });

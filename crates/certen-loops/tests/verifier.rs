@@ -138,6 +138,10 @@ fn the_interpreter_checks_by_itself() {
     assert_eq!(run(&Machine, "z[0] = 1.0\n", one).unwrap_err().code(), Code::E0503);
     assert_eq!(run(&Machine, "alloc t : f64[3]\nz[0] = t[1]\nfree t\n", one).unwrap_err().code(), Code::E0503);
     assert_eq!(run(&Machine, "local a : f64\nz[0] = a\n", one).unwrap_err().code(), Code::E0503);
+    // Memory may hold what has no value, as long as nobody reads it.
+    let unread = "alloc t : f64[2]\nt[0] = undefined.f64\nt[1] = 1.0\nfor i in 0..n {\n z[i] = t[1]\n}\nfree t\n";
+    assert_eq!(run(&Machine, unread, one).unwrap(), [one; 3]);
+    assert_eq!(run(&Machine, &unread.replace("= t[1]", "= t[0]"), one).unwrap_err().code(), Code::E0503);
     let swapped =
         "alloc t : f64[1]\nalloc u : f64[1]\nt[0] = 1.0\nu[0] = 2.0\nswap t, u\nfor i in 0..n {\n z[i] = t[0]\n}\n";
     assert_eq!(run(&Machine, swapped, one).unwrap(), [Scalar::F64(2.0); 3]);

@@ -7,7 +7,7 @@
 //!
 //! An array that is given for a result is written in place if a kernel can do that; if it overlaps another array of the
 //! call, or its elements lie where no view can follow, the result is computed beside it and copied by NumPy, so that
-//! every call computes as if its inputs had been copied first. Fresh results are NumPy's own memory, aligned to cache
+//! every call computes as if its inputs had been copied first. One that overlaps itself is refused before. Fresh results are NumPy's own memory, aligned to cache
 //! lines.
 //!
 //! Needs: the interpreter's lock wherever a NumPy array is touched, which the types say. Guarantees: views describe
@@ -33,6 +33,7 @@ use pyo3::types::{PyBytes, PyFloat, PyInt, PyList, PyMemoryView, PyTuple, PyType
 use pyo3::{ffi, intern};
 use smallvec::SmallVec;
 
+use crate::overlap;
 use crate::values::{Rounding, same_values};
 
 /// A NumPy array, of whatever dtype.
@@ -332,6 +333,11 @@ fn fields<'a>(array: &'a NdArray<'_>) -> Option<&'a numpy::npyffi::PyArrayObject
 /// Whether an array can be written.
 pub fn is_writable(array: &NdArray<'_>) -> bool {
     fields(array).is_some_and(|fields| fields.flags & NPY_ARRAY_WRITEABLE != 0)
+}
+
+/// Whether two elements of an array share bytes, so that it cannot hold a result.
+pub fn overlaps_itself(array: &NdArray<'_>) -> bool {
+    overlap::overlaps_itself(array.shape(), array.strides(), array.dtype().itemsize())
 }
 
 /// Whether views can describe an array as one of this element type.

@@ -401,6 +401,9 @@ pub fn einsum<'py>(
             if !arrays::is_writable(&array) {
                 return Err(PyValueError::new_err("out is read-only"));
             }
+            if arrays::overlaps_itself(&array) {
+                return Err(PyValueError::new_err("out overlaps itself: two of its elements share memory"));
+            }
             Some(array)
         }
     };

@@ -257,6 +257,11 @@ impl Kernel {
             if !arrays::is_writable(&array) {
                 return refuse(Code::E0403, "the array is read-only".into());
             }
+            if arrays::overlaps_itself(&array) {
+                let text =
+                    "the array overlaps itself: two of its elements share memory, which can hold only one of them";
+                return refuse(Code::E0403, text.into());
+            }
             all.push(wanted(output, Some(array)));
         }
         Ok(all)

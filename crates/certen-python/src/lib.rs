@@ -9,6 +9,7 @@ mod errors;
 mod fork;
 mod formula;
 mod kernel;
+mod overlap;
 mod program;
 mod threads;
 mod values;

@@ -6,9 +6,10 @@
 //!
 //! - An entry is built in a directory of its own inside the cache's, synced, and renamed to its name. Two builders of
 //!   the same entry both succeed, and the last one stays.
-//! - An entry ends with a hash of its own bytes. It is checked before the entry is loaded, because the system's loader
-//!   maps a file without looking at its length, and a truncated one would kill the process. Loaders ignore what
-//!   follows a shared object. A damaged entry is removed and built again.
+//! - An entry ends with a hash of its name and its own bytes. It is checked before the entry is loaded, because the
+//!   system's loader maps a file without looking at its length, and a truncated one would kill the process; and because
+//!   one that was copied over another would compute something else. Loaders ignore what follows a shared object. A
+//!   damaged entry is removed and built again.
 //! - A builder loads what it built before it is renamed, so it never depends on an entry that another process may
 //!   remove, and what cannot be loaded never becomes an entry.
 //! - Where an entry cannot be written, because the disk is full or the directory read-only, the kernel is built in a
@@ -27,9 +28,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use sha2::{Digest, Sha256};
-use tempfile::TempDir;
 
 use crate::files::sync_directory;
+use crate::unfinished::PrivateDirectory;
 use crate::{Compiler, RuntimeError};
 
 /// Unless `$CERTEN_CACHE_MAX_BYTES` says otherwise: 1 GiB.
@@ -63,7 +64,7 @@ pub struct Cache {
     directory: PathBuf,
     max_bytes: u64,
     /// Set if the directory is a temporary one, which goes away with the cache.
-    _temporary: Option<TempDir>,
+    _temporary: Option<PrivateDirectory>,
 }
 
 impl Cache {
@@ -123,7 +124,7 @@ impl Cache {
     fn temporary() -> Result<Cache, RuntimeError> {
         let parent = env::temp_dir();
         let temporary =
-            private_directory_in(&parent, "certen-").map_err(RuntimeError::io("create a directory in", &parent))?;
+            PrivateDirectory::new(&parent, "certen-").map_err(RuntimeError::io("create a directory in", &parent))?;
         let directory = temporary.path().to_path_buf();
         Ok(Cache { directory, max_bytes: DEFAULT_MAX_BYTES, _temporary: Some(temporary) })
     }
@@ -178,7 +179,7 @@ impl Cache {
         entry: Option<PathBuf>,
     ) -> Result<Loaded<T>, RuntimeError> {
         let failed = |error| RuntimeError::io("write to", &self.directory)(error);
-        let build = private_directory_in(&self.directory, BUILD_PREFIX).map_err(failed)?;
+        let build = PrivateDirectory::new(&self.directory, BUILD_PREFIX).map_err(failed)?;
         let start = Instant::now();
         let object = compiler.compile(c_text, build.path()).map_err(|error| match (&error, probe(build.path())) {
             // What the compiler says of a full disk is hard to understand.
@@ -186,7 +187,9 @@ impl Cache {
             _ => error,
         })?;
         let time = start.elapsed();
-        seal(&object).map_err(failed)?;
+        if let Some(entry) = &entry {
+            seal(&object, entry).map_err(failed)?;
+        }
         let loaded = load(&object)?;
         if let Some(entry) = &entry {
             fs::rename(&object, entry).map_err(failed)?;
@@ -241,7 +244,7 @@ pub(crate) fn has_note(entry: &Path, text: &str) -> bool {
 /// Writes a note beside an entry: whole, or not at all.
 pub(crate) fn write_note(entry: &Path, text: &str) -> io::Result<()> {
     let directory = entry.parent().ok_or(io::ErrorKind::NotFound)?;
-    let build = private_directory_in(directory, BUILD_PREFIX)?;
+    let build = PrivateDirectory::new(directory, BUILD_PREFIX)?;
     let path = build.path().join("note");
     let mut file = File::create(&path)?;
     file.write_all(text.as_bytes())?;
@@ -311,20 +314,30 @@ fn is_entry_name(name: &str) -> bool {
     name.strip_suffix(".so").is_some_and(|key| key.len() == 64 && key.bytes().all(hex))
 }
 
-/// Appends the hash of a file to it, and makes sure that it is on disk.
-fn seal(path: &Path) -> io::Result<()> {
-    let hash = Sha256::digest(fs::read(path)?);
+/// What an entry of this name with these bytes ends with.
+fn hash(entry: &Path, bytes: &[u8]) -> [u8; 32] {
+    let name = entry.file_name().unwrap_or_default().as_encoded_bytes();
+    let mut hash = Sha256::new();
+    hash.update((name.len() as u64).to_le_bytes());
+    hash.update(name);
+    hash.update(bytes);
+    hash.finalize().into()
+}
+
+/// Appends the hash of a file that is to become an entry to it, and makes sure that it is on disk.
+fn seal(path: &Path, entry: &Path) -> io::Result<()> {
+    let hash = hash(entry, &fs::read(path)?);
     let mut file = OpenOptions::new().append(true).open(path)?;
     file.write_all(TRAILER)?;
     file.write_all(&hash)?;
     file.sync_all()
 }
 
-/// Whether a file is there and ends with the hash of what comes before.
-fn is_sealed(path: &Path) -> bool {
-    let Ok(bytes) = fs::read(path) else { return false };
-    let Some((body, hash)) = bytes.split_last_chunk::<32>() else { return false };
-    body.strip_suffix(TRAILER).is_some_and(|body| Sha256::digest(body)[..] == hash[..])
+/// Whether an entry is there and ends with the hash of its name and what comes before.
+fn is_sealed(entry: &Path) -> bool {
+    let Ok(bytes) = fs::read(entry) else { return false };
+    let Some((body, end)) = bytes.split_last_chunk::<32>() else { return false };
+    body.strip_suffix(TRAILER).is_some_and(|body| hash(entry, body) == *end)
 }
 
 /// Marks an entry as used now. If that fails it is only thrown away earlier.
@@ -345,18 +358,6 @@ impl From<io::Error> for Refusal {
     fn from(error: io::Error) -> Refusal {
         Refusal::Io(error)
     }
-}
-
-/// A new directory that only its owner can use.
-fn private_directory_in(parent: &Path, prefix: &str) -> io::Result<TempDir> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o700));
-    }
-    builder.tempdir_in(parent)
 }
 
 /// Creates a directory for its owner alone, or checks that an existing one is ours and that only we can write to it.
@@ -417,9 +418,13 @@ mod tests {
         let path = directory.path().join("entry");
         fs::write(&path, b"some bytes")?;
         assert!(!is_sealed(&path));
-        seal(&path)?;
+        seal(&path, &path)?;
         assert!(is_sealed(&path));
         let whole = fs::read(&path)?;
+        // Under another name it is another kernel's.
+        let other = directory.path().join("other");
+        fs::copy(&path, &other)?;
+        assert!(!is_sealed(&other));
         for length in 0..whole.len() {
             fs::write(&path, &whole[..length])?;
             assert!(!is_sealed(&path), "{length}");

@@ -11,11 +11,12 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::unfinished::Running;
 use crate::{Cpu, RuntimeError};
 
 /// How long a compiler may take, unless `$CERTEN_CC_TIMEOUT` says otherwise.
@@ -82,12 +83,12 @@ impl Compiler {
     fn ask(program: PathBuf, arguments: Vec<OsString>, time_limit: Duration) -> Result<Compiler, String> {
         let cannot = |why: String| format!("`{}` cannot be run: {why}", program.display());
         let real_path = fs::canonicalize(&program).map_err(|error| cannot(error.to_string()))?;
-        let asked =
-            command(&program).args(&arguments).arg("--version").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let mut asked = asked.map_err(|error| cannot(error.to_string()))?;
+        let mut question = command(&program);
+        question.args(&arguments).arg("--version").stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut asked = Running::start(&mut question).map_err(|error| cannot(error.to_string()))?;
         // Read elsewhere: what is not read after all was said would stop the one who says it.
         let (send, answer) = mpsc::channel();
-        if let Some(stdout) = asked.stdout.take() {
+        if let Some(stdout) = asked.stdout() {
             let reader = thread::Builder::new().spawn(move || {
                 let mut bytes = Vec::new();
                 let _ = stdout.take(MAX_VERSION).read_to_end(&mut bytes);
@@ -148,7 +149,8 @@ impl Compiler {
         fs::write(&source, c_text).map_err(RuntimeError::io("write", &source))?;
         // Messages go to a file, not to memory, because there may be any number of them.
         let stderr = File::create(&messages).map_err(RuntimeError::io("write", &messages))?;
-        let child = command(&self.program)
+        let mut command = command(&self.program);
+        command
             .args(&self.arguments)
             .args(&self.flags)
             .arg("-o")
@@ -156,9 +158,8 @@ impl Compiler {
             .arg("-lm")
             .env("TMPDIR", directory)
             .stdout(Stdio::null())
-            .stderr(stderr)
-            .spawn();
-        let mut child = child.map_err(|error| RuntimeError::NoCompiler {
+            .stderr(stderr);
+        let mut child = Running::start(&mut command).map_err(|error| RuntimeError::NoCompiler {
             tried: format!("`{}` cannot be run: {error}", self.program.display()),
         })?;
         let said = || fs::metadata(&messages).map_or(0, |messages| messages.len());
@@ -178,27 +179,7 @@ impl Compiler {
 fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.stdin(Stdio::null()).env("LC_ALL", "C");
-    // A group of its own, so that it can be stopped with the programs that it runs in turn.
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
-}
-
-/// Stops a program that has not ended, and all that it runs.
-fn stop(child: &mut Child) {
-    #[cfg(unix)]
-    if let Ok(group) = i32::try_from(child.id()) {
-        // SAFETY: this is the function's type, and it only takes numbers.
-        unsafe extern "C" {
-            safe fn kill(process: i32, signal: i32) -> i32;
-        }
-        const SIGKILL: i32 = 9;
-        // The child was not waited for, so no other group can have its number.
-        kill(-group, SIGKILL);
-    }
-    // It may have ended in the meantime.
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 /// How long a compiler may take.
@@ -215,7 +196,7 @@ fn time_limit() -> Result<Duration, RuntimeError> {
 }
 
 /// Waits until a program ends, and stops one that takes too long or says too much.
-fn wait(child: &mut Child, limit: Duration, said: impl Fn() -> u64) -> Result<ExitStatus, String> {
+fn wait(child: &mut Running, limit: Duration, said: impl Fn() -> u64) -> Result<ExitStatus, String> {
     let begin = Instant::now();
     let mut pause = Duration::from_micros(200);
     let why = loop {
@@ -233,7 +214,7 @@ fn wait(child: &mut Child, limit: Duration, said: impl Fn() -> u64) -> Result<Ex
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(5));
     };
-    stop(child);
+    child.stop();
     Err(why)
 }
 

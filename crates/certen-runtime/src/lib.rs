@@ -23,6 +23,7 @@ mod kernel;
 mod memory;
 mod npy;
 mod pool;
+mod unfinished;
 mod view;
 
 pub use array::{Array, ArrayError, Element};
@@ -37,4 +38,5 @@ pub use kernel::{ABI, NativeKernel, Signature};
 pub use memory::available_bytes;
 pub use npy::{NpyError, read_npy, read_npz, write_npy, write_npz};
 pub use pool::{default_threads, parse_threads, with_threads};
+pub use unfinished::clean_up_on_signals;
 pub use view::{View, ViewMut};

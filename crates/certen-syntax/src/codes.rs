@@ -56,7 +56,8 @@ macro_rules! codes {
 codes! {
 E0101 "a character without meaning" {
 "Programs are written with letters, digits, `_` and a fixed set of punctuation. Anything else, such as a typographic
-quotation mark or a letter with an accent, is an error. Comments (`//` to the end of the line) may hold any text."
+quotation mark or a letter with an accent, is an error. Comments (`//` to the end of the line) may hold any text, except for
+the characters that change the order in which it is shown, such as U+202E: what is read would not be what people see."
 dialect: "teil"
 wrong: "alloc A : [4]
 alloc B : [4]
@@ -261,7 +262,9 @@ right: "alloc v : [n]
 
 E0212 "an output that depends on uninitialised values" {
 "When a file marks inputs or outputs, an unmarked tensor has no value before it is assigned. Here such a value reaches
-an output. Mark the tensor as `alloc input` (`var input` in the model language), or assign it first."
+an output. Mark the tensor as `alloc input` (`var input` in the model language), or assign it first. In TeML, a tensor that
+is written before it is read has no value elsewhere: reading an element that no statement has written is this error, and so
+is an output that has such an element."
 dialect: "teil"
 wrong: "alloc input A : [4]
 alloc B : [4]
@@ -454,7 +457,8 @@ E0243 "a shape that cannot be inferred" {
 "The range of an iterator is inferred from the dimensions that it indexes (TeML, Sec. 3.3.1 and Eq. 19). One that always stands
 alone meets dimensions of the same size, for all sizes; so do dimensions that are contracted (Eq. 33) and operands of an
 entrywise operation (Eq. 30). One that also stands in a sum, such as `i + 1`, runs as far as all its uses allow, if it can
-be said which of them that is."
+be said which of them that is. The result of `contract` is introduced first: which dimensions it leaves follows from
+positions alone."
 dialect: "teml"
 wrong: "A = tensor([m, h])
 B = tensor([n, h])
@@ -648,7 +652,8 @@ but with an infinity, results can depend on the padding. Native code has none, o
 
 W0307 "a tensor that is introduced by being written" {
 "A tensor is introduced with `tensor(..)` before it is written (TeML, Sec. 3.3.1). Where it is not, as in the paper's own
-listings, it gets the shape and the type of the right side. A name behind `@` is always introduced first."
+listings, it gets the shape and the type of the right side. A name behind `@` is always introduced first, and so is the
+result of `contract`, whose shape depends on positions alone (E0243)."
 dialect: "teml"
 wrong: "A = tensor([m, n])
 B = transpose(A, [[1, 2]])
@@ -687,7 +692,9 @@ E0408 "more memory than there is" {
 "The arrays of this run need more memory than the machine has free, so nothing was started." }
 
 E0409 "sizes that the program excludes" {
-"The sizes of the arrays do not satisfy the program's `where` clauses, so what was proved does not hold for them." }
+"The sizes of the arrays do not satisfy the program's `where` clauses, so what was proved does not hold for them. Sizes
+that memory does not limit are limited, too: an index parameter is at most 2^31 in magnitude, and so is the product of
+the other sizes of an array that has no elements because one of its sizes is 0." }
 
 E0410 "a function that has to be chosen" {
 "A `.ten` file with several functions, none of them called `main`, does not say which one to run: choose it with

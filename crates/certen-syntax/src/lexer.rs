@@ -92,7 +92,9 @@ impl<'a> Lexer<'a> {
             } else if c.is_whitespace() || (self.at == 0 && c == '\u{feff}') {
                 self.at += c.len_utf8();
             } else if self.rest().starts_with("//") {
+                let start = self.at;
                 self.at += self.rest().find('\n').unwrap_or(self.rest().len());
+                self.shown_in_order(start);
             } else if c.is_ascii_alphabetic() || c == '_' {
                 let (text, start) = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
                 self.push(start, TokenKind::Name(Name::new(text)));
@@ -165,6 +167,20 @@ impl<'a> Lexer<'a> {
         self.push(start, kind);
     }
 
+    /// Refuses a comment or text, from here to where the lexer is, that people see in another order than it has: code can
+    /// be made to look like a comment, and a comment like code.
+    fn shown_in_order(&mut self, start: usize) {
+        let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let text = &self.text[start..self.at];
+        let Some((at, c)) = text.char_indices().find(|(_, c)| turns(*c)) else { return };
+        let begin = (start + at) as u32;
+        let span = Span { file: self.file, start: begin, end: begin + c.len_utf8() as u32 };
+        let message = format!("the character `{}` changes the order in which text is shown", c.escape_unicode());
+        let error = Diagnostic::error(Code::E0101, span, message);
+        let error = error.note("with it, what is read is not what people see");
+        self.diagnostics.push(error.help("remove it, and others like it behind it"));
+    }
+
     /// A text in quotation marks, on one line.
     fn text(&mut self) {
         let start = self.at;
@@ -176,6 +192,7 @@ impl<'a> Lexer<'a> {
                 '"' | '\\' if escaped => text.push(c),
                 '"' => {
                     self.at += at + 1;
+                    self.shown_in_order(start);
                     self.push(start, TokenKind::Text(Name::new(&text)));
                     return;
                 }
@@ -238,6 +255,16 @@ mod tests {
         let (tokens, errors) = kinds("red+ 2 x_1 // gone\n1..3 1.5e3 a.b");
         assert_eq!(tokens.join(" "), "`red` `+` `2` `x_1` `1` `..` `3` `1500.0` `a` `.` `b` the end of the file");
         assert_eq!(errors, 0);
+    }
+
+    #[test]
+    fn nothing_is_shown_in_another_order_than_it_is_read() {
+        for hidden in ['\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}'] {
+            assert_eq!(kinds(&format!("a // is {hidden} b\nc")).1, 1);
+            assert_eq!(kinds(&format!("f(\"{hidden}\")")).1, 1);
+            assert_eq!(kinds(&format!("a {hidden} b")).1, 1);
+        }
+        assert_eq!(kinds("// שלום: ça va").1, 0);
     }
 
     #[test]

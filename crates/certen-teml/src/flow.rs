@@ -3,9 +3,10 @@
 //!
 //! Every assignment makes a new version of its target. A tensor whose first use is a read is an input; one whose last
 //! version no later statement reads is an output. A statement that writes a part of its target keeps the other elements:
-//! if nothing has given them a value, they have none, and reading one of them is an error. What is written is a list of
-//! parts, each a condition on the indices of an element, and the prover is asked whether a read stays inside: only
-//! when there is one, and of the newest [`MOST_PARTS`] parts, so that many writes of parts stay fast.
+//! if nothing has given them a value, they have none, and reading one of them is an error, as is an output that has one.
+//! What is written is a list of parts, each a condition on the indices of an element, and the prover is asked whether a
+//! read stays inside: only when there is one, and of the newest [`MOST_PARTS`] parts, so that many writes of parts stay
+//! fast.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -99,6 +100,16 @@ impl Parts {
         self.conds.iter().rev().take(MOST_PARTS)
     }
 
+    /// Whether the parts that are single elements are all of a tensor with these sizes, counted one by one.
+    fn are_all_of(&self, sizes: &[i64]) -> bool {
+        let inside = |indices: &&Vec<Ix>| {
+            let is = |(at, size): (&Ix, &i64)| at.as_constant().is_some_and(|at| (0..*size).contains(&at));
+            indices.iter().zip(sizes).all(is)
+        };
+        let count = sizes.iter().try_fold(1i64, |count, size| count.checked_mul(*size));
+        count == i64::try_from(self.elements.iter().filter(inside).count()).ok()
+    }
+
     /// The newest parts as one.
     fn together(&self) -> Cond {
         self.newest().cloned().reduce(Cond::or).unwrap_or_else(Cond::always)
@@ -131,7 +142,8 @@ pub(crate) fn too_complex(assignment: &Assignment) -> impl Fn(IxError) -> Diagno
 /// Follows all statements.
 ///
 /// # Errors
-/// E0212 where elements are read that nothing has written; E0216 for indices of targets that are not understood.
+/// E0212 where elements are read, or are a part of an output, that nothing has written; E0216 for indices of targets that
+/// are not understood.
 pub(crate) fn flow(statements: &Statements) -> Result<Flow, Vec<Diagnostic>> {
     let mut known = Facts::new();
     let assumed = facts(&statements.tensors).map_err(|error| {
@@ -175,7 +187,12 @@ pub(crate) fn flow(statements: &Statements) -> Result<Flow, Vec<Diagnostic>> {
             flow.outputs.push((name, *last));
         }
     }
-    Ok(flow)
+    let unwritten = |(name, last): &(Name, usize)| match &now.get(name)?.defined {
+        Defined::Parts(parts) => flow.unwritten(*name, parts, &statements.assignments[*last]),
+        Defined::Nothing | Defined::Whole => None,
+    };
+    let errors: Vec<Diagnostic> = flow.outputs.iter().filter_map(unwritten).collect();
+    if errors.is_empty() { Ok(flow) } else { Err(errors) }
 }
 
 /// What is known of a tensor between two statements.
@@ -292,7 +309,7 @@ impl Walk {
             let Some(size) = size else { continue };
             for cond in conds.map_err(too_complex(assignment))? {
                 let shown = self.flow.of_element(&[(dimension, size)], &cond).map_err(too_complex(assignment))?;
-                if !shown {
+                if shown != Verdict::Yes {
                     region.conds.push(cond);
                 }
             }
@@ -303,14 +320,54 @@ impl Walk {
 
 impl Flow {
     /// Whether something holds of all indices of the elements of these dimensions.
-    fn of_element(&self, dimensions: &[(usize, &Ix)], goal: &Cond) -> Result<bool, IxError> {
+    fn of_element(&self, dimensions: &[(usize, &Ix)], goal: &Cond) -> Result<Verdict, IxError> {
         let mut facts = self.facts.clone();
         for (dimension, size) in dimensions {
             let x = Ix::var(element_index(*dimension));
             facts.assume(Cond::le(&Ix::from(0), &x)?);
             facts.assume(Cond::lt(&x, size)?);
         }
-        Ok(facts.prove(goal) == Verdict::Yes)
+        Ok(facts.prove(goal))
+    }
+
+    fn dimensions(&self, name: Name) -> Vec<(usize, &Ix)> {
+        self.tensors.get(&name).into_iter().flat_map(|tensor| tensor.shape.iter().enumerate()).collect()
+    }
+
+    /// The error for an output of which only these parts are written, if they are not shown to be all of it.
+    fn unwritten(&self, name: Name, parts: &Parts, last: &Assignment) -> Option<Diagnostic> {
+        let dimensions = self.dimensions(name);
+        // Never so, and adds nothing to the question but the indices that an example is to have.
+        let never = |(d, _): &(usize, &Ix)| Cond::lt(&Ix::var(element_index(*d)), &Ix::from(0)).ok();
+        let written = dimensions.iter().filter_map(never).fold(parts.together(), Cond::or);
+        let verdict = match self.of_element(&dimensions, &written) {
+            Ok(verdict) => verdict,
+            Err(error) => return Some(too_complex(last)(error)),
+        };
+        let sizes: Option<Vec<i64>> = dimensions.iter().map(|(_, size)| size.as_constant()).collect();
+        if verdict == Verdict::Yes || sizes.is_some_and(|sizes| parts.are_all_of(&sizes)) {
+            return None;
+        }
+        let message = format!("`{name}` is an output, and not all of its elements are shown to be written");
+        let mut error = Diagnostic::error(Code::E0212, last.span, message).label("the last statement that writes it");
+        let count = parts.conds.len();
+        if count > MOST_PARTS {
+            error = error.note(format!("of its {count} parts, only the last {MOST_PARTS} are looked at"));
+        } else if let Verdict::No(example) = verdict {
+            let place: Vec<Ix> = dimensions
+                .iter()
+                .map(|(d, _)| Ix::from(example.0.get(&element_index(*d)).copied().unwrap_or(0)))
+                .collect();
+            let is_size = |(name, _): &(&Name, &i64)| !dimensions.iter().any(|(d, _)| element_index(*d) == **name);
+            let sizes = example.0.iter().filter(is_size).map(|(name, value)| format!("{name} = {value}"));
+            let sizes: Vec<String> = sizes.collect();
+            let here = if sizes.is_empty() { String::new() } else { format!("for {}, ", sizes.join(", ")) };
+            error = error.note(format!("{here}no statement writes `{}`", shown(name, &place)));
+        }
+        if let Some(tensor) = self.tensors.get(&name) {
+            error = error.also(tensor.span, format!("`{name}` is introduced here"));
+        }
+        Some(error.help(format!("give all of it a value first, as `init({name}, 0.0)` does")))
     }
 
     /// Whether parts are shown to be all of a tensor.
@@ -318,9 +375,7 @@ impl Flow {
         if std::mem::replace(&mut parts.asked, true) {
             return Ok(false);
         }
-        let dimensions: Vec<(usize, &Ix)> =
-            self.tensors.get(&name).into_iter().flat_map(|tensor| tensor.shape.iter().enumerate()).collect();
-        self.of_element(&dimensions, &parts.together())
+        Ok(self.of_element(&self.dimensions(name), &parts.together())? == Verdict::Yes)
     }
 
     /// Whether an element that a statement reads is in one of the parts, for all values of its iterators.

@@ -165,48 +165,100 @@ fn candidates(least: i64, tiles: Option<&BTreeSet<i64>>) -> Vec<i64> {
 
 /// Rows in which every pair of candidates of two sizes occurs, as far as [`MOST_ROWS`] go. Greedy: each row has a pair that
 /// is missing, the smallest, and of every other size the candidate that makes most missing pairs with what the row has.
+/// With too many sizes for that, each candidate occurs, small ones together and large ones together.
 fn pairwise(candidates: &[Vec<i64>]) -> Vec<Vec<i64>> {
     match candidates {
         [] => return vec![Vec::new()],
         [only] => return only.iter().map(|size| vec![*size]).collect(),
         _ => {}
     }
-    let mut missing: BTreeSet<(usize, usize, usize, usize)> = BTreeSet::new();
-    for (i, first) in candidates.iter().enumerate() {
-        for (j, second) in candidates.iter().enumerate().skip(i + 1) {
-            for a in 0..first.len() {
-                // Sizes that are small together and large together come first.
-                missing.extend((0..second.len()).map(|b| (a.max(b), i, j, a * second.len() + b)));
-            }
-        }
-    }
-    let pair = |i: usize, a: usize, j: usize, b: usize| {
-        let (i, a, j, b) = if i < j { (i, a, j, b) } else { (j, b, i, a) };
-        (a.max(b), i, j, a * candidates[j].len() + b)
+    let most = candidates.iter().map(Vec::len).max().unwrap_or(0);
+    let Some(mut missing) = Pairs::all(candidates) else {
+        let nth = |at: usize| candidates.iter().filter_map(move |sizes| sizes.get(at).or(sizes.last()).copied());
+        return (0..most).map(|at| nth(at).collect()).collect();
     };
     let mut rows = Vec::new();
-    while let (Some(&(_, i, j, both)), true) = (missing.first(), rows.len() < MOST_ROWS) {
-        let mut chosen: Vec<Option<usize>> = vec![None; candidates.len()];
-        (chosen[i], chosen[j]) = (Some(both / candidates[j].len()), Some(both % candidates[j].len()));
-        for k in 0..candidates.len() {
-            if chosen[k].is_some() {
-                continue;
-            }
-            let gain = |c: &usize| {
-                let others = chosen.iter().enumerate().filter_map(|(l, other)| Some((l, (*other)?)));
-                others.filter(|(l, other)| missing.contains(&pair(k, *c, *l, *other))).count()
-            };
-            chosen[k] = (0..candidates[k].len()).max_by_key(|c| (gain(c), std::cmp::Reverse(*c)));
-        }
-        let row: Vec<usize> = chosen.into_iter().flatten().collect();
-        for (k, c) in row.iter().enumerate() {
-            for (l, d) in row.iter().enumerate().skip(k + 1) {
-                missing.remove(&pair(k, *c, l, *d));
+    // Sizes that are small together and large together come first.
+    for level in 0..most {
+        for i in 0..candidates.len() {
+            for j in i + 1..candidates.len() {
+                for (a, b) in at_level(level, candidates[i].len(), candidates[j].len()) {
+                    if rows.len() == MOST_ROWS {
+                        return rows;
+                    }
+                    if missing.has(i, a, j, b) {
+                        let row = missing.row((i, a), (j, b));
+                        rows.push(row.iter().zip(candidates).map(|(c, sizes)| sizes[*c]).collect());
+                    }
+                }
             }
         }
-        rows.push(row.iter().zip(candidates).map(|(c, sizes)| sizes[*c]).collect());
     }
     rows
+}
+
+/// The pairs of positions below two numbers of which the larger one is this, in order.
+fn at_level(level: usize, first: usize, second: usize) -> impl Iterator<Item = (usize, usize)> {
+    let below = (0..level.min(first)).map(move |a| (a, level)).filter(move |_| level < second);
+    below.chain((0..=level.min(second.saturating_sub(1))).map(move |b| (level, b)).filter(move |_| level < first))
+}
+
+/// Pairs of candidates of two sizes that occur in no row yet.
+struct Pairs {
+    /// How many candidates each size has.
+    counts: Vec<usize>,
+    /// Where the pairs of two sizes begin, the first one before the second.
+    starts: Vec<usize>,
+    missing: Vec<bool>,
+}
+
+/// More pairs are not looked at.
+const MOST_PAIRS: usize = 1 << 24;
+
+impl Pairs {
+    /// All pairs; none if there are too many.
+    fn all(candidates: &[Vec<i64>]) -> Option<Pairs> {
+        let counts: Vec<usize> = candidates.iter().map(Vec::len).collect();
+        let mut starts = Vec::new();
+        let mut end = 0usize;
+        for (i, first) in counts.iter().enumerate() {
+            for (j, second) in counts.iter().enumerate() {
+                starts.push(end);
+                end += if i < j { first * second } else { 0 };
+            }
+            if end > MOST_PAIRS {
+                return None;
+            }
+        }
+        Some(Pairs { counts, starts, missing: vec![true; end] })
+    }
+
+    fn place(&self, i: usize, a: usize, j: usize, b: usize) -> usize {
+        let (i, a, j, b) = if i < j { (i, a, j, b) } else { (j, b, i, a) };
+        self.starts[i * self.counts.len() + j] + a * self.counts[j] + b
+    }
+
+    fn has(&self, i: usize, a: usize, j: usize, b: usize) -> bool {
+        self.missing[self.place(i, a, j, b)]
+    }
+
+    /// A row with two candidates, and the positions of the best others; its pairs are missing no longer.
+    fn row(&mut self, (i, a): (usize, usize), (j, b): (usize, usize)) -> Vec<usize> {
+        let mut chosen: Vec<(usize, usize)> = vec![(i, a), (j, b)];
+        for k in (0..self.counts.len()).filter(|k| *k != i && *k != j) {
+            let gain = |c: &usize| chosen.iter().filter(|(l, other)| self.has(k, *c, *l, *other)).count();
+            let best = (0..self.counts[k]).max_by_key(|c| (gain(c), std::cmp::Reverse(*c)));
+            chosen.push((k, best.unwrap_or(0)));
+        }
+        chosen.sort_unstable();
+        for (at, (k, c)) in chosen.iter().enumerate() {
+            for (l, d) in &chosen[at + 1..] {
+                let place = self.place(*k, *c, *l, *d);
+                self.missing[place] = false;
+            }
+        }
+        chosen.into_iter().map(|(_, c)| c).collect()
+    }
 }
 
 #[cfg(test)]
@@ -232,6 +284,9 @@ mod tests {
             assert!(rows.len() < all, "{} of {all}", rows.len());
         }
         assert_eq!(pairwise(&[]), [[0; 0]]);
+        // So many sizes that their pairs are not counted.
+        let many = pairwise(&vec![vec![0, 1, 2, 3, 5]; 2000]);
+        assert!(many.len() == 5 && (0..5).all(|at| many[at].iter().all(|size| *size == [0, 1, 2, 3, 5][at])));
         assert_eq!(pairwise(&[vec![0, 1]]), [[0], [1]]);
     }
 

@@ -109,7 +109,8 @@ impl Given<'_> {
     }
 }
 
-/// The largest magnitude of a size that is no dimension of an input.
+/// The largest magnitude of a size that memory does not limit: one that is no dimension of an input, and the product of
+/// those beside a size 0.
 const MAX_PARAMETER: u64 = 1 << 31;
 
 /// A size's value and what told it.
@@ -203,8 +204,8 @@ impl Arguments<'_> {
         let program = module.core();
         let known = self.sizes(program)?;
         let value = |name: Name| known.get(&name).map(|(value, _)| *value);
-        // Dimensions are limited by memory. What is no dimension is limited here, so that index arithmetic, which is
-        // proved for all integers, does not leave the machine's.
+        // Dimensions are limited by memory, or by `concrete`. What is no dimension is limited here, so that index
+        // arithmetic, which is proved for all integers, does not leave the machine's.
         let dimensions: HashSet<Ix> = program.inputs.iter().flat_map(|input| input.ty.shape.iter().cloned()).collect();
         for (name, (value, by)) in &known {
             if value.unsigned_abs() > MAX_PARAMETER && !dimensions.contains(&Ix::var(*name)) {
@@ -387,13 +388,25 @@ fn solve(size: &Ix, found: i64, known: &Sizes) -> Option<(Name, i64)> {
     (at(value) == Some(found)).then_some((name, value))
 }
 
+/// The sizes of a tensor. One without elements takes no memory, however large its other sizes are, but loops go through
+/// them: their product is limited, so that a file of a hundred bytes cannot keep a run busy for ever.
 fn concrete(name: Name, ty: &TensorType, value: &impl Fn(Name) -> Option<i64>) -> Result<Vec<usize>, Box<Diagnostic>> {
     let sizes = ty.shape.iter().map(|size| {
         let found =
             size.eval(value).map_err(|error| fail(Code::E0403, format!("{size}, a size of `{name}`: {error}")))?;
         usize::try_from(found).map_err(|_| fail(Code::E0403, format!("{size}, a size of `{name}`, is {found}")))
     });
-    sizes.collect::<Result<_, _>>().map_err(Box::new)
+    let sizes = sizes.collect::<Result<Vec<usize>, _>>().map_err(Box::new)?;
+    let others = sizes.iter().filter(|size| **size != 0).fold(1u64, |n, &size| n.saturating_mul(size as u64));
+    if sizes.contains(&0) && others > MAX_PARAMETER {
+        let text =
+            format!("`{name}` has the shape {sizes:?}, which is too large for loops although it has no elements");
+        let error = fail(Code::E0409, text);
+        return Err(Box::new(
+            error.note(format!("beside a size 0, the product of the others is at most {MAX_PARAMETER}")),
+        ));
+    }
+    Ok(sizes)
 }
 
 fn check_array(

@@ -314,13 +314,17 @@ impl Module {
         let mut inputs = Vec::with_capacity(core.inputs.len());
         for (parameter, given) in core.inputs.iter().zip(&bound.inputs) {
             let elem = parameter.ty.elem;
+            let mut last = 0;
             let tensor = match given {
                 Some(given) => {
                     let scalars = given.array().to_tensor().map_err(|error| {
                         self.runtime_failure(&RuntimeError::Array { which: format!("`{}`", parameter.name), error })
                     })?;
                     let shape = scalars.shape().to_vec();
-                    Tensor::from_fn(shape, |at| embed(&scalars.data()[at], elem))
+                    Tensor::from_fn(shape, |at| {
+                        last = at;
+                        embed(&scalars.data()[at], elem)
+                    })
                 }
                 None => {
                     let shape = parameter.ty.shape_at(&self.size(bound));
@@ -329,7 +333,13 @@ impl Module {
                 }
             };
             let tensor = tensor.unwrap_or(Err(EvalError::Memory)).map_err(|error| {
-                let text = format!("`{}` has an element that this domain does not have: {error}", parameter.name);
+                let text = match given.as_ref().and_then(|given| Some((given.array(), given.array().get(last)?))) {
+                    Some((array, value)) => {
+                        let element = element(parameter.name, &unravelled(array.shape(), last));
+                        format!("`{element}` is {value}, which this domain does not have: {error}")
+                    }
+                    None => format!("`{}` has elements that this domain does not have: {error}", parameter.name),
+                };
                 self.refuse(Diagnostic::error(error.code(), None, text))
             })?;
             inputs.push((parameter.name, tensor));
@@ -347,12 +357,18 @@ impl Module {
     ) -> Result<(Vec<Output>, Vec<Spill>), Failure> {
         let (sizes, inputs) = self.embedded(bound, domain, embed)?;
         let mut spills = Vec::new();
+        let mut failed = None;
         let computed = match way {
             Way::Loops => {
                 let loops = self.loops()?;
                 Interpreter::new(loops, domain, sizes, inputs).and_then(|run| run.with_fuel(fuel).run())
             }
-            Way::Core => Evaluator::new(self.core(), domain, sizes, inputs).and_then(|run| run.with_fuel(fuel).run()),
+            Way::Core => Evaluator::new(self.core(), domain, sizes, inputs).and_then(|run| {
+                run.with_fuel(fuel).run_located().map_err(|(error, place)| {
+                    failed = place;
+                    error
+                })
+            }),
             Way::Padded(typed, vector) => {
                 let elem = self.options().elem;
                 let semantics = Semantics::new(typed, domain, elem, sizes, fuel).padded(vector);
@@ -362,7 +378,7 @@ impl Module {
                 })
             }
         };
-        let computed = computed.map_err(|error| self.eval_failure(&error))?;
+        let computed = computed.map_err(|error| self.located_failure(&error, failed))?;
         // Loops may call the buffer of an output otherwise, where an input has its name.
         let names = self.core().outputs.iter().map(|(name, _)| *name);
         let elements = names.zip(self.signature().outputs.into_iter().map(|ty| ty.elem));
@@ -375,6 +391,17 @@ impl Module {
         Ok((outputs, spills))
     }
 
+    /// What failed, and at which element: an output by its name, another tensor by that which it has in Core.
+    fn located_failure(&self, error: &EvalError, place: Option<(Name, Vec<i64>)>) -> Failure {
+        let (EvalError::Fault(fault), Some((source, index))) = (error, place) else { return self.eval_failure(error) };
+        let shown = self.core().outputs.iter().find(|(_, shown)| *shown == source);
+        let name = shown.map_or(source, |(name, _)| *name);
+        let element = element(name, &index);
+        let diagnostic = Diagnostic::error(error.code(), None, format!("`{element}` has no value: {fault}"));
+        let traced = shown.map(|_| format!("`certen trace` with `--at {element}` shows what it is computed from"));
+        self.refuse(traced.into_iter().fold(diagnostic, Diagnostic::help))
+    }
+
     pub(crate) fn eval_failure(&self, error: &EvalError) -> Failure {
         let diagnostic = Diagnostic::error(error.code(), None, error.to_string());
         self.refuse(match error {
@@ -382,6 +409,22 @@ impl Module {
             _ => diagnostic,
         })
     }
+}
+
+/// `A[1,2]`, as `--at` takes it.
+fn element(name: Name, index: &[i64]) -> String {
+    let index: Vec<String> = index.iter().map(i64::to_string).collect();
+    if index.is_empty() { name.to_string() } else { format!("{name}[{}]", index.join(",")) }
+}
+
+/// The index of the element at a position, row by row.
+fn unravelled(shape: &[usize], mut position: usize) -> Vec<i64> {
+    let mut index = vec![0; shape.len()];
+    for (at, size) in index.iter_mut().zip(shape).rev() {
+        *at = (position % size.max(&1)) as i64;
+        position /= size.max(&1);
+    }
+    index
 }
 
 /// What evaluates a program.

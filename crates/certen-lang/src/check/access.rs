@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use certen_index::{Cond, Ix, IxError, Verdict};
+use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
@@ -73,22 +73,34 @@ impl Function<'_, '_> {
         } else {
             (high, format!("{index} must be below {size}"))
         };
-        let verdict = match goal.as_ref().map(|goal| self.whole_example(goal, indices.iter().chain(shape))) {
+        let mut names = BTreeSet::new();
+        indices.iter().chain(shape).for_each(|e| e.collect_names(&mut names));
+        let verdict = match goal.as_ref().map(|goal| whole_example(self.facts(), goal, &names)) {
             Ok(Verdict::No(sizes)) => Verdict::No(sizes),
             _ => verdict,
         };
+        if let Some(why) = self.never_computed() {
+            let title = "this access would be out of bounds, and is never made";
+            return Diagnostic::error(Code::E0207, span, title)
+                .label(wish)
+                .note(format!("{what} has the shape {}", shape_text(shape)))
+                .note(why);
+        }
         let title = match verdict {
             Verdict::No(_) => "this access can be out of bounds",
             _ => "this access could not be shown to be in bounds",
         };
         let mut error = Diagnostic::error(Code::E0207, span, title).label(wish);
-        if let Some(reached) = self.reached(index, !too_low)
-            && reached.to_string() != index.to_string()
-        {
-            error = error.note(format!("{index} reaches {reached}, and {what} has the shape {}", shape_text(shape)));
-        } else {
-            error = error.note(format!("{what} has the shape {}", shape_text(shape)));
-        }
+        let (reached, verdict) = match &goal {
+            Ok(goal) => self.really_reached(index, !too_low, (goal, &names), verdict),
+            Err(_) => (None, verdict),
+        };
+        error = match reached.filter(|reached| reached != index) {
+            Some(reached) => {
+                error.note(format!("{index} reaches {reached}, and {what} has the shape {}", shape_text(shape)))
+            }
+            None => error.note(format!("{what} has the shape {}", shape_text(shape))),
+        };
         if let Verdict::No(sizes) = &verdict {
             let value = |name: Name| Some(sizes.0.get(&name).copied().unwrap_or(0));
             let numbers = |parts: &[Ix]| -> Result<Vec<String>, IxError> {
@@ -149,20 +161,6 @@ impl Function<'_, '_> {
         None
     }
 
-    /// Whether a goal holds; a counterexample has a value for every name of some expressions.
-    fn whole_example<'a>(&self, goal: &Cond, speak_of: impl Iterator<Item = &'a Ix>) -> Verdict {
-        let mut names = BTreeSet::new();
-        speak_of.for_each(|e| e.collect_names(&mut names));
-        let far = Ix::from(-(1 << 40));
-        // Not so for any size or index, so it adds nothing to the goal but the name.
-        let never = |name: &Name| Cond::lt(&Ix::var(*name), &far).ok();
-        let wider = names.iter().filter_map(never).fold(goal.clone(), Cond::or);
-        match self.facts().prove(&wider) {
-            Verdict::No(sizes) => Verdict::No(sizes),
-            _ => self.facts().prove(goal),
-        }
-    }
-
     /// The largest (or least) value of an index expression over the ranges of the indices around, if it is affine.
     fn reached(&self, index: &Ix, largest: bool) -> Option<Ix> {
         let mut e = index.clone();
@@ -174,22 +172,81 @@ impl Function<'_, '_> {
         Some(e)
     }
 
+    /// What an index reaches where conditions around it allow that, and a counterexample in which it does: what is said
+    /// and what is shown are one.
+    fn really_reached(
+        &self,
+        index: &Ix,
+        largest: bool,
+        (goal, names): (&Cond, &BTreeSet<Name>),
+        verdict: Verdict,
+    ) -> (Option<Ix>, Verdict) {
+        let Some(reached) = self.reached(index, largest) else { return (None, verdict) };
+        if let Verdict::No(sizes) = &verdict {
+            let value = |e: &Ix| e.eval(&|name| Some(sizes.0.get(&name).copied().unwrap_or(0))).ok();
+            if value(index) == value(&reached) {
+                return (Some(reached), verdict);
+            }
+        }
+        let Ok(there) = Cond::eq(index, &reached) else { return (None, verdict) };
+        let mut facts = self.facts().clone();
+        facts.assume(there);
+        match whole_example(&facts, goal, names) {
+            Verdict::No(sizes) => (Some(reached), Verdict::No(sizes)),
+            _ => (None, verdict),
+        }
+    }
+
+    /// Why nothing is computed here, whatever the sizes are, if that is so: then no example of what goes wrong exists.
+    pub(super) fn never_computed(&self) -> Option<String> {
+        let Verdict::No(_) = self.facts().satisfiable() else { return None };
+        let mut facts = self.outermost().clone();
+        for (name, lower, upper) in &self.ranges {
+            let inside = within(&Ix::var(*name), lower, upper).ok()?;
+            facts.assume(inside);
+            if let Verdict::No(_) = facts.satisfiable() {
+                return Some(format!("the range of `{name}` is always empty: {lower} <= {name} < {upper}"));
+            }
+        }
+        Some("the conditions around it never hold together".into())
+    }
+
     /// A condition on the sizes of the function that would make a goal true, as a sentence.
     pub fn where_clause(&self, goal: &Result<Cond, IxError>) -> Option<String> {
-        let goal = goal.as_ref().ok()?;
+        let clause = self.clause_for(goal.as_ref().ok()?)?;
+        Some(format!("`where {clause}` would make it so"))
+    }
+
+    /// A condition on the sizes of the function that would make a goal true: one that people would write, so without
+    /// minima and maxima, without what holds anyway, and with something left to compute.
+    fn clause_for(&self, goal: &Cond) -> Option<Cond> {
         let clause = self.for_all_indices(goal)?;
-        if clause.is_always() || clause.is_never() {
-            return None;
+        let mut candidates = clause.choices();
+        if candidates.is_empty() {
+            candidates.push(clause);
         }
-        let mut names = Default::default();
-        clause.collect_names(&mut names);
-        if !names.iter().all(|name| self.sizes.contains(name)) {
-            return None;
-        }
+        candidates.into_iter().find_map(|clause| self.useful(clause, goal))
+    }
+
+    /// What is missing of a condition, if it is of use for a goal.
+    fn useful(&self, clause: Cond, goal: &Cond) -> Option<Cond> {
         let mut facts = self.facts().clone();
-        facts.assume(clause.clone());
-        let possible = !matches!(facts.prove(&Cond::never()), Verdict::Yes);
-        (possible && facts.prove(goal) == Verdict::Yes).then(|| format!("`where {clause}` would make it so"))
+        let mut missing = Cond::always();
+        let parts = if let Cond::And(parts) = clause { parts } else { vec![clause] };
+        for part in parts {
+            if facts.prove(&part) != Verdict::Yes {
+                facts.assume(part.clone());
+                missing = missing.and(part);
+            }
+        }
+        if missing.is_always() || missing.is_never() || facts.satisfiable() != Verdict::Yes {
+            return None;
+        }
+        let mut names = BTreeSet::new();
+        missing.collect_names(&mut names);
+        let is_nothing = |name: &Name| facts.prove_equal(&Ix::var(*name), &Ix::from(0)) == Verdict::Yes;
+        let is_said = names.iter().all(|name| self.sizes.contains(name)) && !names.iter().any(is_nothing);
+        (is_said && facts.prove(goal) == Verdict::Yes).then_some(missing)
     }
 
     /// What must hold of the sizes for a goal to hold at all indices around.
@@ -205,22 +262,17 @@ impl Function<'_, '_> {
         }
     }
 
-    /// A condition on the sizes that would make two sizes equal, as a sentence.
-    pub fn equal_clause(&self, a: &Ix, b: &Ix) -> Option<String> {
+    /// A condition on the sizes that would make two sizes equal.
+    pub fn equal_condition(&self, a: &Ix, b: &Ix) -> Option<Cond> {
+        let goal = Cond::eq(a, b).ok()?;
         // Where one is the other, but never negative, that is what is missing.
-        for side in [b, a] {
-            let enough = Cond::le(&Ix::from(0), side).ok().filter(|enough| !enough.is_always() && !enough.is_never());
-            if let Some(enough) = enough {
-                let mut facts = self.facts().clone();
-                facts.assume(enough.clone());
-                let mut names = BTreeSet::new();
-                enough.collect_names(&mut names);
-                if names.iter().all(|name| self.sizes.contains(name)) && facts.prove_equal(a, b) == Verdict::Yes {
-                    return Some(format!("`where {enough}` would make it so"));
-                }
-            }
-        }
-        self.where_clause(&Cond::eq(a, b))
+        let enough = [b, a].into_iter().filter_map(|side| Cond::le(&Ix::from(0), side).ok());
+        enough.into_iter().find_map(|enough| self.useful(enough, &goal)).or_else(|| self.clause_for(&goal))
+    }
+
+    /// The same as a sentence.
+    pub fn equal_clause(&self, a: &Ix, b: &Ix) -> Option<String> {
+        self.equal_condition(a, b).map(|clause| format!("`where {clause}` would make it so"))
     }
 
     /// Proves something that a call or a reduction needs; a probe does not ask.
@@ -232,6 +284,9 @@ impl Function<'_, '_> {
             Verdict::Yes => Ok(()),
             verdict => {
                 let mut error = refused(self, verdict.clone());
+                if let Some(why) = self.never_computed() {
+                    return self.fail(error.note(format!("nothing is computed here: {why}")));
+                }
                 if let Verdict::No(sizes) = &verdict
                     && !sizes.0.is_empty()
                 {
@@ -243,6 +298,18 @@ impl Function<'_, '_> {
                 self.fail(error)
             }
         }
+    }
+}
+
+/// Whether a goal holds; a counterexample has a value for every one of these names.
+fn whole_example(facts: &Facts, goal: &Cond, names: &BTreeSet<Name>) -> Verdict {
+    let far = Ix::from(-(1 << 40));
+    // Not so for any size or index, so it adds nothing to the goal but the name.
+    let never = |name: &Name| Cond::lt(&Ix::var(*name), &far).ok();
+    let wider = names.iter().filter_map(never).fold(goal.clone(), Cond::or);
+    match facts.prove(&wider) {
+        Verdict::No(sizes) => Verdict::No(sizes),
+        _ => facts.prove(goal),
     }
 }
 

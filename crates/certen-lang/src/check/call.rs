@@ -527,14 +527,18 @@ impl<'l> Function<'_, 'l> {
             let Value::Cond(goal) = goal else { return Err(Reported) };
             self.require(&goal, |_, _| error)?;
         }
-        let sizes: Vec<Ix> = self.world.sources[id]
+        let sizes: Option<Vec<Ix>> = self.world.sources[id]
             .iter()
             .map(|source| match source {
                 SizeSource::Name(name) => matched.sizes.get(name).cloned(),
                 SizeSource::Part(key, at) => matched.vectors.get(key).and_then(|parts| parts.get(*at)).cloned(),
             })
-            .map(|ix| ix.unwrap_or_else(|| Ix::from(0)))
             .collect();
+        // The definition takes its sizes from where arguments give them; another size would be a mistake of ours.
+        let Some(sizes) = sizes else {
+            let text = format!("internal error: the arguments do not tell a size of `{}`", ast.name.name);
+            return self.error(Code::E0701, span, text);
+        };
         let names: HashMap<Name, Ix> =
             self.world.functions[id].sizes.iter().map(|size| size.name).zip(sizes.iter().cloned()).collect();
         let mut types = Vec::new();

@@ -478,8 +478,12 @@ impl Function<'_, '_> {
         if let Order::Depends(less, more) = order {
             error = error.note(format!("{} is smaller where {less}, and {} where {more}", first.0, second.0));
         }
-        let error = error.help(format!("if they are meant to be equal, say so: `where {} == {}`", first.0, second.0));
-        error.help("or write the bound behind the body")
+        match self.equal_condition(&first.0, &second.0) {
+            Some(clause) => error
+                .help(format!("if they are meant to be equal, say so: `where {clause}`"))
+                .help("or write the bound behind the body"),
+            None => error.help("write the bound behind the body"),
+        }
     }
 
     /// The last partition gives the shape, which begins at 0.

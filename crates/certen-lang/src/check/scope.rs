@@ -151,6 +151,11 @@ impl<'w, 'l> Function<'w, 'l> {
         &self.facts
     }
 
+    /// What holds in the whole function.
+    pub fn outermost(&self) -> &Facts {
+        self.outermost.as_ref().unwrap_or(&self.facts)
+    }
+
     /// Adds what holds in the whole function.
     pub fn assume(&mut self, fact: Cond) {
         self.facts.assume(fact);

@@ -112,6 +112,11 @@ fn vector(note: &str, behind: &str) -> Option<Vec<i64>> {
     inside.split(", ").map(|number| number.parse().ok()).collect()
 }
 
+/// Whether a message shows an example.
+fn shows_example(found: &Diagnostic) -> bool {
+    found.notes.iter().any(|note| note.contains("for example") || note.contains("the access is"))
+}
+
 /// Whether what a message shows is so: sizes that the function allows, at which the oracle finds a fault; for an access,
 /// that one.
 fn replays(functions: &[Function], found: &Diagnostic) -> Result<(), String> {
@@ -158,10 +163,10 @@ fn replays(functions: &[Function], found: &Diagnostic) -> Result<(), String> {
     }
 }
 
-/// The programs, and what they are called.
-fn programs() -> Vec<(String, PathBuf)> {
+/// The programs in some directories, and what they are called.
+fn programs(directories: &[&str]) -> Vec<(String, PathBuf)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut todo = vec![root.join("tests/mutants"), root.join("examples")];
+    let mut todo: Vec<PathBuf> = directories.iter().map(|directory| root.join(directory)).collect();
     let mut files = Vec::new();
     while let Some(directory) = todo.pop() {
         for path in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
@@ -190,7 +195,7 @@ type Cell = (&'static str, &'static str);
 #[test]
 #[expect(clippy::print_stdout, reason = "the table is what people want to see")]
 fn exactly_what_is_out_of_bounds_is_refused() {
-    let files = programs();
+    let files = programs(&["tests/mutants", "examples"]);
     let mut table: BTreeMap<Cell, Vec<String>> = BTreeMap::new();
     let mut wrong = String::new();
     for (name, path) in &files {
@@ -248,4 +253,23 @@ fn exactly_what_is_out_of_bounds_is_refused() {
     }
     assert!(wrong.is_empty(), "{shown}\n\n{wrong}");
     assert!(files.len() >= 30 && count("outside", "refused for bounds") >= 100 && count("inside", "accepted") >= 100);
+}
+
+/// What the wrong programs among the tests are told is so, too: every example in a message is one.
+#[test]
+fn examples_in_messages_are_examples() {
+    let (mut replayed, mut wrong) = (0, String::new());
+    for (name, path) in programs(&["tests/programs/ten"]) {
+        let checked = check(&path, &fs::read_to_string(&path).unwrap());
+        let Some(functions) = checked.functions else { continue };
+        let shown = checked.found.iter().filter(|found| BOUNDS.contains(&found.code) && shows_example(found));
+        for found in shown {
+            match replays(&functions, found) {
+                Ok(()) => replayed += 1,
+                Err(why) => wrong += &format!("{name}: {why}: {} {:?}\n", found.message, found.notes),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(replayed >= 10, "only {replayed} examples were found");
 }

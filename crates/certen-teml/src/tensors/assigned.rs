@@ -62,6 +62,9 @@ impl Tensors {
                 .help(format!("`add({name}, …)` with `{name}` at the iterators of the left side sums; `contract` does so from zero"));
             return Err(Box::new(error));
         }
+        if is_new && right.contract {
+            return Err(self.not_introduced(place, to, &dims));
+        }
         if is_new {
             self.introduced(place, to, &dims, right.elem, diagnostics)?;
         }
@@ -124,6 +127,19 @@ impl Tensors {
             }
         }
         (Begin::Write, value)
+    }
+
+    /// A contraction names the dimensions that it leaves out by their positions: which ones are left nobody has written
+    /// down, so that a slip in a position would change the shape of the result and go unnoticed.
+    fn not_introduced(&self, place: &Place<'_>, to: &[Written], dims: &[Dim]) -> Box<Diagnostic> {
+        let name = place.target_name();
+        let extent = |written: &Written| dims.iter().find(|dim| written.entry.as_var() == Some(dim.iter));
+        let shape: Vec<String> = to.iter().filter_map(extent).map(|dim| dim.extent.to_string()).collect();
+        let message =
+            format!("`{name}` has not been introduced, and nothing says which shape this contraction should have");
+        let error = malformed(Code::E0243, 17, place.id.span, message);
+        let error = error.note(format!("as it is written, it has the shape [{}]", shape.join(", ")));
+        Box::new(error.help(format!("introduce it with the shape that is meant: `{name} = tensor([..])`")))
     }
 
     /// A tensor that was not introduced before it is written, with the shape of the right side.
