@@ -7,6 +7,7 @@
 //! [`pad`] rounds rows up to multiples of a vector length.
 
 mod buffers;
+mod cost;
 mod interp;
 mod ir;
 mod layout;
@@ -19,6 +20,7 @@ mod rename;
 mod verify;
 
 pub use buffers::{Lend, peak_bytes, reuse};
+pub use cost::Cost;
 pub use interp::{Event, Interpreter};
 pub use ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, declarations, parts_first};
 pub use layout::pad;
