@@ -189,6 +189,8 @@ impl Cache {
         seal(&object).map_err(failed)?;
         let loaded = load(&object)?;
         if let Some(entry) = &entry {
+            // What is known of an entry that was here before is not known of this one.
+            let _ = fs::remove_file(note_path(entry));
             fs::rename(&object, entry).map_err(failed)?;
             sync_directory(&self.directory);
             self.evict();
@@ -233,9 +235,9 @@ fn note_path(entry: &Path) -> PathBuf {
     entry.with_extension("note")
 }
 
-/// Whether a note with this text stands beside an entry.
-pub(crate) fn has_note(entry: &Path, text: &str) -> bool {
-    fs::read(note_path(entry)).is_ok_and(|found| found == text.as_bytes())
+/// The note beside an entry, if there is one.
+pub(crate) fn read_note(entry: &Path) -> Option<String> {
+    fs::read_to_string(note_path(entry)).ok()
 }
 
 /// Writes a note beside an entry: whole, or not at all.

@@ -175,14 +175,14 @@ impl NativeKernel {
         Ok(NativeKernel { signature, compile_time: time, entry, kept, _library: library })
     }
 
-    /// Whether a note with this text was written for the kernel, by this or another process: see [`NativeKernel::note`].
-    pub fn has_note(&self, text: &str) -> bool {
-        self.kept.as_ref().is_some_and(|entry| cache::has_note(entry, text))
+    /// The note that was written for the kernel, by this or another process: see [`NativeKernel::set_note`].
+    pub fn note(&self) -> Option<String> {
+        self.kept.as_ref().and_then(|entry| cache::read_note(entry))
     }
 
     /// Writes a note for the kernel, which stays as long as the cache keeps the kernel. Best effort: where nothing can be
     /// written, there is no note the next time.
-    pub fn note(&self, text: &str) {
+    pub fn set_note(&self, text: &str) {
         if let Some(entry) = &self.kept {
             let _ = cache::write_note(entry, text);
         }
