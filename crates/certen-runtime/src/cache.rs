@@ -138,6 +138,15 @@ impl Cache {
         &self.directory
     }
 
+    fn entry(&self, compiler: &Compiler, abi: i32, c_text: &str) -> PathBuf {
+        self.directory.join(format!("{}.so", key(compiler, abi, c_text)))
+    }
+
+    /// Whether there is an entry, whole or not.
+    pub(crate) fn has(&self, compiler: &Compiler, abi: i32, c_text: &str) -> bool {
+        self.entry(compiler, abi, c_text).exists()
+    }
+
     /// A loaded entry.
     ///
     /// `load` is called with the path of a whole shared object, as the compiler wrote it. An entry that is damaged or
@@ -149,7 +158,7 @@ impl Cache {
         c_text: &str,
         load: impl Fn(&Path) -> Result<T, RuntimeError>,
     ) -> Result<Loaded<T>, RuntimeError> {
-        let entry = self.directory.join(format!("{}.so", key(compiler, abi, c_text)));
+        let entry = self.entry(compiler, abi, c_text);
         if is_sealed(&entry) {
             if let Ok(loaded) = load(&entry) {
                 touch(&entry);

@@ -160,6 +160,12 @@ impl NativeKernel {
         NativeKernel::build_with(Compiler::find()?, &Cache::default_location()?, c_text, signature)
     }
 
+    /// Whether the user's cache has an entry for C text, so that it need not be compiled.
+    pub fn is_kept(c_text: &str) -> bool {
+        let (Ok(compiler), Ok(cache)) = (Compiler::find(), Cache::default_location()) else { return false };
+        cache.has(compiler, ABI, c_text)
+    }
+
     /// As [`NativeKernel::build`], with a compiler and a cache of one's own.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ mod beside;
 mod elements;
 mod given;
 mod points;
+mod smaller;
 
 use std::fmt;
 
@@ -30,7 +31,10 @@ use serde_json::{Value, json};
 use crate::{Failure, Module};
 use beside::{Beside, Difference};
 use given::{Given, Set};
-use points::{Point, points};
+use points::{Point, divides, points};
+pub use smaller::Build;
+use smaller::is_beyond;
+pub(crate) use smaller::{Smaller, built};
 
 /// Steps of the loop interpreter that a trial may take: about 50 ms (it makes 50 to 90 million in a second). Code for all sizes
 /// is tried at sizes with a vector and a remainder even if that takes more, up to [`ESSENTIAL`].
@@ -170,11 +174,21 @@ impl Stopped {
     }
 }
 
-/// Runs the kernel of a module, unless this code has passed before, and compares what it computes.
+/// Runs the kernel of a module, unless this code has passed before, and compares what it computes. What has to be compiled
+/// with smaller numbers is made by `build`.
 ///
 /// # Errors
 /// E0707 if something differs.
-pub fn trial(module: &Module, kernel: &NativeKernel) -> Result<Trial, Failure> {
+pub fn trial(module: &Module, kernel: &NativeKernel, build: &Build<'_>) -> Result<Trial, Failure> {
+    tried(module, kernel, |loops| Smaller::of(loops, build))
+}
+
+/// As [`trial`], with what is smaller at hand or made some other way.
+pub(crate) fn tried(
+    module: &Module,
+    kernel: &NativeKernel,
+    smaller: impl FnOnce(&LoopProgram) -> Result<Smaller, String>,
+) -> Result<Trial, Failure> {
     let loops = module.loops()?;
     // The same code may be made of something else.
     let head = format!("trial {VERSION} {:016x} ", hash(&[&loops.to_string(), &module.core().to_string()]));
@@ -183,7 +197,7 @@ pub fn trial(module: &Module, kernel: &NativeKernel) -> Result<Trial, Failure> {
         return Ok(noted);
     }
     let found = match loops.sizes.is_empty() {
-        true => at_own_sizes(module, loops, kernel),
+        true => at_own_sizes(module, loops, kernel, smaller),
         false => at_small_sizes(module, loops, kernel),
     };
     let found = found.map_err(|error| module.refuse(*error))?;
@@ -215,27 +229,47 @@ fn at_small_sizes(module: &Module, loops: &LoopProgram, kernel: &NativeKernel) -
     Ok(runs.finished())
 }
 
-/// Code for given sizes.
-fn at_own_sizes(module: &Module, loops: &LoopProgram, kernel: &NativeKernel) -> Result<Trial, Box<Diagnostic>> {
-    let cost = Cost::of(loops).at([]);
-    if cost <= BUDGET {
-        let given = Given::new(module.core());
-        let mut runs = Tried::new(Beside { loops, kernel, given: &given });
-        for set in [Set::Tame, Set::Wild] {
-            runs.at(&Point { sizes: Vec::new(), set, cost, essential: false, divided: false })?;
-        }
-        return Ok(runs.finished());
+/// Code for given sizes: every element, or single ones and every one with smaller numbers.
+fn at_own_sizes(
+    module: &Module,
+    loops: &LoopProgram,
+    kernel: &NativeKernel,
+    smaller: impl FnOnce(&LoopProgram) -> Result<Smaller, String>,
+) -> Result<Trial, Box<Diagnostic>> {
+    let given = Given::new(module.core());
+    if !is_beyond(loops) {
+        return every_element(Beside { loops, kernel, given: &given });
     }
     let mut trial = Trial::default();
     match elements::compared(module, kernel, &mut trial) {
-        Ok(()) => Ok(trial),
-        Err(Stopped::Means(error)) => Err(error),
-        Err(Stopped::LeftOut(why)) => {
-            trial.left_out.push(why);
-            Ok(trial)
-        }
-        Err(other) => Err(Box::new(wrong(loops, &[], &other))),
+        Ok(()) => {}
+        Err(Stopped::Means(error)) => return Err(error),
+        Err(Stopped::Broken(why)) => return Err(Box::new(wrong(loops, &[], &Stopped::Broken(why)))),
+        Err(Stopped::LeftOut(why)) => trial.left_out.push(format!("single elements, {why}")),
+        Err(Stopped::Steps | Stopped::Differs(_)) => {}
     }
+    match smaller(loops) {
+        Ok(Smaller { loops, kernel, numbers }) => {
+            let found = every_element(Beside { loops: &loops, kernel: &kernel, given: &given });
+            let found =
+                found.map_err(|error| Box::new(error.note(format!("found with smaller numbers: {numbers}"))))?;
+            trial.smaller = found.whole;
+            trial.steps += found.steps;
+            trial.left_out.extend(found.left_out);
+        }
+        Err(why) => trial.left_out.push(format!("every element, {why}")),
+    }
+    Ok(trial)
+}
+
+/// Every element of code for given sizes, on both sets of inputs as far as the budget goes.
+fn every_element(beside: Beside<'_>) -> Result<Trial, Box<Diagnostic>> {
+    let (cost, divided) = (Cost::of(beside.loops).at([]), divides(beside.loops));
+    let mut runs = Tried::new(beside);
+    for set in [Set::Tame, Set::Wild] {
+        runs.at(&Point { sizes: Vec::new(), set, cost, essential: set == Set::Tame, divided })?;
+    }
+    Ok(runs.finished())
 }
 
 /// Runs in which every element is compared.

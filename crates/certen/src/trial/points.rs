@@ -9,6 +9,7 @@
 use std::collections::HashSet;
 
 use certen_core::{ElemType, Program};
+use certen_index::Ix;
 use certen_loops::{Cost, LoopProgram, MIN_PARALLEL_WORK, Mode, Stmt, Work, declarations, work};
 use certen_syntax::Name;
 use certen_validate::cover;
@@ -131,10 +132,7 @@ impl Found<'_> {
         let mut rows: Vec<Vec<i64>> = Vec::new();
         for work in shared(loops) {
             let is_enough = |row: &Vec<i64>| {
-                let size = |name: Name| self.named(row).find(|(known, _)| *known == name).map(|(_, size)| size);
-                let extent = |extent: &certen_index::Ix| extent.eval(&size).map_or(1, |extent| extent.max(0)) as f64;
-                let done = work.extents.iter().map(extent).product::<f64>() * work.operations as f64;
-                done >= MIN_PARALLEL_WORK as f64
+                is_divided(&work, &|name| self.named(row).find(|(known, _)| *known == name).map(|(_, size)| size))
             };
             // Each value is larger by an eighth than the one before, and odd.
             let values = std::iter::successors(Some(9i64), |value| Some((value + value / 8) | 1));
@@ -159,8 +157,19 @@ fn shared(loops: &LoopProgram) -> Vec<Work> {
     found
 }
 
+/// Whether a loop has so much to do that it is divided.
+fn is_divided(work: &Work, size: &impl Fn(Name) -> Option<i64>) -> bool {
+    let extent = |extent: &Ix| extent.eval(size).map_or(1, |extent| extent.max(0)) as f64;
+    work.extents.iter().map(extent).product::<f64>() * work.operations as f64 >= MIN_PARALLEL_WORK as f64
+}
+
+/// Whether loops for given sizes have one that is divided.
+pub(super) fn divides(loops: &LoopProgram) -> bool {
+    shared(loops).iter().any(|work| is_divided(work, &|_| None))
+}
+
 /// How many elements of the smallest type in memory a vector has.
-pub(super) fn lanes(loops: &LoopProgram) -> i64 {
+fn lanes(loops: &LoopProgram) -> i64 {
     let given = loops.inputs.iter().chain(&loops.outputs).map(|tensor| tensor.ty.elem);
     let own = declarations(&loops.body).into_iter().filter_map(|(_, stmt)| match stmt {
         Stmt::Alloc(_, ty) => Some(ty.elem),
