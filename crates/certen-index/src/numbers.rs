@@ -10,7 +10,7 @@ impl Ix {
     /// use certen_index::Ix;
     /// let e = Ix::var("i").scale(1000)?.add(&Ix::from(3))?.min_with(&Ix::from(998))?;
     /// let smaller = e.with_numbers(&|n| if n > 100 { n - 900 } else { n })?;
-    /// assert_eq!(smaller.to_string(), "min(98, 100*i + 3)");
+    /// assert_eq!(smaller.to_string(), "min(100*i + 3, 98)");
     /// # Ok::<(), certen_index::IxError>(())
     /// ```
     ///

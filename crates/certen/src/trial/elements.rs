@@ -322,7 +322,8 @@ fn samples(shape: &[usize]) -> Vec<Vec<i64>> {
     };
     for (tile, beside) in TILES.into_iter().flat_map(|tile| [-1, 0, 1].map(|beside| (tile, beside))) {
         for d in 0..shape.len() {
-            let edge = (shape[d] as i64 / tile * tile + beside).clamp(0, last(d));
+            // Where the last tile begins, which may not be whole.
+            let edge = (last(d) / tile * tile + beside).clamp(0, last(d));
             let other = |o: usize| match random(3) {
                 0 => 0,
                 1 => last(o),
