@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use certen::road::checker::{Certificate, Condition, Status, Step};
 use certen::road::runtime::write_text;
 use certen::road::syntax::{Code, Diagnostic};
-use certen::{Call, Function, Module, Name, Options, TRUSTED, Validation, programs};
+use certen::{Call, Failure, Function, Module, Name, Options, TRUSTED, Trial, Validation, programs};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -59,7 +59,8 @@ fn show(args: &VerifyArgs, report: &Report, options: &Options) -> Outcome {
         report.warnings(module.sources(), module.warnings());
         let certificate = module.certificate().map_err(|failure| refused(report, &failure))?;
         let validation = module.validation().map_err(|failure| refused(report, &failure))?;
-        found.push((name, certificate, rewrites(module), validation));
+        let machine = machine(module).map_err(|failure| refused(report, &failure))?;
+        found.push((name, certificate, rewrites(module), validation, machine));
     }
     if let Some(path) = &args.certificate {
         let [(_, certificate, ..)] = found.as_slice() else {
@@ -75,9 +76,10 @@ fn show(args: &VerifyArgs, report: &Report, options: &Options) -> Outcome {
     if args.common.json {
         let each: Vec<Value> = found
             .iter()
-            .map(|(name, certificate, _, validation)| {
+            .map(|(name, certificate, _, validation, machine)| {
                 let mut json = as_json(**name, certificate);
                 json["compared"] = json!(validation.settings());
+                json["machine_code"] = machine.json();
                 json
             })
             .collect();
@@ -85,9 +87,10 @@ fn show(args: &VerifyArgs, report: &Report, options: &Options) -> Outcome {
         report.json(&json!({"ok": true, "functions": each, "open": open, "trusted": TRUSTED}));
         return Ok(());
     }
-    for (name, certificate, rewrites, validation) in &found {
+    for (name, certificate, rewrites, validation, machine) in &found {
         report.text(&as_text(name.as_str(), certificate, *rewrites, args.verbose));
         report.text(&compared(validation));
+        report.text(&format!("  machine   {machine}\n"));
     }
     for (name, failure) in &open {
         let why = failure.as_ref().err().and_then(|failure| failure.diagnostics().first().cloned());
@@ -161,6 +164,18 @@ fn compared(validation: &Validation) -> String {
         }
         Some(why) => format!("  compiler  compared nothing: {why}\n"),
         None => String::new(),
+    }
+}
+
+/// What the trial of the machine code has found; nothing where there is no C compiler, or the program cannot be compiled.
+fn machine(module: &Module) -> Result<Trial, Failure> {
+    match module.native() {
+        Ok(_) => Ok(module.trial().cloned().unwrap_or_default()),
+        Err(failure) if failure.diagnostics().iter().any(|error| error.code == Code::E0707) => Err(failure),
+        Err(failure) => {
+            let left_out = failure.diagnostics().iter().map(|error| error.message.clone()).take(1).collect();
+            Ok(Trial { left_out, ..Trial::default() })
+        }
     }
 }
 

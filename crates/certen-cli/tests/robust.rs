@@ -60,12 +60,14 @@ impl Place {
         path
     }
 
-    /// The entries of the cache, and whatever else is in it.
+    /// The entries of the cache, and whatever else is in it besides a note for each.
     fn files(&self) -> (usize, usize) {
         let Ok(listing) = fs::read_dir(self.cache()) else { return (0, 0) };
         let names: Vec<PathBuf> = listing.map(|file| file.unwrap().path()).collect();
-        let entries = names.iter().filter(|name| name.extension().is_some_and(|ending| ending == "so")).count();
-        (entries, names.len() - entries)
+        let ending = |wanted: &str| names.iter().filter(|name| name.extension().is_some_and(|e| e == wanted)).count();
+        let (entries, notes) = (ending("so"), ending("note"));
+        assert!(notes <= entries);
+        (entries, names.len() - entries - notes)
     }
 }
 

@@ -15,6 +15,7 @@ mod facts;
 mod growth;
 mod interval;
 mod ix;
+mod numbers;
 mod parse;
 mod prover;
 mod simplify;

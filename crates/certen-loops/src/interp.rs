@@ -11,7 +11,7 @@ use certen_core::{
     Arguments, Binary, DEFAULT_FUEL, Domain, ElemType, EvalError, Fault, Named, Range, ReduceOp, Tensor, Term, TermId,
     Unary,
 };
-use certen_index::{Cond, Ix};
+use certen_index::{Cond, Ix, IxError};
 use certen_syntax::Name;
 
 use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, parts_first};
@@ -193,6 +193,8 @@ type Names = Box<[(Name, usize)]>;
 enum At {
     Constant(i64),
     Slot(usize),
+    /// `1 + 32*o + i`: a constant, and slots with their coefficients.
+    Linear(i64, Box<[(usize, i64)]>),
     Other(Ix, Names),
 }
 
@@ -212,6 +214,18 @@ enum Step<V> {
     Choose(usize, usize, usize),
     Fma(ElemType, usize, usize, usize),
     Cast(ElemType, ElemType, usize),
+}
+
+/// The expression as a sum of its names with coefficients, if it is one.
+fn linear(ix: &Ix, names: &Names) -> Option<At> {
+    let mut rest = ix.clone();
+    let mut terms = Vec::with_capacity(names.len());
+    for (name, slot) in names {
+        let (coefficient, others) = rest.linear_in(*name)?;
+        terms.push((*slot, coefficient));
+        rest = others;
+    }
+    Some(At::Linear(rest.as_constant()?, terms.into()))
 }
 
 struct Resolver<'a, D> {
@@ -252,7 +266,8 @@ impl<D: Domain> Resolver<'_, D> {
         }
         let mut names = Default::default();
         ix.collect_names(&mut names);
-        Ok(At::Other(ix.clone(), self.names(names)?))
+        let names = self.names(names)?;
+        Ok(linear(ix, &names).unwrap_or_else(|| At::Other(ix.clone(), names)))
     }
 
     fn indices(&self, indices: &[Ix]) -> Result<Vec<At>, EvalError> {
@@ -375,10 +390,17 @@ impl<D: Domain> Run<'_, D> {
         spend(self.fuel, steps)
     }
 
+    #[inline]
     fn at(&self, at: &At) -> Result<i64, EvalError> {
         match at {
             At::Constant(value) => Ok(*value),
             At::Slot(slot) => Ok(self.indices[*slot]),
+            At::Linear(constant, terms) => {
+                let sum = terms.iter().try_fold(*constant, |sum, (slot, coefficient)| {
+                    self.indices[*slot].checked_mul(*coefficient).and_then(|product| product.checked_add(sum))
+                });
+                sum.ok_or(EvalError::Index(IxError::Overflow))
+            }
             At::Other(ix, names) => Ok(ix.eval(&|name| self.named(names, name))?),
         }
     }
@@ -448,12 +470,26 @@ impl<D: Domain> Run<'_, D> {
         Ok(())
     }
 
-    /// The buffer's slot and the element's position in it.
+    /// The element's position in its buffer.
     fn find(&self, name: Name, slot: usize, indices: &[At]) -> Result<usize, EvalError> {
-        let indices = indices.iter().map(|at| self.at(at)).collect::<Result<Vec<i64>, _>>()?;
         let buffer = self.buffers[slot].as_ref().ok_or_else(|| gone(name))?;
-        let outside = || EvalError::OutOfBounds(format!("{name}{indices:?}, but its shape is {:?}", buffer.shape()));
-        buffer.position(&indices).ok_or_else(outside)
+        let shape = buffer.shape();
+        let (mut position, mut inside) = (0usize, indices.len() == shape.len());
+        for (at, &size) in indices.iter().zip(shape) {
+            // What is negative is beyond every size. Inside, the position is below the number of elements.
+            let i = self.at(at)? as usize;
+            inside &= i < size;
+            position = position.wrapping_mul(size).wrapping_add(i);
+        }
+        if inside { Ok(position) } else { Err(self.outside(name, indices, shape)) }
+    }
+
+    #[cold]
+    fn outside(&self, name: Name, indices: &[At], shape: &[usize]) -> EvalError {
+        match indices.iter().map(|at| self.at(at)).collect::<Result<Vec<i64>, _>>() {
+            Ok(indices) => EvalError::OutOfBounds(format!("{name}{indices:?}, but its shape is {shape:?}")),
+            Err(error) => error,
+        }
     }
 
     fn read(&self, place: &Place, elem: ElemType) -> Result<D::Value, EvalError> {

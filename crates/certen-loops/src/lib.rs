@@ -7,6 +7,7 @@
 //! [`pad`] rounds rows up to multiples of a vector length.
 
 mod buffers;
+mod cost;
 mod interp;
 mod ir;
 mod lanes;
@@ -20,6 +21,7 @@ mod rename;
 mod verify;
 
 pub use buffers::{Lend, peak_bytes, reuse};
+pub use cost::Cost;
 pub use interp::{Event, Interpreter};
 pub use ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, combined, declarations, parts_first};
 pub use lanes::Lanes;

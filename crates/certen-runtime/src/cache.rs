@@ -139,6 +139,15 @@ impl Cache {
         &self.directory
     }
 
+    fn entry(&self, compiler: &Compiler, abi: i32, c_text: &str) -> PathBuf {
+        self.directory.join(format!("{}.so", key(compiler, abi, c_text)))
+    }
+
+    /// Whether there is an entry, whole or not.
+    pub(crate) fn has(&self, compiler: &Compiler, abi: i32, c_text: &str) -> bool {
+        self.entry(compiler, abi, c_text).exists()
+    }
+
     /// A loaded entry.
     ///
     /// `load` is called with the path of a whole shared object, as the compiler wrote it. An entry that is damaged or
@@ -150,7 +159,7 @@ impl Cache {
         c_text: &str,
         load: impl Fn(&Path) -> Result<T, RuntimeError>,
     ) -> Result<Loaded<T>, RuntimeError> {
-        let entry = self.directory.join(format!("{}.so", key(compiler, abi, c_text)));
+        let entry = self.entry(compiler, abi, c_text);
         if is_sealed(&entry) {
             if let Ok(loaded) = load(&entry) {
                 touch(&entry);
@@ -192,6 +201,8 @@ impl Cache {
         }
         let loaded = load(&object)?;
         if let Some(entry) = &entry {
+            // What is known of an entry that was here before is not known of this one.
+            let _ = fs::remove_file(note_path(entry));
             fs::rename(&object, entry).map_err(failed)?;
             sync_directory(&self.directory);
             self.evict();
@@ -236,9 +247,9 @@ fn note_path(entry: &Path) -> PathBuf {
     entry.with_extension("note")
 }
 
-/// Whether a note with this text stands beside an entry.
-pub(crate) fn has_note(entry: &Path, text: &str) -> bool {
-    fs::read(note_path(entry)).is_ok_and(|found| found == text.as_bytes())
+/// The note beside an entry, if there is one.
+pub(crate) fn read_note(entry: &Path) -> Option<String> {
+    fs::read_to_string(note_path(entry)).ok()
 }
 
 /// Writes a note beside an entry: whole, or not at all.

@@ -135,6 +135,11 @@ fn count(what: &str, expected: usize, found: usize) -> Result<(), RuntimeError> 
     Err(RuntimeError::WrongCall(format!("the kernel is called with {found} {what}, but has {expected}")))
 }
 
+/// The machine's compiler, for an instruction set.
+fn compiler_for(cpu: Option<Cpu>) -> Result<Compiler, RuntimeError> {
+    Compiler::find()?.for_cpu(cpu.map_or_else(Cpu::from_environment, Ok)?)
+}
+
 /// A compiled and loaded kernel. It can be called from several threads at once.
 pub struct NativeKernel {
     signature: Signature,
@@ -158,9 +163,14 @@ impl NativeKernel {
     /// # Errors
     /// If there is no compiler, if it fails, or if the cache or the compiled code cannot be used.
     pub fn build(c_text: &str, signature: Signature, cpu: Option<Cpu>) -> Result<NativeKernel, RuntimeError> {
-        let cpu = cpu.map_or_else(Cpu::from_environment, Ok)?;
-        let compiler = Compiler::find()?.for_cpu(cpu)?;
+        let compiler = compiler_for(cpu)?;
         NativeKernel::build_with(&compiler, &Cache::default_location()?, c_text, signature)
+    }
+
+    /// Whether the user's cache has an entry for C text, so that it need not be compiled.
+    pub fn is_kept(c_text: &str, cpu: Option<Cpu>) -> bool {
+        let (Ok(compiler), Ok(cache)) = (compiler_for(cpu), Cache::default_location()) else { return false };
+        cache.has(&compiler, ABI, c_text)
     }
 
     /// As [`NativeKernel::build`], with a compiler and a cache of one's own.
@@ -178,14 +188,14 @@ impl NativeKernel {
         Ok(NativeKernel { signature, compile_time: time, entry, kept, _library: library })
     }
 
-    /// Whether a note with this text was written for the kernel, by this or another process: see [`NativeKernel::note`].
-    pub fn has_note(&self, text: &str) -> bool {
-        self.kept.as_ref().is_some_and(|entry| cache::has_note(entry, text))
+    /// The note that was written for the kernel, by this or another process: see [`NativeKernel::set_note`].
+    pub fn note(&self) -> Option<String> {
+        self.kept.as_ref().and_then(|entry| cache::read_note(entry))
     }
 
     /// Writes a note for the kernel, which stays as long as the cache keeps the kernel. Best effort: where nothing can be
     /// written, there is no note the next time.
-    pub fn note(&self, text: &str) {
+    pub fn set_note(&self, text: &str) {
         if let Some(entry) = &self.kept {
             let _ = cache::write_note(entry, text);
         }

@@ -2,7 +2,7 @@
 //!
 //! Values live in the program's arena, so an edit adds terms there; statements that it does not change share theirs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use certen_core::{Parameter, Range, TensorType, Term, TermId, TypeError};
 use certen_index::{Cond, Ix, IxError};
@@ -22,6 +22,8 @@ pub(crate) struct Edit {
     /// Locals and buffers that get further dimensions in front: their new types, and the indices there. A local becomes
     /// a buffer; the statement that declares it is the caller's.
     pub expanded: HashMap<Name, (TensorType, Vec<Ix>)>,
+    /// Other numbers, whatever their sign, in expressions and conditions.
+    pub numbers: BTreeMap<i64, i64>,
 }
 
 impl Edit {
@@ -34,18 +36,25 @@ impl Edit {
         self.names.get(&name).copied().unwrap_or(name)
     }
 
+    fn number(&self, number: i64) -> i64 {
+        let other = |number: i64| self.numbers.get(&number).copied();
+        other(number).or_else(|| Some(-other(number.checked_neg()?)?)).unwrap_or(number)
+    }
+
     /// An expression.
     pub(crate) fn ix(&self, ix: &Ix) -> Result<Ix, IxError> {
-        ix.substitute(&|name| {
+        let ix = ix.substitute(&|name| {
             self.indices.get(&name).cloned().or_else(|| self.names.get(&name).map(|name| Ix::var(*name)))
-        })
+        })?;
+        if self.numbers.is_empty() { Ok(ix) } else { ix.with_numbers(&|number| self.number(number)) }
     }
 
     /// A condition.
     pub(crate) fn cond(&self, cond: &Cond) -> Result<Cond, IxError> {
-        cond.substitute(&|name| {
+        let cond = cond.substitute(&|name| {
             self.indices.get(&name).cloned().or_else(|| self.names.get(&name).map(|name| Ix::var(*name)))
-        })
+        })?;
+        if self.numbers.is_empty() { Ok(cond) } else { cond.with_numbers(&|number| self.number(number)) }
     }
 
     /// A range.
@@ -152,7 +161,21 @@ impl Edit {
 /// # Errors
 /// If a number does not fit in 64 bits.
 pub fn at_sizes(program: &LoopProgram, sizes: &FxHashMap<Name, i64>) -> Result<LoopProgram, TypeError> {
-    let edit = Edit { indices: sizes.iter().map(|(name, size)| (*name, Ix::from(*size))).collect(), ..Edit::default() };
+    let indices = sizes.iter().map(|(name, size)| (*name, Ix::from(*size))).collect();
+    without_sizes(program, &Edit { indices, ..Edit::default() })
+}
+
+/// A program without symbolic sizes, with other numbers in place of some: whatever their sign, wherever they stand in an
+/// index, a range, a condition or a shape, but not among data. It may go out of bounds: who wants to run it verifies it.
+///
+/// # Errors
+/// If a number does not fit in 64 bits.
+pub fn with_numbers(program: &LoopProgram, numbers: BTreeMap<i64, i64>) -> Result<LoopProgram, TypeError> {
+    without_sizes(program, &Edit { numbers, ..Edit::default() })
+}
+
+/// An edited program, which leaves no symbolic sizes.
+fn without_sizes(program: &LoopProgram, edit: &Edit) -> Result<LoopProgram, TypeError> {
     let parameters = |all: &[Parameter]| {
         let one = |Parameter { name, ty }: &Parameter| Ok(Parameter { name: *name, ty: edit.ty(*name, ty)? });
         all.iter().map(one).collect::<Result<Vec<_>, TypeError>>()

@@ -32,7 +32,7 @@ mod vectors;
 
 pub use apply::{Refused, Scheduled, Taken, apply, apply_strictly};
 pub use certen_index::{Condition, Proof, Status};
-pub use edit::at_sizes;
+pub use edit::{at_sizes, with_numbers};
 pub use nest::marked;
 pub use page::{page, statements};
 pub use primitives::{Example, Primitive, primitives};

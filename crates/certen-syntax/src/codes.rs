@@ -782,6 +782,13 @@ witness is missing, does not prove what it is for, or is left over; a point that
 certificate is for another program. Nothing that the certificate says is to be believed then. Make it again with
 `certen verify --certificate`." }
 
+E0707 "machine code that does not do what the loops say" {
+"Compiled code is run once, when it is new, beside the loops that it was made from: at small sizes that reach every part
+of it, in every element and bit by bit. They differ here, so the code is not used. The message shows the first element that
+differs, both values and the sizes. This is a bug of the C compiler or of Certen. `certen doctor` says which compiler is
+used and tries it on more; another one can be chosen with the environment variable CC. Without native code,
+`--backend interp` runs the reference evaluator. Please report it with the program and the compiler's version." }
+
 E0801 "no such step, or wrong arguments" {
 "A schedule is a list of steps, each the name of a transformation with its arguments in parentheses. There is no
 transformation of this name, or it takes other arguments; the message shows how it is called. docs/SCHEDULES.md has a
@@ -913,7 +920,7 @@ impl Code {
     pub fn blame(self) -> Blame {
         let name = self.to_string();
         match self {
-            Code::E0408 => Blame::Environment,
+            Code::E0408 | Code::E0707 => Blame::Environment,
             Code::E0104 => Blame::Call,
             _ if name.starts_with("E04") || name.starts_with("E05") => Blame::Call,
             _ if name.starts_with("E06") => Blame::Environment,

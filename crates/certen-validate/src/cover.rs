@@ -16,7 +16,7 @@ use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
 /// Values for all sizes, in the program's order.
-pub(crate) type Row = Vec<(Name, i64)>;
+pub type Row = Vec<(Name, i64)>;
 
 /// Rows that are tried at most, besides those for places that none of them reaches.
 const MOST_ROWS: usize = 64;
@@ -28,7 +28,7 @@ const MOST_CANDIDATES: usize = 10;
 const LARGEST_TILE: i64 = 1 << 12;
 
 /// The rows to test at, those that take the least time first. None at all if no sizes are found that the facts allow.
-pub(crate) fn rows(program: &Program, nest: &LoopProgram) -> Vec<Row> {
+pub fn rows(program: &Program, nest: &LoopProgram) -> Vec<Row> {
     let least = lower_bounds(program);
     let tiles = tiles(nest);
     let candidates: Vec<Vec<i64>> =
@@ -44,7 +44,7 @@ pub(crate) fn rows(program: &Program, nest: &LoopProgram) -> Vec<Row> {
 }
 
 /// Sizes near these that the program's facts allow.
-pub(crate) fn row(program: &Program, sizes: impl IntoIterator<Item = (Name, i64)>) -> Option<Row> {
+pub fn row(program: &Program, sizes: impl IntoIterator<Item = (Name, i64)>) -> Option<Row> {
     let sizes: FxHashMap<Name, i64> = sizes.into_iter().collect();
     let found = repaired(program, sizes)?;
     let row: Row = program.sizes.iter().filter_map(|name| Some((*name, *found.get(name)?))).collect();

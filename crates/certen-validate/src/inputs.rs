@@ -105,12 +105,13 @@ impl Place {
 }
 
 /// Whole literals of a program, beside which values lie.
-pub(crate) struct Literals(Vec<i64>);
+pub struct Literals(Vec<i64>);
 
 /// Larger ones are left alone: sums and products near them are not small any more.
 const LARGEST_LITERAL: u64 = 1 << 20;
 
 impl Literals {
+    /// Those of a program.
     pub fn of(program: &Program) -> Literals {
         let mut found: Vec<i64> = program
             .terms
@@ -127,7 +128,8 @@ impl Literals {
         Literals(found)
     }
 
-    fn near(&self, bits: u64) -> Option<i64> {
+    /// One draw in four is one of them, or one less or more.
+    pub fn near(&self, bits: u64) -> Option<i64> {
         let count = self.0.len() as u64;
         if count == 0 || !(bits >> 32).is_multiple_of(4) {
             return None;
@@ -196,8 +198,8 @@ pub(crate) fn machine(setting: Setting, place: Place) -> Scalar {
     }
 }
 
-/// Small, any, or within two of the end of the range.
-fn wrapping(bits: u64, least: i64, largest: i64) -> i64 {
+/// An integer, by its draw: small, any, or within two of the end of the range.
+pub fn wrapping(bits: u64, least: i64, largest: i64) -> i64 {
     match bits >> 62 {
         0 => bits as i64,
         1 if bits & 1 == 0 => largest - (bits >> 8) as i64 % 3,

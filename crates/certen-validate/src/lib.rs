@@ -23,7 +23,7 @@
 //!
 //! [`scale`] makes schedules and programs with large numbers small enough to be compared.
 
-mod cover;
+pub mod cover;
 mod inputs;
 mod point;
 mod reach;
@@ -36,12 +36,11 @@ use certen_loops::LoopProgram;
 use certen_syntax::Name;
 
 pub use certen_rewrite::splitmix;
-pub use inputs::{Setting, draw};
+pub use inputs::{Literals, Setting, draw, wrapping};
+pub use reach::{Reached, Wanted};
 
 use cover::Row;
-use inputs::Literals;
 use point::{Compared, Found, Skipped};
-use reach::Reached;
 
 /// Steps of the evaluator and the interpreter together, unless told otherwise: at most about a tenth of a second without
 /// optimisation. Most programs need a few thousand.

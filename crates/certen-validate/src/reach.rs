@@ -13,7 +13,7 @@ use certen_syntax::Name;
 const QUESTIONS: usize = 24;
 
 /// What has happened at the loops and conditions of a nest, in the order of the text.
-pub(crate) struct Reached {
+pub struct Reached {
     /// Of a loop: no iteration, at least one, several. Of a condition: does not hold, holds.
     seen: Vec<[bool; 3]>,
 }
@@ -29,19 +29,22 @@ struct Missing {
 }
 
 /// Sizes at which a place would be reached, and the place.
-pub(crate) struct Wanted {
+pub struct Wanted {
+    /// The sizes.
     pub sizes: Vec<(Name, i64)>,
     place: usize,
     what: usize,
 }
 
 impl Reached {
+    /// Nothing yet.
     pub fn new(nest: &LoopProgram) -> Reached {
         let mut count = 0;
         walk(nest, &mut |_, _, _| count += 1);
         Reached { seen: vec![[false; 3]; count] }
     }
 
+    /// Notes what a run tells.
     pub fn note(&mut self, event: Event) {
         match event {
             Event::Loop { place, iterations } => {

@@ -392,5 +392,5 @@ impl Prepared {
 
 /// Whether code was made that does not do what the program means.
 fn is_wrong_code(failure: &Failure) -> bool {
-    failure.diagnostics().iter().any(|error| matches!(error.code, Code::E0704 | Code::E0705))
+    failure.diagnostics().iter().any(|error| matches!(error.code, Code::E0704 | Code::E0705 | Code::E0707))
 }

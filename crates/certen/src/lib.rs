@@ -78,7 +78,7 @@ pub use session::{Declared, Reply, Session, is_complete};
 pub use steps::Walk;
 pub use ten::{Expression, Origin, format};
 pub use texts::{File, Texts};
-pub use trial::{Trial, trial};
+pub use trial::{BUDGET as TRIAL_BUDGET, Build, Runs, Trial, trial};
 pub use validation::Validation;
 pub use verify::{Function, TRUSTED, programs};
 

@@ -25,7 +25,7 @@ use crate::optimise::{is_strict, optimise};
 use crate::schedule::untouched;
 use crate::ten::{self, CheckedFunction, Interface, TenFront};
 use crate::texts::Imports;
-use crate::trial::trial;
+use crate::trial::{Smaller, build_for, built, tried};
 use crate::{Choice, Failure, FpMode, Optimised, Param, Texts, Trial, Validation};
 
 /// Which language a file is in, by its ending.
@@ -567,9 +567,10 @@ impl Module {
             return Err(self.refuse(Diagnostic::error(Code::E0703, None, text)));
         }
         let c = self.verified_c(loops)?;
-        let kernel = NativeKernel::build(&c.native, self.signature(), self.options.cpu);
+        let cpu = self.options.cpu;
+        let (kernel, smaller) = built(loops, &c.native, self.signature(), cpu);
         let kernel = kernel.map_err(|error| self.runtime_failure(&error))?;
-        let found = trial(self, &kernel)?;
+        let found = tried(self, &kernel, |loops| smaller.unwrap_or_else(|| Smaller::of(loops, &build_for(cpu))))?;
         Ok(&self.native.get_or_init(|| (kernel, found)).0)
     }
 

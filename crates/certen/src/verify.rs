@@ -24,7 +24,8 @@ pub const TRUSTED: [&str; 5] = [
     "the lowering and every step of a derivation or schedule that is only tested: that the loops agree with the program at \
      sizes and inputs that were not tested",
     "the conditions of each step of a derivation or schedule that is proved: that these are all, and that they suffice",
-    "the code generator, the C compiler and the runtime: that the machine code does what the loops say",
+    "the code generator, the C compiler and the runtime: that the machine code does what the loops say at sizes and inputs \
+     that were not tried",
     "the checker, with the data types and texts of Core, loops and conditions, and the reference evaluator",
 ];
 

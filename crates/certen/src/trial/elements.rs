@@ -1,19 +1,14 @@
-//! The trial: machine code run once, beside the meaning at single elements.
+//! Single elements of large outputs, beside the meaning.
 //!
-//! Loops are compared with the meaning at small sizes; what the code generator and the C compiler make of them is machine
-//! code for the sizes of a kernel, which may be large. So a kernel without symbolic sizes is run once after it was
-//! built, on inputs for which floating-point arithmetic is exact: small whole numbers, times the divisors that stand
-//! in the program. Elements at the corners, beside the edges of tiles and anywhere else are evaluated one by one
-//! ([`certen_core::Evaluator::element`]), in a domain that knows the sum of all magnitudes and so whether any order of
-//! operations rounds ([`certen_core::domain::magnitude`]). Where none does, the bits have to be equal; where that cannot
-//! be had (quotients that do not come out, exp, sqrt, …), values have to be within the bound that every order keeps.
+//! A kernel whose sizes are beyond what the loop interpreter can run is run once on inputs for which floating-point arithmetic
+//! is exact: small whole numbers, times the divisors that stand in the program. Elements at the corners, beside the edges
+//! of vectors and tiles, and anywhere else are evaluated one by one ([`certen_core::Evaluator::element`]), in a domain
+//! that knows the sum of all magnitudes and so whether any order of operations rounds
+//! ([`certen_core::domain::magnitude`]). Where none does, the bits have to be equal; where that cannot be had (quotients that
+//! do not come out, exp, sqrt, …), values have to be within the bound that every order keeps.
 //!
 //! Inputs are formulas of the index: the evaluator gets them as bindings, element by element, and no large tensor of the
-//! domain's values is ever stored. Work is bounded: what is too large is left out, and says so. That a kernel has passed
-//! is noted beside its entry in the cache, for this meaning of it, so that it is tried once (and likewise that nothing could
-//! be compared); a kernel that fails is refused, and nothing is noted.
-
-use std::fmt;
+//! domain's values is ever stored. Work is bounded: what is too large is left out, and says so.
 
 use certen_core::domain::Scalar;
 use certen_core::domain::magnitude::{Magnitude, Measured};
@@ -21,10 +16,13 @@ use certen_core::{
     Binary, Binding, ElemType, EvalError, Evaluator, Fault, Literal, Parameter, Program, Range, Term, Terms, Unary,
 };
 use certen_index::{Ix, IxError};
-use certen_runtime::{Array, NativeKernel};
-use certen_syntax::{Code, Diagnostic, Name};
+use certen_runtime::{Array, NativeKernel, RuntimeError, with_threads};
+use certen_syntax::{Diagnostic, Name};
+use certen_validate::splitmix;
 
-use crate::{Failure, Module};
+use super::beside::THREADS;
+use super::{Stopped, Trial, refused};
+use crate::Module;
 
 /// Operations that a run may make: about a second of slow code.
 const OPERATIONS: i64 = 1 << 31;
@@ -36,100 +34,44 @@ const BYTES: u64 = 1 << 26;
 const STEPS: u64 = 400_000;
 
 /// Elements of an output that are compared at most.
-const ELEMENTS: u64 = 48;
+const ELEMENTS: usize = 96;
+
+/// Dimensions whose ends are combined in every way.
+const CORNERS: usize = 4;
+
+/// Lengths of vectors and tiles, the most frequent first.
+const TILES: [i64; 5] = [8, 4, 16, 32, 64];
 
 /// Divisors that stand in the program are multiplied up to this.
 const LARGEST_SCALE: i64 = 1 << 12;
 
-/// What a trial has found: no difference.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Trial {
-    /// Elements whose bits had to be equal.
-    pub exact: usize,
-    /// Elements that had to be within their bound.
-    pub bounded: usize,
-    /// Whether this code had passed before.
-    pub before: bool,
-    /// Why the code was not run, or not compared.
-    pub left_out: Option<String>,
-}
-
-impl Trial {
-    fn left_out(why: impl Into<String>) -> Trial {
-        Trial { left_out: Some(why.into()), ..Trial::default() }
-    }
-}
-
-impl fmt::Display for Trial {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.left_out, self.before) {
-            (Some(why), _) => write!(f, "the compiled code was not tried: {why}"),
-            (None, true) => write!(f, "the compiled code was tried before"),
-            (None, false) => {
-                write!(f, "the compiled code was run: {} elements have equal bits", self.exact)?;
-                if self.bounded > 0 {
-                    write!(f, ", {} are within the bound of any order of summation", self.bounded)?;
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-/// Runs a kernel of a module without symbolic sizes, unless this code has passed before, and compares elements of what it
-/// computes with the meaning.
-///
-/// # Errors
-/// E0705 if an element differs.
-pub fn trial(module: &Module, kernel: &NativeKernel) -> Result<Trial, Failure> {
-    if !module.core().sizes.is_empty() {
-        return Ok(Trial::left_out("it is for all sizes"));
-    }
-    let hash = hash(module.core());
-    // For which meaning: the same code may be made for another one.
-    let [passed, nothing] = ["passed", "nothing"].map(|found| format!("trial 1: {found} {hash:016x}\n"));
-    if kernel.has_note(&passed) {
-        return Ok(Trial { before: true, ..Trial::default() });
-    }
-    if kernel.has_note(&nothing) {
-        return Ok(Trial::left_out("a run before has found nothing that can be compared"));
-    }
+/// Compares elements of what a kernel without symbolic sizes computes with the meaning.
+pub(super) fn compared(module: &Module, kernel: &NativeKernel, trial: &mut Trial) -> Result<(), Stopped> {
     // What may round differently is compared with what the loops were made from; that they mean the same is known.
-    let program = module.optimised()?;
-    let trial = match Inputs::new(program).and_then(|inputs| compared(module, program, kernel, &inputs)) {
-        Ok(trial) => trial,
-        Err(Stopped::LeftOut(why)) => return Ok(Trial::left_out(why)),
-        Err(Stopped::Differs(error)) => return Err(module.refuse(*error)),
-    };
-    kernel.note(if trial.left_out.is_none() { &passed } else { &nothing });
-    Ok(trial)
-}
-
-/// FNV-1a, of the text of a program.
-fn hash(core: &Program) -> u64 {
-    let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    core.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, add)
-}
-
-enum Stopped {
-    LeftOut(String),
-    Differs(Box<Diagnostic>),
-}
-
-fn left_out(why: impl fmt::Display) -> Stopped {
-    Stopped::LeftOut(why.to_string())
-}
-
-fn compared(module: &Module, program: &Program, kernel: &NativeKernel, inputs: &Inputs) -> Result<Trial, Stopped> {
+    let program = module.optimised().map_err(|failure| match failure.diagnostics().first() {
+        Some(error) => Stopped::left_out(&error.message),
+        None => Stopped::left_out("the program has no meaning"),
+    })?;
+    let inputs = Inputs::new(program)?;
     bounded_work(module, kernel)?;
     let given = inputs.formulas.iter().map(Formula::array).collect::<Result<Vec<Array>, Stopped>>()?;
-    let mut outputs = kernel.signature().allocate_outputs(&[]).map_err(left_out)?;
-    kernel.call(&[], &given.iter().collect::<Vec<_>>(), &mut outputs).map_err(left_out)?;
+    let mut outputs = kernel.signature().allocate_outputs(&[]).map_err(Stopped::left_out)?;
+    for output in &mut outputs {
+        let garbage = match output.elem() {
+            ElemType::F32 | ElemType::F64 => Scalar::from_f64(f64::NAN, output.elem()),
+            elem => Scalar::from_i64(0x5a5a_5a5a, elem),
+        };
+        *output = Array::filled(output.shape(), garbage).map_err(Stopped::left_out)?;
+    }
+    match with_threads(THREADS, || kernel.call(&[], &given.iter().collect::<Vec<_>>(), &mut outputs)) {
+        Ok(()) => {}
+        Err(RuntimeError::BadKernel(why)) => return Err(Stopped::Broken(why)),
+        Err(error) => return Err(Stopped::left_out(error)),
+    }
     drop(given);
     let meaning = inputs.bound(program)?;
-    let evaluator = Evaluator::new(&meaning, &Magnitude, [], []).map_err(left_out)?;
+    let evaluator = Evaluator::new(&meaning, &Magnitude, [], []).map_err(Stopped::left_out)?;
     let mut evaluator = evaluator.with_fuel(STEPS);
-    let mut trial = Trial::default();
     let samples = outputs.iter().map(|output| samples(output.shape())).collect::<Vec<_>>();
     let most = samples.iter().map(Vec::len).max().unwrap_or(0);
     // A sample of each output in turn, so that none is left out when the steps are used up.
@@ -141,11 +83,11 @@ fn compared(module: &Module, program: &Program, kernel: &NativeKernel, inputs: &
             Err(EvalError::Fuel) => break,
             // What has no value there may be anything here.
             Err(EvalError::EmptyReduction | EvalError::Fault(Fault::Undefined)) => continue,
-            Err(error) => return Err(left_out(error)),
+            Err(error) => return Err(Stopped::left_out(error)),
         };
         let Some(found) = output.get(position(output.shape(), index)) else { continue };
         if !expected.accepts(found) {
-            return Err(Stopped::Differs(Box::new(difference(name, index, &expected, found))));
+            return Err(Stopped::Means(Box::new(difference(name, index, &expected, found))));
         }
         match (expected.is_known(), expected.is_exact()) {
             (true, true) => trial.exact += 1,
@@ -154,15 +96,15 @@ fn compared(module: &Module, program: &Program, kernel: &NativeKernel, inputs: &
         }
     }
     if trial.exact + trial.bounded == 0 {
-        return Ok(Trial::left_out(format!("no element has a value that is known within {STEPS} steps")));
+        return Err(Stopped::left_out(format!("no element has a value that is known within {STEPS} steps")));
     }
-    Ok(trial)
+    Ok(())
 }
 
 fn bounded_work(module: &Module, kernel: &NativeKernel) -> Result<(), Stopped> {
     let operations = module.operations().and_then(Ix::as_constant);
     if operations.is_none_or(|operations| operations > OPERATIONS) {
-        return Err(left_out(format!("a run makes more than {OPERATIONS} operations")));
+        return Err(Stopped::left_out(format!("a run makes more than {OPERATIONS} operations")));
     }
     let signature = kernel.signature();
     let bytes = signature.inputs.iter().chain(&signature.outputs).try_fold(0u64, |sum, ty| {
@@ -171,7 +113,7 @@ fn bounded_work(module: &Module, kernel: &NativeKernel) -> Result<(), Stopped> {
     });
     match bytes {
         Some(bytes) if bytes <= BYTES => Ok(()),
-        _ => Err(left_out(format!("the arrays take more than {} MiB", BYTES >> 20))),
+        _ => Err(Stopped::left_out(format!("the arrays take more than {} MiB", BYTES >> 20))),
     }
 }
 
@@ -183,9 +125,7 @@ fn difference(name: Name, index: &[i64], expected: &Measured, found: Scalar) -> 
         true => "on inputs for which no order of operations rounds".to_owned(),
         false => format!("more than {:e} apart, which no order of operations explains", 4.0 * expected.error()),
     };
-    Diagnostic::error(Code::E0705, None, text)
-        .note(how)
-        .note("this is a bug in Certen or in the C compiler; the code is not used")
+    refused(text).note(how)
 }
 
 /// The inputs of a trial, as formulas of their indices.
@@ -210,7 +150,7 @@ impl Inputs {
     fn new(program: &Program) -> Result<Inputs, Stopped> {
         let (scale, positive) = (scale(&program.terms), needs_positive(&program.terms));
         let formula = |(number, Parameter { name, ty }): (usize, &Parameter)| {
-            let shape = ty.shape_at(&|_| None).map_err(left_out)?;
+            let shape = ty.shape_at(&|_| None).map_err(Stopped::left_out)?;
             let number = number as i64;
             let factors = (0..shape.len() as i64).map(|d| (3 + 2 * d + number, 1 + (d + number) % 3)).collect();
             let (modulus, shift, scale) = match ty.elem {
@@ -233,16 +173,16 @@ impl Inputs {
         for formula in &self.formulas {
             let index = |d: usize| Name::fresh(&format!("at{d}"), |name| taken.contains(&name));
             let indices: Vec<Name> = (0..formula.shape.len()).map(index).collect();
-            let value = formula.ix(&indices).map_err(left_out)?;
+            let value = formula.ix(&indices).map_err(Stopped::left_out)?;
             // An index is no byte and no truth value, but can be converted.
             let elem = if formula.elem.has_arithmetic() { formula.elem } else { ElemType::I64 };
-            let mut term = terms.add(Term::Index(value, elem)).map_err(left_out)?;
+            let mut term = terms.add(Term::Index(value, elem)).map_err(Stopped::left_out)?;
             if elem != formula.elem {
-                term = terms.add(Term::Cast(formula.elem, term)).map_err(left_out)?;
+                term = terms.add(Term::Cast(formula.elem, term)).map_err(Stopped::left_out)?;
             }
             for (index, size) in indices.iter().zip(&formula.shape).rev() {
-                let size = i64::try_from(*size).map_err(left_out)?;
-                term = terms.add(Term::Gen(*index, Range::to(Ix::from(size)), term)).map_err(left_out)?;
+                let size = i64::try_from(*size).map_err(Stopped::left_out)?;
+                term = terms.add(Term::Gen(*index, Range::to(Ix::from(size)), term)).map_err(Stopped::left_out)?;
             }
             bindings.push(Binding { name: formula.name, term });
         }
@@ -285,7 +225,7 @@ impl Formula {
 
     /// The input as native code gets it.
     fn array(&self) -> Result<Array, Stopped> {
-        let mut array = Array::zeros(self.elem, &self.shape).map_err(left_out)?;
+        let mut array = Array::zeros(self.elem, &self.shape).map_err(Stopped::left_out)?;
         macro_rules! fill {
             ($type:ty, $of:expr) => {
                 if let Some(elements) = array.as_mut_slice::<$type>() {
@@ -348,7 +288,7 @@ fn scale(terms: &Terms) -> i64 {
 }
 
 /// Whether some operation has no value, or hardly one, for numbers that are not positive.
-fn needs_positive(terms: &Terms) -> bool {
+pub(super) fn needs_positive(terms: &Terms) -> bool {
     terms.iter().any(|(_, term)| match term {
         Term::Unary(op, _) => matches!(op, Unary::Sqrt | Unary::Log),
         Term::Binary(Binary::Pow, ..) => true,
@@ -357,33 +297,64 @@ fn needs_positive(terms: &Terms) -> bool {
     })
 }
 
-/// Indices of elements: the first, the last, and such whose components are at an end, beside a multiple of a tile size, or
-/// anywhere.
+/// Indices of elements, those that matter most first: the corners; of each dimension what lies beside the last multiples of
+/// the lengths of vectors and tiles, the others at either end or anywhere; then any.
 fn samples(shape: &[usize]) -> Vec<Vec<i64>> {
     if shape.contains(&0) {
         return Vec::new();
     }
-    let mut found: Vec<Vec<i64>> = vec![vec![0; shape.len()], shape.iter().map(|size| *size as i64 - 1).collect()];
-    let mut state = 0u64;
-    for _ in 2..ELEMENTS {
-        let mut component = |size: &usize| {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let bits = (state ^ (state >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let (bits, size) = (bits ^ (bits >> 29), *size as u64);
-            let tile = [4, 8, 16, 32, 64][(bits >> 8) as usize % 5];
-            let i = match bits % 4 {
-                0 => 0,
-                1 => size - 1,
-                2 => ((bits >> 16) % size / tile * tile + (bits >> 12) % 3).saturating_sub(1),
-                _ => (bits >> 16) % size,
-            };
-            i.min(size - 1) as i64
-        };
-        found.push(shape.iter().map(&mut component).collect());
+    let mut found: Vec<Vec<i64>> = Vec::new();
+    let mut add = |index: Vec<i64>| {
+        if found.len() < ELEMENTS && !found.contains(&index) {
+            found.push(index);
+        }
+    };
+    let last = |d: usize| shape[d] as i64 - 1;
+    for corner in 0..1usize << shape.len().min(CORNERS) {
+        // The first dimensions of many have no more than the two corners that all have.
+        let end = |d: usize| corner >> d.min(CORNERS - 1) & 1 == 1;
+        add((0..shape.len()).map(|d| if end(d) { last(d) } else { 0 }).collect());
     }
-    found.sort();
-    found.dedup();
-    // The ends first, as they were, then the others in no order that one would think of.
-    found.sort_by_key(|index| index.iter().fold(7i64, |hash, i| hash.wrapping_mul(31).wrapping_add(*i) % 8191));
+    let mut state = 0;
+    let mut random = |size: usize| {
+        state += 1;
+        (splitmix(state) % size as u64) as i64
+    };
+    for (tile, beside) in TILES.into_iter().flat_map(|tile| [-1, 0, 1].map(|beside| (tile, beside))) {
+        for d in 0..shape.len() {
+            // Where the last tile begins, which may not be whole.
+            let edge = (last(d) / tile * tile + beside).clamp(0, last(d));
+            let other = |o: usize| match random(3) {
+                0 => 0,
+                1 => last(o),
+                _ => random(shape[o]),
+            };
+            let mut other = other;
+            add((0..shape.len()).map(|o| if o == d { edge } else { other(o) }).collect());
+        }
+    }
+    for _ in 0..ELEMENTS {
+        add(shape.iter().map(|size| random(*size)).collect());
+    }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn corners_come_first_then_edges() {
+        let found = samples(&[100, 1000]);
+        assert_eq!(found[..4], [[0, 0], [99, 0], [0, 999], [99, 999]]);
+        assert!(found.len() > 60);
+        for edge in [991, 992, 993, 995, 996, 997, 959, 960, 961] {
+            assert!(found.iter().any(|index| index[1] == edge), "{edge}: {found:?}");
+        }
+        assert!(found.iter().all(|index| index[0] < 100 && index[1] < 1000 && index.iter().all(|i| *i >= 0)));
+        assert_eq!(samples(&[]), [[0i64; 0]]);
+        assert_eq!(samples(&[2, 0]).len(), 0);
+        assert_eq!(samples(&[1, 1, 1]), [[0, 0, 0]]);
+        assert!(samples(&[2; 12])[..64].contains(&vec![1; 12]));
+    }
 }
