@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 
 use certen_core::{Literal, Range, TensorType, Term};
 use certen_index::{Cond, Facts, Ix, Verdict};
-use certen_loops::{Lanes, LoopProgram, Mode, Stmt, are_independent, as_element, change, conjuncts, declarations};
+use certen_loops::{Lanes, LoopProgram, Mode, Stmt, Target, are_independent, as_element, change, conjuncts, declarations};
 use certen_syntax::Name;
 
 use crate::collapse::collapsed;
@@ -58,6 +58,20 @@ pub fn vectorise(mut program: LoopProgram, is_free: impl Fn(Option<Name>) -> boo
 fn bounds(found: &Loop) -> Vec<Cond> {
     let i = Ix::var(found.index);
     [Cond::le(&found.range.lo, &i), Cond::lt(&i, &found.range.hi)].into_iter().flatten().collect()
+}
+
+/// Whether a block assigns a local from outside, as the loop of a reduction does.
+fn assigns_outside(block: &[Stmt]) -> bool {
+    let own: HashSet<Name> = declarations(block).into_iter().map(|(name, _)| name).collect();
+    fn assigns(block: &[Stmt], own: &HashSet<Name>) -> bool {
+        block.iter().any(|stmt| match stmt {
+            Stmt::Assign { target: Target::Local(name), .. } => !own.contains(name),
+            Stmt::For { body, .. } => assigns(body, own),
+            Stmt::If { then, otherwise, .. } => assigns(then, own) || assigns(otherwise, own),
+            _ => false,
+        })
+    }
+    assigns(block, &own)
 }
 
 /// How many conditions there are in a block.
@@ -174,8 +188,10 @@ impl Vectors {
             Stmt::For { mode: Mode::Vector | Mode::ParallelVector, .. } => (vec![stmt], true),
             Stmt::For { index, range, mode, body } => {
                 let found = Loop { index, range, mode, body };
-                if let Some(pieces) = self.cut(&found) {
-                    return self.block([], pieces);
+                if let Some(pieces) = self.cut(&found)
+                    && let (pieces, true) = self.block([], pieces)
+                {
+                    return (pieces, true);
                 }
                 let (body, any) = self.block(bounds(&found), found.body);
                 let found = Loop { body, ..found };
@@ -218,7 +234,8 @@ impl Vectors {
     /// if there is no such condition, or too many were cut already.
     fn cut(&mut self, found: &Loop) -> Option<Vec<Stmt>> {
         let is_innermost = !found.body.iter().any(|stmt| matches!(stmt, Stmt::For { .. }));
-        if !self.is_free || !is_innermost || self.cuts == 0 || found.mode != Mode::Serial {
+        let is_cut = self.is_free && is_innermost && self.cuts > 0 && found.mode == Mode::Serial;
+        if !is_cut || assigns_outside(&found.body) {
             return None;
         }
         let point = change_in(&found.body, found.index)?;
