@@ -583,8 +583,8 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 self.frames.push(Frame::Unary(*op, elem));
                 self.frames.push(Frame::Eval(*a, index));
             }
-            // Powers are products of squares: what stands twice is evaluated once.
-            Term::Binary(op, a, b) if a == b => {
+            // Powers are products of squares: what stands twice is evaluated once, unless somebody wants to see it.
+            Term::Binary(op, a, b) if a == b && self.log.is_none() => {
                 self.frames.push(Frame::Twice(*op, terms.ty(*a).elem));
                 self.frames.push(Frame::Eval(*a, index));
             }
