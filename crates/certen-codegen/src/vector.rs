@@ -5,7 +5,7 @@
 //! loops with them. A loop that has [`Lanes`] is printed with vectors in it, by the extension of GCC and Clang:
 //!
 //! ```c
-//! for (int64_t j = 0; j < n; j += CERTEN_LANES_8X8) {
+//! for (int64_t j = 0; j < n; j = j + CERTEN_LANES_8X8) {
 //!     if (j > n - CERTEN_LANES_8X8) j = n - CERTEN_LANES_8X8;
 //!     *(certen_f64x8_m *)&y[j] = a * *(const certen_f64x8_m *)&x[j];
 //! }
@@ -195,8 +195,10 @@ impl<'a> Emitter<'a> {
             self.line(&format!("CERTEN_UNROLL({count})"));
         }
         match tail {
-            Tail::OneByOne => self.line(&format!("for (; {i} <= {hi} - {step}; {i} += {step}) {{")),
-            Tail::None | Tail::Again => self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i} += {step}) {{")),
+            Tail::OneByOne => self.line(&format!("for (; {i} <= {hi} - {step}; {i} = {i} + {step}) {{")),
+            Tail::None | Tail::Again => {
+                self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i} = {i} + {step}) {{"))
+            }
         }
         if let Tail::Again = tail {
             self.line(&format!("    if ({i} > {hi} - {step}) {i} = {hi} - {step};"));
@@ -238,7 +240,7 @@ impl<'a> Emitter<'a> {
         self.indent += 1;
         self.bound_index(index, range);
         self.line(&format!("int64_t {i} = {lo};"));
-        self.line(&format!("for (; {i} <= {hi} - {step}; {i} += {step}) {{"));
+        self.line(&format!("for (; {i} <= {hi} - {step}; {i} = {i} + {step}) {{"));
         self.indent += 1;
         self.lanes = Some(Active { lanes, shape, accumulators: HashMap::new() });
         let lane = self.lane_of(elem)?;
@@ -252,12 +254,14 @@ impl<'a> Emitter<'a> {
         self.line(&format!("for (int at = 0; at < {step}; at++) {one}"));
         self.indent -= 1;
         self.line("}");
-        if self.stands_alone {
-            self.line("CERTEN_IN_ORDER");
+        if length(range).is_none_or(|length| length % shape.most != 0) {
+            if self.stands_alone {
+                self.line("CERTEN_IN_ORDER");
+            }
+            self.line(&format!("for (; {i} < {hi}; {i}++) {{"));
+            self.inner(body, depth)?;
+            self.line("}");
         }
-        self.line(&format!("for (; {i} < {hi}; {i}++) {{"));
-        self.inner(body, depth)?;
-        self.line("}");
         self.ranges.remove(&index);
         self.indent -= 1;
         self.line("}");
@@ -336,6 +340,13 @@ impl<'a> Emitter<'a> {
         let text = match target {
             Target::Local(name) => {
                 let (c, lane) = self.lane_local(*name, elem)?;
+                if let Some(op @ (ReduceOp::Sum | ReduceOp::Prod)) = op
+                    && elem.is_float()
+                {
+                    let line = self.combined(op, elem, &c, &value.text)?;
+                    self.line(&line);
+                    return Ok(());
+                }
                 let old = Piece::in_lanes(c.clone(), Level::Primary, lane);
                 let value = match op {
                     None => value,

@@ -14,7 +14,9 @@ use std::collections::{HashMap, HashSet};
 
 use certen_core::{Literal, Range, TensorType, Term};
 use certen_index::{Cond, Facts, Ix, Verdict};
-use certen_loops::{Lanes, LoopProgram, Mode, Stmt, Target, are_independent, as_element, change, conjuncts, declarations};
+use certen_loops::{
+    Lanes, LoopProgram, Mode, Stmt, Target, are_independent, as_element, change, conjuncts, declarations,
+};
 use certen_syntax::Name;
 
 use crate::collapse::collapsed;
