@@ -223,8 +223,8 @@ fn loops_of_two_variants_are_compared() {
 
   nest result
 - parallel for i in 0..m {
--     for j in 0..n {
-+ for j in 0..n {
+-     vector for j in 0..n {
++ vector for j in 0..n {
 +     for i in 0..m {
           result[i, j] = 2.0 * x[i, j]
       }

@@ -120,11 +120,13 @@ impl<'a> Emitter<'a> {
         }
         match self.unrolled(range, body).filter(|_| part.is_none()) {
             Some(count) => self.line(&format!("CERTEN_UNROLL({count})")),
-            // Clang looks for vectors in innermost loops only.
-            None if self.stands_alone && !body.iter().any(|stmt| matches!(stmt, Stmt::For { .. })) => {
-                self.line("CERTEN_IN_ORDER");
+            None => {
+                // Clang looks for vectors in innermost loops only, and there is nothing to find in lanes.
+                let is_innermost = !body.iter().any(|stmt| matches!(stmt, Stmt::For { .. }));
+                if self.stands_alone && self.lanes.is_none() && is_innermost {
+                    self.line("CERTEN_IN_ORDER");
+                }
             }
-            None => {}
         }
         self.counted_for((index, range), (&lo, &hi), body, depth)
     }

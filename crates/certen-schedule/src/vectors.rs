@@ -15,7 +15,8 @@ use std::collections::{HashMap, HashSet};
 use certen_core::{Literal, Range, TensorType, Term};
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_loops::{
-    Lanes, LoopProgram, Mode, Stmt, Target, are_independent, as_element, change, conjuncts, declarations,
+    Lanes, LoopProgram, Mode, Stmt, Target, are_independent, as_element, change, combined,
+    conjuncts, declarations,
 };
 use certen_syntax::Name;
 
@@ -74,6 +75,16 @@ fn assigns_outside(block: &[Stmt]) -> bool {
         })
     }
     assigns(block, &own)
+}
+
+/// Whether a block stores an element.
+fn stores(block: &[Stmt]) -> bool {
+    block.iter().any(|stmt| match stmt {
+        Stmt::Assign { target, .. } => matches!(target, Target::Element(..)),
+        Stmt::For { body, .. } => stores(body),
+        Stmt::If { then, otherwise, .. } => stores(then) || stores(otherwise),
+        _ => false,
+    })
 }
 
 /// How many conditions there are in a block.
@@ -258,7 +269,8 @@ impl Vectors {
         // What is not shown in either part is not worth a cut.
         let is_simpler =
             |stmt: &Stmt| matches!(stmt, Stmt::For { body, .. } if conditions(body) < conditions(&found.body));
-        pieces.iter().all(is_simpler).then_some(pieces)
+        let is_needed = |stmt: &Stmt| matches!(stmt, Stmt::For { body, .. } if stores(body));
+        pieces.iter().all(is_simpler).then(|| pieces.into_iter().filter(is_needed).collect())
     }
 
     fn lanes(&self, found: &Loop) -> Option<Lanes> {
@@ -268,7 +280,8 @@ impl Vectors {
     /// Whether a loop is to be one of vectors.
     fn is_vector(&self, found: &Loop) -> bool {
         let pays = |lanes: Lanes| lanes.most(&found.range).is_some();
-        !self.moves_memory(found)
+        (stores(&found.body) || !combined(&self.program.terms, &found.body).is_empty())
+            && !self.moves_memory(found)
             && self.lanes(found).is_some_and(pays)
             && !self.is_short(found)
             && self.is_independent(found)
