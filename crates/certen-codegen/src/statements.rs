@@ -115,6 +115,9 @@ impl<'a> Emitter<'a> {
             Some((lo, hi)) => (lo.to_owned(), hi.to_owned()),
             None => (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text()),
         };
+        if let Some((lanes, shape)) = self.lanes_of_sum(index, range, body) {
+            return self.folded_for((index, range), (lo, hi), (lanes, shape), body, depth);
+        }
         match self.unrolled(range, body).filter(|_| part.is_none()) {
             Some(count) => self.line(&format!("CERTEN_UNROLL({count})")),
             // Clang looks for vectors in innermost loops only.

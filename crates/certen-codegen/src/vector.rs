@@ -5,11 +5,13 @@
 //! loops with them. A loop that has [`Lanes`] is printed with vectors in it, by the extension of GCC and Clang:
 //!
 //! ```c
-//! for (int64_t j = 0; j < n; j += CERTEN_LANES_8X8) {
+//! for (int64_t j = 0; j < n; j = j + CERTEN_LANES_8X8) {
 //!     if (j > n - CERTEN_LANES_8X8) j = n - CERTEN_LANES_8X8;
 //!     *(certen_f64x8_m *)&y[j] = a * *(const certen_f64x8_m *)&x[j];
 //! }
 //! ```
+//!
+//! A sum of floats is made in its order, but what it is a sum of is computed in lanes where that is more than a load.
 //!
 //! The last vector makes some iterations again, which changes nothing where none reads what another one writes; else what
 //! is left over is made one by one, and so are the iterations of a loop that has fewer than a vector has lanes.
@@ -23,9 +25,9 @@ mod value;
 
 use std::collections::HashMap;
 
-use certen_core::{ElemType, Range, ReduceOp, TensorType, TermId};
+use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId};
 use certen_index::Ix;
-use certen_loops::{Lanes, MAX_NESTING, Mode, Stmt, Target};
+use certen_loops::{Lanes, MAX_NESTING, Mode, Stmt, Target, parts_first};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::emit::{Emitted, Emitter};
@@ -193,13 +195,75 @@ impl<'a> Emitter<'a> {
             self.line(&format!("CERTEN_UNROLL({count})"));
         }
         match tail {
-            Tail::OneByOne => self.line(&format!("for (; {i} <= {hi} - {step}; {i} += {step}) {{")),
-            Tail::None | Tail::Again => self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i} += {step}) {{")),
+            Tail::OneByOne => self.line(&format!("for (; {i} <= {hi} - {step}; {i} = {i} + {step}) {{")),
+            Tail::None | Tail::Again => {
+                self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i} = {i} + {step}) {{"))
+            }
         }
         if let Tail::Again = tail {
             self.line(&format!("    if ({i} > {hi} - {step}) {i} = {hi} - {step};"));
         }
         self.inner(body, depth)?;
+        self.line("}");
+        Ok(())
+    }
+
+    /// The lanes in which a loop computes what it combines into a local, if it does nothing else and they pay.
+    pub(crate) fn lanes_of_sum(&self, index: Name, range: &Range, body: &[Stmt]) -> Option<(Lanes, Shape)> {
+        let [Stmt::Assign { target: Target::Local(name), op: Some(_), value }] = body else { return None };
+        if self.lanes.is_some() {
+            return None;
+        }
+        let terms = &self.program.terms;
+        let reads =
+            parts_first(terms, *value).iter().any(|id| matches!(terms.get(*id), Term::Ref(read, _) if read == name));
+        let lanes = Lanes::of_value(terms, index, *value).filter(|_| !reads)?;
+        let shape = Shape { most: lanes.most(range)?, widest: lanes.widest as i64 };
+        Some((lanes, shape))
+    }
+
+    /// A loop that combines values into a local, in their order: the values are computed in lanes, and combined one by
+    /// one.
+    pub(crate) fn folded_for(
+        &mut self,
+        (index, range): (Name, &Range),
+        (lo, hi): (String, String),
+        (lanes, shape): (Lanes, Shape),
+        body: &'a [Stmt],
+        depth: usize,
+    ) -> Emitted<()> {
+        let [Stmt::Assign { target, op: Some(op), value }] = body else { return Ok(()) };
+        let elem = self.program.terms.ty(*value).elem;
+        self.helper(Helper::Lanes(shape));
+        let (i, step) = (self.names.get(index).to_owned(), shape.lanes());
+        self.line("{");
+        self.indent += 1;
+        self.bound_index(index, range);
+        self.line(&format!("int64_t {i} = {lo};"));
+        self.line(&format!("for (; {i} <= {hi} - {step}; {i} = {i} + {step}) {{"));
+        self.indent += 1;
+        self.lanes = Some(Active { lanes, shape, accumulators: HashMap::new() });
+        let lane = self.lane_of(elem)?;
+        let (piece, register) = (self.piece_of(*value)?, self.register(lane)?);
+        let (several, value) = (self.names.numbered("several"), self.in_lane(&piece, lane)?.text);
+        self.line(&format!("const {register} {several} = {value};"));
+        self.lanes = None;
+        let place = self.c_name(target.name());
+        let one = self.combined(*op, elem, &place, &format!("{several}[at]"))?;
+        self.line(&format!("CERTEN_UNROLL({})", shape.most));
+        self.line(&format!("for (int at = 0; at < {step}; at++) {one}"));
+        self.indent -= 1;
+        self.line("}");
+        if length(range).is_none_or(|length| length % shape.most != 0) {
+            if self.stands_alone {
+                self.line("CERTEN_IN_ORDER");
+            }
+            self.line(&format!("for (; {i} < {hi}; {i}++) {{"));
+            self.inner(body, depth)?;
+            self.line("}");
+        }
+        self.ranges.remove(&index);
+        self.indent -= 1;
         self.line("}");
         Ok(())
     }
@@ -276,6 +340,13 @@ impl<'a> Emitter<'a> {
         let text = match target {
             Target::Local(name) => {
                 let (c, lane) = self.lane_local(*name, elem)?;
+                if let Some(op @ (ReduceOp::Sum | ReduceOp::Prod)) = op
+                    && elem.is_float()
+                {
+                    let line = self.combined(op, elem, &c, &value.text)?;
+                    self.line(&line);
+                    return Ok(());
+                }
                 let old = Piece::in_lanes(c.clone(), Level::Primary, lane);
                 let value = match op {
                     None => value,

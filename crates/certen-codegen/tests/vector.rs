@@ -48,7 +48,7 @@ static void tiled_kernel(const double *restrict A, const double *restrict B, dou
             CERTEN_UNROLL(4)
             for (int64_t i = 0; i < 4; i++) {
                 CERTEN_UNROLL(8)
-                for (int64_t j = 0; j < 16; j += CERTEN_LANES_8X8) {
+                for (int64_t j = 0; j < 16; j = j + CERTEN_LANES_8X8) {
                     *(certen_f64x8_m *)&acc[i*16 + j] = (certen_f64x8){0};
                 }
             }
@@ -56,7 +56,7 @@ static void tiled_kernel(const double *restrict A, const double *restrict B, dou
                 CERTEN_UNROLL(4)
                 for (int64_t i = 0; i < 4; i++) {
                     CERTEN_UNROLL(8)
-                    for (int64_t j = 0; j < 16; j += CERTEN_LANES_8X8) {
+                    for (int64_t j = 0; j < 16; j = j + CERTEN_LANES_8X8) {
                         *(certen_f64x8_m *)&acc[i*16 + j] += A[(i + 4*i_o)*29 + l] *
                                 *(const certen_f64x8_m *)&B[l*32 + j + 16*j_o];
                     }
@@ -65,7 +65,7 @@ static void tiled_kernel(const double *restrict A, const double *restrict B, dou
             CERTEN_UNROLL(4)
             for (int64_t i = 0; i < 4; i++) {
                 CERTEN_UNROLL(8)
-                for (int64_t j = 0; j < 16; j += CERTEN_LANES_8X8) {
+                for (int64_t j = 0; j < 16; j = j + CERTEN_LANES_8X8) {
                     *(certen_f64x8_m *)&C[(i + 4*i_o)*32 + j + 16*j_o] = *(const certen_f64x8_m *)&acc[i*16 + j];
                 }
             }
@@ -140,7 +140,7 @@ vector for j in 0..{l} {{
         }
         let program = loops(&(text + &body));
         let code = emitted(&program);
-        assert!(code.kernel.contains("j += CERTEN_LANES_"), "{}", code.kernel);
+        assert!(code.kernel.contains("j = j + CERTEN_LANES_"), "{}", code.kernel);
         same_bits(&program);
         stands_alone(&code);
     }
@@ -227,7 +227,7 @@ fn other_vector_loops_have_the_same_bits() {
             let program = loops(&text);
             let kernel = emitted(&program).kernel;
             if symbolic {
-                assert_eq!(kernel.matches("i += CERTEN_LANES_").count(), with_lanes.len(), "{kernel}");
+                assert_eq!(kernel.matches("i = i + CERTEN_LANES_").count(), with_lanes.len(), "{kernel}");
             }
             same_bits(&program);
         }
@@ -258,7 +258,7 @@ fn integers_are_combined_in_lanes() {
     }
     let program = loops(&format!("{text}{outputs}{body}"));
     let code = emitted(&program);
-    assert_eq!(code.kernel.matches("i += CERTEN_LANES_").count(), 10, "{}", code.kernel);
+    assert_eq!(code.kernel.matches("i = i + CERTEN_LANES_").count(), 10, "{}", code.kernel);
     same_bits(&program);
     stands_alone(&code);
 }

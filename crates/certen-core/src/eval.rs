@@ -23,6 +23,9 @@ use crate::{Arguments, Binary, Domain, ElemType, Fault, Program, ReduceOp, Tenso
 /// Steps after which an evaluation is given up, unless told otherwise: about a minute.
 pub const DEFAULT_FUEL: u64 = 2_000_000_000;
 
+/// An element of a tensor.
+pub type Element = (Name, Vec<i64>);
+
 /// Tensors with their names.
 pub type Named<V> = Vec<(Name, Tensor<V>)>;
 
@@ -109,7 +112,7 @@ pub struct Evaluator<'a, D: Domain> {
     memory: HashMap<Name, Stored<D::Value>>,
     fuel: u64,
     /// The element at which a run has failed.
-    failed: Option<(Name, Vec<i64>)>,
+    failed: Option<Element>,
 }
 
 /// A top-level tensor: known whole, or element by element as they are asked for.
@@ -153,7 +156,7 @@ impl<'a, D: Domain> Evaluator<'a, D> {
     ///
     /// # Errors
     /// See [`EvalError`].
-    pub fn run_located(mut self) -> Result<Named<D::Value>, (EvalError, Option<(Name, Vec<i64>)>)> {
+    pub fn run_located(mut self) -> Result<Named<D::Value>, (EvalError, Option<Element>)> {
         self.outputs().map_err(|error| (error, self.failed.take()))
     }
 
@@ -583,8 +586,8 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 self.frames.push(Frame::Unary(*op, elem));
                 self.frames.push(Frame::Eval(*a, index));
             }
-            // Powers are products of squares: what stands twice is evaluated once.
-            Term::Binary(op, a, b) if a == b => {
+            // Powers are products of squares: what stands twice is evaluated once, unless somebody wants to see it.
+            Term::Binary(op, a, b) if a == b && self.log.is_none() => {
                 self.frames.push(Frame::Twice(*op, terms.ty(*a).elem));
                 self.frames.push(Frame::Eval(*a, index));
             }

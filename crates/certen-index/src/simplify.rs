@@ -87,7 +87,7 @@ impl Cond {
     /// let n = Ix::var("n");
     /// let shorter = n.sub(&Ix::from(1))?.max_with(&Ix::from(0))?;
     /// let ways = Cond::eq(&n, &shorter)?.choices();
-    /// assert_eq!(ways.iter().map(Cond::to_string).collect::<Vec<_>>(), ["n <= 1", "n >= 1"]);
+    /// assert_eq!(ways.iter().map(Cond::to_string).collect::<Vec<_>>(), ["n >= 1", "n <= 1"]);
     /// # Ok::<(), certen_index::IxError>(())
     /// ```
     pub fn choices(&self) -> Vec<Cond> {

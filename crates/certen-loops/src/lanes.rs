@@ -61,6 +61,18 @@ impl Lanes {
         Some(lanes)
     }
 
+    /// The lanes in which a value is computed whose results are used one after the other; none if it has none, or is only
+    /// loaded.
+    pub fn of_value(terms: &Terms, index: Name, value: TermId) -> Option<Lanes> {
+        if as_element(terms, value).is_some() || !matches!(terms.get(value), Term::Unary(..) | Term::Binary(..)) {
+            return None;
+        }
+        let lanes = Lanes { index, widest: 1, combined: HashMap::new(), repeats: false, own: HashSet::new() };
+        let mut scan = Scan { terms, ty: |_| None, lanes, written: HashSet::new(), read: HashSet::new() };
+        let varies = scan.value(value)?;
+        varies.then_some(scan.lanes)
+    }
+
     /// The most lanes that a loop is to have, on the machine with the longest vectors: a power of two; none if it has so
     /// few iterations that vectors do not pay. What is left over at the end is made one by one, or with some of those before
     /// once more.
@@ -181,8 +193,8 @@ impl<'a, F: Fn(Name) -> Option<&'a TensorType>> Scan<'_, F> {
         self.lanes.widest = self.lanes.widest.max(elem.bytes());
     }
 
-    /// Looks at a value; none if something that varies is nothing that vectors have.
-    fn value(&mut self, root: TermId) -> Option<()> {
+    /// Whether a value varies; none if something that does is nothing that vectors have.
+    fn value(&mut self, root: TermId) -> Option<bool> {
         let order = parts_first(self.terms, root);
         if order.len() > MAX_TERMS {
             return None;
@@ -225,7 +237,7 @@ impl<'a, F: Fn(Name) -> Option<&'a TensorType>> Scan<'_, F> {
                 varying.insert(id);
             }
         }
-        Some(())
+        Some(varying.contains(&root))
     }
 
     /// Whether vectors have an operation.

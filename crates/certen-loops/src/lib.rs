@@ -26,7 +26,7 @@ pub use interp::{Event, Interpreter};
 pub use ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, combined, declarations, parts_first};
 pub use lanes::Lanes;
 pub use layout::pad;
-pub use lower::{lower, lower_strictly};
+pub use lower::{change, conjuncts, lower, lower_strictly};
 pub use parallel::{MIN_PARALLEL_WORK, Work, parallelise, work};
 pub use parse::parse_loops;
 pub use races::are_independent;

@@ -39,6 +39,7 @@ mod value;
 mod whole;
 
 use cut::chooses;
+pub use cut::{change, conjuncts};
 use names::{Given, Names};
 use reduce::has_loops;
 use whole::Whole;

@@ -2,18 +2,21 @@
 //!
 //! In each nest the innermost loop that [has lanes](Lanes) and whose iterations are independent of each other becomes a
 //! vector loop; the loops inside it, such as that of a sum, then run for all lanes alike. A short inner loop over a row
-//! that lies beside the next one is first collapsed with the loop around it, so that `f64[n, 3]` is one row. Nests in
-//! which someone has said `vectorize` are left alone, and loops are collapsed only where the caller says that nobody has
-//! an opinion.
+//! that lies beside the next one is first collapsed with the loop around it, so that `f64[n, 3]` is one row; an innermost
+//! loop with a condition on its index is cut where that changes, as `lower/cut.rs` does for conditions on what is stored.
+//! Loops of which someone has said `vectorize` are left alone, with all that is inside them, and loops are collapsed and
+//! cut only where the caller says that nobody has an opinion.
 //!
 //! Needs: a program that [`certen_loops::verify`] accepts, in its final layout. Guarantees: the result is one too, and makes
 //! the same operations for every element, in the same order, so every bit stays.
 
 use std::collections::{HashMap, HashSet};
 
-use certen_core::{Literal, TensorType, Term};
-use certen_index::{Cond, Facts, Ix};
-use certen_loops::{Lanes, LoopProgram, Mode, Stmt, are_independent, as_element, declarations};
+use certen_core::{Literal, Range, TensorType, Term};
+use certen_index::{Cond, Facts, Ix, Verdict};
+use certen_loops::{
+    Lanes, LoopProgram, Mode, Stmt, Target, are_independent, as_element, change, conjuncts, declarations,
+};
 use certen_syntax::Name;
 
 use crate::collapse::collapsed;
@@ -22,19 +25,22 @@ use crate::nest::Loop;
 /// Rows of so many bytes fill every vector.
 const FULL: i64 = 64;
 
+/// The most loops that are cut in two.
+const MAX_CUTS: usize = 48;
+
 /// A loop of fewer iterations is short.
 const SHORT: i64 = 8;
 
-/// Marks vector loops in all nests that have none; in those that `is_free` it may collapse loops.
+/// Marks vector loops; in the nests that `is_free` says nobody has touched, it may collapse loops and cut them.
 pub fn vectorise(mut program: LoopProgram, is_free: impl Fn(Option<Name>) -> bool) -> LoopProgram {
     let mut facts = Facts::new();
     program.facts.iter().for_each(|fact| facts.assume(fact.clone()));
     let body = std::mem::take(&mut program.body);
-    let marked = with_vectors(&body);
     let interface = program.inputs.iter().chain(&program.outputs).map(|it| (it.name, it.ty.clone())).collect();
     let mut taken: HashSet<Name> = declarations(&body).into_iter().map(|(name, _)| name).collect();
     taken.extend(program.sizes.iter().copied());
-    let mut vectors = Vectors { program, facts, assumed: Vec::new(), types: interface, taken, is_free: false };
+    let mut vectors =
+        Vectors { program, facts, assumed: Vec::new(), types: interface, taken, is_free: false, cuts: MAX_CUTS };
     let mut nest = None;
     let mut done = Vec::with_capacity(body.len());
     for stmt in body {
@@ -42,28 +48,78 @@ pub fn vectorise(mut program: LoopProgram, is_free: impl Fn(Option<Name>) -> boo
             nest = Some(*name);
         }
         vectors.is_free = is_free(nest);
-        let is_left = marked.contains(&nest);
         if let Stmt::Alloc(name, ty) = &stmt {
             vectors.types.insert(*name, ty.clone());
         }
-        done.push(if is_left { stmt } else { vectors.stmt(stmt).0 });
+        done.extend(vectors.stmt(stmt).0);
     }
     LoopProgram { body: done, ..vectors.program }
 }
 
-/// The nests that have a vector loop.
-fn with_vectors(body: &[Stmt]) -> HashSet<Option<Name>> {
-    let (mut nest, mut found) = (None, HashSet::new());
-    for stmt in body {
-        if let Stmt::Nest(name) = stmt {
-            nest = Some(*name);
+/// What holds in the body of a loop.
+fn bounds(found: &Loop) -> Vec<Cond> {
+    let i = Ix::var(found.index);
+    [Cond::le(&found.range.lo, &i), Cond::lt(&i, &found.range.hi)].into_iter().flatten().collect()
+}
+
+/// Whether a block assigns a local from outside, as the loop of a reduction does.
+fn assigns_outside(block: &[Stmt]) -> bool {
+    let own: HashSet<Name> = declarations(block).into_iter().map(|(name, _)| name).collect();
+    fn assigns(block: &[Stmt], own: &HashSet<Name>) -> bool {
+        block.iter().any(|stmt| match stmt {
+            Stmt::Assign { target: Target::Local(name), .. } => !own.contains(name),
+            Stmt::For { body, .. } => assigns(body, own),
+            Stmt::If { then, otherwise, .. } => assigns(then, own) || assigns(otherwise, own),
+            _ => false,
+        })
+    }
+    assigns(block, &own)
+}
+
+/// How many conditions there are in a block.
+fn conditions(block: &[Stmt]) -> usize {
+    let count = |stmt: &Stmt| match stmt {
+        Stmt::If { then, otherwise, .. } => 1 + conditions(then) + conditions(otherwise),
+        _ => 0,
+    };
+    block.iter().map(count).sum()
+}
+
+/// Where a condition of a block on an index changes.
+fn change_in(block: &[Stmt], index: Name) -> Option<Ix> {
+    block.iter().find_map(|stmt| match stmt {
+        Stmt::If { cond, then, otherwise } => {
+            let here = conjuncts(cond).iter().find_map(|part| change(part, index, &[]));
+            here.or_else(|| change_in(then, index)).or_else(|| change_in(otherwise, index))
         }
-        let has_vector = |(_, stmt): &(Name, &Stmt)| matches!(stmt, Stmt::For { mode, .. } if mode.is_vector());
-        if declarations(std::slice::from_ref(stmt)).iter().any(has_vector) {
-            found.insert(nest);
+        _ => None,
+    })
+}
+
+/// A block without the conditions that are known to hold or not to hold.
+fn decided(facts: &Facts, block: &[Stmt]) -> Vec<Stmt> {
+    let mut done = Vec::with_capacity(block.len());
+    for stmt in block {
+        let Stmt::If { cond, then, otherwise } = stmt else {
+            done.push(stmt.clone());
+            continue;
+        };
+        let shown = |cond: &Cond| facts.prove(cond) == Verdict::Yes;
+        let taken = match cond.not() {
+            _ if shown(cond) => Some(then),
+            Ok(not) if shown(&not) => Some(otherwise),
+            _ => None,
+        };
+        let declares = |stmt: &Stmt| matches!(stmt, Stmt::Local { .. } | Stmt::Alloc(..));
+        match taken {
+            Some(taken) if !taken.iter().any(declares) => done.extend(decided(facts, taken)),
+            _ => {
+                let (then, otherwise) = (decided(facts, then), decided(facts, otherwise));
+                done.push(Stmt::If { cond: cond.clone(), then, otherwise });
+            }
         }
     }
-    found
+    done
 }
 
 /// Whether all vector loops of a block are short.
@@ -102,8 +158,10 @@ struct Vectors {
     /// Types of the buffers in scope.
     types: HashMap<Name, TensorType>,
     taken: HashSet<Name>,
-    /// Whether loops may be collapsed.
+    /// Whether loops may be collapsed and cut.
     is_free: bool,
+    /// How many may still be cut.
+    cuts: usize,
 }
 
 impl Vectors {
@@ -117,48 +175,90 @@ impl Vectors {
             if let Stmt::Alloc(name, ty) = &stmt {
                 self.types.insert(*name, ty.clone());
             }
-            let (stmt, vectors) = self.stmt(stmt);
+            let (stmts, vectors) = self.stmt(stmt);
             any |= vectors;
-            done.push(stmt);
+            done.extend(stmts);
         }
         self.assumed.truncate(open);
         (done, any)
     }
 
     /// A statement with its vector loops, and whether there are some.
-    fn stmt(&mut self, stmt: Stmt) -> (Stmt, bool) {
+    fn stmt(&mut self, stmt: Stmt) -> (Vec<Stmt>, bool) {
         match stmt {
+            // Someone has said `vectorize`.
+            Stmt::For { mode: Mode::Vector | Mode::ParallelVector, .. } => (vec![stmt], true),
             Stmt::For { index, range, mode, body } => {
-                let i = Ix::var(index);
-                let bounds = [Cond::le(&range.lo, &i), Cond::lt(&i, &range.hi)];
-                let (body, any) = self.block(bounds.into_iter().flatten(), body);
                 let found = Loop { index, range, mode, body };
+                if let Some(pieces) = self.cut(&found)
+                    && let (pieces, true) = self.block([], pieces)
+                {
+                    return (pieces, true);
+                }
+                let (body, any) = self.block(bounds(&found), found.body);
+                let found = Loop { body, ..found };
                 if let Some(row) = self.collapsed(&found) {
-                    return (row.into(), true);
+                    return (vec![row.into()], true);
                 }
                 let vector = |found: Loop| {
                     let mode = if mode == Mode::Parallel { Mode::ParallelVector } else { Mode::Vector };
-                    (Stmt::from(Loop { mode, ..found }), true)
+                    (vec![Stmt::from(Loop { mode, ..found })], true)
                 };
                 if !any && self.is_vector(&found) {
                     return vector(found);
                 }
                 // Lanes of a long loop are better than those of short ones inside it.
-                if any && found.trips().is_none_or(|trips| trips >= SHORT) && all_short(&found.body) {
+                if any && self.is_free && found.trips().is_none_or(|trips| trips >= SHORT) && all_short(&found.body) {
                     let longer = Loop { body: serial(&found.body), ..found.clone() };
                     if self.is_vector(&longer) {
                         return vector(longer);
                     }
                 }
-                (found.into(), any)
+                (vec![found.into()], any)
             }
             Stmt::If { cond, then, otherwise } => {
                 let (then, one) = self.block([cond.clone()], then);
                 let (otherwise, other) = self.block(cond.not().ok(), otherwise);
-                (Stmt::If { cond, then, otherwise }, one || other)
+                (vec![Stmt::If { cond, then, otherwise }], one || other)
             }
-            other => (other, false),
+            other => (vec![other], false),
         }
+    }
+
+    /// What is known where the walk is, and more.
+    fn facts(&self, more: impl IntoIterator<Item = Cond>) -> Facts {
+        let mut facts = self.facts.clone();
+        self.assumed.iter().cloned().chain(more).for_each(|fact| facts.assume(fact));
+        facts
+    }
+
+    /// The two parts of an innermost loop between which a condition on its index changes, each without the condition; none
+    /// if there is no such condition, or too many were cut already.
+    fn cut(&mut self, found: &Loop) -> Option<Vec<Stmt>> {
+        let is_innermost = !found.body.iter().any(|stmt| matches!(stmt, Stmt::For { .. }));
+        let is_cut = self.is_free && is_innermost && self.cuts > 0 && found.mode == Mode::Serial;
+        if !is_cut || assigns_outside(&found.body) {
+            return None;
+        }
+        let point = change_in(&found.body, found.index)?;
+        let facts = self.facts([]);
+        let at = point.max_with(&found.range.lo).ok()?.simplified(&facts).ok()?;
+        let at = at.min_with(&found.range.hi).ok()?.simplified(&facts).ok()?;
+        if at == found.range.lo || at == found.range.hi {
+            return None;
+        }
+        self.cuts -= 1;
+        let ranges = [(found.range.lo.clone(), at.clone()), (at, found.range.hi.clone())];
+        let piece = |(lo, hi): (Ix, Ix)| {
+            let piece = Loop { range: Range { lo, hi }, ..found.clone() };
+            let facts = self.facts(bounds(&piece));
+            Stmt::from(Loop { body: decided(&facts, &piece.body), ..piece })
+        };
+        let pieces: Vec<Stmt> = ranges.into_iter().map(piece).collect();
+        // What is not shown in either part is not worth a cut.
+        let is_simpler =
+            |stmt: &Stmt| matches!(stmt, Stmt::For { body, .. } if conditions(body) < conditions(&found.body));
+        pieces.iter().all(is_simpler).then_some(pieces)
     }
 
     fn lanes(&self, found: &Loop) -> Option<Lanes> {
@@ -168,18 +268,20 @@ impl Vectors {
     /// Whether a loop is to be one of vectors.
     fn is_vector(&self, found: &Loop) -> bool {
         let pays = |lanes: Lanes| lanes.most(&found.range).is_some();
-        matches!(found.mode, Mode::Serial | Mode::Parallel)
-            && !self.moves_memory(found)
+        !self.moves_memory(found)
             && self.lanes(found).is_some_and(pays)
+            && !self.is_short(found)
             && self.is_independent(found)
     }
 
+    /// Whether a loop has few iterations, whatever the sizes are: it is what is left over of another one.
+    fn is_short(&self, found: &Loop) -> bool {
+        let few = found.range.lo.add(&Ix::from(SHORT)).and_then(|end| Cond::lt(&found.range.hi, &end));
+        found.trips().is_none() && few.is_ok_and(|few| self.facts([]).prove(&few) == Verdict::Yes)
+    }
+
     fn is_independent(&self, found: &Loop) -> bool {
-        let facts = || {
-            let mut facts = self.facts.clone();
-            self.assumed.iter().for_each(|fact| facts.assume(fact.clone()));
-            facts
-        };
+        let facts = || self.facts([]);
         let mode = if found.mode.is_parallel() { Mode::ParallelVector } else { Mode::Vector };
         are_independent(&self.program, facts, (found.index, &found.range, mode), &found.body)
     }

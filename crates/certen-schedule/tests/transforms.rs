@@ -8,6 +8,8 @@
 //! - `open`: a condition is not decided;
 //! - `refused`: the steps cannot be taken.
 //!
+//! `steps: none` shows the vectors that loops get which no step has touched.
+//!
 //! `CERTEN_BLESS=1` rewrites the verdict and the last part.
 
 mod common;
@@ -16,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use certen_loops::{LoopProgram, parse_loops, verify};
-use certen_schedule::{Scheduled, Status, apply, page};
+use certen_schedule::{Scheduled, Status, apply, page, vectorise};
 use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Name, Sources, render_all};
 use common::{run, value};
@@ -46,8 +48,13 @@ fn found(name: &str, text: &str) -> String {
     let file = sources.add(name, program);
     let before = parse_loops(&sources, file).unwrap_or_else(|errors| panic!("{name}: {:?}", errors.into_sorted()));
     assert!(verify(&before).is_empty(), "{name}: the loops as written: {:?}", verify(&before));
-    let steps = steps(&mut sources, wanted.trim());
+    let steps = if wanted.trim() == "none" { Vec::new() } else { steps(&mut sources, wanted.trim()) };
     let (verdict, result) = match apply(before.clone(), &steps) {
+        Ok(scheduled) if steps.is_empty() => {
+            let program = vectorise(before.clone(), |_| true);
+            assert!(verify(&program).is_empty(), "{name}: {:?}\n{program}", verify(&program));
+            judged(name, &before, &Scheduled { program, ..scheduled }, harmless)
+        }
         Ok(scheduled) => judged(name, &before, &scheduled, harmless),
         Err(refused) => ("refused".into(), render_all(&sources, &[refused.diagnostic], false)),
     };

@@ -279,10 +279,12 @@ fn one_error_for_a_tensor_is_enough() {
 }
 
 #[test]
-fn an_output_may_have_elements_without_a_value() {
-    let mut made = Made::new("x[n] A[n+2]");
+fn what_nobody_reads_may_have_no_value() {
+    let mut made = Made::new("x[n] A[n+2] B[n]");
     let x = made.read("x[i]");
     made.statement("A[i+1]", "i:n", Begin::Write, x);
+    let a = made.read("A[i+1]");
+    made.statement("B[i]", "i:n", Begin::Write, a);
     assert!(made.meaning().core.to_string().contains("undefined"));
     made.is_right();
 }

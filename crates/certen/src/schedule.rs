@@ -3,8 +3,8 @@
 //! A `.ten` file can hold several for each function: `schedule f { … }` is the one that is taken if nobody says
 //! otherwise, `schedule fast for f { … }` a variant with a name. Any program can be given one from outside.
 //!
-//! A schedule says everything about the nests that it touches. The compiler makes its own choices (which loops threads
-//! share) only for nests that no step has changed.
+//! A schedule says which loops of the nests that it touches threads share, and in which order they run: the compiler chooses
+//! that only for nests that no step has changed. It makes vectors of loops that nobody said `vectorize` of in all nests.
 
 use std::collections::HashSet;
 use std::fmt;

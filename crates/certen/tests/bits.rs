@@ -1,5 +1,7 @@
 //! The same bits from everyone who computes: evaluator, interpreter of loops, native code for fixed and for all sizes,
 //! unrolled or not, and emitted C in the hands of gcc and clang at any level of optimisation.
+// What is skipped says so.
+#![allow(clippy::print_stderr)]
 
 use std::fs;
 use std::path::Path;

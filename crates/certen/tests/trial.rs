@@ -111,7 +111,7 @@ const MAP: &str = "size n\ninput x : f64[n]\ny = gen i in 0..n. x[i] * f64(2.5) 
 #[test]
 #[cfg(unix)]
 fn wrong_code_for_given_sizes_is_caught() {
-    caught(&core(MATMUL), "s/\\] \\* b/] + b/");
+    caught(&core(MATMUL), "s/\\] \\* \\*/] + */");
     caught(&core("input x : f64[1000]\ny = gen i in 0..1000. x[i] * f64(2.5)\noutput y"), "s/2\\.5/2.75/");
     // In the last bit.
     caught(&core("input x : f32[64]\ny = gen i in 0..64. x[i] / f32(3.0)\noutput y"), "s/3\\.0f/3.0000002f/");
@@ -133,6 +133,8 @@ fn wrong_code_for_all_sizes_is_caught() {
     caught(&serial(MAP), "s/i < n;/i < n \\&\\& n != 1;/");
     // A row is added to what was there.
     caught(&serial(MAP), "s/y\\[i\\] =/y[i] +=/");
+    // A vector is.
+    caught(&serial(MAP), "s/&y\\[i\\] =/\\&y[i] +=/");
 }
 
 #[test]
@@ -150,12 +152,12 @@ fn code_that_is_wrong_only_far_from_the_beginning_is_caught() {
     let large =
         core("input x : f64[1000, 1000]\ny = gen i in 0..1000. gen j in 0..998. x[i, j] + x[i, j + 2]\noutput y");
     // At the end of the first dimension, of the second, in the remainder of the second.
-    for condition in ["i > 990", "j > 990", "j >= 992 \\&\\& i > 0"] {
-        let message = caught(&large, &format!("s/= x\\[/= ({condition}) + x[/"));
+    for condition in ["i > 990", "j > 980", "j >= 984 \\&\\& i > 0"] {
+        let message = caught(&large, &format!("s/= \\*(/= (double)({condition}) + *(/"));
         assert!(message.contains("but the program means"), "{message}");
     }
-    // What only some element has is found with smaller numbers, where all are looked at.
-    let message = caught(&large, "s/= x\\[/= (i % 32 == 17 \\&\\& j % 64 == 23) + x[/");
+    // What only some vector has is found with smaller numbers, where all elements are looked at.
+    let message = caught(&large, "s/= \\*(/= (double)(i % 32 == 17 \\&\\& j % 64 == 24) + *(/");
     assert!(message.contains("found with smaller numbers: 102 for 998, 104 for 1000"), "{message}");
 }
 

@@ -34,10 +34,19 @@ pub fn emitted(program: &LoopProgram) -> CCode {
 
 /// Compiles without any warning.
 pub fn compile(dir: &Path, file: &str, source: &str, extra: &[&str]) -> std::path::PathBuf {
+    compile_by("cc", dir, file, source, extra)
+}
+
+/// Whether there is Clang.
+pub fn has_clang() -> bool {
+    Command::new("clang").arg("--version").output().is_ok_and(|answer| answer.status.success())
+}
+
+fn compile_by(compiler: &str, dir: &Path, file: &str, source: &str, extra: &[&str]) -> std::path::PathBuf {
     let path = dir.join(file).with_extension("c");
     let out = dir.join(file);
     std::fs::write(&path, source).unwrap();
-    let mut command = Command::new("cc");
+    let mut command = Command::new(compiler);
     command.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off"]).args(extra);
     let output = command.arg(&path).arg("-o").arg(&out).arg("-lm").output().unwrap();
     let messages = String::from_utf8_lossy(&output.stderr);
@@ -165,10 +174,18 @@ pub fn same_bits(program: &LoopProgram) {
     let expected: Vec<u64> = outputs.iter().flat_map(|(_, t)| t.data().iter().copied().map(bits)).collect();
     let checked = program.terms.len() < 10_000; // sanitizers are slow
     let sanitizers = if checked { "-fsanitize=undefined,address" } else { "-fno-sanitize=all" };
-    // The last with all that this machine has: vectors, and its own instruction for `fma`.
-    let levels = [("o0", ["-O0", sanitizers]), ("o2", ["-O2", "-fno-sanitize=all"]), ("o3", ["-O3", "-march=native"])];
-    for (file, level) in levels.into_iter().filter(|(file, _)| checked || *file != "o3") {
-        let out = compile(dir.path(), file, &code.native, &[level[0], level[1], driver.to_str().unwrap()]);
+    // The last with all that this machine has: vectors, and its own instruction for `fma`. No flag says that compilers are
+    // not to look for vectors.
+    let mut levels = vec![("o0", "cc", ["-O0", sanitizers]), ("o2", "cc", ["-O2", "-fno-sanitize=all"])];
+    if checked {
+        levels.push(("o3", "cc", ["-O3", "-march=native"]));
+    }
+    if checked && has_clang() {
+        levels.push(("clang", "clang", ["-O3", "-march=native"]));
+    }
+    for (file, compiler, level) in levels {
+        let flags = [level[0], level[1], driver.to_str().unwrap()];
+        let out = compile_by(compiler, dir.path(), file, &code.native, &flags);
         let run = Command::new(out).output().unwrap();
         assert!(run.status.success() && run.stderr.is_empty(), "{}", String::from_utf8_lossy(&run.stderr));
         let printed: Vec<u64> = String::from_utf8(run.stdout).unwrap().lines().map(|l| l.parse().unwrap()).collect();

@@ -128,7 +128,8 @@ pub(super) fn chooses(terms: &Terms) -> Vec<bool> {
     found
 }
 
-fn conjuncts(cond: &Cond) -> &[Cond] {
+/// The conditions that have to hold together for one to hold.
+pub fn conjuncts(cond: &Cond) -> &[Cond] {
     match cond {
         Cond::And(all) => all,
         other => std::slice::from_ref(other),
@@ -137,7 +138,7 @@ fn conjuncts(cond: &Cond) -> &[Cond] {
 
 /// The first value of an index from which on an inequality has another truth value, if it changes once and does not
 /// depend on names further in.
-fn change(cond: &Cond, index: Name, inner: &[Name]) -> Option<Ix> {
+pub fn change(cond: &Cond, index: Name, inner: &[Name]) -> Option<Ix> {
     let Cond::Ge(e) = cond else { return None };
     if inner.iter().any(|name| e.mentions(*name)) {
         return None;

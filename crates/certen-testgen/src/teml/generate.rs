@@ -66,8 +66,8 @@ impl Written {
         let (target, text) = match again {
             Some(target) => (target.clone(), format!("{}{id} = @{target}: {expr}\n", stmt.text)),
             None => {
-                // A fresh name has the shape that is inferred.
-                if self.stmts.len().is_multiple_of(2) {
+                // A fresh name has the shape that is inferred; that of a contraction is introduced.
+                if self.stmts.len().is_multiple_of(2) && !expr.starts_with("contract(") {
                     self.late.insert(id.clone());
                 }
                 self.tensors.push((id.clone(), shape));

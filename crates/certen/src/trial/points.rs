@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use certen_core::{ElemType, Program};
 use certen_index::Ix;
-use certen_loops::{Cost, LoopProgram, MIN_PARALLEL_WORK, Mode, Stmt, Work, declarations, work};
+use certen_loops::{Cost, LoopProgram, MIN_PARALLEL_WORK, Stmt, Work, declarations, work};
 use certen_syntax::Name;
 use certen_validate::cover;
 
@@ -150,7 +150,9 @@ impl Found<'_> {
 fn shared(loops: &LoopProgram) -> Vec<Work> {
     let mut found = Vec::new();
     for (_, stmt) in declarations(&loops.body) {
-        if let Stmt::For { mode: Mode::Parallel, .. } = stmt {
+        if let Stmt::For { mode, .. } = stmt
+            && mode.is_parallel()
+        {
             found.push(work(loops, std::slice::from_ref(stmt)));
         }
     }
