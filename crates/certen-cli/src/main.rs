@@ -3,6 +3,7 @@
 
 mod bench;
 mod check;
+mod doctor;
 mod emit;
 mod eval;
 mod explain;
@@ -60,6 +61,8 @@ enum Command {
     Verify(Box<verify::VerifyArgs>),
     /// Ask whether a condition on sizes and indices holds for all integers
     Prove(prove::ProveArgs),
+    /// Say what is on this machine, and examine its C compilers
+    Doctor(doctor::DoctorArgs),
     /// Print the page of an error code
     ExplainError(ExplainErrorArgs),
 }
@@ -193,6 +196,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::explain(&args),
         Command::Verify(args) => verify::verify(&args),
         Command::Prove(args) => prove::prove(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::ExplainError(args) => explain_error(&args),
     };
     if let Some(lost) = report::lost_output() {

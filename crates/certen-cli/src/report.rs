@@ -34,6 +34,11 @@ impl Report {
         Report { json, colour }
     }
 
+    /// Whether a program reads what is said.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Text on standard output.
     pub fn text(&self, text: &str) {
         let mut out = std::io::stdout().lock();

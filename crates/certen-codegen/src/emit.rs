@@ -51,7 +51,7 @@ pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
 }
 
 /// A printer that has not printed anything yet.
-fn emitter(program: &LoopProgram, stands_alone: bool) -> Emitter<'_> {
+pub(crate) fn emitter(program: &LoopProgram, stands_alone: bool) -> Emitter<'_> {
     let mut names = CNames::new();
     // Callers see these names, so nothing inside can take them.
     let dense = names.own(program.name);
@@ -204,6 +204,7 @@ impl Emitter<'_> {
 
     /// The name of a helper, which is used here.
     pub(crate) fn helper(&mut self, helper: Helper) -> String {
+        let helper = helper.canonical();
         if self.helpers.insert(helper) {
             helper.needs().into_iter().for_each(|needed| {
                 self.helper(needed);

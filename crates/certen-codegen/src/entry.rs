@@ -56,7 +56,7 @@ pub(crate) struct EntryNames {
     pub(crate) kernel: String,
 }
 
-const MAGNITUDE: &str = r"
+pub(crate) const MAGNITUDE: &str = r"
 /* The magnitude of a size, at least 1. */
 static double certen_magnitude(int64_t size) {
     return size > 1 ? (double)size : size < -1 ? -(double)size : 1.0;

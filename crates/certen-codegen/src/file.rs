@@ -3,6 +3,8 @@
 //! Memory is taken from the heap and given back on every path. A program of few buffers frees those that it has where
 //! it fails; one of many notes them in an array, and a failure jumps to the end, where everything in it is freed.
 
+use std::collections::BTreeSet;
+
 use certen_core::Parameter;
 
 use crate::emit::{CCode, Emitted, Emitter, Function, Own};
@@ -39,16 +41,19 @@ const IN_ORDER: &str = "\
 
 /// The functions that compute, the checks before they are called, whether they can fail, and which of the program's
 /// parameters they have.
-struct Kernel {
-    text: String,
+pub(crate) struct Kernel {
+    pub(crate) text: String,
     checks: String,
     fails: bool,
     used: Vec<bool>,
 }
 
+/// What C functions take that get sizes and buffers as the runtime has them.
+pub(crate) const PARAMETERS: &str = "const int64_t *certen_sizes, void *const *certen_buffers";
+
 impl Emitter<'_> {
     /// The functions that compute.
-    fn kernel(&mut self) -> Emitted<Kernel> {
+    pub(crate) fn kernel(&mut self) -> Emitted<Kernel> {
         let program = self.program;
         if splits(program) {
             self.stages()?;
@@ -76,7 +81,7 @@ impl Emitter<'_> {
         if !strides.is_empty() {
             self.helper(Helper::Alloc);
         }
-        source += &self.beginning(&kernel);
+        source += &beginning(&self.helpers, self.uses_math, &kernel);
         source += if self.is_parallel { parallel::STAND_ALONE } else { "" };
         source += &kernel;
         source += &self.support(&checks);
@@ -85,70 +90,44 @@ impl Emitter<'_> {
         Ok(CCode { name: self.entries.dense, source, header, kernel, driver, native })
     }
 
-    /// Includes and helpers.
-    fn beginning(&self, kernel: &str) -> String {
-        let mut text = "\n#include <stddef.h>\n#include <stdint.h>\n".to_owned();
-        if self.helpers.contains(&Helper::Alloc) {
-            text += "#include <stdlib.h>\n#include <string.h>\n";
-        }
-        if self.uses_math {
-            text += "#include <math.h>\n";
-        }
-        text += PRAGMAS;
-        text += ENVIRONMENT;
-        if kernel.contains("CERTEN_PARALLEL") {
-            text += parallel::PRAGMA;
-        }
-        if kernel.contains("CERTEN_IN_ORDER") {
-            text += IN_ORDER;
-        }
-        if kernel.contains("CERTEN_UNROLL") {
-            text += vector::UNROLL;
-        }
-        if self.helpers.iter().any(|helper| matches!(helper, Helper::Lanes(..))) {
-            text += vector::BYTES;
-        }
-        if self.helpers.iter().any(|helper| matches!(helper, Helper::Library(..))) {
-            text += LIBRARY;
-        }
-        for helper in &self.helpers {
-            text += &helper.text();
-            text.push('\n');
-        }
-        text
-    }
-
     /// What the runtime compiles: every program behind the same signature.
     pub(crate) fn native_text(mut self) -> Emitted<String> {
+        let kernel = self.kernel()?;
+        let (threads, entry) = if self.is_parallel { (parallel::THREADS, parallel::ENTRY) } else { ("", "") };
+        let calls = entered("        certen_inside(certen_sizes, certen_buffers);");
+        Ok(format!(
+            "{}{threads}{}{}\nconst int32_t certen_abi = 2;\n\n{}\n\
+             /* Sizes in order; inputs, then outputs. */\nint32_t certen_call({PARAMETERS}){calls}{entry}",
+            beginning(&self.helpers, self.uses_math, &kernel.text).trim_start(),
+            kernel.text,
+            self.magnitude(&kernel.checks),
+            self.inside("certen_inside", &kernel),
+        ))
+    }
+
+    /// The function that checks the sizes and computes.
+    pub(crate) fn inside(&self, name: &str, kernel: &Kernel) -> String {
         let program = self.program;
-        let Kernel { text: kernel, checks, fails, used } = self.kernel()?;
+        let Kernel { checks, fails, used, .. } = kernel;
         let sizes = program.sizes.iter().map(|size| self.names.get(*size));
         let named: String =
             sizes.clone().enumerate().map(|(at, c)| format!("    const int64_t {c} = certen_sizes[{at}];\n")).collect();
         let unused: String = sizes.clone().map(|c| format!("    (void){c};\n")).collect();
         let arrays = program.inputs.len() + program.outputs.len();
-        let arguments =
-            sizes.map(str::to_owned).chain((0..arrays).map(|at| format!("certen_buffers[{at}]"))).zip(&used);
+        let arguments = sizes.map(str::to_owned).chain((0..arrays).map(|at| format!("certen_buffers[{at}]"))).zip(used);
         let arguments: Vec<String> = arguments.filter(|(_, used)| **used).map(|(text, _)| text).collect();
         let call = filled(
-            &format!("    {}{}(", if fails { "return " } else { "" }, self.entries.kernel),
+            &format!("    {}{}(", if *fails { "return " } else { "" }, self.entries.kernel),
             &arguments,
             ", ",
             ");",
             8,
         );
-        let end = if fails { "" } else { "    return 0;\n" };
-        let (threads, entry) = if self.is_parallel { (parallel::THREADS, parallel::ENTRY) } else { ("", "") };
-        let parameters = "const int64_t *certen_sizes, void *const *certen_buffers";
-        let calls = entered("        certen_inside(certen_sizes, certen_buffers);");
-        Ok(format!(
-            "{}{threads}{kernel}{}\nconst int32_t certen_abi = 2;\n\n\
-             CERTEN_NOINLINE int32_t certen_inside({parameters}) {{\n    \
-             (void)certen_sizes;\n    (void)certen_buffers;\n{named}{unused}{checks}{call}\n{end}}}\n\n\
-             /* Sizes in order; inputs, then outputs. */\nint32_t certen_call({parameters}){calls}{entry}",
-            self.beginning(&kernel).trim_start(),
-            self.magnitude(&checks),
-        ))
+        let end = if *fails { "" } else { "    return 0;\n" };
+        format!(
+            "CERTEN_NOINLINE int32_t {name}({PARAMETERS}) {{\n    (void)certen_sizes;\n    \
+             (void)certen_buffers;\n{named}{unused}{checks}{call}\n{end}}}\n"
+        )
     }
 
     /// The parameters of the function that computes, and which of the program's those are: only what it uses.
@@ -207,6 +186,39 @@ impl Emitter<'_> {
             self.entries.error,
         )
     }
+}
+
+/// Includes and helpers, for functions that compute.
+pub(crate) fn beginning(helpers: &BTreeSet<Helper>, uses_math: bool, kernel: &str) -> String {
+    let mut text = "\n#include <stddef.h>\n#include <stdint.h>\n".to_owned();
+    if helpers.contains(&Helper::Alloc) {
+        text += "#include <stdlib.h>\n#include <string.h>\n";
+    }
+    if uses_math {
+        text += "#include <math.h>\n";
+    }
+    text += PRAGMAS;
+    text += ENVIRONMENT;
+    if kernel.contains("CERTEN_PARALLEL") {
+        text += parallel::PRAGMA;
+    }
+    if kernel.contains("CERTEN_IN_ORDER") {
+        text += IN_ORDER;
+    }
+    if kernel.contains("CERTEN_UNROLL") {
+        text += vector::UNROLL;
+    }
+    if helpers.iter().any(|helper| matches!(helper, Helper::Lanes(..))) {
+        text += vector::BYTES;
+    }
+    if helpers.iter().any(|helper| matches!(helper, Helper::Library(..))) {
+        text += LIBRARY;
+    }
+    for helper in helpers {
+        text += &helper.text();
+        text.push('\n');
+    }
+    text
 }
 
 /// Lines as a comment.

@@ -62,6 +62,14 @@ pub(crate) enum Helper {
 }
 
 impl Helper {
+    /// The one of several with the same name that is printed.
+    pub(crate) fn canonical(self) -> Helper {
+        match self {
+            Helper::VectorCall(call) => Helper::VectorCall(call.canonical()),
+            other => other,
+        }
+    }
+
     /// Its name in C.
     pub(crate) fn name(self) -> String {
         let (word, elem) = match self {

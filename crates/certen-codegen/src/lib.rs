@@ -5,7 +5,8 @@
 //! The C computes what the
 //! [`Machine`](certen_core::domain::Machine) domain does, bit for bit: what C leaves undefined or open (overflow,
 //! division by zero, conversions out of range, minima of NaNs) goes through small helper functions, which are only
-//! printed if they are used.
+//! printed if they are used. [`emit_together`] prints many programs in one translation unit, where starting a C compiler
+//! would take longer than what it does.
 //!
 //! Needs: a program that [`verify`](certen_loops::verify) accepts. Guarantees: C without warnings under
 //! `-std=c11 -Wall -Wextra -Wpedantic -Wconversion`; compile it with `-ffp-contract=off` (`-std=c11` implies that for GCC). Expressions are
@@ -25,6 +26,8 @@ mod parallel;
 mod scan;
 mod stages;
 mod statements;
+mod together;
 mod vector;
 
 pub use emit::{CCode, emit_c};
+pub use together::emit_together;

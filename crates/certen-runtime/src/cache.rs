@@ -121,7 +121,10 @@ impl Cache {
     }
 
     /// A cache that lives as long as the value.
-    fn temporary() -> Result<Cache, RuntimeError> {
+    ///
+    /// # Errors
+    /// If no temporary directory can be created.
+    pub fn temporary() -> Result<Cache, RuntimeError> {
         let parent = env::temp_dir();
         let temporary =
             PrivateDirectory::new(&parent, "certen-").map_err(RuntimeError::io("create a directory in", &parent))?;
@@ -137,6 +140,19 @@ impl Cache {
     /// Where it is.
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// How many entries it has, and their bytes.
+    pub fn usage(&self) -> (usize, u64) {
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let bytes = entries.filter(|entry| is_entry_name(&entry.file_name().to_string_lossy()));
+        let bytes = bytes.filter_map(|entry| Some(entry.metadata().ok()?.len()));
+        bytes.fold((0, 0), |(count, sum), bytes| (count + 1, sum + bytes))
+    }
+
+    /// Where the answer of a compiler, with its flags, to a question can be kept: beside the entries.
+    pub fn answer(&self, compiler: &Compiler, question: &str) -> PathBuf {
+        self.directory.join(format!("{}.answer", key(compiler, 0, question)))
     }
 
     fn entry(&self, compiler: &Compiler, abi: i32, c_text: &str) -> PathBuf {

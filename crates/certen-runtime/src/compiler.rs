@@ -31,6 +31,9 @@ const MAX_VERSION: u64 = 64 << 10;
 /// How much of a compiler's messages is kept, in bytes.
 const MAX_STDERR: u64 = 4000;
 
+/// Programs that are looked for on the PATH, in this order.
+const NAMES: [&str; 3] = ["cc", "gcc", "clang"];
+
 /// The flags on every machine. Floating-point operations are those of the C text, in its order: nothing is fused,
 /// reassociated or assumed finite. Only errno, which nobody reads, is given up.
 const FLAGS: [&str; 6] = ["-std=c11", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno"];
@@ -63,12 +66,28 @@ impl Compiler {
         let limit = time_limit()?;
         let found = FOUND.get_or_init(|| match env::var_os("CC").filter(|value| !value.is_empty()) {
             Some(value) => from_variable(&value, limit),
-            None => ["cc", "gcc", "clang"]
+            None => NAMES
                 .into_iter()
                 .find_map(|name| on_path(name).and_then(|path| Compiler::ask(path, Vec::new(), limit).ok()))
                 .ok_or_else(|| "neither `cc` nor `gcc` nor `clang` is on the PATH".to_string()),
         });
         found.as_ref().map_err(|tried| RuntimeError::NoCompiler { tried: tried.clone() })
+    }
+
+    /// All that [`Compiler::find`] would look at: what `$CC` names, if it is set, then those on the PATH; why there is none,
+    /// where there is none.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Setting`] if the time limit is no number.
+    pub fn all() -> Result<Vec<(String, Result<Compiler, String>)>, RuntimeError> {
+        let limit = time_limit()?;
+        let chosen = env::var_os("CC").filter(|value| !value.is_empty());
+        let chosen = chosen.map(|value| ("$CC".to_owned(), from_variable(&value, limit)));
+        let named = |name: &str| match on_path(name) {
+            Some(path) => (name.to_owned(), Compiler::ask(path, Vec::new(), limit)),
+            None => (name.to_owned(), Err("is not on the PATH".to_owned())),
+        };
+        Ok(chosen.into_iter().chain(NAMES.map(named)).collect())
     }
 
     /// The C compiler at a path.
@@ -125,6 +144,11 @@ impl Compiler {
     /// Where it is, links resolved.
     pub fn real_path(&self) -> &Path {
         &self.real_path
+    }
+
+    /// Whether another one is the same program with the same flags.
+    pub fn is_same(&self, other: &Compiler) -> bool {
+        (&self.real_path, &self.arguments, &self.flags) == (&other.real_path, &other.arguments, &other.flags)
     }
 
     /// The first line that it says about its version.

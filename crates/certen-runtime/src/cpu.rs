@@ -77,6 +77,18 @@ impl Cpu {
         }
     }
 
+    /// What the processor calls itself, where the system tells.
+    pub fn model() -> Option<String> {
+        let about = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+        let line = about.lines().find_map(|line| line.strip_prefix("model name"))?;
+        Some(line.trim_start_matches([' ', '\t', ':']).trim_end().to_owned())
+    }
+
+    /// The features that code for it may use, beyond what every processor of its architecture has.
+    pub fn features(self) -> Vec<&'static str> {
+        self.flags().into_iter().map(|flag| flag.trim_start_matches("-m")).collect()
+    }
+
     /// The compiler's flags: one for each feature.
     pub(crate) fn flags(self) -> Vec<&'static str> {
         const AVX2: [&str; 11] = [

@@ -9,6 +9,8 @@
 //!
 //! A [`schedule::Hunted`] is a program with a random schedule, and [`schedule::truth`] what became of its values.
 //!
+//! A [`kernels::Kernel`] is a plain kernel of any element type, for C compilers to get right.
+//!
 //! A [`teml::Written`] is a TeML program whose values are known without its trees and loops.
 //!
 //! The same bytes always give the same program, so that property tests and fuzzers share the generator. Where the bytes
@@ -17,6 +19,7 @@
 pub mod calculus;
 mod draw;
 mod generate;
+pub mod kernels;
 mod mistake;
 mod mutate;
 pub mod oracle;

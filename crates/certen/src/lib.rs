@@ -35,12 +35,14 @@
 //! assert_eq!(failure.diagnostics()[0].rule.unwrap().name, "T-Diag");
 //! ```
 
+mod batch;
 mod begin;
 mod bench;
 mod call;
 mod deep;
 mod derived;
 mod diff;
+pub mod doctor;
 pub mod einsum;
 mod explain;
 mod failure;
@@ -58,6 +60,7 @@ mod trial;
 mod validation;
 mod verify;
 
+pub use batch::Batch;
 pub use bench::{Bench, BenchOptions, Entrant, Measured, Times, bench};
 pub use call::{Call, Input};
 pub use certen_core::ElemType;

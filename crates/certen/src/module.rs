@@ -226,6 +226,25 @@ impl Module {
         Ok(module.beginning(begin).with_steps(steps.unwrap_or_default().into()))
     }
 
+    /// The functions of a `.ten` text that have a schedule, perhaps one without steps, and need no call to be known. Many
+    /// are read at once, because every text is read with the prelude.
+    pub(crate) fn each(name: &str, text: String, options: &Options) -> Result<Vec<Module>, Failure> {
+        let mut sources = Sources::new();
+        let file = sources.add(name, text);
+        let mut diagnostics = Diagnostics::new();
+        let functions = ten::check(&mut sources, file, options, &mut diagnostics);
+        let sources = Arc::new(sources);
+        let Some(functions) = functions.filter(|_| !diagnostics.has_errors()) else {
+            return Err(Failure::new(sources, diagnostics.into_sorted()));
+        };
+        let module = |function: CheckedFunction| {
+            let steps = function.schedules.into_iter().next()?.steps;
+            let module = Module::new(sources.clone(), Vec::new(), Front::Core, function.core?, options);
+            Some(module.beginning(function.begin).with_steps(steps.into()))
+        };
+        Ok(functions.into_iter().filter_map(module).collect())
+    }
+
     /// The program with loops that begin here.
     pub(crate) fn beginning(self, begin: Begin) -> Module {
         Module { begin, ..self }

@@ -137,6 +137,16 @@ pub(crate) struct VectorCall {
 }
 
 impl VectorCall {
+    /// Over masks it is what it is over integers of their size, in name and text.
+    pub(crate) fn canonical(self) -> VectorCall {
+        let lane = match self.lane {
+            Lane::Mask(8) => Lane::Value(ElemType::I64),
+            Lane::Mask(4) => Lane::Value(ElemType::I32),
+            lane => lane,
+        };
+        VectorCall { lane, ..self }
+    }
+
     pub(crate) fn name(self) -> String {
         let word = match self.call {
             Call::Select => "select".to_owned(),

@@ -18,7 +18,7 @@ use super::Stopped;
 use super::given::{Given, Set};
 
 /// Threads that share loops: more than two, so that parts are not halves.
-pub(super) const THREADS: NonZeroUsize = NonZeroUsize::new(3).unwrap();
+pub(crate) const THREADS: NonZeroUsize = NonZeroUsize::new(3).unwrap();
 
 /// Machine code, and the loops that it was made from.
 pub(super) struct Beside<'a> {
@@ -124,7 +124,7 @@ fn compared(expected: &Named<Option<Scalar>>, outputs: &[Array]) -> Result<u64, 
     Ok(elements)
 }
 
-fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {
+pub(crate) fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {
     let mut index: Vec<usize> = shape
         .iter()
         .rev()
@@ -139,7 +139,7 @@ fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {
 }
 
 /// A value that no comparison takes for this one, nor what addition makes of it.
-fn other_than(value: Scalar) -> Scalar {
+pub(crate) fn other_than(value: Scalar) -> Scalar {
     match value {
         Scalar::F64(value) => Scalar::F64(if value.is_nan() { 1.0 } else { f64::NAN }),
         Scalar::F32(value) => Scalar::F32(if value.is_nan() { 1.0 } else { f32::NAN }),

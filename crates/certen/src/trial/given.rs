@@ -13,7 +13,7 @@ use super::elements::needs_positive;
 
 /// Which numbers an input has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Set {
+pub(crate) enum Set {
     /// Such that sums and products mostly stay finite.
     Tame,
     /// Such that they need not.
@@ -21,7 +21,7 @@ pub(super) enum Set {
 }
 
 /// The inputs of a program.
-pub(super) struct Given {
+pub(crate) struct Given {
     literals: Literals,
     /// Whether logarithms and roots would mostly have no value.
     positive: bool,

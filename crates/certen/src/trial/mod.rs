@@ -14,9 +14,9 @@
 //! the cache, for these loops and this meaning, so that it happens once; a kernel that fails is refused, and nothing is
 //! noted.
 
-mod beside;
+pub(crate) mod beside;
 mod elements;
-mod given;
+pub(crate) mod given;
 mod points;
 mod smaller;
 

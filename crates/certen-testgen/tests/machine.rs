@@ -1,0 +1,48 @@
+//! Machine code of plain kernels is what the loop interpreter says, in every element, for every instruction set.
+//!
+//! `CERTEN_CASES=20000 cargo test -p certen-testgen --test machine -- --nocapture` says how much was compared.
+
+use certen::doctor::{Examination, Specimen};
+use certen_runtime::{Compiler, Cpu};
+use certen_testgen::kernels::Kernel;
+
+/// Kernels whose values are in memory at once.
+const AT_ONCE: u64 = 2_000;
+
+/// `CERTEN_CASES`, twice as many in the slow set, else 300.
+fn cases() -> u64 {
+    match certen_testgen::cases() {
+        _ if std::env::var_os("CERTEN_CASES").is_none() => 300,
+        10_000 => 20_000,
+        cases => cases.into(),
+    }
+}
+
+fn specimen(seed: u64) -> Specimen {
+    let Kernel { text, schedule, sizes } = Kernel::new(seed);
+    Specimen { text, schedule, sizes }
+}
+
+#[test]
+fn machine_code_has_the_interpreters_bits() {
+    let compiler = Compiler::find().expect("a C compiler");
+    let sets = if Cpu::here().is_empty() { vec![Cpu::Native] } else { Cpu::here() };
+    let (cases, mut refused, mut kernels, mut elements) = (cases(), 0, 0, 0);
+    for begin in (0..cases).step_by(AT_ONCE as usize) {
+        let specimens: Vec<Specimen> = (begin..cases.min(begin + AT_ONCE)).map(specimen).collect();
+        let examination = Examination::new(specimens, &|_| {});
+        for (specimen, why) in &examination.refused {
+            assert!(specimen.schedule.is_some(), "{specimen}\n{why}");
+        }
+        refused += examination.refused.len() as u64;
+        kernels += examination.kernels();
+        for cpu in &sets {
+            let found = examination.with(&compiler.for_cpu(*cpu).expect("it is here"), &|_| {}).expect("a run");
+            let first = found.differences.first().map(|it| format!("{it}\n{}", it.loops)).unwrap_or_default();
+            assert_eq!(found.wrong, 0, "{cpu}: {first}");
+            elements += found.elements;
+        }
+        println!("{kernels} kernels, {refused} schedules refused, {elements} elements with {sets:?}: all equal");
+    }
+    assert!(4 * refused <= cases, "{refused} of {cases} kernels have a schedule that is refused");
+}
