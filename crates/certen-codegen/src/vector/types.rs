@@ -226,7 +226,7 @@ impl VectorCall {
                 self.shape.lanes()
             ),
             Call::Fma => self.fma(),
-            Call::To(to) => self.from_float(to),
+            Call::To(to) => self.saturated(to),
             Call::Binary(Binary::Add) => wrapping("+"),
             Call::Binary(Binary::Sub) => wrapping("-"),
             Call::Binary(Binary::Mul) => wrapping("*"),
@@ -321,7 +321,7 @@ impl VectorCall {
     }
 
     /// What saturates is the nearest number that there is, so that the conversion is always defined.
-    fn from_float(self, to: ElemType) -> String {
+    fn saturated(self, to: ElemType) -> String {
         let (name, f) = (self.name(), self.vector().register());
         let t = Lane::Value(to).vector(self.shape).register();
         let m = self.lane.mask().vector(self.shape).register();
