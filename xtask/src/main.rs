@@ -3,7 +3,7 @@
 //! - `test` runs all tests, then builds the Python package and runs its tests; `test FILTER` only those of Rust whose
 //!   name has the filter in it; `test --slow` runs the named slow set too, with 10,000 generated programs per property
 //!   (20,000 in `.ten`, Core and einsum, 5,000 of those under sanitizers) and 100,000 questions to the prover, which z3
-//!   is asked too, and NumPy computes the examples again;
+//!   is asked too, NumPy computes the examples again, and gcc and clang are examined as by `certen doctor`;
 //! - `bless` rewrites what tests expect to what they now get: read the diff before committing it;
 //! - `ci` does what has to pass before a change lands: tests, format, lints, documentation.
 //!
@@ -49,6 +49,7 @@ fn slow() -> bool {
     let examples = [("CERTEN_NUMPY_PYTHON", &*python)];
     cargo(&["test", "--release", "-p", "certen-testgen", "-p", "certen-cli", "--", "--include-ignored"], &programs)
         && cargo(&["test", "--release", "-p", "certen", "--test", "examples", "--", "--include-ignored"], &examples)
+        && cargo(&["test", "--release", "-p", "certen", "--test", "doctor", "--", "--ignored", "--nocapture"], &[])
         && cargo(&["test", "--release", "-p", "certen-index", "--", "--include-ignored", "--skip", QUICK], &questions)
         // Time is measured alone.
         && cargo(&["test", "--release", "-p", "certen-index", "--", "--ignored", "--nocapture", QUICK], &questions)

@@ -296,3 +296,14 @@ fn a_loop_of_one_iteration_changes_what_is_around_it() {
         assert!(native.contains(line) && !native.contains("certen_parallel"), "{native}");
     }
 }
+
+/// A choice between truth values is made with integers of their size: both have one function.
+#[test]
+fn masks_and_integers_share_their_functions() {
+    let program = loops(
+        "loops t\nsize n\ninput x : i64[n]\ninput y : i64[n]\noutput z : i64[n]\nnest z\nvector for i in 0..n {\n    \
+         z[i] = select(select(x[i] < y[i], 0 < x[i], 1 < y[i]), x[i], y[i])\n}\n",
+    );
+    let native = emitted(&program).native;
+    assert_eq!(native.matches("certen_i64x8 certen_select_i64x8(").count(), 1, "{native}");
+}

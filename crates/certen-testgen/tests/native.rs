@@ -23,7 +23,7 @@ fn add(batch: &mut Batch, at: usize, sample: &Sample, elem: ElemType) {
     let program = core_of(&checked(sample), &format!("program_{at}"), elem);
     let given = inputs(sample, |value| Scalar::from_i64(value, elem));
     let outputs = evaluate(&program, &Machine, &sample.sizes(), given.clone());
-    batch.add(at, &program, &sample.sizes(), &given, &outputs, &format!("over {elem}\n{}", sample.text()));
+    batch.add(&program, &sample.sizes(), &given, &outputs, &format!("over {elem}\n{}", sample.text()));
     if elem == ElemType::F64 && !sample.divides() {
         let exact = evaluate(&program, &Rational, &sample.sizes(), inputs(sample, Exact::from));
         for ((name, machine), (_, exact)) in outputs.iter().zip(&exact) {

@@ -119,9 +119,8 @@ impl Batch {
                 if program.facts.iter().any(|fact| !fact.eval(&value).unwrap_or(false)) {
                     return Err(wrong("sizes"));
                 }
-                let has_shape = |array: &Array, ty: &TensorType| {
-                    ty.shape_at(&value).is_ok_and(|shape| shape == array.shape())
-                };
+                let has_shape =
+                    |array: &Array, ty: &TensorType| ty.shape_at(&value).is_ok_and(|shape| shape == array.shape());
                 let reads = |array: &Array, ty: &TensorType| array.elem() == ty.elem && has_shape(array, ty);
                 if !program.inputs.iter().all(|it| inputs.next().is_some_and(|array| reads(array, &it.ty))) {
                     return Err(wrong("inputs"));

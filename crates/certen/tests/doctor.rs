@@ -27,7 +27,7 @@ fn passes(found: &Found) {
 
 #[test]
 fn the_compiler_passes_a_part_of_the_examination() -> Result<(), RuntimeError> {
-    passes(&examination(sample(24)).with(Compiler::find()?, &nothing)?);
+    passes(&examination(sample(16)).with(Compiler::find()?, &nothing)?);
     Ok(())
 }
 
@@ -64,7 +64,7 @@ fn a_compiler_that_makes_wrong_code_is_found_out() -> Result<(), Box<dyn std::er
     );
     fs::write(&wrapper, script)?;
     fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755))?;
-    let found = examination(sample(24)).with(&Compiler::at(&wrapper)?, &nothing)?;
+    let found = examination(sample(16)).with(&Compiler::at(&wrapper)?, &nothing)?;
     assert!(found.wrong > 0 && !found.differences.is_empty());
     let text = found.differences[0].to_string();
     assert!(text.contains(" is ") && text.contains("fn f("), "{text}");

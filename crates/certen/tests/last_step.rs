@@ -36,7 +36,8 @@ fn a_choice_over_a_short_inner_dimension() {
 #[test]
 fn logic_over_a_short_inner_dimension() {
     let kernel = |(k, sign): (usize, &str)| {
-        let text = format!("fn f(x: bool[n,{k}], y: bool[n,{k}]) -> bool[n,{k}] {{ {{[i,j] -> x[i,j] {sign} y[i,j]}} }}");
+        let text =
+            format!("fn f(x: bool[n,{k}], y: bool[n,{k}]) -> bool[n,{k}] {{ {{[i,j] -> x[i,j] {sign} y[i,j]}} }}");
         specimen(&text, None, &[60, 100])
     };
     right([3, 5, 6].into_iter().flat_map(|k| [(k, "&&"), (k, "||")]).map(kernel).collect());
@@ -55,7 +56,8 @@ fn logic_in_threes() {
 #[test]
 fn jammed_sums_and_products_of_integers() {
     let kernel = |operation: &str| {
-        let text = format!("fn f(z: i64[n,m], x: i64[m]) -> i64[m] {{ {{[k] -> {operation}({{[i] -> z[i,k]*x[k]}})}} }}");
+        let text =
+            format!("fn f(z: i64[n,m], x: i64[m]) -> i64[m] {{ {{[k] -> {operation}({{[i] -> z[i,k]*x[k]}})}} }}");
         specimen(&text, Some("unroll_and_jam(k, 2)"), &[1, 2, 7, 16, 33])
     };
     right(["sum", "prod"].into_iter().map(kernel).collect());

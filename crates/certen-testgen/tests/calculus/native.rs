@@ -70,9 +70,9 @@ fn add(batch: &mut Batch, at: usize, case: &Case) -> bool {
     if runs.is_empty() {
         return false;
     }
-    batch.program(at, &loops);
+    batch.program(&loops);
     for (run, given, wanted) in runs {
-        batch.call(at, &loops, run, &given, wanted, &case.program.to_string());
+        batch.call(&loops, run, &given, wanted, &case.program.to_string());
     }
     true
 }
@@ -120,12 +120,13 @@ fn sanitized(body: &str) {
     let file = sources.add("one.core", "core one\nsize n\nt = gen i in 0..3. 1.0\noutput t\n");
     let loops = lower(&parse_program(&sources, file).expect("a program")).expect("loops");
     let mut batch = Batch::new();
-    batch.text(&format!(
-        "#include <stdint.h>\nint32_t certen_0_call(const int64_t *sizes, void *const *buffers) {{\n    {body}\n}}\n"
-    ));
+    batch.program(&loops);
+    let c = format!(
+        "#include <stdint.h>\nint32_t certen_call(const int64_t *sizes, void *const *buffers) {{\n    {body}\n}}\n"
+    );
     let wanted = Tensor::new(vec![3], vec![Scalar::F64(1.0); 3]).expect("three elements");
-    batch.call(0, &loops, &[("n".into(), 3)], &Vec::new(), vec![Wanted::Bits(wanted)], "");
-    batch.run_sanitized(tempfile::tempdir().expect("a temporary directory").path());
+    batch.call(&loops, &[("n".into(), 3)], &Vec::new(), vec![Wanted::Bits(wanted)], "");
+    batch.run_sanitized_text(&c, tempfile::tempdir().expect("a temporary directory").path());
 }
 
 const FILL: &str = "double *t = buffers[0]; for (int64_t i = 0; i < 3; i++) t[i] = 1.0;";

@@ -1,21 +1,17 @@
 //! Native code for many programs at once.
 //!
-//! Starting a C compiler takes longer than compiling a small program, so many programs share a translation unit: each
-//! with its own prefix, and one entry that runs them all. [`Batch::run`] loads it; [`Batch::run_sanitized`] makes a process of
+//! A [`certen::Batch`] of programs, with what each of their outputs must be. [`Batch::run`] loads it; [`Batch::run_sanitized`] makes a process of
 //! its own of it, which ends with a report where memory is misused or C leaves the behaviour undefined.
 
-use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use certen_codegen::emit_c;
 use certen_core::domain::Scalar;
 use certen_core::domain::magnitude::{Compared, Measured, compare};
-use certen_core::{ElemType, Program, Tensor, TensorType};
-use certen_index::Ix;
+use certen_core::{ElemType, Program, Tensor};
 use certen_loops::{LoopProgram, lower, parallelise};
-use certen_runtime::{ABI, Array, Cache, Compiler, NativeKernel, Signature};
+use certen_runtime::{Array, Cache, Compiler};
 use certen_syntax::Name;
 
 /// Tensors of the machine's numbers by name.
@@ -44,100 +40,71 @@ impl Wanted {
     }
 }
 
-/// An output: its type, what it must be, and what is shown where it is not.
+/// An output of a call: its program's place, what it must be, and what is shown where it is not.
 struct Output {
+    program: usize,
     elem: ElemType,
     shape: Vec<usize>,
     wanted: Wanted,
     shown: String,
 }
 
-/// Programs compiled together: their C, and what they are called with and give.
+/// Programs compiled together, and what they are called with and give.
 pub struct Batch {
-    source: String,
-    calls: String,
-    sizes: Vec<i64>,
-    inputs: Vec<Array>,
+    inner: certen::Batch,
     expected: Vec<Output>,
 }
 
 impl Batch {
     /// No programs.
     pub fn new() -> Batch {
-        let calls = format!(
-            "const int32_t certen_abi = {ABI};\n\nint32_t certen_call(const int64_t *sizes, void *const *buffers)\n{{\n"
-        );
-        Batch { source: String::new(), calls, sizes: Vec::new(), inputs: Vec::new(), expected: Vec::new() }
+        Batch { inner: certen::Batch::new(), expected: Vec::new() }
     }
 
-    /// Adds a program under a number and with a name of its own, its sizes and inputs, and what the evaluator says of
-    /// them.
-    pub fn add(
-        &mut self,
-        at: usize,
-        program: &Program,
-        sizes: &[(Name, i64)],
-        given: &Tensors,
-        outputs: &Tensors,
-        text: &str,
-    ) {
+    /// Adds a program, its sizes and inputs, and what the evaluator says of them.
+    pub fn add(&mut self, program: &Program, sizes: &[(Name, i64)], given: &Tensors, outputs: &Tensors, text: &str) {
         let loops = parallelise(lower(program).expect("the program can be lowered"), |_| true);
-        self.program(at, &loops);
+        self.program(&loops);
         let wanted = outputs.iter().map(|(_, tensor)| Wanted::Bits(tensor.clone())).collect();
-        self.call(at, &loops, sizes, given, wanted, text);
+        self.call(&loops, sizes, given, wanted, text);
     }
 
-    /// Adds a program under a number.
-    pub fn program(&mut self, at: usize, loops: &LoopProgram) {
-        let c = emit_c(loops).expect("lowered programs can be printed").native;
-        self.source += &c.replace("certen_", &format!("certen_{at}_"));
+    /// Adds a program.
+    pub fn program(&mut self, loops: &LoopProgram) {
+        self.inner.program(loops.clone()).unwrap_or_else(|errors| panic!("{errors:?}\n{loops}"));
     }
 
-    /// Adds C text that defines the entries of some programs.
-    pub fn text(&mut self, c: &str) {
-        self.source += c;
-    }
-
-    /// Adds a call of a program. Where its buffers are among all of them is known only when all inputs are: `IN` and
-    /// `OUT`.
+    /// Adds a call of the program that was added last.
     pub fn call(
         &mut self,
-        at: usize,
         loops: &LoopProgram,
         sizes: &[(Name, i64)],
         given: &Tensors,
         outputs: Vec<Wanted>,
         text: &str,
     ) {
-        let ins = (0..given.len()).map(|n| format!("IN[{}]", self.inputs.len() + n));
-        let outs = (0..outputs.len()).map(|n| format!("OUT[{}]", self.expected.len() + n));
-        let buffers: Vec<String> = ins.chain(outs).collect();
-        let _ = write!(
-            self.calls,
-            "    {{\n        void *own[] = {{{}}};\n        int32_t status = certen_{at}_call(sizes + {}, own);\n        \
-             if (status != 0) return status;\n    }}\n",
-            buffers.join(", "),
-            self.sizes.len(),
-        );
         let value = |name: &_| sizes.iter().find(|(size, _)| size == name).map(|(_, value)| *value);
-        self.sizes.extend(loops.sizes.iter().map(|name| value(name).expect("sizes have values")));
-        for (parameter, (_, tensor)) in loops.inputs.iter().zip(given) {
-            self.inputs.push(Array::from_tensor(parameter.ty.elem, tensor).expect("memory for a small array"));
-        }
+        let own: Vec<i64> = loops.sizes.iter().map(|name| value(name).expect("sizes have values")).collect();
+        let array =
+            |(elem, tensor): (ElemType, &_)| Array::from_tensor(elem, tensor).expect("memory for a small array");
+        let inputs = loops.inputs.iter().zip(given).map(|(parameter, (_, tensor))| array((parameter.ty.elem, tensor)));
+        let mut before = Vec::new();
         for (parameter, wanted) in loops.outputs.iter().zip(outputs) {
             let shape = match &wanted {
                 Wanted::Bits(tensor) => tensor.shape().to_vec(),
                 Wanted::Bounds(tensor) => tensor.shape().to_vec(),
             };
+            before.push(Array::zeros(parameter.ty.elem, &shape).expect("memory for a small array"));
             let shown = format!("{} at {sizes:?} in\n{text}\n{loops}", parameter.name);
-            self.expected.push(Output { elem: parameter.ty.elem, shape, wanted, shown });
+            let program = self.inner.len() - 1;
+            self.expected.push(Output { program, elem: parameter.ty.elem, shape, wanted, shown });
         }
+        self.inner.call(&own, inputs.collect(), before);
     }
 
     /// The whole translation unit.
     fn c(&self) -> String {
-        let buffers = format!("#define IN (buffers)\n#define OUT (buffers + {})\n", self.inputs.len());
-        format!("{}\n#include <stdint.h>\n{buffers}\n{}    return 0;\n}}\n", self.source, self.calls)
+        self.inner.c().expect("lowered programs can be printed")
     }
 
     /// Compares outputs with what they must be, and says how.
@@ -152,19 +119,8 @@ impl Batch {
     /// Compiles and calls all of them, and compares.
     pub fn run(self, cache: &Cache) -> Compared {
         let c = self.c();
-        let ty = |elem: ElemType, shape: &[usize]| {
-            TensorType::new(elem, shape.iter().map(|size| Ix::from(*size as i64)).collect::<Vec<_>>())
-        };
-        let signature = Signature {
-            facts: Vec::new(),
-            sizes: (0..self.sizes.len()).map(|at| format!("size_{at}").as_str().into()).collect(),
-            inputs: self.inputs.iter().map(|array| ty(array.elem(), array.shape())).collect(),
-            outputs: self.expected.iter().map(|output| ty(output.elem, &output.shape)).collect(),
-        };
         let compiler = Compiler::find().expect("a C compiler");
-        let kernel = NativeKernel::build_with(compiler, cache, &c, signature).unwrap_or_else(|e| panic!("{e}\n{c}"));
-        let mut outputs = kernel.signature().allocate_outputs(&self.sizes).expect("memory for small arrays");
-        kernel.call(&self.sizes, &self.inputs.iter().collect::<Vec<_>>(), &mut outputs).expect("the call succeeds");
+        let outputs = self.inner.run(&c, compiler, cache).unwrap_or_else(|e| panic!("{e}\n{c}"));
         let tensors = outputs.iter().map(|array| array.to_tensor().expect("memory for a small tensor"));
         self.check(&tensors.collect::<Vec<_>>())
     }
@@ -174,18 +130,25 @@ impl Batch {
     ///
     /// A machine without the sanitizers fails here: it must not pass for one where they have found nothing.
     pub fn run_sanitized(self, directory: &Path) -> Compared {
+        let c = self.c();
+        self.run_sanitized_text(&c, directory)
+    }
+
+    /// As [`Batch::run_sanitized`], with a translation unit of one's own.
+    pub fn run_sanitized_text(self, c: &str, directory: &Path) -> Compared {
+        let (sizes, inputs) = (self.inner.sizes(), self.inner.inputs());
         let [source, program, given, found] = ["batch.c", "batch", "given", "found"].map(|name| directory.join(name));
         let bytes = |elem: ElemType, shape: &[usize]| elem.bytes() * shape.iter().product::<usize>();
-        let mut lengths: Vec<usize> = self.inputs.iter().map(|array| array.bytes().len()).collect();
+        let mut lengths: Vec<usize> = inputs.iter().map(|array| array.bytes().len()).collect();
         lengths.extend(self.expected.iter().map(|output| bytes(output.elem, &output.shape)));
         let main = MAIN
-            .replace("SIZES", &self.sizes.len().to_string())
-            .replace("INPUTS", &self.inputs.len().to_string())
+            .replace("SIZES", &sizes.len().to_string())
+            .replace("INPUTS", &inputs.len().to_string())
             .replace("BUFFERS", &lengths.len().to_string())
             .replace("LENGTHS", &lengths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
-        fs::write(&source, format!("#define _POSIX_C_SOURCE 200112L\n{}{main}", self.c())).expect("a file");
-        let mut data: Vec<u8> = self.sizes.iter().flat_map(|size| size.to_ne_bytes()).collect();
-        self.inputs.iter().for_each(|array| data.extend_from_slice(array.bytes()));
+        fs::write(&source, format!("#define _POSIX_C_SOURCE 200112L\n{c}{main}")).expect("a file");
+        let mut data: Vec<u8> = sizes.iter().flat_map(|size| size.to_ne_bytes()).collect();
+        inputs.iter().for_each(|array| data.extend_from_slice(array.bytes()));
         fs::write(&given, data).expect("a file");
         let compiler = Compiler::find().expect("a C compiler");
         let mut compile = Command::new(compiler.real_path());
@@ -215,10 +178,7 @@ impl Batch {
 
     /// The program whose function a report names.
     fn guilty(&self, report: &str) -> &str {
-        let named = |output: &&Output| {
-            let name = output.shown.lines().find_map(|line| line.strip_prefix("core "));
-            name.is_some_and(|name| report.contains(&format!("in {name} ")))
-        };
+        let named = |output: &&Output| report.contains(&format!("in kernel_{}_", output.program));
         self.expected.iter().find(named).map_or("the program cannot be told from the report", |output| &output.shown)
     }
 }

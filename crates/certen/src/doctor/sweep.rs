@@ -152,19 +152,23 @@ pub fn sweep() -> Vec<Specimen> {
         all.push(form.specimen("n", "m", None, both.clone()));
         for inner in 1..=INNER {
             let k = inner.to_string();
+            // Of the larger ones each form has half, and the same expression over the next type the others.
+            if inner > 8 && !(at + inner).is_multiple_of(2) {
+                continue;
+            }
             let rows = [1, 2 + (at + inner) as i64 % 7, 57 + (at + 3 * inner) as i64 % 16].map(|n| vec![("n", n)]);
             all.push(form.specimen("n", &k, None, rows.to_vec()));
             let mixed = at + 5 * inner;
             // Of what is left, each form has a part, and all forms together have everything.
-            if mixed.is_multiple_of(4) {
+            if mixed.is_multiple_of(8) {
                 all.push(form.specimen(&(3 + mixed % 60).to_string(), &k, None, vec![Vec::new()]));
             }
-            if mixed.is_multiple_of(3) {
+            if mixed.is_multiple_of(7) {
                 let steps = STEPS[(at + inner) % STEPS.len()].replace('U', &(2 + mixed % 7).to_string());
                 all.push(form.specimen("n", &k, Some(steps), rows.to_vec()));
             }
         }
-        for turn in 0..3 {
+        for turn in 0..2 {
             let steps = STEPS[(at + 5 * turn) % STEPS.len()].replace('U', &(2 + (at + turn) % 7).to_string());
             all.push(form.specimen("n", "m", Some(steps), both.clone()));
         }
