@@ -56,6 +56,9 @@ pub struct Compiler {
     time_limit: Duration,
 }
 
+/// What a name stands for: a compiler, or why there is none.
+pub type Candidate = (String, Result<Compiler, String>);
+
 impl Compiler {
     /// The machine's C compiler. It is looked for once in the life of the process.
     ///
@@ -79,7 +82,7 @@ impl Compiler {
     ///
     /// # Errors
     /// [`RuntimeError::Setting`] if the time limit is no number.
-    pub fn all() -> Result<Vec<(String, Result<Compiler, String>)>, RuntimeError> {
+    pub fn all() -> Result<Vec<Candidate>, RuntimeError> {
         let limit = time_limit()?;
         let chosen = env::var_os("CC").filter(|value| !value.is_empty());
         let chosen = chosen.map(|value| ("$CC".to_owned(), from_variable(&value, limit)));

@@ -15,8 +15,7 @@ use std::collections::{HashMap, HashSet};
 use certen_core::{Literal, Range, TensorType, Term};
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_loops::{
-    Lanes, LoopProgram, Mode, Stmt, Target, are_independent, as_element, change, combined,
-    conjuncts, declarations,
+    Lanes, LoopProgram, Mode, Stmt, Target, are_independent, as_element, change, combined, conjuncts, declarations,
 };
 use certen_syntax::Name;
 
