@@ -37,7 +37,7 @@ use smaller::is_beyond;
 pub(crate) use smaller::{Smaller, build_for, built};
 
 /// Steps of the loop interpreter that a trial may take: about 50 ms (it makes 50 to 90 million in a second). Code for all sizes
-/// is tried at sizes with a vector and a remainder even if that takes more, up to [`ESSENTIAL`].
+/// is tried at sizes with a vector and a remainder even if that takes more, up to four times as many.
 pub const BUDGET: u64 = 2_500_000;
 
 /// Steps of a run that matters more than time.
