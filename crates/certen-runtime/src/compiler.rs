@@ -43,6 +43,9 @@ const SCALAR_GCC: [&str; 4] =
     ["-fno-tree-vectorize", "-fno-tree-loop-vectorize", "-fno-tree-slp-vectorize", "-fno-tree-loop-if-convert"];
 const SCALAR_CLANG: [&str; 2] = ["-fno-vectorize", "-fno-slp-vectorize"];
 
+/// A name that is looked for, and the compiler that it has or why it has none.
+pub type Named = (String, Result<Compiler, String>);
+
 /// A C compiler that was found and answered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Compiler {
@@ -79,7 +82,7 @@ impl Compiler {
     ///
     /// # Errors
     /// [`RuntimeError::Setting`] if the time limit is no number.
-    pub fn all() -> Result<Vec<(String, Result<Compiler, String>)>, RuntimeError> {
+    pub fn all() -> Result<Vec<Named>, RuntimeError> {
         let limit = time_limit()?;
         let chosen = env::var_os("CC").filter(|value| !value.is_empty());
         let chosen = chosen.map(|value| ("$CC".to_owned(), from_variable(&value, limit)));

@@ -28,7 +28,7 @@ mod view;
 
 pub use array::{Array, ArrayError, Element};
 pub use cache::Cache;
-pub use compiler::Compiler;
+pub use compiler::{Compiler, Named as NamedCompiler};
 pub use contract::Nest;
 pub use cpu::Cpu;
 pub use environment::{Entered, in_standard_environment, standard_environment};

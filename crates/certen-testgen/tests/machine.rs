@@ -2,6 +2,8 @@
 //!
 //! `CERTEN_CASES=20000 cargo test -p certen-testgen --test machine -- --nocapture` says how much was compared.
 
+#![allow(clippy::print_stdout, reason = "how much was compared")]
+
 use certen::doctor::{Examination, Specimen};
 use certen_runtime::{Compiler, Cpu};
 use certen_testgen::kernels::Kernel;

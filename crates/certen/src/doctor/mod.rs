@@ -10,7 +10,7 @@ mod sweep;
 use std::fs;
 use std::path::PathBuf;
 
-use certen_runtime::{Cache, Compiler, Cpu, RuntimeError, available_bytes, default_threads, write_text};
+use certen_runtime::{Cache, Compiler, Cpu, NamedCompiler, RuntimeError, available_bytes, default_threads, write_text};
 use serde_json::{Value, json};
 
 pub use examine::{Difference, Examination, Found, Specimen};
@@ -28,7 +28,7 @@ pub struct Report {
     /// The one that kernels are made for.
     pub chosen: Cpu,
     /// The compilers by the names that are looked for, or why there is none; the first is the one that is used.
-    pub compilers: Vec<(String, Result<Compiler, String>)>,
+    pub compilers: Vec<NamedCompiler>,
     /// Where compiled kernels are kept.
     pub cache: PathBuf,
     /// How many there are, and their bytes.
@@ -72,7 +72,7 @@ impl Report {
 
     /// For programs that read it.
     pub fn json(&self) -> Value {
-        let compiler = |(name, found): &(String, Result<Compiler, String>)| match found {
+        let compiler = |(name, found): &NamedCompiler| match found {
             Ok(found) => json!({"name": name, "path": found.real_path(), "version": found.version()}),
             Err(why) => json!({"name": name, "missing": why}),
         };
