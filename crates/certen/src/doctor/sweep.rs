@@ -152,10 +152,6 @@ pub fn sweep() -> Vec<Specimen> {
         all.push(form.specimen("n", "m", None, both.clone()));
         for inner in 1..=INNER {
             let k = inner.to_string();
-            // Of the larger ones each form has half, and the same expression over the next type the others.
-            if inner > 8 && !(at + inner).is_multiple_of(2) {
-                continue;
-            }
             let rows = [1, 2 + (at + inner) as i64 % 7, 57 + (at + 3 * inner) as i64 % 16].map(|n| vec![("n", n)]);
             all.push(form.specimen("n", &k, None, rows.to_vec()));
             let mixed = at + 5 * inner;
