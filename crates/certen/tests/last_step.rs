@@ -1,6 +1,5 @@
-//! Plain kernels that GCC 12 once made wrong code of, with AVX2 or AVX-512: each of these tests fails on commit a5f2d0f,
-//! where compiler and processor match. Every element is compared with the loop interpreter, for every instruction set that
-//! the processor has.
+//! Plain kernels of which wrong code was made on commit a5f2d0f, by GCC 12 with AVX2 or AVX-512, as issue 17 tells. Every
+//! element is compared with the loop interpreter, for every instruction set that the processor has.
 
 use certen::doctor::{Examination, Specimen};
 use certen::road::runtime::Compiler;
