@@ -38,7 +38,9 @@ fn collapse(nest: &mut Nest, outer: &Place, inner: &Place) -> Done<()> {
     let depends = two.range.lo.mentions(one.index) || two.range.hi.mentions(one.index);
     if depends || two.trips().is_none_or(|trips| trips == 0) {
         let message = format!("the number of iterations of the loop over {} is not a number above 0", two.index);
-        return Err(Refusal::cannot(message).at(inner).help(format!("`split({}, 4)` makes one that has", two.index)));
+        let refusal = Refusal::cannot(message).at(inner);
+        let help = || format!("`split({}, 4)` gives a loop inside it that has, but for the last block", two.index);
+        return Err(if depends { refusal } else { refusal.help(help()) });
     }
     let index = nest.piece(one.index, two.index.as_str());
     let both = collapsed(&mut nest.program, &one, &two, index)?;
