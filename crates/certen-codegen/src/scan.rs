@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use certen_core::{Term, TermId};
-use certen_loops::{LoopProgram, Stmt, Target, declarations};
+use certen_loops::{LoopProgram, Stmt, declarations};
 use certen_syntax::Name;
 
 /// Every local and buffer that statements read or write.
@@ -106,26 +106,4 @@ pub(crate) fn allocates(block: &[Stmt]) -> bool {
         }
     }
     false
-}
-
-/// Whether a block assigns a local, or exchanges a buffer, that is declared outside of it.
-pub(crate) fn changes_outside(block: &[Stmt]) -> bool {
-    let mut changed: Vec<Name> = Vec::new();
-    let mut todo: Vec<&[Stmt]> = vec![block];
-    while let Some(block) = todo.pop() {
-        for stmt in block {
-            match stmt {
-                Stmt::Assign { target: Target::Local(name), .. } => changed.push(*name),
-                Stmt::Swap(a, b) => changed.extend([*a, *b]),
-                Stmt::For { body, .. } => todo.push(body),
-                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
-                _ => {}
-            }
-        }
-    }
-    if changed.is_empty() {
-        return false;
-    }
-    let own = declared_in(block);
-    changed.iter().any(|name| !own.contains(name))
 }

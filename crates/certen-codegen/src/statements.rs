@@ -1,12 +1,11 @@
 //! Statements in C: loops, conditions, buffers, assignments.
 
 use certen_core::{ElemType, Range, ReduceOp, TensorType, TermId};
-use certen_loops::{MAX_NESTING, Mode, Stmt, Target};
+use certen_loops::{MAX_NESTING, Mode, Stmt, Target, changes_outside};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::emit::{Emitted, Emitter};
 use crate::helpers::{Helper, c_type};
-use crate::scan::changes_outside;
 
 /// The largest buffer on the stack, and all of them together, in bytes.
 const MAX_ON_STACK: usize = 16 << 10;
@@ -111,11 +110,10 @@ impl<'a> Emitter<'a> {
         body: &'a [Stmt],
         depth: usize,
     ) -> Emitted<()> {
-        let (lo, hi) = match part {
-            Some((lo, hi)) => (lo.to_owned(), hi.to_owned()),
-            None => (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text()),
-        };
-        if let Some((lanes, shape)) = self.lanes_of_sum(index, range, body) {
+        let (lo, hi) = self.ends(range, part)?;
+        if part.is_none()
+            && let Some((lanes, shape)) = self.lanes_of_sum(index, range, body)
+        {
             return self.folded_for((index, range), (lo, hi), (lanes, shape), body, depth);
         }
         match self.unrolled(range, body).filter(|_| part.is_none()) {
@@ -129,6 +127,14 @@ impl<'a> Emitter<'a> {
             }
         }
         self.counted_for((index, range), (&lo, &hi), body, depth)
+    }
+
+    /// Where a loop begins and ends: as its range says, or as it is given a part of it.
+    pub(crate) fn ends(&mut self, range: &Range, part: Option<(&str, &str)>) -> Emitted<(String, String)> {
+        Ok(match part {
+            Some((lo, hi)) => (lo.to_owned(), hi.to_owned()),
+            None => (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text()),
+        })
     }
 
     pub(crate) fn counted_for(

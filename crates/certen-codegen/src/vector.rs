@@ -136,10 +136,7 @@ impl<'a> Emitter<'a> {
         let Some((lanes, shape)) = self.lanes_of(index, range, body) else {
             return self.plain_for((index, range), part, body, depth);
         };
-        let (lo, hi) = match part {
-            Some((lo, hi)) => (lo.to_owned(), hi.to_owned()),
-            None => (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text()),
-        };
+        let (lo, hi) = self.ends(range, part)?;
         self.helper(Helper::Lanes(shape));
         let (i, step) = (self.names.get(index).to_owned(), shape.lanes());
         let length = if part.is_none() { length(range) } else { None };
@@ -308,6 +305,9 @@ impl<'a> Emitter<'a> {
         self.locals.insert(name, elem);
         let c = self.c_name(name);
         self.line(&format!("{register} {c} = {value};"));
+        if !self.read.contains(&name) {
+            self.line(&format!("(void){c};"));
+        }
         Ok(())
     }
 

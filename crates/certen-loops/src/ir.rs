@@ -208,6 +208,28 @@ pub fn declarations(block: &[Stmt]) -> Vec<(Name, &Stmt)> {
     found
 }
 
+/// Whether a block assigns a local, or exchanges a buffer, that is declared outside of it.
+pub fn changes_outside(block: &[Stmt]) -> bool {
+    let mut changed: Vec<Name> = Vec::new();
+    let mut todo: Vec<&[Stmt]> = vec![block];
+    while let Some(block) = todo.pop() {
+        for stmt in block {
+            match stmt {
+                Stmt::Assign { target: Target::Local(name), .. } => changed.push(*name),
+                Stmt::Swap(a, b) => changed.extend([*a, *b]),
+                Stmt::For { body, .. } => todo.push(body),
+                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
+                _ => {}
+            }
+        }
+    }
+    if changed.is_empty() {
+        return false;
+    }
+    let own: HashSet<Name> = declarations(block).into_iter().map(|(name, _)| name).collect();
+    changed.iter().any(|name| !own.contains(name))
+}
+
 /// The parts of a term, and the term itself, each once and parts first. Does not recurse.
 ///
 /// Arena order is already parts first, so it is enough to find what is reachable.

@@ -15,7 +15,8 @@ use std::collections::{HashMap, HashSet};
 use certen_core::{Literal, Range, TensorType, Term};
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_loops::{
-    Lanes, LoopProgram, Mode, Stmt, Target, are_independent, as_element, change, combined, conjuncts, declarations,
+    Lanes, LoopProgram, Mode, Stmt, Target, are_independent, as_element, change, changes_outside, combined, conjuncts,
+    declarations,
 };
 use certen_syntax::Name;
 
@@ -54,26 +55,6 @@ pub fn vectorise(mut program: LoopProgram, is_free: impl Fn(Option<Name>) -> boo
         done.extend(vectors.stmt(stmt).0);
     }
     LoopProgram { body: done, ..vectors.program }
-}
-
-/// What holds in the body of a loop.
-fn bounds(found: &Loop) -> Vec<Cond> {
-    let i = Ix::var(found.index);
-    [Cond::le(&found.range.lo, &i), Cond::lt(&i, &found.range.hi)].into_iter().flatten().collect()
-}
-
-/// Whether a block assigns a local from outside, as the loop of a reduction does.
-fn assigns_outside(block: &[Stmt]) -> bool {
-    let own: HashSet<Name> = declarations(block).into_iter().map(|(name, _)| name).collect();
-    fn assigns(block: &[Stmt], own: &HashSet<Name>) -> bool {
-        block.iter().any(|stmt| match stmt {
-            Stmt::Assign { target: Target::Local(name), .. } => !own.contains(name),
-            Stmt::For { body, .. } => assigns(body, own),
-            Stmt::If { then, otherwise, .. } => assigns(then, own) || assigns(otherwise, own),
-            _ => false,
-        })
-    }
-    assigns(block, &own)
 }
 
 /// Whether a block stores an element.
@@ -205,7 +186,7 @@ impl Vectors {
                 {
                     return (pieces, true);
                 }
-                let (body, any) = self.block(bounds(&found), found.body);
+                let (body, any) = self.block(found.bounds().ok(), found.body);
                 let found = Loop { body, ..found };
                 if let Some(row) = self.collapsed(&found) {
                     return (vec![row.into()], true);
@@ -247,7 +228,7 @@ impl Vectors {
     fn cut(&mut self, found: &Loop) -> Option<Vec<Stmt>> {
         let is_innermost = !found.body.iter().any(|stmt| matches!(stmt, Stmt::For { .. }));
         let is_cut = self.is_free && is_innermost && self.cuts > 0 && found.mode == Mode::Serial;
-        if !is_cut || assigns_outside(&found.body) {
+        if !is_cut || changes_outside(&found.body) {
             return None;
         }
         let point = change_in(&found.body, found.index)?;
@@ -261,7 +242,7 @@ impl Vectors {
         let ranges = [(found.range.lo.clone(), at.clone()), (at, found.range.hi.clone())];
         let piece = |(lo, hi): (Ix, Ix)| {
             let piece = Loop { range: Range { lo, hi }, ..found.clone() };
-            let facts = self.facts(bounds(&piece));
+            let facts = self.facts(piece.bounds().ok());
             Stmt::from(Loop { body: decided(&facts, &piece.body), ..piece })
         };
         let pieces: Vec<Stmt> = ranges.into_iter().map(piece).collect();
