@@ -6,24 +6,29 @@ use certen::road::derive::Taken as Rewritten;
 use certen::road::dialects::algebra::{Analysis, Defined};
 use certen::road::schedule::{Condition, Status, Taken, statements};
 use certen::road::syntax::to_json;
-use certen::{ANALYSED_STATEMENTS, Call, Choice, Failure, Line, Module, Name, Options, Rewriting, Stage, Walk, diff};
+use certen::{
+    ANALYSED_STATEMENTS, Call, Choice, Failure, Line, Module, Name, Options, Rewriting, VIEWS, View, Walk, diff,
+};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
 use crate::report::{Report, list};
-use crate::{Common, Entry, Outcome, refused, schedule};
+use crate::{Common, Entry, Outcome, passes, refused, schedule};
 
 #[derive(Args)]
 pub struct ExplainArgs {
     /// The program
     file: PathBuf,
     /// Show only these stages
-    #[arg(long, value_parser = stage(), value_delimiter = ',')]
-    only: Vec<Stage>,
+    #[arg(long, value_parser = view(), value_delimiter = ',')]
+    only: Vec<&'static View>,
     /// Show only the program after each rewrite of a derivation, and the loops after each step of the schedule
     #[arg(long, conflicts_with = "only")]
     steps: bool,
+    /// Compile the program, and show how long each stage took and how large is what it made
+    #[arg(long, conflicts_with_all = ["only", "steps", "diff"])]
+    time_passes: bool,
     /// Show the steps of two variants, and what differs between their loops. Each is what `--schedule` could say
     #[arg(long, num_args = 2, value_names = ["A", "B"], value_parser = schedule)]
     #[arg(conflicts_with_all = ["only", "steps", "schedule"])]
@@ -37,10 +42,10 @@ pub struct ExplainArgs {
     common: Common,
 }
 
-/// Reads the name of a stage.
-fn stage() -> impl TypedValueParser<Value = Stage> {
-    let values = Stage::ALL.iter().map(|stage| PossibleValue::new(stage.name()).help(stage.about()));
-    PossibleValuesParser::new(values).try_map(|name| Stage::named(&name).ok_or("there is no such stage"))
+/// Reads the name of a view.
+fn view() -> impl TypedValueParser<Value = &'static View> {
+    let values = VIEWS.iter().map(|view| PossibleValue::new(view.name).help(view.about));
+    PossibleValuesParser::new(values).try_map(|name| View::named(&name).ok_or("there is no such stage"))
 }
 
 pub fn explain(args: &ExplainArgs) -> Outcome {
@@ -52,20 +57,33 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     }
     let module = Module::from_file(&args.file, &options).map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), module.warnings());
-    let only = if args.steps { &[Stage::Steps][..] } else { &args.only };
+    if args.time_passes {
+        module.native().map_err(|f| refused(&report, &f))?;
+        match args.common.json {
+            true => report.json(&json!({
+                "ok": true,
+                "diagnostics": list(module.sources(), module.warnings()),
+                "passes": passes::json(&module),
+            })),
+            false => report.text(&passes::text(&module)),
+        }
+        return Ok(());
+    }
+    let steps_only: Vec<&View> = View::named("steps").into_iter().collect();
+    let only = if args.steps { &steps_only } else { &args.only };
     let sections = module.explain(only, &args.dims).map_err(|f| refused(&report, &f))?;
-    // What a schedule stops at is an error, behind what could be shown of it.
+    // What a schedule stops at is an error, after what could be shown of it.
     let stopped = if args.steps { module.derived().err().or_else(|| module.scheduled().err()) } else { None };
-    let wanted = |stage| only.is_empty() || only.contains(&stage);
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|view| view.name == name);
     if args.common.json {
         let mut stages: serde_json::Map<_, _> =
             sections.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
-        let padded = if wanted(Stage::Padding) { module.padding() } else { Vec::new() };
+        let padded = if wanted("padding") { module.padding() } else { Vec::new() };
         if !padded.is_empty() {
             let each = padded.iter().map(|(name, ty)| (name.to_string(), ty.to_string().into()));
             stages.insert("padding".into(), serde_json::Value::Object(each.collect()));
         }
-        if let Some(typed) = module.typed().filter(|_| wanted(Stage::Analysis)) {
+        if let Some(typed) = module.typed().filter(|_| wanted("analysis")) {
             let each = typed.analysis(module.sources(), ANALYSED_STATEMENTS);
             stages.insert("analysis".into(), each.iter().map(analysis).collect());
         }

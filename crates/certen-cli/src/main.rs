@@ -9,6 +9,7 @@ mod eval;
 mod explain;
 mod fmt;
 mod given;
+mod passes;
 mod prove;
 mod repl;
 mod report;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::given::{DomainArg, Given, named, place};
 use crate::report::{Report, list};
-use crate::{Common, Entry, Outcome, refused, show, shown};
+use crate::{Common, Entry, Outcome, passes, refused, show, shown};
 
 #[derive(Args)]
 pub struct RunArgs {
@@ -40,6 +40,9 @@ pub struct RunArgs {
     /// Print how long it took; native code runs several times, the best counts
     #[arg(long)]
     time: bool,
+    /// Print how long each stage of the compiler took, and how large is what it made
+    #[arg(long)]
+    time_passes: bool,
     /// How many threads native code uses; by default $CERTEN_THREADS, else as many as there are cores
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     threads: Option<NonZeroUsize>,
@@ -109,6 +112,9 @@ pub fn run(args: &RunArgs) -> Outcome {
         if let Some(vector) = watch {
             value["padding"] = json!({"vector_length": vector, "zero": remarks.is_empty()});
         }
+        if args.time_passes {
+            value["passes"] = passes::json(&module);
+        }
         report.json(&value);
     } else {
         for output in &outputs {
@@ -130,6 +136,9 @@ pub fn run(args: &RunArgs) -> Outcome {
         }
         if args.time {
             report.text(&timing_text(&timing));
+        }
+        if args.time_passes {
+            report.text(&passes::text(&module));
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use certen::road::syntax::{Code, Diagnostic, render};
-use certen::{ElemType, Given, Name, Param, Prepared, ResultShape, Stage};
+use certen::{ElemType, Given, Name, Param, Prepared, ResultShape, VIEWS, View};
 use numpy::PyUntypedArrayMethods;
 use pyo3::exceptions::{
     PyAttributeError, PyBufferError, PyOverflowError, PyRecursionError, PyRuntimeError, PyTypeError, PyValueError,
@@ -472,7 +472,7 @@ impl Kernel {
             None => Vec::new(),
             Some(stage) => stage.extract::<String>().map(|one| vec![one]).or_else(|_| stage.extract())?,
         };
-        let stages: Vec<Stage> = names.iter().map(|name| named_stage(name)).collect::<PyResult<_>>()?;
+        let stages: Vec<&View> = names.iter().map(|name| view(name)).collect::<PyResult<_>>()?;
         let mut given: Vec<(Name, i64)> = Vec::new();
         for (name, value) in sizes.into_iter().flatten() {
             let name: String = name.extract()?;
@@ -553,10 +553,10 @@ fn elements<'a>(shapes: impl Iterator<Item = &'a [usize]>) -> u64 {
     shapes.map(count).fold(0, u64::saturating_add)
 }
 
-/// The stage that a name names.
-fn named_stage(name: &str) -> PyResult<Stage> {
-    Stage::named(name).ok_or_else(|| {
-        let all: Vec<String> = Stage::ALL.iter().map(Stage::to_string).collect();
+/// What `explain` shows under a name.
+fn view(name: &str) -> PyResult<&'static View> {
+    View::named(name).ok_or_else(|| {
+        let all: Vec<&str> = VIEWS.iter().map(|view| view.name).collect();
         PyValueError::new_err(format!("there is no stage {name:?}: there are {}", all.join(", ")))
     })
 }

@@ -1,6 +1,7 @@
 //! Sources and spans: where in the user's text something stands.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// One of the files of a [`Sources`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -97,9 +98,9 @@ impl fmt::Debug for Source {
 }
 
 /// All texts of one run; a [`Span`] points into one of them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Sources {
-    files: Vec<Source>,
+    files: Vec<Arc<Source>>,
 }
 
 impl Sources {
@@ -120,13 +121,18 @@ impl Sources {
         let newlines = text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(at, _)| at as u32 + 1);
         let lines = std::iter::once(0).chain(newlines).collect();
         let id = FileId(self.files.len() as u32);
-        self.files.push(Source { name: name.into(), text, lines });
+        self.files.push(Arc::new(Source { name: name.into(), text, lines }));
         id
     }
 
     /// One of the texts.
     pub fn get(&self, file: FileId) -> Option<&Source> {
-        self.files.get(file.0 as usize)
+        self.files.get(file.0 as usize).map(|source| &**source)
+    }
+
+    /// What messages call one of the texts.
+    pub fn name(&self, file: FileId) -> &str {
+        self.get(file).map_or("", Source::name)
     }
 
     /// The text under a span; empty if the span is not of these sources.

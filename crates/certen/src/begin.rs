@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use certen_core::Program;
 use certen_index::{Condition, Status};
-use certen_syntax::{Code, Diagnostic};
+use certen_loops::{LoopProgram, lower, lower_strictly, parse_loops};
+use certen_syntax::{Code, Diagnostic, Sources};
 use certen_teml::{Compiled, Path};
 
-use crate::Choice;
+use crate::choice::Choice;
 use crate::derived::Derivations;
+use crate::options::{FpMode, is_strict};
 
 /// Where the loops of a program begin.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +38,29 @@ impl Begin {
             Choice::None | Choice::Text { .. } => None,
         };
         path.map_or(Begin::Lowering, |path| Begin::Codegen(Arc::new(path.clone())))
+    }
+
+    /// The derivations, if it is derived.
+    pub fn derivations(&self) -> Option<&Derivations> {
+        match self {
+            Begin::Derived(derivations) => Some(derivations),
+            Begin::Lowering | Begin::Codegen(_) => None,
+        }
+    }
+
+    /// The loops that a schedule begins with: those that lowering makes of `program`, unless they begin elsewhere.
+    pub fn lowered(&self, core: &Program, program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
+        if let Begin::Codegen(path) = self {
+            return match self.reordered().filter(|_| is_strict(core, fp)) {
+                Some(error) => Err(error),
+                None => Ok(path.loops.clone()),
+            };
+        }
+        let lowered = match fp {
+            FpMode::Strict => lower_strictly(program)?,
+            FpMode::Relaxed => lower(program)?,
+        };
+        Ok(if self.derivations().is_some() { with_outputs_of(core, lowered) } else { lowered })
     }
 
     /// What was done before the first step of the schedule, and what is known of it.
@@ -73,7 +98,7 @@ impl Begin {
 
     /// Why it cannot be where every operation has to be made as written, if it cannot. What a derivation does then it says
     /// itself.
-    pub fn reordered(&self) -> Option<Diagnostic> {
+    fn reordered(&self) -> Option<Diagnostic> {
         match self {
             Begin::Codegen(path) if path.lowered.is_some() => {
                 let text = format!("`{}` distributes products over sums, which `--fp strict` forbids", path.name);
@@ -131,4 +156,23 @@ impl Begin {
             Begin::Lowering | Begin::Codegen(_) => None,
         }
     }
+}
+
+/// Loops whose outputs have the types that the meaning gives them. Those of the derived program are equal to them, for all
+/// sizes, but may be written in another way; who calls the loops, or checks a certificate of them, knows the meaning's.
+fn with_outputs_of(core: &Program, loops: LoopProgram) -> LoopProgram {
+    let types = core.types();
+    let mut new = loops.clone();
+    for (output, (_, shown)) in new.outputs.iter_mut().zip(&core.outputs) {
+        if let Some(ty) = types.get(shown) {
+            output.ty = ty.clone();
+        }
+    }
+    if new.outputs == loops.outputs {
+        return loops;
+    }
+    // What reads an output has its type: all of it is read again.
+    let mut sources = Sources::new();
+    let file = sources.add("derived.loops", new.to_string());
+    parse_loops(&sources, file).unwrap_or(loops)
 }

@@ -16,9 +16,14 @@ use certen_core::{ElemType, TensorType};
 use certen_runtime::{Array, NativeKernel, RuntimeError, default_threads, with_threads};
 use certen_syntax::{Code, Diagnostic, Name};
 
+use crate::call::{Call, Input};
 use crate::call::{Given, is_free};
-use crate::optimise::is_strict;
-use crate::{Call, Choice, Failure, Input, Module, Options, Texts};
+use crate::choice::Choice;
+use crate::failure::Failure;
+use crate::options::Options;
+use crate::options::is_strict;
+use crate::pipeline::Module;
+use crate::texts::Texts;
 
 /// A round of a variant lasts at least this long: what is shorter runs several times in it.
 const SHORTEST_ROUND: Duration = Duration::from_millis(1);

@@ -9,7 +9,7 @@ use certen_loops::{LoopProgram, peak_bytes};
 use certen_runtime::{Array, ArrayError, RuntimeError, available_bytes};
 use certen_syntax::{Code, Diagnostic, Name, Rule};
 
-use crate::Module;
+use crate::pipeline::Module;
 
 /// What an input holds.
 pub enum Input {

@@ -36,6 +36,8 @@ pub(crate) fn deeply<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
+const TAKEN: &str = "a tree is taken only when it is dropped";
+
 /// A tree that is dropped on a large stack.
 pub(crate) struct Deep<T: Send>(Option<T>);
 
@@ -46,11 +48,22 @@ impl<T: Send> Deep<T> {
     }
 
     /// Looks at the tree on a large stack.
-    pub fn with<R: Send>(&self, look: impl FnOnce(&T) -> R + Send) -> Option<R>
+    pub fn with<R: Send>(&self, look: impl FnOnce(&T) -> R + Send) -> R
     where
         T: Sync,
     {
-        self.0.as_ref().map(|tree| deeply(|| look(tree)))
+        match &self.0 {
+            Some(tree) => deeply(|| look(tree)),
+            None => unreachable!("{TAKEN}"),
+        }
+    }
+
+    /// Changes the tree on a large stack.
+    pub fn with_mut<R: Send>(&mut self, change: impl FnOnce(&mut T) -> R + Send) -> R {
+        match &mut self.0 {
+            Some(tree) => deeply(|| change(tree)),
+            None => unreachable!("{TAKEN}"),
+        }
     }
 }
 

@@ -13,15 +13,12 @@ use std::sync::{Arc, OnceLock};
 use certen_core::{Binding, Program, print_term};
 use certen_derive::script::{Arg, ArgKind};
 use certen_derive::{Derivation, Derived, Law, Refused, Tactic, Taken, derive};
-use certen_loops::{LoopProgram, parse_loops};
 use certen_rewrite::{Agreement, agree};
-use certen_syntax::{Code, Diagnostic, Label, Name, Sources};
+use certen_syntax::{Code, Diagnostic, Label, Name};
 
-use crate::begin::Begin;
-use crate::module::{bounds, truncations};
-use crate::optimise::is_strict;
-use crate::validation::doubted;
-use crate::{Failure, FpMode, Module};
+use crate::blame::doubted;
+use crate::options::{FpMode, is_strict};
+use crate::sound::{bounds, truncations};
 
 /// Steps of the evaluator that the comparison of two programs may take.
 const BUDGET: u64 = 400_000;
@@ -96,6 +93,45 @@ impl Derivations {
         })
     }
 
+    /// The program that they end with.
+    pub fn made<'a>(&'a self, core: &'a Program, fp: FpMode) -> Result<&'a Program, &'a Refused> {
+        let next = |program, one: &'a Arc<One>| Ok(&one.made(program, self.name_of(one, core), fp)?.program);
+        self.path.iter().try_fold(core, next)
+    }
+
+    /// Whether all of them were made, or refused, before.
+    pub fn is_made(&self) -> bool {
+        self.path.iter().any(|one| matches!(one.made.get(), Some(Err(_))))
+            || self.path.iter().all(|one| one.made.get().is_some())
+    }
+
+    /// Each with the rewrites that could be made.
+    pub fn rewritings<'a>(&'a self, core: &'a Program, fp: FpMode) -> Vec<Rewriting<'a>> {
+        let mut before = core;
+        let mut found = Vec::new();
+        for one in self.path.iter() {
+            let derivation = &one.derivation;
+            match one.made(before, self.name_of(one, core), fp) {
+                Ok(derived) => {
+                    found.push(Rewriting { derivation, before, taken: &derived.taken, refused: None });
+                    before = &derived.program;
+                }
+                Err(refused) => {
+                    let (taken, refused) = (refused.taken.as_slice(), Some(&refused.diagnostic));
+                    found.push(Rewriting { derivation, before, taken, refused });
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    /// What the program of a derivation is called: the last one as the whole is.
+    fn name_of(&self, one: &Arc<One>, core: &Program) -> Name {
+        let is_last = self.path.last().is_some_and(|last| Arc::ptr_eq(last, one));
+        if is_last { core.name } else { one.derivation.name }
+    }
+
     /// The numbers that its steps are given, in order.
     pub fn numbers(&self) -> Vec<i64> {
         let steps = self.path.iter().flat_map(|one| &one.derivation.steps);
@@ -156,25 +192,6 @@ impl Derivations {
     }
 }
 
-/// Loops whose outputs have the types that the meaning gives them. Those of the derived program are equal to them, for all
-/// sizes, but may be written in another way; who calls the loops, or checks a certificate of them, knows the meaning's.
-pub(crate) fn with_outputs_of(core: &Program, loops: LoopProgram) -> LoopProgram {
-    let types = core.types();
-    let mut new = loops.clone();
-    for (output, (_, shown)) in new.outputs.iter_mut().zip(&core.outputs) {
-        if let Some(ty) = types.get(shown) {
-            output.ty = ty.clone();
-        }
-    }
-    if new.outputs == loops.outputs {
-        return loops;
-    }
-    // What reads an output has its type: all of it is read again.
-    let mut sources = Sources::new();
-    let file = sources.add("derived.loops", new.to_string());
-    parse_loops(&sources, file).unwrap_or(loops)
-}
-
 /// A number that a step is given, such as the size of tiles.
 fn number(arg: &Arg) -> Option<i64> {
     match &arg.kind {
@@ -196,55 +213,6 @@ pub struct Rewriting<'a> {
     pub refused: Option<&'a Diagnostic>,
 }
 
-impl Module {
-    /// The program that its derivations end with; none if it is compiled as written.
-    ///
-    /// # Errors
-    /// If a rewrite cannot be made.
-    pub fn derived(&self) -> Result<Option<&Program>, Failure> {
-        let mut program = None;
-        for one in self.derivations() {
-            let made = one.made(program.unwrap_or(self.core()), self.name_of(one), self.options().fp);
-            program = Some(&made.map_err(|refused| self.refuse(refused.diagnostic.clone()))?.program);
-        }
-        Ok(program)
-    }
-
-    /// The derivations that lead to the program, with each rewrite that could be made.
-    pub fn rewritings(&self) -> Vec<Rewriting<'_>> {
-        let mut before = self.core();
-        let mut found = Vec::new();
-        for one in self.derivations() {
-            let derivation = &one.derivation;
-            match one.made(before, self.name_of(one), self.options().fp) {
-                Ok(derived) => {
-                    found.push(Rewriting { derivation, before, taken: &derived.taken, refused: None });
-                    before = &derived.program;
-                }
-                Err(refused) => {
-                    let (taken, refused) = (refused.taken.as_slice(), Some(&refused.diagnostic));
-                    found.push(Rewriting { derivation, before, taken, refused });
-                    break;
-                }
-            }
-        }
-        found
-    }
-
-    /// What the program of a derivation is called: the last one as the whole is.
-    fn name_of(&self, one: &Arc<One>) -> Name {
-        let is_last = self.derivations().last().is_some_and(|last| Arc::ptr_eq(last, one));
-        if is_last { self.core().name } else { one.derivation.name }
-    }
-
-    fn derivations(&self) -> &[Arc<One>] {
-        match &self.begin {
-            Begin::Derived(derivations) => &derivations.path,
-            Begin::Lowering | Begin::Codegen(_) => &[],
-        }
-    }
-}
-
 fn after(taken: &Taken) -> String {
     format!("the program after this step:\n{}", bindings(&taken.after))
 }
@@ -261,10 +229,12 @@ mod tests {
     use certen_derive::script::parse_steps;
     use certen_derive::{rewrites, script};
     use certen_index::{Condition, Status};
-    use certen_syntax::{Cursor, Diagnostics, lex};
+    use certen_syntax::{Cursor, Diagnostics, Sources, lex};
 
     use super::*;
-    use crate::Options;
+    use crate::begin::Begin;
+    use crate::front::Accepted;
+    use crate::{Module, Options};
 
     fn core(body: &str) -> Program {
         let mut sources = Sources::new();
@@ -292,7 +262,7 @@ mod tests {
         let derived = Derived { taken: taken.collect(), program: core(programs[programs.len() - 1]) };
         let one = One { derivation, tactics: Arc::default(), made: OnceLock::from(Ok(derived)) };
         let begin = Begin::Derived(Derivations { path: [Arc::new(one)].into() });
-        Module::from_core(core(programs[0]), options).beginning(begin)
+        Module::new(Accepted { begin, ..Accepted::core(core(programs[0])) }, options)
     }
 
     #[test]

@@ -1,76 +1,199 @@
 //! A program at every stage of the road, as text for people.
-
-use std::fmt;
+//!
+//! A [`View`] shows what a stage has made, or what is found out about it. Views are data: `certen explain --only` and its
+//! help, Python's `explain` and the tests read the list.
 
 use certen_core::Program;
 use certen_index::Ix;
 use certen_rewrite::Agreement;
 use certen_syntax::Name;
 
-use crate::{Failure, Module, Optimised};
+use crate::failure::Failure;
+use crate::optimise::Optimised;
+use crate::pipeline::Module;
+use crate::stage::Stage;
 
-/// The stages: each has a variant, a name, and a sentence about it.
-macro_rules! stages {
-    ($($stage:ident, $name:literal, $about:literal;)*) => {
-        /// A stage of the road, or what is found out at one.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum Stage {
-            $(#[doc = concat!($about, ".")] $stage,)*
-        }
-
-        impl Stage {
-            /// All stages, in the order of the road.
-            pub const ALL: &[Stage] = &[$(Stage::$stage),*];
-
-            /// What people call it.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Stage::$stage => $name,)*
-                }
-            }
-
-            /// What it shows.
-            pub fn about(self) -> &'static str {
-                match self {
-                    $(Stage::$stage => $about,)*
-                }
-            }
-        }
-    };
+/// What is shown of a stage.
+#[derive(Debug)]
+pub struct View {
+    /// What people call it.
+    pub name: &'static str,
+    /// What it shows.
+    pub about: &'static str,
+    /// The stage that it looks at.
+    pub stage: Stage,
+    /// The text, if the program has something to show; one that is asked for by name says that it has not.
+    show: fn(&Asked<'_>) -> Result<Option<String>, Failure>,
 }
 
-stages! {
-    Written, "written", "A `.ten` program as the checker understood it: one function for each instance";
-    Bounds, "bounds", "… with the bounds of all indices written out";
-    Dots, "dots", "… without dots in patterns";
-    WithLoops, "with-loops", "… with comprehensions as with-loops";
-    Demands, "demands", "… with what each function demands of its arguments";
-    States, "states", "The state of a TeML program after each statement: its trees";
-    Typed, "typed", "The typing derivation of each statement";
-    Analysis, "analysis", "What each statement reads, whether it is dead, can be computed in place, and shares values with others";
-    Core, "core", "The program in Core";
-    Derived, "derived", "The program in Core that its derivation ends with, which loops are made from";
-    Padding, "padding", "How much of each tensor in Core is padding: its pad type";
-    Reshapes, "reshapes", "How many constructs that move elements the program in Core has";
-    Laws, "laws", "Which laws made the program simpler, and what it is then";
-    Optimised, "optimised", "Which contractions were lifted, and the Core program that loops are made from";
-    Steps, "steps", "The program after each rewrite of a derivation, the loops after each step of the schedule, with what is known of each";
-    Loops, "loops", "The loops";
-    C, "c", "The C code";
-    Count, "count", "How many multiplications it makes";
+/// What a view is made of.
+struct Asked<'a> {
+    module: &'a Module,
+    sizes: &'a [(Name, i64)],
+    /// Whether the view is asked for by its name.
+    by_name: bool,
 }
 
-impl Stage {
-    /// The stage of this name.
-    pub fn named(name: &str) -> Option<Stage> {
-        Stage::ALL.iter().copied().find(|stage| stage.name() == name)
+/// All views, in the order of the road.
+pub static VIEWS: [View; 18] = [
+    View {
+        name: "written",
+        about: "A `.ten` program as the checker understood it: one function for each instance",
+        stage: Stage::Checked,
+        show: |asked| Ok(asked.pass("written")),
+    },
+    View {
+        name: "bounds",
+        about: "… with the bounds of all indices written out",
+        stage: Stage::Checked,
+        show: |asked| Ok(asked.pass("bounds")),
+    },
+    View {
+        name: "dots",
+        about: "… without dots in patterns",
+        stage: Stage::Checked,
+        show: |asked| Ok(asked.pass("dots")),
+    },
+    View {
+        name: "with-loops",
+        about: "… with comprehensions as with-loops",
+        stage: Stage::Checked,
+        show: |asked| Ok(asked.pass("with-loops")),
+    },
+    View {
+        name: "demands",
+        about: "… with what each function demands of its arguments",
+        stage: Stage::Checked,
+        show: |asked| Ok(asked.pass("demands")),
+    },
+    View {
+        name: "states",
+        about: "The state of a TeML program after each statement: its trees",
+        stage: Stage::Checked,
+        show: |asked| Ok(asked.module.states().map(str::to_owned)),
+    },
+    View {
+        name: "typed",
+        about: "The typing derivation of each statement",
+        stage: Stage::Checked,
+        show: |asked| {
+            let Some(typed) = asked.module.typed() else { return Ok(None) };
+            let derivations = (0..typed.program.stmts.len()).map(|stmt| typed.derivation(stmt, DERIVATION_LINES));
+            Ok(Some(derivations.collect::<Vec<_>>().join("\n")))
+        },
+    },
+    View {
+        name: "analysis",
+        about: "What each statement reads, whether it is dead, can be computed in place, and shares values with others",
+        stage: Stage::Checked,
+        show: |Asked { module, .. }| {
+            Ok(module.typed().map(|typed| typed.analysis_text(module.sources(), ANALYSED_STATEMENTS)))
+        },
+    },
+    View {
+        name: "core",
+        about: "The program in Core",
+        stage: Stage::Core,
+        show: |asked| Ok(Some(asked.module.core().to_string())),
+    },
+    View {
+        name: "derived",
+        about: "The program in Core that its derivation ends with, which loops are made from",
+        stage: Stage::Rewritten,
+        show: |asked| match asked.module.derived() {
+            Ok(None) => Ok(None),
+            Ok(Some(derived)) => Ok(Some(derived.to_string())),
+            Err(failure) => Ok(Some(format!("{failure}\n"))),
+        },
+    },
+    View {
+        name: "padding",
+        about: "How much of each tensor in Core is padding: its pad type",
+        stage: Stage::Core,
+        show: |asked| match asked.module.padding() {
+            padded if !padded.is_empty() => {
+                Ok(Some(padded.iter().map(|(name, ty)| format!("{name} : {ty}\n")).collect()))
+            }
+            _ => Ok(asked.by_name.then(|| "nothing is padded, split, guarded or cut\n".into())),
+        },
+    },
+    View {
+        name: "reshapes",
+        about: "How many constructs that move elements the program in Core has",
+        stage: Stage::Core,
+        // Only where it is asked for: that everything has generations says nothing.
+        show: |Asked { module, by_name, .. }| match by_name {
+            true => Ok(Some(format!("{}\n", module.derived()?.unwrap_or(module.core()).reshapes()))),
+            false => Ok(None),
+        },
+    },
+    View {
+        name: "laws",
+        about: "Which laws made the program simpler, and what it is then",
+        stage: Stage::Rewritten,
+        show: |asked| asked.module.typed().map(|_| asked.module.laws()).transpose(),
+    },
+    View {
+        name: "optimised",
+        about: "Which contractions were lifted, and the Core program that loops are made from",
+        stage: Stage::Rewritten,
+        show: |asked| or_remark(optimised(asked.module)),
+    },
+    View {
+        name: "steps",
+        about: "The program after each rewrite of a derivation, the loops after each step of the schedule, with what is known of \
+                each",
+        stage: Stage::Scheduled,
+        show: |Asked { module, by_name, .. }| match *by_name || !module.steps().is_empty() || module.is_derived() {
+            true => or_remark(module.walk().map(|walk| walk.text())),
+            false => Ok(None),
+        },
+    },
+    View {
+        name: "loops",
+        about: "The loops",
+        stage: Stage::Parallelise,
+        show: |Asked { module, by_name, .. }| match module.loops() {
+            // Who asks for the loops of a schedule wants to know that there are none.
+            Err(failure) if *by_name && !module.steps().is_empty() => Err(failure),
+            loops => or_remark(loops.map(|loops| loops.to_string())),
+        },
+    },
+    View {
+        name: "c",
+        about: "The C code",
+        stage: Stage::C,
+        show: |asked| or_remark(asked.module.c().map(|c| c.kernel)),
+    },
+    View {
+        name: "count",
+        about: "How many multiplications it makes",
+        stage: Stage::Rewritten,
+        show: |asked| Ok(Some(count(asked.module, asked.sizes))),
+    },
+];
+
+impl View {
+    /// The view of this name.
+    pub fn named(name: &str) -> Option<&'static View> {
+        VIEWS.iter().find(|view| view.name == name)
+    }
+
+    fn title(&self) -> &'static str {
+        if self.name == "count" { "multiplications" } else { self.name }
     }
 }
 
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+impl Asked<'_> {
+    /// A `.ten` program after a pass of its checker.
+    fn pass(&self, name: &str) -> Option<String> {
+        self.module.stages().into_iter().find_map(|(found, text)| (found == name).then_some(text))
     }
+}
+
+/// What cannot be made is a remark in the text: the other stages are worth seeing.
+fn or_remark(result: Result<String, Failure>) -> Result<Option<String>, Failure> {
+    Ok(Some(result.unwrap_or_else(|failure| format!("{failure}\n"))))
 }
 
 /// How many lines a statement's derivation may have.
@@ -80,78 +203,18 @@ const DERIVATION_LINES: usize = 200;
 pub const ANALYSED_STATEMENTS: usize = 200;
 
 impl Module {
-    /// The program at these stages, or at all that say something of it: the title of each, and a text. Multiplications
-    /// are counted as a formula, and as a number if the sizes are given.
+    /// The program in these views, or in all that say something of it: the title of each, and a text. Multiplications are
+    /// counted as a formula, and as a number if the sizes are given.
     ///
     /// # Errors
-    /// As [`Module::laws`]; as [`Module::loops`], if the loops of a schedule are asked for. What cannot be lowered yet is a remark in the text, no error: the other stages are worth
-    /// seeing.
-    pub fn explain(&self, only: &[Stage], sizes: &[(Name, i64)]) -> Result<Vec<(&'static str, String)>, Failure> {
-        let wanted = |stage| only.is_empty() || only.contains(&stage);
-        let mut sections: Vec<(&str, String)> = Vec::new();
-        let passes = [Stage::Written, Stage::Bounds, Stage::Dots, Stage::WithLoops, Stage::Demands];
-        if passes.into_iter().any(wanted) {
-            let is_wanted = |found: &str| Stage::named(found).is_some_and(wanted);
-            sections.extend(self.stages().into_iter().filter(|(found, _)| is_wanted(found)));
-        }
-        if wanted(Stage::States)
-            && let Some(states) = self.states()
-        {
-            sections.push(("states", states.to_owned()));
-        }
-        if wanted(Stage::Typed)
-            && let Some(typed) = self.typed()
-        {
-            let derivations = (0..typed.program.stmts.len()).map(|stmt| typed.derivation(stmt, DERIVATION_LINES));
-            sections.push(("typed", derivations.collect::<Vec<_>>().join("\n")));
-        }
-        if wanted(Stage::Analysis)
-            && let Some(typed) = self.typed()
-        {
-            sections.push(("analysis", typed.analysis_text(self.sources(), ANALYSED_STATEMENTS)));
-        }
-        if wanted(Stage::Core) {
-            sections.push(("core", self.core().to_string()));
-        }
-        if wanted(Stage::Derived) && !self.rewritings().is_empty() {
-            let derived = self.derived().map(|derived| derived.unwrap_or(self.core()).to_string());
-            sections.push(("derived", derived.unwrap_or_else(|failure| format!("{failure}\n"))));
-        }
-        let padded = if wanted(Stage::Padding) { self.padding() } else { Vec::new() };
-        if !padded.is_empty() {
-            let lines = padded.iter().map(|(name, ty)| format!("{name} : {ty}\n"));
-            sections.push(("padding", lines.collect()));
-        } else if only.contains(&Stage::Padding) {
-            sections.push(("padding", "nothing is padded, split, guarded or cut\n".into()));
-        }
-        // Only where it is asked for: that everything has generations says nothing.
-        if only.contains(&Stage::Reshapes) {
-            sections.push(("reshapes", format!("{}\n", self.derived()?.unwrap_or(self.core()).reshapes())));
-        }
-        if wanted(Stage::Laws) && self.typed().is_some() {
-            sections.push(("laws", self.laws()?));
-        }
-        let or_remark = |result: Result<String, Failure>| result.unwrap_or_else(|failure| format!("{failure}\n"));
-        if wanted(Stage::Optimised) {
-            sections.push(("optimised", or_remark(optimised(self))));
-        }
-        if only.contains(&Stage::Steps)
-            || (wanted(Stage::Steps) && (!self.steps().is_empty() || !self.rewritings().is_empty()))
-        {
-            sections.push(("steps", or_remark(self.walk().map(|walk| walk.text()))));
-        }
-        // Who asks for the loops of a schedule wants to know that there are none.
-        if only.contains(&Stage::Loops) && !self.steps().is_empty() {
-            self.loops()?;
-        }
-        if wanted(Stage::Loops) {
-            sections.push(("loops", or_remark(self.loops().map(|loops| loops.to_string()))));
-        }
-        if wanted(Stage::C) {
-            sections.push(("c", or_remark(self.c().map(|c| c.kernel))));
-        }
-        if wanted(Stage::Count) {
-            sections.push(("multiplications", count(self, sizes)));
+    /// As [`Module::laws`]; as [`Module::loops`], if the loops of a schedule are asked for. What cannot be lowered yet is a
+    /// remark in the text, no error.
+    pub fn explain(&self, only: &[&View], sizes: &[(Name, i64)]) -> Result<Vec<(&'static str, String)>, Failure> {
+        let is_asked = |view: &View| only.iter().any(|wanted| wanted.name == view.name);
+        let mut sections = Vec::new();
+        for view in VIEWS.iter().filter(|view| only.is_empty() || is_asked(view)) {
+            let asked = Asked { module: self, sizes, by_name: is_asked(view) };
+            sections.extend((view.show)(&asked)?.map(|text| (view.title(), text)));
         }
         Ok(sections)
     }

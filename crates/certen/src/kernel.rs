@@ -23,8 +23,13 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::call::{Arguments, is_free};
-use crate::ten::Interface;
-use crate::{Dialect, Failure, Module, Options, Texts};
+use crate::failure::Failure;
+use crate::front::Accepted;
+use crate::interface::{Interface, Param};
+use crate::options::Options;
+use crate::pipeline::Module;
+use crate::ten::TenFile;
+use crate::texts::{Dialect, Texts};
 
 /// For which sizes code is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -45,19 +50,6 @@ const REMEMBERED: usize = 4096;
 /// From this many bytes on, every run asks whether there is still memory.
 const LARGE: u128 = 1 << 28;
 
-/// What a parameter is.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Param {
-    /// Its name.
-    pub name: Name,
-    /// Its type, as written.
-    pub ty: String,
-    /// Its element type; none if a call tells it.
-    pub elem: Option<ElemType>,
-    /// Whether it is a number that sizes may depend on, not a tensor.
-    pub is_size: bool,
-}
-
 /// A function to be called with arrays.
 ///
 /// ```
@@ -75,7 +67,7 @@ pub struct Param {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Kernel {
-    texts: Texts,
+    text: Text,
     options: Options,
     sizing: Sizing,
     interface: Interface,
@@ -86,6 +78,28 @@ pub struct Kernel {
     prepared: RwLock<FxHashMap<CallKey, Arc<Prepared>>>,
     /// How many combinations of sizes got code of their own, or were tried.
     specialised: AtomicUsize,
+}
+
+/// A text of which programs are made: a `.ten` file is checked once for all of them.
+enum Text {
+    Ten(Arc<TenFile>),
+    Other(Texts),
+}
+
+impl Text {
+    fn read(texts: Texts) -> Result<Text, Failure> {
+        match Dialect::of(texts.name()) {
+            Some(Dialect::Ten) => Ok(Text::Ten(Arc::new(TenFile::of_texts(&texts)?))),
+            _ => Ok(Text::Other(texts)),
+        }
+    }
+
+    fn module(&self, options: &Options) -> Result<Module, Failure> {
+        match self {
+            Text::Ten(file) => Ok(Module::new(Accepted::ten(file, options)?, options)),
+            Text::Other(texts) => Module::from_texts(texts, options),
+        }
+    }
 }
 
 /// What distinguishes calls: the names, element types and sizes of the inputs, and the numbers.
@@ -119,7 +133,9 @@ struct Instance {
 /// If the text is not accepted.
 pub fn functions(texts: &Texts, options: &Options) -> Result<Vec<Name>, Failure> {
     match Dialect::of(texts.name()) {
-        Some(Dialect::Ten) => Ok(Interface::of_functions(texts)?.into_iter().map(|interface| interface.name).collect()),
+        Some(Dialect::Ten) => {
+            Ok(TenFile::of_texts(texts)?.interfaces().into_iter().map(|interface| interface.name).collect())
+        }
         _ => Ok(vec![Module::from_texts(texts, options)?.core().name]),
     }
 }
@@ -144,22 +160,19 @@ impl Kernel {
     /// # Errors
     /// As [`Kernel::from_text`].
     pub fn new(texts: Texts, options: &Options, sizing: Sizing) -> Result<Kernel, Failure> {
-        let declared = match Dialect::of(texts.name()) {
-            Some(Dialect::Ten) => Some(Interface::of_function(&texts, options.function)?),
-            _ => None,
-        };
-        let symbolic = Module::from_texts(&texts, options);
-        let interface = match (declared, &symbolic) {
-            (Some(declared), _) => declared,
-            (None, Ok(module)) => module.interface(),
-            (None, Err(failure)) => return Err(failure.clone()),
+        let text = Text::read(texts)?;
+        let symbolic = text.module(options);
+        let interface = match (&text, &symbolic) {
+            (Text::Ten(file), _) => file.interface(options.function)?,
+            (Text::Other(_), Ok(module)) => Interface::of_program(module.core(), module.schedules().1.into_owned()),
+            (Text::Other(_), Err(failure)) => return Err(failure.clone()),
         };
         let symbolic = symbolic.map(Instance::new);
         let has_sizes = interface.parameters.iter().any(|parameter| parameter.is_size);
         match symbolic {
             Err(failure) if !interface.is_open && !has_sizes => Err(failure),
             symbolic => Ok(Kernel {
-                texts,
+                text,
                 options: options.clone(),
                 sizing,
                 interface,
@@ -275,7 +288,7 @@ impl Kernel {
                 values: dims.iter().copied().collect(),
             };
             let options = Options { known, function: Some(self.name()), ..self.options.clone() };
-            let made = Module::from_texts(&self.texts, &options).map(Instance::new);
+            let made = self.text.module(&options).map(Instance::new);
             let mut instances = lock(&self.instances);
             if instances.len() >= REMEMBERED {
                 instances.clear();

@@ -2,25 +2,14 @@
 //!
 //! Laws of the tensor algebra make a program of TeIL or the model language simpler (TeIL, Sec. 3.6), common
 //! subexpressions are computed once (model language, Sec. 5), then contractions are lifted in Core. What may change a
-//! result of floats is left out with [`FpMode::Strict`].
+//! result of floats is left out with [`FpMode::Strict`](crate::FpMode::Strict).
 
 use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Typed};
 use certen_rewrite::{Agreement, Lifted, Report, agree, lift, never_dearer};
 use certen_syntax::{Code, Diagnostic, Diagnostics};
 
-use crate::Options;
-
-/// What may be assumed of floats.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum FpMode {
-    /// Sums and products may be computed in another order, with other roundings; they are factored or distributed only where
-    /// that saves operations, and then the report says so: a sum of 1e308 and 1e308, times 0, is NaN.
-    #[default]
-    Relaxed,
-    /// Every operation is made as written.
-    Strict,
-}
+use crate::options::{Options, is_strict};
 
 /// Steps of the evaluator that a comparison may take: some ten milliseconds.
 const BUDGET: u64 = 100_000;
@@ -41,12 +30,6 @@ impl Optimised {
     pub(crate) fn unchanged(program: Program) -> Optimised {
         Optimised { program, report: Report::default(), agreement: Agreement::OutOfBudget { elements: 0 } }
     }
-}
-
-/// Whether every operation has to be made as written: if the mode says so and there are floats anywhere, also on the way to
-/// results of other types. Integers are a ring.
-pub(crate) fn is_strict(core: &Program, fp: FpMode) -> bool {
-    fp == FpMode::Strict && core.terms.iter().any(|(id, _)| core.terms.ty(id).elem.is_float())
 }
 
 /// Rewrites a program; none if there was nothing to do.

@@ -9,8 +9,11 @@ use certen_dialects::algebra::{Notation, Typed};
 use certen_runtime::available_bytes;
 use certen_syntax::{Code, Diagnostic, Name, Rule};
 
+use crate::call::Call;
+use crate::failure::Failure;
+use crate::pipeline::Module;
 use crate::run::Way;
-use crate::{Call, DomainChoice, Failure, Module, Output, Timing};
+use crate::run::{DomainChoice, Output, Timing};
 
 /// A run with padding.
 pub struct PaddedRun {

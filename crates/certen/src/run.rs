@@ -11,8 +11,11 @@ use certen_loops::Interpreter;
 use certen_runtime::{Array, RuntimeError, default_threads, standard_environment, with_threads};
 use certen_syntax::{Code, Diagnostic, Name};
 
+use crate::call::Call;
 use crate::call::{Bound, Given};
-use crate::{Call, Failure, Module, padded};
+use crate::failure::Failure;
+use crate::padded;
+use crate::pipeline::Module;
 
 /// What runs a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -370,7 +373,7 @@ impl Module {
                 })
             }),
             Way::Padded(typed, vector) => {
-                let elem = self.options().elem;
+                let elem = self.options.elem;
                 let semantics = Semantics::new(typed, domain, elem, sizes, fuel).padded(vector);
                 padded::evaluate(semantics, typed, domain, elem, inputs).map(|(outputs, found)| {
                     spills = found;

@@ -8,7 +8,10 @@ use certen_lang::parse::{parse, parse_block_text};
 use certen_syntax::{Diagnostics, Name, Sources, TokenKind, lex};
 
 use crate::deep::deeply;
-use crate::{Expression, Failure, Module, Options, Origin};
+use crate::failure::Failure;
+use crate::options::Options;
+use crate::pipeline::Module;
+use crate::ten::{Expression, Origin};
 
 /// What messages call the declarations of a session; imports are looked for in the current directory.
 const DECLARATIONS: &str = "declarations.ten";

@@ -7,8 +7,9 @@ use certen_loops::LoopProgram;
 use certen_schedule::{Condition, Status, Taken, statements};
 use certen_syntax::Diagnostic;
 
-use crate::derived::bindings;
-use crate::{Failure, Module, Rewriting};
+use crate::derived::{Rewriting, bindings};
+use crate::failure::Failure;
+use crate::pipeline::Module;
 
 /// The way of a program through its derivations and its schedule.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub struct Walk<'a> {
     /// What else was done before the first step, and what is known of it.
     pub begun: Vec<(String, Vec<Condition>)>,
     /// The loops before the first step; none if a rewrite cannot be made.
-    pub before: Option<LoopProgram>,
+    pub before: Option<&'a LoopProgram>,
     /// The steps that were taken, in order.
     pub taken: &'a [Taken],
     /// Why the next one could not be.
@@ -37,10 +38,8 @@ impl Module {
             return Ok(Walk { rewritings, begun: Vec::new(), before: None, taken: &[], refused: Some(refused) });
         }
         let before = Some(self.lowered()?);
-        // What it comes to is kept either way.
-        let _ = self.scheduled();
-        let begun = if rewritings.is_empty() { self.begin.taken() } else { Vec::new() };
-        let (taken, refused) = match self.scheduled.get() {
+        let begun = if rewritings.is_empty() { self.accepted.begin.taken() } else { Vec::new() };
+        let (taken, refused) = match self.attempted()? {
             None => (&[][..], None),
             Some(Ok(scheduled)) => (scheduled.taken.as_slice(), None),
             Some(Err(refused)) => (refused.taken.as_slice(), Some(&refused.diagnostic)),
@@ -71,7 +70,7 @@ impl Walk<'_> {
             }
             text.push('\n');
         }
-        let Some(before) = &self.before else { return text };
+        let Some(before) = self.before else { return text };
         for (what, conditions) in &self.begun {
             let _ = writeln!(text, "{what}\n{}", known(conditions));
         }

@@ -1,11 +1,13 @@
-//! The front door of `.ten`: files are loaded with what they import, every function is checked, one is instantiated and
+//! The front door of `.ten`: a file is loaded with what it imports, every function is checked, one is instantiated and
 //! becomes Core.
 //!
-//! Everything here happens on a deep stack ([`crate::deep`]). An [`Expression`] is compiled like a function of the file
-//! in whose scope it stands, which nothing can call.
+//! A [`TenFile`] is read and checked once; all programs that are made of its functions share it. Everything here happens on
+//! a deep stack ([`crate::deep`]). An [`Expression`] is compiled like a function of the file in whose scope it stands, which
+//! nothing can call.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use certen_core::{ElemType, Program};
 use certen_derive::Derivation;
@@ -15,14 +17,15 @@ use certen_lang::{
     DerivedRef, Entry, FunctionRef, Known, Library, check_all, demand, instantiate, passes, to_core, typed,
 };
 use certen_syntax::schedule::Schedule;
-use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
+use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Sources, Span};
 
 use crate::begin::Begin;
 use crate::deep::{Deep, deeply};
 use crate::derived::{Derivations, One};
-use crate::module::{Front, kernel_name};
-use crate::texts::Imports;
-use crate::{Dialect, Failure, Module, Options, Param, Texts};
+use crate::failure::Failure;
+use crate::interface::{Interface, Param, kernel_name};
+use crate::options::Options;
+use crate::texts::{Dialect, Imports, Texts};
 
 /// An expression to be evaluated in the scope of a file: perhaps some `let x = e;`, then the expression itself.
 #[derive(Clone, Debug, Default)]
@@ -53,104 +56,23 @@ impl Default for Origin {
 /// What an expression is called as a program.
 const RESULT: &str = "result";
 
-/// Compiles a file's entry. What is wrong is among the diagnostics.
-pub(crate) fn compile(
-    sources: &mut Sources,
+/// A `.ten` text with what it imports: read and checked once, for all that is made of its functions.
+pub(crate) struct TenFile {
+    sources: Arc<Sources>,
     file: FileId,
-    imports: &mut Imports<'_>,
-    options: &Options,
-    diagnostics: &mut Diagnostics,
-) -> Option<(Program, TenFront)> {
-    deeply(|| {
-        let library = load(sources, file, imports, diagnostics)?;
-        let entry = library.entry(options.function).map_err(|error| diagnostics.push(error)).ok()?;
-        // C has another `main`.
-        let name = match library.entry_name(entry) {
-            name if name.as_str() == "main" => kernel_name(sources.get(file).map_or("", Source::name)),
-            name => name,
-        };
-        let (core, front) = made(&library, entry, name, options, &mut KnownDerivations::default(), diagnostics)?;
-        Some((core, TenFront { demands: demand::text(&library), ..front }))
-    })
+    /// What is probably not meant.
+    warnings: Vec<Diagnostic>,
+    library: Deep<Library>,
+    /// How long it took to check it.
+    time: Duration,
 }
 
-/// How a function is called.
-#[derive(Clone, Debug)]
-pub(crate) struct Interface {
-    pub name: Name,
-    pub parameters: Vec<Param>,
-    /// The declaration on one line.
-    pub signature: String,
-    /// Whether a call has to tell ranks or element types.
-    pub is_open: bool,
-    /// The schedules that its text has for it.
-    pub schedules: Vec<Schedule>,
-}
-
-impl Interface {
-    fn new(sources: &Sources, library: &Library, entry: Entry) -> Option<Interface> {
-        let function = library.function(library.meaning(entry)?);
-        let name = library.entry_name(entry);
-        let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let shown = |span: Span| one_line(sources.snippet(span));
-        // A derived function is declared as the one that it is derived from, with another name.
-        let Span { file, start, end } = function.span;
-        let [before, behind] = [(start, function.name.span.start), (function.name.span.end, end)]
-            .map(|(start, end)| sources.snippet(Span { file, start, end }));
-        let parameter = |param: &ast::Param| Param {
-            name: param.name.name,
-            ty: shown(param.ty.span),
-            elem: if let Elem::Is(elem) = param.ty.elem { Some(elem) } else { None },
-            is_size: param.ty.elem == Elem::Size,
-        };
-        Some(Interface {
-            name,
-            parameters: function.params.iter().map(parameter).collect(),
-            signature: one_line(&format!("{before}{name}{behind}")),
-            is_open: function.params.iter().any(|param| has_open_rank(param) || is_class(param.ty.elem)),
-            schedules: library.schedules(entry).cloned().collect(),
-        })
-    }
-
-    /// Those of a text's functions.
-    pub fn of_functions(texts: &Texts) -> Result<Vec<Interface>, Failure> {
-        with_library(texts, |sources, library| {
-            Ok(library.own_entries().filter_map(|entry| Interface::new(sources, library, entry)).collect())
-        })
-    }
-
-    /// That of a text's function of this name; without one, of `main`, or of the only one.
-    pub fn of_function(texts: &Texts, wanted: Option<Name>) -> Result<Interface, Failure> {
-        with_library(texts, |sources, library| {
-            let entry = library.entry(wanted)?;
-            // What is derived from nothing was refused before.
-            Interface::new(sources, library, entry)
-                .ok_or_else(|| Diagnostic::error(Code::E0410, None, "the program has no function to run"))
-        })
-    }
-}
-
-/// What a text's declarations are asked.
-fn with_library<R: Send>(
-    texts: &Texts,
-    ask: impl FnOnce(&Sources, &Library) -> Result<R, Diagnostic> + Send,
-) -> Result<R, Failure> {
-    let mut sources = Sources::new();
-    let file = sources.add(texts.name(), texts.text());
-    let mut diagnostics = Diagnostics::new();
-    let answer = deeply(|| {
-        let library = load(&mut sources, file, &mut texts.imports(), &mut diagnostics)?;
-        ask(&sources, &library).map_err(|error| diagnostics.push(error)).ok()
-    });
-    answer.ok_or_else(|| Failure::new(Arc::new(sources), diagnostics.into_sorted()))
-}
+/// A program in Core, what is kept besides it, and how long it took to check it and to write it in Core.
+pub(crate) type TenProgram = (Program, TenFront, [Duration; 2]);
 
 /// A function of a file that is checked.
 pub(crate) struct CheckedFunction {
-    /// Its declaration on one line.
-    pub signature: String,
-    /// The schedules that the file has for it.
-    pub schedules: Vec<Schedule>,
+    pub interface: Interface,
     /// How it is derived, if it is.
     pub derived: Option<Derivation>,
     /// Its program, if it has schedules or is derived, and a call need not tell more of it.
@@ -159,31 +81,156 @@ pub(crate) struct CheckedFunction {
     pub begin: Begin,
 }
 
-/// Checks all functions of a file.
-pub(crate) fn check(
-    sources: &mut Sources,
-    file: FileId,
-    options: &Options,
-    diagnostics: &mut Diagnostics,
-) -> Option<Vec<CheckedFunction>> {
-    let mut imports = Imports::from_disk(sources.get(file).map_or("", Source::name));
-    deeply(|| {
-        let library = load(sources, file, &mut imports, diagnostics)?;
-        let mut known = KnownDerivations::default();
-        let checked = |entry: Entry| {
-            let Interface { signature, schedules, name, .. } = Interface::new(sources, &library, entry)?;
-            let derived = match entry {
-                Entry::Function(_) => None,
-                Entry::Derived(derived) => Some(library.derivation(derived).clone()),
+impl TenFile {
+    /// Reads a text and checks every function of it.
+    pub fn read(name: &str, text: String, imports: &mut Imports<'_>) -> Result<TenFile, Failure> {
+        let begin = Instant::now();
+        let mut sources = Sources::new();
+        let file = sources.add(name, text);
+        let mut diagnostics = Diagnostics::new();
+        let library = deeply(|| {
+            let library =
+                Library::load(&mut sources, file, &mut |from, path| imports.read(from, path), &mut diagnostics);
+            if !diagnostics.has_errors() {
+                library.check_cycles(&mut diagnostics);
+            }
+            if !diagnostics.has_errors() {
+                check_all(&library, &mut diagnostics);
+            }
+            Deep::new(library)
+        });
+        let (sources, is_wrong) = (Arc::new(sources), diagnostics.has_errors());
+        let warnings = diagnostics.into_sorted();
+        if is_wrong {
+            return Err(Failure::new(sources, warnings));
+        }
+        Ok(TenFile { sources, file, warnings, library, time: begin.elapsed() })
+    }
+
+    /// Reads texts that were read from a disk before.
+    pub fn of_texts(texts: &Texts) -> Result<TenFile, Failure> {
+        TenFile::read(texts.name(), texts.text().to_owned(), &mut texts.imports())
+    }
+
+    /// The texts that it was read from.
+    pub fn sources(&self) -> &Arc<Sources> {
+        &self.sources
+    }
+
+    /// What is probably not meant.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    /// How its functions are called.
+    pub fn interfaces(&self) -> Vec<Interface> {
+        self.library.with(|library| {
+            library.own_entries().filter_map(|entry| interface(&self.sources, library, entry)).collect()
+        })
+    }
+
+    /// How the function of this name is called; without one, `main`, or the only one.
+    pub fn interface(&self, wanted: Option<Name>) -> Result<Interface, Failure> {
+        let found = self.library.with(|library| {
+            // What is derived from nothing was refused before.
+            interface(&self.sources, library, library.entry(wanted)?)
+                .ok_or_else(|| Diagnostic::error(Code::E0410, None, "the program has no function to run"))
+        });
+        found.map_err(|error| self.refuse(error))
+    }
+
+    /// The program of a function.
+    pub fn program(self: &Arc<TenFile>, options: &Options) -> (Option<TenProgram>, Diagnostics) {
+        let mut diagnostics = Diagnostics::new();
+        let made = self.library.with(|library| {
+            let entry = library.entry(options.function).map_err(|error| diagnostics.push(error)).ok()?;
+            // C has another `main`.
+            let name = match library.entry_name(entry) {
+                name if name.as_str() == "main" => kernel_name(self.sources.name(self.file)),
+                name => name,
             };
-            let made = match schedules.is_empty() && derived.is_none() {
-                true => None,
-                false => made(&library, entry, name, options, &mut known, &mut Diagnostics::new()),
+            made(library, entry, name, options, &mut KnownDerivations::default(), &mut diagnostics)
+        });
+        let made = made.map(|(core, front, [check, to_core])| {
+            (core, TenFront { file: Some(self.clone()), ..front }, [self.time + check, to_core])
+        });
+        diagnostics.extend(self.warnings.iter().cloned());
+        (made, diagnostics)
+    }
+
+    /// All functions of the file, each with its program if it is wanted to look at its loops.
+    pub fn functions(&self, options: &Options) -> Vec<CheckedFunction> {
+        self.library.with(|library| {
+            let mut known = KnownDerivations::default();
+            let checked = |entry: Entry| {
+                let interface = interface(&self.sources, library, entry)?;
+                let derived = match entry {
+                    Entry::Function(_) => None,
+                    Entry::Derived(derived) => Some(library.derivation(derived).clone()),
+                };
+                let made = match interface.schedules.is_empty() && derived.is_none() {
+                    true => None,
+                    false => made(library, entry, interface.name, options, &mut known, &mut Diagnostics::new()),
+                };
+                let begin = made.as_ref().map_or_else(Begin::default, |(_, front, _)| front.begin());
+                Some(CheckedFunction { interface, derived, core: made.map(|(core, ..)| core), begin })
             };
-            let begin = made.as_ref().map_or_else(Begin::default, |(_, front)| front.begin());
-            Some(CheckedFunction { signature, schedules, derived, core: made.map(|(core, _)| core), begin })
-        };
-        Some(library.own_entries().filter_map(checked).collect())
+            library.own_entries().filter_map(checked).collect()
+        })
+    }
+
+    /// Expressions in the scope of the file. Each is a program by itself whose output is `result`.
+    pub fn expressions(
+        &mut self,
+        expressions: &[Expression],
+        options: &Options,
+    ) -> Vec<(Option<TenProgram>, Diagnostics)> {
+        let (sources, file) = (Arc::make_mut(&mut self.sources), self.file);
+        self.library.with_mut(|library| {
+            let add = |expression: &Expression| {
+                let mut diagnostics = Diagnostics::new();
+                let function = wrap(sources, file, expression, &mut diagnostics);
+                (function.map(|function| library.add(function)), diagnostics)
+            };
+            let entries: Vec<_> = expressions.iter().map(add).collect();
+            let compile = |(entry, mut diagnostics): (Option<FunctionRef>, Diagnostics)| {
+                let made = entry.and_then(|entry| {
+                    let (name, known) = (Name::new(RESULT), &mut KnownDerivations::default());
+                    made(library, Entry::Function(entry), name, options, known, &mut diagnostics)
+                });
+                (made, diagnostics)
+            };
+            entries.into_iter().map(compile).collect()
+        })
+    }
+
+    fn refuse(&self, error: Diagnostic) -> Failure {
+        Failure::new(self.sources.clone(), vec![error])
+    }
+}
+
+/// How a function of a library is called.
+fn interface(sources: &Sources, library: &Library, entry: Entry) -> Option<Interface> {
+    let function = library.function(library.meaning(entry)?);
+    let name = library.entry_name(entry);
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = |span: Span| one_line(sources.snippet(span));
+    // A derived function is declared as the one that it is derived from, with another name.
+    let Span { file, start, end } = function.span;
+    let [before, after] = [(start, function.name.span.start), (function.name.span.end, end)]
+        .map(|(start, end)| sources.snippet(Span { file, start, end }));
+    let parameter = |param: &ast::Param| Param {
+        name: param.name.name,
+        ty: shown(param.ty.span),
+        elem: if let Elem::Is(elem) = param.ty.elem { Some(elem) } else { None },
+        is_size: param.ty.elem == Elem::Size,
+    };
+    Some(Interface {
+        name,
+        parameters: function.params.iter().map(parameter).collect(),
+        signature: one_line(&format!("{before}{name}{after}")),
+        is_open: function.params.iter().any(|param| has_open_rank(param) || is_class(param.ty.elem)),
+        schedules: library.schedules(entry).cloned().collect(),
     })
 }
 
@@ -204,72 +251,12 @@ pub fn format(name: &str, text: &str) -> Result<String, Failure> {
     formatted.map_err(|diagnostics| Failure::new(Arc::new(sources), diagnostics.into_sorted()))
 }
 
-impl Module {
-    /// Compiles an expression in the scope of a `.ten` text: a program whose output is `result`.
-    ///
-    /// # Errors
-    /// If the text or the expression is not accepted.
-    pub fn expression(
-        name: &str,
-        text: impl Into<String>,
-        expression: Expression,
-        options: &Options,
-    ) -> Result<Module, Failure> {
-        let made = Module::expressions(name, text, &[expression], options)?.pop();
-        made.unwrap_or_else(|| Err(Failure::new(Arc::default(), Vec::new())))
-    }
-
-    /// Compiles expressions in the scope of a `.ten` text. Each is a program by itself whose output is `result`.
-    ///
-    /// # Errors
-    /// If the text itself is not accepted.
-    pub fn expressions(
-        name: &str,
-        text: impl Into<String>,
-        expressions: &[Expression],
-        options: &Options,
-    ) -> Result<Vec<Result<Module, Failure>>, Failure> {
-        let mut sources = Sources::new();
-        let file = sources.add(name, text);
-        let mut diagnostics = Diagnostics::new();
-        let mut imports = Imports::from_disk(name);
-        let built = deeply(|| {
-            let mut library = load(&mut sources, file, &mut imports, &mut diagnostics)?;
-            let add = |expression: &Expression| {
-                let mut diagnostics = Diagnostics::new();
-                let function = wrap(&mut sources, file, expression, &mut diagnostics);
-                (function.map(|function| library.add(function)), diagnostics)
-            };
-            let entries: Vec<_> = expressions.iter().map(add).collect();
-            let compile = |(entry, mut diagnostics): (Option<FunctionRef>, Diagnostics)| {
-                let made = entry.and_then(|entry| {
-                    let (name, known) = (Name::new(RESULT), &mut KnownDerivations::default());
-                    made(&library, Entry::Function(entry), name, options, known, &mut diagnostics)
-                });
-                (made, diagnostics)
-            };
-            Some(entries.into_iter().map(compile).collect::<Vec<_>>())
-        });
-        let sources = Arc::new(sources);
-        match built {
-            None => Err(Failure::new(sources, diagnostics.into_sorted())),
-            Some(built) => Ok(built
-                .into_iter()
-                .map(|(made, diagnostics)| {
-                    let made = made.map(|(core, front)| (core, Front::Ten(Box::new(front))));
-                    Module::assembled(sources.clone(), made, diagnostics, options)
-                })
-                .collect()),
-        }
-    }
-}
-
 /// What is kept of the way to Core.
 pub(crate) struct TenFront {
     /// The typed tree as the checker made it.
     typed: Deep<typed::Program>,
-    /// What the functions of the file demand of their arguments; nothing for an expression.
-    demands: String,
+    /// The file that the function stands in; none for an expression.
+    file: Option<Arc<TenFile>>,
     /// The function, by its name in the file.
     pub function: Name,
     /// The `size` parameters that are no sizes of the program any more: their values are part of it.
@@ -286,8 +273,9 @@ type KnownDerivations = HashMap<DerivedRef, Arc<One>>;
 impl TenFront {
     /// The program after each pass, as a text that means the same; then what its functions demand.
     pub fn stages(&self) -> Vec<(&'static str, String)> {
-        let mut stages = self.typed.with(passes::stages).unwrap_or_default();
-        stages.push(("demands", self.demands.clone()));
+        let mut stages = self.typed.with(passes::stages);
+        let demands = self.file.as_ref().map(|file| file.library.with(demand::text)).unwrap_or_default();
+        stages.push(("demands", demands));
         stages
     }
 
@@ -295,23 +283,6 @@ impl TenFront {
     pub fn begin(&self) -> Begin {
         self.derivations.clone().map_or_else(Begin::default, Begin::Derived)
     }
-}
-
-/// Loads a file and checks every function of it; none if something is wrong.
-fn load(
-    sources: &mut Sources,
-    file: FileId,
-    imports: &mut Imports<'_>,
-    diagnostics: &mut Diagnostics,
-) -> Option<Library> {
-    let library = Library::load(sources, file, &mut |from, path| imports.read(from, path), diagnostics);
-    if !diagnostics.has_errors() {
-        library.check_cycles(diagnostics);
-    }
-    if !diagnostics.has_errors() {
-        check_all(&library, diagnostics);
-    }
-    (!diagnostics.has_errors()).then_some(library)
 }
 
 /// One function as a program of this name; what is derived means what it begins with.
@@ -322,9 +293,11 @@ fn made(
     options: &Options,
     known: &mut KnownDerivations,
     diagnostics: &mut Diagnostics,
-) -> Option<(Program, TenFront)> {
+) -> Option<TenProgram> {
+    let begin = Instant::now();
     let entry = library.meaning(run)?;
     let typed = instantiate(library, entry, &open(library.function(entry), options), diagnostics)?;
+    let checked = Instant::now();
     let mut passed = typed.clone();
     passes::run(&mut passed);
     let core = to_core(&passed, name).map_err(|error| diagnostics.push(error)).ok()?;
@@ -345,8 +318,8 @@ fn made(
             Some(Derivations { path: path.into_iter().map(one).collect() })
         }
     };
-    let demands = String::new();
-    Some((core, TenFront { typed: Deep::new(typed), demands, function, fixed, schedules, derivations }))
+    let times = [checked - begin, checked.elapsed()];
+    Some((core, TenFront { typed: Deep::new(typed), file: None, function, fixed, schedules, derivations }, times))
 }
 
 /// What is known of the parameters whose rank or element type a function leaves open. An element type that nothing

@@ -5,13 +5,52 @@
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use certen_lang::Library;
-use certen_syntax::{Diagnostics, Sources};
+use certen_syntax::{Code, Diagnostic, Diagnostics, Sources};
 
-use crate::Dialect;
 use crate::deep::deeply;
-use crate::module::read_text;
+use crate::failure::Failure;
+
+/// Which language a file is in, by its ending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dialect {
+    /// `.teil`: TeIL and Core-TeIL.
+    Teil,
+    /// `.model`: the model language.
+    Model,
+    /// `.teml`: TeML.
+    Teml,
+    /// `.ten`: the language that users write by hand.
+    Ten,
+    /// `.core`: the textual form of Core.
+    Core,
+}
+
+impl Dialect {
+    /// The dialect of a file name.
+    pub fn of(name: &str) -> Option<Dialect> {
+        match Path::new(name).extension()?.to_str()? {
+            "teil" => Some(Dialect::Teil),
+            "model" => Some(Dialect::Model),
+            "teml" => Some(Dialect::Teml),
+            "ten" => Some(Dialect::Ten),
+            "core" => Some(Dialect::Core),
+            _ => None,
+        }
+    }
+
+    /// The dialect of a file name, which has to have one.
+    pub(crate) fn required(name: &str) -> Result<Dialect, Failure> {
+        Dialect::of(name).ok_or_else(|| {
+            let error = Diagnostic::error(Code::E0104, None, format!("{name}: the file's ending names no dialect"));
+            let endings = "programs of the tensor language end in `.ten`, TeIL programs in `.teil`, model language \
+                           programs in `.model`, TeML programs in `.teml`, Core programs in `.core`";
+            Failure::new(Arc::default(), vec![error.help(endings)])
+        })
+    }
+}
 
 /// A file that was read, or could not be.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -135,4 +174,39 @@ impl Imports<'_> {
 /// A path without `.` inside.
 fn tidy(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
+}
+
+/// The name and text of a program's file.
+///
+/// # Errors
+/// If it cannot be read, is not text, or its ending names no dialect.
+pub fn read_program(path: &Path) -> Result<(String, String), Failure> {
+    let name = path.display().to_string();
+    let failed = |text: String| Diagnostic::error(Code::E0104, None, format!("{name}: {text}"));
+    match std::fs::metadata(path) {
+        // What is no program is not read.
+        Ok(meta) if meta.is_file() => Dialect::required(&name).map(drop)?,
+        _ => {}
+    }
+    match read_text(path) {
+        Ok(text) => Ok((name, text)),
+        Err(reason) => Err(Failure::new(Arc::default(), vec![failed(reason)])),
+    }
+}
+
+/// The text of a file, or why it has none.
+pub(crate) fn read_text(path: &Path) -> Result<String, String> {
+    match std::fs::metadata(path) {
+        Err(error) => return Err(error.to_string()),
+        Ok(meta) if meta.is_dir() => return Err("is a directory".into()),
+        // A pipe or a device may have no end.
+        Ok(meta) if !meta.is_file() => return Err("is not a regular file".into()),
+        Ok(meta) if meta.len() > Sources::MAX_BYTES as u64 => return Err("is larger than 4 GiB".into()),
+        Ok(_) => {}
+    }
+    match std::fs::read(path).map(String::from_utf8) {
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(error)) => Err(format!("is not UTF-8 text, at byte {}", error.utf8_error().valid_up_to())),
+        Err(error) => Err(error.to_string()),
+    }
 }

@@ -6,17 +6,19 @@
 //!
 //! A difference is blamed on the step that made it, found by bisection.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use certen_core::Program;
 use certen_loops::LoopProgram;
-use certen_schedule::{Condition, Scheduled, Status};
+use certen_schedule::Scheduled;
 use certen_syntax::schedule::{Arg, ArgKind, Step};
 use certen_syntax::{Code, Diagnostic};
 use certen_validate::scale::{same_structure, scaled, shrunk_program};
 use certen_validate::{BUDGET, Difference, Evidence, Outcome, Trial, bisect, validate};
 
 use crate::begin::Begin;
-use crate::optimise::is_strict;
-use crate::schedule::after;
-use crate::{Failure, Module};
+use crate::blame::{after, doubted};
 
 /// Numbers of a schedule up to this are not made smaller.
 const SMALL: i64 = 4;
@@ -37,84 +39,128 @@ pub struct Validation {
     pub nothing: Option<String>,
 }
 
-impl Module {
-    /// Compares the loops with what the program means, once.
-    ///
-    /// # Errors
-    /// E0705 if a schedule changes a value, E0704 if the compiler does, which is a bug; E0805 if equality is not proved,
-    /// and the options want that, or it cannot be tested. As [`Module::loops`].
-    pub fn validation(&self) -> Result<&Validation, Failure> {
-        let validation = match self.validation.get() {
-            Some(validation) => validation,
-            None => {
-                let found = self.compare()?;
-                self.validation.get_or_init(|| found)
-            }
-        };
-        validation.as_ref().map_err(|error| self.refuse(error.clone()))
+impl Validation {
+    /// At how many points the compiler has compared the loops with the program, by where values are taken from.
+    pub fn settings(&self) -> BTreeMap<&'static str, usize> {
+        let points = self.evidence.iter().chain(&self.smaller).flat_map(|evidence| &evidence.points);
+        points.fold(BTreeMap::new(), |mut settings, point| {
+            *settings.entry(point.setting.name()).or_default() += 1;
+            settings
+        })
     }
 
-    fn compare(&self) -> Result<Result<Validation, Diagnostic>, Failure> {
-        let (loops, scheduled) = (self.loops()?, self.scheduled()?);
-        let unproved = self.begin.doubt().or_else(|| scheduled.and_then(unproved));
-        if let Some(error) = unproved.clone().filter(|_| self.options().require_proof) {
-            return Ok(Err(error.help("without `--require-proof`, the comparison with the meaning decides")));
+    /// At how many points the loops were compared.
+    pub(crate) fn points(&self) -> usize {
+        self.settings().values().sum()
+    }
+}
+
+/// Loops, with all that is known of how they were made.
+#[derive(Clone)]
+pub(crate) struct Attempt<'a> {
+    /// What they mean.
+    pub core: Cow<'a, Program>,
+    /// Where they begin.
+    pub begin: Cow<'a, Begin>,
+    /// The schedule, as it is written.
+    pub steps: Cow<'a, [Step]>,
+    /// The program that they were lowered from.
+    pub lowered: Cow<'a, Program>,
+    pub scheduled: Option<Cow<'a, Scheduled>>,
+    pub loops: Cow<'a, LoopProgram>,
+    /// Whether every operation on floats has to be made as written.
+    pub strict: bool,
+}
+
+/// What is different in another attempt at the same program.
+pub(crate) struct Change {
+    pub core: Option<Program>,
+    pub begin: Option<Begin>,
+    pub steps: Vec<Step>,
+}
+
+/// Makes another attempt; none if it cannot be made.
+type Again<'a> = dyn Fn(Change) -> Option<Attempt<'a>> + 'a;
+
+/// Compares loops with what their program means.
+///
+/// # Errors
+/// See [`crate::Module::validation`].
+pub(crate) fn validated(
+    attempt: &Attempt<'_>,
+    require_proof: bool,
+    again: &Again<'_>,
+) -> Result<Validation, Diagnostic> {
+    let unproved = attempt.begin.doubt().or_else(|| attempt.scheduled.as_deref().and_then(unproved));
+    if let Some(error) = unproved.clone().filter(|_| require_proof) {
+        return Err(error.help("without `--require-proof`, the comparison with the meaning decides"));
+    }
+    let smaller = attempt.with_smaller_numbers(again);
+    // What a proof does not show has to be tried harder.
+    let proved = unproved.is_none();
+    let budget = if proved { BUDGET } else { UNPROVED * BUDGET } / if smaller.is_some() { 2 } else { 1 };
+    let mut validation = Validation { proved, evidence: None, smaller: None, nothing: None };
+    match attempt.compared(budget) {
+        Outcome::Agrees(evidence) => validation.evidence = Some(evidence),
+        Outcome::Differs(difference) => return Err(attempt.blamed(&difference, attempt, budget)),
+        Outcome::Nothing(why) => validation.nothing = Some(why),
+    }
+    if let Some(smaller) = &smaller {
+        match smaller.compared(budget) {
+            Outcome::Agrees(evidence) => validation.smaller = Some(evidence),
+            Outcome::Differs(difference) => return Err(smaller.blamed(&difference, attempt, budget).note(SCALED)),
+            Outcome::Nothing(_) => {}
         }
-        let smaller = self.with_smaller_numbers(loops);
-        // What a proof does not show has to be tried harder.
-        let proved = unproved.is_none();
-        let budget = if proved { BUDGET } else { UNPROVED * BUDGET } / if smaller.is_some() { 2 } else { 1 };
-        let trial = self.comparison(budget)?;
-        let mut validation = Validation { proved, evidence: None, smaller: None, nothing: None };
-        match validate(self.core(), loops, &trial) {
-            Outcome::Agrees(evidence) => validation.evidence = Some(evidence),
-            Outcome::Differs(difference) => return Ok(Err(self.blamed(&difference, &self.begin, scheduled, &trial))),
-            Outcome::Nothing(why) => validation.nothing = Some(why),
+    }
+    if validation.evidence.is_none()
+        && validation.smaller.is_none()
+        && let Some(smaller) = attempt.at_smaller_sizes(again)
+    {
+        match smaller.compared(BUDGET) {
+            Outcome::Agrees(evidence) => validation.smaller = Some(evidence),
+            Outcome::Differs(difference) => return Err(smaller.blamed(&difference, attempt, BUDGET).note(SHRUNK)),
+            Outcome::Nothing(_) => {}
         }
-        if let Some(Small { program, scheduled, derived }) = &smaller {
-            let trial = match derived {
-                Some(derived) => derived.comparison(budget)?,
-                None => trial,
-            };
-            match validate(self.core(), program, &trial) {
-                Outcome::Agrees(evidence) => validation.smaller = Some(evidence),
-                Outcome::Differs(difference) => {
-                    let begin = derived.as_ref().map_or(&self.begin, |derived| &derived.begin);
-                    let error = self.blamed(&difference, begin, scheduled.as_ref(), &trial);
-                    return Ok(Err(error.note(SCALED)));
-                }
-                Outcome::Nothing(_) => {}
-            }
+    }
+    let found: Vec<&Evidence> = [&validation.evidence, &validation.smaller].into_iter().flatten().collect();
+    // What is not shown has to be tried, and every part of the loops with it.
+    let gap = match found.iter().min_by_key(|evidence| evidence.gap().is_some()) {
+        None => validation.nothing.clone(),
+        Some(evidence) => evidence.gap(),
+    };
+    match (unproved, gap) {
+        (Some(error), Some(gap)) => Err(error.note(format!("nor is it tested: {gap}"))),
+        _ => {
+            let nothing = found.is_empty();
+            validation.nothing = validation.nothing.filter(|_| nothing);
+            Ok(validation)
         }
-        if validation.evidence.is_none() && validation.smaller.is_none() {
-            match self.at_smaller_sizes(loops) {
-                Some(Outcome::Agrees(evidence)) => validation.smaller = Some(evidence),
-                Some(Outcome::Differs(difference)) => return Ok(Err(self.blamed_small(&difference).note(SHRUNK))),
-                Some(Outcome::Nothing(_)) | None => {}
-            }
-        }
-        let found: Vec<&Evidence> = [&validation.evidence, &validation.smaller].into_iter().flatten().collect();
-        // What is not shown has to be tried, and every part of the loops with it.
-        let gap = match found.iter().min_by_key(|evidence| evidence.gap().is_some()) {
-            None => validation.nothing.clone(),
-            Some(evidence) => evidence.gap(),
-        };
-        match (unproved, gap) {
-            (Some(error), Some(gap)) => Ok(Err(error.note(format!("nor is it tested: {gap}")))),
-            _ => {
-                let nothing = found.is_empty();
-                validation.nothing = validation.nothing.filter(|_| nothing);
-                Ok(Ok(validation))
-            }
+    }
+}
+
+impl Attempt<'_> {
+    pub fn into_owned(self) -> Attempt<'static> {
+        Attempt {
+            core: Cow::Owned(self.core.into_owned()),
+            begin: Cow::Owned(self.begin.into_owned()),
+            steps: Cow::Owned(self.steps.into_owned()),
+            lowered: Cow::Owned(self.lowered.into_owned()),
+            scheduled: self.scheduled.map(|scheduled| Cow::Owned(scheduled.into_owned())),
+            loops: Cow::Owned(self.loops.into_owned()),
+            strict: self.strict,
         }
     }
 
-    fn comparison(&self, budget: u64) -> Result<Trial<'_>, Failure> {
-        Ok(Trial { budget, strict: is_strict(self.core(), self.options().fp), lowered: Some(self.optimised()?) })
+    fn trial(&self, budget: u64) -> Trial<'_> {
+        Trial { budget, strict: self.strict, lowered: Some(&self.lowered) }
+    }
+
+    fn compared(&self, budget: u64) -> Outcome {
+        validate(&self.core, &self.loops, &self.trial(budget))
     }
 
     /// The loops of the same derivation and schedule with smaller numbers, if they are the same up to numbers.
-    fn with_smaller_numbers(&self, loops: &LoopProgram) -> Option<Small> {
+    fn with_smaller_numbers<'b>(&self, again: &Again<'b>) -> Option<Attempt<'b>> {
         let mut numbers = self.begin.numbers();
         self.steps.iter().flat_map(|step| &step.args).for_each(|arg| collect(arg, &mut numbers));
         if numbers.iter().all(|number| *number <= SMALL) {
@@ -122,77 +168,44 @@ impl Module {
         }
         let mut small = scaled(&numbers)?.into_iter();
         let begin = self.begin.with_numbers(&mut small);
-        let steps: Vec<Step> = self
-            .steps
-            .iter()
-            .map(|step| Step { args: step.args.iter().map(|arg| replaced(arg, &mut small)).collect(), ..step.clone() })
-            .collect();
-        let derived = begin
-            .map(|begin| Module::from_core(self.core().clone(), self.options()).beginning(begin))
-            .map(|derived| derived.with_steps(steps.clone().into()));
-        let (program, scheduled) = match &derived {
-            Some(derived) => (derived.loops().ok()?.clone(), derived.scheduled().ok()?.cloned()),
-            None => {
-                let scheduled = self.applied(&steps).ok()?.ok()?;
-                (self.stored(Some(&scheduled)).ok()?, Some(scheduled))
-            }
+        let mut smaller = |step: &Step| {
+            let args = step.args.iter().map(|arg| replaced(arg, &mut small)).collect();
+            Step { args, ..step.clone() }
         };
-        same_structure(&program, loops).then_some(Small { program, scheduled, derived })
+        let steps = self.steps.iter().map(&mut smaller).collect();
+        let attempt = again(Change { core: None, begin, steps })?;
+        same_structure(&attempt.loops, &self.loops).then_some(attempt)
     }
 
-    /// The comparison of the same program at smaller literal sizes, if its loops are the same up to numbers.
-    fn at_smaller_sizes(&self, loops: &LoopProgram) -> Option<Outcome> {
-        let core = shrunk_program(self.core()).filter(|_| matches!(self.begin, Begin::Lowering))?;
-        let module = Module::from_core(core, self.options()).with_steps(self.steps.clone());
-        let small = module.loops().ok()?;
-        let trial = module.comparison(BUDGET).ok()?;
-        same_structure(small, loops).then(|| validate(module.core(), small, &trial))
+    /// The loops of the same program at smaller literal sizes, if they are the same up to numbers.
+    fn at_smaller_sizes<'b>(&self, again: &Again<'b>) -> Option<Attempt<'b>> {
+        let core = shrunk_program(&self.core).filter(|_| matches!(*self.begin, Begin::Lowering))?;
+        let attempt = again(Change { core: Some(core), begin: None, steps: self.steps.to_vec() })?;
+        same_structure(&attempt.loops, &self.loops).then_some(attempt)
     }
 
-    /// The error for a difference at smaller sizes than its own.
-    fn blamed_small(&self, difference: &Difference) -> Diagnostic {
-        let small = shrunk_program(self.core())
-            .map(|core| Module::from_core(core, self.options()).with_steps(self.steps.clone()));
-        match small.as_ref().map(|small| (small, small.scheduled(), small.comparison(BUDGET))) {
-            Some((small, Ok(scheduled), Ok(trial))) => small.blamed(difference, &small.begin, scheduled, &trial),
-            _ => wrong(difference),
-        }
-    }
-
-    /// The error for a difference, at the step that made it: of where the loops begin, or of the schedule.
-    fn blamed(
-        &self,
-        difference: &Difference,
-        begin: &Begin,
-        scheduled: Option<&Scheduled>,
-        trial: &Trial<'_>,
-    ) -> Diagnostic {
+    /// The error for a difference, at the step that made it: of where the loops begin, or of the schedule. Steps are shown
+    /// as they are in the attempt that the user wrote, also where they were taken with smaller numbers.
+    fn blamed(&self, difference: &Difference, written: &Attempt<'_>, budget: u64) -> Diagnostic {
         let before = |difference: &Difference| {
-            begin.blamed(self.core(), &self.begin, difference, trial.strict).unwrap_or_else(|| wrong(difference))
+            let blamed = self.begin.blamed(&self.core, &written.begin, difference, self.strict);
+            blamed.unwrap_or_else(|| wrong(difference))
         };
-        let Some(scheduled) = scheduled else { return before(difference) };
+        let Some(scheduled) = &self.scheduled else { return before(difference) };
+        let trial = self.trial(budget);
         let nests: Vec<&LoopProgram> = scheduled.taken.iter().map(|taken| &taken.after).collect();
-        let lowering_differs = matches!(validate(self.core(), &scheduled.before, trial), Outcome::Differs(_));
-        let Some(at) = bisect(self.core(), &nests, trial).filter(|_| !lowering_differs) else {
+        let lowering_differs = matches!(validate(&self.core, &scheduled.before, &trial), Outcome::Differs(_));
+        let Some(at) = bisect(&self.core, &nests, &trial).filter(|_| !lowering_differs) else {
             return before(difference);
         };
         let taken = &scheduled.taken[at];
-        // As it was written, also where it was taken with smaller numbers.
-        let step = self.steps.get(at).unwrap_or(&taken.step);
+        let step = written.steps.get(at).unwrap_or(&taken.step);
         let text = format!("the schedule changes the meaning: after `{step}`, {difference}");
         let error = doubted(Diagnostic::error(Code::E0705, step.span, text), &taken.conditions);
         let before = "the loops before this step agree with the program: leave it out, or bring them into an order that it \
                       keeps";
         error.note(after(taken)).help(before)
     }
-}
-
-/// The same with smaller numbers.
-struct Small {
-    program: LoopProgram,
-    scheduled: Option<Scheduled>,
-    /// The derivation with smaller numbers, if it has numbers.
-    derived: Option<Module>,
 }
 
 const SCALED: &str = "found with smaller numbers in the steps, which make the same loops";
@@ -210,15 +223,6 @@ fn unproved(scheduled: &Scheduled) -> Option<Diagnostic> {
     let text = format!("`{}` is not shown to keep the meaning for all sizes", taken.step);
     let error = Diagnostic::error(Code::E0805, taken.step.span, text);
     Some(doubted(error, &taken.conditions).note(after(taken)))
-}
-
-/// An error with the conditions of a step or rewrite that are not proved.
-pub(crate) fn doubted(error: Diagnostic, conditions: &[Condition]) -> Diagnostic {
-    conditions.iter().fold(error, |error, condition| match &condition.status {
-        Status::Fails(why) => error.note(format!("it is wrong that {}: {why}", condition.what)),
-        Status::Open => error.note(format!("it is not shown that {}", condition.what)),
-        Status::Proved(_) => error,
-    })
 }
 
 /// The numbers of an argument, in order.

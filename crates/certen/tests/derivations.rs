@@ -54,7 +54,7 @@ fn the_meaning_stays_and_the_loops_are_others() {
     let (plain_core, core) = (plain.core().to_string(), tiled.core().to_string());
     assert_eq!(plain_core.replace("core matmul", "core tiled"), core);
     let derived = tiled.derived().unwrap().unwrap();
-    assert_eq!(tiled.optimised().unwrap().to_string(), derived.to_string());
+    assert_eq!(tiled.rewritten().unwrap().to_string(), derived.to_string());
     assert!(derived.to_string().starts_with("core tiled\n") && derived.to_string().contains("flatten("), "{derived}");
     let loops = tiled.loops().unwrap().to_string();
     assert!(loops.contains("parallel for io in 0..ceil_div(m, 4)") && loops.contains("for jo in"), "{loops}");

@@ -218,7 +218,7 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
         "laws" => module.laws().map_err(|f| f.to_string())?,
         "three-address" => typed()?.three_address().to_string(),
         "optimised" => {
-            let program = module.optimised().map_err(|failure| failure.to_string())?;
+            let program = module.rewritten().map_err(|failure| failure.to_string())?;
             let count = program.multiplications().map_err(|e| e.to_string())?;
             format!("{count} multiplications\n{program}")
         }

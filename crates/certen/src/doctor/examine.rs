@@ -15,9 +15,14 @@ use certen_loops::{Interpreter, LoopProgram};
 use certen_runtime::{Array, Cache, Compiler, RuntimeError, default_threads, with_threads};
 use certen_syntax::{Diagnostic, Name};
 
+use crate::batch::Batch;
+use crate::check::scheduled;
+use crate::options::Options;
+use crate::pipeline::Module;
+use crate::ten::TenFile;
+use crate::texts::Imports;
 use crate::trial::beside::{THREADS, index_of, other_than};
 use crate::trial::given::{Given, Set};
-use crate::{Batch, Module, Options};
 
 /// Kernels of a translation unit.
 const TOGETHER: usize = 64;
@@ -170,7 +175,8 @@ impl Prepared {
             format!("{}\nschedule f{at} {{ {steps} }}\n", specimen.text.replacen("fn f(", &format!("fn f{at}("), 1))
         };
         let text: String = specimens.iter().enumerate().map(text).collect();
-        match (Module::each("kernels.ten", text, &Options::default()), specimens) {
+        let file = TenFile::read("kernels.ten", text, &mut Imports::from_disk("kernels.ten"));
+        match (file.map(|file| scheduled(&file, &Options::default())), specimens) {
             (Ok(modules), _) if modules.len() == specimens.len() => {
                 for (specimen, module) in specimens.iter().zip(&modules) {
                     if let Err(why) = self.add(specimen, module) {

@@ -12,7 +12,9 @@ use certen_dialects::einsum::{Axis, Einsum, Step};
 use certen_runtime::{RuntimeError, View, ViewMut, default_threads, with_threads};
 use rustc_hash::FxHashMap;
 
-use crate::{FpMode, Module, Options};
+use crate::front::Accepted;
+use crate::options::{FpMode, Options};
+use crate::pipeline::Module;
 
 /// How many multiplications and additions of a form are made in loops of Rust before it is compiled. They make about
 /// 2.5e9 in a second, the C compiler takes about 0.2 seconds, and its code is about three times as fast: whoever stops
@@ -104,7 +106,7 @@ fn key(einsum: &Einsum, steps: &[Step], elem: ElemType) -> Box<[u8]> {
 /// A program with its native code; none if there is no compiler, or it cannot be compiled.
 pub(super) fn module(core: Program) -> Option<Module> {
     let options = Options { fp: FpMode::Strict, ..Options::default() };
-    let module = Module::from_core(core, &options);
+    let module = Module::new(Accepted::core(core), &options);
     module.native().is_ok().then_some(module)
 }
 

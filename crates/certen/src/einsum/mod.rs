@@ -41,7 +41,8 @@ use certen_syntax::{Code, Diagnostic};
 
 use self::compiled::Compiled;
 use self::plan::Plan;
-use crate::{Failure, Module};
+use crate::failure::Failure;
+use crate::pipeline::Module;
 
 /// In which order operands are contracted.
 #[derive(Clone, PartialEq, Eq, Debug)]

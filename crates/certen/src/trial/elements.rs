@@ -21,8 +21,7 @@ use certen_syntax::{Diagnostic, Name};
 use certen_validate::splitmix;
 
 use super::beside::THREADS;
-use super::{Stopped, Trial, refused};
-use crate::Module;
+use super::{MachineCode, Stopped, Trial, refused};
 
 /// Operations that a run may make: about a second of slow code.
 const OPERATIONS: i64 = 1 << 31;
@@ -46,14 +45,11 @@ const TILES: [i64; 5] = [8, 4, 16, 32, 64];
 const LARGEST_SCALE: i64 = 1 << 12;
 
 /// Compares elements of what a kernel without symbolic sizes computes with the meaning.
-pub(super) fn compared(module: &Module, kernel: &NativeKernel, trial: &mut Trial) -> Result<(), Stopped> {
+pub(super) fn compared(code: &MachineCode<'_>, kernel: &NativeKernel, trial: &mut Trial) -> Result<(), Stopped> {
     // What may round differently is compared with what the loops were made from; that they mean the same is known.
-    let program = module.optimised().map_err(|failure| match failure.diagnostics().first() {
-        Some(error) => Stopped::left_out(&error.message),
-        None => Stopped::left_out("the program has no meaning"),
-    })?;
+    let program = code.lowered;
     let inputs = Inputs::new(program)?;
-    bounded_work(module, kernel)?;
+    bounded_work(code, kernel)?;
     let given = inputs.formulas.iter().map(Formula::array).collect::<Result<Vec<Array>, Stopped>>()?;
     let mut outputs = kernel.signature().allocate_outputs(&[]).map_err(Stopped::left_out)?;
     for output in &mut outputs {
@@ -101,9 +97,8 @@ pub(super) fn compared(module: &Module, kernel: &NativeKernel, trial: &mut Trial
     Ok(())
 }
 
-fn bounded_work(module: &Module, kernel: &NativeKernel) -> Result<(), Stopped> {
-    let operations = module.operations().and_then(Ix::as_constant);
-    if operations.is_none_or(|operations| operations > OPERATIONS) {
+fn bounded_work(code: &MachineCode<'_>, kernel: &NativeKernel) -> Result<(), Stopped> {
+    if code.operations.is_none_or(|operations| operations > OPERATIONS) {
         return Err(Stopped::left_out(format!("a run makes more than {OPERATIONS} operations")));
     }
     let signature = kernel.signature();

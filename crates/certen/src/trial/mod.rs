@@ -22,13 +22,13 @@ mod smaller;
 
 use std::fmt;
 
+use certen_core::Program;
 use certen_loops::{Cost, LoopProgram};
 use certen_runtime::NativeKernel;
 use certen_syntax::{Code, Diagnostic, Name};
 use certen_validate::{Reached, cover};
 use serde_json::{Value, json};
 
-use crate::{Failure, Module};
 use beside::{Beside, Difference};
 use given::{Given, Set};
 use points::{Point, divides, points};
@@ -80,9 +80,9 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Whether any element was compared.
-    pub fn is_nothing(&self) -> bool {
-        self.whole.elements + self.smaller.elements + self.exact + self.bounded == 0
+    /// How many elements were compared.
+    pub fn elements(&self) -> u64 {
+        self.whole.elements + self.smaller.elements + self.exact + self.bounded
     }
 
     /// For programs that read it.
@@ -129,7 +129,7 @@ impl fmt::Display for Runs {
 }
 
 impl fmt::Display for Trial {
-    /// One line; what was left out behind it.
+    /// One line; what was left out after it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut found = Vec::new();
         if self.whole.elements > 0 {
@@ -174,33 +174,37 @@ impl Stopped {
     }
 }
 
-/// Runs the kernel of a module, unless this code has passed before, and compares what it computes. What has to be compiled
-/// with smaller numbers is made by `build`.
+/// What machine code was made from.
+pub(crate) struct MachineCode<'a> {
+    /// What it means.
+    pub core: &'a Program,
+    /// The program that the loops were lowered from: it makes the same operations.
+    pub lowered: &'a Program,
+    pub loops: &'a LoopProgram,
+    /// How many operations a run makes, if sizes are given and that is known.
+    pub operations: Option<i64>,
+}
+
+/// Runs machine code, unless it has passed before, and compares what it computes. What is compiled with smaller numbers is
+/// made by `smaller`.
 ///
 /// # Errors
 /// E0707 if something differs.
-pub fn trial(module: &Module, kernel: &NativeKernel, build: &Build<'_>) -> Result<Trial, Failure> {
-    tried(module, kernel, |loops| Smaller::of(loops, build))
-}
-
-/// As [`trial`], with what is smaller at hand or made some other way.
 pub(crate) fn tried(
-    module: &Module,
+    code: &MachineCode<'_>,
     kernel: &NativeKernel,
     smaller: impl FnOnce(&LoopProgram) -> Result<Smaller, String>,
-) -> Result<Trial, Failure> {
-    let loops = module.loops()?;
+) -> Result<Trial, Box<Diagnostic>> {
     // The same code may be made of something else.
-    let head = format!("trial {VERSION} {:016x} ", hash(&[&loops.to_string(), &module.core().to_string()]));
+    let head = format!("trial {VERSION} {:016x} ", hash(&[&code.loops.to_string(), &code.core.to_string()]));
     let noted = kernel.note().and_then(|note| Trial::from_json(&serde_json::from_str(note.strip_prefix(&head)?).ok()?));
     if let Some(noted) = noted {
         return Ok(noted);
     }
-    let found = match loops.sizes.is_empty() {
-        true => at_own_sizes(module, loops, kernel, smaller),
-        false => at_small_sizes(module, loops, kernel),
+    let found = match code.loops.sizes.is_empty() {
+        true => at_own_sizes(code, kernel, smaller)?,
+        false => at_small_sizes(code, kernel)?,
     };
-    let found = found.map_err(|error| module.refuse(*error))?;
     kernel.set_note(&format!("{head}{}\n", found.json()));
     Ok(found)
 }
@@ -212,15 +216,16 @@ fn hash(texts: &[&str]) -> u64 {
 }
 
 /// Code for all sizes: every element, at the points that matter most, then where a part of the loops was not reached.
-fn at_small_sizes(module: &Module, loops: &LoopProgram, kernel: &NativeKernel) -> Result<Trial, Box<Diagnostic>> {
-    let given = Given::new(module.core());
+fn at_small_sizes(code: &MachineCode<'_>, kernel: &NativeKernel) -> Result<Trial, Box<Diagnostic>> {
+    let (core, loops) = (code.core, code.loops);
+    let given = Given::new(core);
     let mut runs = Tried::new(Beside { loops, kernel, given: &given });
-    for point in points(module.core(), loops, BUDGET) {
+    for point in points(core, loops, BUDGET) {
         runs.at(&point)?;
     }
     let cost = Cost::of(loops);
     for wanted in runs.reached.wanted(loops) {
-        let Some(row) = cover::row(module.core(), wanted.sizes.iter().copied()) else { continue };
+        let Some(row) = cover::row(core, wanted.sizes.iter().copied()) else { continue };
         if !runs.reached.has(&wanted) {
             let (cost, sizes) = (cost.at(row.iter().copied()), row.into_iter().map(|(_, size)| size).collect());
             runs.at(&Point { sizes, set: Set::Tame, cost, essential: false, divided: false })?;
@@ -231,17 +236,16 @@ fn at_small_sizes(module: &Module, loops: &LoopProgram, kernel: &NativeKernel) -
 
 /// Code for given sizes: every element, or single ones and every one with smaller numbers.
 fn at_own_sizes(
-    module: &Module,
-    loops: &LoopProgram,
+    code: &MachineCode<'_>,
     kernel: &NativeKernel,
     smaller: impl FnOnce(&LoopProgram) -> Result<Smaller, String>,
 ) -> Result<Trial, Box<Diagnostic>> {
-    let given = Given::new(module.core());
+    let (loops, given) = (code.loops, Given::new(code.core));
     if !is_beyond(loops) {
         return every_element(Beside { loops, kernel, given: &given });
     }
     let mut trial = Trial::default();
-    match elements::compared(module, kernel, &mut trial) {
+    match elements::compared(code, kernel, &mut trial) {
         Ok(()) => {}
         Err(Stopped::Means(error)) => return Err(error),
         Err(Stopped::Broken(why)) => return Err(Box::new(wrong(loops, &[], &Stopped::Broken(why)))),

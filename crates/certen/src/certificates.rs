@@ -4,7 +4,6 @@
 //! and nothing here has to be believed. Needs: loops that the verifier accepts. Guarantees: a certificate that is given
 //! was accepted by the checker.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,8 +14,14 @@ use certen_index::{Cond, Decision, Facts, Witness};
 use certen_syntax::{Code, Diagnostic, Name};
 use serde_json::json;
 
-use crate::ten::Interface;
-use crate::{Dialect, Failure, Module, Options, Texts, Validation, check, read_program};
+use crate::check::checked;
+use crate::failure::Failure;
+use crate::front::Accepted;
+use crate::interface::Interface;
+use crate::options::Options;
+use crate::pipeline::Module;
+use crate::ten::TenFile;
+use crate::texts::{Dialect, Imports, read_program};
 
 /// What a certificate does not show, for people.
 pub const TRUSTED: [&str; 5] = [
@@ -44,12 +49,12 @@ pub fn programs(path: impl AsRef<Path>, options: &Options) -> Result<Vec<Functio
         let module = Module::from_text(&name, text, options)?;
         return Ok(vec![(options.function.unwrap_or(module.core().name), Ok(module))]);
     }
-    check(path, options)?;
-    let texts = Texts::read(&name, text);
+    let file = Arc::new(TenFile::read(&name, text, &mut Imports::from_disk(&name))?);
+    checked(&file, options)?;
     let mut found = Vec::new();
-    for Interface { name, parameters, is_open, .. } in Interface::of_functions(&texts)? {
+    for Interface { name, parameters, is_open, .. } in file.interfaces() {
         let options = Options { function: Some(name), ..options.clone() };
-        match Module::from_texts(&texts, &options) {
+        match Accepted::ten(&file, &options).map(|accepted| Module::new(accepted, &options)) {
             Err(failure) if !is_open && !parameters.iter().any(|parameter| parameter.is_size) => return Err(failure),
             module => found.push((name, module)),
         }
@@ -92,7 +97,7 @@ impl Module {
     /// What is known of the steps of its derivation, then of its schedule.
     fn certified_steps(&self) -> Result<Vec<Step>, Failure> {
         let mut steps: Vec<Step> =
-            self.begin.taken().into_iter().map(|(step, found)| certified(step, &found)).collect();
+            self.accepted.begin.taken().into_iter().map(|(step, found)| certified(step, &found)).collect();
         if let Some(scheduled) = self.scheduled()? {
             steps.extend(scheduled.taken.iter().map(|taken| certified(taken.step.to_string(), &taken.conditions)));
         }
@@ -106,10 +111,7 @@ impl Module {
     /// bug in Certen.
     pub fn certificate(&self) -> Result<Certificate, Failure> {
         let loops = self.loops()?;
-        let violations = certen_loops::verify(loops);
-        if !violations.is_empty() {
-            return Err(self.violations(violations));
-        }
+        self.verified()?;
         // Loops that were refused are not certified.
         let validation = self.validation()?;
         let fault = |fault: Fault| self.refuse(does_not_hold(&fault));
@@ -157,17 +159,6 @@ fn does_not_hold(fault: &Fault) -> Diagnostic {
     error.note(format!("in its field {}", fault.at))
 }
 
-impl Validation {
-    /// At how many points the compiler has compared the loops with the program, by where values are taken from.
-    pub fn settings(&self) -> BTreeMap<&'static str, usize> {
-        let points = self.evidence.iter().chain(&self.smaller).flat_map(|evidence| &evidence.points);
-        points.fold(BTreeMap::new(), |mut settings, point| {
-            *settings.entry(point.setting.name()).or_default() += 1;
-            settings
-        })
-    }
-}
-
 /// What is known of a step.
 fn certified(step: String, conditions: &[certen_schedule::Condition]) -> Step {
     // Of the facts of a proof, those that it rests on.
@@ -201,7 +192,7 @@ impl Prover {
             self.known = Facts::new();
             self.facts.iter().for_each(|fact| self.known.assume(fact.clone()));
         }
-        // Where nobody ever comes by, everything holds.
+        // In unreachable code, everything holds.
         [&obligation.goal, &Cond::never()].into_iter().find_map(|goal| match self.known.decide(goal) {
             Decision::Proved(witness) => Some(witness),
             _ => None,

@@ -1,0 +1,68 @@
+//! Whose fault it is that the verifier refuses loops: a step's, or a pass's.
+
+use certen_loops::{Mode, Stmt};
+use certen_schedule::{Condition, Scheduled, Status, Taken, marked};
+use certen_syntax::{Code, Diagnostic};
+
+use crate::stage::Stage;
+
+/// What the verifier has against the loops, blamed on the step that brought it about. If no step did, `pass` names the pass
+/// that did.
+pub(crate) fn violations(
+    scheduled: Option<&Scheduled>,
+    found: Vec<Diagnostic>,
+    pass: impl FnOnce() -> Option<Stage>,
+) -> Vec<Diagnostic> {
+    let taken = scheduled.map_or(&[][..], |scheduled| &scheduled.taken);
+    let sound = taken.iter().rposition(|taken| taken.violations.is_empty()).map_or(0, |at| at + 1);
+    let Some((taken, violation)) = taken.get(sound).and_then(|taken| Some((taken, taken.violations.first()?))) else {
+        let Some(pass) = pass() else { return found };
+        let note = format!("after `{pass}`: the loops before it are accepted; this is a bug in Certen");
+        return found.into_iter().map(|error| error.note(note.clone())).collect();
+    };
+    let text = format!("after `{}`, {}", taken.step, violation.message);
+    let mut error = Diagnostic::error(Code::E0804, taken.step.span, text);
+    error.notes.extend(violation.notes.iter().cloned());
+    error.help.extend(violation.help.iter().cloned());
+    for condition in &taken.conditions {
+        if let Status::Fails(why) = &condition.status {
+            // A race is shown with its own example.
+            let why = if violation.notes.is_empty() { format!(": {why}") } else { String::new() };
+            error.notes.push(format!("its condition fails: {}{why}", condition.what));
+        }
+    }
+    let is_shared = |stmt: &Stmt| matches!(stmt, Stmt::For { mode, .. } if *mode != Mode::Serial);
+    let is_meant = |stmt: &Stmt| is_shared(stmt) && speaks_of(&violation.message, stmt);
+    let error = error.note(format!("the loops after this step:\n{}", marked(&taken.after, is_meant)));
+    vec![match taken.step.name.as_str() {
+        "parallelize" | "vectorize" => error.help("choose a loop whose iterations use nothing that another one writes"),
+        _ => error.help("leave the step out, or bring the loops into another order first"),
+    }]
+}
+
+/// The loops after a step that is not right, with those marked that its conditions speak of.
+pub(crate) fn after(taken: &Taken) -> String {
+    let wrong = |condition: &&Condition| !matches!(condition.status, Status::Proved(_));
+    let wrong: Vec<&Condition> = taken.conditions.iter().filter(wrong).collect();
+    let is_meant = |stmt: &Stmt| wrong.iter().any(|condition| speaks_of(&condition.what, stmt));
+    format!("the loops after this step:\n{}", marked(&taken.after, is_meant))
+}
+
+/// Whether a text speaks of "the loop over" the index of this one.
+fn speaks_of(text: &str, stmt: &Stmt) -> bool {
+    let Stmt::For { index, .. } = stmt else { return false };
+    let mut places = text.match_indices("loop over ").map(|(at, found)| &text[at + found.len()..]);
+    places.any(|rest| {
+        let behind = rest.strip_prefix(index.as_str());
+        behind.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.'))
+    })
+}
+
+/// An error with the conditions of a step or rewrite that are not proved.
+pub(crate) fn doubted(error: Diagnostic, conditions: &[Condition]) -> Diagnostic {
+    conditions.iter().fold(error, |error, condition| match &condition.status {
+        Status::Fails(why) => error.note(format!("it is wrong that {}: {why}", condition.what)),
+        Status::Open => error.note(format!("it is not shown that {}", condition.what)),
+        Status::Proved(_) => error,
+    })
+}

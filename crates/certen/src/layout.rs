@@ -1,0 +1,132 @@
+//! The passes between the schedule and the verifier: memory, vectors, threads.
+//!
+//! A schedule says which loops of the nests that it touches threads share, and in which order they run: the compiler
+//! chooses that only for nests that no step has changed. It makes vectors of loops that no step said `vectorize` of.
+//! Needs: loops with a buffer for each tensor. Guarantees: each pass keeps the values and what the verifier accepts.
+
+use std::collections::HashSet;
+
+use certen_loops::{Lend, LoopProgram, Stmt, pad, parallelise, reuse, verify};
+use certen_schedule::{Scheduled, vectorise};
+use certen_syntax::{Diagnostic, Name};
+
+use crate::options::Options;
+use crate::stage::Stage;
+
+/// A pass from loops to loops.
+pub(crate) struct LoopPass {
+    pub stage: Stage,
+    pub run: fn(LoopProgram, &Layout<'_>) -> Result<LoopProgram, Diagnostic>,
+}
+
+/// The passes, in order.
+pub(crate) const LAYOUT: &[LoopPass] = &[
+    LoopPass {
+        stage: Stage::Reuse,
+        // The caller's arrays are not padded, so they lend no memory to what is.
+        run: |loops, layout| reuse(loops, if layout.options.vector.is_some() { Lend::Buffers } else { Lend::Outputs }),
+    },
+    LoopPass {
+        stage: Stage::Pad,
+        run: |loops, layout| layout.options.vector.map_or(Ok(loops.clone()), |vector| pad(loops, vector)),
+    },
+    LoopPass { stage: Stage::Vectorise, run: |loops, layout| Ok(vectorise(loops, |nest| layout.is_free(nest))) },
+    LoopPass {
+        stage: Stage::Parallelise,
+        run: |loops, layout| match layout.options.parallel {
+            true => Ok(parallelise(loops, |nest| layout.is_free(nest))),
+            false => Ok(loops),
+        },
+    },
+];
+
+/// What the passes have to know.
+pub(crate) struct Layout<'a> {
+    options: &'a Options,
+    /// The nests that the schedule has not changed; none if there is no schedule.
+    untouched: Option<HashSet<Name>>,
+}
+
+impl<'a> Layout<'a> {
+    pub fn new(options: &'a Options, scheduled: Option<&Scheduled>) -> Layout<'a> {
+        let untouched = scheduled.map(|scheduled| untouched(&scheduled.before, &scheduled.program));
+        Layout { options, untouched }
+    }
+
+    /// Whether the compiler may choose for this nest.
+    fn is_free(&self, nest: Option<Name>) -> bool {
+        match (&self.untouched, nest) {
+            (None, _) => true,
+            (Some(untouched), Some(nest)) => untouched.contains(&nest),
+            (Some(_), None) => false,
+        }
+    }
+
+    /// The first pass whose loops the verifier refuses, though it accepts those before; none if it refuses what the passes
+    /// begin with.
+    pub fn blamed(&self, passes: &[LoopPass], loops: LoopProgram) -> Option<Stage> {
+        if !verify(&loops).is_empty() {
+            return None;
+        }
+        let mut loops = Ok(loops);
+        passes.iter().map(|pass| (pass.stage, pass.run)).find_map(|(stage, run)| {
+            let made = run(loops.clone().ok()?, self);
+            let is_wrong = made.as_ref().is_ok_and(|loops| !verify(loops).is_empty());
+            loops = made;
+            is_wrong.then_some(stage)
+        })
+    }
+}
+
+/// The nests that a schedule has not changed.
+fn untouched(before: &LoopProgram, after: &LoopProgram) -> HashSet<Name> {
+    let changed = nests(after);
+    nests(before).into_iter().filter(|nest| changed.contains(nest)).map(|(name, _)| name).collect()
+}
+
+/// The nests of a program, and what each consists of.
+fn nests(program: &LoopProgram) -> Vec<(Name, Vec<&Stmt>)> {
+    let mut nests: Vec<(Name, Vec<&Stmt>)> = Vec::new();
+    for stmt in &program.body {
+        match (stmt, nests.last_mut()) {
+            (Stmt::Nest(name), _) => nests.push((*name, Vec::new())),
+            (Stmt::Alloc(..) | Stmt::Free(_), _) | (_, None) => {}
+            (stmt, Some((_, nest))) => nest.push(stmt),
+        }
+    }
+    nests
+}
+
+#[cfg(test)]
+mod tests {
+    use certen_core::Range;
+    use certen_loops::parse_loops;
+    use certen_syntax::Sources;
+
+    use super::*;
+
+    #[test]
+    fn a_pass_that_breaks_the_loops_is_named() {
+        let text = "loops t\nsize n\ninput x : f64[n]\noutput y : f64[n]\nnest y\nfor i in 0..n {\n  y[i] = x[i]\n}\n";
+        let mut sources = Sources::new();
+        let file = sources.add("t.loops", text);
+        let loops = parse_loops(&sources, file).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let options = Options::default();
+        let layout = Layout::new(&options, None);
+        assert_eq!(layout.blamed(LAYOUT, loops.clone()), None);
+        let too_far: fn(LoopProgram, &Layout<'_>) -> Result<LoopProgram, Diagnostic> = |mut loops, _| {
+            for stmt in &mut loops.body {
+                if let Stmt::For { range: Range { hi, .. }, .. } = stmt {
+                    *hi = hi.add(&1.into()).unwrap();
+                }
+            }
+            Ok(loops)
+        };
+        let passes = [
+            LoopPass { stage: Stage::Reuse, run: |loops, _| reuse(loops, Lend::Outputs) },
+            LoopPass { stage: Stage::Pad, run: too_far },
+            LoopPass { stage: Stage::Vectorise, run: |loops, _| Ok(loops) },
+        ];
+        assert_eq!(layout.blamed(&passes, loops), Some(Stage::Pad));
+    }
+}
