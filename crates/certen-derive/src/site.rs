@@ -11,7 +11,6 @@ use crate::build::Builder;
 use crate::context::Context;
 use crate::found::{Abstracted, Found, Locals};
 use crate::matching::{Matcher, Misfit};
-use crate::names::names_of;
 use crate::pattern::{Binder, Pattern, Words, parse};
 use crate::rewrite::{How, Kind, Parsed, Rewrite};
 use crate::script::ArgKind;
@@ -50,9 +49,9 @@ impl Globals {
         self.used = self.names.clone();
         self.indices.clear();
         self.tensors.clear();
-        for id in crate::names::reachable(terms, root) {
+        for id in terms.reachable([root]) {
             let term = terms.get(id);
-            let bound = crate::names::binders(term);
+            let bound = term.binders();
             self.used.extend(&bound);
             match term {
                 certen_core::Term::Let(name, ..) => {
@@ -196,7 +195,7 @@ impl Site<'_> {
         given: &'b FxHashMap<Name, Name>,
         elem: certen_core::ElemType,
     ) -> Builder<'b> {
-        let names = names_of(self.terms, self.at);
+        let names = self.terms.names_of(self.at);
         Builder {
             terms: self.terms,
             inside: names.bound.into_iter().chain(names.free).collect(),
