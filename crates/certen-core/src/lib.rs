@@ -16,6 +16,7 @@ mod power;
 mod print;
 mod program;
 mod reshapes;
+pub mod script;
 mod specialise;
 mod tensor;
 mod term;

@@ -14,10 +14,10 @@ use rustc_hash::FxHashMap;
 
 use crate::context::Context;
 use crate::found::{Found, Locals};
+use crate::globals::Globals;
 use crate::matching::Misfit;
 use crate::names::{Substitution, instantiate, select};
 use crate::pattern::{Argument, Binder, Condition, Index, Pattern};
-use crate::site::Globals;
 
 /// What building needs to know.
 pub(crate) struct Builder<'a> {

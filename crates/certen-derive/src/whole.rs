@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use certen_core::{Binding, Program, ScopeError, Term, TermId, Terms, TypeError};
 use certen_syntax::Name;
 
+use crate::globals::Globals;
 use crate::matching::shown;
 use crate::names::{MAX_NESTING, depth_of, tree_size};
-use crate::site::Globals;
 
 /// Terms that are larger as trees are refused.
 const MAX_SIZE: u64 = 50_000;

@@ -6,7 +6,7 @@
 //! integers and halves.
 //! Deterministic: the same programs are compared on the same elements everywhere, within a number of steps, not a time.
 
-use certen_core::domain::{Element, Exact, Field, Rational};
+use certen_core::domain::{Element, Exact, Field, Rational, splitmix};
 use certen_core::{Domain, ElemType, EvalError, Evaluator, Fault, Program, Tensor};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
@@ -227,14 +227,6 @@ fn sampled(shape: &[usize]) -> Vec<Vec<i64>> {
         index
     };
     positions.into_iter().map(index).collect()
-}
-
-/// A well-mixed function of 64 bits (Steele, Lea and Flood).
-pub fn splitmix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -35,7 +35,6 @@ use certen_core::{Program, Term, Terms};
 use certen_loops::LoopProgram;
 use certen_syntax::Name;
 
-pub use certen_rewrite::splitmix;
 pub use inputs::{Literals, Setting, draw, wrapping};
 pub use reach::{Reached, Wanted};
 

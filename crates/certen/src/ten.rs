@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use certen_core::script::Derivation;
 use certen_core::{ElemType, Program};
-use certen_derive::Derivation;
 use certen_lang::ast::{self, Dim, Elem, Expr, ExprKind, Function, Ident, Results, Type};
 use certen_lang::parse::parse_block_text;
 use certen_lang::{
@@ -304,7 +304,11 @@ fn load(
     imports: &mut Imports<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Library> {
-    let library = Library::load(sources, file, &mut |from, path| imports.read(from, path), diagnostics);
+    let mut library = Library::load(sources, file, &mut |from, path| imports.read(from, path), diagnostics);
+    if library.has_scripts() {
+        library.add_tactics(certen_derive::prelude(sources, diagnostics));
+        diagnostics.extend(certen_derive::called_like_rewrites(library.own_tactics()));
+    }
     if !diagnostics.has_errors() {
         library.check_cycles(diagnostics);
     }

@@ -14,8 +14,8 @@ use crate::names::{Canonical, Substitution, instantiate, select, with_each_part}
 use crate::pattern::{Binder, Pattern};
 use crate::place::{Place, Walker};
 use crate::rewrite::{How, Kind, Law, Rewrite};
-use crate::script::ArgKind;
 use crate::site::Site;
+use certen_core::script::ScriptArgKind;
 
 pub(super) static BIND: Rewrite = Rewrite {
     name: "bind",
@@ -28,7 +28,7 @@ pub(super) static BIND: Rewrite = Rewrite {
             term is a generation, `gen r in lo..hi. gen c in lo2..hi2. E(r, c)`, so do occurrences of its \
             elements: `E(a, b)` becomes `x[a - lo, b - lo2]`, wherever a and b are shown to be in range. The way \
             back is `inline`, then `beta`.",
-    how: How::Code(bind),
+    how: How::Bind,
 };
 
 pub(super) static SIMPLIFY: Rewrite = Rewrite {
@@ -40,7 +40,7 @@ pub(super) static SIMPLIFY: Rewrite = Rewrite {
     law: Law::Exact,
     about: "Everything inside the place without what is known there: guards and parts of guards that always hold, \
             choices that are made, minima, maxima and quotients of which the value is known.",
-    how: How::Code(simplify),
+    how: How::Simplify,
 };
 
 fn misfit(why: impl Into<String>) -> Misfit {
@@ -49,11 +49,11 @@ fn misfit(why: impl Into<String>) -> Misfit {
 
 // Names for terms.
 
-fn bind(site: &mut Site<'_>) -> Result<TermId, Misfit> {
+pub(super) fn bind(site: &mut Site<'_>) -> Result<TermId, Misfit> {
     if site.order.backwards {
         return Err(misfit("`bind` is not taken backwards; `inline` is its way back"));
     }
-    let (Some(name), Some(ArgKind::Pattern(text))) = (site.name("x"), site.arg("A").cloned()) else {
+    let (Some(name), Some(ScriptArgKind::Pattern(text))) = (site.name("x"), site.arg("A").cloned()) else {
         return Err(misfit("`bind` takes a new name and a pattern in braces"));
     };
     if site.globals.used.contains(&name) {
@@ -217,7 +217,7 @@ impl Binding<'_> {
 
 // What the context makes superfluous.
 
-fn simplify(site: &mut Site<'_>) -> Result<TermId, Misfit> {
+pub(super) fn simplify(site: &mut Site<'_>) -> Result<TermId, Misfit> {
     if site.order.backwards {
         return Err(misfit("nobody knows what `simplify` has left out"));
     }

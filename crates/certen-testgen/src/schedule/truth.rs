@@ -15,7 +15,7 @@ use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, Target, as_element, par
 use certen_syntax::Name;
 
 use crate::draw::Draw;
-use crate::sample::splitmix;
+use certen_core::domain::splitmix;
 
 /// Sizes with their values.
 pub type Sizes = Vec<(Name, i64)>;
