@@ -78,16 +78,10 @@ impl Program {
         names.extend(self.bindings.iter().map(|binding| binding.name));
         names.extend(self.outputs.iter().map(|(name, _)| *name));
         for (_, term) in self.terms.iter() {
-            match term {
-                Term::Ref(name, _) | Term::Gen(name, ..) | Term::Reduce(_, name, ..) | Term::Let(name, ..) => {
-                    names.insert(*name);
-                }
-                Term::Iterate(_, step, states, _) => {
-                    names.insert(*step);
-                    names.extend(states.iter().map(|state| state.name));
-                }
-                _ => {}
+            if let Term::Ref(name, _) = term {
+                names.insert(*name);
             }
+            names.extend(term.binders());
         }
         names
     }
@@ -132,25 +126,20 @@ impl Program {
         let mut ends: Vec<Option<Vec<Name>>> = vec![None; self.bindings.len()];
         // What outputs show is needed to the end.
         let mut live: HashSet<Name> = self.outputs.iter().map(|(_, shown)| *shown).collect();
-        let mut seen = vec![false; self.terms.len()];
+        let mut reached = self.terms.reachable([]);
         for (at, binding) in self.bindings.iter().enumerate().rev() {
             if !live.contains(&binding.name) {
                 continue;
             }
             let mut last = Vec::new();
-            let mut todo = vec![binding.term];
-            while let Some(id) = todo.pop() {
-                if std::mem::replace(&mut seen[id.index()], true) {
-                    continue;
-                }
-                let term = self.terms.get(id);
-                if let Term::Ref(name, _) = term
+            reached.enter(binding.term);
+            for id in &mut reached {
+                if let Term::Ref(name, _) = self.terms.get(id)
                     && positions.get(name).is_some_and(|&defined| defined < at)
                     && live.insert(*name)
                 {
                     last.push(*name);
                 }
-                todo.extend(term.parts());
             }
             last.sort_unstable_by_key(|name| positions.get(name));
             ends[at] = Some(last);
@@ -160,11 +149,7 @@ impl Program {
 
     /// The bindings that mention a value that is not defined, and are no outputs.
     pub(crate) fn partial_bindings(&self) -> HashSet<Name> {
-        let mut undefined = vec![false; self.terms.len()];
-        for (id, term) in self.terms.iter() {
-            let parts = term.parts();
-            undefined[id.index()] = matches!(term, Term::Undefined(_)) || parts.iter().any(|p| undefined[p.index()]);
-        }
+        let undefined = self.terms.having(|term| matches!(term, Term::Undefined(_)));
         let is_shown = |name: Name| self.outputs.iter().any(|(_, shown)| *shown == name);
         let partial = self.bindings.iter().filter(|b| undefined[b.term.index()] && !is_shown(b.name));
         partial.map(|binding| binding.name).collect()
@@ -406,16 +391,9 @@ impl<'a> Scope<'a> {
                     todo.extend(states.iter().map(|s| Visit::Term(s.init)));
                 }
                 other => {
-                    match other {
-                        Term::Guard(cond, _) | Term::If(cond, _, _) => self.cond(cond)?,
-                        Term::Select(_, indices) => indices.iter().try_for_each(|ix| self.ix(ix))?,
-                        Term::Index(ix, _)
-                        | Term::PadLeft(ix, _)
-                        | Term::PadRight(ix, _)
-                        | Term::TruncLeft(ix, _)
-                        | Term::TruncRight(ix, _) => self.ix(ix)?,
-                        _ => {}
-                    }
+                    let mut names = Default::default();
+                    other.collect_names(&mut names);
+                    self.known(&names)?;
                     todo.extend(other.parts().into_iter().map(Visit::Term));
                 }
             }

@@ -10,7 +10,7 @@ use std::fmt;
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::Name;
 use indexmap::IndexSet;
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::{Binary, ElemType, Literal, ReduceOp, TensorType, Unary};
 
@@ -144,59 +144,6 @@ impl Term {
                 | Term::TruncRight(..)
         )
     }
-
-    /// The same term made of other terms.
-    pub fn with_parts(&self, of: &dyn Fn(TermId) -> TermId) -> Term {
-        match self {
-            Term::Ref(..) | Term::Literal(..) | Term::Index(..) | Term::Undefined(_) => self.clone(),
-            Term::Gen(name, range, a) => Term::Gen(*name, range.clone(), of(*a)),
-            Term::Reduce(op, name, range, cond, a) => Term::Reduce(*op, *name, range.clone(), cond.clone(), of(*a)),
-            Term::Guard(cond, a) => Term::Guard(cond.clone(), of(*a)),
-            Term::If(cond, a, b) => Term::If(cond.clone(), of(*a), of(*b)),
-            Term::Let(name, a, b) => Term::Let(*name, of(*a), of(*b)),
-            Term::Iterate(times, step, states, at) => {
-                let state = |s: &Carried| Carried { name: s.name, init: of(s.init), next: of(s.next) };
-                Term::Iterate(times.clone(), *step, states.iter().map(state).collect(), *at)
-            }
-            Term::Select(a, indices) => Term::Select(of(*a), indices.clone()),
-            Term::Flatten(a) => Term::Flatten(of(*a)),
-            Term::Split(k, a) => Term::Split(*k, of(*a)),
-            Term::Transpose(a) => Term::Transpose(of(*a)),
-            Term::Concat(a, b) => Term::Concat(of(*a), of(*b)),
-            Term::PadLeft(k, a) => Term::PadLeft(k.clone(), of(*a)),
-            Term::PadRight(k, a) => Term::PadRight(k.clone(), of(*a)),
-            Term::TruncLeft(k, a) => Term::TruncLeft(k.clone(), of(*a)),
-            Term::TruncRight(k, a) => Term::TruncRight(k.clone(), of(*a)),
-            Term::Unary(op, a) => Term::Unary(*op, of(*a)),
-            Term::Binary(op, a, b) => Term::Binary(*op, of(*a), of(*b)),
-            Term::Choose(a, b, c) => Term::Choose(of(*a), of(*b), of(*c)),
-            Term::Fma(a, b, c) => Term::Fma(of(*a), of(*b), of(*c)),
-            Term::Cast(elem, a) => Term::Cast(*elem, of(*a)),
-        }
-    }
-
-    /// The terms that this one is made of, in order.
-    pub fn parts(&self) -> Vec<TermId> {
-        match self {
-            Term::Ref(..) | Term::Literal(..) | Term::Index(..) | Term::Undefined(_) => Vec::new(),
-            Term::Gen(_, _, a)
-            | Term::Reduce(_, _, _, _, a)
-            | Term::Guard(_, a)
-            | Term::Select(a, _)
-            | Term::Flatten(a)
-            | Term::Split(_, a)
-            | Term::Transpose(a)
-            | Term::PadLeft(_, a)
-            | Term::PadRight(_, a)
-            | Term::TruncLeft(_, a)
-            | Term::TruncRight(_, a)
-            | Term::Unary(_, a)
-            | Term::Cast(_, a) => vec![*a],
-            Term::If(_, a, b) | Term::Let(_, a, b) | Term::Concat(a, b) | Term::Binary(_, a, b) => vec![*a, *b],
-            Term::Choose(a, b, c) | Term::Fma(a, b, c) => vec![*a, *b, *c],
-            Term::Iterate(_, _, states, _) => states.iter().flat_map(|s| [s.init, s.next]).collect(),
-        }
-    }
 }
 
 /// Why a term cannot be built.
@@ -293,21 +240,16 @@ impl Terms {
 
     /// An arena of these terms alone, with everything in them, and where they are in it.
     pub fn extract(&self, roots: &[TermId]) -> (Terms, Vec<TermId>) {
-        let mut wanted = vec![false; self.nodes.len()];
-        let mut todo = roots.to_vec();
-        while let Some(id) = todo.pop() {
-            if !std::mem::replace(&mut wanted[id.index()], true) {
-                todo.extend(self.get(id).parts());
-            }
-        }
+        let mut order: Vec<TermId> = self.reachable(roots.iter().copied()).collect();
+        order.sort_unstable();
         let mut extracted = Terms::new(self.facts.clone());
-        let mut moved = vec![TermId(0); self.nodes.len()];
-        for (id, term) in self.iter().filter(|(id, _)| wanted[id.index()]) {
-            moved[id.index()] = TermId(extracted.nodes.len() as u32);
-            extracted.nodes.insert(term.with_parts(&|part| moved[part.index()]));
+        let mut moved = FxHashMap::default();
+        for id in order {
+            moved.insert(id, TermId(extracted.nodes.len() as u32));
+            extracted.nodes.insert(self.get(id).clone().with_parts(|part| moved[&part]));
             extracted.types.push(self.ty(id).clone());
         }
-        let roots = roots.iter().map(|root| moved[root.index()]).collect();
+        let roots = roots.iter().map(|root| moved[root]).collect();
         (extracted, roots)
     }
 

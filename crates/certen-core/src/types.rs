@@ -113,6 +113,14 @@ impl TensorType {
         self.shape.iter().map(|size| Ok(usize::try_from(size.eval(value)?).unwrap_or(0))).collect()
     }
 
+    /// The type with other sizes.
+    ///
+    /// # Errors
+    /// What the function says.
+    pub fn with_sizes<E>(&self, size: impl FnMut(&Ix) -> Result<Ix, E>) -> Result<TensorType, E> {
+        Ok(TensorType { elem: self.elem, shape: self.shape.iter().map(size).collect::<Result<_, E>>()? })
+    }
+
     /// Whether it has no dimensions.
     pub fn is_scalar(&self) -> bool {
         self.shape.is_empty()

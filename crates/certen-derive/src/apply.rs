@@ -13,9 +13,9 @@ use certen_syntax::{Code, Diagnostic, Name};
 use crate::expand::expand;
 use crate::refusal::{said, unfit, unsafe_then};
 use crate::rewrite::Rewrite;
-use crate::script::{Step, Tactic};
 use crate::take::Taking;
 use crate::whole::Whole;
+use certen_core::script::{ScriptStep, Tactic};
 
 /// A derived program.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct Derived {
 #[derive(Clone)]
 pub struct Taken {
     /// The step; inside a piece of a script with arguments for its parameters, and the place of the whole piece.
-    pub step: Step,
+    pub step: ScriptStep,
     /// Which step of the script it belongs to, counted from 0.
     pub of: usize,
     /// The rewrite.
@@ -83,7 +83,7 @@ pub struct Refused {
 pub fn derive(
     program: &Program,
     name: Name,
-    steps: &[Step],
+    steps: &[ScriptStep],
     tactics: &[Tactic],
     check: &mut dyn FnMut(&Program) -> Vec<Diagnostic>,
 ) -> Result<Derived, Box<Refused>> {

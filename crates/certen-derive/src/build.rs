@@ -14,10 +14,10 @@ use rustc_hash::FxHashMap;
 
 use crate::context::Context;
 use crate::found::{Found, Locals};
+use crate::globals::Globals;
 use crate::matching::Misfit;
-use crate::names::{Substitution, instantiate, names_of, select};
+use crate::names::{Substitution, instantiate, select};
 use crate::pattern::{Argument, Binder, Condition, Index, Pattern};
-use crate::site::Globals;
 
 /// What building needs to know.
 pub(crate) struct Builder<'a> {
@@ -91,7 +91,7 @@ impl Builder<'_> {
             Pattern::Reshape(a) => {
                 let Some(outline) = &self.found.reshape else { return Err(self.undetermined("`reshape`")) };
                 let part = self.build(a)?;
-                outline.with_parts(&|_| part)
+                outline.clone().with_parts(|_| part)
             }
             Pattern::Flatten(a) => Term::Flatten(self.build(a)?),
             Pattern::Transpose(a) => Term::Transpose(self.build(a)?),
@@ -220,7 +220,7 @@ impl Builder<'_> {
                 Argument::Term(pattern) => {
                     let term = self.build(pattern)?;
                     // What is put in gets the new names, not what it is put into.
-                    let (context, bound) = (&self.context, names_of(self.terms, value.body).bound);
+                    let (context, bound) = (&self.context, self.terms.names_of(value.body).bound);
                     let taken = |name: Name| bound.contains(&name) || context.binds(name);
                     let used = |name: Name| self.inside.contains(&name);
                     let term = instantiate(self.terms, term, Substitution::default(), &taken, &used)?;

@@ -1,10 +1,10 @@
 //! Terms and conditions compared, and settled, by what the prover shows of their indices.
 
-use certen_core::{Term, TermId, Terms, TypeError};
+use certen_core::{Component, Term, TermId, Terms, TypeError};
 use certen_index::{Cond, Facts, Ix, Verdict};
 
 use crate::context::{Context, in_range};
-use crate::names::{each_cond, each_ix, mapped, part, with_part};
+use crate::names::with_each_part;
 
 /// Whether each of two conditions follows from the other.
 pub(crate) fn are_equivalent(facts: &Facts, a: &Cond, b: &Cond) -> bool {
@@ -21,23 +21,18 @@ pub(crate) fn is_equal(terms: &mut Terms, a: TermId, b: TermId, context: &mut Co
     if a == b {
         return Ok(true);
     }
-    let outline = |terms: &Terms, id: TermId| -> Result<_, TypeError> {
-        let (mut ixs, mut conds) = (Vec::new(), Vec::new());
-        let term = terms.get(id);
-        let outline = mapped(
-            term,
-            &mut |_| Ok(a),
-            &mut |ix| {
-                ixs.push(ix.clone());
-                Ok(Ix::from(0))
-            },
-            &mut |cond| {
-                conds.push(cond.clone());
-                Ok(Cond::always())
-            },
-            &mut |name| name,
-        )?;
-        Ok((outline, ixs, conds, term.parts()))
+    let outline = |terms: &Terms, id: TermId| {
+        let (mut ixs, mut conds, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+        let outline = terms.get(id).clone().map(|component| {
+            match component {
+                Component::Part(part) => parts.push(std::mem::replace(part, a)),
+                Component::Ix(ix) => ixs.push(std::mem::replace(ix, Ix::from(0))),
+                Component::Cond(cond) => conds.push(std::mem::replace(cond, Cond::always())),
+                Component::Binder(_) => {}
+            }
+            Ok::<(), TypeError>(())
+        })?;
+        Ok::<_, TypeError>((outline, ixs, conds, parts))
     };
     let (first, second) = (outline(terms, a)?, outline(terms, b)?);
     if first.0 != second.0 || first.1.len() != second.1.len() {
@@ -71,37 +66,46 @@ pub(crate) fn is_equal(terms: &mut Terms, a: TermId, b: TermId, context: &mut Co
 
 /// A term whose quotients are settled where the context says what they are.
 pub(crate) fn settled(terms: &mut Terms, id: TermId, context: &mut Context) -> Result<TermId, TypeError> {
-    let mut new = id;
-    let term = terms.get(id).clone();
-    if has_functions(&term) {
-        let facts = context.facts(terms);
-        let mut inner = facts.clone();
-        if let Term::Reduce(_, name, range, ..) = &term {
-            in_range(*name, range).for_each(|cond| inner.assume(cond));
-        }
-        let term =
-            mapped(&term, &mut Ok, &mut |ix| ix.settled(&facts), &mut |cond| cond.settled(&inner), &mut |name| name)?;
-        new = terms.add(term)?;
-    }
-    let mut at = 0;
-    while let Some(old) = part(terms, new, at) {
-        let mark = context.mark();
-        context.enter(terms, new, at);
-        let inner = settled(terms, old, context);
-        context.reset(mark);
-        let inner = inner?;
-        if inner != old {
-            new = with_part(terms, new, at, inner)?;
-        }
-        at += 1;
-    }
-    Ok(new)
+    let new = with_own_settled(terms, id, context, &mut |_, _, _| {})?;
+    let mut inside = (terms, context);
+    with_each_part(
+        &mut inside,
+        new,
+        |(terms, context)| (terms, context),
+        |(terms, context), part| settled(terms, part, context),
+    )
 }
 
-/// Whether an index expression of a term has a function in it.
-pub(crate) fn has_functions(term: &Term) -> bool {
-    let mut any = false;
-    each_ix(term, &mut |ix| any |= ix.has_functions());
-    each_cond(term, &mut |cond| any |= cond.has_functions());
-    any
+/// A term whose own index expressions are settled. `changed` gets what is known there, and each expression before and
+/// after.
+pub(crate) fn with_own_settled(
+    terms: &mut Terms,
+    id: TermId,
+    context: &Context,
+    changed: &mut dyn FnMut(&Facts, &Ix, &Ix),
+) -> Result<TermId, TypeError> {
+    let term = terms.get(id).clone();
+    if !term.has_functions() {
+        return Ok(id);
+    }
+    let facts = context.facts(terms);
+    let mut inner = facts.clone();
+    if let Term::Reduce(_, name, range, ..) = &term {
+        in_range(*name, range).for_each(|cond| inner.assume(cond));
+    }
+    let term = term.map(|component| {
+        match component {
+            Component::Ix(ix) => {
+                let new = ix.settled(&facts)?;
+                if new != *ix {
+                    changed(&facts, ix, &new);
+                }
+                *ix = new;
+            }
+            Component::Cond(cond) => *cond = cond.settled(&inner)?,
+            Component::Binder(_) | Component::Part(_) => {}
+        }
+        Ok::<(), TypeError>(())
+    })?;
+    terms.add(term)
 }

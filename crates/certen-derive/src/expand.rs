@@ -3,8 +3,8 @@
 use certen_index::Ix;
 use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
-use crate::rewrite::named;
-use crate::script::{Arg, ArgKind, Place, PlaceKind, Step, Tactic};
+use crate::rules::{named, rewrites};
+use certen_core::script::{AddressKind, AddressPart, ScriptArg, ScriptArgKind, ScriptStep, Tactic};
 
 /// Pieces inside of pieces, so deep.
 const MAX_DEPTH: usize = 32;
@@ -20,7 +20,7 @@ const MAX_TEXT: usize = 200_000;
 ///
 /// # Errors
 /// E0901 if there is nothing of its name, or with other arguments, or if it is too large.
-pub(crate) fn expand(step: &Step, tactics: &[Tactic]) -> Result<Vec<Step>, Diagnostic> {
+pub(crate) fn expand(step: &ScriptStep, tactics: &[Tactic]) -> Result<Vec<ScriptStep>, Diagnostic> {
     let mut done = Vec::new();
     let mut todo = vec![(step.clone(), 0)];
     let mut written = 0;
@@ -45,7 +45,7 @@ pub(crate) fn expand(step: &Step, tactics: &[Tactic]) -> Result<Vec<Step>, Diagn
         if tactic.parameters.len() != step.args.len() {
             return Err(other_arguments(&step, tactic));
         }
-        let given: Vec<(Name, &Arg)> = tactic.parameters.iter().copied().zip(&step.args).collect();
+        let given: Vec<(Name, &ScriptArg)> = tactic.parameters.iter().copied().zip(&step.args).collect();
         for inner in tactic.steps.iter().rev() {
             let mut inner = replaced(&written_at(inner, step.span), &given)?;
             inner.at.extend(step.at.iter().cloned());
@@ -61,14 +61,14 @@ pub(crate) fn expand(step: &Step, tactics: &[Tactic]) -> Result<Vec<Step>, Diagn
 
 /// A step that stands where the piece is used: what is wrong with it is the matter of who uses it, and the piece may be in
 /// a file that they do not have.
-fn written_at(step: &Step, span: Span) -> Step {
-    let mut new = Step { span, ..step.clone() };
+fn written_at(step: &ScriptStep, span: Span) -> ScriptStep {
+    let mut new = ScriptStep { span, ..step.clone() };
     new.args.iter_mut().for_each(|arg| arg.span = span);
     new.at.iter_mut().for_each(|place| place.span = span);
     new
 }
 
-fn other_arguments(step: &Step, tactic: &Tactic) -> Diagnostic {
+fn other_arguments(step: &ScriptStep, tactic: &Tactic) -> Diagnostic {
     let names: Vec<&str> = tactic.parameters.iter().map(|name| name.as_str()).collect();
     let message = format!("`{}` is called {}({})", tactic.name, tactic.name, names.join(", "));
     let count = step.args.len();
@@ -86,21 +86,21 @@ fn long(span: Span) -> Diagnostic {
 }
 
 /// The characters of the patterns of a step.
-fn length(step: &Step) -> usize {
+fn length(step: &ScriptStep) -> usize {
     let args = step.args.iter().map(|arg| match &arg.kind {
-        ArgKind::Pattern(text) => text.len(),
-        ArgKind::Ix(_) | ArgKind::Cond(_) => 0,
+        ScriptArgKind::Pattern(text) => text.len(),
+        ScriptArgKind::Ix(_) | ScriptArgKind::Cond(_) => 0,
     });
     let places = step.at.iter().map(|place| match &place.kind {
-        PlaceKind::Pattern(text) => text.len(),
-        PlaceKind::Binder(_) => 0,
+        AddressKind::Pattern(text) => text.len(),
+        AddressKind::Binder(_) => 0,
     });
     args.chain(places).sum()
 }
 
-fn unknown(step: &Step, tactics: &[Tactic]) -> Diagnostic {
+fn unknown(step: &ScriptStep, tactics: &[Tactic]) -> Diagnostic {
     let error = Diagnostic::error(Code::E0901, step.span, format!("there is no rewrite `{}`", step.name));
-    let known = crate::rules::rewrites().iter().map(|rewrite| rewrite.name);
+    let known = rewrites().iter().map(|rewrite| rewrite.name);
     let known: Vec<&str> = known.chain(tactics.iter().map(|tactic| tactic.name.as_str())).collect();
     match near(step.name.as_str(), known) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
@@ -109,7 +109,7 @@ fn unknown(step: &Step, tactics: &[Tactic]) -> Diagnostic {
 }
 
 /// A step with arguments in the place of names.
-fn replaced(step: &Step, given: &[(Name, &Arg)]) -> Result<Step, Diagnostic> {
+fn replaced(step: &ScriptStep, given: &[(Name, &ScriptArg)]) -> Result<ScriptStep, Diagnostic> {
     let mut new = step.clone();
     for arg in &mut new.args {
         *arg = replaced_arg(arg, given)?;
@@ -120,46 +120,50 @@ fn replaced(step: &Step, given: &[(Name, &Arg)]) -> Result<Step, Diagnostic> {
     Ok(new)
 }
 
-fn replaced_arg(arg: &Arg, given: &[(Name, &Arg)]) -> Result<Arg, Diagnostic> {
+fn replaced_arg(arg: &ScriptArg, given: &[(Name, &ScriptArg)]) -> Result<ScriptArg, Diagnostic> {
     let ix = |name: Name| {
         given.iter().find(|(parameter, _)| *parameter == name).and_then(|(_, arg)| match &arg.kind {
-            ArgKind::Ix(ix) => Some(ix.clone()),
+            ScriptArgKind::Ix(ix) => Some(ix.clone()),
             _ => None,
         })
     };
     let too_large = |_| Diagnostic::error(Code::E0901, arg.span, "this argument is too large");
     let kind = match &arg.kind {
         // A name alone may stand for anything.
-        ArgKind::Ix(own) if let Some(name) = own.as_var() => {
+        ScriptArgKind::Ix(own) if let Some(name) = own.as_var() => {
             match given.iter().find(|(parameter, _)| *parameter == name) {
                 Some((_, arg)) => return Ok((*arg).clone()),
-                None => ArgKind::Ix(own.clone()),
+                None => ScriptArgKind::Ix(own.clone()),
             }
         }
-        ArgKind::Ix(own) => ArgKind::Ix(own.substitute(&ix).map_err(too_large)?),
-        ArgKind::Cond(own) => ArgKind::Cond(own.substitute(&ix).map_err(too_large)?),
-        ArgKind::Pattern(text) => ArgKind::Pattern(replaced_text(text, given).ok_or_else(|| long(arg.span))?),
+        ScriptArgKind::Ix(own) => ScriptArgKind::Ix(own.substitute(&ix).map_err(too_large)?),
+        ScriptArgKind::Cond(own) => ScriptArgKind::Cond(own.substitute(&ix).map_err(too_large)?),
+        ScriptArgKind::Pattern(text) => {
+            ScriptArgKind::Pattern(replaced_text(text, given).ok_or_else(|| long(arg.span))?)
+        }
     };
-    Ok(Arg { kind, span: arg.span })
+    Ok(ScriptArg { kind, span: arg.span })
 }
 
-fn replaced_place(place: &Place, given: &[(Name, &Arg)]) -> Result<PlaceKind, Diagnostic> {
+fn replaced_place(place: &AddressPart, given: &[(Name, &ScriptArg)]) -> Result<AddressKind, Diagnostic> {
     let wrong = |span: Span| Diagnostic::error(Code::E0901, span, "a place is a name or a pattern in braces");
     match &place.kind {
-        PlaceKind::Pattern(text) => replaced_text(text, given).map(PlaceKind::Pattern).ok_or_else(|| long(place.span)),
-        PlaceKind::Binder(name) => match given.iter().find(|(parameter, _)| parameter == name) {
-            None => Ok(PlaceKind::Binder(*name)),
+        AddressKind::Pattern(text) => {
+            replaced_text(text, given).map(AddressKind::Pattern).ok_or_else(|| long(place.span))
+        }
+        AddressKind::Binder(name) => match given.iter().find(|(parameter, _)| parameter == name) {
+            None => Ok(AddressKind::Binder(*name)),
             Some((_, arg)) => match &arg.kind {
-                ArgKind::Ix(ix) => ix.as_var().map(PlaceKind::Binder).ok_or_else(|| wrong(arg.span)),
-                ArgKind::Pattern(text) => Ok(PlaceKind::Pattern(text.clone())),
-                ArgKind::Cond(_) => Err(wrong(arg.span)),
+                ScriptArgKind::Ix(ix) => ix.as_var().map(AddressKind::Binder).ok_or_else(|| wrong(arg.span)),
+                ScriptArgKind::Pattern(text) => Ok(AddressKind::Pattern(text.clone())),
+                ScriptArgKind::Cond(_) => Err(wrong(arg.span)),
             },
         },
     }
 }
 
 /// A text with arguments in the place of names; none if it is too long.
-fn replaced_text(text: &str, given: &[(Name, &Arg)]) -> Option<String> {
+fn replaced_text(text: &str, given: &[(Name, &ScriptArg)]) -> Option<String> {
     let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let (mut new, mut rest) = (String::new(), text);
     while !rest.is_empty() {
@@ -175,10 +179,10 @@ fn replaced_text(text: &str, given: &[(Name, &Arg)]) -> Option<String> {
         }
         match given.iter().find(|(parameter, _)| parameter.as_str() == &rest[..word]) {
             Some((_, arg)) => match &arg.kind {
-                ArgKind::Ix(ix) if Ix::is_sum(ix) => new += &format!("({ix})"),
-                ArgKind::Ix(ix) => new += &ix.to_string(),
-                ArgKind::Cond(cond) => new += &format!("({cond})"),
-                ArgKind::Pattern(text) => new += &format!("({text})"),
+                ScriptArgKind::Ix(ix) if Ix::is_sum(ix) => new += &format!("({ix})"),
+                ScriptArgKind::Ix(ix) => new += &ix.to_string(),
+                ScriptArgKind::Cond(cond) => new += &format!("({cond})"),
+                ScriptArgKind::Pattern(text) => new += &format!("({text})"),
             },
             None => new += &rest[..word],
         }

@@ -2,18 +2,18 @@
 //! scheduling framework, as a script in the language).
 //!
 //! A [`Rewrite`] is an equation between terms of Core with side conditions, as data: its left and right side are texts
-//! that the engine matches and builds. A [`Derivation`] is a script, `derive g from f { … }`, whose steps name a
+//! that the engine matches and builds. A [`Derivation`](certen_core::script::Derivation) is a script, `derive g from f { … }`, whose steps name a
 //! rewrite, its parameters, a place and a direction. Conditions are put to the prover, for all sizes, in the context of
 //! the place; after every step the whole program is typed again and its accesses are shown to be in bounds again, for a
 //! rewrite can move a read out of the guard that made it safe.
 
-mod address;
 mod apply;
 mod build;
 mod context;
 mod equal;
 mod expand;
 mod found;
+mod globals;
 mod matching;
 mod names;
 mod page;
@@ -22,7 +22,6 @@ mod place;
 mod refusal;
 mod rewrite;
 mod rules;
-pub mod script;
 mod site;
 mod take;
 mod whole;
@@ -31,9 +30,9 @@ pub use apply::{Derived, Refused, Taken, derive};
 pub use page::page;
 pub use rewrite::{Kind, Law, Rewrite};
 pub use rules::rewrites;
-pub use script::{Derivation, Step, Tactic};
 
-use certen_syntax::{Diagnostics, Sources};
+use certen_core::script::{Tactic, parse_tactics};
+use certen_syntax::{Code, Diagnostic, Diagnostics, Sources};
 
 /// The pieces of scripts that every script knows, as text.
 pub const PRELUDE: &str = include_str!("../prelude/derivations.ten");
@@ -41,5 +40,15 @@ pub const PRELUDE: &str = include_str!("../prelude/derivations.ten");
 /// Reads the [`PRELUDE`], which becomes one of the sources, so that messages can point into it.
 pub fn prelude(sources: &mut Sources, diagnostics: &mut Diagnostics) -> Vec<Tactic> {
     let file = sources.add("derivations.ten", PRELUDE);
-    sources.get(file).map_or_else(Vec::new, |source| script::parse_tactics(source, file, diagnostics))
+    sources.get(file).map_or_else(Vec::new, |source| parse_tactics(source, file, diagnostics))
+}
+
+/// The pieces of scripts that are called like a rewrite, as errors.
+pub fn called_like_rewrites<'a>(tactics: impl Iterator<Item = &'a Tactic>) -> Vec<Diagnostic> {
+    let error = |tactic: &Tactic| {
+        let rewrite = rewrites().iter().find(|rewrite| rewrite.name == tactic.name.as_str())?;
+        let text = format!("`{}` is a rewrite, and cannot be declared again", rewrite.name);
+        Some(Diagnostic::error(Code::E0202, tactic.name_span, text).note(rewrite.about))
+    };
+    tactics.filter_map(error).collect()
 }

@@ -24,7 +24,7 @@ use self::solve::{solved, solved_cond};
 use crate::context::Context;
 use crate::equal::{are_equivalent, is_equal};
 use crate::found::{Abstracted, Found, Locals, unknown};
-use crate::names::{Canonical, Substitution, instantiate, names_of, select};
+use crate::names::{Canonical, Substitution, instantiate, select};
 use crate::pattern::{Argument, Binder, Condition, Index, Pattern};
 
 /// Why a term is not what a pattern says.
@@ -210,7 +210,7 @@ impl<'a> Matcher<'a> {
             }
             (Pattern::Reshape(inner), term) => {
                 let any = self.terms.iter().next().map_or(id, |(first, _)| first);
-                let outline = term.with_parts(&|_| any);
+                let outline = term.clone().with_parts(|_| any);
                 if let Some(found) = &self.found.reshape
                     && *found != outline
                 {
@@ -329,7 +329,7 @@ impl<'a> Matcher<'a> {
 
     /// A term must not mention what the pattern binds around it, except these names.
     fn escapes(&self, name: Name, id: TermId, allowed: &[Name]) -> Done {
-        let free = names_of(self.terms, id).free;
+        let free = self.terms.names_of(id).free;
         match self.bound.iter().find(|bound| !allowed.contains(bound) && free.contains(bound)) {
             Some(bound) => {
                 Err(self.misfit(format!("{name} is `{}`, which mentions {bound}, but it may not", self.shown(id))))

@@ -13,159 +13,39 @@
 
 use std::collections::BTreeSet;
 
-use certen_core::{Carried, Range, Term, TermId, Terms, TypeError};
+use certen_core::{Component, Term, TermId, TermNames, Terms, TypeError};
 use certen_index::{Cond, Ix, IxError};
 use certen_syntax::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::context::Context;
+
 /// Terms that are nested more deeply are refused.
 pub(crate) const MAX_NESTING: usize = 500;
 
-/// A term and everything in it, each once, in no certain order.
-pub(crate) fn reachable(terms: &Terms, root: TermId) -> Vec<TermId> {
-    let mut seen = FxHashSet::default();
-    let mut found = Vec::new();
-    let mut todo = vec![root];
-    while let Some(id) = todo.pop() {
-        if seen.insert(id) {
-            found.push(id);
-            todo.extend(terms.get(id).parts());
-        }
-    }
-    found
-}
-
 /// How deeply a term is nested.
 pub(crate) fn depth_of(terms: &Terms, root: TermId) -> usize {
-    let mut all = reachable(terms, root);
-    all.sort_unstable();
-    let mut depths: FxHashMap<TermId, usize> = FxHashMap::default();
-    for id in all {
-        let inner = terms.get(id).parts().iter().filter_map(|part| depths.get(part)).max().copied();
-        depths.insert(id, inner.unwrap_or(0) + 1);
-    }
-    depths.get(&root).copied().unwrap_or(0)
+    measured(terms, root, |inner| inner.into_iter().max().unwrap_or(0) + 1)
 }
 
 /// How large a term is as a tree.
 pub(crate) fn tree_size(terms: &Terms, root: TermId) -> u64 {
-    let mut all = reachable(terms, root);
-    all.sort_unstable();
-    let mut sizes: FxHashMap<TermId, u64> = FxHashMap::default();
-    for id in all {
-        let inner =
-            terms.get(id).parts().iter().filter_map(|part| sizes.get(part)).fold(1, |a: u64, b| a.saturating_add(*b));
-        sizes.insert(id, inner);
+    measured(terms, root, |inner| inner.into_iter().fold(1, u64::saturating_add))
+}
+
+/// A measure of a term, made of the measures of its parts.
+fn measured<T: Copy + Default>(terms: &Terms, root: TermId, measure: impl Fn(Vec<T>) -> T) -> T {
+    let mut measures: FxHashMap<TermId, T> = FxHashMap::default();
+    for id in terms.parts_first(root) {
+        let inner = terms.get(id).parts().iter().filter_map(|part| measures.get(part).copied()).collect();
+        measures.insert(id, measure(inner));
     }
-    sizes.get(&root).copied().unwrap_or(0)
-}
-
-/// The names of a term.
-#[derive(Default)]
-pub(crate) struct Names {
-    /// Sizes, indices and tensors from outside.
-    pub free: BTreeSet<Name>,
-    /// What is bound inside.
-    pub bound: BTreeSet<Name>,
-}
-
-/// The names of a term.
-pub(crate) fn names_of(terms: &Terms, root: TermId) -> Names {
-    let mut names = Names::default();
-    for id in reachable(terms, root) {
-        let Names { free, bound } = &mut names;
-        let term = terms.get(id);
-        if let Term::Ref(name, _) = term {
-            free.insert(*name);
-        }
-        bound.extend(binders(term));
-        each_ix(term, &mut |ix| ix.collect_names(free));
-        each_cond(term, &mut |cond: &Cond| cond.collect_names(free));
-    }
-    let Names { free, bound } = &mut names;
-    free.retain(|name| !bound.contains(name));
-    names
-}
-
-/// The names that a term itself binds.
-pub(crate) fn binders(term: &Term) -> Vec<Name> {
-    match term {
-        Term::Gen(name, ..) | Term::Reduce(_, name, ..) | Term::Let(name, ..) => vec![*name],
-        Term::Iterate(_, step, states, _) => [*step].into_iter().chain(states.iter().map(|s| s.name)).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// The index expressions of a term itself, outside of conditions.
-pub(crate) fn each_ix(term: &Term, ix: &mut dyn FnMut(&Ix)) {
-    match term {
-        Term::Gen(_, Range { lo, hi }, _) | Term::Reduce(_, _, Range { lo, hi }, ..) => {
-            ix(lo);
-            ix(hi);
-        }
-        Term::Select(_, indices) => indices.iter().for_each(ix),
-        Term::Iterate(e, ..)
-        | Term::Index(e, _)
-        | Term::PadLeft(e, _)
-        | Term::PadRight(e, _)
-        | Term::TruncLeft(e, _)
-        | Term::TruncRight(e, _) => ix(e),
-        _ => {}
-    }
-}
-
-/// The conditions of a term itself.
-pub(crate) fn each_cond(term: &Term, cond: &mut dyn FnMut(&Cond)) {
-    if let Term::Guard(c, _) | Term::If(c, ..) | Term::Reduce(_, _, _, c, _) = term {
-        cond(c);
-    }
-}
-
-/// A term with its parts and index expressions mapped.
-pub(crate) fn mapped(
-    term: &Term,
-    part: &mut dyn FnMut(TermId) -> Result<TermId, TypeError>,
-    ix: &mut dyn FnMut(&Ix) -> Result<Ix, IxError>,
-    cond: &mut dyn FnMut(&Cond) -> Result<Cond, IxError>,
-    binder: &mut dyn FnMut(Name) -> Name,
-) -> Result<Term, TypeError> {
-    let mut range = |range: &Range| Ok::<Range, IxError>(Range { lo: ix(&range.lo)?, hi: ix(&range.hi)? });
-    Ok(match term {
-        Term::Ref(..) | Term::Literal(..) | Term::Undefined(_) => term.clone(),
-        Term::Gen(name, r, a) => Term::Gen(binder(*name), range(r)?, part(*a)?),
-        Term::Reduce(op, name, r, c, a) => Term::Reduce(*op, binder(*name), range(r)?, cond(c)?, part(*a)?),
-        Term::Guard(c, a) => Term::Guard(cond(c)?, part(*a)?),
-        Term::If(c, a, b) => Term::If(cond(c)?, part(*a)?, part(*b)?),
-        Term::Let(name, a, b) => Term::Let(binder(*name), part(*a)?, part(*b)?),
-        Term::Iterate(times, step, states, at) => {
-            let mut state =
-                |s: &Carried| Ok(Carried { name: binder(s.name), init: part(s.init)?, next: part(s.next)? });
-            let states = states.iter().map(&mut state).collect::<Result<_, TypeError>>()?;
-            Term::Iterate(ix(times)?, binder(*step), states, *at)
-        }
-        Term::Select(a, indices) => {
-            Term::Select(part(*a)?, indices.iter().map(&mut *ix).collect::<Result<_, IxError>>()?)
-        }
-        Term::Flatten(a) => Term::Flatten(part(*a)?),
-        Term::Split(k, a) => Term::Split(*k, part(*a)?),
-        Term::Transpose(a) => Term::Transpose(part(*a)?),
-        Term::Concat(a, b) => Term::Concat(part(*a)?, part(*b)?),
-        Term::PadLeft(k, a) => Term::PadLeft(ix(k)?, part(*a)?),
-        Term::PadRight(k, a) => Term::PadRight(ix(k)?, part(*a)?),
-        Term::TruncLeft(k, a) => Term::TruncLeft(ix(k)?, part(*a)?),
-        Term::TruncRight(k, a) => Term::TruncRight(ix(k)?, part(*a)?),
-        Term::Index(e, elem) => Term::Index(ix(e)?, *elem),
-        Term::Unary(op, a) => Term::Unary(*op, part(*a)?),
-        Term::Binary(op, a, b) => Term::Binary(*op, part(*a)?, part(*b)?),
-        Term::Choose(a, b, c) => Term::Choose(part(*a)?, part(*b)?, part(*c)?),
-        Term::Fma(a, b, c) => Term::Fma(part(*a)?, part(*b)?, part(*c)?),
-        Term::Cast(elem, a) => Term::Cast(*elem, part(*a)?),
-    })
+    measures.get(&root).copied().unwrap_or_default()
 }
 
 /// The same term with one part in another's place. A `let` whose value has a type of another form is told to its body.
-/// So who replaces one part after the other asks [`part`] for each when its turn comes: such a body is not what it was
-/// before.
+/// So whoever replaces one part after the other looks at each when its turn comes ([`with_each_part`]): such a body is not
+/// what it was before.
 ///
 /// # Errors
 /// If the term is ill-typed then.
@@ -180,18 +60,37 @@ pub(crate) fn with_part(terms: &mut Terms, id: TermId, number: usize, new: TermI
     if let (Term::Select(_, indices), 0) = (&term, number) {
         return select(terms, new, indices);
     }
-    let mut at = 0;
-    let mut part = |old: TermId| {
-        at += 1;
-        Ok(if at == number + 1 { new } else { old })
-    };
-    let term = mapped(&term, &mut part, &mut |ix| Ok(ix.clone()), &mut |cond| Ok(cond.clone()), &mut |name| name)?;
+    let mut numbers = 0..;
+    let term = term.with_parts(|old| if numbers.next() == Some(number) { new } else { old });
     terms.add(term)
 }
 
-/// The part of a term at a position.
-pub(crate) fn part(terms: &Terms, id: TermId, number: usize) -> Option<TermId> {
-    terms.get(id).parts().get(number).copied()
+/// The same term with each of its parts changed, one after the other, each in its context. `inside` shows the arena and
+/// the context in the state of a walk.
+///
+/// # Errors
+/// What `change` says, or how the term would be ill-typed.
+pub(crate) fn with_each_part<S, E: From<TypeError>>(
+    state: &mut S,
+    mut id: TermId,
+    inside: impl Fn(&mut S) -> (&mut Terms, &mut Context),
+    mut change: impl FnMut(&mut S, TermId) -> Result<TermId, E>,
+) -> Result<TermId, E> {
+    let mut at = 0;
+    loop {
+        let (terms, context) = inside(state);
+        let Some(old) = terms.get(id).parts().get(at).copied() else { return Ok(id) };
+        let mark = context.mark();
+        context.enter(terms, id, at);
+        let new = change(state, old);
+        let (terms, context) = inside(state);
+        context.reset(mark);
+        let new = new?;
+        if new != old {
+            id = with_part(terms, id, at, new)?;
+        }
+        at += 1;
+    }
 }
 
 /// The body of a `let` whose value is replaced.
@@ -297,14 +196,16 @@ impl Substitution {
                 let indices = indices.iter().map(|ix| self.ix(ix)).collect::<Result<Vec<Ix>, IxError>>()?;
                 select(terms, tensor, &indices)?
             }
-            other => {
-                let term = mapped(
-                    other,
-                    &mut |part| self.visit(terms, part, done),
-                    &mut |ix| self.ix(ix),
-                    &mut |cond| self.cond(cond),
-                    &mut |name| self.bound.get(&name).copied().unwrap_or(name),
-                )?;
+            _ => {
+                let term = term.map(|component| {
+                    match component {
+                        Component::Part(part) => *part = self.visit(terms, *part, done)?,
+                        Component::Ix(ix) => *ix = self.ix(ix)?,
+                        Component::Cond(cond) => *cond = self.cond(cond)?,
+                        Component::Binder(name) => *name = self.bound.get(name).copied().unwrap_or(*name),
+                    }
+                    Ok::<(), TypeError>(())
+                })?;
                 match term {
                     // A condition that has become true.
                     Term::Guard(cond, a) if cond.is_always() => a,
@@ -329,11 +230,11 @@ pub(crate) fn instantiate(
     is_bound_around: &dyn Fn(Name) -> bool,
     is_used: &dyn Fn(Name) -> bool,
 ) -> Result<TermId, TypeError> {
-    let names = names_of(terms, root);
+    let names = terms.names_of(root);
     let mut put_in = BTreeSet::new();
     substitution.indices.values().for_each(|ix| ix.collect_names(&mut put_in));
     for tensor in substitution.tensors.values() {
-        let Names { free, bound } = names_of(terms, *tensor);
+        let TermNames { free, bound } = terms.names_of(*tensor);
         put_in.extend(free);
         put_in.extend(bound);
     }
@@ -378,14 +279,16 @@ impl Canonical {
         }
         let term = terms.get(id).clone();
         let mut height = 0;
-        let mut part = |part: TermId| {
-            let (form, inner) = self.form(terms, part)?;
-            height = height.max(inner);
-            Ok(form)
-        };
-        let same = mapped(&term, &mut part, &mut |ix| Ok(ix.clone()), &mut |c| Ok(c.clone()), &mut |name| name)?;
+        let own = term.binders();
+        let same = term.map(|component| {
+            if let Component::Part(part) = component {
+                let (form, inner) = self.form(terms, *part)?;
+                height = height.max(inner);
+                *part = form;
+            }
+            Ok::<(), TypeError>(())
+        })?;
         let mut form = terms.add(same)?;
-        let own = binders(&term);
         if !own.is_empty() {
             height += 1;
             let called = |at: usize| Name::new(&format!("%{height}.{at}"));
@@ -403,7 +306,7 @@ mod tests {
     use certen_index::Ix;
     use certen_syntax::{Name, Sources};
 
-    use super::{Canonical, Substitution, depth_of, instantiate, names_of, tree_size};
+    use super::{Canonical, Substitution, depth_of, instantiate, tree_size};
 
     fn core(bindings: &str) -> Program {
         let text = format!("core t\nsize m, n\nwhere m >= 0, n >= 0\ninput x : f64[m, n]\n{bindings}\noutput a\n");
@@ -449,7 +352,7 @@ mod tests {
         let around = |name: Name| name.as_str() == "j";
         let put = instantiate(&mut program.terms, body, substitution, &around, &|_| false).unwrap();
         assert_eq!(print_term(&program.terms, put), "sum j_1 in 0..n. x[j + 1, j_1]");
-        let names = names_of(&program.terms, put);
+        let names = program.terms.names_of(put);
         assert!(names.free.contains(&Name::new("j")) && !names.bound.contains(&Name::new("j")));
     }
 

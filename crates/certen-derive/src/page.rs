@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::rewrite::{Kind, Law, Rewrite, named};
-use crate::rules::FAMILIES;
+use crate::rewrite::{Kind, Law, Rewrite};
+use crate::rules::{FAMILIES, named};
 
 const HEAD: &str = "\
 # Rewrites

@@ -7,7 +7,7 @@ use certen_core::{Term, TermId, Terms, TypeError};
 use certen_syntax::Name;
 
 use crate::context::{Context, Mark};
-use crate::names::{binders, select, with_part};
+use crate::names::{select, with_part};
 
 /// More places are not looked at.
 pub(crate) const MAX_PLACES: usize = 200_000;
@@ -164,5 +164,5 @@ impl Walker {
 
 /// Whether a term binds a name.
 pub(crate) fn does_bind(terms: &Terms, id: TermId, name: Name) -> bool {
-    binders(terms.get(id)).contains(&name)
+    terms.get(id).binders().contains(&name)
 }

@@ -1,14 +1,9 @@
 //! Rewrites as named values.
 
-use std::sync::OnceLock;
-
-use certen_core::TermId;
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
-use crate::matching::Misfit;
 use crate::pattern::{Pattern, Side, Words, parse, parse_side};
-use crate::site::Site;
 
 /// An equation between terms, which can be taken in both directions.
 pub struct Rewrite {
@@ -31,12 +26,14 @@ pub struct Rewrite {
 }
 
 /// How a rewrite is done.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum How {
     /// One side is matched, the other one is built.
     Pattern,
-    /// By a function, where the sides cannot say all of it.
-    Code(fn(&mut Site<'_>) -> Result<TermId, Misfit>),
+    /// By code (`rules/code.rs`), where the sides cannot say all of it: every occurrence of a term gets a name.
+    Bind,
+    /// By code: what the context makes superfluous is left out.
+    Simplify,
 }
 
 /// What a parameter of a rewrite is.
@@ -107,17 +104,4 @@ impl Parsed {
         right.formals(&mut Vec::new(), &mut formals);
         Ok(Parsed { left, right, sides, determined, formals: formals.into_iter().rev().collect() })
     }
-}
-
-/// A rewrite with its texts read, by name.
-///
-/// # Errors
-/// None if there is none of this name; what is wrong with its texts otherwise.
-pub(crate) fn named(name: &str) -> Option<(&'static Rewrite, Result<&'static Parsed, String>)> {
-    static ALL: OnceLock<Vec<(&'static Rewrite, Result<Parsed, String>)>> = OnceLock::new();
-    let all =
-        ALL.get_or_init(|| crate::rules::rewrites().iter().map(|rewrite| (*rewrite, Parsed::new(rewrite))).collect());
-    all.iter()
-        .find(|(rewrite, _)| rewrite.name == name)
-        .map(|(rewrite, parsed)| (*rewrite, parsed.as_ref().map_err(String::clone)))
 }

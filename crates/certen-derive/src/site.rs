@@ -1,8 +1,8 @@
 //! A rewrite at a place: its arguments understood, its left side matched, its conditions asked, its right side built.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
-use certen_core::{Program, TensorType, TermId, Terms};
+use certen_core::{TermId, Terms};
 use certen_index::{Condition, Ix, Status};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
@@ -10,73 +10,11 @@ use rustc_hash::FxHashMap;
 use crate::build::Builder;
 use crate::context::Context;
 use crate::found::{Abstracted, Found, Locals};
+use crate::globals::Globals;
 use crate::matching::{Matcher, Misfit};
-use crate::names::names_of;
-use crate::pattern::{Binder, Pattern, Words, parse};
-use crate::rewrite::{How, Kind, Parsed, Rewrite};
-use crate::script::ArgKind;
-
-/// The program's names around and inside of its one term.
-pub(crate) struct Globals {
-    /// Sizes, inputs and outputs.
-    pub names: HashSet<Name>,
-    pub sizes: HashSet<Name>,
-    pub inputs: FxHashMap<Name, TensorType>,
-    /// Everything that is bound anywhere.
-    pub used: HashSet<Name>,
-    /// Indices that are bound anywhere.
-    pub indices: HashSet<Name>,
-    /// Tensors that are bound anywhere.
-    pub tensors: HashSet<Name>,
-}
-
-impl Globals {
-    /// The names of a program, without those of its terms.
-    pub(crate) fn of(program: &Program) -> Globals {
-        let mut names: HashSet<Name> = program.sizes.iter().copied().collect();
-        names.extend(program.inputs.iter().map(|input| input.name));
-        Globals {
-            names,
-            sizes: program.sizes.iter().copied().collect(),
-            inputs: program.inputs.iter().map(|input| (input.name, input.ty.clone())).collect(),
-            used: HashSet::new(),
-            indices: HashSet::new(),
-            tensors: HashSet::new(),
-        }
-    }
-
-    /// Takes up the names that a term binds.
-    pub(crate) fn look_at(&mut self, terms: &Terms, root: TermId) {
-        self.used = self.names.clone();
-        self.indices.clear();
-        self.tensors.clear();
-        for id in crate::names::reachable(terms, root) {
-            let term = terms.get(id);
-            let bound = crate::names::binders(term);
-            self.used.extend(&bound);
-            match term {
-                certen_core::Term::Let(name, ..) => {
-                    self.tensors.insert(*name);
-                }
-                certen_core::Term::Iterate(_, step, states, _) => {
-                    self.indices.insert(*step);
-                    self.tensors.extend(states.iter().map(|state| state.name));
-                }
-                _ => self.indices.extend(bound),
-            }
-        }
-    }
-
-    /// Reads a script's pattern: names mean the program's.
-    ///
-    /// # Errors
-    /// What is wrong with the text.
-    pub(crate) fn pattern(&self, text: &str) -> Result<Pattern, String> {
-        let index = |name: Name| self.sizes.contains(&name) || self.indices.contains(&name);
-        let tensor = |name: Name| self.inputs.contains_key(&name) || self.tensors.contains(&name);
-        parse(text, Words { index: &index, tensor: &tensor })
-    }
-}
+use crate::pattern::{Binder, Pattern};
+use crate::rewrite::{Kind, Parsed, Rewrite};
+use certen_core::script::ScriptArgKind;
 
 /// A rewrite with its arguments.
 pub(crate) struct Order {
@@ -84,7 +22,7 @@ pub(crate) struct Order {
     pub parsed: &'static Parsed,
     pub backwards: bool,
     /// The arguments by the names of their parameters.
-    pub args: Vec<(&'static str, Kind, ArgKind)>,
+    pub args: Vec<(&'static str, Kind, ScriptArgKind)>,
 }
 
 /// A rewrite that is tried at a place.
@@ -119,19 +57,11 @@ impl Made {
 }
 
 impl Site<'_> {
-    /// Takes the rewrite here. Conditions may be open or fail.
+    /// What is matched and built here. Conditions may be open or fail.
     ///
     /// # Errors
     /// Why it does not fit.
-    pub(crate) fn make(mut self) -> Result<Made, Misfit> {
-        let term = match self.order.rewrite.how {
-            How::Code(code) => code(&mut self)?,
-            How::Pattern => self.by_pattern()?,
-        };
-        Ok(Made { term, conditions: self.conditions })
-    }
-
-    fn by_pattern(&mut self) -> Result<TermId, Misfit> {
+    pub(crate) fn by_pattern(&mut self) -> Result<TermId, Misfit> {
         let Order { parsed, backwards, .. } = self.order;
         let (from, to) = if *backwards { (&parsed.right, &parsed.left) } else { (&parsed.left, &parsed.right) };
         let mut found = Found { formals: parsed.formals.clone(), ..Found::default() };
@@ -140,13 +70,13 @@ impl Site<'_> {
         for (name, kind, value) in &self.order.args {
             let name = Name::new(name);
             match (kind, value) {
-                (Kind::Fresh, ArgKind::Ix(ix)) => {
+                (Kind::Fresh, ScriptArgKind::Ix(ix)) => {
                     if let Some(own) = ix.as_var().filter(|_| !determined.contains(&name)) {
                         given.insert(name, own);
                         found.names.insert(name, own);
                     }
                 }
-                (_, ArgKind::Ix(ix)) => {
+                (_, ScriptArgKind::Ix(ix)) => {
                     let mut names = BTreeSet::new();
                     ix.collect_names(&mut names);
                     let is_unknown =
@@ -157,10 +87,10 @@ impl Site<'_> {
                     }
                     found.indices.insert(name, Abstracted { parameters: None, body: ix.clone() });
                 }
-                (_, ArgKind::Cond(cond)) => {
+                (_, ScriptArgKind::Cond(cond)) => {
                     found.conditions.insert(name, Abstracted { parameters: None, body: cond.clone() });
                 }
-                (_, ArgKind::Pattern(text)) => {
+                (_, ScriptArgKind::Pattern(text)) => {
                     let pattern = self.globals.pattern(text).map_err(|why| Misfit { why, matched: usize::MAX })?;
                     if determined.contains(&name) {
                         filters.insert(name, pattern);
@@ -196,7 +126,7 @@ impl Site<'_> {
         given: &'b FxHashMap<Name, Name>,
         elem: certen_core::ElemType,
     ) -> Builder<'b> {
-        let names = names_of(self.terms, self.at);
+        let names = self.terms.names_of(self.at);
         Builder {
             terms: self.terms,
             inside: names.bound.into_iter().chain(names.free).collect(),
@@ -233,14 +163,14 @@ impl Site<'_> {
     }
 
     /// The argument for a parameter.
-    pub(crate) fn arg(&self, name: &str) -> Option<&ArgKind> {
+    pub(crate) fn arg(&self, name: &str) -> Option<&ScriptArgKind> {
         self.order.args.iter().find(|(parameter, ..)| *parameter == name).map(|(_, _, value)| value)
     }
 
     /// The name that a script gives for a parameter.
     pub(crate) fn name(&self, name: &str) -> Option<Name> {
         match self.arg(name) {
-            Some(ArgKind::Ix(ix)) => Ix::as_var(ix),
+            Some(ScriptArgKind::Ix(ix)) => Ix::as_var(ix),
             _ => None,
         }
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use certen_core::{Binding, Program, ScopeError, Term, TermId, Terms, TypeError};
 use certen_syntax::Name;
 
+use crate::globals::Globals;
 use crate::matching::shown;
-use crate::names::{MAX_NESTING, depth_of, reachable, tree_size};
-use crate::site::Globals;
+use crate::names::{MAX_NESTING, depth_of, tree_size};
 
 /// Terms that are larger as trees are refused.
 const MAX_SIZE: u64 = 50_000;
@@ -93,7 +93,7 @@ impl Whole {
 
     /// Refuses shapes that depend on indices, which Core does not have.
     pub(crate) fn has_regular_shapes(&self) -> Result<(), String> {
-        for id in reachable(&self.terms, self.root) {
+        for id in self.terms.reachable([self.root]) {
             for size in self.terms.ty(id).shape.iter() {
                 let mut names = BTreeSet::new();
                 size.collect_names(&mut names);

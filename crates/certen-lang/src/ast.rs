@@ -3,7 +3,7 @@
 //! Names are not resolved and nothing is typed. Every node that a message can speak of has its place in the text.
 
 use certen_core::ElemType;
-use certen_derive::{Derivation, Tactic};
+use certen_core::script::{Derivation, Tactic};
 use certen_syntax::schedule::Schedule;
 use certen_syntax::{Name, Span};
 

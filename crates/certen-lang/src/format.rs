@@ -10,7 +10,7 @@
 //! is no program has no style. Needs the stack of [`parse`](crate::parse).
 
 use certen_core::ElemType;
-use certen_derive::script::{in_indices, is_spaced};
+use certen_core::script::{in_indices, is_spaced};
 use certen_syntax::{Diagnostics, FileId, Source, Token, TokenKind, lex};
 
 use crate::parse::{is_reserved, parse};

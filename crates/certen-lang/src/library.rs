@@ -15,7 +15,7 @@ mod tests;
 use std::collections::HashMap;
 use std::collections::hash_map;
 
-use certen_derive::{Derivation, Tactic};
+use certen_core::script::{Derivation, Tactic};
 use certen_syntax::schedule::Schedule;
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Sources, Span};
 
@@ -170,10 +170,6 @@ impl Library {
                     }
                 }
             }
-        }
-        // Only who derives something has to know how.
-        if library.files.iter().any(|file| !file.derivations.is_empty() || !file.tactics.is_empty()) {
-            library.tactics = certen_derive::prelude(sources, diagnostics);
         }
         for file in 0..library.files.len() {
             library.check_imports(file, diagnostics);

@@ -234,15 +234,7 @@ pub fn changes_outside(block: &[Stmt]) -> bool {
 ///
 /// Arena order is already parts first, so it is enough to find what is reachable.
 pub fn parts_first(terms: &Terms, root: TermId) -> Vec<TermId> {
-    let mut seen = HashSet::from([root]);
-    let mut order = vec![root];
-    let mut at = 0;
-    while let Some(&id) = order.get(at) {
-        order.extend(terms.get(id).parts().into_iter().filter(|&part| seen.insert(part)));
-        at += 1;
-    }
-    order.sort_unstable();
-    order
+    terms.parts_first(root)
 }
 
 /// Whether a term is an element of a buffer, and which: a selection from a reference with all indices.

@@ -30,25 +30,11 @@ pub(crate) fn rebuilt(
     buffer: impl Fn(Name, &TensorType) -> Option<(Name, TensorType)>,
 ) -> Result<(Terms, Vec<TermId>), TypeError> {
     let mut rebuilt = Terms::new(terms.facts().clone());
-    let mut moved: Vec<TermId> = Vec::with_capacity(terms.len());
-    for (_, term) in terms.iter() {
-        let to = |part: &TermId| moved[part.index()];
-        let term = match term {
-            Term::Ref(name, ty) => match buffer(*name, ty) {
-                Some((name, ty)) => Term::Ref(name, ty),
-                None => term.clone(),
-            },
-            Term::Select(tensor, indices) => Term::Select(to(tensor), indices.clone()),
-            Term::Unary(op, a) => Term::Unary(*op, to(a)),
-            Term::Binary(op, a, b) => Term::Binary(*op, to(a), to(b)),
-            Term::Choose(c, a, b) => Term::Choose(to(c), to(a), to(b)),
-            Term::Fma(a, b, c) => Term::Fma(to(a), to(b), to(c)),
-            Term::Cast(elem, a) => Term::Cast(*elem, to(a)),
-            Term::Literal(..) | Term::Index(..) | Term::Undefined(_) => term.clone(),
-            other => return Err(TypeError(format!("no value of a loop program: {other:?}"))),
-        };
-        moved.push(rebuilt.add(term)?);
-    }
+    let moved = rebuilt.copy_from(terms, terms.iter().map(|(id, _)| id), |term| match &term {
+        Term::Ref(name, ty) => Ok::<Term, TypeError>(buffer(*name, ty).map_or(term, |(name, ty)| Term::Ref(name, ty))),
+        _ => Ok(term),
+    })?;
+    let moved = terms.iter().map(|(id, _)| moved[&id]).collect();
     Ok((rebuilt, moved))
 }
 

@@ -2,11 +2,12 @@
 //!
 //! Small sizes that satisfy the facts, random inputs in the prime field, a few elements of each output, computed by the
 //! reference evaluator from both programs: two programs that differ as polynomials agree by accident with a probability
-//! of about degree / 2^61. Programs that use order are compared in the rationals, which have one, on small integers.
+//! of about degree / 2^61. Programs that use order are compared in the rationals, which have one, on small
+//! integers and halves.
 //! Deterministic: the same programs are compared on the same elements everywhere, within a number of steps, not a time.
 
-use certen_core::domain::{Element, Exact, Field, Rational};
-use certen_core::{Binary, Domain, ElemType, EvalError, Evaluator, Fault, Program, ReduceOp, Tensor, Term, Unary};
+use certen_core::domain::{Element, Exact, Field, Rational, splitmix};
+use certen_core::{Domain, ElemType, EvalError, Evaluator, Fault, Program, Tensor};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
@@ -68,10 +69,12 @@ fn agree_at_own_sizes(before: &Program, after: &Program, budget: u64) -> Agreeme
     let share = budget / choices.len() as u64;
     for (round, sizes) in choices.iter().enumerate() {
         let seed = 1 + round as u64;
-        let exact = uses_order(before).then(|| {
+        let exact = before.terms.uses_order().then(|| {
             comparison.at(&Rational, sizes, share, |at, elem| match elem {
                 ElemType::Bool => Exact::Bool(splitmix(seed ^ at) & 1 == 1),
                 ElemType::U8 => Exact::from((splitmix(seed ^ at) % 7) as i64),
+                // Halves, so that rounding shows.
+                elem if elem.is_float() => Exact::half((splitmix(seed ^ at) % 13) as i64 - 6),
                 _ => Exact::from((splitmix(seed ^ at) % 13) as i64 - 6),
             })
         });
@@ -91,16 +94,6 @@ fn agree_at_own_sizes(before: &Program, after: &Program, budget: u64) -> Agreeme
         Comparison { compared: elements, out_of_budget: false, .. } => Agreement::Agrees { elements, smaller: false },
         Comparison { compared: elements, .. } => Agreement::OutOfBudget { elements },
     }
-}
-
-/// Whether values are compared or rounded: the field has no order.
-fn uses_order(program: &Program) -> bool {
-    program.terms.iter().any(|(_, term)| match term {
-        Term::Binary(op, ..) => matches!(op, Binary::Min | Binary::Max | Binary::Lt | Binary::Le),
-        Term::Reduce(op, ..) => matches!(op, ReduceOp::Min | ReduceOp::Max),
-        Term::Unary(op, _) => *op == Unary::Abs,
-        _ => false,
-    })
 }
 
 /// Small sizes of different kinds that satisfy the program's facts: mostly different ones, equal ones, least ones.
@@ -236,14 +229,6 @@ fn sampled(shape: &[usize]) -> Vec<Vec<i64>> {
     positions.into_iter().map(index).collect()
 }
 
-/// A well-mixed function of 64 bits (Steele, Lea and Flood).
-pub fn splitmix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,6 +264,9 @@ mod tests {
             ("y = gen i in 0..m. A[i, 0] * x[0]", "y = gen i in 0..m. A[i, 0] + x[0]"),
             // Seen with the order of the rationals only: in the field, `min` is something else.
             ("y = min(x[0] * x[0], f64(0.0))", "y = x[0] * x[0]"),
+            // Different at numbers that are not whole only.
+            ("y = gen i in 0..m. gen j in 0..n. floor(A[i, j])", "y = A"),
+            ("y = gen i in 0..m. gen j in 0..n. round(A[i, j])", "y = gen i in 0..m. gen j in 0..n. floor(A[i, j])"),
             // Different only where m is not 1.
             ("y = A[m - 1, 0]", "y = A[0, 0]"),
         ] {

@@ -12,7 +12,7 @@ mod report;
 mod shrink;
 mod sizes;
 
-pub use check::{Agreement, agree, splitmix};
+pub use check::{Agreement, agree};
 pub use lift::{Lifted, lift};
 pub use order::{Search, pairwise};
 pub use report::{Contraction, Report};

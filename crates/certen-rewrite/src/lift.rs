@@ -27,7 +27,7 @@ use certen_index::{Cond, Ix, IxError, Verdict};
 use certen_syntax::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::free::{names_of_range, with_operands};
+use crate::free::names_of_range;
 use crate::order::{MOST, Set};
 use crate::report::Report;
 use crate::sizes::Sizes;
@@ -347,15 +347,8 @@ impl Lifter<'_> {
                 }
                 Task::Rebuild(id) => {
                     let term = source.get(id);
-                    let parts = term.parts();
-                    let new = values.split_off(values.len() - parts.len());
-                    let of = |part: &TermId| parts.iter().position(|p| p == part).map_or(*part, |at| new[at]);
-                    let rebuilt = match term {
-                        Term::Reduce(op, name, range, cond, body) => {
-                            Term::Reduce(*op, *name, range.clone(), cond.clone(), of(body))
-                        }
-                        other => with_operands(other, &of).ok_or(GivenUp)?,
-                    };
+                    let mut new = values.split_off(values.len() - term.parts().len()).into_iter();
+                    let rebuilt = term.clone().with_parts(|part| new.next().unwrap_or(part));
                     values.push(self.terms.add(rebuilt)?);
                 }
                 Task::Contract(flat) => {

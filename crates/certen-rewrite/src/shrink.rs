@@ -7,10 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use certen_core::{Parameter, Program, Range, TensorType, Term, TermId, Terms};
+use certen_core::{Parameter, Program, Range, TensorType, Term, Terms, TypeError};
 use certen_index::Ix;
-
-use crate::free::with_operands;
 
 /// Sizes up to this stay.
 const SMALL: i64 = 4;
@@ -37,33 +35,36 @@ pub fn shrunk(before: &Program, after: &Program) -> Option<(Program, Program)> {
 
 fn copy(program: &Program, small: &BTreeMap<i64, i64>) -> Option<Program> {
     let size = |ix: &Ix| ix.as_constant().and_then(|n| small.get(&n)).map_or_else(|| ix.clone(), |n| Ix::from(*n));
-    let range = |range: &Range| Range { lo: range.lo.clone(), hi: size(&range.hi) };
-    let ty = |ty: &TensorType| TensorType { elem: ty.elem, shape: ty.shape.iter().map(size).collect() };
+    let ty = |ty: &TensorType| ty.with_sizes(|ix| Ok::<Ix, TypeError>(size(ix)));
+    let range = |range: Range| Range { lo: range.lo, hi: size(&range.hi) };
     let mut terms = Terms::new(program.terms.facts().clone());
-    let mut copies: Vec<TermId> = Vec::with_capacity(program.terms.len());
-    for (_, term) in program.terms.iter() {
-        let of = |part: &TermId| copies[part.index()];
-        let term = match term {
-            Term::Ref(name, of_type) => Term::Ref(*name, ty(of_type)),
-            Term::Gen(name, over, body) => Term::Gen(*name, range(over), of(body)),
-            Term::Reduce(op, name, over, cond, body) if cond.is_always() => {
-                Term::Reduce(*op, *name, range(over), cond.clone(), of(body))
-            }
-            Term::Select(tensor, indices) => Term::Select(of(tensor), indices.clone()),
-            Term::Index(ix, elem) => Term::Index(size(ix), *elem),
-            Term::Literal(..) | Term::Undefined(_) => term.clone(),
-            other => with_operands(other, &of)?,
-        };
-        copies.push(terms.add(term).ok()?);
-    }
-    let inputs = program.inputs.iter().map(|input| Parameter { name: input.name, ty: ty(&input.ty) });
+    let all = program.terms.iter().map(|(id, _)| id);
+    let copies = terms.copy_from(&program.terms, all, |term| match term {
+        Term::Ref(name, of_type) => Ok(Term::Ref(name, ty(&of_type)?)),
+        Term::Gen(name, over, body) => Ok(Term::Gen(name, range(over), body)),
+        Term::Reduce(op, name, over, cond, body) if cond.is_always() => {
+            Ok(Term::Reduce(op, name, range(over), cond, body))
+        }
+        Term::Index(ix, elem) => Ok(Term::Index(size(&ix), elem)),
+        Term::Select(..)
+        | Term::Literal(..)
+        | Term::Undefined(_)
+        | Term::Unary(..)
+        | Term::Binary(..)
+        | Term::Choose(..)
+        | Term::Fma(..)
+        | Term::Cast(..) => Ok(term),
+        _ => Err(TypeError("a term whose sizes may mean something else".into())),
+    });
+    let copies = copies.ok()?;
+    let inputs = program.inputs.iter().map(|input| Ok(Parameter { name: input.name, ty: ty(&input.ty)? }));
     let mut bindings = program.bindings.clone();
-    bindings.iter_mut().for_each(|binding| binding.term = copies[binding.term.index()]);
+    bindings.iter_mut().for_each(|binding| binding.term = copies[&binding.term]);
     Some(Program {
         name: program.name,
         sizes: program.sizes.clone(),
         facts: program.facts.clone(),
-        inputs: inputs.collect(),
+        inputs: inputs.collect::<Result<_, TypeError>>().ok()?,
         bindings,
         outputs: program.outputs.clone(),
         terms,

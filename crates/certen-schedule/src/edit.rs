@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use certen_core::{Parameter, Range, TensorType, Term, TermId, TypeError};
 use certen_index::{Cond, Ix, IxError};
-use certen_loops::{LoopProgram, Stmt, Target, parts_first};
+use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
@@ -65,10 +65,7 @@ impl Edit {
     fn ty(&self, name: Name, ty: &TensorType) -> Result<TensorType, IxError> {
         match self.types.get(&name) {
             Some(ty) => Ok(ty.clone()),
-            None => {
-                let shape = ty.shape.iter().map(|size| self.ix(size)).collect::<Result<Vec<_>, _>>()?;
-                Ok(TensorType::new(ty.elem, shape))
-            }
+            None => ty.with_sizes(|size| self.ix(size)),
         }
     }
 
@@ -91,34 +88,25 @@ impl Edit {
 
     /// A value.
     pub(crate) fn value(&self, program: &mut LoopProgram, root: TermId) -> Result<TermId, TypeError> {
-        let mut moved: HashMap<TermId, TermId> = HashMap::new();
-        for id in parts_first(&program.terms, root) {
-            let term = program.terms.get(id).clone();
-            let to = |part: TermId| moved.get(&part).copied().ok_or_else(|| TypeError("a part is missing".into()));
+        program.terms.rewrite(root, |terms, id, term| {
             let term = match term {
                 Term::Ref(name, ty) => match self.expanded.get(&name) {
                     Some((new, at)) if ty.is_scalar() && !at.is_empty() => {
-                        let tensor = program.terms.reference(self.name(name), new.clone())?;
+                        let tensor = terms.reference(self.name(name), new.clone())?;
                         Term::Select(tensor, at.as_slice().into())
                     }
                     Some((new, _)) => Term::Ref(self.name(name), new.clone()),
                     None => Term::Ref(self.name(name), self.ty(name, &ty)?),
                 },
                 Term::Select(tensor, indices) => {
-                    let front = match program.terms.get(tensor) {
-                        Term::Ref(name, _) => self.expanded.get(name).map(|(_, at)| at.as_slice()).unwrap_or_default(),
-                        _ => &[],
-                    };
-                    let indices = self.indices_after(front, &indices)?;
-                    Term::Select(to(tensor)?, indices)
+                    let front = as_element(terms, id).and_then(|(name, ..)| self.expanded.get(&name));
+                    Term::Select(tensor, self.indices_after(front.map_or(&[], |(_, at)| at.as_slice()), &indices)?)
                 }
                 Term::Index(ix, elem) => Term::Index(self.ix(&ix)?, elem),
-                other => with_parts(other, to)?,
+                other => other,
             };
-            let new = program.terms.add(term)?;
-            moved.insert(id, new);
-        }
-        moved.get(&root).copied().ok_or_else(|| TypeError("a part is missing".into()))
+            terms.add(term)
+        })
     }
 
     /// A block.
@@ -190,19 +178,6 @@ fn without_sizes(program: &LoopProgram, edit: &Edit) -> Result<LoopProgram, Type
     let body = std::mem::take(&mut program.body);
     program.body = edit.block(&mut program, &body)?;
     Ok(program)
-}
-
-/// A scalar operation with other parts.
-pub(crate) fn with_parts(term: Term, to: impl Fn(TermId) -> Result<TermId, TypeError>) -> Result<Term, TypeError> {
-    Ok(match term {
-        Term::Unary(op, a) => Term::Unary(op, to(a)?),
-        Term::Binary(op, a, b) => Term::Binary(op, to(a)?, to(b)?),
-        Term::Choose(c, a, b) => Term::Choose(to(c)?, to(a)?, to(b)?),
-        Term::Fma(a, b, c) => Term::Fma(to(a)?, to(b)?, to(c)?),
-        Term::Cast(elem, a) => Term::Cast(elem, to(a)?),
-        leaf @ (Term::Literal(..) | Term::Undefined(_)) => leaf,
-        other => return Err(TypeError(format!("no value of a loop program: {other:?}"))),
-    })
 }
 
 /// All names that a block declares: indices, locals, buffers.

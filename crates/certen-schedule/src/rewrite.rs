@@ -5,12 +5,11 @@
 
 use std::collections::HashMap;
 
-use certen_core::{TensorType, Term, TermId, TypeError};
+use certen_core::{TensorType, TermId, TypeError};
 use certen_index::Ix;
 use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
 use certen_syntax::Name;
 
-use crate::edit::with_parts;
 use crate::nest::Done;
 
 /// A buffer that stands for another one, or for a part of it: other dimensions, in another order.
@@ -135,28 +134,17 @@ fn walk<'a>(
 fn value(program: &mut LoopProgram, root: TermId, scope: &Scope<'_>, read: &mut Read<'_>) -> Done<TermId> {
     let mut moved: HashMap<TermId, TermId> = HashMap::new();
     for id in parts_first(&program.terms, root) {
-        let term = program.terms.get(id).clone();
-        let element = match &term {
-            Term::Ref(..) | Term::Select(..) => as_element(&program.terms, id),
-            _ => None,
-        };
-        let element = element.map(|(name, _, indices)| (name, indices.to_vec()));
+        let element = as_element(&program.terms, id).map(|(name, _, indices)| (name, indices.to_vec()));
         let new = match element {
             Some((name, indices)) => read(program, scope, name, &indices)?.unwrap_or(id),
-            // A whole buffer, of which an element is taken.
-            None if matches!(term, Term::Ref(..)) => id,
             None => {
-                let to = |part: TermId| moved.get(&part).copied().ok_or_else(|| TypeError("a part is missing".into()));
-                let term = match term {
-                    Term::Index(..) => term,
-                    other => with_parts(other, to)?,
-                };
+                let term = program.terms.get(id).clone().with_parts(|part| moved[&part]);
                 program.terms.add(term)?
             }
         };
         moved.insert(id, new);
     }
-    Ok(moved.get(&root).copied().ok_or_else(|| TypeError("a part is missing".into()))?)
+    Ok(moved[&root])
 }
 
 /// A value with other values for the locals that it reads.

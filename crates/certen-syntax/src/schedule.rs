@@ -17,8 +17,12 @@
 
 use std::fmt;
 
-use crate::block::{separated, skip_block, steps, write_block};
-use crate::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Source, Span, TokenKind, lex};
+use crate::block::{Read, declarations, items, nth, or_skip, separated, since, steps, steps_alone, write_block, wrong};
+use crate::cursor::Cursor;
+use crate::diagnostic::Diagnostics;
+use crate::lexer::TokenKind;
+use crate::name::Name;
+use crate::source::{FileId, Source, Span};
 
 /// How deep lists may stand in lists.
 pub const MAX_NESTING: usize = 8;
@@ -122,60 +126,23 @@ impl fmt::Display for Schedule {
 
 /// Reads a file of schedules. What could not be read is left out, with an error.
 pub fn parse_schedules(source: &Source, file: FileId, diagnostics: &mut Diagnostics) -> Vec<Schedule> {
-    let tokens = lex(source, file, diagnostics);
-    let mut cursor = Cursor::new(&tokens);
-    let mut schedules = Vec::new();
-    while !cursor.at_end() {
-        if cursor.peek().word() == Some("schedule") {
-            schedules.extend(schedule(&mut cursor, diagnostics));
-            continue;
-        }
-        let error = cursor.expected("`schedule`");
-        diagnostics
-            .push(error.help("a file of schedules holds `schedule NAME { … }`, once for each function or variant"));
-        cursor.take();
-        while !cursor.at_end() && !cursor.begins_item() {
-            cursor.take();
-        }
-    }
-    schedules
+    let help = "a file of schedules holds `schedule NAME { … }`, once for each function or variant";
+    declarations(source, file, diagnostics, "schedule", schedule, |error| error.help(help))
 }
 
 /// Reads a text that is nothing but steps, with `;` between them: `split(i, 32); vectorize(j, 4)`. Nothing if it has a
 /// mistake.
 pub fn parse_steps(source: &Source, file: FileId, diagnostics: &mut Diagnostics) -> Option<Vec<Step>> {
-    let mut found = Diagnostics::new();
-    let tokens = lex(source, file, &mut found);
-    let mut cursor = Cursor::new(&tokens);
-    let steps = steps(&mut cursor, None, &mut found, separated_step, skip_step);
-    let sound = !found.has_errors();
-    diagnostics.extend(found.into_sorted());
-    steps.filter(|_| sound)
+    steps_alone(source, file, diagnostics, separated_step, skip_step)
 }
 
 /// Reads a schedule at the word `schedule`. Nothing if it has a mistake; then all of it is passed that could be
 /// recognised as a part of it.
 pub fn schedule(cursor: &mut Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Schedule> {
-    match header(cursor) {
-        Ok((variant, function, head, open)) => {
-            let steps = steps(cursor, Some(open), diagnostics, separated_step, skip_step)?;
-            let span = since(cursor, head);
-            Some(Schedule { variant, function, steps, head, span })
-        }
-        Err(error) => {
-            diagnostics.push(*error);
-            skip_block(cursor);
-            None
-        }
-    }
+    let (variant, function, head, open) = or_skip(cursor, header, diagnostics)?;
+    let steps = steps(cursor, Some(open), diagnostics, separated_step, skip_step)?;
+    Some(Schedule { variant, function, steps, head, span: since(cursor, head) })
 }
-
-/// From a place to the token that was taken last.
-fn since(cursor: &Cursor<'_>, start: Span) -> Span {
-    cursor.previous().map_or(start, |last| start.to(last.span))
-}
-
-type Read<T> = Result<T, Box<Diagnostic>>;
 
 /// `schedule fast for blur {`: the names, their place and that of the brace.
 fn header(cursor: &mut Cursor<'_>) -> Read<(Option<Name>, Option<Name>, Span, Span)> {
@@ -242,10 +209,6 @@ fn skip_step(cursor: &mut Cursor<'_>, in_block: bool) {
     }
 }
 
-fn wrong(span: Span, message: impl Into<String>) -> Diagnostic {
-    Diagnostic::error(Code::E0103, span, message)
-}
-
 fn step(cursor: &mut Cursor<'_>) -> Read<Step> {
     let (name, start) = cursor.expect_name("a step, such as `split(i, 32)`")?;
     let open = cursor.peek().span;
@@ -261,14 +224,7 @@ fn step(cursor: &mut Cursor<'_>) -> Read<Step> {
 
 /// Arguments up to a closing bracket, which is taken. The last may have a comma behind it.
 fn args(cursor: &mut Cursor<'_>, close: &str, open: Span, depth: usize) -> Read<Vec<Arg>> {
-    let mut args = Vec::new();
-    while !cursor.peek().is(close) {
-        args.push(arg(cursor, depth)?);
-        if !cursor.eat(",") {
-            break;
-        }
-    }
-    if cursor.eat(close) {
+    if let Some(args) = items(cursor, close, |cursor| arg(cursor, depth))? {
         return Ok(args);
     }
     let error = cursor.expected(&format!("`,` or `{close}`"));
@@ -322,21 +278,15 @@ fn path(cursor: &mut Cursor<'_>) -> Read<Path> {
     while cursor.eat(".") {
         parts.push(cursor.expect_name("a name behind `.`")?.0);
     }
-    let mut nth = None;
-    if cursor.eat("#") {
-        let (value, span) = cursor.expect_int("a number behind `#`")?;
-        nth = usize::try_from(value).ok().filter(|&nth| nth > 0);
-        if nth.is_none() {
-            return Err(wrong(span, "loops of one name are counted from 1").into());
-        }
-    }
-    Ok(Path { parts, nth })
+    Ok(Path { parts, nth: nth(cursor, "loops")? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Sources, render_all};
+    use crate::codes::Code;
+    use crate::render::render_all;
+    use crate::source::Sources;
 
     fn schedules(text: &str) -> (Vec<Schedule>, String) {
         let mut sources = Sources::new();

@@ -1,6 +1,7 @@
 //! Random statements in random orders: the loops of the statements in their order compute the meaning, and loops that are
 //! said to be equal by construction are equal.
 
+use certen_core::domain::splitmix;
 use certen_core::{Binary, ElemType, Literal, ReduceOp};
 use certen_index::Ix;
 use certen_loops::verify;
@@ -8,7 +9,7 @@ use certen_syntax::{Name, Span};
 use certen_teml::nests::Paths;
 use certen_teml::to_core::meaning;
 use certen_teml::{Assignment, Begin, Entry, Node, Route, Statements, Tensor, ValueId, Values};
-use certen_validate::{Outcome, Trial, splitmix, validate};
+use certen_validate::{Outcome, Trial, validate};
 
 /// Numbers that look random.
 struct Random(u64);

@@ -1,6 +1,6 @@
 //! Draws from a seed: the same seed always gives the same case.
 
-use crate::sample::splitmix;
+use certen_core::domain::splitmix;
 
 /// A source of draws.
 #[derive(Clone, Debug)]

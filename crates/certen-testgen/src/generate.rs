@@ -9,10 +9,11 @@ use std::collections::HashSet;
 
 use arbitrary::{Result, Unstructured};
 use certen_core::ReduceOp;
+use certen_core::domain::splitmix;
 use certen_dialects::algebra::{Arith, Notation};
 
 use crate::EXACT;
-use crate::sample::{Declared, Expr, Pair, Sample, Size, Symbol, splitmix};
+use crate::sample::{Declared, Expr, Pair, Sample, Size, Symbol};
 
 /// How many elements the evaluation of one statement may visit.
 const STEPS: i64 = 4_000;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
+use certen_core::domain::splitmix;
 use certen_core::{ReduceOp, Tensor};
 use certen_dialects::algebra::{Arith, Notation};
 use certen_syntax::Name;
@@ -289,14 +290,6 @@ impl Sample {
         text.program();
         text.out
     }
-}
-
-/// A well-mixed function of 64 bits.
-pub(crate) fn splitmix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 struct Text<'a> {

@@ -25,9 +25,9 @@
 //! one float of each input (at the position `draw(seed, input, 2^40 - 1)` modulo their number) and about one in sixteen of
 //! the others. The infinities of a point have one sign.
 
+use certen_core::domain::splitmix;
 use certen_core::domain::{Element, Exact, Scalar};
 use certen_core::{ElemType, Literal, Program, Term};
-use certen_rewrite::splitmix;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 

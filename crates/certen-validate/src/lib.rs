@@ -31,11 +31,10 @@ pub mod scale;
 
 use std::fmt;
 
-use certen_core::{Binary, Program, ReduceOp, Term, Terms, Unary};
+use certen_core::{Program, Term, Terms};
 use certen_loops::LoopProgram;
 use certen_syntax::Name;
 
-pub use certen_rewrite::splitmix;
 pub use inputs::{Literals, Setting, draw, wrapping};
 pub use reach::{Reached, Wanted};
 
@@ -199,19 +198,12 @@ struct Uses {
 
 impl Uses {
     fn of(arenas: [&Terms; 2]) -> Uses {
-        let mut uses = Uses::default();
+        let order = arenas.iter().any(|terms| terms.uses_order());
+        let mut uses = Uses { order, ..Uses::default() };
         for (terms, (id, term)) in arenas.into_iter().flat_map(|terms| terms.iter().map(move |term| (terms, term))) {
             let elem = terms.ty(id).elem;
             uses.floats |= elem.is_float();
             uses.integers |= elem.is_int() && !matches!(term, Term::Literal(..) | Term::Index(..));
-            uses.order |= match term {
-                Term::Binary(op, ..) => {
-                    matches!(op, Binary::Min | Binary::Max | Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne)
-                }
-                Term::Reduce(op, ..) => matches!(op, ReduceOp::Min | ReduceOp::Max),
-                Term::Unary(op, _) => matches!(op, Unary::Abs | Unary::Floor | Unary::Ceil | Unary::Round),
-                _ => false,
-            };
         }
         uses
     }

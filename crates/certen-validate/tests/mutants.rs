@@ -11,11 +11,12 @@ mod common;
 
 use std::collections::BTreeMap;
 
+use certen_core::domain::splitmix;
 use certen_core::domain::{Element, Field, Partial, Scalar};
 use certen_core::{Domain, ElemType, EvalError, Fault, Tensor};
 use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, verify};
 use certen_syntax::Name;
-use certen_validate::{Outcome, splitmix, validate};
+use certen_validate::{Outcome, validate};
 use common::mutate::{Operator, mutants};
 use common::{Case, by_hand, programs};
 

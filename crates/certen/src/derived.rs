@@ -10,9 +10,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use certen_core::script::{Derivation, ScriptArg, ScriptArgKind, Tactic};
 use certen_core::{Binding, Program, print_term};
-use certen_derive::script::{Arg, ArgKind};
-use certen_derive::{Derivation, Derived, Law, Refused, Tactic, Taken, derive};
+use certen_derive::{Derived, Law, Refused, Taken, derive};
 use certen_rewrite::{Agreement, agree};
 use certen_syntax::{Code, Diagnostic, Label, Name};
 
@@ -144,7 +144,7 @@ impl Derivations {
             let mut derivation = one.derivation.clone();
             for arg in derivation.steps.iter_mut().flat_map(|step| &mut step.args) {
                 if let Some(old) = number(arg) {
-                    arg.kind = ArgKind::Ix(numbers.next().unwrap_or(old).into());
+                    arg.kind = ScriptArgKind::Ix(numbers.next().unwrap_or(old).into());
                 }
             }
             Arc::new(One::new(derivation, one.tactics.clone()))
@@ -193,10 +193,10 @@ impl Derivations {
 }
 
 /// A number that a step is given, such as the size of tiles.
-fn number(arg: &Arg) -> Option<i64> {
+fn number(arg: &ScriptArg) -> Option<i64> {
     match &arg.kind {
-        ArgKind::Ix(ix) => ix.as_constant().filter(|number| *number > 0),
-        ArgKind::Cond(_) | ArgKind::Pattern(_) => None,
+        ScriptArgKind::Ix(ix) => ix.as_constant().filter(|number| *number > 0),
+        ScriptArgKind::Cond(_) | ScriptArgKind::Pattern(_) => None,
     }
 }
 
@@ -226,8 +226,8 @@ pub(crate) fn bindings(program: &Program) -> String {
 #[cfg(test)]
 mod tests {
     use certen_core::parse_program;
-    use certen_derive::script::parse_steps;
-    use certen_derive::{rewrites, script};
+    use certen_core::script::{self, parse_steps};
+    use certen_derive::rewrites;
     use certen_index::{Condition, Status};
     use certen_syntax::{Cursor, Diagnostics, Sources, lex};
 

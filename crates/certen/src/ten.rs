@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use certen_core::script::Derivation;
 use certen_core::{ElemType, Program};
-use certen_derive::Derivation;
 use certen_lang::ast::{self, Dim, Elem, Expr, ExprKind, Function, Ident, Results, Type};
 use certen_lang::parse::parse_block_text;
 use certen_lang::{
@@ -89,8 +89,12 @@ impl TenFile {
         let file = sources.add(name, text);
         let mut diagnostics = Diagnostics::new();
         let library = deeply(|| {
-            let library =
-                Library::load(&mut sources, file, &mut |from, path| imports.read(from, path), &mut diagnostics);
+            let mut read = |from: &str, path: &str| imports.read(from, path);
+            let mut library = Library::load(&mut sources, file, &mut read, &mut diagnostics);
+            if library.has_scripts() {
+                library.add_tactics(certen_derive::prelude(&mut sources, &mut diagnostics));
+                diagnostics.extend(certen_derive::called_like_rewrites(library.own_tactics()));
+            }
             if !diagnostics.has_errors() {
                 library.check_cycles(&mut diagnostics);
             }

@@ -10,8 +10,9 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use certen::road::core::script::{Derivation, ScriptStep, Tactic};
 use certen::road::core::{Program, Reshapes};
-use certen::road::derive::{Derivation, Step, Tactic, prelude, rewrites};
+use certen::road::derive::{prelude, rewrites};
 use certen::road::lang::ast::Item;
 use certen::road::lang::format::format;
 use certen::road::lang::parse::parse;
@@ -345,7 +346,7 @@ fn scripts() -> Vec<Derivation> {
 }
 
 /// The rewrites and pieces that steps name, and those that the pieces do.
-fn used(steps: &[Step], pieces: &[Tactic]) -> Vec<Name> {
+fn used(steps: &[ScriptStep], pieces: &[Tactic]) -> Vec<Name> {
     let mut names: Vec<Name> = steps.iter().map(|step| step.name).collect();
     let mut at = 0;
     while let Some(name) = names.get(at).copied() {

@@ -60,6 +60,14 @@ impl fmt::Display for Element {
 /// The largest exponent for which a power is a product: the largest that a float has exactly.
 const MAX_EXPONENT: u64 = 1 << 53;
 
+/// A well-mixed function of 64 bits: a step of splitmix64 (Steele, Lea and Flood).
+pub fn splitmix(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 fn add(a: u64, b: u64) -> u64 {
     let sum = a + b;
     if sum < MODULUS { sum } else { sum - MODULUS }
@@ -138,11 +146,8 @@ impl Field {
     fn random(self, function: Oracle, arguments: [u64; 2]) -> u64 {
         let mut state = self.seed;
         for input in [function.tag(), arguments[0], arguments[1]] {
-            // One step of splitmix64, after Steele, Lea and Flood; each input moves the state on.
-            state = state.wrapping_add(input).wrapping_add(0x9e37_79b9_7f4a_7c15);
-            state = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            state = (state ^ state >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-            state ^= state >> 31;
+            // Each input moves the state on.
+            state = splitmix(state.wrapping_add(input));
         }
         state % MODULUS
     }

@@ -14,7 +14,7 @@ mod rational;
 
 use std::fmt;
 
-pub use field::{Element, Field, MODULUS};
+pub use field::{Element, Field, MODULUS, splitmix};
 pub use machine::{Machine, Scalar};
 pub use padded::{MaybePadding, Padded};
 pub use partial::Partial;

@@ -51,6 +51,13 @@ impl fmt::Display for Exact {
     }
 }
 
+impl Exact {
+    /// Half of a whole number.
+    pub fn half(value: i64) -> Exact {
+        Exact::Number(BigRational::new(value.into(), 2.into()))
+    }
+}
+
 impl From<i64> for Exact {
     fn from(value: i64) -> Exact {
         Exact::Number(BigRational::from_integer(value.into()))

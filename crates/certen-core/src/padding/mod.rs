@@ -102,7 +102,7 @@ const MOST_SCOPES: usize = 300_000;
 /// assert_eq!(violations(&text.replace("2 < i", "1 < i")), 1);
 /// ```
 pub fn check(program: &Program) -> Vec<Violation> {
-    let has_truncation = truncating(program);
+    let has_truncation = program.terms.having(|term| matches!(term, Term::TruncLeft(..) | Term::TruncRight(..)));
     if !program.bindings.iter().any(|binding| has_truncation[binding.term.index()]) {
         return Vec::new();
     }
@@ -126,22 +126,8 @@ pub fn check(program: &Program) -> Vec<Violation> {
 
 /// The bindings in whose terms there is a guard or an operator that moves, adds or cuts rows.
 pub fn involved(program: &Program) -> HashSet<Name> {
-    let mut has: Vec<bool> = Vec::with_capacity(program.terms.len());
-    for (_, term) in program.terms.iter() {
-        let own = matches!(term, Term::Guard(..)) || term.is_reshape();
-        has.push(own || term.parts().iter().any(|part| has[part.index()]));
-    }
+    let has = program.terms.having(|term| matches!(term, Term::Guard(..)) || term.is_reshape());
     program.bindings.iter().filter(|binding| has[binding.term.index()]).map(|binding| binding.name).collect()
-}
-
-/// Which terms have a truncation in them.
-fn truncating(program: &Program) -> Vec<bool> {
-    let mut has: Vec<bool> = Vec::with_capacity(program.terms.len());
-    for (_, term) in program.terms.iter() {
-        let own = matches!(term, Term::TruncLeft(..) | Term::TruncRight(..));
-        has.push(own || term.parts().iter().any(|part| has[part.index()]));
-    }
-    has
 }
 
 /// What is added to a scope around a term.

@@ -8,9 +8,10 @@ use certen_syntax::Name;
 
 use super::solve::solved;
 use super::{Done, Matcher, What};
+use crate::context::Context;
 use crate::equal::settled;
 use crate::found::{Abstracted, Locals};
-use crate::names::{Canonical, Substitution, names_of, part, with_part};
+use crate::names::{Canonical, Substitution, with_each_part};
 use crate::pattern::{Argument, Index, Pattern};
 
 /// The value of an argument.
@@ -43,15 +44,13 @@ fn replaced(
     if canonical.of(terms, id)? == form {
         return Ok(reference);
     }
-    let (mut new, mut at) = (id, 0);
-    while let Some(old) = part(terms, new, at) {
-        let inner = replaced(terms, old, form, reference, canonical)?;
-        if inner != old {
-            new = with_part(terms, new, at, inner)?;
-        }
-        at += 1;
-    }
-    Ok(new)
+    let mut inside = (terms, Context::default());
+    with_each_part(
+        &mut inside,
+        id,
+        |(terms, context)| (terms, context),
+        |(terms, _), part| replaced(terms, part, form, reference, canonical),
+    )
 }
 
 impl Matcher<'_> {
@@ -110,7 +109,7 @@ impl Matcher<'_> {
             settle = Some((parameters[rest], by));
             (done[at], done[rest]) = (true, true);
         }
-        let term_names = names_of(self.terms, id).free;
+        let term_names = self.terms.names_of(id).free;
         let mut body = id;
         for (at, value) in values.iter().enumerate().filter(|(at, _)| !done[*at]) {
             let value = match value {

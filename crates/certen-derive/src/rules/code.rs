@@ -6,16 +6,16 @@ use certen_index::{Cond, Condition, Facts, Status};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
-use crate::context::{Context, in_range};
-use crate::equal::has_functions;
+use crate::context::Context;
+use crate::equal::with_own_settled;
 use crate::found::{Found, status};
 use crate::matching::{Matcher, Misfit, is_alike, shown};
-use crate::names::{Canonical, Substitution, instantiate, mapped, names_of, part, select, with_part};
+use crate::names::{Canonical, Substitution, instantiate, select, with_each_part};
 use crate::pattern::{Binder, Pattern};
 use crate::place::{Place, Walker};
 use crate::rewrite::{How, Kind, Law, Rewrite};
-use crate::script::ArgKind;
 use crate::site::Site;
+use certen_core::script::ScriptArgKind;
 
 pub(super) static BIND: Rewrite = Rewrite {
     name: "bind",
@@ -28,7 +28,7 @@ pub(super) static BIND: Rewrite = Rewrite {
             term is a generation, `gen r in lo..hi. gen c in lo2..hi2. E(r, c)`, so do occurrences of its \
             elements: `E(a, b)` becomes `x[a - lo, b - lo2]`, wherever a and b are shown to be in range. The way \
             back is `inline`, then `beta`.",
-    how: How::Code(bind),
+    how: How::Bind,
 };
 
 pub(super) static SIMPLIFY: Rewrite = Rewrite {
@@ -40,7 +40,7 @@ pub(super) static SIMPLIFY: Rewrite = Rewrite {
     law: Law::Exact,
     about: "Everything inside the place without what is known there: guards and parts of guards that always hold, \
             choices that are made, minima, maxima and quotients of which the value is known.",
-    how: How::Code(simplify),
+    how: How::Simplify,
 };
 
 fn misfit(why: impl Into<String>) -> Misfit {
@@ -49,11 +49,11 @@ fn misfit(why: impl Into<String>) -> Misfit {
 
 // Names for terms.
 
-fn bind(site: &mut Site<'_>) -> Result<TermId, Misfit> {
+pub(super) fn bind(site: &mut Site<'_>) -> Result<TermId, Misfit> {
     if site.order.backwards {
         return Err(misfit("`bind` is not taken backwards; `inline` is its way back"));
     }
-    let (Some(name), Some(ArgKind::Pattern(text))) = (site.name("x"), site.arg("A").cloned()) else {
+    let (Some(name), Some(ScriptArgKind::Pattern(text))) = (site.name("x"), site.arg("A").cloned()) else {
         return Err(misfit("`bind` takes a new name and a pattern in braces"));
     };
     if site.globals.used.contains(&name) {
@@ -64,7 +64,7 @@ fn bind(site: &mut Site<'_>) -> Result<TermId, Misfit> {
     let is_known = |name: &Name| {
         site.globals.sizes.contains(name) || site.globals.inputs.contains_key(name) || site.context.binds(*name)
     };
-    if let Some(inner) = names_of(site.terms, value).free.iter().find(|name| !is_known(name)) {
+    if let Some(inner) = site.terms.names_of(value).free.iter().find(|name| !is_known(name)) {
         return Err(misfit(format!("what is to be called {name} mentions {inner}, which is bound inside this place")));
     }
     let ty = site.terms.ty(value).clone();
@@ -172,19 +172,7 @@ impl Binding<'_> {
         {
             return Ok(element);
         }
-        let (mut new, mut at) = (id, 0);
-        while let Some(old) = part(self.terms, new, at) {
-            let mark = self.context.mark();
-            self.context.enter(self.terms, new, at);
-            let inner = self.visit(old);
-            self.context.reset(mark);
-            let inner = inner?;
-            if inner != old {
-                new = with_part(self.terms, new, at, inner)?;
-            }
-            at += 1;
-        }
-        Ok(new)
+        with_each_part(self, id, |walk| (walk.terms, &mut walk.context), Self::visit)
     }
 
     /// An element of the tensor, if the term is one.
@@ -229,7 +217,7 @@ impl Binding<'_> {
 
 // What the context makes superfluous.
 
-fn simplify(site: &mut Site<'_>) -> Result<TermId, Misfit> {
+pub(super) fn simplify(site: &mut Site<'_>) -> Result<TermId, Misfit> {
     if site.order.backwards {
         return Err(misfit("nobody knows what `simplify` has left out"));
     }
@@ -297,19 +285,7 @@ impl Simplifier<'_> {
     }
 
     fn parts(&mut self, id: TermId) -> Result<TermId, Misfit> {
-        let (mut new, mut at) = (id, 0);
-        while let Some(old) = part(self.terms, new, at) {
-            let mark = self.context.mark();
-            self.context.enter(self.terms, new, at);
-            let inner = self.visit(old);
-            self.context.reset(mark);
-            let inner = inner?;
-            if inner != old {
-                new = with_part(self.terms, new, at, inner)?;
-            }
-            at += 1;
-        }
-        Ok(new)
+        with_each_part(self, id, |walk| (walk.terms, &mut walk.context), Self::visit)
     }
 
     /// The conjuncts that are not known already, from here or from each other.
@@ -337,35 +313,11 @@ impl Simplifier<'_> {
 
     /// The term with its own index expressions settled.
     fn settled(&mut self, id: TermId) -> Result<TermId, TypeError> {
-        let term = self.terms.get(id).clone();
-        if !has_functions(&term) {
-            return Ok(id);
-        }
-        let facts = self.context.facts(self.terms);
-        let mut inner = facts.clone();
-        if let Term::Reduce(_, name, range, ..) = &term {
-            in_range(*name, range).for_each(|cond| inner.assume(cond));
-        }
-        let mut changed = Vec::new();
-        let new = mapped(
-            &term,
-            &mut Ok,
-            &mut |ix| {
-                let new = ix.settled(&facts)?;
-                if new != *ix {
-                    changed.push((ix.clone(), new.clone()));
-                }
-                Ok(new)
-            },
-            &mut |cond| cond.settled(&inner),
-            &mut |name| name,
-        )?;
-        for (old, new) in changed {
-            if let Ok(goal) = Cond::eq(&old, &new) {
-                let status = status(&facts, goal);
-                self.conditions.push(Condition { what: format!("{old} is {new} where it stands"), status });
+        with_own_settled(self.terms, id, &self.context, &mut |facts, old, new| {
+            if let Ok(goal) = Cond::eq(old, new) {
+                let what = format!("{old} is {new} where it stands");
+                self.conditions.push(Condition { what, status: status(facts, goal) });
             }
-        }
-        self.terms.add(new)
+        })
     }
 }

@@ -16,9 +16,11 @@ mod reshapes;
 mod selections;
 mod sums;
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
-use crate::rewrite::Rewrite;
+use crate::matching::Misfit;
+use crate::rewrite::{How, Parsed, Rewrite};
+use crate::site::{Made, Site};
 
 /// Rewrites that belong together.
 pub(crate) struct Family {
@@ -32,6 +34,31 @@ pub fn rewrites() -> &'static [&'static Rewrite] {
     static ALL: LazyLock<Vec<&Rewrite>> =
         LazyLock::new(|| FAMILIES.iter().flat_map(|family| family.rewrites).copied().collect());
     &ALL
+}
+
+/// A rewrite with its texts read, by name.
+///
+/// # Errors
+/// None if there is none of this name; what is wrong with its texts otherwise.
+pub(crate) fn named(name: &str) -> Option<(&'static Rewrite, Result<&'static Parsed, String>)> {
+    static ALL: OnceLock<Vec<(&'static Rewrite, Result<Parsed, String>)>> = OnceLock::new();
+    let all = ALL.get_or_init(|| rewrites().iter().map(|rewrite| (*rewrite, Parsed::new(rewrite))).collect());
+    all.iter()
+        .find(|(rewrite, _)| rewrite.name == name)
+        .map(|(rewrite, parsed)| (*rewrite, parsed.as_ref().map_err(String::clone)))
+}
+
+/// Takes a rewrite at a place. Conditions may be open or fail.
+///
+/// # Errors
+/// Why it does not fit.
+pub(crate) fn make(mut site: Site<'_>) -> Result<Made, Misfit> {
+    let term = match site.order.rewrite.how {
+        How::Pattern => site.by_pattern()?,
+        How::Bind => code::bind(&mut site)?,
+        How::Simplify => code::simplify(&mut site)?,
+    };
+    Ok(Made { term, conditions: site.conditions })
 }
 
 /// The chapters of the manual.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use certen_core::script::parse_steps;
 use certen_core::{Program, Term, TermId, parse_program};
-use certen_derive::script::parse_steps;
 use certen_derive::{Derived, Kind, Refused, Rewrite, derive};
 use certen_index::{Cond, Ix};
 use certen_syntax::{Diagnostics, Name, Sources};

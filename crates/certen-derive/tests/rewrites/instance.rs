@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
+use certen_core::domain::splitmix;
 use certen_derive::{Kind, Rewrite};
-use certen_rewrite::splitmix;
 
 use crate::template::{Filling, Instance, indices, literal, metavariables};
 

@@ -1,10 +1,10 @@
 //! What programs mean at given sizes, and side conditions by trying all values.
 
+use certen_core::domain::splitmix;
 use certen_core::domain::{Element, Exact, Field, Machine, Rational, Scalar};
 use certen_core::{Domain, ElemType, EvalError, Evaluator, Program, Tensor, parse_program};
 use certen_derive::Law;
 use certen_index::{parse_cond, parse_ix};
-use certen_rewrite::splitmix;
 use certen_syntax::{Cursor, Diagnostics, Name, Sources, lex};
 
 use crate::template::Instance;

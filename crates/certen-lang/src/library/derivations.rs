@@ -8,7 +8,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use certen_derive::{Derivation, Tactic, rewrites};
+use certen_core::script::{Derivation, Tactic};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span, near};
 
 use super::{DerivedRef, FileRef, Found, FunctionRef, Library};
@@ -53,6 +53,21 @@ impl Library {
         None
     }
 
+    /// Whether something is derived, or a piece of scripts declared.
+    pub fn has_scripts(&self) -> bool {
+        self.files.iter().any(|file| !file.derivations.is_empty() || !file.tactics.is_empty())
+    }
+
+    /// The pieces of scripts that the files declare.
+    pub fn own_tactics(&self) -> impl Iterator<Item = &Tactic> {
+        self.files.iter().flat_map(|file| &file.tactics)
+    }
+
+    /// Adds pieces of scripts that every file knows.
+    pub fn add_tactics(&mut self, tactics: Vec<Tactic>) {
+        self.tactics.extend(tactics);
+    }
+
     /// The pieces of scripts that a file knows; of two with one name the last counts.
     pub fn tactics(&self, file: FileRef) -> Vec<Tactic> {
         let own = self.visible(file).flat_map(|file| &file.tactics);
@@ -90,10 +105,6 @@ impl Library {
             if let Some(twice) = tactic.parameters.iter().find(|name| !parameters.insert(**name)) {
                 let text = format!("two parameters of `{}` are called `{twice}`", tactic.name);
                 diagnostics.push(Diagnostic::error(Code::E0202, tactic.name_span, text));
-            }
-            if let Some(rewrite) = rewrites().iter().find(|rewrite| rewrite.name == tactic.name.as_str()) {
-                let text = format!("`{}` is a rewrite, and cannot be declared again", rewrite.name);
-                diagnostics.push(Diagnostic::error(Code::E0202, tactic.name_span, text).note(rewrite.about));
             }
             match first.entry(tactic.name) {
                 Entry::Vacant(new) => {

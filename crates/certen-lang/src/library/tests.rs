@@ -191,7 +191,6 @@ fn what_is_derived_begins_with_a_function() {
         ("derive a from a { }", Code::E0217, "`a` is derived from itself: a from a"),
         ("derive a from b { } derive b from c { } derive c from b { }", Code::E0217, "b from c from b"),
         ("derivation t() { } derivation t(a) { }", Code::E0202, "two derivations are called `t`"),
-        ("derivation swap_gens() { }", Code::E0202, "`swap_gens` is a rewrite, and cannot be declared again"),
         ("derivation t(a, b, a) { }", Code::E0202, "two parameters of `t` are called `a`"),
         ("fn f() { 1 } derive size from f { }", Code::E0103, "`size` is a word of the language"),
         ("import \"b\"; fn f() { 1 } schedule h { }", Code::E0802, "\"b\", which this file imports, declares it"),

@@ -15,7 +15,7 @@ mod layout;
 mod slips;
 
 use certen_core::ElemType;
-use certen_derive::script::{derivation, tactic};
+use certen_core::script::{derivation, tactic};
 use certen_syntax::schedule::{Schedule, schedule};
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Source, Span, Token, TokenKind, lex};
 

@@ -655,15 +655,6 @@ impl<'a> Build<'a> {
 
 /// The tensors that a term refers to.
 fn mentioned(terms: &Terms, root: TermId) -> HashSet<Name> {
-    let (mut names, mut seen, mut todo) = (HashSet::new(), HashSet::new(), vec![root]);
-    while let Some(id) = todo.pop() {
-        if seen.insert(id) {
-            let term = terms.get(id);
-            if let Term::Ref(name, _) = term {
-                names.insert(*name);
-            }
-            todo.extend(term.parts());
-        }
-    }
-    names
+    let name = |id: TermId| if let Term::Ref(name, _) = terms.get(id) { Some(*name) } else { None };
+    terms.reachable([root]).filter_map(name).collect()
 }

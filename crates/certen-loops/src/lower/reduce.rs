@@ -135,10 +135,5 @@ impl Lowering<'_> {
 
 /// For each term, whether computing an element of it takes a loop.
 pub(super) fn has_loops(terms: &Terms) -> Vec<bool> {
-    let mut found: Vec<bool> = Vec::with_capacity(terms.len());
-    for (_, term) in terms.iter() {
-        let own = matches!(term, Term::Reduce(..) | Term::Let(..) | Term::Iterate(..) | Term::Flatten(_));
-        found.push(own || term.parts().iter().any(|part| found[part.index()]));
-    }
-    found
+    terms.having(|term| matches!(term, Term::Reduce(..) | Term::Let(..) | Term::Iterate(..) | Term::Flatten(_)))
 }

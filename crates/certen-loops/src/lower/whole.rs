@@ -185,30 +185,11 @@ impl<'a> Lowering<'a> {
     /// The innermost of the open blocks that give a name in the term its value.
     fn depends_on(&self, root: TermId, env: Env) -> usize {
         let mut names = BTreeSet::new();
-        let mut seen = std::collections::HashSet::from([root]);
-        let mut todo = vec![root];
-        while let Some(id) = todo.pop() {
-            let term = self.term(id);
-            match term {
-                Term::Ref(name, _) => {
-                    names.insert(*name);
-                }
-                Term::Gen(_, range, _) => [&range.lo, &range.hi].iter().for_each(|ix| ix.collect_names(&mut names)),
-                Term::Reduce(_, _, range, cond, _) => {
-                    [&range.lo, &range.hi].iter().for_each(|ix| ix.collect_names(&mut names));
-                    cond.collect_names(&mut names);
-                }
-                Term::Guard(cond, _) | Term::If(cond, ..) => cond.collect_names(&mut names),
-                Term::Select(_, indices) => indices.iter().for_each(|ix| ix.collect_names(&mut names)),
-                Term::Iterate(ix, ..)
-                | Term::Index(ix, _)
-                | Term::PadLeft(ix, _)
-                | Term::PadRight(ix, _)
-                | Term::TruncLeft(ix, _)
-                | Term::TruncRight(ix, _) => ix.collect_names(&mut names),
-                _ => {}
+        for id in self.program.terms.reachable([root]) {
+            if let Term::Ref(name, _) = self.term(id) {
+                names.insert(*name);
             }
-            todo.extend(term.parts().into_iter().filter(|part| seen.insert(*part)));
+            self.term(id).collect_names(&mut names);
         }
         let mut used = BTreeSet::new();
         for name in names {

@@ -11,7 +11,6 @@ use certen_loops::{LoopProgram, Stmt, Target, parts_first};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use super::{Example, Primitive};
-use crate::edit::with_parts;
 use crate::nest::{Done, Nest, Place, Refusal, Turn};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
@@ -190,7 +189,7 @@ impl Fuse {
                 }
                 None if matches!(term, Term::Ref(..) | Term::Select(..) | Term::Index(..)) => id,
                 None => {
-                    let moved = with_parts(term, |part| Ok(to(part)))?;
+                    let moved = term.with_parts(to);
                     program.terms.add(moved)?
                 }
             };

@@ -8,15 +8,14 @@ use std::collections::HashMap;
 
 use certen_core::domain::{Element, Exact, Field, Partial, Rational};
 use certen_core::{
-    Binary, Domain, ElemType, EvalError, Evaluator, Fault, Named, Parameter, Program, ReduceOp, Tensor, Term, TermId,
-    Terms,
+    Domain, ElemType, EvalError, Evaluator, Fault, Named, Parameter, Program, Tensor, Term, TermId, Terms,
 };
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, Target, as_element, parts_first};
 use certen_syntax::Name;
 
 use crate::draw::Draw;
-use crate::sample::splitmix;
+use certen_core::domain::splitmix;
 
 /// Sizes with their values.
 pub type Sizes = Vec<(Name, i64)>;
@@ -149,7 +148,7 @@ pub fn points(meaning: Meaning<'_>, seed: u64, most: usize) -> Vec<Sizes> {
 /// Compares a nest with what a program means.
 pub fn truth(meaning: Meaning<'_>, nest: &LoopProgram, points: &[Sizes], seed: u64) -> Truth {
     let (mut same, concurrent) = (0, has_concurrent(&nest.body));
-    let ordered = has_order(meaning.terms());
+    let ordered = meaning.terms().uses_order();
     for (at, sizes) in points.iter().enumerate() {
         if concurrent && let Err(found) = Walk::run(nest, sizes) {
             return found;
@@ -182,17 +181,6 @@ pub fn truth(meaning: Meaning<'_>, nest: &LoopProgram, points: &[Sizes], seed: u
         }
     }
     if same == 0 { Truth::Nothing } else { Truth::Same(same) }
-}
-
-/// Whether values are compared with each other anywhere.
-fn has_order(terms: &Terms) -> bool {
-    terms.iter().any(|(_, term)| match term {
-        Term::Binary(op, ..) => {
-            matches!(op, Binary::Min | Binary::Max | Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne)
-        }
-        Term::Reduce(op, ..) => matches!(op, ReduceOp::Min | ReduceOp::Max),
-        _ => false,
-    })
 }
 
 /// Compares at one point; nothing if one of both takes too long there, or has no value in this domain.

@@ -128,7 +128,8 @@ pub(super) fn generate(bytes: &[u8], infer: bool) -> TenSample {
             Parameter::Index(upper) => amounts.push((name, upper)),
         }
     }
-    let seed = bytes.iter().fold(bytes.len() as u64, |seed, byte| crate::sample::splitmix(seed ^ u64::from(*byte)));
+    let seed =
+        bytes.iter().fold(bytes.len() as u64, |seed, byte| certen_core::domain::splitmix(seed ^ u64::from(*byte)));
     TenSample { program: made.program, sizes: main.sizes, tensors, amounts, seed }
 }
 

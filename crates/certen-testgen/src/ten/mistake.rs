@@ -223,7 +223,7 @@ pub fn scramble(text: &str, choice: u64) -> String {
     }
     let mut state = choice;
     let mut below = |count: usize| {
-        state = crate::sample::splitmix(state);
+        state = certen_core::domain::splitmix(state);
         state as usize % count.max(1)
     };
     for _ in 0..1 + below(4) {

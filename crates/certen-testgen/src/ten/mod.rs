@@ -41,7 +41,7 @@ impl TenSample {
     pub fn sizes(&self) -> Vec<Sizes> {
         let choices: [&dyn Fn(usize, i64) -> i64; 4] =
             [&|_, low| low, &|at, low| [3, 2, 5][at % 3].max(low), &|at, low| low + [1, 0, 2][at % 3], &|at, low| {
-                low + (crate::sample::splitmix(self.seed ^ at as u64) % 4) as i64
+                low + (certen_core::domain::splitmix(self.seed ^ at as u64) % 4) as i64
             }];
         choices.iter().map(|choice| self.with_amounts(choice)).collect()
     }
@@ -62,7 +62,7 @@ impl TenSample {
             self.sizes.iter().enumerate().map(|(at, (name, low))| (name.clone(), choice(at, *low))).collect();
         for (name, upper) in &self.amounts {
             let upper = value(&upper.ix(), &sizes);
-            let amount = (crate::sample::splitmix(self.seed ^ upper as u64) % upper.max(1) as u64) as i64;
+            let amount = (certen_core::domain::splitmix(self.seed ^ upper as u64) % upper.max(1) as u64) as i64;
             sizes.insert(name.clone(), amount);
         }
         sizes
@@ -73,7 +73,7 @@ impl TenSample {
         let tensor = |(at, var): (u64, &generate::Var)| {
             let shape: Vec<i64> = var.dims.iter().map(|dim| value(&dim.ix(), sizes)).collect();
             let count = shape.iter().product::<i64>() as u64;
-            let element = |n: u64| (crate::sample::splitmix(self.seed ^ (at << 32) ^ n) % 5) as f64 - 2.0;
+            let element = |n: u64| (certen_core::domain::splitmix(self.seed ^ (at << 32) ^ n) % 5) as f64 - 2.0;
             (var.name.clone(), (var.elem, Value { shape, data: (0..count).map(element).collect() }))
         };
         (0..).zip(&self.tensors).map(tensor).collect()

@@ -7,18 +7,6 @@ use certen_testgen::calculus::{Case, Truncations};
 
 use super::{bytes_of_cases, cases};
 
-/// The terms that a program's bindings are made of.
-fn reachable(program: &Program) -> BTreeSet<TermId> {
-    let mut todo: Vec<TermId> = program.bindings.iter().map(|binding| binding.term).collect();
-    let mut seen = BTreeSet::new();
-    while let Some(id) = todo.pop() {
-        if seen.insert(id) {
-            todo.extend(program.terms.get(id).parts());
-        }
-    }
-    seen
-}
-
 fn kind(program: &Program, id: TermId) -> String {
     let scalar = if program.terms.ty(id).is_scalar() { "" } else { " of a tensor" };
     let lower = |range: &Range| if range.lo.as_constant() == Some(0) { "" } else { " from elsewhere" };
@@ -61,7 +49,8 @@ fn every_construct_is_generated() {
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
     for bytes in bytes_of_cases(cases(300), 50) {
         let program = Case::new(&bytes, "generated", Truncations::Legal).program;
-        let kinds: BTreeSet<String> = reachable(&program).into_iter().map(|id| kind(&program, id)).collect();
+        let roots = program.bindings.iter().map(|binding| binding.term);
+        let kinds: BTreeSet<String> = program.terms.reachable(roots).map(|id| kind(&program, id)).collect();
         kinds.into_iter().for_each(|kind| *found.entry(kind).or_default() += 1);
     }
     for wanted in [

@@ -1,6 +1,6 @@
 //! Mutants of a nest: every way to change one place of it by an operator of a fixed list.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use certen_core::{Binary, Literal, ReduceOp, TensorType, Term, TermId, Terms};
 use certen_index::Ix;
@@ -287,22 +287,7 @@ fn rebuilt(terms: &mut Terms, root: TermId, place: TermId, with: Term) -> Option
 }
 
 fn rewritten(terms: &mut Terms, root: TermId, of: &dyn Fn(TermId, Term) -> Term) -> Option<TermId> {
-    let mut new: BTreeMap<TermId, TermId> = BTreeMap::new();
-    for id in parts_first(terms, root) {
-        let part = |id: &TermId| new.get(id).copied().unwrap_or(*id);
-        let term = match of(id, terms.get(id).clone()) {
-            Term::Select(a, indices) => Term::Select(part(&a), indices),
-            Term::Unary(op, a) => Term::Unary(op, part(&a)),
-            Term::Binary(op, a, b) => Term::Binary(op, part(&a), part(&b)),
-            Term::Choose(c, a, b) => Term::Choose(part(&c), part(&a), part(&b)),
-            Term::Fma(a, b, c) => Term::Fma(part(&a), part(&b), part(&c)),
-            Term::Cast(elem, a) => Term::Cast(elem, part(&a)),
-            other => other,
-        };
-        let added = terms.add(term).ok()?;
-        new.insert(id, added);
-    }
-    new.get(&root).copied()
+    terms.rewrite(root, |terms, id, term| terms.add(of(id, term))).ok()
 }
 
 /// Two buffers of one type become one; a buffer is made smaller or larger by one.

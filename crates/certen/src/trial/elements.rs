@@ -12,13 +12,13 @@
 
 use certen_core::domain::Scalar;
 use certen_core::domain::magnitude::{Magnitude, Measured};
+use certen_core::domain::splitmix;
 use certen_core::{
     Binary, Binding, ElemType, EvalError, Evaluator, Fault, Literal, Parameter, Program, Range, Term, Terms, Unary,
 };
 use certen_index::{Ix, IxError};
 use certen_runtime::{Array, NativeKernel, RuntimeError, with_threads};
 use certen_syntax::{Diagnostic, Name};
-use certen_validate::splitmix;
 
 use super::beside::THREADS;
 use super::{MachineCode, Stopped, Trial, refused};

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use certen_core::domain::splitmix;
+use certen_core::script;
 use certen_core::{Program, Term, parse_program, print_term};
-use certen_derive::{Kind, derive, rewrites, script};
-use certen_rewrite::{Agreement, agree, splitmix};
+use certen_derive::{Kind, derive, rewrites};
+use certen_rewrite::{Agreement, agree};
 use certen_syntax::{Diagnostics, Name, Sources};
 
 const PROGRAMS: [&str; 5] = [

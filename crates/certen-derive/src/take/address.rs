@@ -5,12 +5,12 @@
 
 use certen_syntax::{Code, Diagnostic, near};
 
+use super::Taking;
 use crate::found::Found;
 use crate::matching::{Matcher, is_alike};
 use crate::pattern::Pattern;
 use crate::place::{Place, Walker, does_bind};
-use crate::script::{Place as Address, PlaceKind};
-use crate::take::Taking;
+use certen_core::script::{AddressKind, AddressPart};
 
 /// An address does not mean more places than this.
 const MAX_MEANT: usize = 1_000;
@@ -21,8 +21,8 @@ impl Taking<'_> {
         let mut found = vec![Place::whole(self.whole.root)];
         for address in self.step.at.iter().rev() {
             let pattern = match &address.kind {
-                PlaceKind::Binder(_) => None,
-                PlaceKind::Pattern(text) => Some(self.whole.globals.pattern(text).map_err(|why| {
+                AddressKind::Binder(_) => None,
+                AddressKind::Pattern(text) => Some(self.whole.globals.pattern(text).map_err(|why| {
                     Diagnostic::error(Code::E0902, address.span, format!("this pattern cannot be read: {why}"))
                 })?),
             };
@@ -46,7 +46,7 @@ impl Taking<'_> {
     /// The places of an address inside of another place.
     fn occurrences(
         &mut self,
-        address: &Address,
+        address: &AddressPart,
         pattern: Option<&Pattern>,
         outer: &Place,
         inside: &mut Vec<Place>,
@@ -55,17 +55,17 @@ impl Taking<'_> {
         let mut walker = Walker::new(outer);
         while let Some(place) = walker.next(terms) {
             let is_meant = match (&address.kind, pattern) {
-                (PlaceKind::Binder(name), _) => {
+                (AddressKind::Binder(name), _) => {
                     let is_whole = place.path.is_empty() && (*name == result || name.as_str() == "result");
                     place.first.is_none() && (is_whole || does_bind(terms, place.term, *name))
                 }
-                (PlaceKind::Pattern(_), Some(pattern)) => match place.meant(terms) {
+                (AddressKind::Pattern(_), Some(pattern)) => match place.meant(terms) {
                     Ok(meant) if is_alike(pattern, terms.get(meant)) => {
                         Matcher::new(terms, Found::default(), &place.context, true).run(pattern, meant).is_ok()
                     }
                     _ => false,
                 },
-                (PlaceKind::Pattern(_), None) => false,
+                (AddressKind::Pattern(_), None) => false,
             };
             if is_meant {
                 inside.push(place.clone());
@@ -88,10 +88,10 @@ impl Taking<'_> {
         Ok(())
     }
 
-    fn nowhere(&mut self, address: &Address, pattern: Option<&Pattern>, outer: &[Place]) -> Diagnostic {
+    fn nowhere(&mut self, address: &AddressPart, pattern: Option<&Pattern>, outer: &[Place]) -> Diagnostic {
         let what = match &address.kind {
-            PlaceKind::Binder(name) => format!("nothing binds `{name}`"),
-            PlaceKind::Pattern(text) => format!("there is no term like `{}`", text.trim()),
+            AddressKind::Binder(name) => format!("nothing binds `{name}`"),
+            AddressKind::Pattern(text) => format!("there is no term like `{}`", text.trim()),
         };
         let many = match address.nth {
             Some(nth) => {
@@ -112,7 +112,7 @@ impl Taking<'_> {
         let error =
             Diagnostic::error(Code::E0902, address.span, many.unwrap_or(format!("{what}{inside} at this step")));
         let mut error = error.label("this place");
-        if let PlaceKind::Binder(name) = &address.kind {
+        if let AddressKind::Binder(name) = &address.kind {
             let globals = &self.whole.globals;
             let known = globals.indices.iter().chain(&globals.tensors).map(|name| name.as_str());
             if let Some(near) = near(name.as_str(), known).filter(|near| *near != name.as_str()) {

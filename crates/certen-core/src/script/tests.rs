@@ -1,6 +1,6 @@
 //! Scripts as texts: what is read, printed, and said of mistakes.
 
-use certen_syntax::{Sources, render_all};
+use certen_syntax::{Sources, lex, render_all};
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn declarations(text: &str) -> (Vec<String>, String) {
     (found, messages(&sources, diagnostics))
 }
 
-fn steps_of(text: &str) -> (Option<Vec<Step>>, String) {
+fn steps_of(text: &str) -> (Option<Vec<ScriptStep>>, String) {
     let mut sources = Sources::new();
     let file = sources.add("steps", text);
     let mut diagnostics = Diagnostics::new();
@@ -83,9 +83,9 @@ fn an_argument_is_an_index_a_condition_or_a_pattern() {
         .args
         .iter()
         .map(|arg| match &arg.kind {
-            ArgKind::Ix(_) => "index",
-            ArgKind::Cond(_) => "condition",
-            ArgKind::Pattern(text) => text,
+            ScriptArgKind::Ix(_) => "index",
+            ScriptArgKind::Cond(_) => "condition",
+            ScriptArgKind::Pattern(text) => text,
         })
         .collect();
     assert_eq!(kinds, ["index", "condition", "condition", "condition", "a", "-a * b", "condition", "index"]);

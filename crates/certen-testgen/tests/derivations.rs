@@ -1,7 +1,8 @@
 //! Scripts on programs of Core, as text: what they make, and that it means the same.
 
+use certen_core::script;
 use certen_core::{Program, parse_program, print_term};
-use certen_derive::{Derived, Refused, derive, script};
+use certen_derive::{Derived, Refused, derive};
 use certen_rewrite::{Agreement, agree};
 use certen_syntax::{Diagnostic, Diagnostics, Name, Sources};
 

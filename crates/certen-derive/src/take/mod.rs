@@ -6,6 +6,9 @@
 //! conditions are proved: until it fits nowhere; but a rewrite that makes new places for itself is taken once at every
 //! place that there is.
 
+mod address;
+mod refusal;
+
 use std::collections::BTreeSet;
 
 use certen_core::{Term, TermId};
@@ -18,10 +21,11 @@ use crate::matching::{Misfit, is_alike, shown};
 use crate::pattern::Pattern;
 use crate::place::{Place, Walker};
 use crate::refusal::unfit;
-use crate::rewrite::{How, Kind, Rewrite, named};
-use crate::script::{Arg, ArgKind, Step};
+use crate::rewrite::{How, Kind, Rewrite};
+use crate::rules::{make, named};
 use crate::site::{Made, Order, Site};
 use crate::whole::Whole;
+use certen_core::script::{ScriptArg, ScriptArgKind, ScriptStep};
 
 /// Steps that are taken everywhere are taken so often at most.
 const MAX_EVERYWHERE: usize = 5_000;
@@ -29,7 +33,7 @@ const MAX_EVERYWHERE: usize = 5_000;
 /// A step that is being taken.
 pub(crate) struct Taking<'a> {
     pub whole: &'a mut Whole,
-    pub step: &'a Step,
+    pub step: &'a ScriptStep,
 }
 
 /// What a search for a place has found so far.
@@ -87,20 +91,20 @@ impl Taking<'_> {
         };
         let mut args = Vec::new();
         // A condition may speak of an index that the step is about to make.
-        let made = |((_, kind), arg): (&&(&str, Kind), &Arg)| match (kind, &arg.kind) {
-            (Kind::Fresh, ArgKind::Ix(ix)) => ix.as_var(),
+        let made = |((_, kind), arg): (&&(&str, Kind), &ScriptArg)| match (kind, &arg.kind) {
+            (Kind::Fresh, ScriptArgKind::Ix(ix)) => ix.as_var(),
             _ => None,
         };
         let made: Vec<Name> = parameters.iter().zip(&step.args).filter_map(made).collect();
         for ((name, kind), arg) in parameters.into_iter().zip(&step.args) {
             let fits = match (kind, &arg.kind) {
-                (Kind::Index, ArgKind::Ix(_)) | (Kind::Cond, ArgKind::Cond(_)) | (Kind::Term, ArgKind::Pattern(_)) => {
-                    true
-                }
-                (Kind::Number, ArgKind::Ix(ix)) => ix.as_constant().is_some_and(|number| number > 0),
-                (Kind::Fresh, ArgKind::Ix(ix)) => ix.as_var().is_some(),
+                (Kind::Index, ScriptArgKind::Ix(_))
+                | (Kind::Cond, ScriptArgKind::Cond(_))
+                | (Kind::Term, ScriptArgKind::Pattern(_)) => true,
+                (Kind::Number, ScriptArgKind::Ix(ix)) => ix.as_constant().is_some_and(|number| number > 0),
+                (Kind::Fresh, ScriptArgKind::Ix(ix)) => ix.as_var().is_some(),
                 // A pattern may be a name alone.
-                (Kind::Term, ArgKind::Ix(ix)) => ix.as_var().is_some(),
+                (Kind::Term, ScriptArgKind::Ix(ix)) => ix.as_var().is_some(),
                 _ => false,
             };
             if !fits {
@@ -109,8 +113,8 @@ impl Taking<'_> {
             }
             let mut names = BTreeSet::new();
             match &arg.kind {
-                ArgKind::Ix(ix) if !matches!(kind, Kind::Fresh | Kind::Term) => ix.collect_names(&mut names),
-                ArgKind::Cond(cond) => cond.collect_names(&mut names),
+                ScriptArgKind::Ix(ix) if !matches!(kind, Kind::Fresh | Kind::Term) => ix.collect_names(&mut names),
+                ScriptArgKind::Cond(cond) => cond.collect_names(&mut names),
                 _ => {}
             }
             let globals = &self.whole.globals;
@@ -121,7 +125,7 @@ impl Taking<'_> {
                 return Err(Diagnostic::error(Code::E0901, arg.span, message).note(self.known()));
             }
             let value = match &arg.kind {
-                ArgKind::Ix(ix) if *kind == Kind::Term => ArgKind::Pattern(ix.to_string()),
+                ScriptArgKind::Ix(ix) if *kind == Kind::Term => ScriptArgKind::Pattern(ix.to_string()),
                 other => other.clone(),
             };
             args.push((*name, *kind, value));
@@ -147,7 +151,7 @@ impl Taking<'_> {
     fn is_candidate(&mut self, order: &Order, place: &Place) -> bool {
         let terms = &mut self.whole.terms;
         // The beginning of a selection is one.
-        matches!(order.rewrite.how, How::Code(_)) || is_alike(Self::sides(order).0, terms.get(place.term))
+        order.rewrite.how != How::Pattern || is_alike(Self::sides(order).0, terms.get(place.term))
     }
 
     /// Tries the rewrite at a place.
@@ -158,7 +162,7 @@ impl Taking<'_> {
             return Err(Misfit { why: format!("`{text}` is not {}", Self::sides(order).0.kind()), matched: 0 });
         }
         let Whole { terms, globals, .. } = &mut *self.whole;
-        let made = Site { terms, globals, at, context: &place.context, order, conditions: Vec::new() }.make()?;
+        let made = make(Site { terms, globals, at, context: &place.context, order, conditions: Vec::new() })?;
         if made.failure().is_none() && made.term == at {
             return Err(Misfit { why: "it would change nothing".into(), matched: usize::MAX });
         }
