@@ -238,7 +238,15 @@ impl Machine<'_> {
                 Term::Choose(c, a, b) => Part::Choose(place(c)?, place(a)?, place(b)?),
                 Term::Fma(a, b, c) => Part::Fma(elem(a), place(a)?, place(b)?, place(c)?),
                 Term::Cast(to, a) => Part::Cast(elem(a), *to, place(a)?),
-                _ => return Err(unknown()),
+                Term::Gen(..) | Term::Reduce(..) | Term::Guard(..) | Term::If(..) | Term::Let(..) => {
+                    return Err(unknown());
+                }
+                Term::Iterate(..) | Term::Flatten(_) | Term::Split(..) | Term::Transpose(_) | Term::Concat(..) => {
+                    return Err(unknown());
+                }
+                Term::PadLeft(..) | Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => {
+                    return Err(unknown());
+                }
             };
             places.insert(id, parts.len());
             parts.push(part);

@@ -352,6 +352,7 @@ impl<'a> Walk<'a> {
         if *terms.ty(root) != TensorType::scalar(elem) {
             return Err(format!("a value of type {} is assigned as {elem}", terms.ty(root)));
         }
+        let tensor = || "a value is not made of scalar operations".to_owned();
         for id in parts_first(terms, root) {
             match terms.get(id) {
                 // The buffer of an element.
@@ -363,7 +364,15 @@ impl<'a> Walk<'a> {
                 Term::Index(ix, _) => self.ix(ix)?,
                 Term::Literal(..) | Term::Undefined(_) | Term::Unary(..) | Term::Binary(..) => {}
                 Term::Choose(..) | Term::Fma(..) | Term::Cast(..) => {}
-                _ => return Err("a value is not made of scalar operations".into()),
+                Term::Gen(..) | Term::Reduce(..) | Term::Guard(..) | Term::If(..) | Term::Let(..) => {
+                    return Err(tensor());
+                }
+                Term::Iterate(..) | Term::Flatten(_) | Term::Split(..) | Term::Transpose(_) | Term::Concat(..) => {
+                    return Err(tensor());
+                }
+                Term::PadLeft(..) | Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => {
+                    return Err(tensor());
+                }
             }
         }
         Ok(())

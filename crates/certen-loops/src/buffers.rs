@@ -36,12 +36,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use certen_core::{ElemType, TensorType, Term, TermId, TypeError};
+use certen_core::{ElemType, TensorType, TypeError};
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, Stmt, declarations, parts_first};
+use crate::ir::{LoopProgram, Stmt};
 use crate::rename::{Renaming, rename};
+use crate::walk::{Use, declarations};
 
 mod in_place;
 mod peak;
@@ -172,15 +173,6 @@ impl Pass<'_> {
         buffer.swapped |= swaps;
     }
 
-    fn value(&mut self, root: TermId) {
-        let program = self.program;
-        for id in parts_first(&program.terms, root) {
-            if let Term::Ref(name, _) = program.terms.get(id) {
-                self.uses(*name, false);
-            }
-        }
-    }
-
     fn block(&mut self, block: Vec<Stmt>) -> Done {
         let first_own = self.buffers.len();
         self.path.push(0);
@@ -220,30 +212,22 @@ impl Pass<'_> {
 
     /// A statement after the pass, and whether it allocates inside; allocations and frees of the block itself are noted.
     fn stmt(&mut self, mut stmt: Stmt) -> Option<(Stmt, bool)> {
-        let mut allocates = false;
-        let mut inner = |pass: &mut Self, block: &mut Vec<Stmt>| {
-            let done = pass.block(std::mem::take(block));
-            *block = done.stmts;
-            allocates |= done.allocates;
-        };
-        match &mut stmt {
+        match &stmt {
             Stmt::Alloc(name, ty) => {
                 self.declare(*name, ty);
                 return None;
             }
             Stmt::Free(_) => return None,
-            Stmt::Nest(_) => {}
-            Stmt::Swap(a, b) => [a, b].into_iter().for_each(|name| self.uses(*name, true)),
-            Stmt::For { body, .. } => inner(self, body),
-            Stmt::If { then, otherwise, .. } => {
-                inner(self, then);
-                inner(self, otherwise);
-            }
-            Stmt::Local { init, .. } => init.iter().for_each(|value| self.value(*value)),
-            Stmt::Assign { target, value, .. } => {
-                self.value(*value);
-                self.uses(target.name(), false);
-            }
+            _ => {}
+        }
+        for (name, _, how) in stmt.uses(&self.program.terms) {
+            self.uses(name, how == Use::Exchange);
+        }
+        let mut allocates = false;
+        for block in stmt.blocks_mut() {
+            let done = self.block(std::mem::take(block));
+            *block = done.stmts;
+            allocates |= done.allocates;
         }
         Some((stmt, allocates))
     }

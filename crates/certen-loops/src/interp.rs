@@ -14,7 +14,8 @@ use certen_core::{
 use certen_index::{Cond, Ix, IxError};
 use certen_syntax::Name;
 
-use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, parts_first};
+use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target};
+use crate::walk::{as_element, declared_at_top, parts_first};
 
 /// What a run does: to memory, where buffers are known by numbers of the run's own, and to loops and conditions, which
 /// are known by their place among all of them in the text.
@@ -278,13 +279,8 @@ impl<D: Domain> Resolver<'_, D> {
         if depth > MAX_NESTING {
             return Err(EvalError::Call(format!("more than {MAX_NESTING} blocks inside each other")));
         }
-        let outer: Vec<(Name, Option<usize>)> = block
-            .iter()
-            .filter_map(|stmt| match stmt {
-                Stmt::Alloc(name, _) | Stmt::Local { name, .. } => Some((*name, self.scope.get(name).copied())),
-                _ => None,
-            })
-            .collect();
+        let outer: Vec<(Name, Option<usize>)> =
+            declared_at_top(block).map(|name| (name, self.scope.get(&name).copied())).collect();
         let mut code = Vec::with_capacity(block.len());
         for stmt in block {
             code.push(match stmt {
@@ -366,7 +362,15 @@ impl<D: Domain> Resolver<'_, D> {
                 Term::Choose(c, a, b) => Step::Choose(register(c)?, register(a)?, register(b)?),
                 Term::Fma(a, b, c) => Step::Fma(elem(a), register(a)?, register(b)?, register(c)?),
                 Term::Cast(to, a) => Step::Cast(elem(a), *to, register(a)?),
-                _ => return Err(unsupported()),
+                Term::Gen(..) | Term::Reduce(..) | Term::Guard(..) | Term::If(..) | Term::Let(..) => {
+                    return Err(unsupported());
+                }
+                Term::Iterate(..) | Term::Flatten(_) | Term::Split(..) | Term::Transpose(_) | Term::Concat(..) => {
+                    return Err(unsupported());
+                }
+                Term::PadLeft(..) | Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => {
+                    return Err(unsupported());
+                }
             };
             registers.insert(id, steps.len());
             steps.push(step);

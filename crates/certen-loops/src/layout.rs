@@ -36,8 +36,9 @@ use certen_core::{Binary, ElemType, Literal, Range, ReduceOp, TensorType, Term, 
 use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, Mode, Stmt, Target, as_element, declarations, parts_first};
+use crate::ir::{LoopProgram, Mode, Stmt, Target};
 use crate::rename::rebuilt;
+use crate::walk::{Use, as_element, declarations, parts_first, statements};
 
 /// Rounds of looking for values that are not zero in the padding before a loop is left as it is.
 const MAX_ROUNDS: usize = 8;
@@ -103,6 +104,12 @@ fn for_each(index: Name, lo: Ix, hi: Ix, body: Vec<Stmt>) -> Stmt {
     Stmt::For { index, range: Range { lo, hi }, mode: Mode::Serial, body }
 }
 
+/// Whether a statement, or one inside it, assigns an element of a buffer.
+fn writes(stmt: &Stmt, name: Name) -> bool {
+    let is_write = |stmt: &Stmt| matches!(stmt, Stmt::Assign { target, .. } if target.name() == name);
+    statements(std::slice::from_ref(stmt)).any(is_write)
+}
+
 struct Pass<'a> {
     rounding: Rounding,
     terms: Terms,
@@ -119,30 +126,26 @@ impl Pass<'_> {
         let mut done: Vec<Stmt> = Vec::with_capacity(block.len());
         let mut allocated: Vec<(usize, Name, TensorType)> = Vec::new();
         for mut stmt in block {
-            match &mut stmt {
+            for inner in stmt.blocks_mut() {
+                *inner = self.block(std::mem::take(inner))?;
+            }
+            if let Some(value) = stmt.value_mut() {
+                *value = self.moved[value.index()];
+            }
+            let zeroed = match &mut stmt {
                 Stmt::Alloc(name, ty) => {
                     if let Some(padded) = self.rounding.ty(ty) {
                         let dense = std::mem::replace(ty, padded);
                         allocated.push((done.len(), *name, dense.clone()));
                         self.buffers.insert(*name, dense);
                     }
+                    None
                 }
-                Stmt::Nest(_) | Stmt::Free(_) | Stmt::Swap(..) => {}
-                Stmt::For { index, range, body, .. } => {
-                    *body = self.block(std::mem::take(body))?;
-                    let zeroed = self.run_over_padding(*index, range, body)?;
-                    done.push(stmt);
-                    done.extend(zeroed);
-                    continue;
-                }
-                Stmt::If { then, otherwise, .. } => {
-                    *then = self.block(std::mem::take(then))?;
-                    *otherwise = self.block(std::mem::take(otherwise))?;
-                }
-                Stmt::Local { init, .. } => *init = init.map(|value| self.moved[value.index()]),
-                Stmt::Assign { value, .. } => *value = self.moved[value.index()],
-            }
+                Stmt::For { index, range, body, .. } => self.run_over_padding(*index, range, body)?,
+                _ => None,
+            };
             done.push(stmt);
+            done.extend(zeroed);
         }
         // The next statement that computes something, for each.
         let mut next: Vec<Option<usize>> = vec![None; done.len() + 1];
@@ -176,7 +179,7 @@ impl Pass<'_> {
                     counts.insert(*index, &range.hi);
                     // Locals that the element is computed with may come before.
                     let computed = body.iter().all(|stmt| match stmt {
-                        Stmt::For { .. } => body.len() == 1 || !self.writes(stmt, name),
+                        Stmt::For { .. } => body.len() == 1 || !writes(stmt, name),
                         _ => true,
                     });
                     match body.last() {
@@ -191,21 +194,6 @@ impl Pass<'_> {
                 _ => return false,
             }
         }
-    }
-
-    fn writes(&self, stmt: &Stmt, name: Name) -> bool {
-        let mut todo = vec![std::slice::from_ref(stmt)];
-        while let Some(block) = todo.pop() {
-            for stmt in block {
-                match stmt {
-                    Stmt::For { body, .. } => todo.push(body),
-                    Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
-                    Stmt::Assign { target, .. } if target.name() == name => return true,
-                    _ => {}
-                }
-            }
-        }
-        false
     }
 
     fn zero(&mut self, elem: ElemType) -> Result<TermId, TypeError> {
@@ -320,28 +308,17 @@ impl<'a> Fill<'a> {
     fn block(&mut self, block: &'a [Stmt], always: bool) -> Option<()> {
         for stmt in block {
             match stmt {
-                Stmt::Nest(_) => {}
                 Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Swap(..) => return None,
-                Stmt::For { range, body, .. } => {
-                    if range.lo.mentions(self.index) || range.hi.mentions(self.index) {
-                        return None;
-                    }
-                    self.block(body, false)?;
-                }
-                Stmt::If { cond, then, otherwise } => {
+                Stmt::For { .. } | Stmt::If { .. } => {
                     let mut names = BTreeSet::new();
-                    cond.collect_names(&mut names);
+                    stmt.holds_in(0).ok()?.collect_names(&mut names);
                     if names.contains(&self.index) {
                         return None;
                     }
-                    self.block(then, false)?;
-                    self.block(otherwise, false)?;
                 }
                 Stmt::Local { name, init, .. } => {
                     self.locals.insert(*name);
-                    if let Some(value) = init {
-                        self.value(*name, None, *value)?;
-                    }
+                    self.values.extend(init.map(|value| (*name, None, value)));
                 }
                 Stmt::Assign { target, op, value } => {
                     match target {
@@ -351,24 +328,19 @@ impl<'a> Fill<'a> {
                         }
                         _ => return None,
                     }
-                    self.value(target.name(), *op, *value)?;
+                    self.values.push((target.name(), *op, *value));
                 }
+                _ => {}
             }
-        }
-        Some(())
-    }
-
-    /// Notes a value whose accesses can all be made in the padding.
-    fn value(&mut self, name: Name, op: Option<ReduceOp>, value: TermId) -> Option<()> {
-        for id in parts_first(self.terms, value) {
-            if let Some((read, _, indices)) = as_element(self.terms, id)
-                && self.depends(indices)
-                && !self.has_padding(read, indices)
-            {
+            let outside =
+                |(read, indices, _): (Name, &[Ix], Use)| self.depends(indices) && !self.has_padding(read, indices);
+            if stmt.uses(self.terms).into_iter().any(outside) {
                 return None;
             }
+            for inner in stmt.blocks() {
+                self.block(inner, false)?;
+            }
         }
-        self.values.push((name, op, value));
         Some(())
     }
 

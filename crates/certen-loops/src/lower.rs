@@ -47,26 +47,25 @@ use whole::Whole;
 /// Values computed for one binding before it is refused: inlining generations into each other can grow exponentially.
 const MAX_STEPS: usize = 4_000_000;
 
-/// Lowers a program as [`lower`] does, with every sum made in the order in which it is written: sums of tensors inside each
-/// other do not add to one destination.
-///
-/// # Errors
-/// As [`lower`].
-pub fn lower_strictly(program: &Program) -> Result<LoopProgram, Diagnostic> {
-    lower_as(program, true)
+/// What may be assumed of floats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FpMode {
+    /// Sums and products may be computed in another order, with other roundings; they are factored or distributed only where
+    /// that saves operations, and then the report says so: a sum of 1e308 and 1e308, times 0, is NaN.
+    #[default]
+    Relaxed,
+    /// Every operation is made as written.
+    Strict,
 }
 
 /// Lowers a program. The outputs are in the order of [`Program::outputs`]; one that has the name of an input or size
-/// gets another name.
+/// gets another name. With [`FpMode::Strict`] every sum is made in the order in which it is written: sums of tensors inside
+/// each other do not add to one destination.
 ///
 /// # Errors
 /// E0703 for what is too large or too deep. E0702 for minima and maxima without a condition over a range that is not
 /// shown to be non-empty.
-pub fn lower(program: &Program) -> Result<LoopProgram, Diagnostic> {
-    lower_as(program, false)
-}
-
-fn lower_as(program: &Program, strict: bool) -> Result<LoopProgram, Diagnostic> {
+pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
     let Interface { outputs, storage, taken } = interface(program)?;
     let user = program.names();
     let mut lowering = Lowering {
@@ -83,7 +82,7 @@ fn lower_as(program: &Program, strict: bool) -> Result<LoopProgram, Diagnostic> 
         in_pieces: 0,
         cuts_left: 0,
         has_pieces: false,
-        strict,
+        strict: fp == FpMode::Strict,
         steps: 0,
         depth: 0,
     };

@@ -19,11 +19,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use certen_core::{Range, Term};
+use certen_core::Range;
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, Mode, Stmt, Target, as_element, combined, parts_first};
+use crate::ir::{LoopProgram, Mode, Stmt, Target};
+use crate::walk::{Use, combined};
 
 /// Different accesses of one buffer that are compared with each other; a loop with more is not accepted.
 const MAX_ACCESSES: usize = 64;
@@ -214,7 +215,7 @@ impl<'a> Uses<'a> {
                     Stmt::Alloc(name, _) | Stmt::Local { name, .. } => {
                         uses.private.insert(*name);
                     }
-                    _ => {}
+                    Stmt::Nest(_) | Stmt::Free(_) | Stmt::Swap(..) | Stmt::Assign { .. } => {}
                 }
             }
         }
@@ -235,35 +236,24 @@ impl<'a> Uses<'a> {
                         return Err(Box::new(Race::Swap(*name)));
                     }
                 }
-                _ => {}
+                Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Local { .. } | Stmt::Assign { .. } => {}
+                Stmt::For { .. } | Stmt::If { .. } => {}
             }
         }
-        let shared = &mut uses.shared;
-        let mut read = |root, path| {
-            for id in parts_first(&program.terms, root) {
-                if let Term::Ref(..) | Term::Select(..) = program.terms.get(id)
-                    && let Some((name, _, indices)) = as_element(&program.terms, id)
-                    && let Some(accesses) = shared.get_mut(&name)
-                {
-                    accesses.push(Access { indices, write: false, path });
-                }
-            }
-        };
-        for (block, path) in &blocks {
-            for stmt in *block {
-                if let Stmt::Assign { value, .. } | Stmt::Local { init: Some(value), .. } = stmt {
-                    read(*value, *path);
+        let mut writes = Vec::new();
+        for (block, path) in blocks {
+            for (name, indices, how) in block.iter().flat_map(|stmt| stmt.uses(&program.terms)) {
+                let Some(accesses) = uses.shared.get_mut(&name) else { continue };
+                match how {
+                    Use::Read => accesses.push(Access { indices, write: false, path }),
+                    Use::Write | Use::Combine(_) | Use::Exchange => {
+                        writes.push((name, Access { indices, write: true, path }));
+                    }
                 }
             }
         }
-        for (block, path) in &blocks {
-            for stmt in *block {
-                if let Stmt::Assign { target: Target::Element(name, indices), .. } = stmt
-                    && let Some(accesses) = uses.shared.get_mut(name)
-                {
-                    accesses.push(Access { indices, write: true, path: *path });
-                }
-            }
+        for (name, access) in writes {
+            uses.shared.entry(name).or_default().push(access);
         }
         Ok(uses)
     }

@@ -16,8 +16,9 @@ use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId};
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, parts_first};
+use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target};
 use crate::races::check_independent;
+use crate::walk::{as_element, parts_first};
 
 /// What is wrong with a program, in order; nothing if it is well-formed. Every error has code E0702.
 pub fn verify(program: &LoopProgram) -> Vec<Diagnostic> {
@@ -309,6 +310,7 @@ impl<'a> Verifier<'a> {
         if *terms.ty(root) != TensorType::scalar(elem) {
             self.error(format!("{wanted_by} has type {elem}, its value {}", terms.ty(root)));
         }
+        let tensor = |it: &mut Self| it.error(format!("the value of {wanted_by} is not made of scalar operations"));
         for id in parts_first(terms, root) {
             match terms.get(id) {
                 Term::Ref(_, ty) if !ty.is_scalar() && id != root => {}
@@ -317,14 +319,13 @@ impl<'a> Verifier<'a> {
                     None => self.error(format!("the value of {wanted_by} is not a scalar")),
                 },
                 Term::Index(ix, _) => self.ix(ix),
-                Term::Literal(..)
-                | Term::Undefined(_)
-                | Term::Unary(..)
-                | Term::Binary(..)
-                | Term::Choose(..)
-                | Term::Fma(..)
-                | Term::Cast(..) => {}
-                _ => self.error(format!("the value of {wanted_by} is not made of scalar operations")),
+                Term::Literal(..) | Term::Undefined(_) | Term::Unary(..) | Term::Binary(..) => {}
+                Term::Choose(..) | Term::Fma(..) | Term::Cast(..) => {}
+                Term::Gen(..) | Term::Reduce(..) | Term::Guard(..) | Term::If(..) | Term::Let(..) => tensor(self),
+                Term::Iterate(..) | Term::Flatten(_) | Term::Split(..) | Term::Transpose(_) | Term::Concat(..) => {
+                    tensor(self)
+                }
+                Term::PadLeft(..) | Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => tensor(self),
             }
         }
     }

@@ -5,8 +5,8 @@ use std::cell::Cell;
 use certen_syntax::schedule::{Arg, ArgKind, Path, Step};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
-use crate::nest::{Done, Refusal};
 use crate::primitives::Primitive;
+use crate::refusal::{Done, Refusal};
 
 /// The largest number in a step.
 const MAX_NUMBER: u64 = 1 << 31;

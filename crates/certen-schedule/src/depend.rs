@@ -5,19 +5,16 @@
 //! not, because sums can be made in any order. To change the order of two parts, it is enough that no access of one
 //! conflicts with an access of the other, in those iterations whose order changes.
 //!
-//! [`apart`] puts that question to the prover. The indices of the loops around both parts, and of the loops inside of
-//! them, are taken twice, with one and two strokes behind their names: `i'` of the first access, `i''` of the second.
+//! [`apart`] puts that question to the prover. The indices of the loops around both parts, and of the loops inside
+//! them, are taken twice, with one and two strokes after their names: `i'` of the first access, `i''` of the second.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use certen_core::{Range, ReduceOp, Term, TermId};
+use certen_core::Range;
 use certen_index::{Cond, Counterexample, Decision, Facts, Ix, IxError, Proof, Status};
-use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
+use certen_loops::{LoopProgram, Stmt, Target, Use, declared, sites, within};
 use certen_syntax::Name;
-
-use crate::edit::declared;
-use crate::nest::within;
 
 /// More pairs of accesses than this are not compared.
 const MAX_PAIRS: usize = 100_000;
@@ -25,20 +22,12 @@ const MAX_PAIRS: usize = 100_000;
 /// More questions than this are not put to the prover.
 const MAX_QUESTIONS: usize = 2000;
 
-/// What an access does.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Kind {
-    Read,
-    Write,
-    Combine(ReduceOp),
-}
-
-/// An access, and what stands around it inside of its part.
+/// An access, and what stands around it inside its part.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Access {
     pub name: Name,
     pub indices: Box<[Ix]>,
-    pub kind: Kind,
+    pub how: Use,
     /// Loops around it, outermost first.
     pub loops: Vec<(Name, Range)>,
     /// Conditions around it.
@@ -82,66 +71,26 @@ impl Part {
     /// is another one in each iteration that is asked about.
     pub(crate) fn beside(program: &LoopProgram, block: &[Stmt], private: HashSet<Name>) -> Part {
         let mut part = Part { private, ..Part::default() };
-        part.walk(program, block, &mut Vec::new(), &mut Vec::new());
         let mut seen = HashSet::new();
-        part.accesses.retain(|access| seen.insert(access.clone()));
+        for site in sites(block) {
+            for (name, indices, how) in site.stmt.uses(&program.terms) {
+                if part.private.contains(&name) {
+                    continue;
+                }
+                if how == Use::Exchange {
+                    part.swapped.push(name);
+                    continue;
+                }
+                let loops = site.loops().map(|(index, range)| (index, range.clone())).collect();
+                // Nothing is known of a condition whose opposite cannot be written.
+                let conds = site.conds().map(|cond| cond.unwrap_or(Cond::always())).collect();
+                let access = Access { name, indices: indices.into(), how, loops, conds };
+                if seen.insert(access.clone()) {
+                    part.accesses.push(access);
+                }
+            }
+        }
         part
-    }
-
-    fn walk(&mut self, program: &LoopProgram, block: &[Stmt], loops: &mut Vec<(Name, Range)>, conds: &mut Vec<Cond>) {
-        for stmt in block {
-            match stmt {
-                Stmt::For { index, range, body, .. } => {
-                    loops.push((*index, range.clone()));
-                    self.walk(program, body, loops, conds);
-                    loops.pop();
-                }
-                Stmt::If { cond, then, otherwise } => {
-                    conds.push(cond.clone());
-                    self.walk(program, then, loops, conds);
-                    conds.pop();
-                    // Nothing is known of a condition whose opposite cannot be written.
-                    conds.push(cond.not().unwrap_or(Cond::always()));
-                    self.walk(program, otherwise, loops, conds);
-                    conds.pop();
-                }
-                Stmt::Local { init: Some(value), .. } => self.reads(program, *value, loops, conds),
-                Stmt::Assign { target, op, value } => {
-                    self.reads(program, *value, loops, conds);
-                    let kind = op.map_or(Kind::Write, Kind::Combine);
-                    let indices: &[Ix] = match target {
-                        Target::Local(_) => &[],
-                        Target::Element(_, indices) => indices,
-                    };
-                    self.add(target.name(), indices, kind, loops, conds);
-                }
-                Stmt::Swap(a, b) => self.swapped.extend([*a, *b].iter().filter(|name| !self.private.contains(name))),
-                Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Local { init: None, .. } => {}
-            }
-        }
-    }
-
-    fn reads(&mut self, program: &LoopProgram, value: TermId, loops: &[(Name, Range)], conds: &[Cond]) {
-        for id in parts_first(&program.terms, value) {
-            if let Term::Ref(..) | Term::Select(..) = program.terms.get(id)
-                && let Some((name, _, indices)) = as_element(&program.terms, id)
-            {
-                self.add(name, indices, Kind::Read, loops, conds);
-            }
-        }
-    }
-
-    fn add(&mut self, name: Name, indices: &[Ix], kind: Kind, loops: &[(Name, Range)], conds: &[Cond]) {
-        if self.private.contains(&name) {
-            return;
-        }
-        self.accesses.push(Access {
-            name,
-            indices: indices.into(),
-            kind,
-            loops: loops.to_vec(),
-            conds: conds.to_vec(),
-        });
     }
 
     /// Whether it touches nothing from outside.
@@ -151,8 +100,8 @@ impl Part {
 
     /// The same part with combinations as writes: at the same time, two of them are a race.
     pub(crate) fn strict(mut self) -> Part {
-        for access in self.accesses.iter_mut().filter(|access| access.kind != Kind::Read) {
-            access.kind = Kind::Write;
+        for access in self.accesses.iter_mut().filter(|access| access.how != Use::Read) {
+            access.how = Use::Write;
         }
         self
     }
@@ -166,12 +115,12 @@ impl Part {
 
     /// Whether it writes a buffer or local from outside.
     pub(crate) fn writes(&self, name: Name) -> bool {
-        self.swapped.contains(&name) || self.accesses.iter().any(|a| a.name == name && a.kind != Kind::Read)
+        self.swapped.contains(&name) || self.accesses.iter().any(|a| a.name == name && a.how != Use::Read)
     }
 
     /// The accesses that read a buffer or local from outside, also by combining.
     pub(crate) fn reads_of(&self, name: Name) -> impl Iterator<Item = &Access> {
-        self.accesses.iter().filter(move |access| access.name == name && access.kind != Kind::Write)
+        self.accesses.iter().filter(move |access| access.name == name && access.how != Use::Write)
     }
 }
 
@@ -225,7 +174,7 @@ fn try_apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, whe
     for a in &one.accesses {
         let Some(others) = candidates.get(&a.bucket(&fixed)) else { continue };
         let at = copied(loops, one, first, a)?;
-        for (b, other) in others.iter().filter(|(b, _)| conflict(a.kind, b.kind)) {
+        for (b, other) in others.iter().filter(|(b, _)| conflict(a.how, b.how)) {
             pairs += 1;
             if pairs > MAX_PAIRS || asked > MAX_QUESTIONS {
                 return Ok(Status::Open);
@@ -255,10 +204,10 @@ fn fixed_dimensions(parts: [&Part; 2]) -> HashMap<Name, Vec<bool>> {
     fixed
 }
 
-fn conflict(a: Kind, b: Kind) -> bool {
+fn conflict(a: Use, b: Use) -> bool {
     match (a, b) {
-        (Kind::Read, Kind::Read) => false,
-        (Kind::Combine(one), Kind::Combine(two)) => one != two,
+        (Use::Read, Use::Read) => false,
+        (Use::Combine(one), Use::Combine(two)) => one != two,
         _ => true,
     }
 }
@@ -276,8 +225,8 @@ fn copied(loops: &[(Name, Range)], part: &Part, copy: fn(Name) -> Name, access: 
     access.indices.iter().map(|ix| ix.substitute(&renamed(loops, part, copy))).collect()
 }
 
-/// What stands around an access inside of its part: loops and conditions.
-type Around<'a> = (&'a [(Name, Range)], &'a [Cond]);
+/// What stands around an access inside its part: loops and conditions.
+type Scope<'a> = (&'a [(Name, Range)], &'a [Cond]);
 
 /// The questions whether two accesses are of different elements. Copies of a statement ask the same again and again:
 /// what decides is how far apart their elements are.
@@ -288,7 +237,7 @@ struct Questions<'a> {
     /// That the order of the two accesses does not change.
     when: Cond,
     /// What holds around two accesses, and what was asked there.
-    known: HashMap<[Around<'a>; 2], (Facts, HashSet<Cond>)>,
+    known: HashMap<[Scope<'a>; 2], (Facts, HashSet<Cond>)>,
 }
 
 impl<'a> Questions<'a> {
@@ -324,10 +273,11 @@ impl<'a> Questions<'a> {
 
 /// Two accesses that conflict, in two iterations.
 fn told(a: &Access, b: &Access, loops: &[(Name, Range)], found: &Counterexample) -> String {
-    let does = |kind| match kind {
-        Kind::Read => "reads",
-        Kind::Write => "writes",
-        Kind::Combine(_) => "adds to",
+    let does = |how| match how {
+        Use::Read => "reads",
+        Use::Write => "writes",
+        Use::Combine(_) => "adds to",
+        Use::Exchange => "exchanges",
     };
     let at = |copy: fn(Name) -> Name, access: &Access| {
         let value = |name: &Name| found.0.get(&copy(*name)).map(|value| format!("{name} = {value}"));
@@ -344,10 +294,10 @@ fn told(a: &Access, b: &Access, loops: &[(Name, Range)], found: &Counterexample)
     format!(
         "{} {} {}, {} {} {}{with}",
         at(first, a),
-        does(a.kind),
+        does(a.how),
         a.text(),
         at(second, b).replace("the iteration", "and the iteration"),
-        does(b.kind),
+        does(b.how),
         b.text()
     )
 }

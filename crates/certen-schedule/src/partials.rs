@@ -2,7 +2,7 @@
 //!
 //! A loop that combines into something from outside, `acc += x[k]`, has iterations that depend on each other. But the
 //! order of a sum is free, so the range is cut into parts, each part is summed into an accumulator of its own, and these
-//! are combined behind the loop (Halide calls this rfactor):
+//! are combined after the loop (Halide calls this rfactor):
 //!
 //! - for threads, the parts are *blocks* of a fixed number of iterations, each summed in order into a local, which ends
 //!   up in an element of a buffer. The blocks depend on the size of the range only, and so does the order of the sum: the
@@ -22,11 +22,13 @@ use std::collections::HashSet;
 
 use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId, TypeError};
 use certen_index::{Ix, Status};
-use certen_loops::{LoopProgram, Mode, Stmt, Target};
+use certen_loops::{LoopProgram, Mode, Stmt, Target, Use, for_each_mut, statements};
 use certen_syntax::Name;
 
-use crate::depend::{Access, Kind, Part, independent};
-use crate::nest::{Done, Loop, Nest, Place};
+use crate::depend::{Access, Part, independent};
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::Done;
 
 /// More elements of one buffer than this do not get accumulators of their own.
 const MOST_ELEMENTS: usize = 16;
@@ -52,12 +54,12 @@ pub(crate) fn of(nest: &Nest, place: &Place) -> Done<Vec<Accumulator>> {
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     for access in &part.accesses {
-        let (name, Kind::Combine(op)) = (access.name, access.kind) else { continue };
+        let (name, Use::Combine(op)) = (access.name, access.how) else { continue };
         if !seen.insert(name) || part.swapped.contains(&name) {
             continue;
         }
         let all: Vec<&Access> = part.accesses.iter().filter(|access| access.name == name).collect();
-        if !all.iter().all(|access| access.kind == Kind::Combine(op)) {
+        if !all.iter().all(|access| access.how == Use::Combine(op)) {
             continue;
         }
         let own = part.clone().only(|other| other == name);
@@ -97,11 +99,7 @@ pub(crate) fn of(nest: &Nest, place: &Place) -> Done<Vec<Accumulator>> {
 
 /// The element type of what is combined into a name.
 fn combined(program: &LoopProgram, block: &[Stmt], wanted: Name) -> Option<ElemType> {
-    block.iter().find_map(|stmt| match stmt {
-        Stmt::For { body, .. } => combined(program, body, wanted),
-        Stmt::If { then, otherwise, .. } => {
-            combined(program, then, wanted).or_else(|| combined(program, otherwise, wanted))
-        }
+    statements(block).find_map(|stmt| match stmt {
         Stmt::Assign { target, value, .. } if target.name() == wanted => Some(program.terms.ty(*value).elem),
         _ => None,
     })
@@ -227,21 +225,15 @@ impl Names {
     }
 }
 
-/// A block in which assignments are to something else.
-fn retargeted(block: &[Stmt], to: &impl Fn(&Target) -> Option<Target>) -> Vec<Stmt> {
-    let stmt = |stmt: &Stmt| match stmt {
-        Stmt::For { index, range, mode, body } => {
-            Stmt::For { index: *index, range: range.clone(), mode: *mode, body: retargeted(body, to) }
+/// Lets the assignments of a block be to something else.
+fn retarget(block: &mut [Stmt], to: impl Fn(&Target) -> Option<Target>) {
+    for_each_mut(block, |stmt| {
+        if let Stmt::Assign { target, .. } = stmt
+            && let Some(new) = to(target)
+        {
+            *target = new;
         }
-        Stmt::If { cond, then, otherwise } => {
-            Stmt::If { cond: cond.clone(), then: retargeted(then, to), otherwise: retargeted(otherwise, to) }
-        }
-        Stmt::Assign { target, op, value } => {
-            Stmt::Assign { target: to(target).unwrap_or_else(|| target.clone()), op: *op, value: *value }
-        }
-        other => other.clone(),
-    };
-    block.iter().map(stmt).collect()
+    });
 }
 
 /// Partial accumulators of blocks, for a loop over blocks at a place whose number is `blocks`: its iterations do not
@@ -263,7 +255,7 @@ pub(crate) fn of_blocks(nest: &mut Nest, place: &Place, blocks: Ix, accumulators
             let local = names.fresh(accumulator.name().as_str());
             let init = Some(accumulator.begin(&mut nest.program, &accumulator.target)?);
             begin.push(Stmt::Local { name: local, elem: accumulator.elem, init });
-            outer.body = retargeted(&outer.body, &|target| accumulator.is(target).then_some(Target::Local(local)));
+            retarget(&mut outer.body, |target| accumulator.is(target).then_some(Target::Local(local)));
             let value = nest.program.terms.reference(local, TensorType::scalar(accumulator.elem))?;
             let target = accumulator.partial(buffer, slot, &accumulator.target);
             end.push(Stmt::Assign { target, op: None, value });
@@ -273,7 +265,7 @@ pub(crate) fn of_blocks(nest: &mut Nest, place: &Place, blocks: Ix, accumulators
                 Ok(vec![Stmt::Assign { target: accumulator.partial(buffer, slot, target), op: None, value }])
             })?);
             let to = |target: &Target| accumulator.is(target).then(|| accumulator.partial(buffer, slot, target));
-            outer.body = retargeted(&outer.body, &to);
+            retarget(&mut outer.body, to);
         }
         sum.extend(accumulator.each(&mut names, |target| {
             let part = accumulator.partial(buffer, Slot::Block(&Ix::var(again)), target);
@@ -312,7 +304,7 @@ pub(crate) fn of_lanes(
         })?);
         let to =
             |target: &Target| accumulator.is(target).then(|| accumulator.partial(buffer, Slot::Lane(lane), target));
-        found.body = retargeted(&found.body, &to);
+        retarget(&mut found.body, to);
         sum.extend(accumulator.each(&mut names, |target| {
             let part = accumulator.partial(buffer, Slot::Lane(&Ix::var(again)), target);
             Ok(vec![combine(&mut nest.program, accumulator, target, part, ty)?])

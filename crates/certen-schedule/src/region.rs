@@ -11,10 +11,10 @@
 
 use certen_core::{Range, TensorType};
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
+use certen_loops::within;
 use certen_syntax::Name;
 
 use crate::depend::Access;
-use crate::nest::within;
 
 /// Extents up to this are recognised as bounded by a number.
 const MOST: i64 = 1 << 16;

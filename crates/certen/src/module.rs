@@ -532,11 +532,7 @@ impl Module {
         if !violations.is_empty() {
             return Err(Failure::new(self.sources.clone(), violations));
         }
-        let lowered = match self.options.fp {
-            FpMode::Strict => certen_loops::lower_strictly(program),
-            FpMode::Relaxed => certen_loops::lower(program),
-        };
-        let lowered = lowered.map_err(|error| self.refuse(error))?;
+        let lowered = certen_loops::lower(program, self.options.fp).map_err(|error| self.refuse(error))?;
         Ok(if matches!(self.begin, Begin::Derived(_)) { with_outputs_of(&self.core, lowered) } else { lowered })
     }
 
@@ -795,7 +791,7 @@ pub(crate) fn truncations(core: &Program) -> Vec<Diagnostic> {
 /// What is wrong with the accesses of a Core program, which no typing rule has shown to be in bounds: the verifier of
 /// its loops says.
 pub(crate) fn bounds(core: &Program) -> Vec<Diagnostic> {
-    match certen_loops::lower(core) {
+    match certen_loops::lower(core, FpMode::Relaxed) {
         Ok(loops) => certen_loops::verify(&loops),
         Err(error) if error.code == Code::E0703 => {
             let text = format!("the accesses of `{}` are not shown to be in bounds: {}", core.name, error.message);

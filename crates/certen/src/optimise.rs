@@ -6,21 +6,11 @@
 
 use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Typed};
+use certen_loops::FpMode;
 use certen_rewrite::{Agreement, Lifted, Report, agree, lift, never_dearer};
 use certen_syntax::{Code, Diagnostic, Diagnostics};
 
 use crate::Options;
-
-/// What may be assumed of floats.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum FpMode {
-    /// Sums and products may be computed in another order, with other roundings; they are factored or distributed only where
-    /// that saves operations, and then the report says so: a sum of 1e308 and 1e308, times 0, is NaN.
-    #[default]
-    Relaxed,
-    /// Every operation is made as written.
-    Strict,
-}
 
 /// Steps of the evaluator that a comparison may take: some ten milliseconds.
 const BUDGET: u64 = 100_000;

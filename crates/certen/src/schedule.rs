@@ -11,8 +11,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use certen_loops::{LoopProgram, Mode, Stmt};
-use certen_schedule::{Condition, Refused, Scheduled, Status, Taken, apply, apply_strictly, marked};
+use certen_loops::{FpMode, LoopProgram, Mode, Stmt};
+use certen_schedule::{Condition, Refused, Scheduled, Status, Taken, apply, marked};
 use certen_syntax::schedule::{Schedule, Step, parse_schedules, parse_steps};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources};
 
@@ -212,8 +212,8 @@ impl Module {
 
     /// The loops after these steps.
     pub(crate) fn applied(&self, steps: &[Step]) -> Result<Result<Scheduled, Box<Refused>>, Failure> {
-        let apply = if is_strict(self.core(), self.options().fp) { apply_strictly } else { apply };
-        Ok(apply(self.lowered()?, steps))
+        let fp = if is_strict(self.core(), self.options().fp) { FpMode::Strict } else { FpMode::Relaxed };
+        Ok(apply(self.lowered()?, steps, fp))
     }
 
     /// What the verifier has against the loops, blamed on the step that brought it about.

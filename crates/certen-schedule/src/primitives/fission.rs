@@ -8,14 +8,16 @@ use std::collections::{HashMap, HashSet};
 
 use certen_core::{Range, TensorType};
 use certen_index::{Cond, Facts, Ix};
-use certen_loops::{Stmt, Target, declarations};
+use certen_loops::{Stmt, Target, declarations, declared, statements};
 use certen_syntax::Name;
 
 use super::{Example, Primitive};
 use crate::bounds::room;
 use crate::depend::{Part, apart, first, second};
-use crate::edit::{Edit, declared, used};
-use crate::nest::{Done, Loop, Nest, Place, Refusal};
+use crate::edit::{Edit, used};
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "fission",
@@ -66,8 +68,7 @@ pub(crate) fn fission(nest: &mut Nest, outer: &Place, inner: &Place) -> Done<(Pl
 /// Cuts the statement around a place into what stands before that place, the place, and what stands behind it. Gives the
 /// place of the middle, whose only statement is the one at the place.
 fn cut(nest: &mut Nest, at: &Place, what: &str) -> Done<Place> {
-    let lost = || Refusal::cannot("a place in the loops is gone");
-    let (Some(around), Some(turn)) = (at.around(), at.path.last().copied()) else { return Err(lost()) };
+    let (Some(around), Some(turn)) = (at.around(), at.path.last().copied()) else { return Err(Refusal::lost()) };
     match nest.stmt(&around).cloned() {
         Some(Stmt::For { index, range, mode, body }) => {
             if body.len() == 1 {
@@ -82,8 +83,8 @@ fn cut(nest: &mut Nest, at: &Place, what: &str) -> Done<Place> {
         }
         Some(Stmt::If { cond, then, otherwise }) => {
             let (cond, body, other) =
-                if turn.otherwise { (cond.not()?, otherwise, then) } else { (cond, then, otherwise) };
-            if body.len() == 1 && other.is_empty() && !turn.otherwise {
+                if turn.block == 1 { (cond.not()?, otherwise, then) } else { (cond, then, otherwise) };
+            if body.len() == 1 && other.is_empty() && turn.block == 0 {
                 return Ok(around);
             }
             let mut sides = Sides::of(nest, &around, &body, at.at, None)?;
@@ -93,7 +94,7 @@ fn cut(nest: &mut Nest, at: &Place, what: &str) -> Done<Place> {
             }
             sides.put(nest, &around, |_, then| Stmt::If { cond: cond.clone(), then, otherwise: Vec::new() })
         }
-        _ => Err(lost()),
+        _ => Err(Refusal::lost()),
     }
 }
 
@@ -180,7 +181,7 @@ impl Sides {
                     }
                     let ty = expanded(&facts, name, &ty, index.map(|(range, index, _)| (range, index)))?;
                     // In the block around, something else can have this name.
-                    let same = declarations(nest.block(place)).iter().filter(|(other, _)| *other == name).count();
+                    let same = declarations(nest.block(place)).filter(|(other, _)| *other == name).count();
                     let new = if same > 1 { nest.fresh(name.as_str()) } else { name };
                     shared.push((new, ty.clone()));
                     types.insert(name, (new, ty));
@@ -220,11 +221,10 @@ impl Sides {
             for stmt in block {
                 let edited = match stmt {
                     Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Local { init: None, .. } => continue,
-                    Stmt::Local { name, init: Some(init), .. } if types.contains_key(name) => Stmt::Assign {
-                        target: edits[side].target(&Target::Local(*name))?,
-                        op: None,
-                        value: edits[side].value(&mut nest.program, *init)?,
-                    },
+                    Stmt::Local { name, init: Some(value), .. } if types.contains_key(name) => {
+                        let assign = Stmt::Assign { target: Target::Local(*name), op: None, value: *value };
+                        edits[side].stmt(&mut nest.program, &assign)?
+                    }
                     other => edits[side].stmt(&mut nest.program, other)?,
                 };
                 if let (Stmt::Nest(name), BEFORE) = (&edited, side) {
@@ -255,7 +255,7 @@ impl Sides {
         all.extend(self.stage.and(outer_stage).map(Stmt::Nest));
         all.extend(self.shared.into_iter().map(|(name, _)| Stmt::Free(name)));
         nest.replace(place, all)?;
-        Ok(Place { path: place.path.clone(), at: middle })
+        Ok(place.beside(middle))
     }
 }
 
@@ -282,7 +282,7 @@ fn expanded(facts: &Facts, name: Name, ty: &TensorType, index: Option<(&Range, N
 /// A body in which no local or buffer is called like another one that is declared further inside.
 fn unmistakable(nest: &mut Nest, body: &[Stmt]) -> Done<Vec<Stmt>> {
     let mut count: HashMap<Name, usize> = HashMap::new();
-    declarations(body).into_iter().for_each(|(name, _)| *count.entry(name).or_default() += 1);
+    declarations(body).for_each(|(name, _)| *count.entry(name).or_default() += 1);
     let mut body = body.to_vec();
     for at in 0..body.len() {
         if let Stmt::Alloc(name, _) | Stmt::Local { name, .. } = body[at]
@@ -296,17 +296,6 @@ fn unmistakable(nest: &mut Nest, body: &[Stmt]) -> Done<Vec<Stmt>> {
 
 /// The buffers that a block exchanges.
 fn swapped(block: &[Stmt]) -> HashSet<Name> {
-    let mut names = HashSet::new();
-    let mut blocks = vec![block];
-    while let Some(block) = blocks.pop() {
-        for stmt in block {
-            match stmt {
-                Stmt::For { body, .. } => blocks.push(body),
-                Stmt::If { then, otherwise, .. } => blocks.extend([then.as_slice(), otherwise]),
-                Stmt::Swap(a, b) => names.extend([*a, *b]),
-                _ => {}
-            }
-        }
-    }
-    names
+    let swaps = statements(block).filter_map(|stmt| if let Stmt::Swap(a, b) = stmt { Some([*a, *b]) } else { None });
+    swaps.flatten().collect()
 }

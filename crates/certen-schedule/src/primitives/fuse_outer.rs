@@ -8,14 +8,16 @@ use std::collections::HashSet;
 
 use certen_core::Range;
 use certen_index::{Cond, Facts, Ix, Proof, Status, Verdict};
-use certen_loops::{Mode, Stmt, declarations};
+use certen_loops::{Mode, Stmt, declared, declared_at_top, statements, within};
 use certen_syntax::Name;
 
 use super::{Example, Primitive};
 use crate::bounds::conditions;
 use crate::depend::{Part, apart, first, second};
-use crate::edit::{Edit, declared};
-use crate::nest::{Done, Loop, Nest, Place, Refusal, within};
+use crate::edit::Edit;
+use crate::nest::{Nest, as_stage};
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "fuse_outer",
@@ -88,7 +90,7 @@ pub(crate) fn fuse(nest: &mut Nest, one: &Place, two: &Place) -> Done<Fused> {
 
     let mut edit = Edit::default();
     let (range, guards) = aligned(nest, &facts, &a, &b, &mut edit)?;
-    let alive: HashSet<Name> = top_names(&a.body).chain(between.freed).chain([a.index]).collect();
+    let alive: HashSet<Name> = declared_at_top(&a.body).chain(between.freed).chain([a.index]).collect();
     let mut taken = nest.taken();
     for name in declared(&b.body).into_iter().filter(|name| alive.contains(name)) {
         let new = Name::fresh(name.as_str(), |name| taken.contains(&name));
@@ -137,7 +139,7 @@ pub(crate) fn fuse(nest: &mut Nest, one: &Place, two: &Place) -> Done<Fused> {
     let mut rest: Vec<Stmt> = block.split_off(two.at + 1);
     block.truncate(one.at);
     block.extend(between.ahead);
-    let place = Place { path: one.path.clone(), at: block.len() };
+    let place = one.beside(block.len());
     block.push(Loop { index: a.index, range, mode, body }.into());
     block.extend(between.behind);
     block.extend(stages[1].filter(|_| label_behind).map(Stmt::Nest));
@@ -150,19 +152,7 @@ fn computes(stmt: &Stmt) -> bool {
 }
 
 fn has_loop(block: &[Stmt]) -> bool {
-    declarations(block).iter().any(|(_, stmt)| matches!(stmt, Stmt::For { .. }))
-}
-
-fn as_stage(stmt: &Stmt) -> Option<Name> {
-    if let Stmt::Nest(name) = stmt { Some(*name) } else { None }
-}
-
-/// What a block declares, without the blocks in it.
-fn top_names(block: &[Stmt]) -> impl Iterator<Item = Name> {
-    block.iter().filter_map(|stmt| match stmt {
-        Stmt::Alloc(name, _) | Stmt::Local { name, .. } => Some(*name),
-        _ => None,
-    })
+    statements(block).any(|stmt| matches!(stmt, Stmt::For { .. }))
 }
 
 /// Gives other names to what is declared between two loops, where it would get in the way further up.
@@ -170,8 +160,7 @@ fn apart_names(nest: &mut Nest, one: &Place, two: &Place) -> Done<()> {
     let block = nest.block(one);
     let between = &block[one.at + 1..two.at];
     // What is declared further up is in scope in all of these.
-    let is_block = |stmt: &&Stmt| matches!(stmt, Stmt::For { .. } | Stmt::If { .. });
-    let blocks = block[one.at..two.at].iter().filter(is_block);
+    let blocks = block[one.at..two.at].iter().filter(|stmt| stmt.blocks().next().is_some());
     let inside = blocks.flat_map(|stmt| declared(std::slice::from_ref(stmt)));
     let freed = between.iter().filter_map(|stmt| if let Stmt::Free(name) = stmt { Some(*name) } else { None });
     let mut taken: HashSet<Name> = inside.chain(freed).collect();
@@ -264,8 +253,9 @@ fn moved(nest: &mut Nest, facts: &Facts, one: &Place, two: &Place, stage: Option
                     behind.push(this);
                 } else {
                     let refusal = Refusal::cannot("what stands between the loops has to do with both of them");
-                    let place = Place { path: one.path.clone(), at };
-                    return Err(refusal.at(&place).note("it can move neither before the first nor behind the second"));
+                    return Err(refusal
+                        .at(&one.beside(at))
+                        .note("it can move neither before the first nor behind the second"));
                 }
             }
         }

@@ -13,7 +13,9 @@ use super::reorder::reorder;
 use super::{Example, Primitive};
 use crate::bounds::turned;
 use crate::depend::{Part, apart, first, independent, second};
-use crate::nest::{Done, Loop, Nest, Place, Refusal};
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "interchange",
@@ -56,7 +58,7 @@ pub(crate) fn exchange(nest: &mut Nest, outer: &Place, inner: &Place, solve: boo
     let one = nest.loop_at(&outer)?;
     let mut conds = Cond::always();
     for depth in outer.path.len() + 1..inner.path.len() {
-        let between = Place { path: inner.path[..depth].to_vec(), at: inner.path[depth].at };
+        let between = inner.at_depth(depth);
         match nest.stmt(&between) {
             Some(Stmt::If { cond, otherwise, .. }) if otherwise.is_empty() => conds = conds.and(cond.clone()),
             _ => return Err(Refusal::cannot("another loop stands between the two").at(&between)),

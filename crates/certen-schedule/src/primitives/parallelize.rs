@@ -9,8 +9,10 @@ use certen_loops::{Mode, Stmt};
 use super::split::split;
 use super::{Example, Primitive};
 use crate::depend::{Part, independent};
-use crate::nest::{Done, Loop, Nest, Place};
+use crate::nest::Nest;
 use crate::partials;
+use crate::place::{Loop, Place};
+use crate::refusal::Done;
 
 /// How many iterations of a reduction are a block, if the schedule does not say.
 const BLOCK: i64 = 1024;

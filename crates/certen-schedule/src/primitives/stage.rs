@@ -9,7 +9,9 @@ use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
 use super::{Example, Primitive};
 use crate::depend::Part;
-use crate::nest::{Done, Loop, Nest, Place, Refusal, listed};
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal, listed};
 use crate::region::Region;
 use crate::rewrite::Moved;
 use crate::stages::{loops_over, name_of};
@@ -70,9 +72,8 @@ impl Nest {
             .map(|parameter| Buffer { name: parameter.name, ty: parameter.ty.clone() })
             .collect();
         for depth in 0..=place.path.len() {
-            let way = Place { path: place.path[..depth].to_vec(), at: 0 };
-            let end = place.path.get(depth).map_or(place.at, |turn| turn.at);
-            for stmt in self.block(&way).iter().take(end) {
+            let way = place.at_depth(depth);
+            for stmt in self.block(&way).iter().take(way.at) {
                 match stmt {
                     Stmt::Alloc(name, ty) => known.push(Buffer { name: *name, ty: ty.clone() }),
                     Stmt::Free(name) => known.retain(|buffer| buffer.name != *name),

@@ -1,14 +1,16 @@
 //! `vectorize`: iterations that a vector unit runs at the same time, one in each lane.
 
 use certen_index::Ix;
-use certen_loops::{Mode, Stmt};
+use certen_loops::{Mode, Stmt, sites};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use super::unroll::full_blocks;
 use super::{Example, Primitive};
 use crate::depend::{Part, independent};
-use crate::nest::{Done, Loop, Nest, Place, Refusal, listed};
+use crate::nest::Nest;
 use crate::partials::{self, Accumulator};
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal, listed};
 
 /// The most lanes.
 const MOST_LANES: i64 = 64;
@@ -56,11 +58,11 @@ pub(crate) fn sentence(index: Name, accumulators: &[Name]) -> String {
 pub(crate) fn vectorize(nest: &mut Nest, place: &Place, width: Option<i64>) -> Done<()> {
     let found = nest.loop_at(place)?;
     let index = found.index;
-    if let Some((at, inner)) = uneven(&found.body, index, place) {
+    if let Some((at, inner)) = uneven(&found.body, index) {
         let refusal = Refusal::cannot(format!("the range of the loop over {inner} depends on {index}, the lane"));
         return Err(refusal
             .at(place)
-            .at(&at)
+            .at(&place.join(at))
             .note("the lanes of a vector run the same iterations of the loops inside")
             .help(format!("`guard({inner})` makes a condition of it, `interchange` may take the loop outside")));
     }
@@ -117,25 +119,12 @@ fn set_mode(nest: &mut Nest, place: &Place, mode: Mode) -> Done<()> {
     nest.replace(place, [Loop { mode, ..found }.into()])
 }
 
-/// A loop inside whose range depends on an index.
-fn uneven(block: &[Stmt], index: Name, around: &Place) -> Option<(Place, Name)> {
-    block.iter().enumerate().find_map(|(at, stmt)| {
-        let here = around.inside(at);
-        match stmt {
-            Stmt::For { index: inner, range, .. } if range.lo.mentions(index) || range.hi.mentions(index) => {
-                Some((here, *inner))
-            }
-            Stmt::For { body, .. } => uneven(body, index, &here),
-            Stmt::If { then, otherwise, .. } => uneven(then, index, &here).or_else(|| {
-                let found = uneven(otherwise, index, &here);
-                found.map(|(mut place, inner)| {
-                    if let Some(turn) = place.path.get_mut(here.path.len()) {
-                        turn.otherwise = true;
-                    }
-                    (place, inner)
-                })
-            }),
-            _ => None,
+/// A loop in a body whose range depends on an index, and its place there.
+fn uneven(body: &[Stmt], index: Name) -> Option<(Place, Name)> {
+    sites(body).iter().find_map(|site| match site.stmt {
+        Stmt::For { index: inner, range, .. } if range.lo.mentions(index) || range.hi.mentions(index) => {
+            Some((Place::of(site), *inner))
         }
+        _ => None,
     })
 }
