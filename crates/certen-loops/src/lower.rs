@@ -40,7 +40,7 @@ mod whole;
 
 use cut::chooses;
 pub use cut::{change, conjuncts};
-use names::{Given, Names};
+use names::{FreshName, FreshNames};
 use reduce::has_loops;
 use whole::Whole;
 
@@ -73,7 +73,7 @@ pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
         out: Terms::new(program.terms.facts().clone()),
         storage,
         scopes: Vec::new(),
-        names: Names::new(taken, user),
+        names: FreshNames::new(taken, user),
         blocks: vec![Block::default()],
         levels: HashMap::new(),
         above: None,
@@ -179,14 +179,14 @@ fn interface(program: &Program) -> Lowered<Interface> {
 }
 
 /// What a name of Core stands for, inside the names of an enclosing scope.
-struct Scope {
+struct Frame {
     outer: Env,
     name: Name,
-    meaning: Meaning,
+    meaning: Bound,
 }
 
 #[derive(Clone)]
-enum Meaning {
+enum Bound {
     Index(Ix),
     Tensor(Stored),
 }
@@ -212,7 +212,7 @@ struct Block<'a> {
     known: HashMap<Key, TermId>,
     /// Tensors that are already computed as a whole here.
     whole: HashMap<Whole<'a>, Vec<Computed>>,
-    names: Vec<Given>,
+    names: Vec<FreshName>,
     /// Buffers that end with the block.
     buffers: Vec<Name>,
 }
@@ -228,8 +228,8 @@ struct Lowering<'a> {
     program: &'a Program,
     out: Terms,
     storage: HashMap<Name, Stored>,
-    scopes: Vec<Scope>,
-    names: Names,
+    scopes: Vec<Frame>,
+    names: FreshNames,
     blocks: Vec<Block<'a>>,
     /// The open block in which an index, local or buffer got its present value, if that is not the outermost one.
     levels: HashMap<Name, usize>,
@@ -379,12 +379,12 @@ impl<'a> Lowering<'a> {
 
     // Names of Core
 
-    fn bind(&mut self, outer: Env, name: Name, meaning: Meaning) -> Env {
-        self.scopes.push(Scope { outer, name, meaning });
+    fn bind(&mut self, outer: Env, name: Name, meaning: Bound) -> Env {
+        self.scopes.push(Frame { outer, name, meaning });
         Some(self.scopes.len() - 1)
     }
 
-    fn lookup(&self, mut env: Env, name: Name) -> Option<&Meaning> {
+    fn lookup(&self, mut env: Env, name: Name) -> Option<&Bound> {
         while let Some(scope) = env.and_then(|at| self.scopes.get(at)) {
             if scope.name == name {
                 return Some(&scope.meaning);
@@ -396,14 +396,14 @@ impl<'a> Lowering<'a> {
 
     fn stored(&self, env: Env, name: Name) -> Lowered<Stored> {
         match self.lookup(env, name) {
-            Some(Meaning::Tensor(stored)) => Ok(stored.clone()),
+            Some(Bound::Tensor(stored)) => Ok(stored.clone()),
             _ => self.storage.get(&name).cloned().ok_or_else(|| not_bound(name)),
         }
     }
 
     fn index_of(&self, env: Env, name: Name) -> Option<Ix> {
         match self.lookup(env, name) {
-            Some(Meaning::Index(ix)) => Some(ix.clone()),
+            Some(Bound::Index(ix)) => Some(ix.clone()),
             _ => None,
         }
     }
@@ -484,7 +484,7 @@ impl<'a> Lowering<'a> {
         facts
     }
 
-    /// What holds outside of the innermost block.
+    /// What holds outside the innermost block.
     fn facts_outside(&self) -> Facts {
         self.facts_of(&self.blocks[..self.blocks.len().saturating_sub(1)])
     }

@@ -1,8 +1,8 @@
 //! Parallel loops: marks those that threads may share.
 //!
 //! In each nest it is the outermost loop whose iterations are shown to be independent, by the same check that the
-//! verifier makes (`races.rs`); loops inside of it stay as they are. A loop of a few iterations gives way to the loops
-//! inside of it, if all of these can be marked. Nothing is reordered and no reduction is divided, so the results have
+//! verifier makes (`races.rs`); loops inside it stay as they are. A loop of a few iterations gives way to the loops
+//! inside it, if all of these can be marked. Nothing is reordered and no reduction is divided, so the results have
 //! the same bits whatever the number of threads.
 //!
 //! Threads cost some microseconds to call. [`work`] estimates what a loop does, as a product of the ranges of the loops
@@ -131,10 +131,10 @@ impl Work {
 /// rest of blocks is not taken for the blocks; of indices the first or last value, whichever makes the loops inside longer.
 pub fn work(program: &LoopProgram, block: &[Stmt]) -> Work {
     /// A block, the first and last values of its loops' indices, and the work of the blocks around it.
-    struct Open<'a>(&'a [Stmt], Vec<(Name, [Ix; 2])>, Work);
+    struct OpenBlock<'a>(&'a [Stmt], Vec<(Name, [Ix; 2])>, Work);
     let mut heaviest = Work::default();
-    let mut blocks = vec![Open(block, Vec::new(), Work { operations: 1, extents: Vec::new() })];
-    while let Some(Open(block, ends, around)) = blocks.pop() {
+    let mut blocks = vec![OpenBlock(block, Vec::new(), Work { operations: 1, extents: Vec::new() })];
+    while let Some(OpenBlock(block, ends, around)) = blocks.pop() {
         let mut here: u64 = 0;
         for stmt in block {
             here = here.saturating_add(stmt.value().map_or(0, |value| operations(program, value)));
@@ -153,7 +153,7 @@ pub fn work(program: &LoopProgram, block: &[Stmt]) -> Work {
                 let until = last.hi.sub(&Ix::from(1)).unwrap_or(last.hi);
                 ends.push((*index, [first.lo, until]));
             }
-            blocks.extend(stmt.blocks().map(|block| Open(block, ends.clone(), around.clone())));
+            blocks.extend(stmt.blocks().map(|block| OpenBlock(block, ends.clone(), around.clone())));
         }
         let found = Work { operations: around.operations.saturating_mul(here), extents: around.extents };
         if found.at_large_sizes() > heaviest.at_large_sizes() {

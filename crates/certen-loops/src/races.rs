@@ -1,6 +1,6 @@
 //! Races: whether the iterations of a loop may run in any order, or at the same time.
 //!
-//! Two iterations are *independent* if no element that one of them writes is used by the other. What is declared inside of the
+//! Two iterations are *independent* if no element that one of them writes is used by the other. What is declared inside the
 //! loop is private to an iteration. For everything else:
 //!
 //! - a local from outside is not assigned, unless lanes of a vector [combine](combined) into it; buffers from outside are
@@ -46,7 +46,7 @@ impl Race {
     /// For people, of a loop over this index.
     pub(crate) fn diagnostic(&self, mode: Mode, index: Name) -> Diagnostic {
         let begin = format!("the iterations of the {}loop over {index} are not", mode.word());
-        let error = |text: String| Diagnostic::error(Code::E0702, None, text);
+        let error = |text: String| Diagnostic { about: Some(index), ..Diagnostic::error(Code::E0702, None, text) };
         match self {
             Race::Local(name) => error(format!("{begin} independent: each assigns {name}, a local from outside"))
                 .note(format!("for example the iterations {index} = 0 and {index} = 1")),
@@ -174,8 +174,8 @@ struct Access<'a> {
     path: usize,
 }
 
-/// What stands around an access, inside of the loop.
-enum Around<'a> {
+/// What stands around an access, inside the loop.
+enum Entry<'a> {
     Index(Name, &'a Range),
     Holds(&'a Cond),
     HoldsNot(&'a Cond),
@@ -187,8 +187,8 @@ struct Uses<'a> {
     private: HashSet<Name>,
     /// The accesses of each buffer from outside that is written.
     shared: BTreeMap<Name, Vec<Access<'a>>>,
-    /// Blocks inside of the loop: the enclosing one, and how they are entered. The first is the loop's own body.
-    paths: Vec<(usize, Option<Around<'a>>)>,
+    /// Blocks inside the loop: the enclosing one, and how they are entered. The first is the loop's own body.
+    paths: Vec<(usize, Option<Entry<'a>>)>,
 }
 
 impl<'a> Uses<'a> {
@@ -206,11 +206,11 @@ impl<'a> Uses<'a> {
                 match stmt {
                     Stmt::For { index, range, body, .. } => {
                         uses.private.insert(*index);
-                        enter(Around::Index(*index, range), body);
+                        enter(Entry::Index(*index, range), body);
                     }
                     Stmt::If { cond, then, otherwise } => {
-                        enter(Around::Holds(cond), then);
-                        enter(Around::HoldsNot(cond), otherwise);
+                        enter(Entry::Holds(cond), then);
+                        enter(Entry::HoldsNot(cond), otherwise);
                     }
                     Stmt::Alloc(name, _) | Stmt::Local { name, .. } => {
                         uses.private.insert(*name);
@@ -318,9 +318,9 @@ impl<'a> Uses<'a> {
             let mut conditions = Vec::new();
             while let Some((outer, Some(around))) = self.paths.get(path) {
                 match around {
-                    Around::Index(name, range) => within(*name, range)?,
-                    Around::Holds(cond) => conditions.push(cond.substitute(&rename)?),
-                    Around::HoldsNot(cond) => conditions.push(cond.not()?.substitute(&rename)?),
+                    Entry::Index(name, range) => within(*name, range)?,
+                    Entry::Holds(cond) => conditions.push(cond.substitute(&rename)?),
+                    Entry::HoldsNot(cond) => conditions.push(cond.not()?.substitute(&rename)?),
                 }
                 path = *outer;
             }

@@ -1,4 +1,4 @@
-//! Other buffers in the place of those that a program speaks of: what passes over storage end with.
+//! Other names for the buffers of a program: the last part of every pass over storage.
 //!
 //! A pass decides which buffer is kept where; [`rename`] rewrites every statement and every value accordingly, in one
 //! walk over the body and one over the arena. A nest that then copies a buffer onto itself is left out.

@@ -103,7 +103,7 @@ impl Stmt {
         }
     }
 
-    /// The element of a buffer that it names itself, outside of its value.
+    /// The element of a buffer that it names itself, outside its value.
     pub fn element(&self) -> Option<(Name, &[Ix])> {
         match self {
             Stmt::Assign { target: Target::Element(name, indices), .. } => Some((*name, indices)),
@@ -129,7 +129,7 @@ impl Stmt {
         }
     }
 
-    /// Every buffer, local and index that it names itself, outside of its value and of index expressions. The title of a
+    /// Every buffer, local and index that it names itself, outside its value and of index expressions. The title of a
     /// nest is not one: it is what the user calls a tensor.
     pub fn names_mut(&mut self) -> impl Iterator<Item = &mut Name> {
         let names = match self {

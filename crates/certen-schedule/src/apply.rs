@@ -114,5 +114,5 @@ fn take(nest: &mut Nest, step: &Step) -> Done<()> {
         };
         return Err(error.into());
     };
-    (primitive.apply)(nest, &Args::new(primitive, step))
+    (primitive.apply)(nest, &Args::new(primitive.usage, step))
 }

@@ -53,7 +53,7 @@ impl Access {
 
 /// The accesses of a part to what it does not declare itself.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Part {
+pub(crate) struct Footprint {
     pub accesses: Vec<Access>,
     /// What it declares: indices, locals, buffers.
     pub private: HashSet<Name>,
@@ -61,16 +61,16 @@ pub(crate) struct Part {
     pub swapped: Vec<Name>,
 }
 
-impl Part {
+impl Footprint {
     /// The accesses of a block.
-    pub(crate) fn of(program: &LoopProgram, block: &[Stmt]) -> Part {
-        Part::beside(program, block, declared(block))
+    pub(crate) fn of(program: &LoopProgram, block: &[Stmt]) -> Footprint {
+        Footprint::beside(program, block, declared(block))
     }
 
     /// The accesses of a block to what is not `private`: what the block declares, and what is declared around it but
     /// is another one in each iteration that is asked about.
-    pub(crate) fn beside(program: &LoopProgram, block: &[Stmt], private: HashSet<Name>) -> Part {
-        let mut part = Part { private, ..Part::default() };
+    pub(crate) fn beside(program: &LoopProgram, block: &[Stmt], private: HashSet<Name>) -> Footprint {
+        let mut part = Footprint { private, ..Footprint::default() };
         let mut seen = HashSet::new();
         for site in sites(block) {
             for (name, indices, how) in site.stmt.uses(&program.terms) {
@@ -99,7 +99,7 @@ impl Part {
     }
 
     /// The same part with combinations as writes: at the same time, two of them are a race.
-    pub(crate) fn strict(mut self) -> Part {
+    pub(crate) fn strict(mut self) -> Footprint {
         for access in self.accesses.iter_mut().filter(|access| access.how != Use::Read) {
             access.how = Use::Write;
         }
@@ -107,7 +107,7 @@ impl Part {
     }
 
     /// The accesses of those names that a condition holds for.
-    pub(crate) fn only(mut self, wanted: impl Fn(Name) -> bool) -> Part {
+    pub(crate) fn only(mut self, wanted: impl Fn(Name) -> bool) -> Footprint {
         self.accesses.retain(|access| wanted(access.name));
         self.swapped.retain(|name| wanted(*name));
         self
@@ -137,7 +137,7 @@ pub(crate) fn second(name: Name) -> Name {
 /// Whether no access of one part conflicts with an access of another, in iterations of the loops around both for which
 /// `when` holds: a condition on the [`first`] copies of these loops' indices, for the first part, and on the [`second`]
 /// ones. `facts` hold around the loops.
-pub(crate) fn apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, when: &Cond) -> Status {
+pub(crate) fn apart(facts: &Facts, loops: &[(Name, Range)], one: &Footprint, two: &Footprint, when: &Cond) -> Status {
     match try_apart(facts, loops, one, two, when) {
         Ok(status) => status,
         Err(_) => Status::Open,
@@ -145,7 +145,7 @@ pub(crate) fn apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Pa
 }
 
 /// Whether the iterations of a loop whose body is this part can run at the same time.
-pub(crate) fn independent(facts: &Facts, index: Name, range: &Range, body: Part) -> Status {
+pub(crate) fn independent(facts: &Facts, index: Name, range: &Range, body: Footprint) -> Status {
     let body = body.strict();
     match Cond::lt(&Ix::var(first(index)), &Ix::var(second(index))) {
         Ok(earlier) => apart(facts, &[(index, range.clone())], &body, &body, &earlier),
@@ -153,7 +153,13 @@ pub(crate) fn independent(facts: &Facts, index: Name, range: &Range, body: Part)
     }
 }
 
-fn try_apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, when: &Cond) -> Result<Status, IxError> {
+fn try_apart(
+    facts: &Facts,
+    loops: &[(Name, Range)],
+    one: &Footprint,
+    two: &Footprint,
+    when: &Cond,
+) -> Result<Status, IxError> {
     for (part, other) in [(one, two), (two, one)] {
         if let Some(name) = part
             .swapped
@@ -193,7 +199,7 @@ fn try_apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, whe
 
 /// The dimensions of each buffer in which every index is a number: elements whose numbers differ are different, as those of
 /// the copies of a statement that was unrolled.
-fn fixed_dimensions(parts: [&Part; 2]) -> HashMap<Name, Vec<bool>> {
+fn fixed_dimensions(parts: [&Footprint; 2]) -> HashMap<Name, Vec<bool>> {
     let mut fixed: HashMap<Name, Vec<bool>> = HashMap::new();
     for access in parts.iter().flat_map(|part| &part.accesses) {
         let dimensions = fixed.entry(access.name).or_insert_with(|| vec![true; access.indices.len()]);
@@ -213,7 +219,7 @@ fn conflict(a: Use, b: Use) -> bool {
 }
 
 /// The names of one side: the indices of loops around both parts, and what the part declares.
-fn renamed(loops: &[(Name, Range)], part: &Part, copy: fn(Name) -> Name) -> impl Fn(Name) -> Option<Ix> {
+fn renamed(loops: &[(Name, Range)], part: &Footprint, copy: fn(Name) -> Name) -> impl Fn(Name) -> Option<Ix> {
     move |name| {
         let own = loops.iter().any(|(index, _)| *index == name) || part.private.contains(&name);
         own.then(|| Ix::var(copy(name)))
@@ -221,23 +227,28 @@ fn renamed(loops: &[(Name, Range)], part: &Part, copy: fn(Name) -> Name) -> impl
 }
 
 /// The indices of an access, in the names of its side.
-fn copied(loops: &[(Name, Range)], part: &Part, copy: fn(Name) -> Name, access: &Access) -> Result<Vec<Ix>, IxError> {
+fn copied(
+    loops: &[(Name, Range)],
+    part: &Footprint,
+    copy: fn(Name) -> Name,
+    access: &Access,
+) -> Result<Vec<Ix>, IxError> {
     access.indices.iter().map(|ix| ix.substitute(&renamed(loops, part, copy))).collect()
 }
 
 /// What stands around an access inside its part: loops and conditions.
-type Scope<'a> = (&'a [(Name, Range)], &'a [Cond]);
+type Context<'a> = (&'a [(Name, Range)], &'a [Cond]);
 
 /// The questions whether two accesses are of different elements. Copies of a statement ask the same again and again:
 /// what decides is how far apart their elements are.
 struct Questions<'a> {
     facts: &'a Facts,
     loops: &'a [(Name, Range)],
-    parts: [&'a Part; 2],
+    parts: [&'a Footprint; 2],
     /// That the order of the two accesses does not change.
     when: Cond,
     /// What holds around two accesses, and what was asked there.
-    known: HashMap<[Scope<'a>; 2], (Facts, HashSet<Cond>)>,
+    known: HashMap<[Context<'a>; 2], (Facts, HashSet<Cond>)>,
 }
 
 impl<'a> Questions<'a> {

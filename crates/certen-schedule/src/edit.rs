@@ -162,7 +162,7 @@ pub fn at_sizes(program: &LoopProgram, sizes: &FxHashMap<Name, i64>) -> Result<L
 }
 
 /// A program without symbolic sizes, with other numbers in place of some: whatever their sign, wherever they stand in an
-/// index, a range, a condition or a shape, but not among data. It may go out of bounds: who wants to run it verifies it.
+/// index, a range, a condition or a shape, but not among data. It may go out of bounds: verify it before it is run.
 ///
 /// # Errors
 /// If a number does not fit in 64 bits.

@@ -9,7 +9,7 @@ use certen_index::{Cond, Condition, Decision, Facts, Proof, Status};
 use certen_loops::{LoopProgram, Stmt, declarations, statements};
 use certen_syntax::Name;
 
-use crate::depend::Part;
+use crate::depend::Footprint;
 use crate::edit::Edit;
 use crate::place::{Loop, Place};
 use crate::refusal::{Done, Refusal};
@@ -94,7 +94,7 @@ impl Nest {
         self.block(place).get(place.at)
     }
 
-    /// Puts other statements in the place of one.
+    /// Replaces a statement by others.
     pub(crate) fn replace(&mut self, place: &Place, with: impl IntoIterator<Item = Stmt>) -> Done<()> {
         let block = self.block_mut(place)?;
         if place.at >= block.len() {
@@ -161,7 +161,7 @@ impl Nest {
 
     // Names
 
-    /// A name that nothing in the program has: this one, or with a number behind it.
+    /// A name that nothing in the program has: this one, or one with a number after it.
     pub(crate) fn fresh(&self, base: &str) -> Name {
         let taken = self.taken();
         match Name::new(base) {
@@ -202,7 +202,7 @@ impl Nest {
         Ok(renamed)
     }
 
-    /// A copy of a block in which everything that it declares has another name: indices of loops with `suffix` behind a
+    /// A copy of a block in which everything that it declares has another name: indices of loops with `suffix` after a
     /// point, locals and buffers with a number.
     pub(crate) fn copy(&mut self, block: &[Stmt], suffix: &str, indices: Edit) -> Done<Vec<Stmt>> {
         let mut taken = self.taken();
@@ -236,13 +236,18 @@ impl Nest {
     // Conditions
 
     /// What of a part conflicts: where operations are made as written, sums do not commute either.
-    pub(crate) fn ordered(&self, part: Part) -> Part {
+    pub(crate) fn ordered(&self, part: Footprint) -> Footprint {
         if self.strict { part.strict() } else { part }
     }
 
     /// A condition that makes the step right.
     pub(crate) fn condition(&mut self, what: impl Into<String>, status: Status) {
-        self.conditions.push(Condition { what: what.into(), status });
+        self.conditions.push(Condition { what: what.into(), about: None, status });
+    }
+
+    /// A condition that speaks of the loop over an index.
+    pub(crate) fn condition_of(&mut self, index: Name, what: impl Into<String>, status: Status) {
+        self.conditions.push(Condition { what: what.into(), about: Some(index), status });
     }
 
     /// A condition on indices and sizes, put to the prover.

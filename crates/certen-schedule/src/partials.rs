@@ -25,7 +25,7 @@ use certen_index::{Ix, Status};
 use certen_loops::{LoopProgram, Mode, Stmt, Target, Use, for_each_mut, statements};
 use certen_syntax::Name;
 
-use crate::depend::{Access, Part, independent};
+use crate::depend::{Access, Footprint, independent};
 use crate::nest::Nest;
 use crate::place::{Loop, Place};
 use crate::refusal::Done;
@@ -50,7 +50,7 @@ pub(crate) struct Accumulator {
 pub(crate) fn of(nest: &Nest, place: &Place) -> Done<Vec<Accumulator>> {
     let Loop { index, range, body, .. } = nest.loop_at(place)?;
     let facts = nest.facts(place)?;
-    let part = Part::of(&nest.program, &body);
+    let part = Footprint::of(&nest.program, &body);
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     for access in &part.accesses {
@@ -133,18 +133,18 @@ fn dimensions(all: &[&Access], moves: impl Fn(&Ix) -> bool) -> Option<Vec<(usize
 
 /// A place among the partial accumulators: of a block, or of a lane.
 #[derive(Clone, Copy)]
-enum Slot<'a> {
+enum Partial<'a> {
     /// In front of the other dimensions, so that blocks do not share memory.
     Block(&'a Ix),
     /// Behind them, so that lanes are beside each other.
     Lane(&'a Ix),
 }
 
-impl Slot<'_> {
+impl Partial<'_> {
     fn beside(self, others: Vec<Ix>) -> Box<[Ix]> {
         match self {
-            Slot::Block(at) => [at.clone()].into_iter().chain(others).collect(),
-            Slot::Lane(at) => others.into_iter().chain([at.clone()]).collect(),
+            Partial::Block(at) => [at.clone()].into_iter().chain(others).collect(),
+            Partial::Lane(at) => others.into_iter().chain([at.clone()]).collect(),
         }
     }
 }
@@ -161,14 +161,14 @@ impl Accumulator {
     }
 
     /// The type of the buffer of its partial accumulators.
-    fn partials(&self, slots: Slot<'_>) -> TensorType {
+    fn partials(&self, slots: Partial<'_>) -> TensorType {
         let shape = self.buffer.as_ref().map(|ty| ty.shape.as_ref()).unwrap_or_default();
         let sizes = self.over.iter().filter_map(|(dimension, _)| shape.get(*dimension).cloned()).collect();
         TensorType::new(self.elem, slots.beside(sizes).into_vec())
     }
 
     /// The partial accumulator of an element.
-    fn partial(&self, buffer: Name, slot: Slot<'_>, target: &Target) -> Target {
+    fn partial(&self, buffer: Name, slot: Partial<'_>, target: &Target) -> Target {
         let indices: &[Ix] = match target {
             Target::Local(_) => &[],
             Target::Element(_, indices) => indices,
@@ -192,7 +192,7 @@ impl Accumulator {
     /// A statement for each element, in loops over those that it has.
     fn each(
         &self,
-        names: &mut Names,
+        names: &mut FreshNames,
         stmt: impl FnOnce(&Target) -> Result<Vec<Stmt>, TypeError>,
     ) -> Result<Vec<Stmt>, TypeError> {
         let mut target = self.target.clone();
@@ -215,9 +215,9 @@ impl Accumulator {
 }
 
 /// Names that are not taken.
-struct Names(HashSet<Name>);
+struct FreshNames(HashSet<Name>);
 
-impl Names {
+impl FreshNames {
     fn fresh(&mut self, base: &str) -> Name {
         let name = Name::fresh(base, |name| self.0.contains(&name));
         self.0.insert(name);
@@ -240,17 +240,17 @@ fn retarget(block: &mut [Stmt], to: impl Fn(&Target) -> Option<Target>) {
 /// depend on each other then.
 pub(crate) fn of_blocks(nest: &mut Nest, place: &Place, blocks: Ix, accumulators: &[Accumulator]) -> Done<()> {
     let mut outer = nest.loop_at(place)?;
-    let mut names = Names(nest.taken());
+    let mut names = FreshNames(nest.taken());
     let at = Ix::var(outer.index);
     let again = names.fresh(&format!("{}.parts", outer.index));
     let (mut before, mut sum, mut after) = (Vec::new(), Vec::new(), Vec::new());
     let (mut begin, mut end) = (Vec::new(), Vec::new());
     for accumulator in accumulators {
         let buffer = names.fresh("partial");
-        let ty = accumulator.partials(Slot::Block(&blocks));
+        let ty = accumulator.partials(Partial::Block(&blocks));
         before.push(Stmt::Alloc(buffer, ty.clone()));
         after.push(Stmt::Free(buffer));
-        let slot = Slot::Block(&at);
+        let slot = Partial::Block(&at);
         if accumulator.over.is_empty() {
             let local = names.fresh(accumulator.name().as_str());
             let init = Some(accumulator.begin(&mut nest.program, &accumulator.target)?);
@@ -268,7 +268,7 @@ pub(crate) fn of_blocks(nest: &mut Nest, place: &Place, blocks: Ix, accumulators
             retarget(&mut outer.body, to);
         }
         sum.extend(accumulator.each(&mut names, |target| {
-            let part = accumulator.partial(buffer, Slot::Block(&Ix::var(again)), target);
+            let part = accumulator.partial(buffer, Partial::Block(&Ix::var(again)), target);
             Ok(vec![combine(&mut nest.program, accumulator, target, part, ty)?])
         })?);
     }
@@ -278,7 +278,7 @@ pub(crate) fn of_blocks(nest: &mut Nest, place: &Place, blocks: Ix, accumulators
     nest.replace(place, before.into_iter().chain([outer.into(), sum.into()]).chain(after))
 }
 
-/// Partial accumulators of lanes, for a vector loop at a place inside of the loop at another one, or that loop itself:
+/// Partial accumulators of lanes, for a vector loop at a place inside the loop at another one, or that loop itself:
 /// lanes do not depend on each other then. `lane` is an expression in the vector loop's index.
 pub(crate) fn of_lanes(
     nest: &mut Nest,
@@ -286,7 +286,7 @@ pub(crate) fn of_lanes(
     (width, lane): (i64, &Ix),
     accumulators: &[Accumulator],
 ) -> Done<()> {
-    let mut names = Names(nest.taken());
+    let mut names = FreshNames(nest.taken());
     let mut found = nest.loop_at(vector)?;
     let (width, index) = (Ix::from(width), found.index);
     let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -294,19 +294,19 @@ pub(crate) fn of_lanes(
     let (zero, again) = (names.fresh(&format!("{index}.zero")), names.fresh(&format!("{index}.lanes")));
     for accumulator in accumulators {
         let buffer = names.fresh("partial");
-        let ty = accumulator.partials(Slot::Lane(&width));
+        let ty = accumulator.partials(Partial::Lane(&width));
         before.push(Stmt::Alloc(buffer, ty.clone()));
         after.push(Stmt::Free(buffer));
         begin.extend(accumulator.each(&mut names, |target| {
             let value = accumulator.begin(&mut nest.program, target)?;
-            let part = accumulator.partial(buffer, Slot::Lane(&Ix::var(zero)), target);
+            let part = accumulator.partial(buffer, Partial::Lane(&Ix::var(zero)), target);
             Ok(vec![Stmt::Assign { target: part, op: None, value }])
         })?);
         let to =
-            |target: &Target| accumulator.is(target).then(|| accumulator.partial(buffer, Slot::Lane(lane), target));
+            |target: &Target| accumulator.is(target).then(|| accumulator.partial(buffer, Partial::Lane(lane), target));
         retarget(&mut found.body, to);
         sum.extend(accumulator.each(&mut names, |target| {
-            let part = accumulator.partial(buffer, Slot::Lane(&Ix::var(again)), target);
+            let part = accumulator.partial(buffer, Partial::Lane(&Ix::var(again)), target);
             Ok(vec![combine(&mut nest.program, accumulator, target, part, ty)?])
         })?);
     }

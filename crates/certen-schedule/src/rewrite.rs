@@ -1,7 +1,7 @@
 //! Other accesses: what is read and written in a block, given by functions.
 //!
 //! [`Edit`](crate::edit::Edit) gives names other names; this is for steps that give a buffer other indices, or put a value
-//! in the place of an element.
+//! in place of an element.
 
 use std::collections::HashMap;
 
@@ -63,10 +63,10 @@ impl Moved {
 
 /// Gives the value that stands for an element of a buffer, or for a local, if another one does. What holds around the
 /// statement that reads it, inside the block, is given.
-pub(crate) type Read<'a> = dyn FnMut(&mut LoopProgram, &[Cond], Name, &[Ix]) -> Done<Option<TermId>> + 'a;
+pub(crate) type ReadAs<'a> = dyn FnMut(&mut LoopProgram, &[Cond], Name, &[Ix]) -> Done<Option<TermId>> + 'a;
 
 /// The block with other values for what it reads.
-pub(crate) fn with_reads(program: &mut LoopProgram, block: &[Stmt], read: &mut Read<'_>) -> Done<Vec<Stmt>> {
+pub(crate) fn with_reads(program: &mut LoopProgram, block: &[Stmt], read: &mut ReadAs<'_>) -> Done<Vec<Stmt>> {
     walk(program, block.to_vec(), &mut Vec::new(), read)
 }
 
@@ -74,7 +74,7 @@ fn walk(
     program: &mut LoopProgram,
     mut block: Vec<Stmt>,
     known: &mut Vec<Cond>,
-    read: &mut Read<'_>,
+    read: &mut ReadAs<'_>,
 ) -> Done<Vec<Stmt>> {
     for stmt in &mut block {
         if let Some(old) = stmt.value_mut() {
@@ -92,7 +92,7 @@ fn walk(
 }
 
 /// A value with other values for what it reads.
-fn value(program: &mut LoopProgram, root: TermId, known: &[Cond], read: &mut Read<'_>) -> Done<TermId> {
+fn value(program: &mut LoopProgram, root: TermId, known: &[Cond], read: &mut ReadAs<'_>) -> Done<TermId> {
     let mut moved: HashMap<TermId, TermId> = HashMap::new();
     for id in parts_first(&program.terms, root) {
         let term = program.terms.get(id).clone();

@@ -10,7 +10,7 @@ use certen_loops::{Mode, Site, Stmt, Use, declarations, declared, declared_at_to
 use certen_syntax::schedule::Path;
 use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
-use crate::depend::{Part, apart};
+use crate::depend::{Footprint, apart};
 use crate::edit::Edit;
 use crate::nest::Nest;
 use crate::place::{Loop, Place};
@@ -185,7 +185,7 @@ impl Nest {
         }
         self.with_locals(&home, span, &mut makers);
         let stage = Stage { stored: stored.clone(), block: home.clone(), makers, users };
-        let part = Part::of(&self.program, &self.statements(&stage));
+        let part = Footprint::of(&self.program, &self.statements(&stage));
         if let Some(other) = part.accesses.iter().find(|access| access.how != Use::Read && access.name != name) {
             let refusal = Refusal::cannot(format!("the loops of `{name}` compute `{}` too", other.name));
             return Err(refusal.at_all(&stage.maker_places()).help("`fission` gives them loops of their own"));
@@ -210,7 +210,7 @@ impl Nest {
         let mut uses: HashMap<Name, Vec<usize>> = HashMap::new();
         let mut changed: HashMap<usize, HashSet<Name>> = HashMap::new();
         for (at, stmt) in block.iter().enumerate().skip(span.start) {
-            let part = Part::of(&self.program, std::slice::from_ref(stmt));
+            let part = Footprint::of(&self.program, std::slice::from_ref(stmt));
             let declared = as_local(stmt);
             let used: HashSet<Name> = part.accesses.iter().map(|access| access.name).chain(declared).collect();
             for name in used.intersection(&locals) {
@@ -248,12 +248,12 @@ impl Nest {
         let makers: HashSet<usize> = stage.makers.iter().copied().collect();
         let between = (first..=last).filter(|at| !makers.contains(at)).filter_map(|at| block.get(at).cloned());
         let between: Vec<Stmt> = between.collect();
-        let without = |mut part: Part| {
+        let without = |mut part: Footprint| {
             part.accesses.retain(|access| access.name != name);
             part
         };
-        let made = without(self.ordered(Part::of(&self.program, &self.statements(stage))));
-        let other = without(Part::of(&self.program, &between));
+        let made = without(self.ordered(Footprint::of(&self.program, &self.statements(stage))));
+        let other = without(Footprint::of(&self.program, &between));
         let facts = self.facts(&stage.block)?;
         let status = apart(&facts, &[], &made, &other, &Cond::always());
         self.condition(format!("what `{name}` is computed from is not overwritten before it is read"), status);
@@ -263,7 +263,7 @@ impl Nest {
     /// Takes the allocation, the computation and the end of a stage away. What it is computed from stays until its last
     /// reader has ended.
     pub(crate) fn take_out(&mut self, stage: &Stage) -> Done<()> {
-        let made = Part::of(&self.program, &self.statements(stage));
+        let made = Footprint::of(&self.program, &self.statements(stage));
         let sources: HashSet<Name> = made.accesses.iter().map(|access| access.name).collect();
         let (first, last) = (stage.makers.first().copied(), stage.users.last().copied());
         let (Some(first), Some(last)) = (first, last) else { return Ok(()) };
@@ -340,7 +340,7 @@ impl Nest {
         Ok(edit.block(&mut self.program, stmts)?)
     }
 
-    /// The label of the stage in which a place is, unless the statements behind it begin with one.
+    /// The label of the stage in which a place is, unless the statements after it begin with one.
     pub(crate) fn label(&self, place: &Place, behind: &[Stmt]) -> Option<Stmt> {
         let first = behind.iter().find(|stmt| !matches!(stmt, Stmt::Alloc(..)));
         match first {

@@ -4,8 +4,8 @@
 //! vector loop; the loops inside it, such as that of a sum, then run for all lanes alike. A short inner loop over a row
 //! that lies beside the next one is first collapsed with the loop around it, so that `f64[n, 3]` is one row; an innermost
 //! loop with a condition on its index is cut where that changes, as `lower/cut.rs` does for conditions on what is stored.
-//! Loops of which someone has said `vectorize` are left alone, with all that is inside them, and loops are collapsed and
-//! cut only where the caller says that nobody has an opinion.
+//! Loops that a schedule has vectorised are left alone, with all that is inside them. Loops are collapsed and cut only
+//! where the caller says that no step has touched the nest.
 //!
 //! Needs: a program that [`certen_loops::verify`] accepts, in its final layout. Guarantees: the result is one too, and makes
 //! the same operations for every element, in the same order, so every bit stays.
@@ -33,7 +33,7 @@ const MAX_CUTS: usize = 48;
 /// A loop of fewer iterations is short.
 const SHORT: i64 = 8;
 
-/// Marks vector loops; in the nests that `is_free` says nobody has touched, it may collapse loops and cut them.
+/// Marks vector loops; in the nests that `is_free` says no step has touched, it may collapse loops and cut them.
 pub fn vectorise(mut program: LoopProgram, is_free: impl Fn(Option<Name>) -> bool) -> LoopProgram {
     let mut facts = Facts::new();
     program.facts.iter().for_each(|fact| facts.assume(fact.clone()));
@@ -160,7 +160,7 @@ impl Vectors {
     /// A statement with its vector loops, and whether there are some.
     fn stmt(&mut self, stmt: Stmt) -> (Vec<Stmt>, bool) {
         match stmt {
-            // Someone has said `vectorize`.
+            // A step has vectorised it.
             Stmt::For { mode: Mode::Vector | Mode::ParallelVector, .. } => (vec![stmt], true),
             Stmt::For { index, range, mode, body } => {
                 let found = Loop { index, range, mode, body };
@@ -291,7 +291,7 @@ impl Vectors {
         if !self.is_free || alone || outer.mode != Mode::Serial {
             return None;
         }
-        // Terms of a loop that is not taken stay behind, and are used by nobody.
+        // Terms of a loop that is not taken stay in the arena, unused.
         let name = Name::fresh(&format!("{}.{}", outer.index, inner.index), |name| self.taken.contains(&name));
         let row = collapsed(&mut self.program, outer, &inner, name).ok()?;
         let lanes = self.lanes(&row)?;

@@ -46,10 +46,10 @@ impl Begin {
                 let status = if path.in_order { Status::Proved(Vec::new()) } else { Status::Open };
                 let what =
                     "every output is computed by the program's own statements, each on the values that it has there";
-                let mut conditions = vec![Condition { what: what.into(), status }];
+                let mut conditions = vec![Condition { what: what.into(), about: None, status }];
                 if path.lowered.is_some() {
                     let what = "products are distributed over sums, by the laws of a ring";
-                    conditions.push(Condition { what: what.into(), status: Status::Proved(Vec::new()) });
+                    conditions.push(Condition { what: what.into(), about: None, status: Status::Proved(Vec::new()) });
                 }
                 vec![(format!("codegen of `{}`", path.name), conditions)]
             }

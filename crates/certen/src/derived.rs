@@ -287,7 +287,7 @@ mod tests {
             of,
             rewrite: rewrites()[0],
             after: core(program),
-            conditions: vec![Condition { what: "all is well".into(), status: status.clone() }],
+            conditions: vec![Condition { what: "all is well".into(), about: None, status: status.clone() }],
         });
         let derived = Derived { taken: taken.collect(), program: core(programs[programs.len() - 1]) };
         let one = One { derivation, tactics: Arc::default(), made: OnceLock::from(Ok(derived)) };

@@ -34,8 +34,8 @@ pub(super) fn in_place(terms: &Terms, stmts: &[Stmt], old: Name, new: Name) -> b
         ix.sub(&Ix::var(index)).is_ok_and(|rest| !rest.mentions(index)).then_some(index)
     };
     let telling = at.iter().filter_map(own).collect();
-    let nest = Nest { terms, old, new, at, telling };
-    nest.block(stmts, &mut State::default()).is_some()
+    let nest = InPlace { terms, old, new, at, telling };
+    nest.block(stmts, &mut Progress::default()).is_some()
 }
 
 /// The indices at which a buffer is written first, and the indices of all loops.
@@ -55,7 +55,7 @@ fn written(stmts: &[Stmt], buffer: Name) -> Option<(&[Ix], HashSet<Name>)> {
     Some((at?, loops))
 }
 
-struct Nest<'a> {
+struct InPlace<'a> {
     terms: &'a Terms,
     old: Name,
     new: Name,
@@ -67,7 +67,7 @@ struct Nest<'a> {
 
 /// Whether the element may have been written, and whether it surely was.
 #[derive(Clone, Copy, Default)]
-struct State {
+struct Progress {
     maybe: bool,
     surely: bool,
 }
@@ -79,9 +79,9 @@ struct Effect {
     writes: bool,
 }
 
-impl Nest<'_> {
+impl InPlace<'_> {
     /// What a block does; none if an element might be read too late.
-    fn block(&self, block: &[Stmt], state: &mut State) -> Option<Effect> {
+    fn block(&self, block: &[Stmt], state: &mut Progress) -> Option<Effect> {
         let mut effect = Effect::default();
         for stmt in block {
             let one = self.stmt(stmt, state)?;
@@ -90,12 +90,12 @@ impl Nest<'_> {
         Some(effect)
     }
 
-    fn stmt(&self, stmt: &Stmt, state: &mut State) -> Option<Effect> {
+    fn stmt(&self, stmt: &Stmt, state: &mut Progress) -> Option<Effect> {
         Some(match stmt {
             Stmt::If { then, otherwise, .. } => {
                 let (mut accepted, mut refused) = (*state, *state);
                 let (a, b) = (self.block(then, &mut accepted)?, self.block(otherwise, &mut refused)?);
-                *state = State { maybe: accepted.maybe || refused.maybe, surely: accepted.surely && refused.surely };
+                *state = Progress { maybe: accepted.maybe || refused.maybe, surely: accepted.surely && refused.surely };
                 Effect { reads: a.reads || b.reads, writes: a.writes || b.writes }
             }
             Stmt::For { index, body, .. } => {
@@ -112,7 +112,7 @@ impl Nest<'_> {
     }
 
     /// What a statement without blocks does; none if it reads the old tensor too late, or the new one too early.
-    fn simple(&self, stmt: &Stmt, state: &mut State) -> Option<Effect> {
+    fn simple(&self, stmt: &Stmt, state: &mut Progress) -> Option<Effect> {
         let mut effect = Effect::default();
         let is_one = |name: Name| name == self.old || name == self.new;
         for (name, indices, how) in stmt.uses(self.terms).into_iter().filter(|(name, ..)| is_one(*name)) {
@@ -129,7 +129,7 @@ impl Nest<'_> {
             }
             effect.reads |= is_old;
             if how != Use::Read {
-                *state = State { maybe: true, surely: true };
+                *state = Progress { maybe: true, surely: true };
                 effect.writes = true;
             }
         }

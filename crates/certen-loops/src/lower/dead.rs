@@ -1,6 +1,6 @@
-//! Buffers and locals that nobody reads, and the statements that give them values.
+//! Removes buffers and locals that are never read, and the statements that compute them.
 //!
-//! A `let` inside of a loop is stored before it is known who reads it, and an accumulator is filled before. Where the loop was
+//! Lowering stores a `let` inside a loop before it knows who reads it, and fills accumulators first. Where the loop was
 //! cut, a piece may have no reader left: then it is removed, with what is only computed for it. Dead is what no statement of
 //! the block that declares it reads or exchanges, other than to give it another value itself.
 //!

@@ -6,7 +6,7 @@ use certen_loops::{Stmt, Use, within};
 use certen_syntax::Name;
 
 use super::{Example, Primitive};
-use crate::depend::{Access, Part};
+use crate::depend::{Access, Footprint};
 use crate::nest::Nest;
 use crate::place::{Loop, Place};
 use crate::refusal::{Done, Refusal, listed};
@@ -50,7 +50,7 @@ pub(crate) fn compute_at(nest: &mut Nest, stored: &Stored, place: &Place) -> Don
     readers_inside(nest, &stage, place, &reader)?;
     nest.keeps_sources(&stage)?;
     let facts = nest.facts(&place.inside(0))?;
-    let part = Part::of(&nest.program, &reader.body);
+    let part = Footprint::of(&nest.program, &reader.body);
     let region = Region::of(&facts, &stored.ty, part.reads_of(name))?;
     let makers = nest.statements(&stage);
     let mut makers = nest.named_apart(place, &makers)?;
@@ -128,7 +128,7 @@ pub(crate) struct Restriction<'a> {
 }
 
 impl Restriction<'_> {
-    /// The block without what stores elements outside of the region: loops are cut, and what cannot be cut off asks.
+    /// The block without what stores elements outside the region: loops are cut, and what cannot be cut off asks.
     pub(crate) fn block(&self, facts: &Facts, block: &[Stmt]) -> Done<Vec<Stmt>> {
         block.iter().map(|stmt| self.stmt(facts, stmt)).collect()
     }
@@ -160,7 +160,7 @@ impl Restriction<'_> {
 
     /// The iterations of a loop that store elements of the region, and perhaps others.
     fn range(&self, facts: &Facts, index: Name, range: &Range, body: &[Stmt]) -> Result<Range, IxError> {
-        let part = Part::of(&self.nest.program, body);
+        let part = Footprint::of(&self.nest.program, body);
         // An iteration without a store is left out only if it does nothing else.
         if part.accesses.iter().any(|access| access.how != Use::Read && access.name != self.name) {
             return Ok(range.clone());

@@ -1,6 +1,6 @@
 //! `fission`: a loop is distributed over the statements of its body.
 //!
-//! A loop in the body gets a loop of its own; what stands before and behind it too. A local or a buffer of the body that
+//! A loop in the body gets a loop of its own; so does what stands before and after it. A local or a buffer of the body that
 //! is used on more than one side gets a dimension for the loop (scalar expansion): each iteration still has its own.
 //! Conditions between the two loops are cut in the same way, which is always right: they depend on indices alone.
 
@@ -13,7 +13,7 @@ use certen_syntax::Name;
 
 use super::{Example, Primitive};
 use crate::bounds::room;
-use crate::depend::{Part, apart, first, second};
+use crate::depend::{Footprint, apart, first, second};
 use crate::edit::{Edit, used};
 use crate::nest::Nest;
 use crate::place::{Loop, Place};
@@ -48,26 +48,23 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     },
 };
 
-/// Distributes the loop at a place around the statement at another place inside of it; gives the places of both
+/// Distributes the loop at a place around the statement at another place inside it; gives the places of both
 /// afterwards. The inner one is then the only statement of the outer one, or of the conditions in between.
 pub(crate) fn fission(nest: &mut Nest, outer: &Place, inner: &Place) -> Done<(Place, Place)> {
-    let around = match nest.stmt(inner) {
-        Some(Stmt::For { index, .. }) => format!("the loop over {index}"),
-        _ => "the cut".into(),
-    };
+    let around = if let Some(Stmt::For { index, .. }) = nest.stmt(inner) { Some(*index) } else { None };
     let mut at = inner.clone();
     let mut depth = 0;
     while at.path.len() > outer.path.len() {
-        at = cut(nest, &at, &around)?;
+        at = cut(nest, &at, around)?;
         depth += 1;
     }
     let inner = (0..depth).fold(at.clone(), |place, _| place.inside(0));
     Ok((at, inner))
 }
 
-/// Cuts the statement around a place into what stands before that place, the place, and what stands behind it. Gives the
-/// place of the middle, whose only statement is the one at the place.
-fn cut(nest: &mut Nest, at: &Place, what: &str) -> Done<Place> {
+/// Cuts the statement around a place into what stands before that place, the place, and what stands after it. Gives the
+/// place of the middle, whose only statement is the one at the place. `inner` is the index of the loop that gets loops of its own.
+fn cut(nest: &mut Nest, at: &Place, inner: Option<Name>) -> Done<Place> {
     let (Some(around), Some(turn)) = (at.around(), at.path.last().copied()) else { return Err(Refusal::lost()) };
     match nest.stmt(&around).cloned() {
         Some(Stmt::For { index, range, mode, body }) => {
@@ -75,7 +72,7 @@ fn cut(nest: &mut Nest, at: &Place, what: &str) -> Done<Place> {
                 return Ok(around);
             }
             let whole = Loop { index, range, mode, body };
-            put_conditions(nest, &around, &whole, at.at, what)?;
+            put_conditions(nest, &around, &whole, at.at, inner)?;
             let names = [nest.piece(index, "before"), index, nest.piece(index, "after")];
             let sides = Sides::of(nest, &around, &whole.body, at.at, Some((&whole.range, index, names)))?;
             let piece = |side: usize, body| Loop { index: names[side], body, ..whole.clone() }.into();
@@ -99,13 +96,14 @@ fn cut(nest: &mut Nest, at: &Place, what: &str) -> Done<Place> {
 }
 
 /// When a loop can be cut around a statement of its body.
-fn put_conditions(nest: &mut Nest, place: &Place, whole: &Loop, at: usize, what: &str) -> Done<()> {
+fn put_conditions(nest: &mut Nest, place: &Place, whole: &Loop, at: usize, inner: Option<Name>) -> Done<()> {
+    let what = inner.map_or("the cut".into(), |index| format!("the loop over {index}"));
     let facts = nest.facts(place)?;
     let i = whole.index;
     let loops = [(i, whole.range.clone())];
     let earlier = Cond::lt(&Ix::var(first(i)), &Ix::var(second(i)))?;
     let private = declared(&whole.body);
-    let part = |block: &[Stmt]| nest.ordered(Part::beside(&nest.program, block, private.clone()));
+    let part = |block: &[Stmt]| nest.ordered(Footprint::beside(&nest.program, block, private.clone()));
     let (before, middle, after) = (part(&whole.body[..at]), part(&whole.body[at..=at]), part(&whole.body[at + 1..]));
     let both = part(&whole.body[at..]);
     let mut found = Vec::new();
@@ -120,7 +118,12 @@ fn put_conditions(nest: &mut Nest, place: &Place, whole: &Loop, at: usize, what:
         let status = apart(&facts, &loops, &after, &middle, &earlier);
         found.push((format!("what stands behind {what} has nothing to do with it in a later {i}"), status));
     }
-    found.into_iter().for_each(|(what, status)| nest.condition(what, status));
+    for (what, status) in found {
+        match inner {
+            Some(index) => nest.condition_of(index, what, status),
+            None => nest.condition(what, status),
+        }
+    }
     Ok(())
 }
 
@@ -129,13 +132,67 @@ const BEFORE: usize = 0;
 const MIDDLE: usize = 1;
 const AFTER: usize = 2;
 
+/// Where what a body declares goes when it is cut.
+struct Homes {
+    /// What only one of the outer sides uses, and which.
+    homes: HashMap<Name, usize>,
+    /// What the middle or several sides use, with its name and type outside.
+    types: HashMap<Name, (Name, TensorType)>,
+    /// The same, in the order of the text.
+    shared: Vec<(Name, TensorType)>,
+}
+
+impl Homes {
+    fn of(
+        nest: &Nest,
+        place: &Place,
+        body: &[Stmt],
+        blocks: [&[Stmt]; 3],
+        index: Option<(&Range, Name, [Name; 3])>,
+    ) -> Done<Homes> {
+        let facts = nest.facts(place)?;
+        let uses = blocks.map(|block| used(&nest.program, block));
+        let swapped = swapped(body);
+        let mut found = Homes { homes: HashMap::new(), types: HashMap::new(), shared: Vec::new() };
+        for stmt in body {
+            let (name, ty) = match stmt {
+                Stmt::Alloc(name, ty) => (*name, ty.clone()),
+                Stmt::Local { name, elem, .. } => (*name, TensorType::scalar(*elem)),
+                _ => continue,
+            };
+            if let [before, false, after] = uses.each_ref().map(|used| used.contains(&name))
+                && !(before && after)
+            {
+                if before || after {
+                    found.homes.insert(name, if before { BEFORE } else { AFTER });
+                }
+                continue;
+            }
+            if let (Some((_, index, _)), true) = (index, swapped.contains(&name)) {
+                let refusal = Refusal::cannot(format!(
+                    "the loop over {index} cannot be cut here: each iteration has a buffer {name} of its own, whose \
+                     content it exchanges with another one"
+                ));
+                return Err(refusal.at(place));
+            }
+            let ty = expanded(&facts, name, &ty, index.map(|(range, index, _)| (range, index)))?;
+            // In the block around, something else can have this name.
+            let same = declarations(nest.block(place)).filter(|(other, _)| *other == name).count();
+            let new = if same > 1 { nest.fresh(name.as_str()) } else { name };
+            found.shared.push((new, ty.clone()));
+            found.types.insert(name, (new, ty));
+        }
+        Ok(found)
+    }
+}
+
 /// What becomes of a body that is cut.
 struct Sides {
     /// Buffers of more than one side.
     shared: Vec<(Name, TensorType)>,
     /// A statement before all sides.
     first: Option<Stmt>,
-    /// The statements before the cut, at it, and behind it.
+    /// The statements before the cut, at it, and after it.
     bodies: [Vec<Stmt>; 3],
     /// The stage that begins before the cut.
     stage: Option<Name>,
@@ -151,43 +208,9 @@ impl Sides {
         at: usize,
         index: Option<(&Range, Name, [Name; 3])>,
     ) -> Done<Sides> {
-        let facts = nest.facts(place)?;
         let body = &unmistakable(nest, body)?;
         let blocks = [&body[..at], &body[at..=at], &body[at + 1..]];
-        let uses = blocks.map(|block| used(&nest.program, block));
-        let swapped = swapped(body);
-        let mut homes: HashMap<Name, usize> = HashMap::new();
-        let mut types: HashMap<Name, (Name, TensorType)> = HashMap::new();
-        let mut shared = Vec::new();
-        for stmt in body {
-            let (name, ty) = match stmt {
-                Stmt::Alloc(name, ty) => (*name, ty.clone()),
-                Stmt::Local { name, elem, .. } => (*name, TensorType::scalar(*elem)),
-                _ => continue,
-            };
-            match uses.each_ref().map(|used| used.contains(&name)) {
-                [before, false, after] if !(before && after) => {
-                    if before || after {
-                        homes.insert(name, if before { BEFORE } else { AFTER });
-                    }
-                }
-                _ => {
-                    if let (Some((_, index, _)), true) = (index, swapped.contains(&name)) {
-                        let refusal = Refusal::cannot(format!(
-                            "the loop over {index} cannot be cut here: each iteration has a buffer {name} of its own, \
-                             whose content it exchanges with another one"
-                        ));
-                        return Err(refusal.at(place));
-                    }
-                    let ty = expanded(&facts, name, &ty, index.map(|(range, index, _)| (range, index)))?;
-                    // In the block around, something else can have this name.
-                    let same = declarations(nest.block(place)).filter(|(other, _)| *other == name).count();
-                    let new = if same > 1 { nest.fresh(name.as_str()) } else { name };
-                    shared.push((new, ty.clone()));
-                    types.insert(name, (new, ty));
-                }
-            }
-        }
+        let Homes { homes, types, shared } = Homes::of(nest, place, body, blocks, index)?;
         let mut bodies = [const { Vec::new() }; 3];
         let mut ends = [const { Vec::new() }; 3];
         let mut edits = Vec::with_capacity(3);
@@ -237,7 +260,7 @@ impl Sides {
         Ok(Sides { shared, first: None, bodies, stage })
     }
 
-    /// Puts the sides in the place of the whole, each in a statement of its own; gives the place of the middle.
+    /// Replaces the whole by the sides, each in a statement of its own; gives the place of the middle.
     fn put(self, nest: &mut Nest, place: &Place, make: impl Fn(usize, Vec<Stmt>) -> Stmt) -> Done<Place> {
         let outer_stage = nest.stage(place);
         let mut all: Vec<Stmt> = self.shared.iter().map(|(name, ty)| Stmt::Alloc(*name, ty.clone())).collect();
@@ -259,7 +282,7 @@ impl Sides {
     }
 }
 
-/// The type of a local or buffer that has one for each iteration of a loop, or exists outside of a condition.
+/// The type of a local or buffer that has one for each iteration of a loop, or exists outside a condition.
 fn expanded(facts: &Facts, name: Name, ty: &TensorType, index: Option<(&Range, Name)>) -> Done<TensorType> {
     let mut shape = Vec::with_capacity(ty.rank() + 1);
     if let Some((range, _)) = index {

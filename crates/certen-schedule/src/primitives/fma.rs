@@ -81,7 +81,7 @@ struct Fuse {
     count: usize,
     /// Where the statement stands.
     place: Option<Place>,
-    /// Buffers that are allocated inside of it.
+    /// Buffers that are allocated inside it.
     buffers: Vec<(Name, TensorType)>,
 }
 

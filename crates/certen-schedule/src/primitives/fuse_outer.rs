@@ -1,7 +1,7 @@
 //! `fuse_outer`: two loops that follow each other become one (TeML, Eq. 22).
 //!
 //! The first iterations of both run together, then the second ones, and so on. What stands between the loops moves before
-//! or behind them, where it has nothing to do with them. Loops of different lengths run as far as the longer one, and
+//! or after them, where it has nothing to do with them. Loops of different lengths run as far as the longer one, and
 //! conditions skip what is too much.
 
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use certen_syntax::Name;
 
 use super::{Example, Primitive};
 use crate::bounds::conditions;
-use crate::depend::{Part, apart, first, second};
+use crate::depend::{Footprint, apart, first, second};
 use crate::edit::Edit;
 use crate::nest::{Nest, as_stage};
 use crate::place::{Loop, Place};
@@ -110,7 +110,7 @@ pub(crate) fn fuse(nest: &mut Nest, one: &Place, two: &Place) -> Done<Fused> {
     let body_b = wrap(cond_b, edit.block(&mut nest.program, &b.body)?);
 
     let (part_a, part_b) =
-        (nest.ordered(Part::of(&nest.program, &body_a)), nest.ordered(Part::of(&nest.program, &body_b)));
+        (nest.ordered(Footprint::of(&nest.program, &body_a)), nest.ordered(Footprint::of(&nest.program, &body_b)));
     let (i1, i2) = (Ix::var(first(a.index)), Ix::var(second(a.index)));
     let loops = [(a.index, range.clone())];
     let status = apart(&facts, &loops, &part_b, &part_a, &Cond::lt(&i1, &i2)?);
@@ -127,7 +127,7 @@ pub(crate) fn fuse(nest: &mut Nest, one: &Place, two: &Place) -> Done<Fused> {
         false => Mode::Serial,
     };
 
-    // The second stage keeps its label: behind the loop where more of it follows, and inside where there are loops.
+    // The second stage keeps its label: after the loop where more of it follows, and inside where there are loops.
     let more = between.behind.iter().chain(nest.block(two).iter().skip(two.at + 1)).find(|stmt| computes(stmt));
     let label_behind = stages[0] != stages[1] && more.is_some_and(|stmt| as_stage(stmt).is_none());
     let label_inside = stages[1] != last_stage && (!label_behind || has_loop(&body_b));
@@ -215,13 +215,13 @@ struct Between {
     freed: Vec<Name>,
 }
 
-/// Moves the statements between two loops before the first, or behind the second.
+/// Moves the statements between two loops before the first, or after the second.
 fn moved(nest: &mut Nest, facts: &Facts, one: &Place, two: &Place, stage: Option<Name>) -> Done<Between> {
     let block = nest.block(one).to_vec();
-    let part = |nest: &Nest, at: usize| nest.ordered(Part::of(&nest.program, &block[at..=at]));
+    let part = |nest: &Nest, at: usize| nest.ordered(Footprint::of(&nest.program, &block[at..=at]));
     let mut found = Between { ahead: Vec::new(), behind: Vec::new(), freed: Vec::new() };
     // Only made if something has to be moved past them.
-    let (mut loops, mut behind): (Option<(Part, Part)>, Vec<Part>) = (None, Vec::new());
+    let (mut loops, mut behind): (Option<(Footprint, Footprint)>, Vec<Footprint>) = (None, Vec::new());
     let (mut label, mut last_label) = (stage, stage);
     let mut shown: Option<Vec<Proof>> = None;
     for (at, stmt) in block.iter().enumerate().take(two.at).skip(one.at + 1) {
@@ -235,7 +235,7 @@ fn moved(nest: &mut Nest, facts: &Facts, one: &Place, two: &Place, stage: Option
             _ => {
                 let (first, second) = loops.get_or_insert_with(|| (part(nest, one.at), part(nest, two.at)));
                 let this = part(nest, at);
-                let free = |other: &Part| match apart(facts, &[], &this, other, &Cond::always()) {
+                let free = |other: &Footprint| match apart(facts, &[], &this, other, &Cond::always()) {
                     Status::Proved(proofs) => Some(proofs),
                     _ => None,
                 };

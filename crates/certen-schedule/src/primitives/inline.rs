@@ -41,7 +41,7 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
 };
 
 /// An assignment of elements of a stage.
-struct Piece {
+struct Assignment {
     /// The statement of the stage that it is part of.
     top: usize,
     loops: Vec<(Name, Range)>,
@@ -55,7 +55,7 @@ pub(crate) fn inline(nest: &mut Nest, stored: &Stored) -> Done<()> {
     let stage = nest.made(stored)?;
     let name = stored.name;
     nest.keeps_sources(&stage)?;
-    let pieces = Pieces::of(nest, &stage)?.found;
+    let pieces = Assignments::of(nest, &stage)?.found;
     let facts = nest.facts(&stage.block)?;
     let mut proofs = Vec::new();
     for &user in &stage.users {
@@ -90,19 +90,19 @@ fn instead(name: Name) -> String {
 }
 
 /// The pieces of a stage, in the order of the text.
-struct Pieces<'a> {
+struct Assignments<'a> {
     stage: &'a Stage,
     /// Locals that are assigned again after they are declared.
     assigned: HashSet<Name>,
     /// The values of the others.
     locals: HashMap<Name, TermId>,
-    found: Vec<Piece>,
+    found: Vec<Assignment>,
 }
 
-impl<'a> Pieces<'a> {
-    fn of(nest: &mut Nest, stage: &'a Stage) -> Done<Pieces<'a>> {
+impl<'a> Assignments<'a> {
+    fn of(nest: &mut Nest, stage: &'a Stage) -> Done<Assignments<'a>> {
         let stmts = nest.statements(stage);
-        let mut pieces = Pieces { stage, assigned: HashSet::new(), locals: HashMap::new(), found: Vec::new() };
+        let mut pieces = Assignments { stage, assigned: HashSet::new(), locals: HashMap::new(), found: Vec::new() };
         for stmt in statements(&stmts) {
             if let Stmt::Assign { target: Target::Local(name), .. } = stmt {
                 pieces.assigned.insert(*name);
@@ -137,7 +137,7 @@ impl<'a> Pieces<'a> {
                 let top = site.around.first().map_or(site.at, |around| around.at);
                 let loops = site.loops().map(|(index, range)| (index, range.clone())).collect();
                 let conds = site.conds().collect::<Result<_, _>>()?;
-                self.found.push(Piece { top, loops, conds, indices: indices.clone(), value });
+                self.found.push(Assignment { top, loops, conds, indices: indices.clone(), value });
             }
             Stmt::Assign { op: Some(_), .. } => return Err(self.refused("is made of sums or the like")),
             Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Swap(..) => {
@@ -153,10 +153,10 @@ impl<'a> Pieces<'a> {
 /// The piece that stored an element, and the iteration in which it did.
 fn stored_by<'a>(
     facts: &Facts,
-    pieces: &'a [Piece],
+    pieces: &'a [Assignment],
     indices: &[Ix],
     proofs: &mut Vec<Proof>,
-) -> Done<Option<(&'a Piece, Iteration)>> {
+) -> Done<Option<(&'a Assignment, Iteration)>> {
     for (number, piece) in pieces.iter().enumerate().rev() {
         if let Some((at, mut shown)) = piece.iteration(facts, indices)? {
             // Those after it were shown not to store the element. Those before it may do so later if they are in the same
@@ -177,7 +177,7 @@ fn stored_by<'a>(
 /// An iteration, by the values of its loops' indices.
 type Iteration = HashMap<Name, Ix>;
 
-impl Piece {
+impl Assignment {
     /// The only iteration that stores an element, if there is one and that is shown.
     fn iteration(&self, facts: &Facts, element: &[Ix]) -> Result<Option<(Iteration, Vec<Proof>)>, IxError> {
         let Some((at, several)) = self.solved(element)? else { return Ok(None) };
@@ -235,7 +235,7 @@ impl Piece {
             if names.iter().any(|name| rest.mentions(*name)) || factors.iter().any(|(_, name)| at.contains_key(name)) {
                 return Ok(None);
             }
-            // Blocks first, then what is left inside of a block.
+            // Blocks first, then what is left inside a block.
             factors.sort_by_key(|(factor, _)| std::cmp::Reverse(factor.unsigned_abs()));
             several |= factors.len() > 1;
             for (factor, name) in factors {

@@ -12,7 +12,7 @@ use super::guard::guard_from;
 use super::reorder::reorder;
 use super::{Example, Primitive};
 use crate::bounds::turned;
-use crate::depend::{Part, apart, first, independent, second};
+use crate::depend::{Footprint, apart, first, independent, second};
 use crate::nest::Nest;
 use crate::place::{Loop, Place};
 use crate::refusal::{Done, Refusal};
@@ -84,7 +84,7 @@ pub(crate) fn exchange(nest: &mut Nest, outer: &Place, inner: &Place, solve: boo
         body = vec![Stmt::If { cond: conds, then: body, otherwise: Vec::new() }];
         wrapped += 1;
     }
-    let part = nest.ordered(Part::of(&nest.program, &body));
+    let part = nest.ordered(Footprint::of(&nest.program, &body));
     let before = Cond::lt(&Ix::var(first(i)), &Ix::var(second(i)))?;
     let after = Cond::lt(&Ix::var(second(j)), &Ix::var(first(j)))?;
     let loops = [(i, one.range.clone()), (j, two.range.clone())];
@@ -93,8 +93,8 @@ pub(crate) fn exchange(nest: &mut Nest, outer: &Place, inner: &Place, solve: boo
     let new_inner: Stmt = Loop { range: ranges.1, body, ..one }.into();
     let mut new_outer = Loop { range: ranges.0, body: vec![new_inner], ..two };
     if new_outer.mode != Mode::Serial {
-        // Its iterations were independent inside of each iteration of the other loop.
-        let part = Part::of(&nest.program, &new_outer.body);
+        // Its iterations were independent inside each iteration of the other loop.
+        let part = Footprint::of(&nest.program, &new_outer.body);
         if !matches!(independent(&facts, j, &new_outer.range, part), Status::Proved(_)) {
             new_outer.mode = Mode::Serial;
         }

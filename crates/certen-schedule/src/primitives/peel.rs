@@ -1,8 +1,8 @@
 //! `peel`: some iterations of a loop get a loop of their own.
 //!
-//! A range is cut at one place, or at two, and what stands inside of each piece is simplified by what holds there: a
+//! A range is cut at one place, or at two, and what stands inside each piece is simplified by what holds there: a
 //! minimum in a bound, a condition that is always true. So the blocks that are full lose the minimum that `split` gave
-//! them. A range can be cut anywhere, also outside of itself: then a piece is empty.
+//! them. A range can be cut anywhere, also outside itself: then a piece is empty.
 
 use std::collections::HashSet;
 

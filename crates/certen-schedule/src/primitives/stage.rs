@@ -8,7 +8,7 @@ use certen_loops::{Stmt, Target};
 use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
 use super::{Example, Primitive};
-use crate::depend::Part;
+use crate::depend::Footprint;
 use crate::nest::Nest;
 use crate::place::{Loop, Place};
 use crate::refusal::{Done, Refusal, listed};
@@ -148,7 +148,7 @@ pub(crate) fn stage(nest: &mut Nest, buffer: &Buffer, place: &Place, order: Vec<
     let reader = nest.loop_at(place)?;
     let index = reader.index;
     let called = nest.called_at(place).unwrap_or_else(|| format!("the loop `{index}`"));
-    let part = Part::of(&nest.program, &reader.body);
+    let part = Footprint::of(&nest.program, &reader.body);
     if part.writes(*name) {
         let refusal = Refusal::cannot(format!("{called} writes `{name}`, so a copy would be out of date"));
         return Err(refusal.at(place).help(format!("`registers({name}, {index})` writes it back too")));

@@ -95,7 +95,7 @@ pub(crate) fn store_at(nest: &mut Nest, stored: &Stored, outer: Option<&Place>) 
     Ok(())
 }
 
-/// The sizes of a buffer, each the largest in all iterations of the loops inside of a statement around its allocation.
+/// The sizes of a buffer, each the largest in all iterations of the loops inside a statement around its allocation.
 fn shape(nest: &Nest, stored: &Stored, top: &Place) -> Done<Vec<Ix>> {
     let mut around = Vec::new();
     let mut conds = Vec::new();

@@ -1,4 +1,4 @@
-//! `unroll_and_jam`: several iterations of a loop run side by side in the loops inside of it.
+//! `unroll_and_jam`: several iterations of a loop run side by side in the loops inside it.
 //!
 //! The loop becomes blocks of `count` iterations, and `i.i`, which runs over a block, moves inwards as far as it goes:
 //! through loops and conditions that do not depend on it. There each statement becomes `count` copies. So
@@ -17,7 +17,7 @@ use certen_syntax::Name;
 use super::peel::simplified;
 use super::unroll::{full_blocks, room};
 use super::{Example, Primitive};
-use crate::depend::{Part, apart, first, independent, second};
+use crate::depend::{Footprint, apart, first, independent, second};
 use crate::edit::Edit;
 use crate::nest::Nest;
 use crate::place::Place;
@@ -53,7 +53,7 @@ pub(crate) fn unroll_and_jam(nest: &mut Nest, place: &Place, count: i64) -> Done
     let Some(main) = full_blocks(nest, place, count)?.main else { return Ok(()) };
     let place = main.inside(0);
     let found = nest.loop_at(&place)?;
-    let mut order = Order {
+    let mut order = Reordered {
         nest,
         facts: nest.facts(&place)?,
         index: found.index,
@@ -65,7 +65,8 @@ pub(crate) fn unroll_and_jam(nest: &mut Nest, place: &Place, count: i64) -> Done
     order.block(&found.body, &earlier)?;
     let status = all(order.found);
     let i = found.index;
-    nest.condition(
+    nest.condition_of(
+        i,
         format!("no iteration of the loop over {i} uses what a later one writes that now comes before it"),
         status,
     );
@@ -85,7 +86,7 @@ fn shared(program: &LoopProgram, mut block: Vec<Stmt>, facts: &Facts, names: &Ha
         if let Stmt::For { index, range, mode, body } = stmt
             && *mode != Mode::Serial
             && names.contains(index)
-            && !matches!(independent(facts, *index, range, Part::of(program, body)), Status::Proved(_))
+            && !matches!(independent(facts, *index, range, Footprint::of(program, body)), Status::Proved(_))
         {
             *mode = Mode::Serial;
         }
@@ -125,7 +126,7 @@ fn depends(stmt: &Stmt, index: Name) -> bool {
 }
 
 /// The pairs of iterations whose order changes.
-struct Order<'a> {
+struct Reordered<'a> {
     nest: &'a Nest,
     facts: Facts,
     index: Name,
@@ -136,9 +137,9 @@ struct Order<'a> {
     found: Vec<Status>,
 }
 
-impl Order<'_> {
-    fn part(&self, block: &[Stmt]) -> Part {
-        self.nest.ordered(Part::of(&self.nest.program, block)).only(|name| !self.private.contains(&name))
+impl Reordered<'_> {
+    fn part(&self, block: &[Stmt]) -> Footprint {
+        self.nest.ordered(Footprint::of(&self.nest.program, block)).only(|name| !self.private.contains(&name))
     }
 
     /// Of iterations of the loops so far for which `when` holds.

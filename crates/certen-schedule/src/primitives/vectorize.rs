@@ -6,7 +6,7 @@ use certen_syntax::{Code, Diagnostic, Name};
 
 use super::unroll::full_blocks;
 use super::{Example, Primitive};
-use crate::depend::{Part, independent};
+use crate::depend::{Footprint, independent};
 use crate::nest::Nest;
 use crate::partials::{self, Accumulator};
 use crate::place::{Loop, Place};
@@ -73,7 +73,7 @@ pub(crate) fn vectorize(nest: &mut Nest, place: &Place, width: Option<i64>) -> D
             if let Some(tail) = &pieces.rest {
                 set_mode(nest, &tail.inside(0), Mode::Serial)?;
             }
-            // Vectors inside of vectors are none.
+            // A vector loop inside another one would have no lanes.
             for piece in pieces.main.iter().chain(&pieces.rest).filter(|_| found.mode == Mode::Vector) {
                 set_mode(nest, piece, Mode::Serial)?;
             }
@@ -104,9 +104,9 @@ pub(crate) fn vectorize(nest: &mut Nest, place: &Place, width: Option<i64>) -> D
     set_mode(nest, &vector, Mode::Vector)?;
     let lanes = nest.loop_at(&vector)?;
     let names: Vec<Name> = accumulators.iter().map(Accumulator::name).collect();
-    let body = Part::of(&nest.program, &lanes.body).only(|name| !names.contains(&name));
+    let body = Footprint::of(&nest.program, &lanes.body).only(|name| !names.contains(&name));
     let status = independent(&nest.facts(&vector)?, lanes.index, &lanes.range, body);
-    nest.condition(sentence(lanes.index, &names), status);
+    nest.condition_of(lanes.index, sentence(lanes.index, &names), status);
     if accumulators.is_empty() {
         return Ok(());
     }

@@ -29,7 +29,7 @@ pub enum Operator {
 /// Every mutant, with what was changed.
 pub fn mutants(nest: &LoopProgram) -> Vec<(Operator, LoopProgram)> {
     let mut found = Vec::new();
-    let mut todo: Vec<Vec<Step>> = vec![Vec::new()];
+    let mut todo: Vec<Vec<Turn>> = vec![Vec::new()];
     while let Some(path) = todo.pop() {
         let mut copy = nest.clone();
         let Some(block) = block_at(&mut copy.body, &path) else { continue };
@@ -62,14 +62,14 @@ fn below(path: &[Turn], at: usize, block: usize) -> Vec<Turn> {
     path.iter().copied().chain([Turn { at, block }]).collect()
 }
 
-fn block_at<'a>(block: &'a mut Vec<Stmt>, path: &[Step]) -> Option<&'a mut Vec<Stmt>> {
+fn block_at<'a>(block: &'a mut Vec<Stmt>, path: &[Turn]) -> Option<&'a mut Vec<Stmt>> {
     path.iter().try_fold(block, |block, turn| block.get_mut(turn.at)?.blocks_mut().nth(turn.block))
 }
 
 /// A mutant with one block changed.
 fn change(
     nest: &LoopProgram,
-    path: &[Step],
+    path: &[Turn],
     operator: Operator,
     found: &mut Vec<(Operator, LoopProgram)>,
     edit: impl FnOnce(&mut Vec<Stmt>, &mut Terms) -> Option<()>,
@@ -87,7 +87,7 @@ fn plus(ix: &Ix, more: i64) -> Option<Ix> {
     ix.add(&Ix::from(more)).ok()
 }
 
-fn statement(nest: &LoopProgram, path: &[Step], at: usize, stmt: &Stmt, found: &mut Vec<(Operator, LoopProgram)>) {
+fn statement(nest: &LoopProgram, path: &[Turn], at: usize, stmt: &Stmt, found: &mut Vec<(Operator, LoopProgram)>) {
     match stmt {
         Stmt::For { mode, body, .. } => {
             for (low, more) in [(true, 1), (true, -1), (false, 1), (false, -1)] {
@@ -206,7 +206,7 @@ fn accumulations(nest: &LoopProgram, op: Option<ReduceOp>, value: TermId) -> Vec
 }
 
 /// Changes inside of a value.
-fn values(nest: &LoopProgram, path: &[Step], at: usize, value: TermId, found: &mut Vec<(Operator, LoopProgram)>) {
+fn values(nest: &LoopProgram, path: &[Turn], at: usize, value: TermId, found: &mut Vec<(Operator, LoopProgram)>) {
     let mut replace = |operator: Operator, place: TermId, term: Option<Term>| {
         let Some(term) = term else { return };
         change(nest, path, operator, found, |block, terms| {
