@@ -24,9 +24,10 @@ use certen_syntax::Name;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::fault::Fault;
 use crate::obligations::Kind;
 use crate::points::Test;
-use crate::{Fault, witness};
+use crate::witness;
 
 /// What is claimed of a compiled program, and why.
 #[derive(Clone, Debug)]

@@ -53,7 +53,7 @@ fn gone(name: Name) -> EvalError {
 }
 
 /// One part of a value; its operands are results of earlier parts.
-enum Part {
+enum Operation {
     Read(TermId),
     Literal(TermId),
     Index(TermId, ElemType),
@@ -73,7 +73,7 @@ struct Machine<'a> {
     locals: HashMap<Name, Value>,
     buffers: HashMap<Name, Tensor<Value>>,
     /// The parts of each statement's value.
-    orders: HashMap<TermId, Rc<[Part]>>,
+    orders: HashMap<TermId, Rc<[Operation]>>,
     fuel: u64,
 }
 
@@ -177,7 +177,7 @@ impl Machine<'_> {
         let parts = match self.orders.get(&root) {
             Some(parts) => parts.clone(),
             None => {
-                let parts: Rc<[Part]> = self.parts(root)?.into();
+                let parts: Rc<[Operation]> = self.parts(root)?.into();
                 self.orders.insert(root, parts.clone());
                 parts
             }
@@ -187,7 +187,7 @@ impl Machine<'_> {
         let mut values: Vec<Value> = Vec::with_capacity(parts.len());
         for part in parts.iter() {
             values.push(match part {
-                Part::Read(id) => {
+                Operation::Read(id) => {
                     let (name, _, indices) = as_element(terms, *id).ok_or(EvalError::Memory)?;
                     match self.locals.get(&name).filter(|_| indices.is_empty()) {
                         Some(value) => *value,
@@ -201,26 +201,26 @@ impl Machine<'_> {
                         }
                     }
                 }
-                Part::Literal(id) => match terms.get(*id) {
+                Operation::Literal(id) => match terms.get(*id) {
                     Term::Literal(literal, elem) => self.field.literal(*literal, *elem)?,
                     _ => None,
                 },
-                Part::Index(id, elem) => match terms.get(*id) {
+                Operation::Index(id, elem) => match terms.get(*id) {
                     Term::Index(ix, _) => self.field.index(self.number(ix)?, *elem)?,
                     _ => None,
                 },
-                Part::Undefined => None,
-                Part::Unary(op, elem, a) => self.field.unary(*op, *elem, &values[*a])?,
-                Part::Binary(op, elem, a, b) => self.field.binary(*op, *elem, &values[*a], &values[*b])?,
-                Part::Choose(c, a, b) => self.field.choose(&values[*c], &values[*a], &values[*b])?,
-                Part::Fma(elem, a, b, c) => self.field.fma(*elem, &values[*a], &values[*b], &values[*c])?,
-                Part::Cast(from, to, a) => self.field.cast(*from, *to, &values[*a])?,
+                Operation::Undefined => None,
+                Operation::Unary(op, elem, a) => self.field.unary(*op, *elem, &values[*a])?,
+                Operation::Binary(op, elem, a, b) => self.field.binary(*op, *elem, &values[*a], &values[*b])?,
+                Operation::Choose(c, a, b) => self.field.choose(&values[*c], &values[*a], &values[*b])?,
+                Operation::Fma(elem, a, b, c) => self.field.fma(*elem, &values[*a], &values[*b], &values[*c])?,
+                Operation::Cast(from, to, a) => self.field.cast(*from, *to, &values[*a])?,
             });
         }
         Ok(values.pop().flatten())
     }
 
-    fn parts(&self, root: TermId) -> Ran<Vec<Part>> {
+    fn parts(&self, root: TermId) -> Ran<Vec<Operation>> {
         let terms = &self.nest.terms;
         let unknown = || EvalError::Call("a value is not made of scalar operations".into());
         let (mut parts, mut places) = (Vec::new(), HashMap::new());
@@ -229,16 +229,19 @@ impl Machine<'_> {
             let elem = |part: &TermId| terms.ty(*part).elem;
             let part = match terms.get(id) {
                 Term::Ref(_, ty) if !ty.is_scalar() => continue,
-                Term::Ref(..) | Term::Select(..) => Part::Read(id),
-                Term::Literal(..) => Part::Literal(id),
-                Term::Index(_, elem) => Part::Index(id, *elem),
-                Term::Undefined(_) => Part::Undefined,
-                Term::Unary(op, a) => Part::Unary(*op, elem(a), place(a)?),
-                Term::Binary(op, a, b) => Part::Binary(*op, elem(a), place(a)?, place(b)?),
-                Term::Choose(c, a, b) => Part::Choose(place(c)?, place(a)?, place(b)?),
-                Term::Fma(a, b, c) => Part::Fma(elem(a), place(a)?, place(b)?, place(c)?),
-                Term::Cast(to, a) => Part::Cast(elem(a), *to, place(a)?),
-                _ => return Err(unknown()),
+                Term::Ref(..) | Term::Select(..) => Operation::Read(id),
+                Term::Literal(..) => Operation::Literal(id),
+                Term::Index(_, elem) => Operation::Index(id, *elem),
+                Term::Undefined(_) => Operation::Undefined,
+                Term::Unary(op, a) => Operation::Unary(*op, elem(a), place(a)?),
+                Term::Binary(op, a, b) => Operation::Binary(*op, elem(a), place(a)?, place(b)?),
+                Term::Choose(c, a, b) => Operation::Choose(place(c)?, place(a)?, place(b)?),
+                Term::Fma(a, b, c) => Operation::Fma(elem(a), place(a)?, place(b)?, place(c)?),
+                Term::Cast(to, a) => Operation::Cast(elem(a), *to, place(a)?),
+                Term::Gen(..) | Term::Reduce(..) | Term::Guard(..) | Term::If(..) => return Err(unknown()),
+                Term::Let(..) | Term::Iterate(..) | Term::Flatten(_) | Term::Split(..) => return Err(unknown()),
+                Term::Transpose(_) | Term::Concat(..) | Term::PadLeft(..) => return Err(unknown()),
+                Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => return Err(unknown()),
             };
             places.insert(id, parts.len());
             parts.push(part);

@@ -8,7 +8,7 @@
 //! - **bounds**: each index of each access is in `0..size`. Of equal pairs of index and size only the first, in its
 //!   block and the blocks in it.
 //! - **races**: see `races.rs`.
-//! - **values**: where a local was assigned in a loop and is read behind it, the loop runs. An output that is never
+//! - **values**: where a local was assigned in a loop and is read after it, the loop runs. An output that is never
 //!   written has no elements.
 //!
 //! A goal that is true as it stands, a comparison of numbers, is no obligation. That is all the checker knows by
@@ -23,7 +23,8 @@ use certen_index::{Cond, Ix, IxError};
 use certen_loops::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, parts_first};
 use certen_syntax::Name;
 
-use crate::{Fault, races};
+use crate::fault::Fault;
+use crate::races::{Needed, needed, within};
 
 /// What an obligation is about.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -58,8 +59,8 @@ const MAX_OBLIGATIONS: usize = 1 << 20;
 /// If the nest is wrong whatever the sizes are.
 pub fn obligations(nest: &LoopProgram) -> Result<Vec<Obligation>, Fault> {
     let facts = joined(&[], nest.facts.iter().cloned());
-    let scopes = vec![Scope { facts, shown: HashSet::new() }];
-    let mut walk = Walk {
+    let scopes = vec![Assumptions { facts, shown: HashSet::new() }];
+    let mut walk = Obliging {
         nest,
         things: HashMap::new(),
         assigned: HashMap::new(),
@@ -73,8 +74,8 @@ pub fn obligations(nest: &LoopProgram) -> Result<Vec<Obligation>, Fault> {
     Ok(walk.found)
 }
 
-/// Facts, with more of them behind: conjunctions taken apart, none twice.
-pub(crate) fn joined(facts: &[Cond], more: impl IntoIterator<Item = Cond>) -> Arc<[Cond]> {
+/// Facts, and more of them: conjunctions taken apart, none twice.
+fn joined(facts: &[Cond], more: impl IntoIterator<Item = Cond>) -> Arc<[Cond]> {
     let mut all = facts.to_vec();
     let mut todo: Vec<Cond> = more.into_iter().collect();
     todo.reverse();
@@ -88,12 +89,8 @@ pub(crate) fn joined(facts: &[Cond], more: impl IntoIterator<Item = Cond>) -> Ar
     all.into()
 }
 
-/// What holds of the index of a loop.
-pub(crate) fn within(index: &Ix, range: &Range) -> Result<[Cond; 2], IxError> {
-    Ok([Cond::le(&range.lo, index)?, Cond::lt(index, &range.hi)?])
-}
-
-pub(crate) type Walked<T> = Result<T, String>;
+/// What the walk comes to, or why the nest is refused.
+type Walked<T> = Result<T, String>;
 
 /// What a name stands for.
 #[derive(Clone, Copy)]
@@ -114,30 +111,30 @@ enum Kept {
     Freed,
 }
 
-struct Scope {
+struct Assumptions {
     facts: Arc<[Cond]>,
     /// Indices and sizes that are obligations already.
     shown: HashSet<(Ix, Ix)>,
 }
 
-/// The loops that have to run for a local to have a value: places in [`Walk::runs`].
+/// The loops that have to run for a local to have a value: places in [`Obliging::runs`].
 type Pending = Vec<usize>;
 
-pub(crate) struct Walk<'a> {
-    pub(crate) nest: &'a LoopProgram,
+struct Obliging<'a> {
+    nest: &'a LoopProgram,
     things: HashMap<Name, Thing<'a>>,
     /// The locals that have a value here, if some loops run.
     assigned: HashMap<Name, Pending>,
     /// What `assigned` said before, to go back.
     log: Vec<(Name, Option<Pending>)>,
     written: HashSet<Name>,
-    scopes: Vec<Scope>,
+    scopes: Vec<Assumptions>,
     /// Loops that may have to run; none where that is an obligation already.
     runs: Vec<Option<Obligation>>,
     found: Vec<Obligation>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Obliging<'a> {
     fn program(&mut self) -> Walked<()> {
         let nest = self.nest;
         for size in &nest.sizes {
@@ -166,11 +163,11 @@ impl<'a> Walk<'a> {
     }
 
     /// What holds where the walk stands.
-    pub(crate) fn facts(&self) -> Arc<[Cond]> {
+    fn facts(&self) -> Arc<[Cond]> {
         self.scopes.last().map(|scope| scope.facts.clone()).unwrap_or_default()
     }
 
-    pub(crate) fn oblige(&mut self, kind: Kind, what: String, facts: Arc<[Cond]>, goal: Cond) -> Walked<()> {
+    fn oblige(&mut self, kind: Kind, what: String, facts: Arc<[Cond]>, goal: Cond) -> Walked<()> {
         if !goal.is_always() {
             self.found.push(Obligation { kind, what, facts, goal });
         }
@@ -202,10 +199,10 @@ impl<'a> Walk<'a> {
         ty.shape.iter().try_for_each(|size| self.ix(size))
     }
 
-    /// A block inside of the one where the walk stands, where more holds.
+    /// A block inside the one where the walk stands, where more holds.
     fn inner(&mut self, holds: impl IntoIterator<Item = Cond>, body: &'a [Stmt], depth: usize) -> Walked<()> {
         let facts = joined(&self.facts(), holds);
-        self.scopes.push(Scope { facts, shown: HashSet::new() });
+        self.scopes.push(Assumptions { facts, shown: HashSet::new() });
         self.block(body, depth + 1)?;
         self.scopes.pop();
         Ok(())
@@ -274,7 +271,9 @@ impl<'a> Walk<'a> {
         self.ix(&range.lo)?;
         self.ix(&range.hi)?;
         if mode != Mode::Serial {
-            races::oblige(self, (index, range, mode), body)?;
+            for Needed { what, facts, goal } in needed(&self.nest.terms, (index, range, mode), body).map_err(text)? {
+                self.oblige(Kind::Races, what, joined(&self.facts(), facts), goal)?;
+            }
         }
         let mark = self.log.len();
         self.declare(index, Thing::Number)?;
@@ -352,6 +351,7 @@ impl<'a> Walk<'a> {
         if *terms.ty(root) != TensorType::scalar(elem) {
             return Err(format!("a value of type {} is assigned as {elem}", terms.ty(root)));
         }
+        let tensor = || "a value is not made of scalar operations".to_owned();
         for id in parts_first(terms, root) {
             match terms.get(id) {
                 // The buffer of an element.
@@ -363,7 +363,10 @@ impl<'a> Walk<'a> {
                 Term::Index(ix, _) => self.ix(ix)?,
                 Term::Literal(..) | Term::Undefined(_) | Term::Unary(..) | Term::Binary(..) => {}
                 Term::Choose(..) | Term::Fma(..) | Term::Cast(..) => {}
-                _ => return Err("a value is not made of scalar operations".into()),
+                Term::Gen(..) | Term::Reduce(..) | Term::Guard(..) | Term::If(..) => return Err(tensor()),
+                Term::Let(..) | Term::Iterate(..) | Term::Flatten(_) | Term::Split(..) => return Err(tensor()),
+                Term::Transpose(_) | Term::Concat(..) | Term::PadLeft(..) => return Err(tensor()),
+                Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => return Err(tensor()),
             }
         }
         Ok(())

@@ -19,7 +19,7 @@ use certen_syntax::Name;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::Fault;
+use crate::fault::Fault;
 use crate::machine::{self, run};
 
 /// Points that are tried.

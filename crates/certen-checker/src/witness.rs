@@ -11,7 +11,7 @@
 //! ["reached_min", IX, IX, …]           ["reached_max", IX, IX, …]
 //! ```
 //!
-//! An entry of the last two lines is followed by the entries of each of its cases, one case behind the other. Rows and
+//! An entry of the last two lines is followed by the entries of each of its cases, one case after the other. Rows and
 //! other expressions are texts, with names that may have points (`i.o`) and signs of their copies (`i'`). The list is
 //! flat so that no depth of cases makes JSON deep. Steps that do not rest on each other stand in the order of their
 //! rows, so that a proof has one text.

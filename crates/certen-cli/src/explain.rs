@@ -169,7 +169,11 @@ fn steps(module: &Module, walk: &Walk<'_>) -> serde_json::Value {
             Status::Fails(why) => ("fails", Some(why)),
             Status::Open => ("open", None),
         };
-        json!({"what": condition.what, "status": status, "why": why})
+        let mut shown = json!({"what": condition.what, "status": status, "why": why});
+        if let Some(index) = condition.about {
+            shown["loop"] = json!(index.as_str());
+        }
+        shown
     };
     let step = |taken: &Taken| {
         json!({

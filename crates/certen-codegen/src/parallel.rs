@@ -12,13 +12,13 @@
 
 use std::collections::HashSet;
 
-use certen_loops::{MIN_PARALLEL_WORK, Mode, Stmt, work};
+use certen_loops::{MIN_PARALLEL_WORK, Mode, Stmt, declared, work};
 use certen_syntax::Name;
 
 use crate::emit::{Emitted, Emitter};
 use crate::file::filled;
 use crate::helpers::c_type;
-use crate::scan::{allocates, declared_in};
+use crate::scan::allocates;
 
 /// How the runtime's code runs parallel loops: by the threads that it is given.
 pub(crate) const THREADS: &str = "\
@@ -212,7 +212,7 @@ impl<'a> Emitter<'a> {
         used: &HashSet<Name>,
         written: &HashSet<Name>,
     ) -> Vec<Captured> {
-        let mut private = declared_in(body);
+        let mut private = declared(body);
         private.insert(index);
         let mut names: Vec<Name> = used.iter().copied().filter(|name| !private.contains(name)).collect();
         // Sizes, then the caller's arrays, as the user knows them; then the rest.

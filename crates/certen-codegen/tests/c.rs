@@ -8,7 +8,7 @@ use certen_codegen::emit_c;
 use certen_core::domain::{Machine, Scalar};
 use certen_core::{Binary, ElemType, Literal, Parameter, ReduceOp, TensorType, Term, TermId, Terms, Unary};
 use certen_index::{Facts, Ix};
-use certen_loops::{Interpreter, LoopProgram, Stmt, Target, lower};
+use certen_loops::{FpMode, Interpreter, LoopProgram, Stmt, Target, lower};
 use certen_syntax::Name;
 use common::{compile, core, emitted, inputs, loops, same_bits};
 
@@ -23,7 +23,7 @@ output C
 
 #[test]
 fn matmul_reads_like_c() {
-    let code = emitted(&lower(&core(MATMUL)).unwrap());
+    let code = emitted(&lower(&core(MATMUL), FpMode::Relaxed).unwrap());
     assert_eq!(
         code.kernel,
         "\
@@ -123,7 +123,7 @@ fn programs_compute_the_same_bits() {
         writeln!(text, "output t{at}").unwrap();
     }
     text += "output again = t1\noutput y = y\noutput a4\noutput s = t2\n";
-    same_bits(&lower(&core(&text)).unwrap());
+    same_bits(&lower(&core(&text), FpMode::Relaxed).unwrap());
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn many_nests_become_stages() {
         writeln!(text, "s{at} = s{0} * 0.5 + sum i in 0..n. x{0}[i]", at - 1).unwrap();
     }
     text += "z = gen i in 0..n. let a = gen j in 0..n. x59[j] * 2.0 in a[i] + a[0]\noutput z\noutput s59\n";
-    let program = lower(&core(&text)).unwrap();
+    let program = lower(&core(&text), FpMode::Relaxed).unwrap();
     assert!(emitted(&program).source.contains("CERTEN_NOINLINE int32_t stage_5("));
     same_bits(&program);
 }
@@ -149,7 +149,7 @@ fn names_of_c_are_avoided() {
                 certen_call = gen for in 0..double. sum t_1 in 0..int. malloc[for, t_1]\n\
                 memory = gen for in 0..double + 1. guard(for >= 1, certen_call[for - 1])\noutput memory\n";
     let text = text.replace("for", "while").replace(" exp(", " sqrt(");
-    same_bits(&lower(&core(&text)).unwrap());
+    same_bits(&lower(&core(&text), FpMode::Relaxed).unwrap());
 }
 
 #[test]
@@ -171,10 +171,13 @@ fn long_and_deep_expressions_compile() {
     let header = "core f\ninput s : f64[]\ninput r : f64[2]\n";
     let long: Vec<String> = (0..5_000).map(|at| format!("r[{}] * s", at % 2)).collect();
     let deep = format!("{}s{}", "-(r[0] - ".repeat(5_000), ")".repeat(5_000));
-    same_bits(&lower(&core(&format!("{header}t = {}\nu = {deep}\noutput t\noutput u\n", long.join(" + ")))).unwrap());
+    same_bits(
+        &lower(&core(&format!("{header}t = {}\nu = {deep}\noutput t\noutput u\n", long.join(" + "))), FpMode::Relaxed)
+            .unwrap(),
+    );
     // A hundred thousand are emitted, too.
     let long: Vec<String> = (0..100_000).map(|at| format!("r[{}]", at % 2)).collect();
-    let program = lower(&core(&format!("{header}t = {}\noutput t\n", long.join(" - ")))).unwrap();
+    let program = lower(&core(&format!("{header}t = {}\noutput t\n", long.join(" - "))), FpMode::Relaxed).unwrap();
     assert!(emit_c(&program).unwrap().source.lines().all(|line| line.len() < 5000));
 }
 
@@ -326,7 +329,7 @@ fn every_pair_of_operators_keeps_its_meaning() {
         }
     }
     (0..count).for_each(|at| writeln!(text, "output t{at}").unwrap());
-    same_bits(&lower(&core(&text)).unwrap());
+    same_bits(&lower(&core(&text), FpMode::Relaxed).unwrap());
 }
 
 /// Rounded once, in the precision of its type, by the C library's function and by the machine's instruction.
@@ -341,7 +344,7 @@ fn a_fused_multiplication_and_addition_has_the_same_bits() {
         writeln!(text, "tiny_{elem} = {tiny}\nthirds_{elem} = {thirds}").unwrap();
     }
     writeln!(text, "output tiny_f64\noutput thirds_f64\noutput tiny_f32\noutput thirds_f32").unwrap();
-    let program = lower(&core(&text)).unwrap();
+    let program = lower(&core(&text), FpMode::Relaxed).unwrap();
     let code = emitted(&program);
     assert!(code.source.contains("fma(") && code.source.contains("fmaf("), "{}", code.source);
     same_bits(&program);

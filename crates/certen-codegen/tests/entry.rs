@@ -5,13 +5,14 @@ use std::process::Command;
 
 use certen_codegen::{CCode, emit_c};
 use certen_core::parse_program;
-use certen_loops::{lower, verify};
+use certen_loops::{FpMode, lower, verify};
 use certen_syntax::Sources;
 
 fn emitted(core: &str) -> CCode {
     let mut sources = Sources::new();
     let file = sources.add("t.core", core);
-    let program = lower(&parse_program(&sources, file).unwrap_or_else(|errors| panic!("{errors:?}"))).unwrap();
+    let program =
+        lower(&parse_program(&sources, file).unwrap_or_else(|errors| panic!("{errors:?}")), FpMode::Relaxed).unwrap();
     assert_eq!(verify(&program), []);
     emit_c(&program).unwrap()
 }
@@ -222,7 +223,7 @@ fn what_never_fits_is_no_program() {
     let mut sources = Sources::new();
     let text = "core f\nsize n\ninput x : f64[4611686018427387904, 8, n]\ny = gen i in 0..n. x[0, 0, i]\noutput y\n";
     let file = sources.add("t.core", text);
-    let code = lower(&parse_program(&sources, file).unwrap())
+    let code = lower(&parse_program(&sources, file).unwrap(), FpMode::Relaxed)
         .map(|loops| emit_c(&loops).map_err(|error| error.code.to_string()));
     assert!(matches!(&code, Ok(Err(code)) if code == "E0216"), "{code:?}");
 }

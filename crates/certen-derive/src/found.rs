@@ -213,7 +213,7 @@ impl Found {
         if !quantified.is_empty() {
             what += &format!(", for all {}", quantified.join(", "));
         }
-        Ok(Shown { what, status: status(&facts, goal) })
+        Ok(Shown { what, about: None, status: status(&facts, goal) })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Conditions of steps: sentences for people, and what is known of them for all sizes.
 
+use certen_syntax::Name;
+
 use crate::{Cond, Decision, Facts, Witness};
 
 /// What has to hold for a step of a schedule or a derivation to keep the meaning.
@@ -7,6 +9,8 @@ use crate::{Cond, Decision, Facts, Witness};
 pub struct Condition {
     /// A sentence that is true if the condition holds.
     pub what: String,
+    /// The index of the loop that it speaks of, if it speaks of one.
+    pub about: Option<Name>,
     /// What is known of it.
     pub status: Status,
 }

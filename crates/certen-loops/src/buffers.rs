@@ -36,12 +36,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use certen_core::{ElemType, TensorType, Term, TermId, TypeError};
+use certen_core::{ElemType, TensorType, TypeError};
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, Stmt, declarations, parts_first};
+use crate::ir::{LoopProgram, Stmt};
 use crate::rename::{Renaming, rename};
+use crate::walk::{Use, declarations};
 
 mod in_place;
 mod peak;
@@ -124,13 +125,13 @@ struct Unit {
 }
 
 /// A block after the pass.
-struct Done {
+struct Placed {
     stmts: Vec<Stmt>,
     allocates: bool,
 }
 
 /// Memory, and the units of the block in which it is taken and last used.
-struct Slot {
+struct Memory {
     name: Name,
     ty: TensorType,
     class: Class,
@@ -172,16 +173,7 @@ impl Pass<'_> {
         buffer.swapped |= swaps;
     }
 
-    fn value(&mut self, root: TermId) {
-        let program = self.program;
-        for id in parts_first(&program.terms, root) {
-            if let Term::Ref(name, _) = program.terms.get(id) {
-                self.uses(*name, false);
-            }
-        }
-    }
-
-    fn block(&mut self, block: Vec<Stmt>) -> Done {
+    fn block(&mut self, block: Vec<Stmt>) -> Placed {
         let first_own = self.buffers.len();
         self.path.push(0);
         let depth = self.path.len() - 1;
@@ -220,36 +212,28 @@ impl Pass<'_> {
 
     /// A statement after the pass, and whether it allocates inside; allocations and frees of the block itself are noted.
     fn stmt(&mut self, mut stmt: Stmt) -> Option<(Stmt, bool)> {
-        let mut allocates = false;
-        let mut inner = |pass: &mut Self, block: &mut Vec<Stmt>| {
-            let done = pass.block(std::mem::take(block));
-            *block = done.stmts;
-            allocates |= done.allocates;
-        };
-        match &mut stmt {
+        match &stmt {
             Stmt::Alloc(name, ty) => {
                 self.declare(*name, ty);
                 return None;
             }
             Stmt::Free(_) => return None,
-            Stmt::Nest(_) => {}
-            Stmt::Swap(a, b) => [a, b].into_iter().for_each(|name| self.uses(*name, true)),
-            Stmt::For { body, .. } => inner(self, body),
-            Stmt::If { then, otherwise, .. } => {
-                inner(self, then);
-                inner(self, otherwise);
-            }
-            Stmt::Local { init, .. } => init.iter().for_each(|value| self.value(*value)),
-            Stmt::Assign { target, value, .. } => {
-                self.value(*value);
-                self.uses(target.name(), false);
-            }
+            _ => {}
+        }
+        for (name, _, how) in stmt.uses(&self.program.terms) {
+            self.uses(name, how == Use::Exchange);
+        }
+        let mut allocates = false;
+        for block in stmt.blocks_mut() {
+            let done = self.block(std::mem::take(block));
+            *block = done.stmts;
+            allocates |= done.allocates;
         }
         Some((stmt, allocates))
     }
 
     /// Finds memory for the buffers of a block, and puts the block together again.
-    fn placed(&mut self, units: Vec<Unit>, first_own: usize, depth: usize) -> Done {
+    fn placed(&mut self, units: Vec<Unit>, first_own: usize, depth: usize) -> Placed {
         let (mut born, mut dies) = (vec![Vec::new(); units.len()], vec![Vec::new(); units.len()]);
         for at in first_own..self.buffers.len() {
             if let Some((first, last)) = self.buffers[at].used {
@@ -261,7 +245,7 @@ impl Pass<'_> {
         if depth == 0 && self.lend == Lend::Outputs {
             self.lend_outputs(&units, &dies);
         }
-        let mut places = Places::default();
+        let mut places = Memories::default();
         let mut kept: HashMap<usize, usize> = HashMap::new();
         for (at, unit) in units.iter().enumerate() {
             places.dying = dies[at].iter().filter_map(|buffer| kept.get(buffer).copied()).collect();
@@ -292,7 +276,7 @@ impl Pass<'_> {
             let title = unit.titles.pop();
             stmts.extend(unit.titles.into_iter().chain(begins).chain(title).chain(unit.stmts).chain(ends));
         }
-        Done { stmts, allocates }
+        Placed { stmts, allocates }
     }
 
     /// What an exchanged buffer can be written in place of is treated as if it were exchanged itself: in an output it would
@@ -353,7 +337,7 @@ impl Pass<'_> {
     }
 
     /// Memory for a buffer that is first used in a unit.
-    fn place(&mut self, at: usize, number: usize, unit: &Unit, places: &mut Places) -> usize {
+    fn place(&mut self, at: usize, number: usize, unit: &Unit, places: &mut Memories) -> usize {
         let shares = self.shares(at);
         let class = (self.classes.of(&self.buffers[at].ty), self.buffers[at].swapped);
         let buffer = &self.buffers[at];
@@ -364,7 +348,7 @@ impl Pass<'_> {
                 places.idle.clear();
             }
             let (name, ty) = (buffer.name, buffer.ty.clone());
-            places.slots.push(Slot { name, ty, class, units: (number, last), tenant: None });
+            places.slots.push(Memory { name, ty, class, units: (number, last), tenant: None });
             places.slots.len() - 1
         });
         let taken = &mut places.slots[slot];
@@ -377,10 +361,10 @@ impl Pass<'_> {
     }
 
     /// Memory of the same type that is given up in the unit and can be written in place, or is not in use.
-    fn shared(&self, buffer: &Buffer, class: Class, unit: &Unit, places: &mut Places) -> Option<usize> {
+    fn shared(&self, buffer: &Buffer, class: Class, unit: &Unit, places: &mut Memories) -> Option<usize> {
         // What is exchanged must have the same type to the letter.
         let alike =
-            |slot: &Slot| slot.class.0 == class.0 && (!(buffer.swapped || slot.class.1) || slot.ty == buffer.ty);
+            |slot: &Memory| slot.class.0 == class.0 && (!(buffer.swapped || slot.class.1) || slot.ty == buffer.ty);
         for &dying in places.dying.iter().filter(|&&slot| alike(&places.slots[slot])).take(MAX_TRIES) {
             let old = places.slots[dying].tenant.map(|old| self.buffers[old].name);
             if old.is_some_and(|old| in_place(&self.program.terms, &unit.stmts, old, buffer.name)) {
@@ -395,15 +379,15 @@ impl Pass<'_> {
 
 /// The memory of a block.
 #[derive(Default)]
-struct Places {
-    slots: Vec<Slot>,
+struct Memories {
+    slots: Vec<Memory>,
     /// What is not in use now.
     idle: HashMap<Class, Vec<usize>>,
     /// Memory whose tensor is not needed after the unit that is being looked at.
     dying: Vec<usize>,
 }
 
-impl Places {
+impl Memories {
     /// The end of a buffer, unless another one has taken its place.
     fn leave(&mut self, slot: usize, buffer: usize) {
         if let Some(left) = self.slots.get_mut(slot).filter(|slot| slot.tenant == Some(buffer)) {

@@ -10,7 +10,8 @@ use certen_core::{Term, TermId};
 use certen_index::Ix;
 use certen_syntax::Name;
 
-use crate::ir::{LoopProgram, Stmt, parts_first};
+use crate::ir::{LoopProgram, Stmt};
+use crate::walk::parts_first;
 
 /// The cost of a program as a formula of its sizes; what does not depend on them is added up once.
 #[derive(Debug)]
@@ -64,11 +65,8 @@ fn block(program: &LoopProgram, stmts: &[Stmt]) -> Block {
             Stmt::If { then, otherwise, .. } => {
                 found.branches.push([then, otherwise].map(|branch| block(program, branch)));
             }
-            Stmt::Local { init: Some(value), .. } | Stmt::Assign { value, .. } => {
-                found.fixed += value_steps(program, *value)
-            }
             Stmt::Alloc(_, ty) => found.buffers.push(ty.shape.clone()),
-            Stmt::Nest(_) | Stmt::Free(_) | Stmt::Swap(..) | Stmt::Local { init: None, .. } => {}
+            _ => found.fixed += stmt.value().map_or(0, |value| value_steps(program, value)),
         }
     }
     found

@@ -14,7 +14,8 @@ use certen_core::{
 use certen_index::{Cond, Ix, IxError};
 use certen_syntax::Name;
 
-use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, parts_first};
+use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target};
+use crate::walk::{as_element, declared_at_top, parts_first};
 
 /// What a run does: to memory, where buffers are known by numbers of the run's own, and to loops and conditions, which
 /// are known by their place among all of them in the text.
@@ -176,18 +177,18 @@ fn gone(name: Name) -> EvalError {
 }
 
 /// Statements with their names resolved; a slot holds an index, a local or a buffer.
-enum Code<V> {
+enum Instruction<V> {
     Alloc(usize, Vec<At>),
     Free(usize),
     Swap(usize, usize),
-    For { place: usize, slot: usize, lo: At, hi: At, mode: Mode, body: Vec<Code<V>> },
-    If { place: usize, cond: Cond, names: Names, then: Vec<Code<V>>, otherwise: Vec<Code<V>> },
-    Local(usize, Option<Vec<Step<V>>>),
-    Assign { place: Place, elem: ElemType, op: Option<ReduceOp>, value: Vec<Step<V>> },
+    For { place: usize, slot: usize, lo: At, hi: At, mode: Mode, body: Vec<Instruction<V>> },
+    If { place: usize, cond: Cond, names: Slots, then: Vec<Instruction<V>>, otherwise: Vec<Instruction<V>> },
+    Local(usize, Option<Vec<Operation<V>>>),
+    Assign { place: Operand, elem: ElemType, op: Option<ReduceOp>, value: Vec<Operation<V>> },
 }
 
 /// Where names that occur in an index or condition are kept.
-type Names = Box<[(Name, usize)]>;
+type Slots = Box<[(Name, usize)]>;
 
 /// An index expression; the frequent ones are found without looking at their structure.
 enum At {
@@ -195,17 +196,17 @@ enum At {
     Slot(usize),
     /// `1 + 32*o + i`: a constant, and slots with their coefficients.
     Linear(i64, Box<[(usize, i64)]>),
-    Other(Ix, Names),
+    Other(Ix, Slots),
 }
 
-enum Place {
+enum Operand {
     Local(usize),
     Element(Name, usize, Vec<At>),
 }
 
 /// One operation; operands are the results of earlier steps.
-enum Step<V> {
-    Read(Place, ElemType),
+enum Operation<V> {
+    Read(Operand, ElemType),
     Literal(Result<V, Fault>),
     Index(At, ElemType),
     Undefined(ElemType),
@@ -217,7 +218,7 @@ enum Step<V> {
 }
 
 /// The expression as a sum of its names with coefficients, if it is one.
-fn linear(ix: &Ix, names: &Names) -> Option<At> {
+fn linear(ix: &Ix, names: &Slots) -> Option<At> {
     let mut rest = ix.clone();
     let mut terms = Vec::with_capacity(names.len());
     for (name, slot) in names {
@@ -253,7 +254,7 @@ impl<D: Domain> Resolver<'_, D> {
         self.scope.get(&name).copied().ok_or_else(|| gone(name))
     }
 
-    fn names(&self, names: impl IntoIterator<Item = Name>) -> Result<Names, EvalError> {
+    fn names(&self, names: impl IntoIterator<Item = Name>) -> Result<Slots, EvalError> {
         names.into_iter().map(|name| Ok((name, self.slot(name)?))).collect()
     }
 
@@ -274,27 +275,22 @@ impl<D: Domain> Resolver<'_, D> {
         indices.iter().map(|ix| self.at(ix)).collect()
     }
 
-    fn block(&mut self, block: &[Stmt], depth: usize) -> Result<Vec<Code<D::Value>>, EvalError> {
+    fn block(&mut self, block: &[Stmt], depth: usize) -> Result<Vec<Instruction<D::Value>>, EvalError> {
         if depth > MAX_NESTING {
             return Err(EvalError::Call(format!("more than {MAX_NESTING} blocks inside each other")));
         }
-        let outer: Vec<(Name, Option<usize>)> = block
-            .iter()
-            .filter_map(|stmt| match stmt {
-                Stmt::Alloc(name, _) | Stmt::Local { name, .. } => Some((*name, self.scope.get(name).copied())),
-                _ => None,
-            })
-            .collect();
+        let outer: Vec<(Name, Option<usize>)> =
+            declared_at_top(block).map(|name| (name, self.scope.get(&name).copied())).collect();
         let mut code = Vec::with_capacity(block.len());
         for stmt in block {
             code.push(match stmt {
                 Stmt::Nest(_) => continue,
                 Stmt::Alloc(name, ty) => {
                     let shape = self.indices(&ty.shape)?;
-                    Code::Alloc(self.declare(*name), shape)
+                    Instruction::Alloc(self.declare(*name), shape)
                 }
-                Stmt::Free(name) => Code::Free(self.slot(*name)?),
-                Stmt::Swap(a, b) => Code::Swap(self.slot(*a)?, self.slot(*b)?),
+                Stmt::Free(name) => Instruction::Free(self.slot(*name)?),
+                Stmt::Swap(a, b) => Instruction::Swap(self.slot(*a)?, self.slot(*b)?),
                 Stmt::For { index, range: Range { lo, hi }, mode, body } => {
                     let (lo, hi) = (self.at(lo)?, self.at(hi)?);
                     let place = self.place();
@@ -302,27 +298,27 @@ impl<D: Domain> Resolver<'_, D> {
                     let slot = self.declare(*index);
                     let body = self.block(body, depth + 1)?;
                     self.restore(*index, hidden);
-                    Code::For { place, slot, lo, hi, mode: *mode, body }
+                    Instruction::For { place, slot, lo, hi, mode: *mode, body }
                 }
                 Stmt::If { cond, then, otherwise } => {
                     let place = self.place();
                     let mut names = Default::default();
                     cond.collect_names(&mut names);
                     let (then, otherwise) = (self.block(then, depth + 1)?, self.block(otherwise, depth + 1)?);
-                    Code::If { place, cond: cond.clone(), names: self.names(names)?, then, otherwise }
+                    Instruction::If { place, cond: cond.clone(), names: self.names(names)?, then, otherwise }
                 }
                 Stmt::Local { name, init, .. } => {
                     let value = init.map(|value| self.value(value)).transpose()?;
-                    Code::Local(self.declare(*name), value)
+                    Instruction::Local(self.declare(*name), value)
                 }
                 Stmt::Assign { target, op, value } => {
                     let place = match target {
-                        Target::Local(name) => Place::Local(self.slot(*name)?),
+                        Target::Local(name) => Operand::Local(self.slot(*name)?),
                         Target::Element(name, indices) => {
-                            Place::Element(*name, self.slot(*name)?, self.indices(indices)?)
+                            Operand::Element(*name, self.slot(*name)?, self.indices(indices)?)
                         }
                     };
-                    Code::Assign {
+                    Instruction::Assign {
                         place,
                         elem: self.program.terms.ty(*value).elem,
                         op: *op,
@@ -343,7 +339,7 @@ impl<D: Domain> Resolver<'_, D> {
     }
 
     /// The steps of a value; the last one gives it.
-    fn value(&self, root: TermId) -> Result<Vec<Step<D::Value>>, EvalError> {
+    fn value(&self, root: TermId) -> Result<Vec<Operation<D::Value>>, EvalError> {
         let terms = &self.program.terms;
         let unsupported = || EvalError::Call("a value is not made of scalar operations".into());
         let mut registers: HashMap<TermId, usize> = HashMap::new();
@@ -355,18 +351,21 @@ impl<D: Domain> Resolver<'_, D> {
                 Term::Ref(_, ty) if !ty.is_scalar() && id != root => continue,
                 Term::Ref(..) | Term::Select(..) => {
                     let (name, ty, indices) = as_element(terms, id).ok_or_else(unsupported)?;
-                    let place = Place::Element(name, self.slot(name)?, self.indices(indices)?);
-                    Step::Read(place, ty.elem)
+                    let place = Operand::Element(name, self.slot(name)?, self.indices(indices)?);
+                    Operation::Read(place, ty.elem)
                 }
-                Term::Literal(literal, elem) => Step::Literal(self.domain.literal(*literal, *elem)),
-                Term::Index(ix, elem) => Step::Index(self.at(ix)?, *elem),
-                Term::Undefined(elem) => Step::Undefined(*elem),
-                Term::Unary(op, a) => Step::Unary(*op, elem(a), register(a)?),
-                Term::Binary(op, a, b) => Step::Binary(*op, elem(a), register(a)?, register(b)?),
-                Term::Choose(c, a, b) => Step::Choose(register(c)?, register(a)?, register(b)?),
-                Term::Fma(a, b, c) => Step::Fma(elem(a), register(a)?, register(b)?, register(c)?),
-                Term::Cast(to, a) => Step::Cast(elem(a), *to, register(a)?),
-                _ => return Err(unsupported()),
+                Term::Literal(literal, elem) => Operation::Literal(self.domain.literal(*literal, *elem)),
+                Term::Index(ix, elem) => Operation::Index(self.at(ix)?, *elem),
+                Term::Undefined(elem) => Operation::Undefined(*elem),
+                Term::Unary(op, a) => Operation::Unary(*op, elem(a), register(a)?),
+                Term::Binary(op, a, b) => Operation::Binary(*op, elem(a), register(a)?, register(b)?),
+                Term::Choose(c, a, b) => Operation::Choose(register(c)?, register(a)?, register(b)?),
+                Term::Fma(a, b, c) => Operation::Fma(elem(a), register(a)?, register(b)?, register(c)?),
+                Term::Cast(to, a) => Operation::Cast(elem(a), *to, register(a)?),
+                Term::Gen(..) | Term::Reduce(..) | Term::Guard(..) | Term::If(..) => return Err(unsupported()),
+                Term::Let(..) | Term::Iterate(..) | Term::Flatten(_) | Term::Split(..) => return Err(unsupported()),
+                Term::Transpose(_) | Term::Concat(..) | Term::PadLeft(..) => return Err(unsupported()),
+                Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => return Err(unsupported()),
             };
             registers.insert(id, steps.len());
             steps.push(step);
@@ -405,27 +404,27 @@ impl<D: Domain> Run<'_, D> {
         }
     }
 
-    fn named(&self, names: &Names, name: Name) -> Option<i64> {
+    fn named(&self, names: &Slots, name: Name) -> Option<i64> {
         names.iter().find(|(known, _)| *known == name).map(|(_, slot)| self.indices[*slot])
     }
 
-    fn block(&mut self, code: &[Code<D::Value>]) -> Result<(), EvalError> {
+    fn block(&mut self, code: &[Instruction<D::Value>]) -> Result<(), EvalError> {
         for stmt in code {
             self.spend(1)?;
             match stmt {
-                Code::Alloc(slot, shape) => {
+                Instruction::Alloc(slot, shape) => {
                     let size = |at| Ok(usize::try_from(self.at(at)?).unwrap_or(0));
                     let shape = shape.iter().map(size).collect::<Result<Vec<usize>, EvalError>>()?;
                     self.spend(elements(&shape))?;
                     self.buffers[*slot] = Some(empty(shape)?);
                     (self.observer)(Event::Alloc(*slot));
                 }
-                Code::Free(slot) => self.buffers[*slot] = None,
-                Code::Swap(a, b) => {
+                Instruction::Free(slot) => self.buffers[*slot] = None,
+                Instruction::Swap(a, b) => {
                     self.buffers.swap(*a, *b);
                     (self.observer)(Event::Swap(*a, *b));
                 }
-                Code::For { place, slot, lo, hi, mode, body } => {
+                Instruction::For { place, slot, lo, hi, mode, body } => {
                     let (lo, hi) = (self.at(lo)?, self.at(hi)?);
                     (self.observer)(Event::Loop { place: *place, iterations: hi.saturating_sub(lo).max(0) as u64 });
                     let mut iteration = |index| {
@@ -434,27 +433,29 @@ impl<D: Domain> Run<'_, D> {
                         self.block(body)
                     };
                     if *mode != Mode::Serial {
-                        // No order is promised, so it is one that nobody would rely on: backwards, every other first.
+                        // No order is promised, so the order is an unlikely one: backwards, every other iteration first.
                         (lo..hi).rev().step_by(2).try_for_each(&mut iteration)?;
                         (lo..hi).rev().skip(1).step_by(2).try_for_each(&mut iteration)?;
                     } else {
                         (lo..hi).try_for_each(&mut iteration)?;
                     }
                 }
-                Code::If { place, cond, names, then, otherwise } => {
+                Instruction::If { place, cond, names, then, otherwise } => {
                     let holds = cond.eval(&|name| self.named(names, name))?;
                     (self.observer)(Event::Branch { place: *place, holds });
                     self.block(if holds { then } else { otherwise })?;
                 }
-                Code::Local(slot, init) => {
+                Instruction::Local(slot, init) => {
                     self.locals[*slot] = init.as_ref().map(|value| self.value(value)).transpose()?;
                 }
                 // What has no value is only wrong if it is read.
-                Code::Assign { place, op: None, value, .. } if matches!(value[..], [Step::Undefined(_)]) => {
+                Instruction::Assign { place, op: None, value, .. }
+                    if matches!(value[..], [Operation::Undefined(_)]) =>
+                {
                     self.spend(1)?;
                     self.write(place, None, false)?;
                 }
-                Code::Assign { place, elem, op, value } => {
+                Instruction::Assign { place, elem, op, value } => {
                     let value = self.value(value)?;
                     let value = match op {
                         Some(op) => {
@@ -492,14 +493,14 @@ impl<D: Domain> Run<'_, D> {
         }
     }
 
-    fn read(&self, place: &Place, elem: ElemType) -> Result<D::Value, EvalError> {
+    fn read(&self, place: &Operand, elem: ElemType) -> Result<D::Value, EvalError> {
         let value = match place {
-            Place::Local(slot) => &self.locals[*slot],
+            Operand::Local(slot) => &self.locals[*slot],
             // A name without dimensions is a local or a buffer.
-            Place::Element(_, slot, indices) if indices.is_empty() && self.buffers[*slot].is_none() => {
+            Operand::Element(_, slot, indices) if indices.is_empty() && self.buffers[*slot].is_none() => {
                 &self.locals[*slot]
             }
-            Place::Element(name, slot, indices) => {
+            Operand::Element(name, slot, indices) => {
                 let at = self.find(*name, *slot, indices)?;
                 match &self.buffers[*slot] {
                     Some(buffer) => &buffer.data()[at],
@@ -510,10 +511,10 @@ impl<D: Domain> Run<'_, D> {
         defined(self.domain, value, elem)
     }
 
-    fn write(&mut self, place: &Place, value: Option<D::Value>, combined: bool) -> Result<(), EvalError> {
+    fn write(&mut self, place: &Operand, value: Option<D::Value>, combined: bool) -> Result<(), EvalError> {
         match place {
-            Place::Local(slot) => self.locals[*slot] = value,
-            Place::Element(name, slot, indices) => {
+            Operand::Local(slot) => self.locals[*slot] = value,
+            Operand::Element(name, slot, indices) => {
                 let at = self.find(*name, *slot, indices)?;
                 match &mut self.buffers[*slot] {
                     Some(buffer) => buffer.data_mut()[at] = value,
@@ -525,21 +526,23 @@ impl<D: Domain> Run<'_, D> {
         Ok(())
     }
 
-    fn value(&mut self, steps: &[Step<D::Value>]) -> Result<D::Value, EvalError> {
+    fn value(&mut self, steps: &[Operation<D::Value>]) -> Result<D::Value, EvalError> {
         self.spend(steps.len())?;
         let mut registers = std::mem::take(&mut self.registers);
         registers.clear();
         for step in steps {
             let value = match step {
-                Step::Read(place, elem) => self.read(place, *elem)?,
-                Step::Literal(literal) => literal.clone()?,
-                Step::Index(at, elem) => self.domain.index(self.at(at)?, *elem)?,
-                Step::Undefined(elem) => self.domain.undefined(*elem)?,
-                Step::Unary(op, elem, a) => self.domain.unary(*op, *elem, &registers[*a])?,
-                Step::Binary(op, elem, a, b) => self.domain.binary(*op, *elem, &registers[*a], &registers[*b])?,
-                Step::Choose(c, a, b) => self.domain.choose(&registers[*c], &registers[*a], &registers[*b])?,
-                Step::Fma(elem, a, b, c) => self.domain.fma(*elem, &registers[*a], &registers[*b], &registers[*c])?,
-                Step::Cast(from, to, a) => self.domain.cast(*from, *to, &registers[*a])?,
+                Operation::Read(place, elem) => self.read(place, *elem)?,
+                Operation::Literal(literal) => literal.clone()?,
+                Operation::Index(at, elem) => self.domain.index(self.at(at)?, *elem)?,
+                Operation::Undefined(elem) => self.domain.undefined(*elem)?,
+                Operation::Unary(op, elem, a) => self.domain.unary(*op, *elem, &registers[*a])?,
+                Operation::Binary(op, elem, a, b) => self.domain.binary(*op, *elem, &registers[*a], &registers[*b])?,
+                Operation::Choose(c, a, b) => self.domain.choose(&registers[*c], &registers[*a], &registers[*b])?,
+                Operation::Fma(elem, a, b, c) => {
+                    self.domain.fma(*elem, &registers[*a], &registers[*b], &registers[*c])?
+                }
+                Operation::Cast(from, to, a) => self.domain.cast(*from, *to, &registers[*a])?,
             };
             registers.push(value);
         }

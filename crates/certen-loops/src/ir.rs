@@ -7,9 +7,7 @@
 //!
 //! The IR is plain data. [`verify`](crate::verify) says whether it is well-formed; every pass leaves it so.
 
-use std::collections::{HashMap, HashSet};
-
-use certen_core::{ElemType, Parameter, Range, ReduceOp, TensorType, Term, TermId, Terms};
+use certen_core::{ElemType, Parameter, Range, ReduceOp, TensorType, TermId, Terms};
 use certen_index::{Cond, Ix};
 use certen_syntax::Name;
 
@@ -85,7 +83,7 @@ pub enum Stmt {
 }
 
 /// Who runs the iterations of a loop. In every mode but the first they are independent of each other, which the verifier
-/// proves; only the iterations of a [`Mode::Vector`] loop may [combine](combined) into a local from outside.
+/// proves; only the iterations of a [`Mode::Vector`] loop may [combine](crate::combined) into a local from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Mode {
     /// One thread, in order.
@@ -144,107 +142,6 @@ impl Target {
     }
 }
 
-/// The locals from outside that a body only combines into, each by one operation whose result is the same in any order, to
-/// the bit: sums, products and extremes of integers, `all` and `any`. Others that it assigns are not among them.
-pub fn combined(terms: &Terms, body: &[Stmt]) -> HashMap<Name, (ElemType, ReduceOp)> {
-    let (mut own, mut found, mut spoilt) = (HashSet::new(), HashMap::new(), HashSet::new());
-    let mut todo = vec![body];
-    while let Some(block) = todo.pop() {
-        for stmt in block {
-            let value = match stmt {
-                Stmt::Assign { target, op, value } => {
-                    if let Target::Local(name) = target {
-                        let elem = terms.ty(*value).elem;
-                        let same = |op: ReduceOp| *found.entry(*name).or_insert((elem, op)) == (elem, op);
-                        if elem.is_float() || !op.is_some_and(same) {
-                            spoilt.insert(*name);
-                        }
-                    }
-                    Some(*value)
-                }
-                Stmt::Local { name, init, .. } => {
-                    own.insert(*name);
-                    *init
-                }
-                Stmt::For { body, .. } => {
-                    todo.push(body);
-                    None
-                }
-                Stmt::If { then, otherwise, .. } => {
-                    todo.extend([then.as_slice(), otherwise.as_slice()]);
-                    None
-                }
-                Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Swap(..) => None,
-            };
-            let read = value.into_iter().flat_map(|value| parts_first(terms, value));
-            spoilt.extend(read.filter_map(|id| as_element(terms, id)).map(|(name, ..)| name));
-        }
-    }
-    found.retain(|name, _| !own.contains(name) && !spoilt.contains(name));
-    found
-}
-
 /// Blocks deeper than this are refused by everything that reads loop programs, so that walking over a body may recurse.
 /// Front doors allow about 100 nested reductions and 64 dimensions.
 pub const MAX_NESTING: usize = 256;
-
-/// The statements of a block, and of the blocks in it, that declare a name, with that name.
-pub fn declarations(block: &[Stmt]) -> Vec<(Name, &Stmt)> {
-    let mut found = Vec::new();
-    let mut todo = vec![block];
-    while let Some(block) = todo.pop() {
-        for stmt in block {
-            match stmt {
-                Stmt::Alloc(name, _) | Stmt::Local { name, .. } => found.push((*name, stmt)),
-                Stmt::For { index, body, .. } => {
-                    found.push((*index, stmt));
-                    todo.push(body);
-                }
-                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
-                _ => {}
-            }
-        }
-    }
-    found
-}
-
-/// Whether a block assigns a local, or exchanges a buffer, that is declared outside of it.
-pub fn changes_outside(block: &[Stmt]) -> bool {
-    let mut changed: Vec<Name> = Vec::new();
-    let mut todo: Vec<&[Stmt]> = vec![block];
-    while let Some(block) = todo.pop() {
-        for stmt in block {
-            match stmt {
-                Stmt::Assign { target: Target::Local(name), .. } => changed.push(*name),
-                Stmt::Swap(a, b) => changed.extend([*a, *b]),
-                Stmt::For { body, .. } => todo.push(body),
-                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
-                _ => {}
-            }
-        }
-    }
-    if changed.is_empty() {
-        return false;
-    }
-    let own: HashSet<Name> = declarations(block).into_iter().map(|(name, _)| name).collect();
-    changed.iter().any(|name| !own.contains(name))
-}
-
-/// The parts of a term, and the term itself, each once and parts first. Does not recurse.
-///
-/// Arena order is already parts first, so it is enough to find what is reachable.
-pub fn parts_first(terms: &Terms, root: TermId) -> Vec<TermId> {
-    terms.parts_first(root)
-}
-
-/// Whether a term is an element of a buffer, and which: a selection from a reference with all indices.
-pub fn as_element(terms: &Terms, id: TermId) -> Option<(Name, &TensorType, &[Ix])> {
-    match terms.get(id) {
-        Term::Ref(name, ty) if ty.is_scalar() => Some((*name, ty, &[])),
-        Term::Select(tensor, indices) => match terms.get(*tensor) {
-            Term::Ref(name, ty) if ty.rank() == indices.len() => Some((*name, ty, indices)),
-            _ => None,
-        },
-        _ => None,
-    }
-}

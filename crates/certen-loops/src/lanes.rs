@@ -16,7 +16,8 @@ use certen_core::{Binary, ElemType, Range, ReduceOp, TensorType, Term, TermId, T
 use certen_index::{Ix, IxError};
 use certen_syntax::Name;
 
-use crate::ir::{MAX_NESTING, Mode, Stmt, Target, as_element, combined, parts_first};
+use crate::ir::{MAX_NESTING, Mode, Stmt, Target};
+use crate::walk::{as_element, combined, parts_first};
 
 /// The longest and the shortest vectors that there are, in bytes.
 const MAX_BYTES: i64 = 64;
@@ -178,7 +179,7 @@ impl<'a, F: Fn(Name) -> Option<&'a TensorType>> Scan<'_, F> {
                     self.block(then, depth + 1)?;
                     self.block(otherwise, depth + 1)?;
                 }
-                Stmt::For { .. } | Stmt::Swap(..) => return None,
+                _ => return None,
             }
         }
         Some(())

@@ -36,8 +36,9 @@ use certen_core::{Binary, ElemType, Literal, Range, ReduceOp, TensorType, Term, 
 use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, Mode, Stmt, Target, as_element, declarations, parts_first};
+use crate::ir::{LoopProgram, Mode, Stmt, Target};
 use crate::rename::rebuilt;
+use crate::walk::{Use, as_element, declarations, parts_first, statements};
 
 /// Rounds of looking for values that are not zero in the padding before a loop is left as it is.
 const MAX_ROUNDS: usize = 8;
@@ -103,6 +104,12 @@ fn for_each(index: Name, lo: Ix, hi: Ix, body: Vec<Stmt>) -> Stmt {
     Stmt::For { index, range: Range { lo, hi }, mode: Mode::Serial, body }
 }
 
+/// Whether a statement, or one inside it, assigns an element of a buffer.
+fn writes(stmt: &Stmt, name: Name) -> bool {
+    let is_write = |stmt: &Stmt| matches!(stmt, Stmt::Assign { target, .. } if target.name() == name);
+    statements(std::slice::from_ref(stmt)).any(is_write)
+}
+
 struct Pass<'a> {
     rounding: Rounding,
     terms: Terms,
@@ -119,30 +126,26 @@ impl Pass<'_> {
         let mut done: Vec<Stmt> = Vec::with_capacity(block.len());
         let mut allocated: Vec<(usize, Name, TensorType)> = Vec::new();
         for mut stmt in block {
-            match &mut stmt {
+            for inner in stmt.blocks_mut() {
+                *inner = self.block(std::mem::take(inner))?;
+            }
+            if let Some(value) = stmt.value_mut() {
+                *value = self.moved[value.index()];
+            }
+            let zeroed = match &mut stmt {
                 Stmt::Alloc(name, ty) => {
                     if let Some(padded) = self.rounding.ty(ty) {
                         let dense = std::mem::replace(ty, padded);
                         allocated.push((done.len(), *name, dense.clone()));
                         self.buffers.insert(*name, dense);
                     }
+                    None
                 }
-                Stmt::Nest(_) | Stmt::Free(_) | Stmt::Swap(..) => {}
-                Stmt::For { index, range, body, .. } => {
-                    *body = self.block(std::mem::take(body))?;
-                    let zeroed = self.run_over_padding(*index, range, body)?;
-                    done.push(stmt);
-                    done.extend(zeroed);
-                    continue;
-                }
-                Stmt::If { then, otherwise, .. } => {
-                    *then = self.block(std::mem::take(then))?;
-                    *otherwise = self.block(std::mem::take(otherwise))?;
-                }
-                Stmt::Local { init, .. } => *init = init.map(|value| self.moved[value.index()]),
-                Stmt::Assign { value, .. } => *value = self.moved[value.index()],
-            }
+                Stmt::For { index, range, body, .. } => self.run_over_padding(*index, range, body)?,
+                _ => None,
+            };
             done.push(stmt);
+            done.extend(zeroed);
         }
         // The next statement that computes something, for each.
         let mut next: Vec<Option<usize>> = vec![None; done.len() + 1];
@@ -176,7 +179,7 @@ impl Pass<'_> {
                     counts.insert(*index, &range.hi);
                     // Locals that the element is computed with may come before.
                     let computed = body.iter().all(|stmt| match stmt {
-                        Stmt::For { .. } => body.len() == 1 || !self.writes(stmt, name),
+                        Stmt::For { .. } => body.len() == 1 || !writes(stmt, name),
                         _ => true,
                     });
                     match body.last() {
@@ -191,21 +194,6 @@ impl Pass<'_> {
                 _ => return false,
             }
         }
-    }
-
-    fn writes(&self, stmt: &Stmt, name: Name) -> bool {
-        let mut todo = vec![std::slice::from_ref(stmt)];
-        while let Some(block) = todo.pop() {
-            for stmt in block {
-                match stmt {
-                    Stmt::For { body, .. } => todo.push(body),
-                    Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
-                    Stmt::Assign { target, .. } if target.name() == name => return true,
-                    _ => {}
-                }
-            }
-        }
-        false
     }
 
     fn zero(&mut self, elem: ElemType) -> Result<TermId, TypeError> {
@@ -252,7 +240,7 @@ impl Pass<'_> {
         }
         let mut targets: Vec<(Target, ElemType)> = Vec::new();
         for at in spoiled {
-            let Written { name, indices, .. } = &fill.written[at];
+            let PaddedStore { name, indices, .. } = &fill.written[at];
             let target = Target::Element(*name, indices.to_vec().into());
             let elem = self.buffers.get(name).map_or(ElemType::F64, |ty| ty.elem);
             if !targets.iter().any(|(other, _)| *other == target) {
@@ -270,7 +258,7 @@ impl Pass<'_> {
 }
 
 /// An element of a padded buffer that a loop over its innermost dimension writes.
-struct Written<'a> {
+struct PaddedStore<'a> {
     name: Name,
     indices: &'a [Ix],
     /// Whether each round of the loop writes just this element: it stands in no other loop and under no condition.
@@ -283,7 +271,7 @@ struct Fill<'a> {
     buffers: &'a HashMap<Name, TensorType>,
     index: Name,
     size: &'a Ix,
-    written: Vec<Written<'a>>,
+    written: Vec<PaddedStore<'a>>,
     /// The locals of the loop's body.
     locals: HashSet<Name>,
     /// Values with the local or buffer that they are given to, and how they are combined with what is in it.
@@ -294,7 +282,7 @@ struct Fill<'a> {
 
 /// What is known of a value in the padding, for all values of what does not depend on the loop's index.
 #[derive(Clone, Copy, Default)]
-struct Known {
+struct InPadding {
     zero: bool,
     finite: bool,
 }
@@ -320,55 +308,39 @@ impl<'a> Fill<'a> {
     fn block(&mut self, block: &'a [Stmt], always: bool) -> Option<()> {
         for stmt in block {
             match stmt {
-                Stmt::Nest(_) => {}
                 Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Swap(..) => return None,
-                Stmt::For { range, body, .. } => {
-                    if range.lo.mentions(self.index) || range.hi.mentions(self.index) {
-                        return None;
-                    }
-                    self.block(body, false)?;
-                }
-                Stmt::If { cond, then, otherwise } => {
+                Stmt::For { .. } | Stmt::If { .. } => {
                     let mut names = BTreeSet::new();
-                    cond.collect_names(&mut names);
+                    stmt.holds_in(0).ok()?.collect_names(&mut names);
                     if names.contains(&self.index) {
                         return None;
                     }
-                    self.block(then, false)?;
-                    self.block(otherwise, false)?;
                 }
                 Stmt::Local { name, init, .. } => {
                     self.locals.insert(*name);
-                    if let Some(value) = init {
-                        self.value(*name, None, *value)?;
-                    }
+                    self.values.extend(init.map(|value| (*name, None, value)));
                 }
                 Stmt::Assign { target, op, value } => {
                     match target {
                         Target::Local(name) if self.locals.contains(name) => {}
                         Target::Element(name, indices) if self.has_padding(*name, indices) => {
-                            self.written.push(Written { name: *name, indices, always });
+                            self.written.push(PaddedStore { name: *name, indices, always });
                         }
                         _ => return None,
                     }
-                    self.value(target.name(), *op, *value)?;
+                    self.values.push((target.name(), *op, *value));
                 }
+                _ => {}
             }
-        }
-        Some(())
-    }
-
-    /// Notes a value whose accesses can all be made in the padding.
-    fn value(&mut self, name: Name, op: Option<ReduceOp>, value: TermId) -> Option<()> {
-        for id in parts_first(self.terms, value) {
-            if let Some((read, _, indices)) = as_element(self.terms, id)
-                && self.depends(indices)
-                && !self.has_padding(read, indices)
-            {
+            let outside =
+                |(read, indices, _): (Name, &[Ix], Use)| self.depends(indices) && !self.has_padding(read, indices);
+            if stmt.uses(self.terms).into_iter().any(outside) {
                 return None;
             }
+            for inner in stmt.blocks() {
+                self.block(inner, false)?;
+            }
         }
-        self.values.push((name, op, value));
         Some(())
     }
 
@@ -380,7 +352,7 @@ impl<'a> Fill<'a> {
             for at in 0..self.values.len() {
                 let (name, op, value) = self.values[at];
                 let known = self.known(value)?;
-                let old = Known { zero: !self.not_zero.contains(&name), finite: false };
+                let old = InPadding { zero: !self.not_zero.contains(&name), finite: false };
                 let elem = self.terms.ty(value).elem;
                 let zero = op.map_or(Some(known), |op| binary(op.combine(), elem, old, known))?.zero;
                 changed |= !zero && self.not_zero.insert(name);
@@ -392,27 +364,29 @@ impl<'a> Fill<'a> {
         None
     }
 
-    fn known(&self, root: TermId) -> Option<Known> {
-        let mut found: HashMap<TermId, Known> = HashMap::new();
+    fn known(&self, root: TermId) -> Option<InPadding> {
+        let mut found: HashMap<TermId, InPadding> = HashMap::new();
         for id in parts_first(self.terms, root) {
             let of = |part: &TermId| found.get(part).copied().unwrap_or_default();
             let elem = |part: &TermId| self.terms.ty(*part).elem;
             let mut known = match self.terms.get(id) {
                 Term::Ref(name, ty) if ty.is_scalar() => {
-                    Known { zero: self.locals.contains(name) && !self.not_zero.contains(name), finite: false }
+                    InPadding { zero: self.locals.contains(name) && !self.not_zero.contains(name), finite: false }
                 }
                 Term::Select(..) => {
                     let (name, _, indices) = as_element(self.terms, id)?;
-                    Known { zero: self.depends(indices) && !self.not_zero.contains(&name), finite: false }
+                    InPadding { zero: self.depends(indices) && !self.not_zero.contains(&name), finite: false }
                 }
-                Term::Literal(literal, elem) => Known {
+                Term::Literal(literal, elem) => InPadding {
                     zero: *literal == Literal::whole(0, *elem) || *literal == Literal::Bool(false),
                     finite: !matches!(literal, Literal::Float(value) if !value.is_finite()),
                 },
-                Term::Index(ix, _) => Known { zero: ix.as_constant() == Some(0), finite: true },
+                Term::Index(ix, _) => InPadding { zero: ix.as_constant() == Some(0), finite: true },
                 Term::Unary(op, a) => unary(*op, of(a))?,
                 Term::Binary(op, a, b) => binary(*op, elem(a), of(a), of(b))?,
-                Term::Choose(_, a, b) => Known { zero: of(a).zero && of(b).zero, finite: of(a).finite && of(b).finite },
+                Term::Choose(_, a, b) => {
+                    InPadding { zero: of(a).zero && of(b).zero, finite: of(a).finite && of(b).finite }
+                }
                 Term::Fma(a, b, c) => {
                     let product = binary(Binary::Mul, elem(a), of(a), of(b))?;
                     binary(Binary::Add, elem(a), product, of(c))?
@@ -420,9 +394,9 @@ impl<'a> Fill<'a> {
                 // A number of another type is as zero as before; a large one can become infinite.
                 Term::Cast(to, a) => {
                     let fits = *to == ElemType::F64 || elem(a) != ElemType::F64;
-                    Known { zero: of(a).zero, finite: of(a).finite && fits }
+                    InPadding { zero: of(a).zero, finite: of(a).finite && fits }
                 }
-                _ => Known::default(),
+                _ => InPadding::default(),
             };
             known.finite |= known.zero || !self.terms.ty(id).elem.is_float();
             found.insert(id, known);
@@ -432,22 +406,22 @@ impl<'a> Fill<'a> {
 }
 
 /// What an operation gives; none if it might give nothing in a domain without infinities.
-fn unary(op: Unary, a: Known) -> Option<Known> {
-    let whole = Known { zero: a.zero, finite: a.finite };
+fn unary(op: Unary, a: InPadding) -> Option<InPadding> {
+    let whole = InPadding { zero: a.zero, finite: a.finite };
     Some(match op {
         Unary::Neg | Unary::Abs | Unary::Floor | Unary::Ceil | Unary::Round => whole,
-        Unary::Sin | Unary::Tanh => Known { zero: a.zero, finite: false },
+        Unary::Sin | Unary::Tanh => InPadding { zero: a.zero, finite: false },
         Unary::Sqrt if a.zero => whole,
-        Unary::Not | Unary::Exp | Unary::Cos => Known::default(),
+        Unary::Not | Unary::Exp | Unary::Cos => InPadding::default(),
         Unary::Sqrt | Unary::Log => return None,
     })
 }
 
 /// The same of two values.
-fn binary(op: Binary, elem: ElemType, a: Known, b: Known) -> Option<Known> {
+fn binary(op: Binary, elem: ElemType, a: InPadding, b: InPadding) -> Option<InPadding> {
     let both = a.zero && b.zero;
     // An integer is finite, so that a product with zero is zero.
-    let finite = |known: Known| known.finite || !elem.is_float();
+    let finite = |known: InPadding| known.finite || !elem.is_float();
     let zero = match op {
         Binary::Add | Binary::Sub | Binary::Min | Binary::Max | Binary::Or => both,
         Binary::Mul => (a.zero && (b.zero || finite(b))) || (b.zero && finite(a)),
@@ -459,5 +433,5 @@ fn binary(op: Binary, elem: ElemType, a: Known, b: Known) -> Option<Known> {
         Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne => false,
     };
     let finite = matches!(op, Binary::Min | Binary::Max) && a.finite && b.finite;
-    Some(Known { zero, finite })
+    Some(InPadding { zero, finite })
 }

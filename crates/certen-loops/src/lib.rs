@@ -19,17 +19,20 @@ mod print;
 mod races;
 mod rename;
 mod verify;
+mod walk;
 
 pub use buffers::{Lend, peak_bytes, reuse};
 pub use cost::Cost;
 pub use interp::{Event, Interpreter};
-pub use ir::{
-    LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, changes_outside, combined, declarations, parts_first,
-};
+pub use ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target};
 pub use lanes::Lanes;
 pub use layout::pad;
-pub use lower::{change, conjuncts, lower, lower_strictly};
+pub use lower::{FpMode, change, conjuncts, lower};
 pub use parallel::{MIN_PARALLEL_WORK, Work, parallelise, work};
 pub use parse::parse_loops;
 pub use races::are_independent;
 pub use verify::{unassigned, verify};
+pub use walk::{
+    Around, Site, Use, as_element, changes_outside, combined, declarations, declared, declared_at_top, for_each_mut,
+    parts_first, sites, statements, try_for_each_mut, within,
+};

@@ -40,33 +40,32 @@ mod whole;
 
 use cut::chooses;
 pub use cut::{change, conjuncts};
-use names::{Given, Names};
+use names::{FreshName, FreshNames};
 use reduce::has_loops;
 use whole::Whole;
 
 /// Values computed for one binding before it is refused: inlining generations into each other can grow exponentially.
 const MAX_STEPS: usize = 4_000_000;
 
-/// Lowers a program as [`lower`] does, with every sum made in the order in which it is written: sums of tensors inside each
-/// other do not add to one destination.
-///
-/// # Errors
-/// As [`lower`].
-pub fn lower_strictly(program: &Program) -> Result<LoopProgram, Diagnostic> {
-    lower_as(program, true)
+/// What may be assumed of floats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FpMode {
+    /// Sums and products may be computed in another order, with other roundings; they are factored or distributed only where
+    /// that saves operations, and then the report says so: a sum of 1e308 and 1e308, times 0, is NaN.
+    #[default]
+    Relaxed,
+    /// Every operation is made as written.
+    Strict,
 }
 
 /// Lowers a program. The outputs are in the order of [`Program::outputs`]; one that has the name of an input or size
-/// gets another name.
+/// gets another name. With [`FpMode::Strict`] every sum is made in the order in which it is written: sums of tensors inside
+/// each other do not add to one destination.
 ///
 /// # Errors
 /// E0703 for what is too large or too deep. E0702 for minima and maxima without a condition over a range that is not
 /// shown to be non-empty.
-pub fn lower(program: &Program) -> Result<LoopProgram, Diagnostic> {
-    lower_as(program, false)
-}
-
-fn lower_as(program: &Program, strict: bool) -> Result<LoopProgram, Diagnostic> {
+pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
     let Interface { outputs, storage, taken } = interface(program)?;
     let user = program.names();
     let mut lowering = Lowering {
@@ -74,7 +73,7 @@ fn lower_as(program: &Program, strict: bool) -> Result<LoopProgram, Diagnostic> 
         out: Terms::new(program.terms.facts().clone()),
         storage,
         scopes: Vec::new(),
-        names: Names::new(taken, user),
+        names: FreshNames::new(taken, user),
         blocks: vec![Block::default()],
         levels: HashMap::new(),
         above: None,
@@ -83,7 +82,7 @@ fn lower_as(program: &Program, strict: bool) -> Result<LoopProgram, Diagnostic> 
         in_pieces: 0,
         cuts_left: 0,
         has_pieces: false,
-        strict,
+        strict: fp == FpMode::Strict,
         steps: 0,
         depth: 0,
     };
@@ -180,14 +179,14 @@ fn interface(program: &Program) -> Lowered<Interface> {
 }
 
 /// What a name of Core stands for, inside the names of an enclosing scope.
-struct Scope {
+struct Frame {
     outer: Env,
     name: Name,
-    meaning: Meaning,
+    meaning: Bound,
 }
 
 #[derive(Clone)]
-enum Meaning {
+enum Bound {
     Index(Ix),
     Tensor(Stored),
 }
@@ -213,7 +212,7 @@ struct Block<'a> {
     known: HashMap<Key, TermId>,
     /// Tensors that are already computed as a whole here.
     whole: HashMap<Whole<'a>, Vec<Computed>>,
-    names: Vec<Given>,
+    names: Vec<FreshName>,
     /// Buffers that end with the block.
     buffers: Vec<Name>,
 }
@@ -229,8 +228,8 @@ struct Lowering<'a> {
     program: &'a Program,
     out: Terms,
     storage: HashMap<Name, Stored>,
-    scopes: Vec<Scope>,
-    names: Names,
+    scopes: Vec<Frame>,
+    names: FreshNames,
     blocks: Vec<Block<'a>>,
     /// The open block in which an index, local or buffer got its present value, if that is not the outermost one.
     levels: HashMap<Name, usize>,
@@ -380,12 +379,12 @@ impl<'a> Lowering<'a> {
 
     // Names of Core
 
-    fn bind(&mut self, outer: Env, name: Name, meaning: Meaning) -> Env {
-        self.scopes.push(Scope { outer, name, meaning });
+    fn bind(&mut self, outer: Env, name: Name, meaning: Bound) -> Env {
+        self.scopes.push(Frame { outer, name, meaning });
         Some(self.scopes.len() - 1)
     }
 
-    fn lookup(&self, mut env: Env, name: Name) -> Option<&Meaning> {
+    fn lookup(&self, mut env: Env, name: Name) -> Option<&Bound> {
         while let Some(scope) = env.and_then(|at| self.scopes.get(at)) {
             if scope.name == name {
                 return Some(&scope.meaning);
@@ -397,14 +396,14 @@ impl<'a> Lowering<'a> {
 
     fn stored(&self, env: Env, name: Name) -> Lowered<Stored> {
         match self.lookup(env, name) {
-            Some(Meaning::Tensor(stored)) => Ok(stored.clone()),
+            Some(Bound::Tensor(stored)) => Ok(stored.clone()),
             _ => self.storage.get(&name).cloned().ok_or_else(|| not_bound(name)),
         }
     }
 
     fn index_of(&self, env: Env, name: Name) -> Option<Ix> {
         match self.lookup(env, name) {
-            Some(Meaning::Index(ix)) => Some(ix.clone()),
+            Some(Bound::Index(ix)) => Some(ix.clone()),
             _ => None,
         }
     }
@@ -485,7 +484,7 @@ impl<'a> Lowering<'a> {
         facts
     }
 
-    /// What holds outside of the innermost block.
+    /// What holds outside the innermost block.
     fn facts_outside(&self) -> Facts {
         self.facts_of(&self.blocks[..self.blocks.len().saturating_sub(1)])
     }

@@ -1,8 +1,8 @@
 //! Parallel loops: marks those that threads may share.
 //!
 //! In each nest it is the outermost loop whose iterations are shown to be independent, by the same check that the
-//! verifier makes (`races.rs`); loops inside of it stay as they are. A loop of a few iterations gives way to the loops
-//! inside of it, if all of these can be marked. Nothing is reordered and no reduction is divided, so the results have
+//! verifier makes (`races.rs`); loops inside it stay as they are. A loop of a few iterations gives way to the loops
+//! inside it, if all of these can be marked. Nothing is reordered and no reduction is divided, so the results have
 //! the same bits whatever the number of threads.
 //!
 //! Threads cost some microseconds to call. [`work`] estimates what a loop does, as a product of the ranges of the loops
@@ -11,12 +11,15 @@
 //!
 //! Needs: a program that [`verify`](crate::verify) accepts. Guarantees: the result is one too.
 
+use std::convert::Infallible;
+
 use certen_core::{Range, Term, TermId, Unary};
 use certen_index::{Cond, Facts, Ix, IxError};
 use certen_syntax::Name;
 
-use crate::ir::{LoopProgram, Mode, Stmt, parts_first};
+use crate::ir::{LoopProgram, Mode, Stmt};
 use crate::races::are_independent;
+use crate::walk::parts_first;
 
 /// A loop that makes fewer operations than this is not shared between threads.
 pub const MIN_PARALLEL_WORK: u64 = 100_000;
@@ -53,47 +56,39 @@ impl Marks<'_> {
         block.iter().map(|stmt| self.stmt(stmt)).collect()
     }
 
-    /// A block in which more is known.
-    fn inner(&mut self, known: impl IntoIterator<Item = Cond>, block: &[Stmt]) -> Vec<Stmt> {
-        let open = self.assumed.len();
-        self.assumed.extend(known);
-        let marked = self.block(block);
-        self.assumed.truncate(open);
-        marked
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        let Stmt::For { index, range, mode, body } = stmt else { return self.inside(stmt) };
+        if mode.is_parallel() {
+            return stmt.clone();
+        }
+        let trips = range.hi.sub(&range.lo).ok().and_then(|trips| trips.as_constant());
+        let can_be_marked =
+            trips != Some(1) && self.is_worth_it(stmt) && self.is_independent(*index, range, mode.shared(), body);
+        let marked = || Stmt::For { index: *index, range: range.clone(), mode: mode.shared(), body: body.clone() };
+        if can_be_marked && trips.is_none_or(|trips| trips >= MIN_ITERATIONS) {
+            return marked();
+        }
+        let inside = self.inside(stmt);
+        let loops = inside.blocks().flatten().filter_map(|stmt| match stmt {
+            Stmt::For { mode, .. } => Some(mode.is_parallel()),
+            _ => None,
+        });
+        let loops: Vec<bool> = loops.collect();
+        let is_shared_inside = !loops.is_empty() && loops.iter().all(|parallel| *parallel);
+        if can_be_marked && !is_shared_inside { marked() } else { inside }
     }
 
-    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
-        match stmt {
-            Stmt::For { index, range, mode: mode @ (Mode::Serial | Mode::Vector), body } => {
-                let trips = range.hi.sub(&range.lo).ok().and_then(|trips| trips.as_constant());
-                let can_be_marked = trips != Some(1)
-                    && self.is_worth_it(stmt)
-                    && self.is_independent(*index, range, mode.shared(), body);
-                let loop_of = |mode, body| Stmt::For { index: *index, range: range.clone(), mode, body };
-                if can_be_marked && trips.is_none_or(|trips| trips >= MIN_ITERATIONS) {
-                    return loop_of(mode.shared(), body.clone());
-                }
-                let i = Ix::var(*index);
-                let bounds = [Cond::le(&range.lo, &i), Cond::lt(&i, &range.hi)];
-                let inner = self.inner(bounds.into_iter().flatten(), body);
-                let mut loops = inner.iter().filter_map(|stmt| match stmt {
-                    Stmt::For { mode, .. } => Some(mode.is_parallel()),
-                    _ => None,
-                });
-                // All of the loops inside, and at least one.
-                let is_shared_inside = loops.next().unwrap_or(false) && loops.all(|parallel| parallel);
-                match can_be_marked && !is_shared_inside {
-                    true => loop_of(mode.shared(), body.clone()),
-                    false => loop_of(*mode, inner),
-                }
-            }
-            Stmt::If { cond, then, otherwise } => Stmt::If {
-                cond: cond.clone(),
-                then: self.inner([cond.clone()], then),
-                otherwise: self.inner(cond.not().ok(), otherwise),
-            },
-            other => other.clone(),
-        }
+    /// A statement whose blocks are marked.
+    fn inside(&mut self, stmt: &Stmt) -> Stmt {
+        let mut stmt = stmt.clone();
+        let Ok(()) = stmt.map_blocks(|known, block| {
+            let open = self.assumed.len();
+            self.assumed.extend(known);
+            let marked = self.block(&block);
+            self.assumed.truncate(open);
+            Ok::<_, Infallible>(marked)
+        });
+        stmt
     }
 
     fn is_independent(&self, index: Name, range: &Range, mode: Mode, body: &[Stmt]) -> bool {
@@ -136,37 +131,29 @@ impl Work {
 /// rest of blocks is not taken for the blocks; of indices the first or last value, whichever makes the loops inside longer.
 pub fn work(program: &LoopProgram, block: &[Stmt]) -> Work {
     /// A block, the first and last values of its loops' indices, and the work of the blocks around it.
-    struct Open<'a>(&'a [Stmt], Vec<(Name, [Ix; 2])>, Work);
+    struct OpenBlock<'a>(&'a [Stmt], Vec<(Name, [Ix; 2])>, Work);
     let mut heaviest = Work::default();
-    let mut blocks = vec![Open(block, Vec::new(), Work { operations: 1, extents: Vec::new() })];
-    while let Some(Open(block, ends, around)) = blocks.pop() {
+    let mut blocks = vec![OpenBlock(block, Vec::new(), Work { operations: 1, extents: Vec::new() })];
+    while let Some(OpenBlock(block, ends, around)) = blocks.pop() {
         let mut here: u64 = 0;
         for stmt in block {
-            match stmt {
-                Stmt::For { index, range, body, .. } => {
-                    let (mut around, mut ends) = (around.clone(), ends.clone());
-                    if let Ok([first, last]) = both_ends(range, &ends) {
-                        // Of a triangle's rows the longest counts, whichever end it is at.
-                        match extent(&first).max_with(&extent(&last)).unwrap_or(Ix::from(1)) {
-                            longest if longest.as_constant().is_some() => {
-                                let trips = longest.as_constant().unwrap_or(1).max(0).unsigned_abs();
-                                around.operations = around.operations.saturating_mul(trips);
-                            }
-                            longest => around.extents.push(longest),
-                        }
-                        let until = last.hi.sub(&Ix::from(1)).unwrap_or(last.hi);
-                        ends.push((*index, [first.lo, until]));
+            here = here.saturating_add(stmt.value().map_or(0, |value| operations(program, value)));
+            let (mut around, mut ends) = (around.clone(), ends.clone());
+            if let Stmt::For { index, range, .. } = stmt
+                && let Ok([first, last]) = both_ends(range, &ends)
+            {
+                // Of a triangle's rows the longest counts, whichever end it is at.
+                match extent(&first).max_with(&extent(&last)).unwrap_or(Ix::from(1)) {
+                    longest if longest.as_constant().is_some() => {
+                        let trips = longest.as_constant().unwrap_or(1).max(0).unsigned_abs();
+                        around.operations = around.operations.saturating_mul(trips);
                     }
-                    blocks.push(Open(body, ends, around));
+                    longest => around.extents.push(longest),
                 }
-                Stmt::If { then, otherwise, .. } => {
-                    blocks.extend([then, otherwise].map(|block| Open(block, ends.clone(), around.clone())));
-                }
-                Stmt::Assign { value, .. } | Stmt::Local { init: Some(value), .. } => {
-                    here = here.saturating_add(operations(program, *value));
-                }
-                _ => {}
+                let until = last.hi.sub(&Ix::from(1)).unwrap_or(last.hi);
+                ends.push((*index, [first.lo, until]));
             }
+            blocks.extend(stmt.blocks().map(|block| OpenBlock(block, ends.clone(), around.clone())));
         }
         let found = Work { operations: around.operations.saturating_mul(here), extents: around.extents };
         if found.at_large_sizes() > heaviest.at_large_sizes() {

@@ -46,7 +46,7 @@ pub fn parse_loops(sources: &Sources, file: FileId) -> Result<LoopProgram, Diagn
     }
 }
 
-/// Tokens in which names with points are one. Core has three words with a type behind a point, which are no names.
+/// Tokens in which names with points are one. Core has three words with a type after a point, which are no names.
 fn with_points(tokens: Vec<Token>) -> Vec<Token> {
     let mut joined: Vec<Token> = Vec::with_capacity(tokens.len());
     let mut rest = tokens.into_iter().peekable();
@@ -68,8 +68,6 @@ fn with_points(tokens: Vec<Token>) -> Vec<Token> {
     joined
 }
 
-type Parsed<T> = Result<T, Diagnostic>;
-
 struct Parser<'a> {
     cursor: Cursor<'a>,
     terms: Terms,
@@ -84,7 +82,7 @@ fn ill_formed(span: Span, message: String) -> Diagnostic {
 }
 
 impl Parser<'_> {
-    fn program(cursor: Cursor<'_>) -> Parsed<LoopProgram> {
+    fn program(cursor: Cursor<'_>) -> Result<LoopProgram, Diagnostic> {
         let mut parser = Parser {
             cursor,
             terms: Terms::default(),
@@ -121,7 +119,7 @@ impl Parser<'_> {
         Ok(LoopProgram { name, sizes, facts, inputs, outputs, body, terms: parser.terms })
     }
 
-    fn parameters(&mut self, word: &str) -> Parsed<Vec<Parameter>> {
+    fn parameters(&mut self, word: &str) -> Result<Vec<Parameter>, Diagnostic> {
         let mut parameters = Vec::new();
         while self.begins(word) {
             let (name, span) = self.cursor.expect_name("a name")?;
@@ -143,7 +141,7 @@ impl Parser<'_> {
             || (matches!(next.word(), Some("min" | "max" | "and" | "or")) && after.is("="))
     }
 
-    fn separated(&mut self, mut one: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
+    fn separated(&mut self, mut one: impl FnMut(&mut Self) -> Result<(), Diagnostic>) -> Result<(), Diagnostic> {
         one(self)?;
         while self.cursor.eat(",") {
             one(self)?;
@@ -152,7 +150,7 @@ impl Parser<'_> {
     }
 
     /// `[` indices `]`
-    fn indices(&mut self) -> Parsed<Vec<Ix>> {
+    fn indices(&mut self) -> Result<Vec<Ix>, Diagnostic> {
         self.cursor.expect_punct("[")?;
         let mut indices = Vec::new();
         if !self.cursor.peek().is("]") {
@@ -166,7 +164,7 @@ impl Parser<'_> {
     }
 
     /// `:` and an element type.
-    fn elem_type(&mut self) -> Parsed<ElemType> {
+    fn elem_type(&mut self) -> Result<ElemType, Diagnostic> {
         self.cursor.expect_punct(":")?;
         let elem = self.cursor.peek().word().and_then(|word| word.parse().ok());
         let elem = elem.ok_or_else(|| self.cursor.expected("an element type such as `f64`"))?;
@@ -174,26 +172,26 @@ impl Parser<'_> {
         Ok(elem)
     }
 
-    fn tensor_type(&mut self) -> Parsed<TensorType> {
+    fn tensor_type(&mut self) -> Result<TensorType, Diagnostic> {
         let elem = self.elem_type()?;
         Ok(TensorType::new(elem, self.indices()?))
     }
 
-    fn free(&self, name: Name, span: Span) -> Parsed<()> {
+    fn free(&self, name: Name, span: Span) -> Result<(), Diagnostic> {
         match self.indices.contains(&name) || self.tensors.contains_key(&name) {
             true => Err(ill_formed(span, format!("{name} is already in scope"))),
             false => Ok(()),
         }
     }
 
-    fn declare(&mut self, name: Name, span: Span, ty: TensorType) -> Parsed<()> {
+    fn declare(&mut self, name: Name, span: Span, ty: TensorType) -> Result<(), Diagnostic> {
         self.free(name, span)?;
         self.tensors.insert(name, ty);
         Ok(())
     }
 
     /// A Core expression in the scope that is open.
-    fn value(&mut self) -> Parsed<TermId> {
+    fn value(&mut self) -> Result<TermId, Diagnostic> {
         let (tensors, indices) = (&self.tensors, &self.indices);
         let (tensor, index) = (|name| tensors.get(&name).cloned(), |name| indices.contains(&name));
         let parsed = TermParser::new(&mut self.terms, &tensor, &index).parse(&mut self.cursor);
@@ -203,7 +201,7 @@ impl Parser<'_> {
         })
     }
 
-    fn braces(&mut self, depth: usize) -> Parsed<Vec<Stmt>> {
+    fn braces(&mut self, depth: usize) -> Result<Vec<Stmt>, Diagnostic> {
         let open = self.cursor.expect_punct("{")?;
         if depth >= MAX_NESTING {
             return Err(ill_formed(open.span, format!("more than {MAX_NESTING} blocks inside each other")));
@@ -214,7 +212,7 @@ impl Parser<'_> {
     }
 
     /// Statements up to `}` or the end.
-    fn block(&mut self, depth: usize) -> Parsed<Vec<Stmt>> {
+    fn block(&mut self, depth: usize) -> Result<Vec<Stmt>, Diagnostic> {
         let (mut block, mut declared) = (Vec::new(), Vec::new());
         while matches!(self.cursor.peek().kind, TokenKind::Name(_)) {
             let stmt = self.statement(depth)?;
@@ -230,7 +228,7 @@ impl Parser<'_> {
         Ok(block)
     }
 
-    fn statement(&mut self, depth: usize) -> Parsed<Stmt> {
+    fn statement(&mut self, depth: usize) -> Result<Stmt, Diagnostic> {
         let name = |parser: &mut Self| parser.cursor.expect_name("a name");
         if self.begins("nest") {
             return Ok(Stmt::Nest(name(self)?.0));
@@ -288,7 +286,7 @@ impl Parser<'_> {
         self.assignment()
     }
 
-    fn assignment(&mut self) -> Parsed<Stmt> {
+    fn assignment(&mut self) -> Result<Stmt, Diagnostic> {
         let (name, span) = self.cursor.expect_name("a statement")?;
         if !self.tensors.contains_key(&name) {
             return Err(ill_formed(span, format!("{name} is no local or buffer in scope")));

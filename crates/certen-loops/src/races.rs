@@ -1,6 +1,6 @@
 //! Races: whether the iterations of a loop may run in any order, or at the same time.
 //!
-//! Two iterations are *independent* if no element that one of them writes is used by the other. What is declared inside of the
+//! Two iterations are *independent* if no element that one of them writes is used by the other. What is declared inside the
 //! loop is private to an iteration. For everything else:
 //!
 //! - a local from outside is not assigned, unless lanes of a vector [combine](combined) into it; buffers from outside are
@@ -19,11 +19,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use certen_core::{Range, Term};
+use certen_core::Range;
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, Mode, Stmt, Target, as_element, combined, parts_first};
+use crate::ir::{LoopProgram, Mode, Stmt, Target};
+use crate::walk::{Use, combined};
 
 /// Different accesses of one buffer that are compared with each other; a loop with more is not accepted.
 const MAX_ACCESSES: usize = 64;
@@ -45,7 +46,7 @@ impl Race {
     /// For people, of a loop over this index.
     pub(crate) fn diagnostic(&self, mode: Mode, index: Name) -> Diagnostic {
         let begin = format!("the iterations of the {}loop over {index} are not", mode.word());
-        let error = |text: String| Diagnostic::error(Code::E0702, None, text);
+        let error = |text: String| Diagnostic { about: Some(index), ..Diagnostic::error(Code::E0702, None, text) };
         match self {
             Race::Local(name) => error(format!("{begin} independent: each assigns {name}, a local from outside"))
                 .note(format!("for example the iterations {index} = 0 and {index} = 1")),
@@ -173,8 +174,8 @@ struct Access<'a> {
     path: usize,
 }
 
-/// What stands around an access, inside of the loop.
-enum Around<'a> {
+/// What stands around an access, inside the loop.
+enum Entry<'a> {
     Index(Name, &'a Range),
     Holds(&'a Cond),
     HoldsNot(&'a Cond),
@@ -186,8 +187,8 @@ struct Uses<'a> {
     private: HashSet<Name>,
     /// The accesses of each buffer from outside that is written.
     shared: BTreeMap<Name, Vec<Access<'a>>>,
-    /// Blocks inside of the loop: the enclosing one, and how they are entered. The first is the loop's own body.
-    paths: Vec<(usize, Option<Around<'a>>)>,
+    /// Blocks inside the loop: the enclosing one, and how they are entered. The first is the loop's own body.
+    paths: Vec<(usize, Option<Entry<'a>>)>,
 }
 
 impl<'a> Uses<'a> {
@@ -205,16 +206,16 @@ impl<'a> Uses<'a> {
                 match stmt {
                     Stmt::For { index, range, body, .. } => {
                         uses.private.insert(*index);
-                        enter(Around::Index(*index, range), body);
+                        enter(Entry::Index(*index, range), body);
                     }
                     Stmt::If { cond, then, otherwise } => {
-                        enter(Around::Holds(cond), then);
-                        enter(Around::HoldsNot(cond), otherwise);
+                        enter(Entry::Holds(cond), then);
+                        enter(Entry::HoldsNot(cond), otherwise);
                     }
                     Stmt::Alloc(name, _) | Stmt::Local { name, .. } => {
                         uses.private.insert(*name);
                     }
-                    _ => {}
+                    Stmt::Nest(_) | Stmt::Free(_) | Stmt::Swap(..) | Stmt::Assign { .. } => {}
                 }
             }
         }
@@ -235,35 +236,24 @@ impl<'a> Uses<'a> {
                         return Err(Box::new(Race::Swap(*name)));
                     }
                 }
-                _ => {}
+                Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Local { .. } | Stmt::Assign { .. } => {}
+                Stmt::For { .. } | Stmt::If { .. } => {}
             }
         }
-        let shared = &mut uses.shared;
-        let mut read = |root, path| {
-            for id in parts_first(&program.terms, root) {
-                if let Term::Ref(..) | Term::Select(..) = program.terms.get(id)
-                    && let Some((name, _, indices)) = as_element(&program.terms, id)
-                    && let Some(accesses) = shared.get_mut(&name)
-                {
-                    accesses.push(Access { indices, write: false, path });
-                }
-            }
-        };
-        for (block, path) in &blocks {
-            for stmt in *block {
-                if let Stmt::Assign { value, .. } | Stmt::Local { init: Some(value), .. } = stmt {
-                    read(*value, *path);
+        let mut writes = Vec::new();
+        for (block, path) in blocks {
+            for (name, indices, how) in block.iter().flat_map(|stmt| stmt.uses(&program.terms)) {
+                let Some(accesses) = uses.shared.get_mut(&name) else { continue };
+                match how {
+                    Use::Read => accesses.push(Access { indices, write: false, path }),
+                    Use::Write | Use::Combine(_) | Use::Exchange => {
+                        writes.push((name, Access { indices, write: true, path }));
+                    }
                 }
             }
         }
-        for (block, path) in &blocks {
-            for stmt in *block {
-                if let Stmt::Assign { target: Target::Element(name, indices), .. } = stmt
-                    && let Some(accesses) = uses.shared.get_mut(name)
-                {
-                    accesses.push(Access { indices, write: true, path: *path });
-                }
-            }
+        for (name, access) in writes {
+            uses.shared.entry(name).or_default().push(access);
         }
         Ok(uses)
     }
@@ -328,9 +318,9 @@ impl<'a> Uses<'a> {
             let mut conditions = Vec::new();
             while let Some((outer, Some(around))) = self.paths.get(path) {
                 match around {
-                    Around::Index(name, range) => within(*name, range)?,
-                    Around::Holds(cond) => conditions.push(cond.substitute(&rename)?),
-                    Around::HoldsNot(cond) => conditions.push(cond.not()?.substitute(&rename)?),
+                    Entry::Index(name, range) => within(*name, range)?,
+                    Entry::Holds(cond) => conditions.push(cond.substitute(&rename)?),
+                    Entry::HoldsNot(cond) => conditions.push(cond.not()?.substitute(&rename)?),
                 }
                 path = *outer;
             }

@@ -1,4 +1,4 @@
-//! Other buffers in the place of those that a program speaks of: what passes over storage end with.
+//! Other names for the buffers of a program: the last part of every pass over storage.
 //!
 //! A pass decides which buffer is kept where; [`rename`] rewrites every statement and every value accordingly, in one
 //! walk over the body and one over the arena. A nest that then copies a buffer onto itself is left out.
@@ -8,12 +8,13 @@ use std::collections::HashMap;
 use certen_core::{TensorType, Term, TermId, Terms, TypeError};
 use certen_syntax::Name;
 
-use crate::ir::{LoopProgram, Stmt, Target, as_element};
+use crate::ir::{LoopProgram, Stmt, Target};
+use crate::walk::as_element;
 
 /// A buffer's new name and type.
 pub(crate) type Renaming = HashMap<Name, (Name, TensorType)>;
 
-/// Renames buffers that have dimensions. Allocations and frees are the caller's: they stay as they are.
+/// Renames buffers that have dimensions. The caller has renamed allocations and frees already.
 pub(crate) fn rename(program: &mut LoopProgram, renaming: &Renaming) -> Result<(), TypeError> {
     let buffer = |name: Name, ty: &TensorType| renaming.get(&name).filter(|_| !ty.is_scalar()).cloned();
     let (terms, moved) = rebuilt(&program.terms, buffer)?;
@@ -45,12 +46,6 @@ struct Rewriter<'a> {
 }
 
 impl Rewriter<'_> {
-    fn rename(&self, name: &mut Name) {
-        if let Some((new, _)) = self.renaming.get(name) {
-            *name = *new;
-        }
-    }
-
     fn block(&self, block: Vec<Stmt>) -> Vec<Stmt> {
         let mut out: Vec<Stmt> = Vec::with_capacity(block.len());
         let mut removed = false;
@@ -74,39 +69,26 @@ impl Rewriter<'_> {
 
     /// A statement with other buffers, if it still does something.
     fn stmt(&self, mut stmt: Stmt) -> Option<Stmt> {
-        match &mut stmt {
-            Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) => {}
-            Stmt::Swap(a, b) => {
-                self.rename(a);
-                self.rename(b);
-            }
-            Stmt::For { body, .. } => {
-                let empty = body.is_empty();
-                *body = self.block(std::mem::take(body));
-                if body.is_empty() && !empty {
-                    return None;
-                }
-            }
-            Stmt::If { then, otherwise, .. } => {
-                let empty = then.is_empty() && otherwise.is_empty();
-                *then = self.block(std::mem::take(then));
-                *otherwise = self.block(std::mem::take(otherwise));
-                if then.is_empty() && otherwise.is_empty() && !empty {
-                    return None;
-                }
-            }
-            Stmt::Local { init, .. } => *init = init.map(|value| self.moved[value.index()]),
-            Stmt::Assign { target, op, value } => {
-                *value = self.moved[value.index()];
-                if let Target::Element(name, indices) = target {
-                    self.rename(name);
-                    let itself = as_element(self.terms, *value);
-                    if op.is_none() && itself.is_some_and(|(read, _, at)| read == *name && *at == **indices) {
-                        return None;
-                    }
-                }
+        for name in stmt.names_mut() {
+            if let Some((new, _)) = self.renaming.get(name) {
+                *name = *new;
             }
         }
-        Some(stmt)
+        if let Some(value) = stmt.value_mut() {
+            *value = self.moved[value.index()];
+        }
+        let (mut had, mut has) = (false, false);
+        for block in stmt.blocks_mut() {
+            had |= !block.is_empty();
+            *block = self.block(std::mem::take(block));
+            has |= !block.is_empty();
+        }
+        let copies_itself = match &stmt {
+            Stmt::Assign { target: Target::Element(name, indices), op: None, value } => {
+                as_element(self.terms, *value).is_some_and(|(read, _, at)| read == *name && *at == **indices)
+            }
+            _ => false,
+        };
+        (!copies_itself && had == has).then_some(stmt)
     }
 }

@@ -16,8 +16,9 @@ use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId};
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, parts_first};
+use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target};
 use crate::races::check_independent;
+use crate::walk::{as_element, parts_first};
 
 /// What is wrong with a program, in order; nothing if it is well-formed. Every error has code E0702.
 pub fn verify(program: &LoopProgram) -> Vec<Diagnostic> {
@@ -37,7 +38,7 @@ fn verified(program: &LoopProgram) -> Verifier<'_> {
         things: HashMap::new(),
         assigned: Assigned::default(),
         written: HashSet::new(),
-        scopes: vec![Scope { assumed: Vec::new(), facts: Some(facts), shown: HashSet::new() }],
+        scopes: vec![Assumptions { assumed: Vec::new(), facts: Some(facts), shown: HashSet::new() }],
         unassigned: HashSet::new(),
         errors: Vec::new(),
     };
@@ -57,11 +58,11 @@ enum Thing<'a> {
     Size,
     Index(&'a Range),
     Local(ElemType),
-    Buffer { ty: &'a TensorType, kind: Kind },
+    Buffer { ty: &'a TensorType, kind: Origin },
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum Origin {
     Input,
     Output,
     /// Allocated in a block at this depth.
@@ -70,7 +71,7 @@ enum Kind {
 }
 
 /// What holds in a block.
-struct Scope {
+struct Assumptions {
     /// Beyond what holds around it.
     assumed: Vec<Cond>,
     /// All that holds, once it was needed.
@@ -108,7 +109,7 @@ struct Verifier<'a> {
     things: HashMap<Name, Thing<'a>>,
     assigned: Assigned,
     written: HashSet<Name>,
-    scopes: Vec<Scope>,
+    scopes: Vec<Assumptions>,
     unassigned: HashSet<Name>,
     errors: Vec<Diagnostic>,
 }
@@ -138,7 +139,7 @@ impl<'a> Verifier<'a> {
         for fact in &program.facts {
             self.cond(fact);
         }
-        for (parameters, kind) in [(&program.inputs, Kind::Input), (&program.outputs, Kind::Output)] {
+        for (parameters, kind) in [(&program.inputs, Origin::Input), (&program.outputs, Origin::Output)] {
             for parameter in parameters {
                 self.shape(&parameter.ty);
                 self.declare(parameter.name, Thing::Buffer { ty: &parameter.ty, kind });
@@ -185,7 +186,7 @@ impl<'a> Verifier<'a> {
 
     /// Statements of a block, under facts that hold in it, with an index that is declared in it.
     fn inner(&mut self, assumed: Vec<Cond>, index: Option<(Name, &'a Range)>, body: &'a [Stmt], depth: usize) {
-        self.scopes.push(Scope { assumed, facts: None, shown: HashSet::new() });
+        self.scopes.push(Assumptions { assumed, facts: None, shown: HashSet::new() });
         let declared = index.filter(|(name, range)| self.declare(*name, Thing::Index(range)));
         self.block(body, depth + 1);
         if let Some((name, _)) = declared {
@@ -204,19 +205,19 @@ impl<'a> Verifier<'a> {
                 Stmt::Nest(_) => {}
                 Stmt::Alloc(name, ty) => {
                     self.shape(ty);
-                    if self.declare(*name, Thing::Buffer { ty, kind: Kind::Own(depth) }) {
+                    if self.declare(*name, Thing::Buffer { ty, kind: Origin::Own(depth) }) {
                         declared.push(*name);
                     }
                 }
                 Stmt::Free(name) => match self.things.get_mut(name) {
-                    Some(Thing::Buffer { kind, .. }) if *kind == Kind::Own(depth) => *kind = Kind::Freed,
-                    Some(Thing::Buffer { kind: Kind::Freed, .. }) => self.error(format!("{name} is freed twice")),
+                    Some(Thing::Buffer { kind, .. }) if *kind == Origin::Own(depth) => *kind = Origin::Freed,
+                    Some(Thing::Buffer { kind: Origin::Freed, .. }) => self.error(format!("{name} is freed twice")),
                     _ => self.error(format!("{name} is freed, but was not allocated in this block")),
                 },
                 Stmt::Swap(a, b) => match (self.things.get(a), self.things.get(b)) {
                     (
-                        Some(Thing::Buffer { ty, kind: Kind::Own(_) }),
-                        Some(Thing::Buffer { ty: other, kind: Kind::Own(_) }),
+                        Some(Thing::Buffer { ty, kind: Origin::Own(_) }),
+                        Some(Thing::Buffer { ty: other, kind: Origin::Own(_) }),
                     ) if a != b && ty == other && !ty.is_scalar() => {}
                     _ => self.error(format!("{a} and {b} are no two allocated buffers of the same type")),
                 },
@@ -262,7 +263,7 @@ impl<'a> Verifier<'a> {
             }
         }
         for name in declared {
-            if let Some(Thing::Buffer { kind: Kind::Own(_), .. }) = self.things.remove(&name) {
+            if let Some(Thing::Buffer { kind: Origin::Own(_), .. }) = self.things.remove(&name) {
                 self.error(format!("the buffer {name} is not freed in its block"));
             }
         }
@@ -284,9 +285,9 @@ impl<'a> Verifier<'a> {
             }
             (Target::Element(name, indices), Some(Thing::Buffer { ty, kind })) => {
                 match kind {
-                    Kind::Input => self.error(format!("the input {name} is written")),
-                    Kind::Freed => self.error(format!("{name} is used after it was freed")),
-                    Kind::Output | Kind::Own(_) => {}
+                    Origin::Input => self.error(format!("the input {name} is written")),
+                    Origin::Freed => self.error(format!("{name} is used after it was freed")),
+                    Origin::Output | Origin::Own(_) => {}
                 }
                 self.written.insert(*name);
                 self.access(*name, ty, indices);
@@ -309,6 +310,7 @@ impl<'a> Verifier<'a> {
         if *terms.ty(root) != TensorType::scalar(elem) {
             self.error(format!("{wanted_by} has type {elem}, its value {}", terms.ty(root)));
         }
+        let tensor = |it: &mut Self| it.error(format!("the value of {wanted_by} is not made of scalar operations"));
         for id in parts_first(terms, root) {
             match terms.get(id) {
                 Term::Ref(_, ty) if !ty.is_scalar() && id != root => {}
@@ -317,14 +319,12 @@ impl<'a> Verifier<'a> {
                     None => self.error(format!("the value of {wanted_by} is not a scalar")),
                 },
                 Term::Index(ix, _) => self.ix(ix),
-                Term::Literal(..)
-                | Term::Undefined(_)
-                | Term::Unary(..)
-                | Term::Binary(..)
-                | Term::Choose(..)
-                | Term::Fma(..)
-                | Term::Cast(..) => {}
-                _ => self.error(format!("the value of {wanted_by} is not made of scalar operations")),
+                Term::Literal(..) | Term::Undefined(_) | Term::Unary(..) | Term::Binary(..) => {}
+                Term::Choose(..) | Term::Fma(..) | Term::Cast(..) => {}
+                Term::Gen(..) | Term::Reduce(..) | Term::Guard(..) | Term::If(..) | Term::Let(..) => tensor(self),
+                Term::Iterate(..) | Term::Flatten(_) | Term::Split(..) | Term::Transpose(_) => tensor(self),
+                Term::Concat(..) | Term::PadLeft(..) | Term::PadRight(..) => tensor(self),
+                Term::TruncLeft(..) | Term::TruncRight(..) => tensor(self),
             }
         }
     }
@@ -340,7 +340,7 @@ impl<'a> Verifier<'a> {
                 }
             }
             Some(Thing::Buffer { ty: declared, kind }) => {
-                let (declared, freed) = (*declared, *kind == Kind::Freed);
+                let (declared, freed) = (*declared, *kind == Origin::Freed);
                 if freed {
                     self.error(format!("{name} is used after it was freed"));
                 }
@@ -384,7 +384,7 @@ impl<'a> Verifier<'a> {
             return;
         }
         let verdict = self.facts().prove(&goal);
-        // Where nothing ever comes by, as in a loop over nothing, nothing is out of bounds.
+        // Unreachable code, such as the body of an empty loop, is never out of bounds.
         if verdict != Verdict::Yes && !matches!(self.facts().satisfiable(), Verdict::No(_)) {
             let message = format!("the index {index} of {name} is not shown to be in 0..{size}");
             let error = Diagnostic::error(Code::E0702, None, message);

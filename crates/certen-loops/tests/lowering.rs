@@ -2,7 +2,7 @@
 
 use certen_core::domain::{Field, Machine, Partial, Scalar};
 use certen_core::{Domain, ElemType, Evaluator, Literal, Program, Tensor, Unary, parse_program};
-use certen_loops::{Interpreter, LoopProgram, lower, parse_loops, verify};
+use certen_loops::{FpMode, Interpreter, LoopProgram, lower, parse_loops, verify};
 use certen_syntax::{Code, Diagnostics, Name, Sources};
 
 fn core(text: &str) -> Program {
@@ -55,7 +55,7 @@ fn agree<D: Domain>(domain: &D, program: &Program, lowered: &LoopProgram) {
 /// Lowers a program, and checks everything that holds of all lowered programs.
 fn check(text: &str) -> LoopProgram {
     let program = core(text);
-    let lowered = lower(&program).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+    let lowered = lower(&program, FpMode::Relaxed).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
     let errors = verify(&lowered);
     assert!(errors.is_empty(), "{errors:?}\n{lowered}");
     let printed = lowered.to_string();
@@ -331,7 +331,7 @@ fn what_does_not_depend_on_a_loop_is_computed_before_it_and_once() {
 
 #[test]
 fn a_minimum_over_nothing_is_refused() {
-    let error = lower(&core(&with_inputs("t = minimum i in 2..m. y[i]\noutput t\n"))).unwrap_err();
+    let error = lower(&core(&with_inputs("t = minimum i in 2..m. y[i]\noutput t\n")), FpMode::Relaxed).unwrap_err();
     assert_eq!(error.code, Code::E0702);
     assert!(error.message.contains("not shown to be non-empty"), "{error:?}");
 }
@@ -358,7 +358,7 @@ fn a_term_that_shares_its_parts_is_lowered_once() {
         shared = program.terms.add(certen_core::Term::Binary(certen_core::Binary::Add, shared, shared)).unwrap();
     }
     program.bindings[0].term = shared;
-    let lowered = lower(&program).unwrap();
+    let lowered = lower(&program, FpMode::Relaxed).unwrap();
     assert!(verify(&lowered).is_empty());
     let (sizes, tensors) = inputs(&Machine, &program);
     let outputs = Interpreter::new(&lowered, &Machine, sizes, tensors).unwrap().run().unwrap();
@@ -373,10 +373,10 @@ fn deep_nests_are_lowered_or_refused() {
         with_inputs(&format!("t = {sums}s\noutput t\n"))
     };
     let program = core(&nest(100));
-    let lowered = lower(&program).unwrap();
+    let lowered = lower(&program, FpMode::Relaxed).unwrap();
     assert!(verify(&lowered).is_empty());
     assert_eq!(loops(&lowered.to_string()).unwrap().to_string(), lowered.to_string());
-    assert_eq!(lower(&core(&nest(3000))).unwrap_err().code, Code::E0703);
+    assert_eq!(lower(&core(&nest(3000)), FpMode::Relaxed).unwrap_err().code, Code::E0703);
     // Fuel ends what would take 2^100 steps.
     let (sizes, tensors) = inputs(&Machine, &program);
     let run = Interpreter::new(&lowered, &Machine, sizes, tensors).unwrap().with_fuel(100_000).run();
@@ -387,7 +387,9 @@ fn deep_nests_are_lowered_or_refused() {
         (0..12).map(|at| format!("minimum a{at} in 0..2. ")).collect::<String>()
     )));
     let minima: String = (0..60).map(|at| format!("minimum a{at} in 0..2. ")).collect();
-    assert!(verify(&lower(&core(&with_inputs(&format!("t = {minima}s\noutput t\n")))).unwrap()).is_empty());
+    assert!(
+        verify(&lower(&core(&with_inputs(&format!("t = {minima}s\noutput t\n"))), FpMode::Relaxed).unwrap()).is_empty()
+    );
     // Values of `let` and first states inside each other are refused before they overflow the stack.
     for (begin, end) in [("let a# = ", " in a#"), ("iterate t# in 0..2 (a# = ", ") then (a# = a# + s) give a#")] {
         let inside = |depth: usize| {
@@ -395,7 +397,7 @@ fn deep_nests_are_lowered_or_refused() {
             let ends: String = (0..depth).rev().map(|at| end.replace('#', &at.to_string())).collect();
             core(&with_inputs(&format!("t = {begins}s * 2.0{ends}\noutput t\n")))
         };
-        assert!(verify(&lower(&inside(200)).unwrap()).is_empty());
-        assert_eq!(lower(&inside(5_000)).unwrap_err().code, Code::E0703);
+        assert!(verify(&lower(&inside(200), FpMode::Relaxed).unwrap()).is_empty());
+        assert_eq!(lower(&inside(5_000), FpMode::Relaxed).unwrap_err().code, Code::E0703);
     }
 }

@@ -3,7 +3,7 @@
 use certen_core::Tensor;
 use certen_core::domain::{Machine, Scalar};
 use certen_index::Ix;
-use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, Work, parallelise, parse_loops, verify, work};
+use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, Work, parallelise, parse_loops, statements, verify, work};
 use certen_syntax::{Code, Sources};
 
 const HEADER: &str = "loops f\nsize m, n\nwhere n >= 2, m >= 4\ninput x : f64[m, n]\ninput y : f64[n]\n\
@@ -137,22 +137,11 @@ fn many_different_accesses_are_refused_soon() {
 
 /// The indices of the loops that are marked, outermost first.
 fn marked(program: &LoopProgram) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut blocks = vec![program.body.as_slice()];
-    while let Some(block) = blocks.pop() {
-        for stmt in block {
-            match stmt {
-                Stmt::For { index, mode, body, .. } => {
-                    if *mode == Mode::Parallel {
-                        found.push(index.to_string());
-                    }
-                    blocks.push(body);
-                }
-                Stmt::If { then, otherwise, .. } => blocks.extend([then.as_slice(), otherwise.as_slice()]),
-                _ => {}
-            }
-        }
-    }
+    let marked = statements(&program.body).filter_map(|stmt| match stmt {
+        Stmt::For { index, mode: Mode::Parallel, .. } => Some(index.to_string()),
+        _ => None,
+    });
+    let mut found: Vec<String> = marked.collect();
     found.sort();
     found
 }

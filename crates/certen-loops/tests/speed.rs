@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use certen_core::domain::{Machine, Scalar};
 use certen_core::{Tensor, parse_program};
-use certen_loops::{Interpreter, lower};
+use certen_loops::{FpMode, Interpreter, lower};
 use certen_syntax::Sources;
 
 const PROGRAMS: [(&str, &str); 3] = [
@@ -32,7 +32,7 @@ fn steps_in_a_second() {
         let mut sources = Sources::new();
         let file = sources.add("t.core", text);
         let program = parse_program(&sources, file).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
-        let loops = lower(&program).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+        let loops = lower(&program, FpMode::Relaxed).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
         let inputs: Vec<_> = loops
             .inputs
             .iter()

@@ -1,16 +1,15 @@
 //! A schedule applied: step by step, with everything that was shown on the way.
 
-use std::collections::HashSet;
-
-use certen_core::{Literal, Term, Terms};
+use certen_core::{Literal, Term};
 use certen_index::{Condition, Status};
-use certen_loops::{LoopProgram, Stmt, unassigned, verify};
+use certen_loops::{FpMode, LoopProgram, Stmt, for_each_mut, unassigned, verify};
 use certen_syntax::schedule::Step;
-use certen_syntax::{Code, Diagnostic, Name, near};
+use certen_syntax::{Code, Diagnostic, near};
 
 use crate::args::Args;
-use crate::nest::{Done, Nest};
+use crate::nest::Nest;
 use crate::primitives::{named, primitives};
+use crate::refusal::Done;
 
 /// A program after its schedule.
 #[derive(Clone, Debug)]
@@ -63,73 +62,44 @@ pub struct Refused {
     pub taken: Vec<Taken>,
 }
 
-/// Applies a schedule.
+/// Applies a schedule; with [`FpMode::Strict`], no sum of floats is made in another order, and no product is fused with one.
 ///
 /// # Errors
 /// E0801 for a step that is not known or has other arguments, E0802 for a loop, stage or buffer that is not there,
 /// E0803 for a step that cannot be done.
-pub fn apply(program: LoopProgram, steps: &[Step]) -> Result<Scheduled, Box<Refused>> {
-    apply_as(program, steps, false)
-}
-
-/// Applies a schedule as [`apply`] does, to a program whose operations on floats have to be made as written: no sum is made
-/// in another order.
-///
-/// # Errors
-/// As [`apply`].
-pub fn apply_strictly(program: LoopProgram, steps: &[Step]) -> Result<Scheduled, Box<Refused>> {
-    apply_as(program, steps, true)
-}
-
-fn apply_as(program: LoopProgram, steps: &[Step], strict: bool) -> Result<Scheduled, Box<Refused>> {
+pub fn apply(before: LoopProgram, steps: &[Step], fp: FpMode) -> Result<Scheduled, Box<Refused>> {
     let mut taken: Vec<Taken> = Vec::with_capacity(steps.len());
-    let before = program.clone();
-    let mut program = program;
     for (at, step) in steps.iter().enumerate() {
-        let mut nest = Nest::new(program.clone(), strict);
-        match take(&mut nest, step).and_then(|()| nest.has_not_grown(&program.body)) {
-            Ok(()) => {
-                let (mut after, conditions) = nest.finish();
-                let mut violations = verify(&after);
-                if !violations.is_empty() && begin_with_zero(&mut after) {
-                    violations = verify(&after);
-                }
-                program = after.clone();
-                taken.push(Taken { step: step.clone(), after, conditions, violations });
-            }
-            Err(refusal) => {
-                let diagnostic = refusal.located(&program, step.span);
-                return Err(Box::new(Refused { at, diagnostic, before: program, taken }));
-            }
+        let program = taken.last().map_or(&before, |taken| &taken.after);
+        let mut nest = Nest::new(program.clone(), fp == FpMode::Strict);
+        if let Err(refusal) = take(&mut nest, step).and_then(|()| nest.has_not_grown(&program.body)) {
+            let diagnostic = refusal.located(program, step.span);
+            return Err(Box::new(Refused { at, diagnostic, before: program.clone(), taken }));
         }
+        let (mut after, conditions) = nest.finish();
+        let mut violations = verify(&after);
+        if !violations.is_empty() && begin_with_zero(&mut after) {
+            violations = verify(&after);
+        }
+        taken.push(Taken { step: step.clone(), after, conditions, violations });
     }
+    let program = taken.last().map_or(&before, |taken| &taken.after).clone();
     Ok(Scheduled { before, program, taken })
 }
 
 /// Gives locals a first value, zero, that were assigned before they were read but are no longer seen to be: where a loop
 /// that certainly ran has become pieces of which one certainly runs. A step that keeps the meaning never reads it.
 fn begin_with_zero(program: &mut LoopProgram) -> bool {
-    fn begin(block: &mut [Stmt], names: &HashSet<Name>, terms: &mut Terms, done: &mut bool) {
-        for stmt in block {
-            match stmt {
-                Stmt::For { body, .. } => begin(body, names, terms, done),
-                Stmt::If { then, otherwise, .. } => {
-                    begin(then, names, terms, done);
-                    begin(otherwise, names, terms, done);
-                }
-                Stmt::Local { name, elem, init: init @ None } if names.contains(name) => {
-                    *init = terms.add(Term::Literal(Literal::whole(0, *elem), *elem)).ok();
-                    *done |= init.is_some();
-                }
-                _ => {}
-            }
-        }
-    }
     let names = unassigned(program);
     let mut done = false;
-    if !names.is_empty() {
-        begin(&mut program.body, &names, &mut program.terms, &mut done);
-    }
+    for_each_mut(&mut program.body, |stmt| {
+        if let Stmt::Local { name, elem, init: init @ None } = stmt
+            && names.contains(name)
+        {
+            *init = program.terms.add(Term::Literal(Literal::whole(0, *elem), *elem)).ok();
+            done |= init.is_some();
+        }
+    });
     done
 }
 
@@ -144,5 +114,5 @@ fn take(nest: &mut Nest, step: &Step) -> Done<()> {
         };
         return Err(error.into());
     };
-    (primitive.apply)(nest, &Args::new(primitive, step))
+    (primitive.apply)(nest, &Args::new(primitive.usage, step))
 }

@@ -5,22 +5,22 @@ use std::cell::Cell;
 use certen_syntax::schedule::{Arg, ArgKind, Path, Step};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
-use crate::nest::{Done, Refusal};
-use crate::primitives::Primitive;
+use crate::refusal::{Done, Refusal};
 
 /// The largest number in a step.
 const MAX_NUMBER: u64 = 1 << 31;
 
 /// The arguments of a step.
 pub(crate) struct Args<'a> {
-    primitive: &'a Primitive,
+    /// How the step is written.
+    usage: &'static str,
     step: &'a Step,
     at: Cell<usize>,
 }
 
 impl<'a> Args<'a> {
-    pub(crate) fn new(primitive: &'a Primitive, step: &'a Step) -> Args<'a> {
-        Args { primitive, step, at: Cell::new(0) }
+    pub(crate) fn new(usage: &'static str, step: &'a Step) -> Args<'a> {
+        Args { usage, step, at: Cell::new(0) }
     }
 
     /// Where the step stands.
@@ -29,7 +29,7 @@ impl<'a> Args<'a> {
     }
 
     fn wrong(&self, span: Span, message: String) -> Refusal {
-        let usage = self.primitive.usage.replace("), ", ")`, `").replace(" or ", "` or `");
+        let usage = self.usage.replace("), ", ")`, `").replace(" or ", "` or `");
         Diagnostic::error(Code::E0801, span, message).help(format!("it is written `{usage}`")).into()
     }
 

@@ -5,9 +5,10 @@
 
 use certen_core::Range;
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
+use certen_loops::within;
 use certen_syntax::Name;
 
-use crate::nest::{Loop, within};
+use crate::place::Loop;
 
 /// A buffer has room for all iterations of a block of at most this size, also where the block is not full.
 const MAX_BLOCK: i64 = 4096;

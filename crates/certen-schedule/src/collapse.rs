@@ -6,7 +6,7 @@ use certen_loops::LoopProgram;
 use certen_syntax::Name;
 
 use crate::edit::Edit;
-use crate::nest::Loop;
+use crate::place::Loop;
 
 /// The loop over an index that counts the iterations of both: the inner loop has a number of iterations above 0 and is the
 /// whole body of the outer one. The new loop is serial.

@@ -5,19 +5,16 @@
 //! not, because sums can be made in any order. To change the order of two parts, it is enough that no access of one
 //! conflicts with an access of the other, in those iterations whose order changes.
 //!
-//! [`apart`] puts that question to the prover. The indices of the loops around both parts, and of the loops inside of
-//! them, are taken twice, with one and two strokes behind their names: `i'` of the first access, `i''` of the second.
+//! [`apart`] puts that question to the prover. The indices of the loops around both parts, and of the loops inside
+//! them, are taken twice, with one and two strokes after their names: `i'` of the first access, `i''` of the second.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use certen_core::{Range, ReduceOp, Term, TermId};
+use certen_core::Range;
 use certen_index::{Cond, Counterexample, Decision, Facts, Ix, IxError, Proof, Status};
-use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
+use certen_loops::{LoopProgram, Stmt, Target, Use, declared, sites, within};
 use certen_syntax::Name;
-
-use crate::edit::declared;
-use crate::nest::within;
 
 /// More pairs of accesses than this are not compared.
 const MAX_PAIRS: usize = 100_000;
@@ -25,20 +22,12 @@ const MAX_PAIRS: usize = 100_000;
 /// More questions than this are not put to the prover.
 const MAX_QUESTIONS: usize = 2000;
 
-/// What an access does.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Kind {
-    Read,
-    Write,
-    Combine(ReduceOp),
-}
-
-/// An access, and what stands around it inside of its part.
+/// An access, and what stands around it inside its part.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Access {
     pub name: Name,
     pub indices: Box<[Ix]>,
-    pub kind: Kind,
+    pub how: Use,
     /// Loops around it, outermost first.
     pub loops: Vec<(Name, Range)>,
     /// Conditions around it.
@@ -64,7 +53,7 @@ impl Access {
 
 /// The accesses of a part to what it does not declare itself.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Part {
+pub(crate) struct Footprint {
     pub accesses: Vec<Access>,
     /// What it declares: indices, locals, buffers.
     pub private: HashSet<Name>,
@@ -72,76 +61,36 @@ pub(crate) struct Part {
     pub swapped: Vec<Name>,
 }
 
-impl Part {
+impl Footprint {
     /// The accesses of a block.
-    pub(crate) fn of(program: &LoopProgram, block: &[Stmt]) -> Part {
-        Part::beside(program, block, declared(block))
+    pub(crate) fn of(program: &LoopProgram, block: &[Stmt]) -> Footprint {
+        Footprint::beside(program, block, declared(block))
     }
 
     /// The accesses of a block to what is not `private`: what the block declares, and what is declared around it but
     /// is another one in each iteration that is asked about.
-    pub(crate) fn beside(program: &LoopProgram, block: &[Stmt], private: HashSet<Name>) -> Part {
-        let mut part = Part { private, ..Part::default() };
-        part.walk(program, block, &mut Vec::new(), &mut Vec::new());
+    pub(crate) fn beside(program: &LoopProgram, block: &[Stmt], private: HashSet<Name>) -> Footprint {
+        let mut part = Footprint { private, ..Footprint::default() };
         let mut seen = HashSet::new();
-        part.accesses.retain(|access| seen.insert(access.clone()));
+        for site in sites(block) {
+            for (name, indices, how) in site.stmt.uses(&program.terms) {
+                if part.private.contains(&name) {
+                    continue;
+                }
+                if how == Use::Exchange {
+                    part.swapped.push(name);
+                    continue;
+                }
+                let loops = site.loops().map(|(index, range)| (index, range.clone())).collect();
+                // Nothing is known of a condition whose opposite cannot be written.
+                let conds = site.conds().map(|cond| cond.unwrap_or(Cond::always())).collect();
+                let access = Access { name, indices: indices.into(), how, loops, conds };
+                if seen.insert(access.clone()) {
+                    part.accesses.push(access);
+                }
+            }
+        }
         part
-    }
-
-    fn walk(&mut self, program: &LoopProgram, block: &[Stmt], loops: &mut Vec<(Name, Range)>, conds: &mut Vec<Cond>) {
-        for stmt in block {
-            match stmt {
-                Stmt::For { index, range, body, .. } => {
-                    loops.push((*index, range.clone()));
-                    self.walk(program, body, loops, conds);
-                    loops.pop();
-                }
-                Stmt::If { cond, then, otherwise } => {
-                    conds.push(cond.clone());
-                    self.walk(program, then, loops, conds);
-                    conds.pop();
-                    // Nothing is known of a condition whose opposite cannot be written.
-                    conds.push(cond.not().unwrap_or(Cond::always()));
-                    self.walk(program, otherwise, loops, conds);
-                    conds.pop();
-                }
-                Stmt::Local { init: Some(value), .. } => self.reads(program, *value, loops, conds),
-                Stmt::Assign { target, op, value } => {
-                    self.reads(program, *value, loops, conds);
-                    let kind = op.map_or(Kind::Write, Kind::Combine);
-                    let indices: &[Ix] = match target {
-                        Target::Local(_) => &[],
-                        Target::Element(_, indices) => indices,
-                    };
-                    self.add(target.name(), indices, kind, loops, conds);
-                }
-                Stmt::Swap(a, b) => self.swapped.extend([*a, *b].iter().filter(|name| !self.private.contains(name))),
-                Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Local { init: None, .. } => {}
-            }
-        }
-    }
-
-    fn reads(&mut self, program: &LoopProgram, value: TermId, loops: &[(Name, Range)], conds: &[Cond]) {
-        for id in parts_first(&program.terms, value) {
-            if let Term::Ref(..) | Term::Select(..) = program.terms.get(id)
-                && let Some((name, _, indices)) = as_element(&program.terms, id)
-            {
-                self.add(name, indices, Kind::Read, loops, conds);
-            }
-        }
-    }
-
-    fn add(&mut self, name: Name, indices: &[Ix], kind: Kind, loops: &[(Name, Range)], conds: &[Cond]) {
-        if self.private.contains(&name) {
-            return;
-        }
-        self.accesses.push(Access {
-            name,
-            indices: indices.into(),
-            kind,
-            loops: loops.to_vec(),
-            conds: conds.to_vec(),
-        });
     }
 
     /// Whether it touches nothing from outside.
@@ -150,15 +99,15 @@ impl Part {
     }
 
     /// The same part with combinations as writes: at the same time, two of them are a race.
-    pub(crate) fn strict(mut self) -> Part {
-        for access in self.accesses.iter_mut().filter(|access| access.kind != Kind::Read) {
-            access.kind = Kind::Write;
+    pub(crate) fn strict(mut self) -> Footprint {
+        for access in self.accesses.iter_mut().filter(|access| access.how != Use::Read) {
+            access.how = Use::Write;
         }
         self
     }
 
     /// The accesses of those names that a condition holds for.
-    pub(crate) fn only(mut self, wanted: impl Fn(Name) -> bool) -> Part {
+    pub(crate) fn only(mut self, wanted: impl Fn(Name) -> bool) -> Footprint {
         self.accesses.retain(|access| wanted(access.name));
         self.swapped.retain(|name| wanted(*name));
         self
@@ -166,12 +115,12 @@ impl Part {
 
     /// Whether it writes a buffer or local from outside.
     pub(crate) fn writes(&self, name: Name) -> bool {
-        self.swapped.contains(&name) || self.accesses.iter().any(|a| a.name == name && a.kind != Kind::Read)
+        self.swapped.contains(&name) || self.accesses.iter().any(|a| a.name == name && a.how != Use::Read)
     }
 
     /// The accesses that read a buffer or local from outside, also by combining.
     pub(crate) fn reads_of(&self, name: Name) -> impl Iterator<Item = &Access> {
-        self.accesses.iter().filter(move |access| access.name == name && access.kind != Kind::Write)
+        self.accesses.iter().filter(move |access| access.name == name && access.how != Use::Write)
     }
 }
 
@@ -188,7 +137,7 @@ pub(crate) fn second(name: Name) -> Name {
 /// Whether no access of one part conflicts with an access of another, in iterations of the loops around both for which
 /// `when` holds: a condition on the [`first`] copies of these loops' indices, for the first part, and on the [`second`]
 /// ones. `facts` hold around the loops.
-pub(crate) fn apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, when: &Cond) -> Status {
+pub(crate) fn apart(facts: &Facts, loops: &[(Name, Range)], one: &Footprint, two: &Footprint, when: &Cond) -> Status {
     match try_apart(facts, loops, one, two, when) {
         Ok(status) => status,
         Err(_) => Status::Open,
@@ -196,7 +145,7 @@ pub(crate) fn apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Pa
 }
 
 /// Whether the iterations of a loop whose body is this part can run at the same time.
-pub(crate) fn independent(facts: &Facts, index: Name, range: &Range, body: Part) -> Status {
+pub(crate) fn independent(facts: &Facts, index: Name, range: &Range, body: Footprint) -> Status {
     let body = body.strict();
     match Cond::lt(&Ix::var(first(index)), &Ix::var(second(index))) {
         Ok(earlier) => apart(facts, &[(index, range.clone())], &body, &body, &earlier),
@@ -204,7 +153,13 @@ pub(crate) fn independent(facts: &Facts, index: Name, range: &Range, body: Part)
     }
 }
 
-fn try_apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, when: &Cond) -> Result<Status, IxError> {
+fn try_apart(
+    facts: &Facts,
+    loops: &[(Name, Range)],
+    one: &Footprint,
+    two: &Footprint,
+    when: &Cond,
+) -> Result<Status, IxError> {
     for (part, other) in [(one, two), (two, one)] {
         if let Some(name) = part
             .swapped
@@ -225,7 +180,7 @@ fn try_apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, whe
     for a in &one.accesses {
         let Some(others) = candidates.get(&a.bucket(&fixed)) else { continue };
         let at = copied(loops, one, first, a)?;
-        for (b, other) in others.iter().filter(|(b, _)| conflict(a.kind, b.kind)) {
+        for (b, other) in others.iter().filter(|(b, _)| conflict(a.how, b.how)) {
             pairs += 1;
             if pairs > MAX_PAIRS || asked > MAX_QUESTIONS {
                 return Ok(Status::Open);
@@ -244,7 +199,7 @@ fn try_apart(facts: &Facts, loops: &[(Name, Range)], one: &Part, two: &Part, whe
 
 /// The dimensions of each buffer in which every index is a number: elements whose numbers differ are different, as those of
 /// the copies of a statement that was unrolled.
-fn fixed_dimensions(parts: [&Part; 2]) -> HashMap<Name, Vec<bool>> {
+fn fixed_dimensions(parts: [&Footprint; 2]) -> HashMap<Name, Vec<bool>> {
     let mut fixed: HashMap<Name, Vec<bool>> = HashMap::new();
     for access in parts.iter().flat_map(|part| &part.accesses) {
         let dimensions = fixed.entry(access.name).or_insert_with(|| vec![true; access.indices.len()]);
@@ -255,16 +210,16 @@ fn fixed_dimensions(parts: [&Part; 2]) -> HashMap<Name, Vec<bool>> {
     fixed
 }
 
-fn conflict(a: Kind, b: Kind) -> bool {
+fn conflict(a: Use, b: Use) -> bool {
     match (a, b) {
-        (Kind::Read, Kind::Read) => false,
-        (Kind::Combine(one), Kind::Combine(two)) => one != two,
+        (Use::Read, Use::Read) => false,
+        (Use::Combine(one), Use::Combine(two)) => one != two,
         _ => true,
     }
 }
 
 /// The names of one side: the indices of loops around both parts, and what the part declares.
-fn renamed(loops: &[(Name, Range)], part: &Part, copy: fn(Name) -> Name) -> impl Fn(Name) -> Option<Ix> {
+fn renamed(loops: &[(Name, Range)], part: &Footprint, copy: fn(Name) -> Name) -> impl Fn(Name) -> Option<Ix> {
     move |name| {
         let own = loops.iter().any(|(index, _)| *index == name) || part.private.contains(&name);
         own.then(|| Ix::var(copy(name)))
@@ -272,23 +227,28 @@ fn renamed(loops: &[(Name, Range)], part: &Part, copy: fn(Name) -> Name) -> impl
 }
 
 /// The indices of an access, in the names of its side.
-fn copied(loops: &[(Name, Range)], part: &Part, copy: fn(Name) -> Name, access: &Access) -> Result<Vec<Ix>, IxError> {
+fn copied(
+    loops: &[(Name, Range)],
+    part: &Footprint,
+    copy: fn(Name) -> Name,
+    access: &Access,
+) -> Result<Vec<Ix>, IxError> {
     access.indices.iter().map(|ix| ix.substitute(&renamed(loops, part, copy))).collect()
 }
 
-/// What stands around an access inside of its part: loops and conditions.
-type Around<'a> = (&'a [(Name, Range)], &'a [Cond]);
+/// What stands around an access inside its part: loops and conditions.
+type Context<'a> = (&'a [(Name, Range)], &'a [Cond]);
 
 /// The questions whether two accesses are of different elements. Copies of a statement ask the same again and again:
 /// what decides is how far apart their elements are.
 struct Questions<'a> {
     facts: &'a Facts,
     loops: &'a [(Name, Range)],
-    parts: [&'a Part; 2],
+    parts: [&'a Footprint; 2],
     /// That the order of the two accesses does not change.
     when: Cond,
     /// What holds around two accesses, and what was asked there.
-    known: HashMap<[Around<'a>; 2], (Facts, HashSet<Cond>)>,
+    known: HashMap<[Context<'a>; 2], (Facts, HashSet<Cond>)>,
 }
 
 impl<'a> Questions<'a> {
@@ -324,10 +284,11 @@ impl<'a> Questions<'a> {
 
 /// Two accesses that conflict, in two iterations.
 fn told(a: &Access, b: &Access, loops: &[(Name, Range)], found: &Counterexample) -> String {
-    let does = |kind| match kind {
-        Kind::Read => "reads",
-        Kind::Write => "writes",
-        Kind::Combine(_) => "adds to",
+    let does = |how| match how {
+        Use::Read => "reads",
+        Use::Write => "writes",
+        Use::Combine(_) => "adds to",
+        Use::Exchange => "exchanges",
     };
     let at = |copy: fn(Name) -> Name, access: &Access| {
         let value = |name: &Name| found.0.get(&copy(*name)).map(|value| format!("{name} = {value}"));
@@ -344,10 +305,10 @@ fn told(a: &Access, b: &Access, loops: &[(Name, Range)], found: &Counterexample)
     format!(
         "{} {} {}, {} {} {}{with}",
         at(first, a),
-        does(a.kind),
+        does(a.how),
         a.text(),
         at(second, b).replace("the iteration", "and the iteration"),
-        does(b.kind),
+        does(b.how),
         b.text()
     )
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use certen_core::{Parameter, Range, TensorType, Term, TermId, TypeError};
 use certen_index::{Cond, Ix, IxError};
-use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
+use certen_loops::{LoopProgram, Stmt, Target, as_element, statements, try_for_each_mut};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
@@ -69,21 +69,14 @@ impl Edit {
         }
     }
 
-    /// Indices behind those of further dimensions.
+    /// Indices after those of further dimensions.
     fn indices_after(&self, front: &[Ix], indices: &[Ix]) -> Result<Box<[Ix]>, IxError> {
         front.iter().map(|ix| Ok(ix.clone())).chain(indices.iter().map(|ix| self.ix(ix))).collect()
     }
 
-    /// What is assigned.
-    pub(crate) fn target(&self, target: &Target) -> Result<Target, IxError> {
-        let front = self.expanded.get(&target.name()).map(|(_, at)| at.as_slice());
-        Ok(match (target, front) {
-            (Target::Local(name), None) => Target::Local(self.name(*name)),
-            (Target::Local(name), Some(front)) => Target::Element(self.name(*name), front.into()),
-            (Target::Element(name, indices), front) => {
-                Target::Element(self.name(*name), self.indices_after(front.unwrap_or_default(), indices)?)
-            }
-        })
+    /// The indices of further dimensions of a local or buffer.
+    fn front(&self, name: Name) -> &[Ix] {
+        self.expanded.get(&name).map(|(_, at)| at.as_slice()).unwrap_or_default()
     }
 
     /// A value.
@@ -111,36 +104,40 @@ impl Edit {
 
     /// A block.
     pub(crate) fn block(&self, program: &mut LoopProgram, block: &[Stmt]) -> Result<Vec<Stmt>, TypeError> {
-        block.iter().map(|stmt| self.stmt(program, stmt)).collect()
+        let mut block = block.to_vec();
+        try_for_each_mut(&mut block, &mut |stmt| self.change(program, stmt))?;
+        Ok(block)
     }
 
     /// A statement.
     pub(crate) fn stmt(&self, program: &mut LoopProgram, stmt: &Stmt) -> Result<Stmt, TypeError> {
-        Ok(match stmt {
-            Stmt::Nest(name) => Stmt::Nest(*name),
-            Stmt::Alloc(name, ty) => Stmt::Alloc(self.name(*name), self.ty(*name, ty)?),
-            Stmt::Free(name) => Stmt::Free(self.name(*name)),
-            Stmt::Swap(a, b) => Stmt::Swap(self.name(*a), self.name(*b)),
-            Stmt::For { index, range, mode, body } => Stmt::For {
-                index: self.name(*index),
-                range: self.range(range)?,
-                mode: *mode,
-                body: self.block(program, body)?,
-            },
-            Stmt::If { cond, then, otherwise } => Stmt::If {
-                cond: self.cond(cond)?,
-                then: self.block(program, then)?,
-                otherwise: self.block(program, otherwise)?,
-            },
-            Stmt::Local { name, elem, init } => Stmt::Local {
-                name: self.name(*name),
-                elem: *elem,
-                init: init.map(|value| self.value(program, value)).transpose()?,
-            },
-            Stmt::Assign { target, op, value } => {
-                Stmt::Assign { target: self.target(target)?, op: *op, value: self.value(program, *value)? }
+        let mut stmt = [stmt.clone()];
+        try_for_each_mut(&mut stmt, &mut |stmt| self.change(program, stmt))?;
+        let [stmt] = stmt;
+        Ok(stmt)
+    }
+
+    /// Changes a statement, without the blocks in it.
+    fn change(&self, program: &mut LoopProgram, stmt: &mut Stmt) -> Result<(), TypeError> {
+        if let Some((name, indices)) = stmt.element_mut() {
+            *indices = self.indices_after(self.front(*name), indices)?;
+        }
+        match stmt {
+            Stmt::Alloc(name, ty) => *ty = self.ty(*name, ty)?,
+            Stmt::For { range, .. } => *range = self.range(range)?,
+            Stmt::If { cond, .. } => *cond = self.cond(cond)?,
+            Stmt::Assign { target: target @ Target::Local(_), .. } if self.expanded.contains_key(&target.name()) => {
+                *target = Target::Element(target.name(), self.front(target.name()).into());
             }
-        })
+            _ => {}
+        }
+        for name in stmt.names_mut() {
+            *name = self.name(*name);
+        }
+        if let Some(value) = stmt.value_mut() {
+            *value = self.value(program, *value)?;
+        }
+        Ok(())
     }
 }
 
@@ -154,7 +151,7 @@ pub fn at_sizes(program: &LoopProgram, sizes: &FxHashMap<Name, i64>) -> Result<L
 }
 
 /// A program without symbolic sizes, with other numbers in place of some: whatever their sign, wherever they stand in an
-/// index, a range, a condition or a shape, but not among data. It may go out of bounds: who wants to run it verifies it.
+/// index, a range, a condition or a shape, but not among data. It may go out of bounds: verify it before it is run.
 ///
 /// # Errors
 /// If a number does not fit in 64 bits.
@@ -180,45 +177,13 @@ fn without_sizes(program: &LoopProgram, edit: &Edit) -> Result<LoopProgram, Type
     Ok(program)
 }
 
-/// All names that a block declares: indices, locals, buffers.
-pub(crate) fn declared(block: &[Stmt]) -> HashSet<Name> {
-    certen_loops::declarations(block).into_iter().map(|(name, _)| name).collect()
-}
-
 /// The locals and buffers that a block reads, writes or exchanges.
 pub(crate) fn used(program: &LoopProgram, block: &[Stmt]) -> HashSet<Name> {
     let mut names = HashSet::new();
-    let mut blocks = vec![block];
-    while let Some(block) = blocks.pop() {
-        for stmt in block {
-            let value = match stmt {
-                Stmt::For { body, .. } => {
-                    blocks.push(body);
-                    None
-                }
-                Stmt::If { then, otherwise, .. } => {
-                    blocks.extend([then.as_slice(), otherwise]);
-                    None
-                }
-                Stmt::Swap(a, b) => {
-                    names.extend([*a, *b]);
-                    None
-                }
-                Stmt::Local { name, init, .. } => {
-                    names.extend(init.map(|_| *name));
-                    *init
-                }
-                Stmt::Assign { target, value, .. } => {
-                    names.insert(target.name());
-                    Some(*value)
-                }
-                Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) => None,
-            };
-            for id in value.into_iter().flat_map(|value| parts_first(&program.terms, value)) {
-                if let Term::Ref(name, _) = program.terms.get(id) {
-                    names.insert(*name);
-                }
-            }
+    for stmt in statements(block) {
+        names.extend(stmt.uses(&program.terms).iter().map(|(name, ..)| *name));
+        if let Stmt::Local { name, init: Some(_), .. } = stmt {
+            names.insert(*name);
         }
     }
     names

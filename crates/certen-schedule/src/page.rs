@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use certen_loops::{LoopProgram, parse_loops};
+use certen_loops::{FpMode, LoopProgram, parse_loops};
 use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Sources};
 
 use crate::apply::{Scheduled, apply};
-use crate::nest::shown;
+use crate::place::shown;
 use crate::primitives::{Example, Primitive, primitives};
 use certen_index::Status;
 
@@ -68,7 +68,7 @@ impl Example {
         let file = sources.add("example.schedule", self.steps);
         let steps: Option<Vec<Step>> = sources.get(file).and_then(|source| parse_steps(source, file, &mut diagnostics));
         let steps = steps.ok_or_else(|| wrong(diagnostics))?;
-        let scheduled = apply(program.clone(), &steps)
+        let scheduled = apply(program.clone(), &steps, FpMode::Relaxed)
             .map_err(|refused| format!("{} {}", refused.diagnostic.message, refused.diagnostic.notes.join("\n")))?;
         match scheduled.taken.iter().flat_map(|taken| &taken.violations).next() {
             Some(violation) => Err(violation.message.clone()),

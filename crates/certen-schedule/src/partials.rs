@@ -2,7 +2,7 @@
 //!
 //! A loop that combines into something from outside, `acc += x[k]`, has iterations that depend on each other. But the
 //! order of a sum is free, so the range is cut into parts, each part is summed into an accumulator of its own, and these
-//! are combined behind the loop (Halide calls this rfactor):
+//! are combined after the loop (Halide calls this rfactor):
 //!
 //! - for threads, the parts are *blocks* of a fixed number of iterations, each summed in order into a local, which ends
 //!   up in an element of a buffer. The blocks depend on the size of the range only, and so does the order of the sum: the
@@ -22,11 +22,13 @@ use std::collections::HashSet;
 
 use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId, TypeError};
 use certen_index::{Ix, Status};
-use certen_loops::{LoopProgram, Mode, Stmt, Target};
+use certen_loops::{LoopProgram, Mode, Stmt, Target, Use, for_each_mut, statements};
 use certen_syntax::Name;
 
-use crate::depend::{Access, Kind, Part, independent};
-use crate::nest::{Done, Loop, Nest, Place};
+use crate::depend::{Access, Footprint, independent};
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::Done;
 
 /// More elements of one buffer than this do not get accumulators of their own.
 const MOST_ELEMENTS: usize = 16;
@@ -48,16 +50,16 @@ pub(crate) struct Accumulator {
 pub(crate) fn of(nest: &Nest, place: &Place) -> Done<Vec<Accumulator>> {
     let Loop { index, range, body, .. } = nest.loop_at(place)?;
     let facts = nest.facts(place)?;
-    let part = Part::of(&nest.program, &body);
+    let part = Footprint::of(&nest.program, &body);
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     for access in &part.accesses {
-        let (name, Kind::Combine(op)) = (access.name, access.kind) else { continue };
+        let (name, Use::Combine(op)) = (access.name, access.how) else { continue };
         if !seen.insert(name) || part.swapped.contains(&name) {
             continue;
         }
         let all: Vec<&Access> = part.accesses.iter().filter(|access| access.name == name).collect();
-        if !all.iter().all(|access| access.kind == Kind::Combine(op)) {
+        if !all.iter().all(|access| access.how == Use::Combine(op)) {
             continue;
         }
         let own = part.clone().only(|other| other == name);
@@ -97,11 +99,7 @@ pub(crate) fn of(nest: &Nest, place: &Place) -> Done<Vec<Accumulator>> {
 
 /// The element type of what is combined into a name.
 fn combined(program: &LoopProgram, block: &[Stmt], wanted: Name) -> Option<ElemType> {
-    block.iter().find_map(|stmt| match stmt {
-        Stmt::For { body, .. } => combined(program, body, wanted),
-        Stmt::If { then, otherwise, .. } => {
-            combined(program, then, wanted).or_else(|| combined(program, otherwise, wanted))
-        }
+    statements(block).find_map(|stmt| match stmt {
         Stmt::Assign { target, value, .. } if target.name() == wanted => Some(program.terms.ty(*value).elem),
         _ => None,
     })
@@ -135,18 +133,18 @@ fn dimensions(all: &[&Access], moves: impl Fn(&Ix) -> bool) -> Option<Vec<(usize
 
 /// A place among the partial accumulators: of a block, or of a lane.
 #[derive(Clone, Copy)]
-enum Slot<'a> {
+enum Partial<'a> {
     /// In front of the other dimensions, so that blocks do not share memory.
     Block(&'a Ix),
     /// Behind them, so that lanes are beside each other.
     Lane(&'a Ix),
 }
 
-impl Slot<'_> {
+impl Partial<'_> {
     fn beside(self, others: Vec<Ix>) -> Box<[Ix]> {
         match self {
-            Slot::Block(at) => [at.clone()].into_iter().chain(others).collect(),
-            Slot::Lane(at) => others.into_iter().chain([at.clone()]).collect(),
+            Partial::Block(at) => [at.clone()].into_iter().chain(others).collect(),
+            Partial::Lane(at) => others.into_iter().chain([at.clone()]).collect(),
         }
     }
 }
@@ -163,14 +161,14 @@ impl Accumulator {
     }
 
     /// The type of the buffer of its partial accumulators.
-    fn partials(&self, slots: Slot<'_>) -> TensorType {
+    fn partials(&self, slots: Partial<'_>) -> TensorType {
         let shape = self.buffer.as_ref().map(|ty| ty.shape.as_ref()).unwrap_or_default();
         let sizes = self.over.iter().filter_map(|(dimension, _)| shape.get(*dimension).cloned()).collect();
         TensorType::new(self.elem, slots.beside(sizes).into_vec())
     }
 
     /// The partial accumulator of an element.
-    fn partial(&self, buffer: Name, slot: Slot<'_>, target: &Target) -> Target {
+    fn partial(&self, buffer: Name, slot: Partial<'_>, target: &Target) -> Target {
         let indices: &[Ix] = match target {
             Target::Local(_) => &[],
             Target::Element(_, indices) => indices,
@@ -194,7 +192,7 @@ impl Accumulator {
     /// A statement for each element, in loops over those that it has.
     fn each(
         &self,
-        names: &mut Names,
+        names: &mut FreshNames,
         stmt: impl FnOnce(&Target) -> Result<Vec<Stmt>, TypeError>,
     ) -> Result<Vec<Stmt>, TypeError> {
         let mut target = self.target.clone();
@@ -217,9 +215,9 @@ impl Accumulator {
 }
 
 /// Names that are not taken.
-struct Names(HashSet<Name>);
+struct FreshNames(HashSet<Name>);
 
-impl Names {
+impl FreshNames {
     fn fresh(&mut self, base: &str) -> Name {
         let name = Name::fresh(base, |name| self.0.contains(&name));
         self.0.insert(name);
@@ -227,43 +225,37 @@ impl Names {
     }
 }
 
-/// A block in which assignments are to something else.
-fn retargeted(block: &[Stmt], to: &impl Fn(&Target) -> Option<Target>) -> Vec<Stmt> {
-    let stmt = |stmt: &Stmt| match stmt {
-        Stmt::For { index, range, mode, body } => {
-            Stmt::For { index: *index, range: range.clone(), mode: *mode, body: retargeted(body, to) }
+/// Lets the assignments of a block be to something else.
+fn retarget(block: &mut [Stmt], to: impl Fn(&Target) -> Option<Target>) {
+    for_each_mut(block, |stmt| {
+        if let Stmt::Assign { target, .. } = stmt
+            && let Some(new) = to(target)
+        {
+            *target = new;
         }
-        Stmt::If { cond, then, otherwise } => {
-            Stmt::If { cond: cond.clone(), then: retargeted(then, to), otherwise: retargeted(otherwise, to) }
-        }
-        Stmt::Assign { target, op, value } => {
-            Stmt::Assign { target: to(target).unwrap_or_else(|| target.clone()), op: *op, value: *value }
-        }
-        other => other.clone(),
-    };
-    block.iter().map(stmt).collect()
+    });
 }
 
 /// Partial accumulators of blocks, for a loop over blocks at a place whose number is `blocks`: its iterations do not
 /// depend on each other then.
 pub(crate) fn of_blocks(nest: &mut Nest, place: &Place, blocks: Ix, accumulators: &[Accumulator]) -> Done<()> {
     let mut outer = nest.loop_at(place)?;
-    let mut names = Names(nest.taken());
+    let mut names = FreshNames(nest.taken());
     let at = Ix::var(outer.index);
     let again = names.fresh(&format!("{}.parts", outer.index));
     let (mut before, mut sum, mut after) = (Vec::new(), Vec::new(), Vec::new());
     let (mut begin, mut end) = (Vec::new(), Vec::new());
     for accumulator in accumulators {
         let buffer = names.fresh("partial");
-        let ty = accumulator.partials(Slot::Block(&blocks));
+        let ty = accumulator.partials(Partial::Block(&blocks));
         before.push(Stmt::Alloc(buffer, ty.clone()));
         after.push(Stmt::Free(buffer));
-        let slot = Slot::Block(&at);
+        let slot = Partial::Block(&at);
         if accumulator.over.is_empty() {
             let local = names.fresh(accumulator.name().as_str());
             let init = Some(accumulator.begin(&mut nest.program, &accumulator.target)?);
             begin.push(Stmt::Local { name: local, elem: accumulator.elem, init });
-            outer.body = retargeted(&outer.body, &|target| accumulator.is(target).then_some(Target::Local(local)));
+            retarget(&mut outer.body, |target| accumulator.is(target).then_some(Target::Local(local)));
             let value = nest.program.terms.reference(local, TensorType::scalar(accumulator.elem))?;
             let target = accumulator.partial(buffer, slot, &accumulator.target);
             end.push(Stmt::Assign { target, op: None, value });
@@ -273,10 +265,10 @@ pub(crate) fn of_blocks(nest: &mut Nest, place: &Place, blocks: Ix, accumulators
                 Ok(vec![Stmt::Assign { target: accumulator.partial(buffer, slot, target), op: None, value }])
             })?);
             let to = |target: &Target| accumulator.is(target).then(|| accumulator.partial(buffer, slot, target));
-            outer.body = retargeted(&outer.body, &to);
+            retarget(&mut outer.body, to);
         }
         sum.extend(accumulator.each(&mut names, |target| {
-            let part = accumulator.partial(buffer, Slot::Block(&Ix::var(again)), target);
+            let part = accumulator.partial(buffer, Partial::Block(&Ix::var(again)), target);
             Ok(vec![combine(&mut nest.program, accumulator, target, part, ty)?])
         })?);
     }
@@ -286,7 +278,7 @@ pub(crate) fn of_blocks(nest: &mut Nest, place: &Place, blocks: Ix, accumulators
     nest.replace(place, before.into_iter().chain([outer.into(), sum.into()]).chain(after))
 }
 
-/// Partial accumulators of lanes, for a vector loop at a place inside of the loop at another one, or that loop itself:
+/// Partial accumulators of lanes, for a vector loop at a place inside the loop at another one, or that loop itself:
 /// lanes do not depend on each other then. `lane` is an expression in the vector loop's index.
 pub(crate) fn of_lanes(
     nest: &mut Nest,
@@ -294,7 +286,7 @@ pub(crate) fn of_lanes(
     (width, lane): (i64, &Ix),
     accumulators: &[Accumulator],
 ) -> Done<()> {
-    let mut names = Names(nest.taken());
+    let mut names = FreshNames(nest.taken());
     let mut found = nest.loop_at(vector)?;
     let (width, index) = (Ix::from(width), found.index);
     let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -302,19 +294,19 @@ pub(crate) fn of_lanes(
     let (zero, again) = (names.fresh(&format!("{index}.zero")), names.fresh(&format!("{index}.lanes")));
     for accumulator in accumulators {
         let buffer = names.fresh("partial");
-        let ty = accumulator.partials(Slot::Lane(&width));
+        let ty = accumulator.partials(Partial::Lane(&width));
         before.push(Stmt::Alloc(buffer, ty.clone()));
         after.push(Stmt::Free(buffer));
         begin.extend(accumulator.each(&mut names, |target| {
             let value = accumulator.begin(&mut nest.program, target)?;
-            let part = accumulator.partial(buffer, Slot::Lane(&Ix::var(zero)), target);
+            let part = accumulator.partial(buffer, Partial::Lane(&Ix::var(zero)), target);
             Ok(vec![Stmt::Assign { target: part, op: None, value }])
         })?);
         let to =
-            |target: &Target| accumulator.is(target).then(|| accumulator.partial(buffer, Slot::Lane(lane), target));
-        found.body = retargeted(&found.body, &to);
+            |target: &Target| accumulator.is(target).then(|| accumulator.partial(buffer, Partial::Lane(lane), target));
+        retarget(&mut found.body, to);
         sum.extend(accumulator.each(&mut names, |target| {
-            let part = accumulator.partial(buffer, Slot::Lane(&Ix::var(again)), target);
+            let part = accumulator.partial(buffer, Partial::Lane(&Ix::var(again)), target);
             Ok(vec![combine(&mut nest.program, accumulator, target, part, ty)?])
         })?);
     }

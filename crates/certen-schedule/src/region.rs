@@ -1,20 +1,20 @@
 //! Regions: which elements of a buffer a block touches, as one interval for each dimension.
 //!
-//! The ends of an interval are expressions in what is known outside of the block. They are found access by access: the
+//! The ends of an interval are expressions in what is known outside the block. They are found access by access: the
 //! smallest and the largest value of an index, over the loops around the access from the innermost one on, under the
 //! conditions there that bound a loop's index. Several accesses have the interval from the smallest to the largest of
 //! their ends. What cannot be bounded in this way is the whole dimension.
 //!
-//! Guarantees: every element that the block touches is inside the region, whenever the access is inside of its buffer;
-//! the region is inside of the buffer, and its extents are not negative. Where the block touches nothing, because its
-//! loops are empty, the region is anything inside of the buffer.
+//! Guarantees: every element that the block touches is inside the region, whenever the access is inside its buffer;
+//! the region is inside the buffer, and its extents are not negative. Where the block touches nothing, because its
+//! loops are empty, the region is anything inside the buffer.
 
 use certen_core::{Range, TensorType};
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
+use certen_loops::within;
 use certen_syntax::Name;
 
 use crate::depend::Access;
-use crate::nest::within;
 
 /// Extents up to this are recognised as bounded by a number.
 const MOST: i64 = 1 << 16;

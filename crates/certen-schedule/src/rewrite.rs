@@ -1,16 +1,16 @@
 //! Other accesses: what is read and written in a block, given by functions.
 //!
 //! [`Edit`](crate::edit::Edit) gives names other names; this is for steps that give a buffer other indices, or put a value
-//! in the place of an element.
+//! in place of an element.
 
 use std::collections::HashMap;
 
 use certen_core::{TensorType, TermId, TypeError};
-use certen_index::Ix;
-use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
+use certen_index::{Cond, Ix};
+use certen_loops::{LoopProgram, Stmt, as_element, parts_first, try_for_each_mut};
 use certen_syntax::Name;
 
-use crate::nest::Done;
+use crate::refusal::Done;
 
 /// A buffer that stands for another one, or for a part of it: other dimensions, in another order.
 #[derive(Clone, Debug)]
@@ -42,101 +42,62 @@ impl Moved {
 
     /// The block with all accesses of the one buffer turned into accesses of the other. Allocations are the caller's.
     pub(crate) fn block(&self, program: &mut LoopProgram, block: &[Stmt]) -> Done<Vec<Stmt>> {
-        let mut read = |program: &mut LoopProgram, _: &Scope<'_>, name: Name, indices: &[Ix]| {
+        let mut read = |program: &mut LoopProgram, _: &[Cond], name: Name, indices: &[Ix]| {
             if name != self.from {
                 return Ok(None);
             }
             let indices = self.indices(indices)?;
             Ok(Some(program.terms.element(self.to, self.ty.clone(), indices)?))
         };
-        let mut blocks = with_reads(program, block, &mut read)?;
-        self.targets(&mut blocks)?;
-        Ok(blocks)
-    }
-
-    fn targets(&self, block: &mut [Stmt]) -> Done<()> {
-        for stmt in block {
-            match stmt {
-                Stmt::For { body, .. } => self.targets(body)?,
-                Stmt::If { then, otherwise, .. } => {
-                    self.targets(then)?;
-                    self.targets(otherwise)?;
-                }
-                Stmt::Assign { target: Target::Element(name, indices), .. } if *name == self.from => {
-                    *indices = self.indices(indices)?;
-                    *name = self.to;
-                }
-                _ => {}
+        let mut block = with_reads(program, block, &mut read)?;
+        try_for_each_mut(&mut block, &mut |stmt| {
+            if let Some((name, indices)) = stmt.element_mut().filter(|(name, _)| **name == self.from) {
+                *indices = self.indices(indices)?;
+                *name = self.to;
             }
-        }
-        Ok(())
+            Ok::<(), TypeError>(())
+        })?;
+        Ok(block)
     }
 }
 
-/// What stands around a statement inside of the block, outermost first.
-pub(crate) type Scope<'a> = [Around<'a>];
-
-/// A block around a statement.
-#[derive(Clone, Copy)]
-pub(crate) enum Around<'a> {
-    Loop(&'a Stmt),
-    Then(&'a Stmt),
-    Otherwise(&'a Stmt),
-}
-
-/// Gives the value that stands for an element of a buffer, or for a local, if another one does.
-pub(crate) type Read<'a> = dyn FnMut(&mut LoopProgram, &Scope<'_>, Name, &[Ix]) -> Done<Option<TermId>> + 'a;
+/// Gives the value that stands for an element of a buffer, or for a local, if another one does. What holds around the
+/// statement that reads it, inside the block, is given.
+pub(crate) type ReadAs<'a> = dyn FnMut(&mut LoopProgram, &[Cond], Name, &[Ix]) -> Done<Option<TermId>> + 'a;
 
 /// The block with other values for what it reads.
-pub(crate) fn with_reads(program: &mut LoopProgram, block: &[Stmt], read: &mut Read<'_>) -> Done<Vec<Stmt>> {
-    walk(program, block, &mut Vec::new(), read)
+pub(crate) fn with_reads(program: &mut LoopProgram, block: &[Stmt], read: &mut ReadAs<'_>) -> Done<Vec<Stmt>> {
+    walk(program, block.to_vec(), &mut Vec::new(), read)
 }
 
-fn walk<'a>(
+fn walk(
     program: &mut LoopProgram,
-    block: &'a [Stmt],
-    scope: &mut Vec<Around<'a>>,
-    read: &mut Read<'_>,
+    mut block: Vec<Stmt>,
+    known: &mut Vec<Cond>,
+    read: &mut ReadAs<'_>,
 ) -> Done<Vec<Stmt>> {
-    let mut out = Vec::with_capacity(block.len());
-    for stmt in block {
-        let mut inside = |program: &mut LoopProgram, around: Around<'a>, body: &'a [Stmt]| {
-            scope.push(around);
-            let body = walk(program, body, scope, read);
-            scope.pop();
-            body
-        };
-        out.push(match stmt {
-            Stmt::For { index, range, mode, body } => {
-                let body = inside(program, Around::Loop(stmt), body)?;
-                Stmt::For { index: *index, range: range.clone(), mode: *mode, body }
-            }
-            Stmt::If { cond, then, otherwise } => {
-                let then = inside(program, Around::Then(stmt), then)?;
-                let otherwise = inside(program, Around::Otherwise(stmt), otherwise)?;
-                Stmt::If { cond: cond.clone(), then, otherwise }
-            }
-            Stmt::Local { name, elem, init: Some(init) } => {
-                let init = Some(value(program, *init, scope, read)?);
-                Stmt::Local { name: *name, elem: *elem, init }
-            }
-            Stmt::Assign { target, op, value: old } => {
-                let value = value(program, *old, scope, read)?;
-                Stmt::Assign { target: target.clone(), op: *op, value }
-            }
-            other => other.clone(),
-        });
+    for stmt in &mut block {
+        if let Some(old) = stmt.value_mut() {
+            *old = value(program, *old, known, read)?;
+        }
+        stmt.map_blocks(|cond, inner| {
+            let open = known.len();
+            known.extend(cond);
+            let inner = walk(program, inner, known, read);
+            known.truncate(open);
+            inner
+        })?;
     }
-    Ok(out)
+    Ok(block)
 }
 
 /// A value with other values for what it reads.
-fn value(program: &mut LoopProgram, root: TermId, scope: &Scope<'_>, read: &mut Read<'_>) -> Done<TermId> {
+fn value(program: &mut LoopProgram, root: TermId, known: &[Cond], read: &mut ReadAs<'_>) -> Done<TermId> {
     let mut moved: HashMap<TermId, TermId> = HashMap::new();
     for id in parts_first(&program.terms, root) {
         let element = as_element(&program.terms, id).map(|(name, _, indices)| (name, indices.to_vec()));
         let new = match element {
-            Some((name, indices)) => read(program, scope, name, &indices)?.unwrap_or(id),
+            Some((name, indices)) => read(program, known, name, &indices)?.unwrap_or(id),
             None => {
                 let term = program.terms.get(id).clone().with_parts(|part| moved[&part]);
                 program.terms.add(term)?

@@ -6,13 +6,15 @@ use std::ops::Range;
 
 use certen_core::TensorType;
 use certen_index::Cond;
-use certen_loops::{Mode, Stmt, Target, as_element, declarations, parts_first};
+use certen_loops::{Mode, Site, Stmt, Use, declarations, declared, declared_at_top, for_each_mut, sites, statements};
 use certen_syntax::schedule::Path;
 use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
-use crate::depend::{Kind, Part, apart};
+use crate::depend::{Footprint, apart};
 use crate::edit::Edit;
-use crate::nest::{Done, Loop, Nest, Place, Refusal, Turn, listed};
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal, listed};
 
 /// A buffer that a block allocates.
 #[derive(Clone, Debug)]
@@ -35,6 +37,13 @@ pub(crate) struct Stage {
     pub makers: Vec<usize>,
     /// The statements that read it.
     pub users: Vec<usize>,
+}
+
+impl Stage {
+    /// Where the statements stand that compute it.
+    pub(crate) fn maker_places(&self) -> Vec<Place> {
+        self.makers.iter().map(|at| self.block.beside(*at)).collect()
+    }
 }
 
 /// What a statement does to a buffer.
@@ -60,29 +69,14 @@ pub(crate) fn name_of((path, span): (&Path, Span)) -> Done<Name> {
 impl Nest {
     /// All buffers that are allocated, in the order of the text.
     pub(crate) fn allocated(&self) -> Vec<Stored> {
-        fn walk(block: &[Stmt], path: &[Turn], found: &mut Vec<Stored>) {
-            for (at, stmt) in block.iter().enumerate() {
-                let inside = |otherwise| [path, &[Turn { at, otherwise }]].concat();
-                match stmt {
-                    Stmt::Alloc(name, ty) => {
-                        let alloc = Place { path: path.to_vec(), at };
-                        let freed = |stmt: &Stmt| matches!(stmt, Stmt::Free(freed) if freed == name);
-                        if let Some(behind) = block[at..].iter().position(freed) {
-                            found.push(Stored { name: *name, ty: ty.clone(), alloc, free: at + behind });
-                        }
-                    }
-                    Stmt::For { body, .. } => walk(body, &inside(false), found),
-                    Stmt::If { then, otherwise, .. } => {
-                        walk(then, &inside(false), found);
-                        walk(otherwise, &inside(true), found);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        let mut found = Vec::new();
-        walk(&self.program.body, &[], &mut found);
-        found
+        let stored = |site: &Site<'_>| {
+            let Stmt::Alloc(name, ty) = site.stmt else { return None };
+            let alloc = Place::of(site);
+            let freed = |stmt: &Stmt| matches!(stmt, Stmt::Free(freed) if freed == name);
+            let free = site.at + self.block(&alloc)[site.at..].iter().position(freed)?;
+            Some(Stored { name: *name, ty: ty.clone(), alloc, free })
+        };
+        sites(&self.program.body).iter().filter_map(stored).collect()
     }
 
     /// The allocated buffer that a path means: `t`, or `t#2` for the second of this name.
@@ -118,37 +112,23 @@ impl Nest {
                 let refusal: Refusal = error(format!("there are {} buffers `{name}`", named.len()))
                     .help(format!("say which: {}", listed(ways)))
                     .into();
-                Err(named.iter().fold(refusal, |refusal, stored| refusal.at(&stored.alloc)))
+                Err(refusal.at_all(named.iter().map(|stored| &stored.alloc)))
             }
         }
     }
 
     /// What a block does to a buffer.
     pub(crate) fn touch(&self, block: &[Stmt], buffer: Name) -> Touch {
-        let terms = &self.program.terms;
         let mut touch = Touch::default();
-        let mut blocks = vec![block];
-        while let Some(block) = blocks.pop() {
-            for stmt in block {
-                match stmt {
-                    Stmt::For { body, .. } => blocks.push(body),
-                    Stmt::If { then, otherwise, .. } => blocks.extend([then.as_slice(), otherwise.as_slice()]),
-                    Stmt::Swap(a, b) => touch.swaps |= [*a, *b].contains(&buffer),
-                    Stmt::Assign { target, .. } => touch.writes |= target.name() == buffer,
-                    _ => {}
-                }
-                if let Stmt::Assign { value, .. } | Stmt::Local { init: Some(value), .. } = stmt {
+        for stmt in statements(block) {
+            let own = if let Stmt::Assign { .. } = stmt { stmt.element() } else { None };
+            for (name, indices, how) in stmt.uses(&self.program.terms) {
+                match how {
+                    _ if name != buffer => {}
                     // A statement that reads only the element that it writes computes that element.
-                    let own = match stmt {
-                        Stmt::Assign { target: Target::Element(_, indices), .. } => Some(indices),
-                        _ => None,
-                    };
-                    let is_read = |id| {
-                        as_element(terms, id).is_some_and(|(name, _, indices)| {
-                            name == buffer && own.is_none_or(|own| !touches_own(stmt, buffer) || **own != *indices)
-                        })
-                    };
-                    touch.reads |= !touch.reads && parts_first(terms, *value).into_iter().any(is_read);
+                    Use::Read => touch.reads |= own != Some((buffer, indices)),
+                    Use::Write | Use::Combine(_) => touch.writes = true,
+                    Use::Exchange => touch.swaps = true,
                 }
             }
         }
@@ -168,7 +148,7 @@ impl Nest {
                 let touch = self.touch(std::slice::from_ref(stmt), name);
                 if touch.swaps {
                     let refusal = Refusal::cannot(format!("`{name}` is exchanged with another buffer"));
-                    return Err(refusal.at(&Place { at, ..home }));
+                    return Err(refusal.at(&home.beside(at)));
                 }
                 if touch.writes {
                     makers.push(at);
@@ -178,45 +158,41 @@ impl Nest {
                 }
             }
             let Some(&both) = makers.iter().find(|at| users.contains(at)) else { break };
-            let place = Place { path: home.path.clone(), at: both };
-            let used = |block: &[Stmt]| self.touch(block, name) != Touch::default();
-            let inside = |otherwise| {
-                let mut path = place.path.clone();
-                path.push(Turn { at: both, otherwise });
-                Place { path, at: 0 }
-            };
+            let place = home.beside(both);
+            let used = |(_, block): &(usize, &Vec<Stmt>)| self.touch(block, name) != Touch::default();
             let only = makers.len() == 1 && users.len() == 1;
-            let inner = match block.get(both).filter(|_| only) {
-                Some(Stmt::For { .. }) => inside(false),
-                Some(Stmt::If { then, otherwise, .. }) if !(used(then) && used(otherwise)) => inside(used(otherwise)),
-                _ => {
-                    let refusal = Refusal::cannot(format!("`{name}` is read by the loops that compute it"));
-                    return Err(refusal.at(&place));
-                }
+            let blocks: Vec<_> = block
+                .get(both)
+                .filter(|_| only)
+                .into_iter()
+                .flat_map(|stmt| stmt.blocks().enumerate().filter(used))
+                .collect();
+            let &[(inner, _)] = blocks.as_slice() else {
+                let refusal = Refusal::cannot(format!("`{name}` is read by the loops that compute it"));
+                return Err(refusal.at(&place));
             };
+            let inner = place.in_block(inner, 0);
             span = 0..self.block(&inner).len();
             home = inner;
         }
-        let place = |at: usize| Place { path: home.path.clone(), at };
         let (Some(&last), Some(&user)) = (makers.last(), users.first()) else {
             let what = if makers.is_empty() { "written" } else { "read" };
             return Err(Refusal::cannot(format!("`{name}` is never {what}")).at(&stored.alloc));
         };
         if user < last {
             let refusal = Refusal::cannot(format!("`{name}` is read before all of it is computed"));
-            return Err(refusal.at(&place(user)).at(&place(last)));
+            return Err(refusal.at(&home.beside(user)).at(&home.beside(last)));
         }
         self.with_locals(&home, span, &mut makers);
         let stage = Stage { stored: stored.clone(), block: home.clone(), makers, users };
-        let part = Part::of(&self.program, &self.statements(&stage));
-        if let Some(other) = part.accesses.iter().find(|access| access.kind != Kind::Read && access.name != name) {
+        let part = Footprint::of(&self.program, &self.statements(&stage));
+        if let Some(other) = part.accesses.iter().find(|access| access.how != Use::Read && access.name != name) {
             let refusal = Refusal::cannot(format!("the loops of `{name}` compute `{}` too", other.name));
-            let refusal = stage.makers.iter().fold(refusal, |refusal, at| refusal.at(&place(*at)));
-            return Err(refusal.help("`fission` gives them loops of their own"));
+            return Err(refusal.at_all(&stage.maker_places()).help("`fission` gives them loops of their own"));
         }
         if let Some(other) = part.swapped.first() {
             let refusal = Refusal::cannot(format!("the loops of `{name}` exchange `{other}` with another buffer"));
-            return Err(stage.makers.iter().fold(refusal, |refusal, at| refusal.at(&place(*at))));
+            return Err(refusal.at_all(&stage.maker_places()));
         }
         Ok(stage)
     }
@@ -224,12 +200,8 @@ impl Nest {
     /// Adds the locals of the block that only these statements use, and what assigns them.
     fn with_locals(&self, home: &Place, span: Range<usize>, makers: &mut Vec<usize>) {
         let block = self.block(home);
-        let mut own: Vec<Name> = Vec::new();
-        for stmt in block.iter().take(span.end).skip(span.start) {
-            if let Stmt::Local { name, .. } = stmt {
-                own.push(*name);
-            }
-        }
+        let as_local = |stmt: &Stmt| if let Stmt::Local { name, .. } = stmt { Some(*name) } else { None };
+        let own: Vec<Name> = block.iter().take(span.end).skip(span.start).filter_map(as_local).collect();
         if own.is_empty() {
             return;
         }
@@ -238,16 +210,13 @@ impl Nest {
         let mut uses: HashMap<Name, Vec<usize>> = HashMap::new();
         let mut changed: HashMap<usize, HashSet<Name>> = HashMap::new();
         for (at, stmt) in block.iter().enumerate().skip(span.start) {
-            let part = Part::of(&self.program, std::slice::from_ref(stmt));
-            let declared = match stmt {
-                Stmt::Local { name, .. } => Some(*name),
-                _ => None,
-            };
+            let part = Footprint::of(&self.program, std::slice::from_ref(stmt));
+            let declared = as_local(stmt);
             let used: HashSet<Name> = part.accesses.iter().map(|access| access.name).chain(declared).collect();
             for name in used.intersection(&locals) {
                 uses.entry(*name).or_default().push(at);
             }
-            let writes = part.accesses.iter().filter(|access| access.kind != Kind::Read).map(|access| access.name);
+            let writes = part.accesses.iter().filter(|access| access.how != Use::Read).map(|access| access.name);
             changed.insert(at, writes.chain(declared).collect());
         }
         let mut all: HashSet<usize> = makers.iter().copied().collect();
@@ -279,12 +248,12 @@ impl Nest {
         let makers: HashSet<usize> = stage.makers.iter().copied().collect();
         let between = (first..=last).filter(|at| !makers.contains(at)).filter_map(|at| block.get(at).cloned());
         let between: Vec<Stmt> = between.collect();
-        let without = |mut part: Part| {
+        let without = |mut part: Footprint| {
             part.accesses.retain(|access| access.name != name);
             part
         };
-        let made = without(self.ordered(Part::of(&self.program, &self.statements(stage))));
-        let other = without(Part::of(&self.program, &between));
+        let made = without(self.ordered(Footprint::of(&self.program, &self.statements(stage))));
+        let other = without(Footprint::of(&self.program, &between));
         let facts = self.facts(&stage.block)?;
         let status = apart(&facts, &[], &made, &other, &Cond::always());
         self.condition(format!("what `{name}` is computed from is not overwritten before it is read"), status);
@@ -294,7 +263,7 @@ impl Nest {
     /// Takes the allocation, the computation and the end of a stage away. What it is computed from stays until its last
     /// reader has ended.
     pub(crate) fn take_out(&mut self, stage: &Stage) -> Done<()> {
-        let made = Part::of(&self.program, &self.statements(stage));
+        let made = Footprint::of(&self.program, &self.statements(stage));
         let sources: HashSet<Name> = made.accesses.iter().map(|access| access.name).collect();
         let (first, last) = (stage.makers.first().copied(), stage.users.last().copied());
         let (Some(first), Some(last)) = (first, last) else { return Ok(()) };
@@ -302,7 +271,7 @@ impl Nest {
         let Stored { name, alloc, free, .. } = &stage.stored;
         let makers: HashSet<usize> = stage.makers.iter().copied().collect();
         let same = stage.block.path == alloc.path;
-        let reader = self.stage(&Place { path: stage.block.path.clone(), at: last });
+        let reader = self.stage(&stage.block.beside(last));
         let block = self.block_mut(&stage.block)?;
         let (mut out, mut late) = (Vec::with_capacity(block.len()), Vec::new());
         for (at, stmt) in std::mem::take(block).into_iter().enumerate() {
@@ -341,16 +310,10 @@ impl Nest {
         let parameters = program.inputs.iter().chain(&program.outputs).map(|parameter| parameter.name);
         let mut visible: HashSet<Name> = program.sizes.iter().copied().chain(parameters).collect();
         for depth in 0..=inside.path.len() {
-            let around = Place { path: inside.path[..depth].to_vec(), at: 0 };
-            for stmt in self.block(&around) {
-                if let Stmt::Alloc(name, _) | Stmt::Local { name, .. } = stmt {
-                    visible.insert(*name);
-                }
-            }
-            if let Some(turn) = inside.path.get(depth)
-                && let Some(Stmt::For { index, .. }) = self.stmt(&Place { at: turn.at, ..around })
-            {
-                visible.insert(*index);
+            let around = inside.at_depth(depth);
+            visible.extend(declared_at_top(self.block(&around)));
+            if depth < inside.path.len() {
+                visible.extend(self.stmt(&around).and_then(Stmt::declares));
             }
         }
         visible
@@ -360,16 +323,10 @@ impl Nest {
     pub(crate) fn named_apart(&mut self, place: &Place, stmts: &[Stmt]) -> Done<Vec<Stmt>> {
         let body = self.loop_at(place)?.body;
         let visible = self.visible(&place.inside(0));
-        let own: HashSet<Name> = stmts
-            .iter()
-            .filter_map(|stmt| match stmt {
-                Stmt::Alloc(name, _) | Stmt::Local { name, .. } => Some(*name),
-                _ => None,
-            })
-            .collect();
-        let later: HashSet<Name> = declarations(&body).into_iter().map(|(name, _)| name).collect();
+        let own: HashSet<Name> = declared_at_top(stmts).collect();
+        let later = declared(&body);
         let mut taken = self.taken();
-        taken.extend(declarations(stmts).into_iter().map(|(name, _)| name));
+        taken.extend(declared(stmts));
         let mut edit = Edit::default();
         for (name, _) in declarations(stmts) {
             // Of a local that is taken along, the declaration further out is its own.
@@ -383,7 +340,7 @@ impl Nest {
         Ok(edit.block(&mut self.program, stmts)?)
     }
 
-    /// The label of the stage in which a place is, unless the statements behind it begin with one.
+    /// The label of the stage in which a place is, unless the statements after it begin with one.
     pub(crate) fn label(&self, place: &Place, behind: &[Stmt]) -> Option<Stmt> {
         let first = behind.iter().find(|stmt| !matches!(stmt, Stmt::Alloc(..)));
         match first {
@@ -400,29 +357,16 @@ impl Nest {
     }
 }
 
-/// Whether an assignment is of an element of a buffer.
-fn touches_own(stmt: &Stmt, buffer: Name) -> bool {
-    matches!(stmt, Stmt::Assign { target: Target::Element(name, _), .. } if *name == buffer)
-}
-
-/// Loops inside of loops in these modes are not shared again between threads or lanes.
+/// Loops inside loops in these modes are not shared again between threads or lanes.
 pub(crate) fn demoted(stmts: &mut [Stmt], around: &[Mode]) {
-    for stmt in stmts {
-        match stmt {
-            Stmt::For { mode, body, .. } => {
-                let inner = *mode != Mode::Serial && around.contains(&Mode::Vector);
-                if inner || (*mode == Mode::Parallel && around.contains(&Mode::Parallel)) {
-                    *mode = Mode::Serial;
-                }
-                demoted(body, around);
+    for_each_mut(stmts, |stmt| {
+        if let Stmt::For { mode, .. } = stmt {
+            let inner = *mode != Mode::Serial && around.contains(&Mode::Vector);
+            if inner || (*mode == Mode::Parallel && around.contains(&Mode::Parallel)) {
+                *mode = Mode::Serial;
             }
-            Stmt::If { then, otherwise, .. } => {
-                demoted(then, around);
-                demoted(otherwise, around);
-            }
-            _ => {}
         }
-    }
+    });
 }
 
 /// Loops over a box, around one statement: the first range outermost.

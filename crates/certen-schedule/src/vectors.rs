@@ -4,24 +4,25 @@
 //! vector loop; the loops inside it, such as that of a sum, then run for all lanes alike. A short inner loop over a row
 //! that lies beside the next one is first collapsed with the loop around it, so that `f64[n, 3]` is one row; an innermost
 //! loop with a condition on its index is cut where that changes, as `lower/cut.rs` does for conditions on what is stored.
-//! Loops of which someone has said `vectorize` are left alone, with all that is inside them, and loops are collapsed and
-//! cut only where the caller says that nobody has an opinion.
+//! Loops that a schedule has vectorised are left alone, with all that is inside them. Loops are collapsed and cut only
+//! where the caller says that no step has touched the nest.
 //!
 //! Needs: a program that [`certen_loops::verify`] accepts, in its final layout. Guarantees: the result is one too, and makes
 //! the same operations for every element, in the same order, so every bit stays.
 
 use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
 
 use certen_core::{Literal, Range, TensorType, Term};
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_loops::{
     Lanes, LoopProgram, Mode, Stmt, Target, are_independent, as_element, change, changes_outside, combined, conjuncts,
-    declarations,
+    declared, for_each_mut, sites, statements,
 };
 use certen_syntax::Name;
 
 use crate::collapse::collapsed;
-use crate::nest::Loop;
+use crate::place::Loop;
 
 /// Rows of so many bytes fill every vector.
 const FULL: i64 = 64;
@@ -32,13 +33,13 @@ const MAX_CUTS: usize = 48;
 /// A loop of fewer iterations is short.
 const SHORT: i64 = 8;
 
-/// Marks vector loops; in the nests that `is_free` says nobody has touched, it may collapse loops and cut them.
+/// Marks vector loops; in the nests that `is_free` says no step has touched, it may collapse loops and cut them.
 pub fn vectorise(mut program: LoopProgram, is_free: impl Fn(Option<Name>) -> bool) -> LoopProgram {
     let mut facts = Facts::new();
     program.facts.iter().for_each(|fact| facts.assume(fact.clone()));
     let body = std::mem::take(&mut program.body);
     let interface = program.inputs.iter().chain(&program.outputs).map(|it| (it.name, it.ty.clone())).collect();
-    let mut taken: HashSet<Name> = declarations(&body).into_iter().map(|(name, _)| name).collect();
+    let mut taken = declared(&body);
     taken.extend(program.sizes.iter().copied());
     let mut vectors =
         Vectors { program, facts, assumed: Vec::new(), types: interface, taken, is_free: false, cuts: MAX_CUTS };
@@ -59,32 +60,18 @@ pub fn vectorise(mut program: LoopProgram, is_free: impl Fn(Option<Name>) -> boo
 
 /// Whether a block stores an element.
 fn stores(block: &[Stmt]) -> bool {
-    block.iter().any(|stmt| match stmt {
-        Stmt::Assign { target, .. } => matches!(target, Target::Element(..)),
-        Stmt::For { body, .. } => stores(body),
-        Stmt::If { then, otherwise, .. } => stores(then) || stores(otherwise),
-        _ => false,
-    })
+    statements(block).any(|stmt| matches!(stmt, Stmt::Assign { target: Target::Element(..), .. }))
 }
 
-/// How many conditions there are in a block.
-fn conditions(block: &[Stmt]) -> usize {
-    let count = |stmt: &Stmt| match stmt {
-        Stmt::If { then, otherwise, .. } => 1 + conditions(then) + conditions(otherwise),
-        _ => 0,
-    };
-    block.iter().map(count).sum()
+/// The conditions of a block, without those in its loops.
+fn conditions(block: &[Stmt]) -> impl Iterator<Item = &Cond> {
+    let outside_loops = sites(block).into_iter().filter(|site| site.loops().next().is_none());
+    outside_loops.filter_map(|site| if let Stmt::If { cond, .. } = site.stmt { Some(cond) } else { None })
 }
 
 /// Where a condition of a block on an index changes.
 fn change_in(block: &[Stmt], index: Name) -> Option<Ix> {
-    block.iter().find_map(|stmt| match stmt {
-        Stmt::If { cond, then, otherwise } => {
-            let here = conjuncts(cond).iter().find_map(|part| change(part, index, &[]));
-            here.or_else(|| change_in(then, index)).or_else(|| change_in(otherwise, index))
-        }
-        _ => None,
-    })
+    conditions(block).find_map(|cond| conjuncts(cond).iter().find_map(|part| change(part, index, &[])))
 }
 
 /// A block without the conditions that are known to hold or not to hold.
@@ -115,7 +102,7 @@ fn decided(facts: &Facts, block: &[Stmt]) -> Vec<Stmt> {
 
 /// Whether all vector loops of a block are short.
 fn all_short(block: &[Stmt]) -> bool {
-    declarations(block).iter().all(|(_, stmt)| match stmt {
+    statements(block).all(|stmt| match stmt {
         Stmt::For { range, mode, .. } if mode.is_vector() => {
             let trips = range.hi.sub(&range.lo).ok().and_then(|trips| trips.as_constant());
             trips.is_some_and(|trips| trips < SHORT)
@@ -124,19 +111,15 @@ fn all_short(block: &[Stmt]) -> bool {
     })
 }
 
-/// A block whose vector loops are serial.
-fn serial(block: &[Stmt]) -> Vec<Stmt> {
-    let stmt = |stmt: &Stmt| match stmt {
-        Stmt::For { index, range, mode, body } => {
-            let mode = if *mode == Mode::Vector { Mode::Serial } else { *mode };
-            Stmt::For { index: *index, range: range.clone(), mode, body: serial(body) }
+/// A loop whose vector loops are serial.
+fn serial(found: &Loop) -> Loop {
+    let mut found = found.clone();
+    for_each_mut(&mut found.body, |stmt| {
+        if let Stmt::For { mode: mode @ Mode::Vector, .. } = stmt {
+            *mode = Mode::Serial;
         }
-        Stmt::If { cond, then, otherwise } => {
-            Stmt::If { cond: cond.clone(), then: serial(then), otherwise: serial(otherwise) }
-        }
-        other => other.clone(),
-    };
-    block.iter().map(stmt).collect()
+    });
+    found
 }
 
 struct Vectors {
@@ -177,7 +160,7 @@ impl Vectors {
     /// A statement with its vector loops, and whether there are some.
     fn stmt(&mut self, stmt: Stmt) -> (Vec<Stmt>, bool) {
         match stmt {
-            // Someone has said `vectorize`.
+            // A step has vectorised it.
             Stmt::For { mode: Mode::Vector | Mode::ParallelVector, .. } => (vec![stmt], true),
             Stmt::For { index, range, mode, body } => {
                 let found = Loop { index, range, mode, body };
@@ -200,19 +183,22 @@ impl Vectors {
                 }
                 // Lanes of a long loop are better than those of short ones inside it.
                 if any && self.is_free && found.trips().is_none_or(|trips| trips >= SHORT) && all_short(&found.body) {
-                    let longer = Loop { body: serial(&found.body), ..found.clone() };
+                    let longer = serial(&found);
                     if self.is_vector(&longer) {
                         return vector(longer);
                     }
                 }
                 (vec![found.into()], any)
             }
-            Stmt::If { cond, then, otherwise } => {
-                let (then, one) = self.block([cond.clone()], then);
-                let (otherwise, other) = self.block(cond.not().ok(), otherwise);
-                (vec![Stmt::If { cond, then, otherwise }], one || other)
+            mut other => {
+                let mut any = false;
+                let Ok(()) = other.map_blocks(|known, block| {
+                    let (block, vectors) = self.block(known.ok(), block);
+                    any |= vectors;
+                    Ok::<_, Infallible>(block)
+                });
+                (vec![other], any)
             }
-            other => (vec![other], false),
         }
     }
 
@@ -247,8 +233,7 @@ impl Vectors {
         };
         let pieces: Vec<Stmt> = ranges.into_iter().map(piece).collect();
         // What is not shown in either part is not worth a cut.
-        let is_simpler =
-            |stmt: &Stmt| matches!(stmt, Stmt::For { body, .. } if conditions(body) < conditions(&found.body));
+        let is_simpler = |stmt: &Stmt| matches!(stmt, Stmt::For { body, .. } if conditions(body).count() < conditions(&found.body).count());
         let is_needed = |stmt: &Stmt| matches!(stmt, Stmt::For { body, .. } if stores(body));
         pieces.iter().all(is_simpler).then(|| pieces.into_iter().filter(is_needed).collect())
     }
@@ -306,7 +291,7 @@ impl Vectors {
         if !self.is_free || alone || outer.mode != Mode::Serial {
             return None;
         }
-        // Terms of a loop that is not taken stay behind, and are used by nobody.
+        // Terms of a loop that is not taken stay in the arena, unused.
         let name = Name::fresh(&format!("{}.{}", outer.index, inner.index), |name| self.taken.contains(&name));
         let row = collapsed(&mut self.program, outer, &inner, name).ok()?;
         let lanes = self.lanes(&row)?;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use certen_loops::{LoopProgram, Stmt, parse_loops, verify};
+use certen_loops::{FpMode, LoopProgram, Stmt, parse_loops, sites, verify};
 use certen_schedule::{Condition, Scheduled, Status, apply};
 use certen_syntax::schedule::parse_steps;
 use certen_syntax::{Diagnostics, Name, Sources};
@@ -45,33 +45,16 @@ fn names(program: &LoopProgram) -> (Vec<String>, Vec<String>, Vec<(String, usize
     for parameter in program.inputs.iter().chain(&program.outputs) {
         buffers.push((parameter.name.to_string(), parameter.ty.rank()));
     }
-    fn walk(
-        block: &[Stmt],
-        mut stage: Option<Name>,
-        loops: &mut Vec<(Option<Name>, Name)>,
-        stages: &mut Vec<String>,
-        buffers: &mut Vec<(String, usize)>,
-    ) {
-        for stmt in block {
-            match stmt {
-                Stmt::Nest(name) => stage = Some(*name),
-                Stmt::Alloc(name, ty) => {
-                    stages.push(name.to_string());
-                    buffers.push((name.to_string(), ty.rank()));
-                }
-                Stmt::For { index, body, .. } => {
-                    loops.push((stage, *index));
-                    walk(body, stage, loops, stages, buffers);
-                }
-                Stmt::If { then, otherwise, .. } => {
-                    walk(then, stage, loops, stages, buffers);
-                    walk(otherwise, stage, loops, stages, buffers);
-                }
-                _ => {}
+    for site in sites(&program.body) {
+        match site.stmt {
+            Stmt::Alloc(name, ty) => {
+                stages.push(name.to_string());
+                buffers.push((name.to_string(), ty.rank()));
             }
+            Stmt::For { index, .. } => loops.push((site.nest, *index)),
+            _ => {}
         }
     }
-    walk(&program.body, None, &mut loops, &mut stages, &mut buffers);
     let mut paths = Vec::new();
     for (at, (stage, index)) in loops.iter().enumerate() {
         let nth = loops[..at].iter().filter(|known| **known == (*stage, *index)).count() + 1;
@@ -122,7 +105,7 @@ fn taken(program: &LoopProgram, text: &str) -> Option<Scheduled> {
     let file = sources.add("steps", text);
     let steps =
         parse_steps(sources.get(file).unwrap(), file, &mut Diagnostics::new()).unwrap_or_else(|| panic!("{text}"));
-    apply(program.clone(), &steps).ok()
+    apply(program.clone(), &steps, FpMode::Relaxed).ok()
 }
 
 /// Some sizes, the same in every run.

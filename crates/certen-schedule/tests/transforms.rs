@@ -17,7 +17,7 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use certen_loops::{LoopProgram, parse_loops, verify};
+use certen_loops::{FpMode, LoopProgram, parse_loops, verify};
 use certen_schedule::{Scheduled, Status, apply, page, vectorise};
 use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Name, Sources, render_all};
@@ -49,7 +49,7 @@ fn found(name: &str, text: &str) -> String {
     let before = parse_loops(&sources, file).unwrap_or_else(|errors| panic!("{name}: {:?}", errors.into_sorted()));
     assert!(verify(&before).is_empty(), "{name}: the loops as written: {:?}", verify(&before));
     let steps = if wanted.trim() == "none" { Vec::new() } else { steps(&mut sources, wanted.trim()) };
-    let (verdict, result) = match apply(before.clone(), &steps) {
+    let (verdict, result) = match apply(before.clone(), &steps, FpMode::Relaxed) {
         Ok(scheduled) if steps.is_empty() => {
             let program = vectorise(before.clone(), |_| true);
             assert!(verify(&program).is_empty(), "{name}: {:?}\n{program}", verify(&program));

@@ -1,6 +1,6 @@
 //! Diagnostics as values: what is wrong, where, by which rule, and what to do about it.
 
-use crate::{Code, Span};
+use crate::{Code, Name, Span};
 
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +54,8 @@ pub struct Diagnostic {
     pub primary: Option<Label>,
     /// Other places that matter: where a size was declared, the other operand.
     pub secondary: Vec<Label>,
+    /// The index of the loop that the message speaks of, if it speaks of one.
+    pub about: Option<Name>,
     /// More facts: both shapes, a counterexample.
     pub notes: Vec<String>,
     /// What to do, only where it is sure.
@@ -70,6 +72,7 @@ impl Diagnostic {
             message: message.into(),
             primary: span.into().map(|span| Label { span, text: String::new() }),
             secondary: Vec::new(),
+            about: None,
             notes: Vec::new(),
             help: Vec::new(),
         }

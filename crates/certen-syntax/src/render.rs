@@ -116,7 +116,7 @@ pub fn to_json(sources: &Sources, diagnostic: &Diagnostic) -> Value {
             Some(json!({"file": file, "line": line, "column": column, "text": label.text}))
         })
         .collect();
-    json!({
+    let mut shown = json!({
         "code": diagnostic.code.to_string(),
         "severity": match diagnostic.severity { Severity::Error => "error", Severity::Warning => "warning" },
         "rule": diagnostic.rule.map(|rule| rule.name),
@@ -127,5 +127,9 @@ pub fn to_json(sources: &Sources, diagnostic: &Diagnostic) -> Value {
         "labels": labels,
         "notes": diagnostic.notes,
         "help": diagnostic.help,
-    })
+    });
+    if let Some(index) = diagnostic.about {
+        shown["loop"] = json!(index.as_str());
+    }
+    shown
 }

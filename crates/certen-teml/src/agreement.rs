@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use certen_core::ElemType;
 use certen_index::Ix;
-use certen_loops::{LoopProgram, Stmt};
+use certen_loops::{FpMode, LoopProgram, Site, Stmt, sites};
 use certen_syntax::{Diagnostics, Name, Sources, render_all};
 
 use crate::front::read;
@@ -102,31 +102,19 @@ fn range(lo: &Ix, hi: &Ix) -> String {
 
 /// The loops and statements of some stages.
 fn of_program(program: &LoopProgram, stages: &[Name]) -> Vec<Line> {
-    fn walk(block: &[Stmt], depth: usize, stage: &mut Option<Name>, stages: &[Name], out: &mut Vec<Line>) {
-        for stmt in block {
-            let here = stage.is_some_and(|stage| stages.contains(&stage));
-            let mut inside = *stage;
-            match stmt {
-                Stmt::Nest(name) => *stage = Some(*name),
-                Stmt::For { index, range: found, body, .. } => {
-                    if here {
-                        out.push((depth, format!("{index} in {}", range(&found.lo, &found.hi))));
-                    }
-                    walk(body, depth + 1, &mut inside, stages, out);
-                }
-                Stmt::If { cond, then, .. } => {
-                    if here {
-                        out.push((depth, format!("if {cond}")));
-                    }
-                    walk(then, depth + 1, &mut inside, stages, out);
-                }
-                Stmt::Assign { .. } if here => out.push((depth, "statement".into())),
-                _ => {}
-            }
-        }
-    }
+    let is_meant = |site: &Site<'_>| {
+        site.nest.is_some_and(|nest| stages.contains(&nest)) && site.around.iter().all(|around| around.block == 0)
+    };
     let mut out = Vec::new();
-    walk(&program.body, 0, &mut None, stages, &mut out);
+    for site in sites(&program.body).into_iter().filter(is_meant) {
+        let text = match site.stmt {
+            Stmt::For { index, range: found, .. } => format!("{index} in {}", range(&found.lo, &found.hi)),
+            Stmt::If { cond, .. } => format!("if {cond}"),
+            Stmt::Assign { .. } => "statement".into(),
+            _ => continue,
+        };
+        out.push((site.around.len(), text));
+    }
     out
 }
 
@@ -162,7 +150,7 @@ fn agreement(text: &str) -> Result<usize, String> {
         let stages: Vec<Name> = listed.iter().map(|&at| front.statements.assignments[at].id).collect();
         let path = paths.path(route).map_err(|errors| format!("{errors:?}"))?;
         let steps: Vec<String> = path.steps.iter().map(|step| step.to_string()).collect();
-        let scheduled = certen_schedule::apply(path.loops, &path.steps).map_err(|refused| {
+        let scheduled = certen_schedule::apply(path.loops, &path.steps, FpMode::Relaxed).map_err(|refused| {
             format!("{}\n{:?}\n{}", refused.diagnostic.message, refused.diagnostic.notes, steps.join("; "))
         })?;
         let mut expected = Vec::new();

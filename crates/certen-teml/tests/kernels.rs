@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use certen_core::ElemType;
 use certen_index::Status;
+use certen_loops::FpMode;
 use certen_schedule::apply;
 use certen_syntax::{Diagnostics, Name, Sources, render_all};
 use certen_teml::{Compiled, compile};
@@ -46,7 +47,7 @@ fn every_path_is_proved_and_agrees() {
             if !path.in_order {
                 wrong += &format!("{name}: another order\n");
             }
-            let scheduled = match apply(path.loops.clone(), &path.steps) {
+            let scheduled = match apply(path.loops.clone(), &path.steps, FpMode::Relaxed) {
                 Ok(scheduled) => scheduled,
                 Err(refused) => {
                     wrong += &format!("{name}: step {}: {:?}\n", path.steps[refused.at], refused.diagnostic);

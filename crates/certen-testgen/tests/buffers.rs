@@ -12,7 +12,7 @@ use std::cell::Cell;
 
 use certen_core::domain::{Element, Field, Machine, Partial};
 use certen_core::{Domain, ElemType, EvalError, Fault, Tensor};
-use certen_loops::{Interpreter, Lend, LoopProgram, Stmt, lower, pad, peak_bytes, reuse, verify};
+use certen_loops::{FpMode, Interpreter, Lend, LoopProgram, Stmt, lower, pad, peak_bytes, reuse, statements, verify};
 use certen_syntax::Name;
 use certen_testgen::calculus::{Case, Size, Truncations};
 use common::{checked, core, for_bytes, for_samples};
@@ -35,7 +35,7 @@ fn case(bytes: &[u8]) -> (Case, Option<LoopProgram>) {
     {
         case.program.outputs = vec![(last, last)];
     }
-    let loops = lower(&case.program).ok().filter(|loops| verify(loops).is_empty());
+    let loops = lower(&case.program, FpMode::Relaxed).ok().filter(|loops| verify(loops).is_empty());
     (case, loops)
 }
 
@@ -97,17 +97,12 @@ fn agree(case: &Case, before: &LoopProgram, after: &LoopProgram) -> bool {
     compared
 }
 
-fn count(block: &[Stmt], what: &impl Fn(&Stmt) -> bool) -> usize {
-    let inside = |stmt: &Stmt| match stmt {
-        Stmt::For { body, .. } => count(body, what),
-        Stmt::If { then, otherwise, .. } => count(then, what) + count(otherwise, what),
-        _ => 0,
-    };
-    block.iter().map(|stmt| usize::from(what(stmt)) + inside(stmt)).sum()
+fn count(block: &[Stmt], what: impl Fn(&Stmt) -> bool) -> usize {
+    statements(block).filter(|stmt| what(stmt)).count()
 }
 
 fn allocations(program: &LoopProgram) -> usize {
-    count(&program.body, &|stmt| matches!(stmt, Stmt::Alloc(_, ty) if !ty.is_scalar()))
+    count(&program.body, |stmt| matches!(stmt, Stmt::Alloc(_, ty) if !ty.is_scalar()))
 }
 
 #[test]
@@ -141,7 +136,7 @@ fn algebra_programs_keep_their_values() {
         if let Some(last) = program.bindings.last().map(|binding| binding.name) {
             program.outputs = vec![(last, last)];
         }
-        let loops = lower(&program).expect("elaborated programs can be lowered");
+        let loops = lower(&program, FpMode::Relaxed).expect("elaborated programs can be lowered");
         let shared = reuse(loops.clone(), Lend::Outputs).expect("well-formed loops");
         well_formed(&shared, &loops);
         let element = |bits: &u64| Some(Element::reduce(*bits));

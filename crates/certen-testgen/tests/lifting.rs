@@ -5,7 +5,7 @@ mod common;
 
 use certen_core::domain::{Element, Field, Partial};
 use certen_core::{Program, Tensor, parse_program};
-use certen_loops::{Interpreter, lower, verify};
+use certen_loops::{FpMode, Interpreter, lower, verify};
 use certen_rewrite::{Agreement, Lifted, agree, lift};
 use certen_syntax::{Name, Sources};
 use certen_testgen::cases;
@@ -25,7 +25,7 @@ fn holds(program: &Program, sizes: &[(Name, i64)], inputs: &Inputs) -> Lifted {
     let expected = evaluate(program, &domain, sizes, inputs.clone());
     assert_eq!(evaluate(after, &domain, sizes, inputs.clone()), expected, "{program}\n{after}");
     fewer(program, after, sizes);
-    let loops = lower(after).unwrap_or_else(|error| panic!("{error:?}\n{after}"));
+    let loops = lower(after, FpMode::Relaxed).unwrap_or_else(|error| panic!("{error:?}\n{after}"));
     let complaints = verify(&loops);
     assert!(complaints.is_empty(), "{program}\n{after}\n{loops}\n{complaints:?}");
     let interpreter = Interpreter::new(&loops, &domain, sizes.iter().copied(), inputs.clone()).expect("a call");

@@ -4,13 +4,16 @@ mod common;
 
 use certen_core::domain::{Element, Exact, Field, Partial, Rational};
 use certen_core::{Domain, Tensor};
-use certen_loops::{Interpreter, LoopProgram, lower, parallelise, parse_loops, verify};
+use certen_loops::{FpMode, Interpreter, LoopProgram, lower, parallelise, parse_loops, verify};
 use certen_syntax::{Name, Sources};
 use certen_testgen::{Sample, cases};
 use common::{FUEL, checked, core, evaluate, for_samples};
 
 fn lowered(sample: &Sample) -> LoopProgram {
-    let loops = parallelise(lower(&core(&checked(sample))).expect("elaborated programs can be lowered"), |_| true);
+    let loops = parallelise(
+        lower(&core(&checked(sample)), FpMode::Relaxed).expect("elaborated programs can be lowered"),
+        |_| true,
+    );
     let complaints = verify(&loops);
     assert!(complaints.is_empty(), "{loops}\n{complaints:?}");
     loops

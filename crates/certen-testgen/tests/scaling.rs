@@ -12,7 +12,7 @@ use certen_core::domain::{Exact, Rational};
 use certen_core::{Tensor, parse_program};
 use certen_dialects::algebra::{InPlace, Notation};
 use certen_lang::{Library, check_all};
-use certen_loops::{Lend, lower, pad, parse_loops, peak_bytes, reuse, verify};
+use certen_loops::{FpMode, Lend, lower, pad, parse_loops, peak_bytes, reuse, verify};
 use certen_syntax::{Diagnostics, Sources, render_all};
 use common::{core, diagnose, diagnose_in, evaluate, typed, typed_in, typed_with_sources};
 
@@ -206,7 +206,8 @@ fn sharing_memory_grows_linearly() {
 fn elaboration_and_lowering_grow_linearly() {
     for (what, notation, text) in TEXTS {
         grows_linearly(what, MANY / 5, |count| {
-            let loops = lower(&core(&typed_in(notation, &text(count)))).expect("elaborated programs can be lowered");
+            let loops = lower(&core(&typed_in(notation, &text(count))), FpMode::Relaxed)
+                .expect("elaborated programs can be lowered");
             let loops = reuse(loops, Lend::Outputs).expect("well-formed loops");
             assert!(verify(&loops).is_empty());
             drop(emit_c(&loops).expect("C"));
@@ -283,7 +284,7 @@ fn goes_all_the_way(notation: Notation, value: &str, factor: i64) {
     let file = sources.add("deep.core", printed.as_str());
     let again = parse_program(&sources, file).expect("what is printed can be read");
     assert_eq!(again.to_string(), printed);
-    let loops = lower(&program).expect("elaborated programs can be lowered");
+    let loops = lower(&program, FpMode::Relaxed).expect("elaborated programs can be lowered");
     assert!(verify(&loops).is_empty());
     let printed = loops.to_string();
     let file = sources.add("deep.loops", printed.as_str());

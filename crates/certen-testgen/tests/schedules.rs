@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use certen_core::parse_program;
-use certen_loops::{lower, verify};
+use certen_loops::{FpMode, lower, verify};
 use certen_schedule::{Status, apply, primitives};
 use certen_syntax::Sources;
 use certen_testgen::schedule::{Hunted, Truth, points, steps, truth};
@@ -315,12 +315,13 @@ fn forty_steps_take_less_than_a_second() {
     let mut sources = Sources::new();
     let file = sources.add("pipeline.core", PIPELINE);
     let core = parse_program(&sources, file).expect("a program of Core");
-    let loops = lower(&core).expect("it can be lowered");
+    let loops = lower(&core, FpMode::Relaxed).expect("it can be lowered");
     let schedule = steps(FORTY);
     assert_eq!(schedule.len(), 40);
     let once = || {
         let begun = Instant::now();
-        let scheduled = apply(loops.clone(), &schedule).unwrap_or_else(|refused| panic!("{:?}", refused.diagnostic));
+        let scheduled = apply(loops.clone(), &schedule, FpMode::Relaxed)
+            .unwrap_or_else(|refused| panic!("{:?}", refused.diagnostic));
         let outcome = validate(&core, &scheduled.program, &Trial::default());
         (begun.elapsed(), scheduled, outcome)
     };

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use certen_core::{Program, Term};
 use certen_index::{Cond, Ix};
-use certen_loops::{LoopProgram, Stmt, Target, parts_first};
+use certen_loops::{LoopProgram, Stmt, parts_first};
 use certen_rewrite::{lower_bounds, repaired};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
@@ -73,26 +73,20 @@ fn tiles(nest: &LoopProgram) -> BTreeMap<Name, BTreeSet<i64>> {
     while let Some(block) = todo.pop() {
         for stmt in block {
             match stmt {
-                Stmt::For { index, range, body, .. } => {
+                Stmt::For { index, range, .. } => {
                     let sizes = tiles.beside(&[&range.lo, &range.hi], &[]);
                     // Loops in different places may share a name, and then what is known of it.
                     tiles.sizes.entry(*index).or_default().extend(sizes);
-                    todo.push(body);
                 }
-                Stmt::If { cond, then, otherwise } => {
+                Stmt::If { cond, .. } => {
                     tiles.beside(&[], &[cond]);
-                    todo.extend([then.as_slice(), otherwise.as_slice()]);
                 }
                 Stmt::Alloc(_, ty) => ty.shape.iter().for_each(|size| tiles.access(size)),
-                Stmt::Assign { target, value, .. } => {
-                    if let Target::Element(_, indices) = target {
-                        indices.iter().for_each(|index| tiles.access(index));
-                    }
-                    tiles.value(*value);
-                }
-                Stmt::Local { init: Some(value), .. } => tiles.value(*value),
                 _ => {}
             }
+            stmt.element().into_iter().flat_map(|(_, indices)| indices).for_each(|index| tiles.access(index));
+            stmt.value().into_iter().for_each(|value| tiles.value(value));
+            todo.extend(stmt.blocks().map(Vec::as_slice));
         }
     }
     tiles.found

@@ -6,7 +6,7 @@
 
 use certen_core::Range;
 use certen_index::{Cond, Facts, Ix, Verdict};
-use certen_loops::{Event, LoopProgram, Stmt};
+use certen_loops::{Event, LoopProgram, Site, Stmt, sites};
 use certen_syntax::Name;
 
 /// How often the prover is asked for sizes.
@@ -39,9 +39,7 @@ pub struct Wanted {
 impl Reached {
     /// Nothing yet.
     pub fn new(nest: &LoopProgram) -> Reached {
-        let mut count = 0;
-        walk(nest, &mut |_, _, _| count += 1);
-        Reached { seen: vec![[false; 3]; count] }
+        Reached { seen: vec![[false; 3]; places(nest).count()] }
     }
 
     /// Notes what a run tells.
@@ -82,7 +80,9 @@ impl Reached {
     /// Everything is seen that can be, as far as can be told without asking.
     fn missing(&self, nest: &LoopProgram) -> Vec<Missing> {
         let mut missing = Vec::new();
-        walk(nest, &mut |place, stmt, path| {
+        for (place, site) in places(nest).enumerate() {
+            let path: Vec<Cond> =
+                site.around.iter().filter_map(|around| around.stmt.holds_in(around.block).ok()).collect();
             let seen = self.seen.get(place).copied().unwrap_or_default();
             let mut add = |what: usize, own: Option<Cond>, words: Option<String>| {
                 // A constant condition excludes itself.
@@ -90,7 +90,7 @@ impl Reached {
                     missing.push(Missing { facts: path.iter().cloned().chain(own).collect(), words, place, what });
                 }
             };
-            match stmt {
+            match site.stmt {
                 Stmt::For { index, range: Range { lo, hi }, .. } => {
                     let second = lo.add(&Ix::from(1)).ok();
                     add(0, Cond::le(hi, lo).ok(), None);
@@ -107,7 +107,7 @@ impl Reached {
                 }
                 _ => {}
             }
-        });
+        }
         missing
     }
 
@@ -149,38 +149,7 @@ fn reachable(nest: &LoopProgram, path: Vec<Cond>) -> Verdict {
     }
 }
 
-/// Every loop and condition in the order of the text, with its number and what holds around it.
-fn walk<'a>(nest: &'a LoopProgram, visit: &mut dyn FnMut(usize, &'a Stmt, &[Cond])) {
-    fn block<'a>(
-        stmts: &'a [Stmt],
-        path: &mut Vec<Cond>,
-        next: &mut usize,
-        visit: &mut dyn FnMut(usize, &'a Stmt, &[Cond]),
-    ) {
-        for stmt in stmts {
-            if !matches!(stmt, Stmt::For { .. } | Stmt::If { .. }) {
-                continue;
-            }
-            visit(*next, stmt, path);
-            *next += 1;
-            let outer = path.len();
-            match stmt {
-                Stmt::For { index, range, body, .. } => {
-                    let i = Ix::var(*index);
-                    path.extend([Cond::le(&range.lo, &i), Cond::lt(&i, &range.hi)].into_iter().flatten());
-                    block(body, path, next, visit);
-                }
-                Stmt::If { cond, then, otherwise } => {
-                    path.push(cond.clone());
-                    block(then, path, next, visit);
-                    path.truncate(outer);
-                    path.extend(cond.not());
-                    block(otherwise, path, next, visit);
-                }
-                _ => {}
-            }
-            path.truncate(outer);
-        }
-    }
-    block(&nest.body, &mut Vec::new(), &mut 0, visit);
+/// Every loop and condition, in the order of the text.
+fn places(nest: &LoopProgram) -> impl Iterator<Item = Site<'_>> {
+    sites(&nest.body).into_iter().filter(|site| site.stmt.blocks().next().is_some())
 }

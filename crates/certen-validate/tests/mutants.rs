@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use certen_core::domain::splitmix;
 use certen_core::domain::{Element, Field, Partial, Scalar};
 use certen_core::{Domain, ElemType, EvalError, Fault, Tensor};
-use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, verify};
+use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, for_each_mut, verify};
 use certen_syntax::Name;
 use certen_validate::{Outcome, validate};
 use common::mutate::{Operator, mutants};
@@ -188,22 +188,11 @@ fn apart<D: Domain>(
 
 /// The nest with all loops in order.
 fn in_order(nest: &LoopProgram) -> LoopProgram {
-    fn block(stmts: &mut [Stmt]) {
-        for stmt in stmts {
-            match stmt {
-                Stmt::For { mode, body, .. } => {
-                    *mode = Mode::Serial;
-                    block(body);
-                }
-                Stmt::If { then, otherwise, .. } => {
-                    block(then);
-                    block(otherwise);
-                }
-                _ => {}
-            }
-        }
-    }
     let mut nest = nest.clone();
-    block(&mut nest.body);
+    for_each_mut(&mut nest.body, |stmt| {
+        if let Stmt::For { mode, .. } = stmt {
+            *mode = Mode::Serial;
+        }
+    });
     nest
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use certen_loops::LoopProgram;
+use certen_loops::{FpMode, LoopProgram};
 use certen_validate::{Difference, Outcome, Setting, Trial, bisect, scale, validate};
 use common::{by_hand, written};
 
@@ -153,7 +153,7 @@ fn what_takes_too_long_is_not_compared_but_shrunk() {
     let case = written(core, loops);
     assert!(matches!(validate(&case.meaning, &case.nest, &Trial::default()), Outcome::Nothing(_)));
     let small = scale::shrunk_program(&case.meaning).expect("literal sizes");
-    let nest = certen_loops::lower(&small).expect("loops");
+    let nest = certen_loops::lower(&small, FpMode::Relaxed).expect("loops");
     assert!(matches!(validate(&small, &nest, &Trial::default()), Outcome::Agrees(_)));
 }
 

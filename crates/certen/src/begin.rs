@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use certen_core::Program;
 use certen_index::{Condition, Status};
-use certen_loops::{LoopProgram, lower, lower_strictly, parse_loops};
+use certen_loops::{FpMode, LoopProgram, lower, parse_loops};
 use certen_syntax::{Code, Diagnostic, Sources};
 use certen_teml::{Compiled, Path};
 
 use crate::choice::Choice;
 use crate::derived::Derivations;
-use crate::options::{FpMode, is_strict};
+use crate::options::is_strict;
 
 /// Where the loops of a program begin.
 #[derive(Clone, Debug, Default)]
@@ -56,10 +56,7 @@ impl Begin {
                 None => Ok(path.loops.clone()),
             };
         }
-        let lowered = match fp {
-            FpMode::Strict => lower_strictly(program)?,
-            FpMode::Relaxed => lower(program)?,
-        };
+        let lowered = lower(program, fp)?;
         Ok(if self.derivations().is_some() { with_outputs_of(core, lowered) } else { lowered })
     }
 
@@ -71,10 +68,10 @@ impl Begin {
                 let status = if path.in_order { Status::Proved(Vec::new()) } else { Status::Open };
                 let what =
                     "every output is computed by the program's own statements, each on the values that it has there";
-                let mut conditions = vec![Condition { what: what.into(), status }];
+                let mut conditions = vec![Condition { what: what.into(), about: None, status }];
                 if path.lowered.is_some() {
                     let what = "products are distributed over sums, by the laws of a ring";
-                    conditions.push(Condition { what: what.into(), status: Status::Proved(Vec::new()) });
+                    conditions.push(Condition { what: what.into(), about: None, status: Status::Proved(Vec::new()) });
                 }
                 vec![(format!("codegen of `{}`", path.name), conditions)]
             }

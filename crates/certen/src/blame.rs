@@ -2,7 +2,7 @@
 
 use certen_loops::{Mode, Stmt};
 use certen_schedule::{Condition, Scheduled, Status, Taken, marked};
-use certen_syntax::{Code, Diagnostic};
+use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::stage::Stage;
 
@@ -31,8 +31,8 @@ pub(crate) fn violations(
             error.notes.push(format!("its condition fails: {}{why}", condition.what));
         }
     }
-    let is_shared = |stmt: &Stmt| matches!(stmt, Stmt::For { mode, .. } if *mode != Mode::Serial);
-    let is_meant = |stmt: &Stmt| is_shared(stmt) && speaks_of(&violation.message, stmt);
+    let is_meant = |stmt: &Stmt| matches!(stmt, Stmt::For { index, mode, .. } if *mode != Mode::Serial && Some(*index) == violation.about);
+    error.about = violation.about;
     let error = error.note(format!("the loops after this step:\n{}", marked(&taken.after, is_meant)));
     vec![match taken.step.name.as_str() {
         "parallelize" | "vectorize" => error.help("choose a loop whose iterations use nothing that another one writes"),
@@ -43,19 +43,9 @@ pub(crate) fn violations(
 /// The loops after a step that is not right, with those marked that its conditions speak of.
 pub(crate) fn after(taken: &Taken) -> String {
     let wrong = |condition: &&Condition| !matches!(condition.status, Status::Proved(_));
-    let wrong: Vec<&Condition> = taken.conditions.iter().filter(wrong).collect();
-    let is_meant = |stmt: &Stmt| wrong.iter().any(|condition| speaks_of(&condition.what, stmt));
+    let wrong: Vec<Name> = taken.conditions.iter().filter(wrong).filter_map(|condition| condition.about).collect();
+    let is_meant = |stmt: &Stmt| matches!(stmt, Stmt::For { index, .. } if wrong.contains(index));
     format!("the loops after this step:\n{}", marked(&taken.after, is_meant))
-}
-
-/// Whether a text speaks of "the loop over" the index of this one.
-fn speaks_of(text: &str, stmt: &Stmt) -> bool {
-    let Stmt::For { index, .. } = stmt else { return false };
-    let mut places = text.match_indices("loop over ").map(|(at, found)| &text[at + found.len()..]);
-    places.any(|rest| {
-        let behind = rest.strip_prefix(index.as_str());
-        behind.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.'))
-    })
 }
 
 /// An error with the conditions of a step or rewrite that are not proved.

@@ -13,11 +13,12 @@ use std::sync::{Arc, OnceLock};
 use certen_core::script::{Derivation, ScriptArg, ScriptArgKind, Tactic};
 use certen_core::{Binding, Program, print_term};
 use certen_derive::{Derived, Law, Refused, Taken, derive};
+use certen_loops::FpMode;
 use certen_rewrite::{Agreement, agree};
 use certen_syntax::{Code, Diagnostic, Label, Name};
 
 use crate::blame::doubted;
-use crate::options::{FpMode, is_strict};
+use crate::options::is_strict;
 use crate::sound::{bounds, truncations};
 
 /// Steps of the evaluator that the comparison of two programs may take.
@@ -257,7 +258,7 @@ mod tests {
             of,
             rewrite: rewrites()[0],
             after: core(program),
-            conditions: vec![Condition { what: "all is well".into(), status: status.clone() }],
+            conditions: vec![Condition { what: "all is well".into(), about: None, status: status.clone() }],
         });
         let derived = Derived { taken: taken.collect(), program: core(programs[programs.len() - 1]) };
         let one = One { derivation, tactics: Arc::default(), made: OnceLock::from(Ok(derived)) };

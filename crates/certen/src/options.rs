@@ -2,6 +2,7 @@
 
 use certen_core::{ElemType, Program};
 use certen_lang::Known;
+use certen_loops::FpMode;
 use certen_runtime::Cpu;
 use certen_syntax::Name;
 
@@ -44,17 +45,6 @@ impl Default for Options {
             vector: None,
         }
     }
-}
-
-/// What may be assumed of floats.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum FpMode {
-    /// Sums and products may be computed in another order, with other roundings; they are factored or distributed only where
-    /// that saves operations, and then the report says so: a sum of 1e308 and 1e308, times 0, is NaN.
-    #[default]
-    Relaxed,
-    /// Every operation is made as written.
-    Strict,
 }
 
 /// Whether every operation has to be made as written: if the mode says so and there are floats anywhere, also on the way to

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use certen_codegen::{CCode, emit_c};
 use certen_core::Program;
 use certen_index::Ix;
-use certen_loops::{LoopProgram, Stmt, verify};
+use certen_loops::{FpMode, LoopProgram, Stmt, verify};
 use certen_runtime::{NativeKernel, RuntimeError, Signature, standard_environment};
-use certen_schedule::{Refused, Scheduled, apply, apply_strictly, at_sizes};
+use certen_schedule::{Refused, Scheduled, apply, at_sizes};
 use certen_syntax::schedule::Step;
 use certen_syntax::{Code, Diagnostic};
 
@@ -176,8 +176,8 @@ impl Module {
     }
 
     fn applied(&self, loops: &LoopProgram, steps: &[Step]) -> Result<Scheduled, Box<Refused>> {
-        let apply = if is_strict(self.core(), self.options.fp) { apply_strictly } else { apply };
-        apply(loops.clone(), steps)
+        let fp = if is_strict(self.core(), self.options.fp) { FpMode::Strict } else { FpMode::Relaxed };
+        apply(loops.clone(), steps, fp)
     }
 
     /// The loops that code is made from: laid out in memory, with vector loops and those marked that threads share.
@@ -407,16 +407,5 @@ fn terms(program: &Program) -> (usize, &'static str) {
 
 /// The size of loops.
 fn statements(loops: &LoopProgram) -> (usize, &'static str) {
-    let (mut blocks, mut count) = (vec![loops.body.as_slice()], 0);
-    while let Some(block) = blocks.pop() {
-        count += block.len();
-        for stmt in block {
-            match stmt {
-                Stmt::For { body, .. } => blocks.push(body),
-                Stmt::If { then, otherwise, .. } => blocks.extend([then.as_slice(), otherwise.as_slice()]),
-                _ => {}
-            }
-        }
-    }
-    (count, "statements")
+    (certen_loops::statements(&loops.body).count(), "statements")
 }

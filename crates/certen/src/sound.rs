@@ -4,6 +4,7 @@
 //! notations have shown both; a program that was written in Core, or that a rewrite has made, is checked here.
 
 use certen_core::{Program, padding};
+use certen_loops::FpMode;
 use certen_syntax::{Code, Diagnostic};
 
 /// The truncations of a program that cut more than padding.
@@ -14,7 +15,7 @@ pub(crate) fn truncations(core: &Program) -> Vec<Diagnostic> {
 /// What is wrong with the accesses of a Core program, which no typing rule has shown to be in bounds: the verifier of
 /// its loops says.
 pub(crate) fn bounds(core: &Program) -> Vec<Diagnostic> {
-    match certen_loops::lower(core) {
+    match certen_loops::lower(core, FpMode::Relaxed) {
         Ok(loops) => certen_loops::verify(&loops),
         Err(error) if error.code == Code::E0703 => {
             let text = format!("the accesses of `{}` are not shown to be in bounds: {}", core.name, error.message);

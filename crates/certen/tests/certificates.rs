@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use certen::road::checker::{Obligation, check, obligations};
 use certen::road::index::{Cond, Facts, Verdict};
-use certen::road::loops::{parse_loops, verify};
+use certen::road::loops::{FpMode, parse_loops, verify};
 use certen::road::schedule::{apply, vectorise};
 use certen::road::syntax::schedule::parse_steps;
 use certen::road::syntax::{Diagnostics, Sources};
@@ -124,7 +124,7 @@ fn transformed_loops() {
             // The vectors of loops that no step has touched.
             None => vec![before.clone(), vectorise(before, |_| true)],
             Some(steps) => {
-                let taken = match apply(before.clone(), &steps) {
+                let taken = match apply(before.clone(), &steps, FpMode::Relaxed) {
                     Ok(scheduled) => scheduled.taken,
                     Err(refused) => refused.taken,
                 };

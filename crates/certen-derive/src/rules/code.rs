@@ -202,7 +202,7 @@ impl Binding<'_> {
             let index = value.body.clone();
             let goal = Cond::le(&range.lo, &index)?.and(Cond::lt(&index, &range.hi)?);
             let what = format!("{index} lies in {}..{}", range.lo, range.hi);
-            let condition = Condition { what, status: status(&facts, goal) };
+            let condition = Condition { what, about: None, status: status(&facts, goal) };
             if !matches!(condition.status, Status::Proved(_)) {
                 self.failed.get_or_insert(condition);
                 return Ok(None);
@@ -306,7 +306,7 @@ impl Simplifier<'_> {
         let status = status(facts, goal.clone());
         let holds = matches!(status, Status::Proved(_));
         if holds {
-            self.conditions.push(Condition { what: format!("{goal} where it stands"), status });
+            self.conditions.push(Condition { what: format!("{goal} where it stands"), about: None, status });
         }
         holds
     }
@@ -316,7 +316,7 @@ impl Simplifier<'_> {
         with_own_settled(self.terms, id, &self.context, &mut |facts, old, new| {
             if let Ok(goal) = Cond::eq(old, new) {
                 let what = format!("{old} is {new} where it stands");
-                self.conditions.push(Condition { what, status: status(facts, goal) });
+                self.conditions.push(Condition { what, about: None, status: status(facts, goal) });
             }
         })
     }

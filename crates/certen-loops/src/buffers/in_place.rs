@@ -16,11 +16,12 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use certen_core::{TermId, Terms};
+use certen_core::Terms;
 use certen_index::Ix;
 use certen_syntax::Name;
 
-use crate::ir::{Stmt, Target, as_element, parts_first};
+use crate::ir::{Stmt, Target};
+use crate::walk::{Use, statements};
 
 /// Whether statements that write `new` may do so in the memory of `old`, which is not used after them.
 pub(super) fn in_place(terms: &Terms, stmts: &[Stmt], old: Name, new: Name) -> bool {
@@ -33,33 +34,28 @@ pub(super) fn in_place(terms: &Terms, stmts: &[Stmt], old: Name, new: Name) -> b
         ix.sub(&Ix::var(index)).is_ok_and(|rest| !rest.mentions(index)).then_some(index)
     };
     let telling = at.iter().filter_map(own).collect();
-    let nest = Nest { terms, old, new, at, telling };
-    nest.block(stmts, &mut State::default()).is_some()
+    let nest = InPlace { terms, old, new, at, telling };
+    nest.block(stmts, &mut Progress::default()).is_some()
 }
 
 /// The indices at which a buffer is written first, and the indices of all loops.
 fn written(stmts: &[Stmt], buffer: Name) -> Option<(&[Ix], HashSet<Name>)> {
     let (mut at, mut loops) = (None, HashSet::new());
-    let mut todo = vec![stmts];
-    while let Some(block) = todo.pop() {
-        for stmt in block {
-            match stmt {
-                Stmt::For { index, body, .. } => {
-                    loops.insert(*index);
-                    todo.push(body);
-                }
-                Stmt::If { then, otherwise, .. } => todo.extend([then.as_slice(), otherwise.as_slice()]),
-                Stmt::Assign { target: Target::Element(name, indices), .. } if *name == buffer => {
-                    at.get_or_insert(indices.as_ref());
-                }
-                _ => {}
+    for stmt in statements(stmts) {
+        match stmt {
+            Stmt::For { index, .. } => {
+                loops.insert(*index);
             }
+            Stmt::Assign { target: Target::Element(name, indices), .. } if *name == buffer => {
+                at.get_or_insert(indices.as_ref());
+            }
+            _ => {}
         }
     }
     Some((at?, loops))
 }
 
-struct Nest<'a> {
+struct InPlace<'a> {
     terms: &'a Terms,
     old: Name,
     new: Name,
@@ -71,7 +67,7 @@ struct Nest<'a> {
 
 /// Whether the element may have been written, and whether it surely was.
 #[derive(Clone, Copy, Default)]
-struct State {
+struct Progress {
     maybe: bool,
     surely: bool,
 }
@@ -83,9 +79,9 @@ struct Effect {
     writes: bool,
 }
 
-impl Nest<'_> {
+impl InPlace<'_> {
     /// What a block does; none if an element might be read too late.
-    fn block(&self, block: &[Stmt], state: &mut State) -> Option<Effect> {
+    fn block(&self, block: &[Stmt], state: &mut Progress) -> Option<Effect> {
         let mut effect = Effect::default();
         for stmt in block {
             let one = self.stmt(stmt, state)?;
@@ -94,34 +90,12 @@ impl Nest<'_> {
         Some(effect)
     }
 
-    fn stmt(&self, stmt: &Stmt, state: &mut State) -> Option<Effect> {
+    fn stmt(&self, stmt: &Stmt, state: &mut Progress) -> Option<Effect> {
         Some(match stmt {
-            Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) => Effect::default(),
-            Stmt::Swap(a, b) => {
-                let moves = [a, b].iter().any(|name| **name == self.old || **name == self.new);
-                return (!moves).then(Effect::default);
-            }
-            Stmt::Local { init, .. } => {
-                Effect { reads: init.map_or(Some(false), |v| self.reads(v, *state))?, writes: false }
-            }
-            Stmt::Assign { target, op, value } => {
-                let reads = self.reads(*value, *state)?;
-                match target {
-                    Target::Element(name, _) if *name == self.old => return None,
-                    Target::Element(name, indices) if *name == self.new => {
-                        if **indices != *self.at || (op.is_some() && !state.surely) {
-                            return None;
-                        }
-                        *state = State { maybe: true, surely: true };
-                        Effect { reads, writes: true }
-                    }
-                    _ => Effect { reads, writes: false },
-                }
-            }
             Stmt::If { then, otherwise, .. } => {
                 let (mut accepted, mut refused) = (*state, *state);
                 let (a, b) = (self.block(then, &mut accepted)?, self.block(otherwise, &mut refused)?);
-                *state = State { maybe: accepted.maybe || refused.maybe, surely: accepted.surely && refused.surely };
+                *state = Progress { maybe: accepted.maybe || refused.maybe, surely: accepted.surely && refused.surely };
                 Effect { reads: a.reads || b.reads, writes: a.writes || b.writes }
             }
             Stmt::For { index, body, .. } => {
@@ -133,22 +107,32 @@ impl Nest<'_> {
                 state.maybe |= effect.writes;
                 effect
             }
+            _ => self.simple(stmt, state)?,
         })
     }
 
-    /// Whether a value reads the old tensor; none if it might read it too late, or the new one too early.
-    fn reads(&self, value: TermId, state: State) -> Option<bool> {
-        let mut reads = false;
-        for id in parts_first(self.terms, value) {
-            let Some((name, _, indices)) = as_element(self.terms, id) else { continue };
-            if name == self.old || name == self.new {
-                let in_time = if name == self.old { !state.maybe } else { state.surely };
-                if !in_time || indices != self.at {
-                    return None;
-                }
-                reads |= name == self.old;
+    /// What a statement without blocks does; none if it reads the old tensor too late, or the new one too early.
+    fn simple(&self, stmt: &Stmt, state: &mut Progress) -> Option<Effect> {
+        let mut effect = Effect::default();
+        let is_one = |name: Name| name == self.old || name == self.new;
+        for (name, indices, how) in stmt.uses(self.terms).into_iter().filter(|(name, ..)| is_one(*name)) {
+            let is_old = name == self.old;
+            let in_time = match how {
+                Use::Read if is_old => !state.maybe,
+                Use::Read => state.surely,
+                Use::Write => !is_old,
+                Use::Combine(_) => !is_old && state.surely,
+                Use::Exchange => false,
+            };
+            if !in_time || indices != self.at {
+                return None;
+            }
+            effect.reads |= is_old;
+            if how != Use::Read {
+                *state = Progress { maybe: true, surely: true };
+                effect.writes = true;
             }
         }
-        Some(reads)
+        Some(effect)
     }
 }

@@ -36,30 +36,26 @@ impl<S: Fn(Name) -> Option<i64>, B: Fn(ElemType) -> usize> Peak<'_, S, B> {
         let (mut now, mut peak) = (0u128, 0u128);
         let mut alive: HashMap<Name, u128> = HashMap::new();
         for stmt in block {
-            let inside = match stmt {
+            match stmt {
                 Stmt::Alloc(name, ty) if !ty.is_scalar() => {
                     let size = self.buffer(ty);
                     alive.insert(*name, size);
                     now = now.saturating_add(size);
-                    0
                 }
-                Stmt::Free(name) => {
-                    now = now.saturating_sub(alive.remove(name).unwrap_or(0));
-                    0
-                }
-                Stmt::For { index, range, body, .. } => {
+                Stmt::Free(name) => now = now.saturating_sub(alive.remove(name).unwrap_or(0)),
+                Stmt::For { index, range, .. } => {
                     let (lo, hi) = (self.extremes(&range.lo).0, self.extremes(&range.hi).1);
                     if lo >= hi {
                         continue;
                     }
                     self.indices.insert(*index, (lo, hi - 1));
-                    let inside = self.block(body);
-                    self.indices.remove(index);
-                    inside
                 }
-                Stmt::If { then, otherwise, .. } => self.block(then).max(self.block(otherwise)),
-                Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Swap(..) | Stmt::Local { .. } | Stmt::Assign { .. } => 0,
-            };
+                _ => {}
+            }
+            let inside = stmt.blocks().map(|block| self.block(block)).max().unwrap_or(0);
+            if let Stmt::For { index, .. } = stmt {
+                self.indices.remove(index);
+            }
             peak = peak.max(now.saturating_add(inside));
         }
         peak

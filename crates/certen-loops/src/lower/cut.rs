@@ -6,7 +6,7 @@
 //! which the partitions would overlap or change places: a cut is clamped to the range that it cuts.
 //!
 //! Only conditions that decide *what is stored* cut (those of `if` and `guard` around a scalar or tensor, not those
-//! inside of scalar operations), and only where they are linear in the loop's own index and speak of nothing further in.
+//! inside scalar operations), and only where they are linear in the loop's own index and speak of nothing further in.
 //! A cut is a proposal: that a piece knows the answer is proved, like anything else, from the facts of its block.
 
 use certen_core::{Range, Term, TermId, Terms};
@@ -26,7 +26,7 @@ impl Lowering<'_> {
     /// Where the range of an index, whose loop is open, should be cut for the conditions on what its body stores; the
     /// two pieces. Nothing if there is no such condition.
     ///
-    /// The end of the first piece is never behind the range's; with `stated`, it says so, for proofs about products.
+    /// The first piece never ends after the range; with `stated`, it says so, for proofs about products.
     pub(super) fn cut(
         &self,
         body: TermId,
@@ -36,7 +36,7 @@ impl Lowering<'_> {
         stated: bool,
     ) -> Lowered<Option<[Range; 2]>> {
         let Some(point) = self.cut_point(body, env, index)? else { return Ok(None) };
-        // What is known inside of the loop does not hold where its bounds are computed.
+        // What is known inside the loop does not hold where its bounds are computed.
         let facts = self.facts_outside();
         let clamped = || {
             let at = point.max_with(&range.lo)?.simplified(&facts)?.min_with(&range.hi)?;
@@ -112,7 +112,7 @@ fn moved(term: &Term) -> Option<TermId> {
     }
 }
 
-/// For each term, whether a condition decides what of it is stored: not those inside of scalar operations.
+/// For each term, whether a condition decides what of it is stored: not those inside scalar operations.
 pub(super) fn chooses(terms: &Terms) -> Vec<bool> {
     let mut found: Vec<bool> = Vec::with_capacity(terms.len());
     for (_, term) in terms.iter() {

@@ -1,6 +1,6 @@
-//! Buffers and locals that nobody reads, and the statements that give them values.
+//! Removes buffers and locals that are never read, and the statements that compute them.
 //!
-//! A `let` inside of a loop is stored before it is known who reads it, and an accumulator is filled before. Where the loop was
+//! Lowering stores a `let` inside a loop before it knows who reads it, and fills accumulators first. Where the loop was
 //! cut, a piece may have no reader left: then it is removed, with what is only computed for it. Dead is what no statement of
 //! the block that declares it reads or exchanges, other than to give it another value itself.
 //!
@@ -8,10 +8,11 @@
 
 use std::collections::HashSet;
 
-use certen_core::{Term, TermId, Terms};
+use certen_core::Terms;
 use certen_syntax::Name;
 
-use crate::ir::{Stmt, Target, parts_first};
+use crate::ir::Stmt;
+use crate::walk::{Use, declared_at_top};
 
 /// How long a chain of values that are only computed for each other can be to be removed whole.
 const MAX_ROUNDS: usize = 16;
@@ -29,34 +30,21 @@ pub(super) fn remove(body: &mut Vec<Stmt>, terms: &Terms) {
 /// Removes what is dead in a block; what the rest reads of the names around it, and whether anything was removed.
 fn prune(block: &mut Vec<Stmt>, terms: &Terms) -> (HashSet<Name>, bool) {
     let (mut read, mut changed) = (HashSet::new(), false);
-    let reads = |root: TermId| {
-        parts_first(terms, root).into_iter().filter_map(|id| match terms.get(id) {
-            Term::Ref(name, _) => Some(*name),
-            _ => None,
-        })
-    };
     for stmt in block.iter_mut() {
-        match stmt {
-            Stmt::For { body, .. } => {
-                let (inner, removed) = prune(body, terms);
-                read.extend(inner);
-                changed |= removed;
-            }
-            Stmt::If { then, otherwise, .. } => {
-                for branch in [then, otherwise] {
-                    let (inner, removed) = prune(branch, terms);
-                    read.extend(inner);
-                    changed |= removed;
-                }
-            }
-            Stmt::Swap(a, b) => read.extend([*a, *b]),
-            Stmt::Local { init: Some(value), .. } => read.extend(reads(*value)),
-            Stmt::Assign { target, value, .. } => read.extend(reads(*value).filter(|name| *name != target.name())),
-            Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Local { init: None, .. } => {}
+        for inner in stmt.blocks_mut() {
+            let (inner, removed) = prune(inner, terms);
+            read.extend(inner);
+            changed |= removed;
         }
+        let own = if let Stmt::Assign { target, .. } = stmt { Some(target.name()) } else { None };
+        let uses = stmt
+            .uses(terms)
+            .into_iter()
+            .filter(|(name, _, how)| *how == Use::Exchange || (*how == Use::Read && Some(*name) != own));
+        read.extend(uses.map(|(name, ..)| name));
     }
     // What is declared here and read elsewhere is another of the same name.
-    let dead: HashSet<Name> = declared(block).filter(|name| !read.remove(name)).collect();
+    let dead: HashSet<Name> = declared_at_top(block).filter(|name| !read.remove(name)).collect();
     if !dead.is_empty() {
         without(block, &dead);
         changed = true;
@@ -64,32 +52,21 @@ fn prune(block: &mut Vec<Stmt>, terms: &Terms) -> (HashSet<Name>, bool) {
     (read, changed)
 }
 
-fn declared(block: &[Stmt]) -> impl Iterator<Item = Name> {
-    block.iter().filter_map(|stmt| match stmt {
-        Stmt::Alloc(name, _) | Stmt::Local { name, .. } => Some(*name),
-        _ => None,
-    })
-}
-
 /// Removes all that is done to some names; conditions and loops that do nothing then, too.
 fn without(block: &mut Vec<Stmt>, dead: &HashSet<Name>) {
     // A block beside the declaration may have another of the same name.
     let inside = |inner: &mut Vec<Stmt>| {
-        let others: HashSet<Name> = declared(inner).filter(|name| dead.contains(name)).collect();
+        let others: HashSet<Name> = declared_at_top(inner).filter(|name| dead.contains(name)).collect();
         if others.is_empty() { without(inner, dead) } else { without(inner, &(dead - &others)) }
     };
-    block.retain_mut(|stmt| match stmt {
-        Stmt::Alloc(name, _) | Stmt::Free(name) | Stmt::Nest(name) | Stmt::Local { name, .. } => !dead.contains(name),
-        Stmt::Assign { target: Target::Element(name, _) | Target::Local(name), .. } => !dead.contains(name),
-        Stmt::For { body, .. } => {
-            inside(body);
-            !body.is_empty()
-        }
-        Stmt::If { then, otherwise, .. } => {
-            inside(then);
-            inside(otherwise);
-            !then.is_empty() || !otherwise.is_empty()
-        }
-        Stmt::Swap(..) => true,
+    block.retain_mut(|stmt| {
+        stmt.blocks_mut().for_each(inside);
+        let has_blocks = stmt.blocks().next().is_some();
+        let is_dead = match stmt {
+            Stmt::Nest(name) => dead.contains(name),
+            _ if has_blocks => stmt.blocks().all(|block| block.is_empty()),
+            _ => stmt.names_mut().any(|name| dead.contains(name)),
+        };
+        !is_dead
     });
 }

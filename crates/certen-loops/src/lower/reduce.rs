@@ -7,11 +7,11 @@ use certen_core::{ElemType, Literal, Range, ReduceOp, Term, TermId, Terms};
 use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use super::{Env, Lowered, Lowering, Meaning, bad_index, ill_typed, no_part};
+use super::{Bound, Env, Lowered, Lowering, bad_index, ill_typed, no_part};
 use crate::ir::{Stmt, Target};
 
 impl Lowering<'_> {
-    /// The accumulator of a reduction, behind the loop that fills it.
+    /// The accumulator of a reduction, after the loop that fills it.
     pub(super) fn reduction(&mut self, term: TermId, env: Env, indices: Vec<Ix>) -> Lowered<TermId> {
         let Term::Reduce(op, _, range, ..) = self.term(term) else { return Err(no_part()) };
         let (elem, range) = (self.program.terms.ty(term).elem, self.range(env, range)?);
@@ -52,7 +52,7 @@ impl Lowering<'_> {
     ) -> Lowered<()> {
         let Term::Reduce(_, name, _, cond, body) = self.term(term) else { return Err(no_part()) };
         let index = self.open_loop(*name, &range)?;
-        let inner = self.bind(env, *name, Meaning::Index(Ix::var(index)));
+        let inner = self.bind(env, *name, Bound::Index(Ix::var(index)));
         let cond = self.cond(inner, cond)?;
         if cond.is_always() {
             combine(self, *body, index, inner)?;

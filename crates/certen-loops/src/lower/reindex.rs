@@ -1,6 +1,6 @@
 //! Reindexers: where an element of a term is kept in its buffer (ATL, Fig. 2).
 //!
-//! On the way down a term, each generation adds an index and each reshape operator a [`Step`]; at the store the steps
+//! On the way down a term, each generation adds an index and each reshape operator a [`Reindexing`]; at the store the steps
 //! are applied to the empty list, innermost first. What they work on is a list of (index, size), outermost first, until
 //! the last moment: bounds and injectivity are matters of single dimensions, and a product of symbolic sizes is never
 //! divided.
@@ -17,7 +17,7 @@ use certen_index::{Cond, Ix, IxError};
 
 /// One step from the indices of a term to those of its buffer. Sizes are those of the term's own type.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum Reindexing {
     /// A new outermost dimension: its index and size.
     Index(Ix, Ix),
     /// The two outermost dimensions as one, of this size.
@@ -39,50 +39,50 @@ pub(super) enum Step {
 
 /// Steps, those of the outermost operator first.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Reindexer(Vec<Step>);
+pub(super) struct Reindexer(Vec<Reindexing>);
 
 /// The place of an element: its indices, and what has to hold for it to be one.
-pub(super) struct Place {
+pub(super) struct Position {
     pub(super) indices: Box<[Ix]>,
     pub(super) inside: Cond,
 }
 
 impl Reindexer {
-    pub(super) fn push(&mut self, step: Step) {
+    pub(super) fn push(&mut self, step: Reindexing) {
         self.0.push(step);
     }
 
     /// Whether places are products of indices and sizes.
     pub(super) fn flattens(&self) -> bool {
-        self.0.iter().any(|step| matches!(step, Step::Flatten(_)))
+        self.0.iter().any(|step| matches!(step, Reindexing::Flatten(_)))
     }
 
     /// The place of the scalar that all steps lead to; nothing if a step lacks dimensions.
-    pub(super) fn apply(&self) -> Result<Option<Place>, IxError> {
+    pub(super) fn apply(&self) -> Result<Option<Position>, IxError> {
         // The outermost dimension is the last one here.
         let mut list: Vec<(Ix, Ix)> = Vec::new();
         let mut inside = Cond::always();
         for step in self.0.iter().rev() {
-            if let Step::Index(index, size) = step {
+            if let Reindexing::Index(index, size) = step {
                 list.push((index.clone(), size.clone()));
                 continue;
             }
             let Some((first, first_size)) = list.pop() else { return Ok(None) };
             match step {
-                Step::Index(..) => {}
-                Step::Flatten(size) => {
+                Reindexing::Index(..) => {}
+                Reindexing::Flatten(size) => {
                     let Some((second, second_size)) = list.pop() else { return Ok(None) };
                     list.push((first.mul(&second_size)?.add(&second)?, size.clone()));
                 }
-                Step::Split(k, blocks) => {
+                Reindexing::Split(k, blocks) => {
                     list.push((first.modulo(*k)?, Ix::from(*k)));
                     list.push((first.floor_div(*k)?, blocks.clone()));
                 }
-                Step::Transpose => {
+                Reindexing::Transpose => {
                     let Some(second) = list.pop() else { return Ok(None) };
                     list.extend([(first, first_size), second]);
                 }
-                Step::Move { by, size, cuts } => {
+                Reindexing::Move { by, size, cuts } => {
                     let index = first.add(by)?;
                     if *cuts {
                         inside = inside.and(Cond::le(&Ix::from(0), &index)?).and(Cond::lt(&index, size)?);
@@ -91,7 +91,7 @@ impl Reindexer {
                 }
             }
         }
-        Ok(Some(Place { indices: list.into_iter().rev().map(|(index, _)| index).collect(), inside }))
+        Ok(Some(Position { indices: list.into_iter().rev().map(|(index, _)| index).collect(), inside }))
     }
 }
 
@@ -99,13 +99,13 @@ impl Reindexer {
 mod tests {
     use super::*;
 
-    fn place(steps: Vec<Step>) -> (Vec<String>, String) {
+    fn place(steps: Vec<Reindexing>) -> (Vec<String>, String) {
         let place = Reindexer(steps).apply().ok().flatten().expect("enough dimensions");
         (place.indices.iter().map(ToString::to_string).collect(), place.inside.to_string())
     }
 
-    fn index(name: &str, size: Ix) -> Step {
-        Step::Index(Ix::var(name), size)
+    fn index(name: &str, size: Ix) -> Reindexing {
+        Reindexing::Index(Ix::var(name), size)
     }
 
     fn scaled(name: &str, by: i64) -> Ix {
@@ -116,10 +116,10 @@ mod tests {
     fn a_tile_is_stored_in_its_matrix() {
         // flatten(gen io < n: transpose(flatten(gen jo < m: gen ji < 5: gen ii < 4: e))), as in ATL's Sec. 2
         let steps = vec![
-            Step::Flatten(scaled("n", 4)),
+            Reindexing::Flatten(scaled("n", 4)),
             index("io", Ix::var("n")),
-            Step::Transpose,
-            Step::Flatten(scaled("m", 5)),
+            Reindexing::Transpose,
+            Reindexing::Flatten(scaled("m", 5)),
             index("jo", Ix::var("m")),
             index("ji", Ix::from(5)),
             index("ii", Ix::from(4)),
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn only_a_truncation_has_to_be_shown() {
-        let moved = |by: i64, size, cuts| Step::Move { by: Ix::from(by), size, cuts };
+        let moved = |by: i64, size, cuts| Reindexing::Move { by: Ix::from(by), size, cuts };
         let three_more = Ix::var("n").add(&Ix::from(3)).expect("small");
         let padded = vec![moved(3, three_more, false), index("i", Ix::var("n"))];
         assert_eq!(place(padded), (vec!["i + 3".into()], "true".into()));
@@ -139,13 +139,13 @@ mod tests {
 
     #[test]
     fn a_block_is_found_by_division() {
-        let steps = vec![Step::Split(4, Ix::var("b")), index("i", Ix::var("n"))];
+        let steps = vec![Reindexing::Split(4, Ix::var("b")), index("i", Ix::var("n"))];
         assert_eq!(place(steps), (vec!["floor_div(i, 4)".into(), "i - 4*floor_div(i, 4)".into()], "true".into()));
     }
 
     #[test]
     fn steps_without_dimensions_have_no_place() {
-        for steps in [vec![Step::Transpose, index("i", Ix::var("n"))], vec![Step::Split(4, Ix::var("b"))]] {
+        for steps in [vec![Reindexing::Transpose, index("i", Ix::var("n"))], vec![Reindexing::Split(4, Ix::var("b"))]] {
             assert!(Reindexer(steps).apply().is_ok_and(|place| place.is_none()));
         }
     }

@@ -11,7 +11,7 @@
 //!   rows that `pad` adds, the end of the last block of `split`, where a guard is false) is stored as zero, each element
 //!   once. Where the prover shows that a truncation cuts the padding off, as it does around every tile, no code is left.
 //! - **Partitions.** A loop is cut where a condition on what is stored changes (`cut.rs`).
-//! - **Sums** first set their destination to zero, and then add, in the order of the index; a sum inside of it adds to the
+//! - **Sums** first set their destination to zero, and then add, in the order of the index; a sum inside it adds to the
 //!   same destination, unless that changes a rounding that has to stay. Other reductions of tensors
 //!   compute their elements one by one with a scalar accumulator (`reduce.rs`): zeros of guards count in them.
 //! - A term that is read at indices already, or that is stored elsewhere, is copied element by element (`value.rs`).
@@ -25,8 +25,8 @@ use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use super::cut::MAX_CUTS;
-use super::reindex::{Place, Reindexer, Step};
-use super::{Choice, Env, Lowered, Lowering, Meaning, Stored, bad_index, ill_typed, no_part};
+use super::reindex::{Position, Reindexer, Reindexing};
+use super::{Bound, Choice, Env, Lowered, Lowering, Stored, bad_index, ill_typed, no_part};
 use crate::ir::{Stmt, Target};
 
 /// Where a term is stored, and how.
@@ -63,7 +63,7 @@ impl Destination {
     }
 
     /// The destination of a part of the term.
-    fn then(mut self, step: Step) -> Destination {
+    fn then(mut self, step: Reindexing) -> Destination {
         self.reindexer.push(step);
         self
     }
@@ -113,17 +113,17 @@ impl Lowering<'_> {
                     });
                 }
                 Term::Flatten(a) => {
-                    dest = dest.then(Step::Flatten(size(self, 0)?));
+                    dest = dest.then(Reindexing::Flatten(size(self, 0)?));
                     term = *a;
                 }
                 Term::Transpose(a) => {
-                    dest = dest.then(Step::Transpose);
+                    dest = dest.then(Reindexing::Transpose);
                     term = *a;
                 }
                 Term::Split(k, a) => {
                     let blocks = size(self, 0)?;
                     let whole = blocks.scale(*k).map_err(bad_index)?;
-                    dest = dest.then(Step::Split(*k, blocks));
+                    dest = dest.then(Reindexing::Split(*k, blocks));
                     let end = self.ix(env, &self.program.terms.ty(*a).shape[0])?;
                     self.rows(*a, Range { lo: end, hi: whole.clone() }, whole, env, &dest)?;
                     term = *a;
@@ -132,7 +132,7 @@ impl Lowering<'_> {
                     let (by, size) = (self.ix(env, k)?, size(self, 0)?);
                     self.rows(*a, Range::to(by.clone()), size.clone(), env, &dest)?;
                     let cuts = !self.is_amount(&by)?;
-                    dest = dest.then(Step::Move { by, size, cuts });
+                    dest = dest.then(Reindexing::Move { by, size, cuts });
                     term = *a;
                 }
                 Term::PadRight(k, a) => {
@@ -140,23 +140,23 @@ impl Lowering<'_> {
                     let end = self.ix(env, &self.program.terms.ty(*a).shape[0])?;
                     self.rows(*a, Range { lo: end, hi: size.clone() }, size.clone(), env, &dest)?;
                     let cuts = !self.is_amount(&by)?;
-                    dest = dest.then(Step::Move { by: Ix::from(0), size, cuts });
+                    dest = dest.then(Reindexing::Move { by: Ix::from(0), size, cuts });
                     term = *a;
                 }
                 Term::TruncLeft(k, a) => {
                     let by = Ix::from(0).sub(&self.ix(env, k)?).map_err(bad_index)?;
-                    dest = dest.then(Step::Move { by, size: size(self, 0)?, cuts: true });
+                    dest = dest.then(Reindexing::Move { by, size: size(self, 0)?, cuts: true });
                     term = *a;
                 }
                 Term::TruncRight(_, a) => {
-                    dest = dest.then(Step::Move { by: Ix::from(0), size: size(self, 0)?, cuts: true });
+                    dest = dest.then(Reindexing::Move { by: Ix::from(0), size: size(self, 0)?, cuts: true });
                     term = *a;
                 }
                 Term::Concat(a, b) => {
                     let (left, size) = (self.ix(env, &self.program.terms.ty(*a).shape[0])?, size(self, 0)?);
-                    let first = Step::Move { by: Ix::from(0), size: size.clone(), cuts: false };
+                    let first = Reindexing::Move { by: Ix::from(0), size: size.clone(), cuts: false };
                     self.into(*a, env, Vec::new(), dest.clone().then(first))?;
-                    dest = dest.then(Step::Move { by: left, size, cuts: false });
+                    dest = dest.then(Reindexing::Move { by: left, size, cuts: false });
                     term = *b;
                 }
                 _ => return self.elements_of(term, env, read, dest),
@@ -167,7 +167,7 @@ impl Lowering<'_> {
     /// A loop over a generation's range, or several, each over a piece of it.
     fn generation(&mut self, of: &Generation, range: Range, env: Env, dest: Destination, cuts: usize) -> Lowered<()> {
         let index = self.open_loop(of.name, &range)?;
-        let inner = self.bind(env, of.name, Meaning::Index(Ix::var(index)));
+        let inner = self.bind(env, of.name, Bound::Index(Ix::var(index)));
         if cuts > 0
             && self.cuts_left > 0
             && self.chooses[of.body.index()]
@@ -185,7 +185,7 @@ impl Lowering<'_> {
             return Ok(());
         }
         let from_zero = Ix::var(index).sub(&of.from).map_err(bad_index)?;
-        self.into(of.body, inner, Vec::new(), dest.then(Step::Index(from_zero, of.size.clone())))?;
+        self.into(of.body, inner, Vec::new(), dest.then(Reindexing::Index(from_zero, of.size.clone())))?;
         self.close_loop(index, range);
         Ok(())
     }
@@ -198,7 +198,7 @@ impl Lowering<'_> {
     /// One of two terms, by a condition; the missing branch of a guard is padding.
     fn choose(&mut self, choice: Choice, term: TermId, read: usize, env: Env, dest: Destination) -> Lowered<()> {
         let Choice { cond, then, otherwise } = choice;
-        // Where loops were cut, the answer is often known; inside of scalar operations it is not worth asking otherwise.
+        // Where loops were cut, the answer is often known; inside scalar operations it is not worth asking otherwise.
         if self.in_pieces > 0 || matches!(dest.spot, Spot::Buffer(_)) {
             match (self.decided(&cond)?, otherwise.clone()) {
                 (Some(true), _) => return self.into(then.0, env, then.1, dest),
@@ -250,13 +250,13 @@ impl Lowering<'_> {
         self.over(term, read, env, dest, |lowering, _, dest| lowering.zeros(term, &dest))
     }
 
-    /// Zero for rows before or behind a term: padding.
+    /// Zero for rows before or after a term: padding.
     fn rows(&mut self, term: TermId, rows: Range, size: Ix, env: Env, dest: &Destination) -> Lowered<()> {
         if dest.adds || rows.lo == rows.hi {
             return Ok(());
         }
         let index = self.open_loop(Name::new("i1"), &rows)?;
-        let row = dest.clone().then(Step::Index(Ix::var(index), size));
+        let row = dest.clone().then(Reindexing::Index(Ix::var(index), size));
         self.over(term, 1, env, row, |lowering, _, dest| lowering.zeros(term, &dest))?;
         self.close_loop(index, rows);
         Ok(())
@@ -295,7 +295,7 @@ impl Lowering<'_> {
         for (at, size) in self.program.terms.ty(term).shape.iter().enumerate().skip(first) {
             let range = Range::to(self.ix(env, size)?);
             let index = self.open_loop(Name::new(&format!("i{}", at + 1)), &range)?;
-            dest = dest.then(Step::Index(Ix::var(index), range.hi.clone()));
+            dest = dest.then(Reindexing::Index(Ix::var(index), range.hi.clone()));
             loops.push((index, range));
         }
         each(self, loops.iter().map(|(index, _)| Ix::var(*index)).collect(), dest)?;
@@ -324,7 +324,7 @@ impl Lowering<'_> {
             Spot::Local(name) => return Ok(Some((Target::Local(name), Cond::always()))),
             Spot::Buffer(name) => name,
         };
-        let Place { indices, inside } = dest.reindexer.apply().map_err(bad_index)?.ok_or_else(no_part)?;
+        let Position { indices, inside } = dest.reindexer.apply().map_err(bad_index)?.ok_or_else(no_part)?;
         if !inside.is_always() && matches!(self.facts_of(&self.blocks).satisfiable(), Verdict::No(_)) {
             return Ok(None);
         }

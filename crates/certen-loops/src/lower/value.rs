@@ -7,13 +7,15 @@
 //!
 //! No recursion over the depth of scalar expressions, only over loops and conditions.
 
-use certen_core::{Term, TermId};
+use std::collections::HashMap;
 
-use super::store::Destination;
-use super::{Choice, Env, Key, Lowered, Lowering, MAX_STEPS, Meaning, Stored, bad_index, ill_typed, no_part, not_yet};
+use certen_core::{Term, TermId};
 use certen_index::Ix;
 
-enum Task {
+use super::store::Destination;
+use super::{Bound, Choice, Env, Key, Lowered, Lowering, MAX_STEPS, Stored, bad_index, ill_typed, no_part, not_yet};
+
+enum Pending {
     /// Compute the value of a term at indices.
     Value(TermId, Env, Vec<Ix>),
     /// Build an operation from the values of its parts.
@@ -44,12 +46,12 @@ impl Lowering<'_> {
                 }
                 Term::Gen(name, range, body) if !indices.is_empty() => {
                     let index = self.ix(env, &range.lo)?.add(&indices.remove(0)).map_err(bad_index)?;
-                    env = self.bind(env, *name, Meaning::Index(index));
+                    env = self.bind(env, *name, Bound::Index(index));
                     term = *body;
                 }
                 Term::Let(name, value, body) => {
                     let stored = self.bound(*name, *value, env)?;
-                    env = self.bind(env, *name, Meaning::Tensor(stored));
+                    env = self.bind(env, *name, Bound::Tensor(stored));
                     term = *body;
                 }
                 Term::Iterate(..) => {
@@ -72,11 +74,11 @@ impl Lowering<'_> {
 
     /// The value of a term at indices, as many as it has dimensions; statements that it needs are pushed before.
     pub(super) fn value(&mut self, term: TermId, env: Env, indices: Vec<Ix>) -> Lowered<TermId> {
-        let mut tasks = vec![Task::Value(term, env, indices)];
+        let mut tasks = vec![Pending::Value(term, env, indices)];
         let mut values: Vec<TermId> = Vec::new();
         while let Some(task) = tasks.pop() {
             let value = match task {
-                Task::Value(id, env, indices) => {
+                Pending::Value(id, env, indices) => {
                     let key: Key = (id, env, indices.into());
                     if let Some(&known) = self.blocks.iter().rev().find_map(|block| block.known.get(&key)) {
                         values.push(known);
@@ -95,9 +97,9 @@ impl Lowering<'_> {
                             self.out.add(Term::Index(ix, *elem)).map_err(ill_typed)?
                         }
                         Term::Unary(..) | Term::Binary(..) | Term::Choose(..) | Term::Fma(..) | Term::Cast(..) => {
-                            tasks.extend([Task::Remember(key), Task::Combine(id)]);
+                            tasks.extend([Pending::Remember(key), Pending::Combine(id)]);
                             let parts = term.parts().into_iter().rev();
-                            tasks.extend(parts.map(|part| Task::Value(part, env, Vec::new())));
+                            tasks.extend(parts.map(|part| Pending::Value(part, env, Vec::new())));
                             continue;
                         }
                         Term::Reduce(..) => {
@@ -122,29 +124,15 @@ impl Lowering<'_> {
                         _ => return Err(no_part()),
                     }
                 }
-                Task::Combine(id) => {
-                    let mut part = || values.pop().ok_or_else(no_part);
-                    // The last part was computed last.
-                    let combined = match self.term(id) {
-                        Term::Unary(op, _) => Term::Unary(*op, part()?),
-                        Term::Cast(elem, _) => Term::Cast(*elem, part()?),
-                        Term::Binary(op, ..) => {
-                            let b = part()?;
-                            Term::Binary(*op, part()?, b)
-                        }
-                        Term::Choose(..) => {
-                            let (c, b) = (part()?, part()?);
-                            Term::Choose(part()?, b, c)
-                        }
-                        Term::Fma(..) => {
-                            let (c, b) = (part()?, part()?);
-                            Term::Fma(part()?, b, c)
-                        }
-                        _ => return Err(no_part()),
-                    };
+                Pending::Combine(id) => {
+                    let term = self.term(id);
+                    let parts = term.parts();
+                    let computed = values.split_off(values.len().checked_sub(parts.len()).ok_or_else(no_part)?);
+                    let known: HashMap<TermId, TermId> = parts.into_iter().zip(computed).collect();
+                    let combined = term.clone().with_parts(|part| known.get(&part).copied().unwrap_or(part));
                     self.out.add(combined).map_err(ill_typed)?
                 }
-                Task::Remember(key) => {
+                Pending::Remember(key) => {
                     if let Some(&value) = values.last() {
                         self.block().known.insert(key, value);
                     }

@@ -15,7 +15,7 @@ use certen_core::{Carried, Range, TensorType, Term, TermId};
 use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::Name;
 
-use super::{Block, Env, Lowered, Lowering, Meaning, Stored, bad_index, no_part};
+use super::{Block, Bound, Env, Lowered, Lowering, Stored, bad_index, no_part};
 use crate::ir::{Stmt, Target};
 
 /// What is computed at once: the states of an iteration, or another term.
@@ -143,11 +143,11 @@ impl<'a> Lowering<'a> {
         let range = Range::to(self.ix(env, times)?);
         let index = self.open_loop(step, &range)?;
         let (level, outside) = (self.blocks.len() - 1, self.level_of(stored.first().map(|s| s.name)));
-        let mut inner = self.bind(env, step, Meaning::Index(Ix::var(index)));
+        let mut inner = self.bind(env, step, Bound::Index(Ix::var(index)));
         for (state, present) in states.iter().zip(stored) {
             // Inside, a state has another value in each step.
             self.levels.insert(present.name, level);
-            inner = self.bind(inner, state.name, Meaning::Tensor(present.clone()));
+            inner = self.bind(inner, state.name, Bound::Tensor(present.clone()));
         }
         let mut scalars = Vec::new();
         for ((state, present), next) in states.iter().zip(stored).zip(&next) {
@@ -194,8 +194,8 @@ impl<'a> Lowering<'a> {
         let mut used = BTreeSet::new();
         for name in names {
             match self.lookup(env, name) {
-                Some(Meaning::Index(ix)) => ix.collect_names(&mut used),
-                Some(Meaning::Tensor(stored)) => {
+                Some(Bound::Index(ix)) => ix.collect_names(&mut used),
+                Some(Bound::Tensor(stored)) => {
                     used.insert(stored.name);
                     stored.ty.shape.iter().for_each(|size| size.collect_names(&mut used));
                 }

@@ -4,15 +4,14 @@ use std::collections::HashMap;
 
 use certen_core::{Binary, ElemType, Literal, Parameter, Range, ReduceOp, TensorType, Term, Terms};
 use certen_index::Ix;
-use certen_loops::{LoopProgram, Mode, Stmt, Target};
+use certen_loops::{LoopProgram, Mode, Stmt, Target, statements};
 use certen_syntax::Name;
 
 /// The padded program with one more output, `spilled`, the last: whether padding was found that is not zero, after any
 /// nest or at the end of a buffer.
 pub fn watched(dense: &LoopProgram, padded: &LoopProgram, vector: i64) -> LoopProgram {
-    let mut types = Vec::new();
-    allocations(&dense.body, &mut types);
-    let mut watch = Watch { terms: padded.terms.clone(), types: types.into_iter(), vector, alive: HashMap::new() };
+    let (terms, types) = (padded.terms.clone(), allocations(&dense.body).into_iter());
+    let mut watch = Watch { terms, types, vector, alive: HashMap::new() };
     let spilled = Name::new("spilled");
     let no = watch.terms.add(Term::Literal(Literal::Bool(false), ElemType::Bool)).unwrap();
     let target = Target::Element(spilled, [].into());
@@ -24,18 +23,9 @@ pub fn watched(dense: &LoopProgram, padded: &LoopProgram, vector: i64) -> LoopPr
     program
 }
 
-fn allocations(block: &[Stmt], types: &mut Vec<TensorType>) {
-    for stmt in block {
-        match stmt {
-            Stmt::Alloc(_, ty) => types.push(ty.clone()),
-            Stmt::For { body, .. } => allocations(body, types),
-            Stmt::If { then, otherwise, .. } => {
-                allocations(then, types);
-                allocations(otherwise, types);
-            }
-            _ => {}
-        }
-    }
+fn allocations(block: &[Stmt]) -> Vec<TensorType> {
+    let ty = |stmt: &Stmt| if let Stmt::Alloc(_, ty) = stmt { Some(ty.clone()) } else { None };
+    statements(block).filter_map(ty).collect()
 }
 
 struct Watch {
@@ -63,12 +53,7 @@ impl Watch {
                     out.extend(self.looks());
                     self.alive.remove(name);
                 }
-                Stmt::For { body, .. } => *body = self.block(body),
-                Stmt::If { then, otherwise, .. } => {
-                    *then = self.block(then);
-                    *otherwise = self.block(otherwise);
-                }
-                _ => {}
+                _ => stmt.blocks_mut().for_each(|block| *block = self.block(block)),
             }
             if !matches!(stmt, Stmt::Alloc(..) | Stmt::Nest(_) | Stmt::Free(_)) {
                 for name in &own {

@@ -4,7 +4,9 @@ use certen_loops::Stmt;
 
 use super::{Example, Primitive};
 use crate::collapse::collapsed;
-use crate::nest::{Done, Loop, Nest, Place, Refusal};
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "collapse",

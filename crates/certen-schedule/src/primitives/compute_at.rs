@@ -2,12 +2,14 @@
 
 use certen_core::{Range, TensorType};
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
-use certen_loops::{Stmt, Target};
+use certen_loops::{Stmt, Use, within};
 use certen_syntax::Name;
 
 use super::{Example, Primitive};
-use crate::depend::{Access, Kind, Part};
-use crate::nest::{Done, Loop, Nest, Place, Refusal, listed, within};
+use crate::depend::{Access, Footprint};
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal, listed};
 use crate::region::{Region, interval};
 use crate::rewrite::Moved;
 use crate::stages::{Stage, Stored, demoted};
@@ -43,12 +45,12 @@ pub(crate) fn compute_at(nest: &mut Nest, stored: &Stored, place: &Place) -> Don
     let reader = nest.loop_at(place)?;
     if stage.block.path != stored.alloc.path {
         let refusal = Refusal::cannot(format!("`{name}` is computed and read in the same loop already"));
-        return Err(stage.block.around().into_iter().fold(refusal, |refusal, place| refusal.at(&place)));
+        return Err(refusal.at_all(&stage.block.around()));
     }
     readers_inside(nest, &stage, place, &reader)?;
     nest.keeps_sources(&stage)?;
     let facts = nest.facts(&place.inside(0))?;
-    let part = Part::of(&nest.program, &reader.body);
+    let part = Footprint::of(&nest.program, &reader.body);
     let region = Region::of(&facts, &stored.ty, part.reads_of(name))?;
     let makers = nest.statements(&stage);
     let mut makers = nest.named_apart(place, &makers)?;
@@ -70,9 +72,8 @@ fn readers_inside(nest: &Nest, stage: &Stage, place: &Place, reader: &Loop) -> D
     let Stored { name, alloc, .. } = &stage.stored;
     let (name, called) = (*name, nest.called_at(place).unwrap_or_else(|| format!("the loop `{}`", reader.index)));
     let depth = alloc.path.len();
-    let top = Place { path: alloc.path.clone(), at: place.path.get(depth).map_or(place.at, |turn| turn.at) };
     let same_block = place.path.len() >= depth && place.path[..depth] == alloc.path[..];
-    if same_block && stage.makers.contains(&top.at) {
+    if same_block && stage.makers.contains(&place.at_depth(depth).at) {
         let refusal = Refusal::cannot(format!("{called} is one of those that compute `{name}`"));
         return Err(refusal
             .at(place)
@@ -85,19 +86,19 @@ fn readers_inside(nest: &Nest, stage: &Stage, place: &Place, reader: &Loop) -> D
     // Every statement that reads it, on the way from the block of the allocation to the loop.
     let mut outside = Vec::new();
     for level in depth..=place.path.len() {
-        let way =
-            Place { path: place.path[..level].to_vec(), at: place.path.get(level).map_or(place.at, |turn| turn.at) };
-        let other = place.path.get(level).map(|turn| turn.otherwise);
+        let way = place.at_depth(level);
+        let taken = place.path.get(level).map(|turn| turn.block);
         for (at, stmt) in nest.block(&way).iter().enumerate() {
-            let here = Place { path: way.path.clone(), at };
-            let elsewhere = match (at == way.at, stmt, other) {
-                (false, _, _) => nest.touch(std::slice::from_ref(stmt), name).reads,
-                (true, Stmt::If { otherwise, .. }, Some(false)) => nest.touch(otherwise, name).reads,
-                (true, Stmt::If { then, .. }, Some(true)) => nest.touch(then, name).reads,
-                (true, _, _) => false,
+            let elsewhere = match (at == way.at, taken) {
+                (false, _) => nest.touch(std::slice::from_ref(stmt), name).reads,
+                (true, Some(taken)) => {
+                    let mut others = stmt.blocks().enumerate().filter(|(block, _)| *block != taken);
+                    others.any(|(_, block)| nest.touch(block, name).reads)
+                }
+                (true, None) => false,
             };
             if elsewhere {
-                outside.push(here);
+                outside.push(way.beside(at));
             }
         }
     }
@@ -107,8 +108,7 @@ fn readers_inside(nest: &Nest, stage: &Stage, place: &Place, reader: &Loop) -> D
     let what = |place: &Place| nest.called_at(place).unwrap_or_else(|| "a statement".into());
     let others: Vec<String> = outside.iter().map(what).collect();
     let refusal = Refusal::cannot(format!("`{name}` is read outside of {called} too: by {}", others.join(", ")));
-    let refusal = outside.iter().fold(refusal, |refusal, place| refusal.at(place));
-    Err(refusal.help("a loop around all readers can be given, or the readers can be fused first"))
+    Err(refusal.at_all(&outside).help("a loop around all readers can be given, or the readers can be fused first"))
 }
 
 /// The loops that read a buffer, as a schedule calls them.
@@ -128,55 +128,46 @@ pub(crate) struct Restriction<'a> {
 }
 
 impl Restriction<'_> {
-    /// The block without what stores elements outside of the region: loops are cut, and what cannot be cut off asks.
+    /// The block without what stores elements outside the region: loops are cut, and what cannot be cut off asks.
     pub(crate) fn block(&self, facts: &Facts, block: &[Stmt]) -> Done<Vec<Stmt>> {
         block.iter().map(|stmt| self.stmt(facts, stmt)).collect()
     }
 
     fn stmt(&self, facts: &Facts, stmt: &Stmt) -> Done<Stmt> {
-        let mut inner = facts.clone();
-        Ok(match stmt {
-            Stmt::For { index, range, mode, body } => {
-                let range = self.range(facts, *index, range, body)?;
-                inner.assume(within(*index, &range)?);
-                Stmt::For { index: *index, range, mode: *mode, body: self.block(&inner, body)? }
-            }
-            Stmt::If { cond, then, otherwise } => {
-                inner.assume(cond.clone());
-                let then = self.block(&inner, then)?;
-                let mut inner = facts.clone();
-                inner.assume(cond.not()?);
-                Stmt::If { cond: cond.clone(), then, otherwise: self.block(&inner, otherwise)? }
-            }
-            Stmt::Assign { target: Target::Element(name, indices), .. } if *name == self.name => {
-                let mut outside = Cond::always();
-                for (index, dim) in indices.iter().zip(&self.region.dims) {
-                    for goal in [Cond::le(&dim.lo, index)?, Cond::lt(index, &dim.hi()?)?] {
-                        if facts.prove(&goal) != Verdict::Yes {
-                            outside = outside.and(goal);
-                        }
-                    }
-                }
-                match outside.is_always() {
-                    true => stmt.clone(),
-                    false => Stmt::If { cond: outside, then: vec![stmt.clone()], otherwise: Vec::new() },
+        let mut stmt = stmt.clone();
+        if let Stmt::For { index, range, body, .. } = &mut stmt {
+            *range = self.range(facts, *index, range, body)?;
+        }
+        stmt.map_blocks(|known, inner| {
+            let mut inside = facts.clone();
+            inside.assume(known?);
+            self.block(&inside, &inner)
+        })?;
+        let Some((_, indices)) = stmt.element().filter(|(name, _)| *name == self.name) else { return Ok(stmt) };
+        let mut outside = Cond::always();
+        for (index, dim) in indices.iter().zip(&self.region.dims) {
+            for goal in [Cond::le(&dim.lo, index)?, Cond::lt(index, &dim.hi()?)?] {
+                if facts.prove(&goal) != Verdict::Yes {
+                    outside = outside.and(goal);
                 }
             }
-            other => other.clone(),
+        }
+        Ok(match outside.is_always() {
+            true => stmt,
+            false => Stmt::If { cond: outside, then: vec![stmt], otherwise: Vec::new() },
         })
     }
 
     /// The iterations of a loop that store elements of the region, and perhaps others.
     fn range(&self, facts: &Facts, index: Name, range: &Range, body: &[Stmt]) -> Result<Range, IxError> {
-        let part = Part::of(&self.nest.program, body);
+        let part = Footprint::of(&self.nest.program, body);
         // An iteration without a store is left out only if it does nothing else.
-        if part.accesses.iter().any(|access| access.kind != Kind::Read && access.name != self.name) {
+        if part.accesses.iter().any(|access| access.how != Use::Read && access.name != self.name) {
             return Ok(range.clone());
         }
         let mut inside = facts.clone();
         inside.assume(within(index, range)?);
-        let stores: Vec<&Access> =
-            part.accesses.iter().filter(|a| a.name == self.name && a.kind != Kind::Read).collect();
+        let stores: Vec<&Access> = part.accesses.iter().filter(|a| a.name == self.name && a.how != Use::Read).collect();
         let mut cut = range.clone();
         for (at, dim) in self.region.dims.iter().enumerate() {
             let mut ends: Option<(Ix, Ix)> = None;

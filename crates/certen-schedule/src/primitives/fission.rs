@@ -1,6 +1,6 @@
 //! `fission`: a loop is distributed over the statements of its body.
 //!
-//! A loop in the body gets a loop of its own; what stands before and behind it too. A local or a buffer of the body that
+//! A loop in the body gets a loop of its own; so does what stands before and after it. A local or a buffer of the body that
 //! is used on more than one side gets a dimension for the loop (scalar expansion): each iteration still has its own.
 //! Conditions between the two loops are cut in the same way, which is always right: they depend on indices alone.
 
@@ -8,14 +8,16 @@ use std::collections::{HashMap, HashSet};
 
 use certen_core::{Range, TensorType};
 use certen_index::{Cond, Facts, Ix};
-use certen_loops::{Stmt, Target, declarations};
+use certen_loops::{Stmt, Target, declarations, declared, statements};
 use certen_syntax::Name;
 
 use super::{Example, Primitive};
 use crate::bounds::room;
-use crate::depend::{Part, apart, first, second};
-use crate::edit::{Edit, declared, used};
-use crate::nest::{Done, Loop, Nest, Place, Refusal};
+use crate::depend::{Footprint, apart, first, second};
+use crate::edit::{Edit, used};
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "fission",
@@ -46,35 +48,31 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     },
 };
 
-/// Distributes the loop at a place around the statement at another place inside of it; gives the places of both
+/// Distributes the loop at a place around the statement at another place inside it; gives the places of both
 /// afterwards. The inner one is then the only statement of the outer one, or of the conditions in between.
 pub(crate) fn fission(nest: &mut Nest, outer: &Place, inner: &Place) -> Done<(Place, Place)> {
-    let around = match nest.stmt(inner) {
-        Some(Stmt::For { index, .. }) => format!("the loop over {index}"),
-        _ => "the cut".into(),
-    };
+    let around = if let Some(Stmt::For { index, .. }) = nest.stmt(inner) { Some(*index) } else { None };
     let mut at = inner.clone();
     let mut depth = 0;
     while at.path.len() > outer.path.len() {
-        at = cut(nest, &at, &around)?;
+        at = cut(nest, &at, around)?;
         depth += 1;
     }
     let inner = (0..depth).fold(at.clone(), |place, _| place.inside(0));
     Ok((at, inner))
 }
 
-/// Cuts the statement around a place into what stands before that place, the place, and what stands behind it. Gives the
-/// place of the middle, whose only statement is the one at the place.
-fn cut(nest: &mut Nest, at: &Place, what: &str) -> Done<Place> {
-    let lost = || Refusal::cannot("a place in the loops is gone");
-    let (Some(around), Some(turn)) = (at.around(), at.path.last().copied()) else { return Err(lost()) };
+/// Cuts the statement around a place into what stands before that place, the place, and what stands after it. Gives the
+/// place of the middle, whose only statement is the one at the place. `inner` is the index of the loop that gets loops of its own.
+fn cut(nest: &mut Nest, at: &Place, inner: Option<Name>) -> Done<Place> {
+    let (Some(around), Some(turn)) = (at.around(), at.path.last().copied()) else { return Err(Refusal::lost()) };
     match nest.stmt(&around).cloned() {
         Some(Stmt::For { index, range, mode, body }) => {
             if body.len() == 1 {
                 return Ok(around);
             }
             let whole = Loop { index, range, mode, body };
-            put_conditions(nest, &around, &whole, at.at, what)?;
+            put_conditions(nest, &around, &whole, at.at, inner)?;
             let names = [nest.piece(index, "before"), index, nest.piece(index, "after")];
             let sides = Sides::of(nest, &around, &whole.body, at.at, Some((&whole.range, index, names)))?;
             let piece = |side: usize, body| Loop { index: names[side], body, ..whole.clone() }.into();
@@ -82,8 +80,8 @@ fn cut(nest: &mut Nest, at: &Place, what: &str) -> Done<Place> {
         }
         Some(Stmt::If { cond, then, otherwise }) => {
             let (cond, body, other) =
-                if turn.otherwise { (cond.not()?, otherwise, then) } else { (cond, then, otherwise) };
-            if body.len() == 1 && other.is_empty() && !turn.otherwise {
+                if turn.block == 1 { (cond.not()?, otherwise, then) } else { (cond, then, otherwise) };
+            if body.len() == 1 && other.is_empty() && turn.block == 0 {
                 return Ok(around);
             }
             let mut sides = Sides::of(nest, &around, &body, at.at, None)?;
@@ -93,18 +91,19 @@ fn cut(nest: &mut Nest, at: &Place, what: &str) -> Done<Place> {
             }
             sides.put(nest, &around, |_, then| Stmt::If { cond: cond.clone(), then, otherwise: Vec::new() })
         }
-        _ => Err(lost()),
+        _ => Err(Refusal::lost()),
     }
 }
 
 /// When a loop can be cut around a statement of its body.
-fn put_conditions(nest: &mut Nest, place: &Place, whole: &Loop, at: usize, what: &str) -> Done<()> {
+fn put_conditions(nest: &mut Nest, place: &Place, whole: &Loop, at: usize, inner: Option<Name>) -> Done<()> {
+    let what = inner.map_or("the cut".into(), |index| format!("the loop over {index}"));
     let facts = nest.facts(place)?;
     let i = whole.index;
     let loops = [(i, whole.range.clone())];
     let earlier = Cond::lt(&Ix::var(first(i)), &Ix::var(second(i)))?;
     let private = declared(&whole.body);
-    let part = |block: &[Stmt]| nest.ordered(Part::beside(&nest.program, block, private.clone()));
+    let part = |block: &[Stmt]| nest.ordered(Footprint::beside(&nest.program, block, private.clone()));
     let (before, middle, after) = (part(&whole.body[..at]), part(&whole.body[at..=at]), part(&whole.body[at + 1..]));
     let both = part(&whole.body[at..]);
     let mut found = Vec::new();
@@ -119,7 +118,12 @@ fn put_conditions(nest: &mut Nest, place: &Place, whole: &Loop, at: usize, what:
         let status = apart(&facts, &loops, &after, &middle, &earlier);
         found.push((format!("what stands behind {what} has nothing to do with it in a later {i}"), status));
     }
-    found.into_iter().for_each(|(what, status)| nest.condition(what, status));
+    for (what, status) in found {
+        match inner {
+            Some(index) => nest.condition_of(index, what, status),
+            None => nest.condition(what, status),
+        }
+    }
     Ok(())
 }
 
@@ -128,13 +132,67 @@ const BEFORE: usize = 0;
 const MIDDLE: usize = 1;
 const AFTER: usize = 2;
 
+/// Where what a body declares goes when it is cut.
+struct Homes {
+    /// What only one of the outer sides uses, and which.
+    homes: HashMap<Name, usize>,
+    /// What the middle or several sides use, with its name and type outside.
+    types: HashMap<Name, (Name, TensorType)>,
+    /// The same, in the order of the text.
+    shared: Vec<(Name, TensorType)>,
+}
+
+impl Homes {
+    fn of(
+        nest: &Nest,
+        place: &Place,
+        body: &[Stmt],
+        blocks: [&[Stmt]; 3],
+        index: Option<(&Range, Name, [Name; 3])>,
+    ) -> Done<Homes> {
+        let facts = nest.facts(place)?;
+        let uses = blocks.map(|block| used(&nest.program, block));
+        let swapped = swapped(body);
+        let mut found = Homes { homes: HashMap::new(), types: HashMap::new(), shared: Vec::new() };
+        for stmt in body {
+            let (name, ty) = match stmt {
+                Stmt::Alloc(name, ty) => (*name, ty.clone()),
+                Stmt::Local { name, elem, .. } => (*name, TensorType::scalar(*elem)),
+                _ => continue,
+            };
+            if let [before, false, after] = uses.each_ref().map(|used| used.contains(&name))
+                && !(before && after)
+            {
+                if before || after {
+                    found.homes.insert(name, if before { BEFORE } else { AFTER });
+                }
+                continue;
+            }
+            if let (Some((_, index, _)), true) = (index, swapped.contains(&name)) {
+                let refusal = Refusal::cannot(format!(
+                    "the loop over {index} cannot be cut here: each iteration has a buffer {name} of its own, whose \
+                     content it exchanges with another one"
+                ));
+                return Err(refusal.at(place));
+            }
+            let ty = expanded(&facts, name, &ty, index.map(|(range, index, _)| (range, index)))?;
+            // In the block around, something else can have this name.
+            let same = declarations(nest.block(place)).filter(|(other, _)| *other == name).count();
+            let new = if same > 1 { nest.fresh(name.as_str()) } else { name };
+            found.shared.push((new, ty.clone()));
+            found.types.insert(name, (new, ty));
+        }
+        Ok(found)
+    }
+}
+
 /// What becomes of a body that is cut.
 struct Sides {
     /// Buffers of more than one side.
     shared: Vec<(Name, TensorType)>,
     /// A statement before all sides.
     first: Option<Stmt>,
-    /// The statements before the cut, at it, and behind it.
+    /// The statements before the cut, at it, and after it.
     bodies: [Vec<Stmt>; 3],
     /// The stage that begins before the cut.
     stage: Option<Name>,
@@ -150,43 +208,9 @@ impl Sides {
         at: usize,
         index: Option<(&Range, Name, [Name; 3])>,
     ) -> Done<Sides> {
-        let facts = nest.facts(place)?;
         let body = &unmistakable(nest, body)?;
         let blocks = [&body[..at], &body[at..=at], &body[at + 1..]];
-        let uses = blocks.map(|block| used(&nest.program, block));
-        let swapped = swapped(body);
-        let mut homes: HashMap<Name, usize> = HashMap::new();
-        let mut types: HashMap<Name, (Name, TensorType)> = HashMap::new();
-        let mut shared = Vec::new();
-        for stmt in body {
-            let (name, ty) = match stmt {
-                Stmt::Alloc(name, ty) => (*name, ty.clone()),
-                Stmt::Local { name, elem, .. } => (*name, TensorType::scalar(*elem)),
-                _ => continue,
-            };
-            match uses.each_ref().map(|used| used.contains(&name)) {
-                [before, false, after] if !(before && after) => {
-                    if before || after {
-                        homes.insert(name, if before { BEFORE } else { AFTER });
-                    }
-                }
-                _ => {
-                    if let (Some((_, index, _)), true) = (index, swapped.contains(&name)) {
-                        let refusal = Refusal::cannot(format!(
-                            "the loop over {index} cannot be cut here: each iteration has a buffer {name} of its own, \
-                             whose content it exchanges with another one"
-                        ));
-                        return Err(refusal.at(place));
-                    }
-                    let ty = expanded(&facts, name, &ty, index.map(|(range, index, _)| (range, index)))?;
-                    // In the block around, something else can have this name.
-                    let same = declarations(nest.block(place)).iter().filter(|(other, _)| *other == name).count();
-                    let new = if same > 1 { nest.fresh(name.as_str()) } else { name };
-                    shared.push((new, ty.clone()));
-                    types.insert(name, (new, ty));
-                }
-            }
-        }
+        let Homes { homes, types, shared } = Homes::of(nest, place, body, blocks, index)?;
         let mut bodies = [const { Vec::new() }; 3];
         let mut ends = [const { Vec::new() }; 3];
         let mut edits = Vec::with_capacity(3);
@@ -220,11 +244,10 @@ impl Sides {
             for stmt in block {
                 let edited = match stmt {
                     Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Local { init: None, .. } => continue,
-                    Stmt::Local { name, init: Some(init), .. } if types.contains_key(name) => Stmt::Assign {
-                        target: edits[side].target(&Target::Local(*name))?,
-                        op: None,
-                        value: edits[side].value(&mut nest.program, *init)?,
-                    },
+                    Stmt::Local { name, init: Some(value), .. } if types.contains_key(name) => {
+                        let assign = Stmt::Assign { target: Target::Local(*name), op: None, value: *value };
+                        edits[side].stmt(&mut nest.program, &assign)?
+                    }
                     other => edits[side].stmt(&mut nest.program, other)?,
                 };
                 if let (Stmt::Nest(name), BEFORE) = (&edited, side) {
@@ -237,7 +260,7 @@ impl Sides {
         Ok(Sides { shared, first: None, bodies, stage })
     }
 
-    /// Puts the sides in the place of the whole, each in a statement of its own; gives the place of the middle.
+    /// Replaces the whole by the sides, each in a statement of its own; gives the place of the middle.
     fn put(self, nest: &mut Nest, place: &Place, make: impl Fn(usize, Vec<Stmt>) -> Stmt) -> Done<Place> {
         let outer_stage = nest.stage(place);
         let mut all: Vec<Stmt> = self.shared.iter().map(|(name, ty)| Stmt::Alloc(*name, ty.clone())).collect();
@@ -255,11 +278,11 @@ impl Sides {
         all.extend(self.stage.and(outer_stage).map(Stmt::Nest));
         all.extend(self.shared.into_iter().map(|(name, _)| Stmt::Free(name)));
         nest.replace(place, all)?;
-        Ok(Place { path: place.path.clone(), at: middle })
+        Ok(place.beside(middle))
     }
 }
 
-/// The type of a local or buffer that has one for each iteration of a loop, or exists outside of a condition.
+/// The type of a local or buffer that has one for each iteration of a loop, or exists outside a condition.
 fn expanded(facts: &Facts, name: Name, ty: &TensorType, index: Option<(&Range, Name)>) -> Done<TensorType> {
     let mut shape = Vec::with_capacity(ty.rank() + 1);
     if let Some((range, _)) = index {
@@ -282,7 +305,7 @@ fn expanded(facts: &Facts, name: Name, ty: &TensorType, index: Option<(&Range, N
 /// A body in which no local or buffer is called like another one that is declared further inside.
 fn unmistakable(nest: &mut Nest, body: &[Stmt]) -> Done<Vec<Stmt>> {
     let mut count: HashMap<Name, usize> = HashMap::new();
-    declarations(body).into_iter().for_each(|(name, _)| *count.entry(name).or_default() += 1);
+    declarations(body).for_each(|(name, _)| *count.entry(name).or_default() += 1);
     let mut body = body.to_vec();
     for at in 0..body.len() {
         if let Stmt::Alloc(name, _) | Stmt::Local { name, .. } = body[at]
@@ -296,17 +319,6 @@ fn unmistakable(nest: &mut Nest, body: &[Stmt]) -> Done<Vec<Stmt>> {
 
 /// The buffers that a block exchanges.
 fn swapped(block: &[Stmt]) -> HashSet<Name> {
-    let mut names = HashSet::new();
-    let mut blocks = vec![block];
-    while let Some(block) = blocks.pop() {
-        for stmt in block {
-            match stmt {
-                Stmt::For { body, .. } => blocks.push(body),
-                Stmt::If { then, otherwise, .. } => blocks.extend([then.as_slice(), otherwise]),
-                Stmt::Swap(a, b) => names.extend([*a, *b]),
-                _ => {}
-            }
-        }
-    }
-    names
+    let swaps = statements(block).filter_map(|stmt| if let Stmt::Swap(a, b) = stmt { Some([*a, *b]) } else { None });
+    swaps.flatten().collect()
 }

@@ -7,11 +7,13 @@
 use std::collections::HashMap;
 
 use certen_core::{Binary, ElemType, ReduceOp, TensorType, Term, TermId, TypeError, Unary};
-use certen_loops::{LoopProgram, Stmt, Target, parts_first};
+use certen_loops::{LoopProgram, Stmt, Target, parts_first, sites};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use super::{Example, Primitive};
-use crate::nest::{Done, Nest, Place, Refusal, Turn};
+use crate::nest::Nest;
+use crate::place::Place;
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "fma",
@@ -40,34 +42,20 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
         }
         let refusal: Refusal =
             Diagnostic::error(Code::E0803, None, format!("no product of floats is added in `{path}`")).into();
-        Err(places.iter().fold(refusal, Refusal::at))
+        Err(refusal.at_all(&places))
     },
 };
 
 /// The statements of a stage.
 fn stage_of(nest: &Nest, wanted: Name) -> Vec<Place> {
-    fn walk(block: &[Stmt], path: &mut Vec<Turn>, wanted: Name, found: &mut Vec<Place>) {
-        let mut inside = false;
-        for (at, stmt) in block.iter().enumerate() {
-            let mut enter = |body: &[Stmt], otherwise: bool| {
-                path.push(Turn { at, otherwise });
-                walk(body, path, wanted, found);
-                path.pop();
-            };
-            match stmt {
-                Stmt::Nest(name) => inside = *name == wanted,
-                _ if inside => found.push(Place { path: path.clone(), at }),
-                Stmt::For { body, .. } => enter(body, false),
-                Stmt::If { then, otherwise, .. } => {
-                    enter(then, false);
-                    enter(otherwise, true);
-                }
-                _ => {}
-            }
+    let mut found: Vec<Place> = Vec::new();
+    for site in sites(&nest.program.body) {
+        let place = Place::of(&site);
+        let is_new = !found.last().is_some_and(|outer| outer.contains(&place));
+        if site.nest == Some(wanted) && is_new && !matches!(site.stmt, Stmt::Nest(_)) {
+            found.push(place);
         }
     }
-    let mut found = Vec::new();
-    walk(&nest.program.body, &mut Vec::new(), wanted, &mut found);
     found
 }
 
@@ -93,7 +81,7 @@ struct Fuse {
     count: usize,
     /// Where the statement stands.
     place: Option<Place>,
-    /// Buffers that are allocated inside of it.
+    /// Buffers that are allocated inside it.
     buffers: Vec<(Name, TensorType)>,
 }
 
@@ -106,36 +94,27 @@ impl Fuse {
     }
 
     fn stmt(&mut self, nest: &mut Nest, stmt: &Stmt) -> Done<Stmt> {
-        Ok(match stmt {
-            Stmt::For { index, range, mode, body } => {
-                Stmt::For { index: *index, range: range.clone(), mode: *mode, body: self.block(nest, body)? }
-            }
-            Stmt::If { cond, then, otherwise } => {
-                Stmt::If { cond: cond.clone(), then: self.block(nest, then)?, otherwise: self.block(nest, otherwise)? }
-            }
-            Stmt::Alloc(name, ty) => {
-                self.buffers.push((*name, ty.clone()));
-                stmt.clone()
-            }
-            Stmt::Local { name, elem, init } => {
-                let init = init.map(|value| self.value(&mut nest.program, value)).transpose()?;
-                Stmt::Local { name: *name, elem: *elem, init }
-            }
-            Stmt::Assign { target, op, value } => {
-                let value = self.value(&mut nest.program, *value)?;
-                let elem = nest.program.terms.ty(value).elem;
-                match *nest.program.terms.get(value) {
-                    Term::Binary(Binary::Mul, a, b) if *op == Some(ReduceOp::Sum) && elem.is_float() => {
-                        let old = self.read(nest, target, elem)?;
-                        self.count += 1;
-                        let value = nest.program.terms.add(Term::Fma(a, b, old))?;
-                        Stmt::Assign { target: target.clone(), op: None, value }
-                    }
-                    _ => Stmt::Assign { target: target.clone(), op: *op, value },
+        let mut stmt = stmt.clone();
+        stmt.map_blocks(|_, inner| self.block(nest, &inner))?;
+        if let Some(value) = stmt.value_mut() {
+            *value = self.value(&mut nest.program, *value)?;
+        }
+        match &mut stmt {
+            Stmt::Alloc(name, ty) => self.buffers.push((*name, ty.clone())),
+            Stmt::Assign { target, op: op @ Some(ReduceOp::Sum), value } => {
+                let elem = nest.program.terms.ty(*value).elem;
+                if let Term::Binary(Binary::Mul, a, b) = *nest.program.terms.get(*value)
+                    && elem.is_float()
+                {
+                    let old = self.read(nest, target, elem)?;
+                    self.count += 1;
+                    *value = nest.program.terms.add(Term::Fma(a, b, old))?;
+                    *op = None;
                 }
             }
-            Stmt::Nest(_) | Stmt::Free(_) | Stmt::Swap(..) => stmt.clone(),
-        })
+            _ => {}
+        }
+        Ok(stmt)
     }
 
     /// What a target holds.

@@ -4,7 +4,9 @@ use certen_loops::Stmt;
 
 use super::fuse_outer::{fuse, same_length};
 use super::{Example, Primitive};
-use crate::nest::{Done, Nest, Place, Refusal};
+use crate::nest::Nest;
+use crate::place::Place;
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "fuse_inner",

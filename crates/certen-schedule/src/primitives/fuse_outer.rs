@@ -1,21 +1,23 @@
 //! `fuse_outer`: two loops that follow each other become one (TeML, Eq. 22).
 //!
 //! The first iterations of both run together, then the second ones, and so on. What stands between the loops moves before
-//! or behind them, where it has nothing to do with them. Loops of different lengths run as far as the longer one, and
+//! or after them, where it has nothing to do with them. Loops of different lengths run as far as the longer one, and
 //! conditions skip what is too much.
 
 use std::collections::HashSet;
 
 use certen_core::Range;
 use certen_index::{Cond, Facts, Ix, Proof, Status, Verdict};
-use certen_loops::{Mode, Stmt, declarations};
+use certen_loops::{Mode, Stmt, declared, declared_at_top, statements, within};
 use certen_syntax::Name;
 
 use super::{Example, Primitive};
 use crate::bounds::conditions;
-use crate::depend::{Part, apart, first, second};
-use crate::edit::{Edit, declared};
-use crate::nest::{Done, Loop, Nest, Place, Refusal, within};
+use crate::depend::{Footprint, apart, first, second};
+use crate::edit::Edit;
+use crate::nest::{Nest, as_stage};
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "fuse_outer",
@@ -88,7 +90,7 @@ pub(crate) fn fuse(nest: &mut Nest, one: &Place, two: &Place) -> Done<Fused> {
 
     let mut edit = Edit::default();
     let (range, guards) = aligned(nest, &facts, &a, &b, &mut edit)?;
-    let alive: HashSet<Name> = top_names(&a.body).chain(between.freed).chain([a.index]).collect();
+    let alive: HashSet<Name> = declared_at_top(&a.body).chain(between.freed).chain([a.index]).collect();
     let mut taken = nest.taken();
     for name in declared(&b.body).into_iter().filter(|name| alive.contains(name)) {
         let new = Name::fresh(name.as_str(), |name| taken.contains(&name));
@@ -108,7 +110,7 @@ pub(crate) fn fuse(nest: &mut Nest, one: &Place, two: &Place) -> Done<Fused> {
     let body_b = wrap(cond_b, edit.block(&mut nest.program, &b.body)?);
 
     let (part_a, part_b) =
-        (nest.ordered(Part::of(&nest.program, &body_a)), nest.ordered(Part::of(&nest.program, &body_b)));
+        (nest.ordered(Footprint::of(&nest.program, &body_a)), nest.ordered(Footprint::of(&nest.program, &body_b)));
     let (i1, i2) = (Ix::var(first(a.index)), Ix::var(second(a.index)));
     let loops = [(a.index, range.clone())];
     let status = apart(&facts, &loops, &part_b, &part_a, &Cond::lt(&i1, &i2)?);
@@ -125,7 +127,7 @@ pub(crate) fn fuse(nest: &mut Nest, one: &Place, two: &Place) -> Done<Fused> {
         false => Mode::Serial,
     };
 
-    // The second stage keeps its label: behind the loop where more of it follows, and inside where there are loops.
+    // The second stage keeps its label: after the loop where more of it follows, and inside where there are loops.
     let more = between.behind.iter().chain(nest.block(two).iter().skip(two.at + 1)).find(|stmt| computes(stmt));
     let label_behind = stages[0] != stages[1] && more.is_some_and(|stmt| as_stage(stmt).is_none());
     let label_inside = stages[1] != last_stage && (!label_behind || has_loop(&body_b));
@@ -137,7 +139,7 @@ pub(crate) fn fuse(nest: &mut Nest, one: &Place, two: &Place) -> Done<Fused> {
     let mut rest: Vec<Stmt> = block.split_off(two.at + 1);
     block.truncate(one.at);
     block.extend(between.ahead);
-    let place = Place { path: one.path.clone(), at: block.len() };
+    let place = one.beside(block.len());
     block.push(Loop { index: a.index, range, mode, body }.into());
     block.extend(between.behind);
     block.extend(stages[1].filter(|_| label_behind).map(Stmt::Nest));
@@ -150,19 +152,7 @@ fn computes(stmt: &Stmt) -> bool {
 }
 
 fn has_loop(block: &[Stmt]) -> bool {
-    declarations(block).iter().any(|(_, stmt)| matches!(stmt, Stmt::For { .. }))
-}
-
-fn as_stage(stmt: &Stmt) -> Option<Name> {
-    if let Stmt::Nest(name) = stmt { Some(*name) } else { None }
-}
-
-/// What a block declares, without the blocks in it.
-fn top_names(block: &[Stmt]) -> impl Iterator<Item = Name> {
-    block.iter().filter_map(|stmt| match stmt {
-        Stmt::Alloc(name, _) | Stmt::Local { name, .. } => Some(*name),
-        _ => None,
-    })
+    statements(block).any(|stmt| matches!(stmt, Stmt::For { .. }))
 }
 
 /// Gives other names to what is declared between two loops, where it would get in the way further up.
@@ -170,8 +160,7 @@ fn apart_names(nest: &mut Nest, one: &Place, two: &Place) -> Done<()> {
     let block = nest.block(one);
     let between = &block[one.at + 1..two.at];
     // What is declared further up is in scope in all of these.
-    let is_block = |stmt: &&Stmt| matches!(stmt, Stmt::For { .. } | Stmt::If { .. });
-    let blocks = block[one.at..two.at].iter().filter(is_block);
+    let blocks = block[one.at..two.at].iter().filter(|stmt| stmt.blocks().next().is_some());
     let inside = blocks.flat_map(|stmt| declared(std::slice::from_ref(stmt)));
     let freed = between.iter().filter_map(|stmt| if let Stmt::Free(name) = stmt { Some(*name) } else { None });
     let mut taken: HashSet<Name> = inside.chain(freed).collect();
@@ -226,13 +215,13 @@ struct Between {
     freed: Vec<Name>,
 }
 
-/// Moves the statements between two loops before the first, or behind the second.
+/// Moves the statements between two loops before the first, or after the second.
 fn moved(nest: &mut Nest, facts: &Facts, one: &Place, two: &Place, stage: Option<Name>) -> Done<Between> {
     let block = nest.block(one).to_vec();
-    let part = |nest: &Nest, at: usize| nest.ordered(Part::of(&nest.program, &block[at..=at]));
+    let part = |nest: &Nest, at: usize| nest.ordered(Footprint::of(&nest.program, &block[at..=at]));
     let mut found = Between { ahead: Vec::new(), behind: Vec::new(), freed: Vec::new() };
     // Only made if something has to be moved past them.
-    let (mut loops, mut behind): (Option<(Part, Part)>, Vec<Part>) = (None, Vec::new());
+    let (mut loops, mut behind): (Option<(Footprint, Footprint)>, Vec<Footprint>) = (None, Vec::new());
     let (mut label, mut last_label) = (stage, stage);
     let mut shown: Option<Vec<Proof>> = None;
     for (at, stmt) in block.iter().enumerate().take(two.at).skip(one.at + 1) {
@@ -246,7 +235,7 @@ fn moved(nest: &mut Nest, facts: &Facts, one: &Place, two: &Place, stage: Option
             _ => {
                 let (first, second) = loops.get_or_insert_with(|| (part(nest, one.at), part(nest, two.at)));
                 let this = part(nest, at);
-                let free = |other: &Part| match apart(facts, &[], &this, other, &Cond::always()) {
+                let free = |other: &Footprint| match apart(facts, &[], &this, other, &Cond::always()) {
                     Status::Proved(proofs) => Some(proofs),
                     _ => None,
                 };
@@ -264,8 +253,9 @@ fn moved(nest: &mut Nest, facts: &Facts, one: &Place, two: &Place, stage: Option
                     behind.push(this);
                 } else {
                     let refusal = Refusal::cannot("what stands between the loops has to do with both of them");
-                    let place = Place { path: one.path.clone(), at };
-                    return Err(refusal.at(&place).note("it can move neither before the first nor behind the second"));
+                    return Err(refusal
+                        .at(&one.beside(at))
+                        .note("it can move neither before the first nor behind the second"));
                 }
             }
         }

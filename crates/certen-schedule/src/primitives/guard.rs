@@ -9,7 +9,9 @@ use certen_syntax::Name;
 
 use super::{Example, Primitive};
 use crate::bounds::{conditions, loosened};
-use crate::nest::{Done, Nest, Place, Refusal};
+use crate::nest::Nest;
+use crate::place::Place;
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "guard",

@@ -8,14 +8,15 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use certen_core::{Range, TermId};
 use certen_index::{Cond, Facts, Ix, IxError, Proof, Status};
-use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
+use certen_loops::{LoopProgram, Site, Stmt, Target, Use, sites, statements, within};
 use certen_syntax::Name;
 
 use super::{Example, Primitive};
 use crate::depend::second;
 use crate::edit::Edit;
-use crate::nest::{Done, Nest, Place, Refusal, within};
-use crate::rewrite::{Around, Scope, with_locals, with_reads};
+use crate::nest::Nest;
+use crate::refusal::{Done, Refusal};
+use crate::rewrite::{with_locals, with_reads};
 use crate::stages::{Stage, Stored};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
@@ -40,7 +41,7 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
 };
 
 /// An assignment of elements of a stage.
-struct Piece {
+struct Assignment {
     /// The statement of the stage that it is part of.
     top: usize,
     loops: Vec<(Name, Range)>,
@@ -54,17 +55,18 @@ pub(crate) fn inline(nest: &mut Nest, stored: &Stored) -> Done<()> {
     let stage = nest.made(stored)?;
     let name = stored.name;
     nest.keeps_sources(&stage)?;
-    let pieces = Pieces::of(nest, &stage)?.found;
+    let pieces = Assignments::of(nest, &stage)?.found;
     let facts = nest.facts(&stage.block)?;
     let mut proofs = Vec::new();
     for &user in &stage.users {
-        let place = Place { path: stage.block.path.clone(), at: user };
+        let place = stage.block.beside(user);
         let Some(stmt) = nest.stmt(&place).cloned() else { continue };
-        let mut read = |program: &mut LoopProgram, scope: &Scope<'_>, read: Name, indices: &[Ix]| {
+        let mut read = |program: &mut LoopProgram, known: &[Cond], read: Name, indices: &[Ix]| {
             if read != name {
                 return Ok(None);
             }
-            let facts = around(&facts, scope)?;
+            let mut facts = facts.clone();
+            known.iter().for_each(|cond| facts.assume(cond.clone()));
             let element = Target::Element(name, indices.into());
             let Some((piece, at)) = stored_by(&facts, &pieces, indices, &mut proofs)? else {
                 let refusal =
@@ -87,106 +89,62 @@ fn instead(name: Name) -> String {
     format!("`compute_at({name}, loop)` computes the part that an iteration of a loop reads")
 }
 
-/// What holds in a scope.
-fn around(facts: &Facts, scope: &Scope<'_>) -> Result<Facts, IxError> {
-    let mut facts = facts.clone();
-    for around in scope {
-        match around {
-            Around::Loop(Stmt::For { index, range, .. }) => facts.assume(within(*index, range)?),
-            Around::Then(Stmt::If { cond, .. }) => facts.assume(cond.clone()),
-            Around::Otherwise(Stmt::If { cond, .. }) => facts.assume(cond.not()?),
-            _ => {}
-        }
-    }
-    Ok(facts)
-}
-
 /// The pieces of a stage, in the order of the text.
-struct Pieces<'a> {
+struct Assignments<'a> {
     stage: &'a Stage,
     /// Locals that are assigned again after they are declared.
     assigned: HashSet<Name>,
     /// The values of the others.
     locals: HashMap<Name, TermId>,
-    found: Vec<Piece>,
+    found: Vec<Assignment>,
 }
 
-impl<'a> Pieces<'a> {
-    fn of(nest: &mut Nest, stage: &'a Stage) -> Done<Pieces<'a>> {
+impl<'a> Assignments<'a> {
+    fn of(nest: &mut Nest, stage: &'a Stage) -> Done<Assignments<'a>> {
         let stmts = nest.statements(stage);
-        let mut pieces = Pieces { stage, assigned: HashSet::new(), locals: HashMap::new(), found: Vec::new() };
-        let mut blocks = vec![stmts.as_slice()];
-        while let Some(block) = blocks.pop() {
-            for stmt in block {
-                match stmt {
-                    Stmt::For { body, .. } => blocks.push(body),
-                    Stmt::If { then, otherwise, .. } => blocks.extend([then.as_slice(), otherwise.as_slice()]),
-                    Stmt::Assign { target: Target::Local(name), .. } => {
-                        pieces.assigned.insert(*name);
-                    }
-                    _ => {}
-                }
+        let mut pieces = Assignments { stage, assigned: HashSet::new(), locals: HashMap::new(), found: Vec::new() };
+        for stmt in statements(&stmts) {
+            if let Stmt::Assign { target: Target::Local(name), .. } = stmt {
+                pieces.assigned.insert(*name);
             }
         }
-        for (top, stmt) in stmts.iter().enumerate() {
-            pieces.walk(nest, top, std::slice::from_ref(stmt), &mut Vec::new(), &mut Vec::new())?;
+        for site in sites(&stmts) {
+            pieces.add(nest, &site)?;
         }
         Ok(pieces)
     }
 
     fn refused(&self, why: &str) -> Refusal {
-        let Stage { stored: Stored { name, .. }, block, .. } = self.stage;
+        let name = self.stage.stored.name;
         let refusal = Refusal::cannot(format!("`{name}` {why}, so no expression stands for its elements"));
-        let place = |at: &usize| Place { path: block.path.clone(), at: *at };
-        self.stage.makers.iter().fold(refusal, |refusal, at| refusal.at(&place(at))).help(instead(*name))
+        refusal.at_all(&self.stage.maker_places()).help(instead(name))
     }
 
-    fn walk(
-        &mut self,
-        nest: &mut Nest,
-        top: usize,
-        block: &[Stmt],
-        loops: &mut Vec<(Name, Range)>,
-        conds: &mut Vec<Cond>,
-    ) -> Done<()> {
-        for stmt in block {
-            match stmt {
-                Stmt::Nest(_) => {}
-                Stmt::For { index, range, body, .. } => {
-                    loops.push((*index, range.clone()));
-                    self.walk(nest, top, body, loops, conds)?;
-                    loops.pop();
-                }
-                Stmt::If { cond, then, otherwise } => {
-                    conds.push(cond.clone());
-                    self.walk(nest, top, then, loops, conds)?;
-                    conds.pop();
-                    conds.push(cond.not()?);
-                    self.walk(nest, top, otherwise, loops, conds)?;
-                    conds.pop();
-                }
-                Stmt::Local { name, init: Some(init), .. } if !self.assigned.contains(name) => {
-                    let value = with_locals(&mut nest.program, *init, &self.locals)?;
-                    self.locals.insert(*name, value);
-                }
-                Stmt::Assign { target: Target::Element(name, indices), op: None, value }
-                    if *name == self.stage.stored.name =>
-                {
-                    let terms = &nest.program.terms;
-                    let reads = |id| as_element(terms, id).is_some_and(|(read, ..)| read == *name);
-                    if parts_first(terms, *value).into_iter().any(reads) {
-                        return Err(self.refused("is computed from its own elements"));
-                    }
-                    let value = with_locals(&mut nest.program, *value, &self.locals)?;
-                    let (loops, conds) = (loops.clone(), conds.clone());
-                    self.found.push(Piece { top, loops, conds, indices: indices.clone(), value });
-                }
-                Stmt::Assign { op: Some(_), .. } => return Err(self.refused("is made of sums or the like")),
-                Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Swap(..) => {
-                    return Err(self.refused("is computed with a buffer of its own"));
-                }
-                Stmt::Local { .. } | Stmt::Assign { .. } => return Err(self.refused("is computed step by step")),
+    fn add(&mut self, nest: &mut Nest, site: &Site<'_>) -> Done<()> {
+        match site.stmt {
+            Stmt::Local { name, init: Some(init), .. } if !self.assigned.contains(name) => {
+                let value = with_locals(&mut nest.program, *init, &self.locals)?;
+                self.locals.insert(*name, value);
             }
+            Stmt::Assign { target: Target::Element(name, indices), op: None, value }
+                if *name == self.stage.stored.name =>
+            {
+                let uses = site.stmt.uses(&nest.program.terms);
+                if uses.iter().any(|(read, _, how)| read == name && *how == Use::Read) {
+                    return Err(self.refused("is computed from its own elements"));
+                }
+                let value = with_locals(&mut nest.program, *value, &self.locals)?;
+                let top = site.around.first().map_or(site.at, |around| around.at);
+                let loops = site.loops().map(|(index, range)| (index, range.clone())).collect();
+                let conds = site.conds().collect::<Result<_, _>>()?;
+                self.found.push(Assignment { top, loops, conds, indices: indices.clone(), value });
+            }
+            Stmt::Assign { op: Some(_), .. } => return Err(self.refused("is made of sums or the like")),
+            Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Swap(..) => {
+                return Err(self.refused("is computed with a buffer of its own"));
+            }
+            Stmt::Local { .. } | Stmt::Assign { .. } => return Err(self.refused("is computed step by step")),
+            _ => {}
         }
         Ok(())
     }
@@ -195,13 +153,13 @@ impl<'a> Pieces<'a> {
 /// The piece that stored an element, and the iteration in which it did.
 fn stored_by<'a>(
     facts: &Facts,
-    pieces: &'a [Piece],
+    pieces: &'a [Assignment],
     indices: &[Ix],
     proofs: &mut Vec<Proof>,
-) -> Done<Option<(&'a Piece, Iteration)>> {
+) -> Done<Option<(&'a Assignment, Iteration)>> {
     for (number, piece) in pieces.iter().enumerate().rev() {
         if let Some((at, mut shown)) = piece.iteration(facts, indices)? {
-            // Those behind it were shown not to store the element. Those before it may do so later if they are in the same
+            // Those after it were shown not to store the element. Those before it may do so later if they are in the same
             // loop.
             for other in pieces[..number].iter().filter(|other| other.top == piece.top) {
                 let Some(proof) = other.stores_not(facts, indices)? else { return Ok(None) };
@@ -219,7 +177,7 @@ fn stored_by<'a>(
 /// An iteration, by the values of its loops' indices.
 type Iteration = HashMap<Name, Ix>;
 
-impl Piece {
+impl Assignment {
     /// The only iteration that stores an element, if there is one and that is shown.
     fn iteration(&self, facts: &Facts, element: &[Ix]) -> Result<Option<(Iteration, Vec<Proof>)>, IxError> {
         let Some((at, several)) = self.solved(element)? else { return Ok(None) };
@@ -277,7 +235,7 @@ impl Piece {
             if names.iter().any(|name| rest.mentions(*name)) || factors.iter().any(|(_, name)| at.contains_key(name)) {
                 return Ok(None);
             }
-            // Blocks first, then what is left inside of a block.
+            // Blocks first, then what is left inside a block.
             factors.sort_by_key(|(factor, _)| std::cmp::Reverse(factor.unsigned_abs()));
             several |= factors.len() > 1;
             for (factor, name) in factors {

@@ -12,8 +12,10 @@ use super::guard::guard_from;
 use super::reorder::reorder;
 use super::{Example, Primitive};
 use crate::bounds::turned;
-use crate::depend::{Part, apart, first, independent, second};
-use crate::nest::{Done, Loop, Nest, Place, Refusal};
+use crate::depend::{Footprint, apart, first, independent, second};
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "interchange",
@@ -56,7 +58,7 @@ pub(crate) fn exchange(nest: &mut Nest, outer: &Place, inner: &Place, solve: boo
     let one = nest.loop_at(&outer)?;
     let mut conds = Cond::always();
     for depth in outer.path.len() + 1..inner.path.len() {
-        let between = Place { path: inner.path[..depth].to_vec(), at: inner.path[depth].at };
+        let between = inner.at_depth(depth);
         match nest.stmt(&between) {
             Some(Stmt::If { cond, otherwise, .. }) if otherwise.is_empty() => conds = conds.and(cond.clone()),
             _ => return Err(Refusal::cannot("another loop stands between the two").at(&between)),
@@ -82,7 +84,7 @@ pub(crate) fn exchange(nest: &mut Nest, outer: &Place, inner: &Place, solve: boo
         body = vec![Stmt::If { cond: conds, then: body, otherwise: Vec::new() }];
         wrapped += 1;
     }
-    let part = nest.ordered(Part::of(&nest.program, &body));
+    let part = nest.ordered(Footprint::of(&nest.program, &body));
     let before = Cond::lt(&Ix::var(first(i)), &Ix::var(second(i)))?;
     let after = Cond::lt(&Ix::var(second(j)), &Ix::var(first(j)))?;
     let loops = [(i, one.range.clone()), (j, two.range.clone())];
@@ -91,8 +93,8 @@ pub(crate) fn exchange(nest: &mut Nest, outer: &Place, inner: &Place, solve: boo
     let new_inner: Stmt = Loop { range: ranges.1, body, ..one }.into();
     let mut new_outer = Loop { range: ranges.0, body: vec![new_inner], ..two };
     if new_outer.mode != Mode::Serial {
-        // Its iterations were independent inside of each iteration of the other loop.
-        let part = Part::of(&nest.program, &new_outer.body);
+        // Its iterations were independent inside each iteration of the other loop.
+        let part = Footprint::of(&nest.program, &new_outer.body);
         if !matches!(independent(&facts, j, &new_outer.range, part), Status::Proved(_)) {
             new_outer.mode = Mode::Serial;
         }

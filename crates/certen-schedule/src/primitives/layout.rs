@@ -6,7 +6,8 @@ use certen_loops::Stmt;
 
 use super::stage::permutation;
 use super::{Example, Primitive};
-use crate::nest::{Done, Nest, Place, Refusal};
+use crate::nest::Nest;
+use crate::refusal::{Done, Refusal};
 use crate::rewrite::Moved;
 use crate::stages::Stored;
 
@@ -75,13 +76,13 @@ pub(crate) fn change(nest: &mut Nest, stored: &Stored, moved: &Moved) -> Done<()
         if nest.touch(std::slice::from_ref(stmt), *name).swaps {
             let refusal =
                 Refusal::cannot(format!("`{name}` is exchanged with another buffer, which has the same layout"));
-            return Err(refusal.at(&Place { path: alloc.path.clone(), at: alloc.at + 1 + at }));
+            return Err(refusal.at(&alloc.beside(alloc.at + 1 + at)));
         }
     }
     let live = moved.block(&mut nest.program, &live)?;
     let block = nest.block_mut(alloc)?;
     if *free > block.len() || alloc.at + 1 > *free {
-        return Err(Refusal::cannot("a place in the loops is gone"));
+        return Err(Refusal::lost());
     }
     block.splice(alloc.at..*free, [Stmt::Alloc(moved.to, moved.ty.clone())].into_iter().chain(live));
     Ok(())

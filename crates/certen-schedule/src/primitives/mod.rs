@@ -4,7 +4,8 @@
 use certen_syntax::Name;
 
 use crate::args::Args;
-use crate::nest::{Done, Nest};
+use crate::nest::Nest;
+use crate::refusal::Done;
 
 mod collapse;
 mod compute_at;

@@ -7,10 +7,13 @@ use certen_index::{Cond, Ix, Verdict};
 use certen_loops::{Mode, Stmt};
 
 use super::split::split;
+use super::vectorize::sentence;
 use super::{Example, Primitive};
-use crate::depend::{Part, independent};
-use crate::nest::{Done, Loop, Nest, Place};
+use crate::depend::{Footprint, independent};
+use crate::nest::Nest;
 use crate::partials;
+use crate::place::{Loop, Place};
+use crate::refusal::Done;
 
 /// How many iterations of a reduction are a block, if the schedule does not say.
 const BLOCK: i64 = 1024;
@@ -49,10 +52,10 @@ pub(crate) fn parallelize(nest: &mut Nest, place: &Place, block: Option<i64>) ->
     }
     let accumulators = partials::of(nest, place)?;
     let names: Vec<_> = accumulators.iter().map(partials::Accumulator::name).collect();
-    let body = Part::of(&nest.program, &found.body).only(|name| !names.contains(&name));
+    let body = Footprint::of(&nest.program, &found.body).only(|name| !names.contains(&name));
     let facts = nest.facts(place)?;
     let status = independent(&facts, found.index, &found.range, body);
-    nest.condition(super::vectorize::sentence(found.index, &names), status);
+    nest.condition_of(found.index, sentence(found.index, &names), status);
     if accumulators.is_empty() && block.is_none() {
         return nest.replace(place, [Loop { mode: Mode::Parallel, ..found }.into()]);
     }

@@ -1,19 +1,21 @@
 //! `peel`: some iterations of a loop get a loop of their own.
 //!
-//! A range is cut at one place, or at two, and what stands inside of each piece is simplified by what holds there: a
+//! A range is cut at one place, or at two, and what stands inside each piece is simplified by what holds there: a
 //! minimum in a bound, a condition that is always true. So the blocks that are full lose the minimum that `split` gave
-//! them. A range can be cut anywhere, also outside of itself: then a piece is empty.
+//! them. A range can be cut anywhere, also outside itself: then a piece is empty.
 
 use std::collections::HashSet;
 
 use certen_core::Range;
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
-use certen_loops::Stmt;
+use certen_loops::{Site, Stmt, declared, declared_at_top, sites, within};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use super::{Example, Primitive};
-use crate::edit::{Edit, declared};
-use crate::nest::{Done, Loop, Nest, Place, Refusal, within};
+use crate::edit::Edit;
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "peel",
@@ -96,7 +98,7 @@ pub(crate) fn cut(nest: &mut Nest, place: &Place, at: Ix, rest: Rest) -> Done<Pi
         if empty && !(all && name == index) {
             continue;
         }
-        let here = Place { path: place.path.clone(), at: place.at + stmts.len() };
+        let here = place.beside(place.at + stmts.len());
         *(if name == index { &mut found.main } else { &mut found.rest }) = Some(here);
         let mut inside = facts.clone();
         inside.assume(within(name, &range)?);
@@ -116,70 +118,47 @@ fn is_empty(facts: &Facts, range: &Range) -> bool {
 pub(crate) fn simplified(block: &[Stmt], facts: &Facts, index: Name) -> Result<Vec<Stmt>, IxError> {
     let mut out: Vec<Stmt> = Vec::with_capacity(block.len());
     for (at, stmt) in block.iter().enumerate() {
-        match stmt {
-            Stmt::For { index: inner, range, mode, body } => {
-                let range = Range { lo: range.lo.simplified(facts)?, hi: range.hi.simplified(facts)? };
-                let mut inside = facts.clone();
-                inside.assume(within(*inner, &range)?);
-                let body = simplified(body, &inside, index)?;
-                out.push(Stmt::For { index: *inner, range, mode: *mode, body });
+        let inside = |known: &Cond, block: &[Stmt]| {
+            let mut inside = facts.clone();
+            inside.assume(known.clone());
+            simplified(block, &inside, index)
+        };
+        if let Stmt::If { cond, then, otherwise } = stmt {
+            let opposite = cond.not()?;
+            let mut names = Default::default();
+            cond.collect_names(&mut names);
+            let asked = cond.is_always() || cond.is_never() || names.contains(&index);
+            let mut sides = [(cond, then), (&opposite, otherwise)].into_iter();
+            let decided = sides.find(|(goal, _)| asked && facts.prove(goal) == Verdict::Yes);
+            // What the side declares at the top is in scope of what follows then.
+            if let Some((known, side)) = decided.filter(|(_, side)| no_clash(side, &block[at + 1..])) {
+                out.extend(inside(known, side)?);
+                continue;
             }
-            Stmt::If { cond, then, otherwise } => {
-                let opposite = cond.not()?;
-                let mut names = Default::default();
-                cond.collect_names(&mut names);
-                let asked = cond.is_always() || cond.is_never() || names.contains(&index);
-                let decided = |goal: &Cond| asked && facts.prove(goal) == Verdict::Yes;
-                let chosen = if decided(cond) {
-                    Some((then, cond))
-                } else if decided(&opposite) {
-                    Some((otherwise, &opposite))
-                } else {
-                    None
-                };
-                match chosen {
-                    // What it declares at the top is in scope of what follows then.
-                    Some((chosen, cond)) if no_clash(chosen, &block[at + 1..]) => {
-                        let mut inside = facts.clone();
-                        inside.assume(cond.clone());
-                        out.extend(simplified(chosen, &inside, index)?);
-                    }
-                    _ => {
-                        let branch = |block: &[Stmt], cond: &Cond| {
-                            let mut inside = facts.clone();
-                            inside.assume(cond.clone());
-                            simplified(block, &inside, index)
-                        };
-                        out.push(Stmt::If {
-                            cond: cond.clone(),
-                            then: branch(then, cond)?,
-                            otherwise: branch(otherwise, &opposite)?,
-                        });
-                    }
-                }
-            }
-            other => out.push(other.clone()),
         }
+        let mut stmt = stmt.clone();
+        if let Stmt::For { range, .. } = &mut stmt {
+            *range = Range { lo: range.lo.simplified(facts)?, hi: range.hi.simplified(facts)? };
+        }
+        stmt.map_blocks(|known, block| inside(&known?, &block))?;
+        out.push(stmt);
     }
     Ok(out)
 }
 
 /// Whether the statements of a block can stand before others without hiding a name.
 fn no_clash(block: &[Stmt], following: &[Stmt]) -> bool {
-    let mut top = block.iter().filter_map(|stmt| match stmt {
-        Stmt::Local { name, .. } | Stmt::Alloc(name, _) => Some(*name),
-        _ => None,
-    });
-    let Some(first) = top.next() else { return true };
-    let later = declared(following);
-    !later.contains(&first) && !top.any(|name| later.contains(&name))
+    let top: HashSet<Name> = declared_at_top(block).collect();
+    top.is_empty() || declared(following).is_disjoint(&top)
 }
 
 /// Cuts off the blocks of a loop that are not full.
 pub(crate) fn tail(nest: &mut Nest, place: &Place) -> Done<()> {
     let found = nest.loop_at(place)?;
-    let mut cuts = Cuts { index: found.index, inner: declared(&found.body), loops: Vec::new(), found: Vec::new() };
-    cuts.block(&found.body)?;
+    let mut cuts = Cuts { index: found.index, inner: declared(&found.body), found: Vec::new() };
+    for site in sites(&found.body) {
+        cuts.add(&site)?;
+    }
     let of = |rest: Rest| cuts.found.iter().filter(move |(_, which)| *which == rest).map(|(at, _)| at);
     let constant = |stmt: &Stmt| matches!(stmt, Stmt::For { range, .. } if range.lo.as_constant().is_some() && range.hi.as_constant().is_some());
     if cuts.found.is_empty() && found.body.iter().any(constant) {
@@ -213,38 +192,27 @@ pub(crate) fn tail(nest: &mut Nest, place: &Place) -> Done<()> {
 }
 
 /// Where the blocks of a loop stop, or begin, to be full.
-struct Cuts<'a> {
+struct Cuts {
     index: Name,
     /// All that is declared inside.
     inner: HashSet<Name>,
-    /// The loops between.
-    loops: Vec<(Name, &'a Range)>,
     /// First values of the index from which on it is otherwise, and which piece is not full.
     found: Vec<(Ix, Rest)>,
 }
 
-impl<'a> Cuts<'a> {
-    fn block(&mut self, block: &'a [Stmt]) -> Result<(), IxError> {
-        for stmt in block {
-            match stmt {
-                Stmt::For { index, range, body, .. } => {
-                    for bound in [&range.lo, &range.hi] {
-                        self.extreme(false, &bound.smallest_of()?)?;
-                        self.extreme(true, &bound.largest_of()?)?;
-                    }
-                    self.loops.push((*index, range));
-                    self.block(body)?;
-                    self.loops.pop();
+impl Cuts {
+    fn add(&mut self, site: &Site<'_>) -> Result<(), IxError> {
+        match site.stmt {
+            Stmt::For { range, .. } => {
+                for bound in [&range.lo, &range.hi] {
+                    self.extreme(false, &bound.smallest_of()?)?;
+                    self.extreme(true, &bound.largest_of()?)?;
                 }
-                Stmt::If { cond, then, otherwise } => {
-                    self.cond(cond)?;
-                    self.block(then)?;
-                    self.block(otherwise)?;
-                }
-                _ => {}
+                Ok(())
             }
+            Stmt::If { cond, .. } => self.cond(cond, &site.loops().collect::<Vec<_>>()),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// The index from which on `e` is negative, or not negative, if it is a multiple of the index and something that
@@ -279,13 +247,13 @@ impl<'a> Cuts<'a> {
         Ok(())
     }
 
-    /// A condition holds in a whole block if it holds for the worst indices of the loops inside.
-    fn cond(&mut self, cond: &Cond) -> Result<(), IxError> {
+    /// A condition holds in a whole block if it holds for the worst indices of the loops between.
+    fn cond(&mut self, cond: &Cond, loops: &[(Name, &Range)]) -> Result<(), IxError> {
         match cond {
-            Cond::And(all) => all.iter().try_for_each(|cond| self.cond(cond)),
+            Cond::And(all) => all.iter().try_for_each(|cond| self.cond(cond, loops)),
             Cond::Ge(e) => {
                 let mut worst = e.clone();
-                for (name, range) in self.loops.iter().rev() {
+                for (name, range) in loops.iter().rev() {
                     let value = match worst.linear_in(*name) {
                         Some((1.., _)) => range.lo.clone(),
                         Some((..=-1, _)) => range.hi.sub(&Ix::from(1))?,

@@ -5,8 +5,10 @@ use certen_loops::Stmt;
 
 use super::stage::{Buffer, copy};
 use super::{Example, Primitive};
-use crate::depend::Part;
-use crate::nest::{Done, Nest, Place, Refusal, listed};
+use crate::depend::Footprint;
+use crate::nest::Nest;
+use crate::place::Place;
+use crate::refusal::{Done, Refusal, listed};
 use crate::region::Region;
 use crate::rewrite::Moved;
 use crate::stages::name_of;
@@ -61,7 +63,7 @@ pub(crate) fn registers(nest: &mut Nest, buffer: &Buffer, place: &Place) -> Done
     }
     let around: Stmt = inner.clone().into();
     let facts = nest.facts(place)?;
-    let part = Part::of(&nest.program, std::slice::from_ref(&around));
+    let part = Footprint::of(&nest.program, std::slice::from_ref(&around));
     let region = Region::of(&facts, ty, part.accesses.iter().filter(|access| access.name == *name))?;
     match region.elements() {
         Some(elements) if elements <= MOST => {}

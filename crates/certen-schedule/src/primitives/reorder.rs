@@ -7,7 +7,9 @@ use certen_loops::verify;
 
 use super::interchange::{Exchanged, exchange};
 use super::{Example, Primitive};
-use crate::nest::{Done, Nest, Place, Refusal, Turn};
+use crate::nest::Nest;
+use crate::place::{Place, Turn};
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "reorder",
@@ -89,8 +91,8 @@ fn ordered(nest: &mut Nest, wanted: &[Place], solve: bool) -> Done<bool> {
             solved |= exchanged.solved;
             for place in &mut chain[at + 2..] {
                 let mut path = inner.path.clone();
-                path.push(Turn { at: inner.at, otherwise: false });
-                path.extend(std::iter::repeat_n(Turn { at: 0, otherwise: false }, conditions));
+                path.push(Turn { at: inner.at, block: 0 });
+                path.extend(std::iter::repeat_n(Turn { at: 0, block: 0 }, conditions));
                 path.extend(place.path.iter().skip(old.path.len() + 1));
                 place.path = path;
             }

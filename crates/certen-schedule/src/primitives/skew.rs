@@ -5,7 +5,9 @@ use certen_index::{Bound, Ix};
 
 use super::{Example, Primitive};
 use crate::edit::Edit;
-use crate::nest::{Done, Nest, Place, Refusal};
+use crate::nest::Nest;
+use crate::place::Place;
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "skew",

@@ -5,11 +5,14 @@
 
 use certen_core::Range;
 use certen_index::{Facts, Ix};
+use certen_loops::within;
 use certen_syntax::Name;
 
 use super::{Example, Primitive};
 use crate::edit::Edit;
-use crate::nest::{Done, Loop, Nest, Place, within};
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::Done;
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "split",

@@ -8,8 +8,10 @@ use certen_loops::{Stmt, Target};
 use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
 use super::{Example, Primitive};
-use crate::depend::Part;
-use crate::nest::{Done, Loop, Nest, Place, Refusal, listed};
+use crate::depend::Footprint;
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal, listed};
 use crate::region::Region;
 use crate::rewrite::Moved;
 use crate::stages::{loops_over, name_of};
@@ -70,9 +72,8 @@ impl Nest {
             .map(|parameter| Buffer { name: parameter.name, ty: parameter.ty.clone() })
             .collect();
         for depth in 0..=place.path.len() {
-            let way = Place { path: place.path[..depth].to_vec(), at: 0 };
-            let end = place.path.get(depth).map_or(place.at, |turn| turn.at);
-            for stmt in self.block(&way).iter().take(end) {
+            let way = place.at_depth(depth);
+            for stmt in self.block(&way).iter().take(way.at) {
                 match stmt {
                     Stmt::Alloc(name, ty) => known.push(Buffer { name: *name, ty: ty.clone() }),
                     Stmt::Free(name) => known.retain(|buffer| buffer.name != *name),
@@ -147,7 +148,7 @@ pub(crate) fn stage(nest: &mut Nest, buffer: &Buffer, place: &Place, order: Vec<
     let reader = nest.loop_at(place)?;
     let index = reader.index;
     let called = nest.called_at(place).unwrap_or_else(|| format!("the loop `{index}`"));
-    let part = Part::of(&nest.program, &reader.body);
+    let part = Footprint::of(&nest.program, &reader.body);
     if part.writes(*name) {
         let refusal = Refusal::cannot(format!("{called} writes `{name}`, so a copy would be out of date"));
         return Err(refusal.at(place).help(format!("`registers({name}, {index})` writes it back too")));

@@ -2,12 +2,14 @@
 
 use certen_core::TensorType;
 use certen_index::Ix;
-use certen_loops::{Mode, Stmt, declarations};
+use certen_loops::{Mode, Stmt, Use, declarations};
 
 use super::layout::change;
 use super::{Example, Primitive};
-use crate::depend::{Access, Kind};
-use crate::nest::{Done, Loop, Nest, Place, Refusal, Turn};
+use crate::depend::Access;
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal};
 use crate::region::{bounded, interval};
 use crate::rewrite::Moved;
 use crate::stages::Stored;
@@ -56,7 +58,7 @@ pub(crate) fn store_at(nest: &mut Nest, stored: &Stored, outer: Option<&Place>) 
         return Err(Refusal::cannot(format!("`{name}` is allocated there already")).at(alloc));
     }
     // The statement around the allocation in the block that will hold it.
-    let top = Place { path: alloc.path[..depth].to_vec(), at: alloc.path[depth].at };
+    let top = alloc.at_depth(depth);
     let shared = |around: &&(Place, Loop)| around.1.mode != Mode::Serial && around.0.path.len() >= depth;
     if let Some((place, around)) = nest.loops_around(alloc).iter().find(shared) {
         let who = if around.mode == Mode::Vector { "the lanes of a vector" } else { "several threads" };
@@ -75,7 +77,7 @@ pub(crate) fn store_at(nest: &mut Nest, stored: &Stored, outer: Option<&Place>) 
         })
         .collect::<Done<Vec<Ix>>>()?;
     // Another buffer of this name may live in the same block or further in.
-    let own = declarations(nest.block(&top)).iter().filter(|(declared, _)| declared == name).count();
+    let own = declarations(nest.block(&top)).filter(|(declared, _)| declared == name).count();
     let to = if own > 1 { nest.fresh(name.as_str()) } else { *name };
     let ty = TensorType::new(ty.elem, shape);
     let base = vec![Ix::from(0); ty.rank()];
@@ -93,23 +95,22 @@ pub(crate) fn store_at(nest: &mut Nest, stored: &Stored, outer: Option<&Place>) 
     Ok(())
 }
 
-/// The sizes of a buffer, each the largest in all iterations of the loops inside of a statement around its allocation.
+/// The sizes of a buffer, each the largest in all iterations of the loops inside a statement around its allocation.
 fn shape(nest: &Nest, stored: &Stored, top: &Place) -> Done<Vec<Ix>> {
     let mut around = Vec::new();
     let mut conds = Vec::new();
     for depth in top.path.len()..stored.alloc.path.len() {
-        let Turn { at, otherwise } = stored.alloc.path[depth];
-        match nest.stmt(&Place { path: stored.alloc.path[..depth].to_vec(), at }) {
+        match nest.stmt(&stored.alloc.at_depth(depth)) {
             Some(Stmt::For { index, range, .. }) => around.push((*index, range.clone())),
-            Some(Stmt::If { cond, .. }) => conds.push(if otherwise { cond.not()? } else { cond.clone() }),
-            _ => {}
+            Some(other) => conds.push(other.holds_in(stored.alloc.path[depth].block)?),
+            None => {}
         }
     }
     let facts = nest.facts(top)?;
     let access = Access {
         name: stored.name,
         indices: stored.ty.shape.iter().cloned().collect(),
-        kind: Kind::Read,
+        how: Use::Read,
         loops: around,
         conds,
     };

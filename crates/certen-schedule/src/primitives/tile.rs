@@ -3,7 +3,9 @@
 use super::reorder::reorder;
 use super::split::split;
 use super::{Example, Primitive};
-use crate::nest::{Done, Nest, Place, Refusal, Turn};
+use crate::nest::Nest;
+use crate::place::{Place, Turn};
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "tile",
@@ -57,7 +59,7 @@ pub(crate) fn tile(nest: &mut Nest, places: &[Place], sizes: &[i64]) -> Done<()>
     let moved = |place: &Place| {
         let mut path = place.path.clone();
         for outer in order.iter().rev().map(|&at| &places[at]).filter(|outer| outer.contains(place)) {
-            path.insert(outer.path.len() + 1, Turn { at: 0, otherwise: false });
+            path.insert(outer.path.len() + 1, Turn { at: 0, block: 0 });
         }
         Place { path, at: place.at }
     };

@@ -4,14 +4,16 @@ use std::collections::HashSet;
 
 use certen_core::Range;
 use certen_index::{Cond, Facts, Ix, Verdict};
-use certen_loops::Stmt;
+use certen_loops::{Stmt, statements};
 use certen_syntax::Name;
 
 use super::peel::{Pieces, Rest, cut, simplified};
 use super::split::split;
 use super::{Example, Primitive};
 use crate::edit::Edit;
-use crate::nest::{Done, Loop, MOST_STATEMENTS, Nest, Place, Refusal, statements};
+use crate::nest::{MOST_STATEMENTS, Nest};
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "unroll",
@@ -57,7 +59,7 @@ pub(crate) fn partly(nest: &mut Nest, place: &Place, count: i64) -> Done<()> {
 /// Refuses to make too many statements of the loop at a place.
 pub(crate) fn room(nest: &Nest, place: &Place, count: i64) -> Done<()> {
     let Loop { index, body, .. } = nest.loop_at(place)?;
-    let size = statements(&body);
+    let size = statements(&body).count();
     if usize::try_from(count).ok().and_then(|count| count.checked_mul(size)).is_none_or(|all| all > MOST_STATEMENTS) {
         let refusal = Refusal::cannot(format!(
             "{count} iterations of {size} statements are too many: there can be {MOST_STATEMENTS} statements"

@@ -1,4 +1,4 @@
-//! `unroll_and_jam`: several iterations of a loop run side by side in the loops inside of it.
+//! `unroll_and_jam`: several iterations of a loop run side by side in the loops inside it.
 //!
 //! The loop becomes blocks of `count` iterations, and `i.i`, which runs over a block, moves inwards as far as it goes:
 //! through loops and conditions that do not depend on it. There each statement becomes `count` copies. So
@@ -11,15 +11,17 @@ use std::collections::HashSet;
 
 use certen_core::Range;
 use certen_index::{Cond, Facts, Ix, Status};
-use certen_loops::{LoopProgram, Mode, Stmt};
+use certen_loops::{LoopProgram, Mode, Stmt, declared};
 use certen_syntax::Name;
 
 use super::peel::simplified;
 use super::unroll::{full_blocks, room};
 use super::{Example, Primitive};
-use crate::depend::{Part, apart, first, independent, second};
-use crate::edit::{Edit, declared};
-use crate::nest::{Done, Nest, Place, within};
+use crate::depend::{Footprint, apart, first, independent, second};
+use crate::edit::Edit;
+use crate::nest::Nest;
+use crate::place::Place;
+use crate::refusal::Done;
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "unroll_and_jam",
@@ -51,7 +53,7 @@ pub(crate) fn unroll_and_jam(nest: &mut Nest, place: &Place, count: i64) -> Done
     let Some(main) = full_blocks(nest, place, count)?.main else { return Ok(()) };
     let place = main.inside(0);
     let found = nest.loop_at(&place)?;
-    let mut order = Order {
+    let mut order = Reordered {
         nest,
         facts: nest.facts(&place)?,
         index: found.index,
@@ -63,7 +65,8 @@ pub(crate) fn unroll_and_jam(nest: &mut Nest, place: &Place, count: i64) -> Done
     order.block(&found.body, &earlier)?;
     let status = all(order.found);
     let i = found.index;
-    nest.condition(
+    nest.condition_of(
+        i,
         format!("no iteration of the loop over {i} uses what a later one writes that now comes before it"),
         status,
     );
@@ -78,34 +81,22 @@ pub(crate) fn unroll_and_jam(nest: &mut Nest, place: &Place, count: i64) -> Done
 
 /// A block in which the loops of these names are still parallel, or vectors, only if their iterations are shown to be
 /// independent: several copies in one loop can be a race where each alone is none.
-fn shared(program: &LoopProgram, block: Vec<Stmt>, facts: &Facts, names: &HashSet<Name>) -> Done<Vec<Stmt>> {
-    let mut out = Vec::with_capacity(block.len());
-    for stmt in block {
-        out.push(match stmt {
-            Stmt::For { index, range, mut mode, body } => {
-                let part = || Part::of(program, &body);
-                if mode != Mode::Serial
-                    && names.contains(&index)
-                    && !matches!(independent(facts, index, &range, part()), Status::Proved(_))
-                {
-                    mode = Mode::Serial;
-                }
-                let mut inside = facts.clone();
-                inside.assume(within(index, &range)?);
-                let body = shared(program, body, &inside, names)?;
-                Stmt::For { index, range, mode, body }
-            }
-            Stmt::If { cond, then, otherwise } => {
-                let (mut yes, mut no) = (facts.clone(), facts.clone());
-                yes.assume(cond.clone());
-                no.assume(cond.not()?);
-                let (then, otherwise) = (shared(program, then, &yes, names)?, shared(program, otherwise, &no, names)?);
-                Stmt::If { cond, then, otherwise }
-            }
-            other => other,
-        });
+fn shared(program: &LoopProgram, mut block: Vec<Stmt>, facts: &Facts, names: &HashSet<Name>) -> Done<Vec<Stmt>> {
+    for stmt in &mut block {
+        if let Stmt::For { index, range, mode, body } = stmt
+            && *mode != Mode::Serial
+            && names.contains(index)
+            && !matches!(independent(facts, *index, range, Footprint::of(program, body)), Status::Proved(_))
+        {
+            *mode = Mode::Serial;
+        }
+        stmt.map_blocks(|known, inner| {
+            let mut inside = facts.clone();
+            inside.assume(known?);
+            shared(program, inner, &inside, names)
+        })?;
     }
-    Ok(out)
+    Ok(block)
 }
 
 /// What is known if all of this is.
@@ -121,18 +112,21 @@ fn all(statuses: Vec<Status>) -> Status {
     if open { Status::Open } else { Status::Proved(proofs) }
 }
 
-fn mentions(range: &Range, index: Name) -> bool {
-    range.lo.mentions(index) || range.hi.mentions(index)
-}
-
-fn depends(cond: &Cond, index: Name) -> bool {
-    let mut names = Default::default();
-    cond.collect_names(&mut names);
-    names.contains(&index)
+/// Whether the way into a statement's blocks depends on an index: its range or its condition.
+fn depends(stmt: &Stmt, index: Name) -> bool {
+    match stmt {
+        Stmt::For { range, .. } => range.lo.mentions(index) || range.hi.mentions(index),
+        Stmt::If { cond, .. } => {
+            let mut names = Default::default();
+            cond.collect_names(&mut names);
+            names.contains(&index)
+        }
+        _ => false,
+    }
 }
 
 /// The pairs of iterations whose order changes.
-struct Order<'a> {
+struct Reordered<'a> {
     nest: &'a Nest,
     facts: Facts,
     index: Name,
@@ -143,9 +137,9 @@ struct Order<'a> {
     found: Vec<Status>,
 }
 
-impl Order<'_> {
-    fn part(&self, block: &[Stmt]) -> Part {
-        self.nest.ordered(Part::of(&self.nest.program, block)).only(|name| !self.private.contains(&name))
+impl Reordered<'_> {
+    fn part(&self, block: &[Stmt]) -> Footprint {
+        self.nest.ordered(Footprint::of(&self.nest.program, block)).only(|name| !self.private.contains(&name))
     }
 
     /// Of iterations of the loops so far for which `when` holds.
@@ -158,7 +152,8 @@ impl Order<'_> {
                 self.found.push(apart(&self.facts, &self.loops, &here, &before, when));
             }
             match stmt {
-                Stmt::For { index, range, body, .. } if !mentions(range, self.index) => {
+                _ if depends(stmt, self.index) => {}
+                Stmt::For { index, range, body, .. } => {
                     let (one, two) = (Ix::var(first(*index)), Ix::var(second(*index)));
                     self.loops.push((*index, range.clone()));
                     let part = self.part(body);
@@ -167,14 +162,15 @@ impl Order<'_> {
                     self.block(body, &when.clone().and(Cond::eq(&one, &two)?))?;
                     self.loops.pop();
                 }
-                Stmt::If { cond, then, otherwise } if !depends(cond, self.index) => {
-                    let known =
-                        |name: Name| self.loops.iter().any(|(index, _)| *index == name).then(|| Ix::var(first(name)));
-                    let (yes, no) = (cond.substitute(&known)?, cond.not()?.substitute(&known)?);
-                    self.block(then, &when.clone().and(yes))?;
-                    self.block(otherwise, &when.clone().and(no))?;
+                _ => {
+                    for (number, inner) in stmt.blocks().enumerate() {
+                        let known = |name: Name| {
+                            self.loops.iter().any(|(index, _)| *index == name).then(|| Ix::var(first(name)))
+                        };
+                        let holds = stmt.holds_in(number)?.substitute(&known)?;
+                        self.block(inner, &when.clone().and(holds))?;
+                    }
                 }
-                _ => {}
             }
         }
         Ok(())
@@ -194,20 +190,16 @@ impl Jam<'_> {
         for stmt in block {
             match stmt {
                 Stmt::Nest(_) => out.push(stmt.clone()),
-                Stmt::For { index, range, mode, body } if !mentions(range, self.index) => {
-                    let body = self.block(body, copies.clone())?;
-                    out.push(Stmt::For { index: *index, range: range.clone(), mode: *mode, body });
-                }
-                Stmt::If { cond, then, otherwise } if !depends(cond, self.index) => {
-                    let then = self.block(then, copies.clone())?;
-                    let otherwise = self.block(otherwise, copies.clone())?;
-                    out.push(Stmt::If { cond: cond.clone(), then, otherwise });
-                }
-                Stmt::For { .. } | Stmt::If { .. } => {
+                _ if depends(stmt, self.index) => {
                     for (number, copy) in copies.iter().enumerate() {
                         let (one, suffix) = (std::slice::from_ref(stmt), format!("u{number}"));
                         out.extend(self.nest.copy_beside(one, &suffix, copy.clone(), &mut self.taken)?);
                     }
+                }
+                Stmt::For { .. } | Stmt::If { .. } => {
+                    let mut one = stmt.clone();
+                    one.map_blocks(|_, inner| self.block(&inner, copies.clone()))?;
+                    out.push(one);
                 }
                 Stmt::Local { name, .. } | Stmt::Alloc(name, _) => {
                     for copy in &mut copies {
@@ -217,7 +209,7 @@ impl Jam<'_> {
                         out.push(copy.stmt(&mut self.nest.program, stmt)?);
                     }
                 }
-                Stmt::Free(_) | Stmt::Swap(..) | Stmt::Assign { .. } => {
+                _ => {
                     for copy in &copies {
                         out.push(copy.stmt(&mut self.nest.program, stmt)?);
                     }

@@ -1,14 +1,16 @@
 //! `vectorize`: iterations that a vector unit runs at the same time, one in each lane.
 
 use certen_index::Ix;
-use certen_loops::{Mode, Stmt};
+use certen_loops::{Mode, Stmt, sites};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use super::unroll::full_blocks;
 use super::{Example, Primitive};
-use crate::depend::{Part, independent};
-use crate::nest::{Done, Loop, Nest, Place, Refusal, listed};
+use crate::depend::{Footprint, independent};
+use crate::nest::Nest;
 use crate::partials::{self, Accumulator};
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal, listed};
 
 /// The most lanes.
 const MOST_LANES: i64 = 64;
@@ -56,11 +58,11 @@ pub(crate) fn sentence(index: Name, accumulators: &[Name]) -> String {
 pub(crate) fn vectorize(nest: &mut Nest, place: &Place, width: Option<i64>) -> Done<()> {
     let found = nest.loop_at(place)?;
     let index = found.index;
-    if let Some((at, inner)) = uneven(&found.body, index, place) {
+    if let Some((at, inner)) = uneven(&found.body, index) {
         let refusal = Refusal::cannot(format!("the range of the loop over {inner} depends on {index}, the lane"));
         return Err(refusal
             .at(place)
-            .at(&at)
+            .at(&place.join(at))
             .note("the lanes of a vector run the same iterations of the loops inside")
             .help(format!("`guard({inner})` makes a condition of it, `interchange` may take the loop outside")));
     }
@@ -71,7 +73,7 @@ pub(crate) fn vectorize(nest: &mut Nest, place: &Place, width: Option<i64>) -> D
             if let Some(tail) = &pieces.rest {
                 set_mode(nest, &tail.inside(0), Mode::Serial)?;
             }
-            // Vectors inside of vectors are none.
+            // A vector loop inside another one would have no lanes.
             for piece in pieces.main.iter().chain(&pieces.rest).filter(|_| found.mode == Mode::Vector) {
                 set_mode(nest, piece, Mode::Serial)?;
             }
@@ -102,9 +104,9 @@ pub(crate) fn vectorize(nest: &mut Nest, place: &Place, width: Option<i64>) -> D
     set_mode(nest, &vector, Mode::Vector)?;
     let lanes = nest.loop_at(&vector)?;
     let names: Vec<Name> = accumulators.iter().map(Accumulator::name).collect();
-    let body = Part::of(&nest.program, &lanes.body).only(|name| !names.contains(&name));
+    let body = Footprint::of(&nest.program, &lanes.body).only(|name| !names.contains(&name));
     let status = independent(&nest.facts(&vector)?, lanes.index, &lanes.range, body);
-    nest.condition(sentence(lanes.index, &names), status);
+    nest.condition_of(lanes.index, sentence(lanes.index, &names), status);
     if accumulators.is_empty() {
         return Ok(());
     }
@@ -117,25 +119,12 @@ fn set_mode(nest: &mut Nest, place: &Place, mode: Mode) -> Done<()> {
     nest.replace(place, [Loop { mode, ..found }.into()])
 }
 
-/// A loop inside whose range depends on an index.
-fn uneven(block: &[Stmt], index: Name, around: &Place) -> Option<(Place, Name)> {
-    block.iter().enumerate().find_map(|(at, stmt)| {
-        let here = around.inside(at);
-        match stmt {
-            Stmt::For { index: inner, range, .. } if range.lo.mentions(index) || range.hi.mentions(index) => {
-                Some((here, *inner))
-            }
-            Stmt::For { body, .. } => uneven(body, index, &here),
-            Stmt::If { then, otherwise, .. } => uneven(then, index, &here).or_else(|| {
-                let found = uneven(otherwise, index, &here);
-                found.map(|(mut place, inner)| {
-                    if let Some(turn) = place.path.get_mut(here.path.len()) {
-                        turn.otherwise = true;
-                    }
-                    (place, inner)
-                })
-            }),
-            _ => None,
+/// A loop in a body whose range depends on an index, and its place there.
+fn uneven(body: &[Stmt], index: Name) -> Option<(Place, Name)> {
+    sites(body).iter().find_map(|site| match site.stmt {
+        Stmt::For { index: inner, range, .. } if range.lo.mentions(index) || range.hi.mentions(index) => {
+            Some((Place::of(site), *inner))
         }
+        _ => None,
     })
 }

@@ -96,12 +96,8 @@ impl Look {
                     last = Some(here);
                     self.walk(program, body, Some(here), stage);
                 }
-                Stmt::If { then, otherwise, .. } => {
-                    self.walk(program, then, parent, stage);
-                    self.walk(program, otherwise, parent, stage);
-                }
                 Stmt::Assign { target, value, .. } => self.uses(program, target, *value, parent),
-                _ => {}
+                _ => stmt.blocks().for_each(|block| self.walk(program, block, parent, stage)),
             }
         }
     }

@@ -21,7 +21,7 @@ use arbitrary::Unstructured;
 use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Notation};
 use certen_dialects::{model, teil};
-use certen_loops::{LoopProgram, lower, verify};
+use certen_loops::{FpMode, LoopProgram, lower, verify};
 use certen_schedule::{Primitive, Refused, Scheduled, apply, primitives};
 use certen_syntax::schedule::{ArgKind, Step, parse_steps};
 use certen_syntax::{Diagnostics, Sources};
@@ -96,7 +96,7 @@ enum Tried {
 }
 
 fn attempt(program: LoopProgram, step: &Step) -> Tried {
-    match catch_unwind(AssertUnwindSafe(|| apply(program, std::slice::from_ref(step)))) {
+    match catch_unwind(AssertUnwindSafe(|| apply(program, std::slice::from_ref(step), FpMode::Relaxed))) {
         Ok(Ok(scheduled)) => Tried::Taken(Box::new(scheduled)),
         Ok(Err(refused)) => Tried::Refused(refused),
         Err(_) => Tried::Panicked,
@@ -204,7 +204,8 @@ impl Hunted {
 
     /// The same with a schedule of other steps, if they can be taken.
     pub fn with_steps(&self, steps: Vec<Step>) -> Option<Hunted> {
-        let scheduled = catch_unwind(AssertUnwindSafe(|| apply(self.loops.clone(), &steps))).ok()?.ok()?;
+        let scheduled =
+            catch_unwind(AssertUnwindSafe(|| apply(self.loops.clone(), &steps, FpMode::Relaxed))).ok()?.ok()?;
         Some(Hunted { steps, scheduled, ..self.clone() })
     }
 
@@ -253,7 +254,7 @@ fn program(draw: &mut Draw) -> (Program, LoopProgram) {
             _ => Some(kernel::kernel(draw)),
         };
         if let Some(program) = program
-            && let Ok(loops) = lower(&program)
+            && let Ok(loops) = lower(&program, FpMode::Relaxed)
             && let look = Look::at(&loops)
             && !look.loops.is_empty()
             && look.statements < 60
@@ -263,7 +264,7 @@ fn program(draw: &mut Draw) -> (Program, LoopProgram) {
         }
     }
     let simple = kernel::simple();
-    let loops = lower(&simple).expect("a simple kernel can be lowered");
+    let loops = lower(&simple, FpMode::Relaxed).expect("a simple kernel can be lowered");
     (simple, loops)
 }
 

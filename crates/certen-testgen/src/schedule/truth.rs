@@ -7,11 +7,9 @@
 use std::collections::HashMap;
 
 use certen_core::domain::{Element, Exact, Field, Partial, Rational};
-use certen_core::{
-    Domain, ElemType, EvalError, Evaluator, Fault, Named, Parameter, Program, Tensor, Term, TermId, Terms,
-};
+use certen_core::{Domain, ElemType, EvalError, Evaluator, Fault, Named, Parameter, Program, Tensor, Terms};
 use certen_index::{Cond, Facts, Ix, Verdict};
-use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, Target, as_element, parts_first};
+use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, Use, statements};
 use certen_syntax::Name;
 
 use crate::draw::Draw;
@@ -228,11 +226,7 @@ fn shown(sizes: &Sizes) -> String {
 }
 
 fn has_concurrent(block: &[Stmt]) -> bool {
-    block.iter().any(|stmt| match stmt {
-        Stmt::For { mode, body, .. } => *mode != Mode::Serial || has_concurrent(body),
-        Stmt::If { then, otherwise, .. } => has_concurrent(then) || has_concurrent(otherwise),
-        _ => false,
-    })
+    statements(block).any(|stmt| matches!(stmt, Stmt::For { mode, .. } if *mode != Mode::Serial))
 }
 
 /// Who has touched an element in a loop that is not serial.
@@ -297,14 +291,7 @@ impl<'a> Walk<'a> {
                 return Err(Stop::Enough);
             }
             match stmt {
-                Stmt::Nest(_) | Stmt::Free(_) => {}
                 Stmt::Alloc(name, _) => self.make(*name),
-                Stmt::Local { name, init, .. } => {
-                    if let Some(value) = init {
-                        self.reads(*value)?;
-                    }
-                    self.make(*name);
-                }
                 Stmt::Swap(a, b) => {
                     for name in [*a, *b] {
                         self.touch(name, &[-1], true)?;
@@ -338,26 +325,15 @@ impl<'a> Walk<'a> {
                     let holds = holds.map_err(|error| Stop::Found(Truth::Leaves(format!("{cond}: {error}"))))?;
                     self.block(if holds { then } else { otherwise })?;
                 }
-                Stmt::Assign { target, op: _, value } => {
-                    self.reads(*value)?;
-                    let indices: &[Ix] = match target {
-                        Target::Local(_) => &[],
-                        Target::Element(_, indices) => indices,
-                    };
-                    self.access(target.name(), indices, true)?;
+                _ => {
+                    let nest = self.nest;
+                    for (name, indices, how) in stmt.uses(&nest.terms) {
+                        self.access(name, indices, how != Use::Read)?;
+                    }
+                    if let Stmt::Local { name, .. } = stmt {
+                        self.make(*name);
+                    }
                 }
-            }
-        }
-        Ok(())
-    }
-
-    fn reads(&mut self, value: TermId) -> Result<(), Stop> {
-        let nest = self.nest;
-        for id in parts_first(&nest.terms, value) {
-            if let Term::Ref(..) | Term::Select(..) = nest.terms.get(id)
-                && let Some((name, _, indices)) = as_element(&nest.terms, id)
-            {
-                self.access(name, indices, false)?;
             }
         }
         Ok(())

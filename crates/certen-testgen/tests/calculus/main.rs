@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use certen_core::{Domain, EvalError, Evaluator, Fault, Tensor};
-use certen_loops::{LoopProgram, lower, verify};
+use certen_loops::{FpMode, LoopProgram, lower, verify};
 use certen_syntax::{Diagnostic, Name};
 use certen_testgen::calculus::{Case, Size, Truncations};
 use common::for_bytes;
@@ -73,7 +73,7 @@ fn evaluated<D: Domain>(case: &Case, run: &[Size], domain: &D, inputs: Outputs<D
 fn lowered(case: &Case) -> Option<LoopProgram> {
     static ALL: AtomicU32 = AtomicU32::new(0);
     static NOT_SHOWN: AtomicU32 = AtomicU32::new(0);
-    let loops = lower(&case.program).unwrap_or_else(|error| panic!("{error:?}\n{}", case.program));
+    let loops = lower(&case.program, FpMode::Relaxed).unwrap_or_else(|error| panic!("{error:?}\n{}", case.program));
     let complaints = verify(&loops);
     let all = ALL.fetch_add(1, Ordering::Relaxed);
     if complaints.is_empty() {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use certen_core::domain::magnitude::{Magnitude, Measured};
 use certen_core::domain::{Machine, Scalar};
 use certen_core::{Program, Tensor, Term, Unary, parse_program};
-use certen_loops::{Lend, LoopProgram, lower, pad, parallelise, reuse, verify};
+use certen_loops::{FpMode, Lend, LoopProgram, lower, pad, parallelise, reuse, verify};
 use certen_runtime::Cache;
 use certen_syntax::Sources;
 use certen_testgen::calculus::{Case, Truncations};
@@ -118,7 +118,7 @@ fn native_code_agrees_under_sanitizers() {
 fn sanitized(body: &str) {
     let mut sources = Sources::new();
     let file = sources.add("one.core", "core one\nsize n\nt = gen i in 0..3. 1.0\noutput t\n");
-    let loops = lower(&parse_program(&sources, file).expect("a program")).expect("loops");
+    let loops = lower(&parse_program(&sources, file).expect("a program"), FpMode::Relaxed).expect("loops");
     let mut batch = Batch::new();
     batch.program(&loops);
     let c = format!(

@@ -10,7 +10,7 @@ use std::process::Command;
 use certen_core::domain::Scalar;
 use certen_core::domain::magnitude::{Compared, Measured, compare};
 use certen_core::{ElemType, Program, Tensor};
-use certen_loops::{LoopProgram, lower, parallelise};
+use certen_loops::{FpMode, LoopProgram, lower, parallelise};
 use certen_runtime::{Array, Cache, Compiler};
 use certen_syntax::Name;
 
@@ -63,7 +63,7 @@ impl Batch {
 
     /// Adds a program, its sizes and inputs, and what the evaluator says of them.
     pub fn add(&mut self, program: &Program, sizes: &[(Name, i64)], given: &Tensors, outputs: &Tensors, text: &str) {
-        let loops = parallelise(lower(program).expect("the program can be lowered"), |_| true);
+        let loops = parallelise(lower(program, FpMode::Relaxed).expect("the program can be lowered"), |_| true);
         self.program(&loops);
         let wanted = outputs.iter().map(|(_, tensor)| Wanted::Bits(tensor.clone())).collect();
         self.call(&loops, sizes, given, wanted, text);

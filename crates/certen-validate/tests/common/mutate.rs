@@ -29,17 +29,13 @@ pub enum Operator {
 /// Every mutant, with what was changed.
 pub fn mutants(nest: &LoopProgram) -> Vec<(Operator, LoopProgram)> {
     let mut found = Vec::new();
-    let mut todo: Vec<Vec<Step>> = vec![Vec::new()];
+    let mut todo: Vec<Vec<Turn>> = vec![Vec::new()];
     while let Some(path) = todo.pop() {
         let mut copy = nest.clone();
         let Some(block) = block_at(&mut copy.body, &path) else { continue };
         let block = block.clone();
         for (at, stmt) in block.iter().enumerate() {
-            match stmt {
-                Stmt::For { .. } => todo.push(below(&path, at, false)),
-                Stmt::If { .. } => todo.extend([below(&path, at, false), below(&path, at, true)]),
-                _ => {}
-            }
+            todo.extend((0..stmt.blocks().count()).map(|block| below(&path, at, block)));
             statement(nest, &path, at, stmt, &mut found);
         }
         for at in 1..block.len() {
@@ -57,27 +53,23 @@ pub fn mutants(nest: &LoopProgram) -> Vec<(Operator, LoopProgram)> {
 }
 
 #[derive(Clone, Copy)]
-struct Step {
+struct Turn {
     at: usize,
-    otherwise: bool,
+    block: usize,
 }
 
-fn below(path: &[Step], at: usize, otherwise: bool) -> Vec<Step> {
-    path.iter().copied().chain([Step { at, otherwise }]).collect()
+fn below(path: &[Turn], at: usize, block: usize) -> Vec<Turn> {
+    path.iter().copied().chain([Turn { at, block }]).collect()
 }
 
-fn block_at<'a>(block: &'a mut Vec<Stmt>, path: &[Step]) -> Option<&'a mut Vec<Stmt>> {
-    path.iter().try_fold(block, |block, step| match block.get_mut(step.at)? {
-        Stmt::For { body, .. } => Some(body),
-        Stmt::If { then, otherwise, .. } => Some(if step.otherwise { otherwise } else { then }),
-        _ => None,
-    })
+fn block_at<'a>(block: &'a mut Vec<Stmt>, path: &[Turn]) -> Option<&'a mut Vec<Stmt>> {
+    path.iter().try_fold(block, |block, turn| block.get_mut(turn.at)?.blocks_mut().nth(turn.block))
 }
 
 /// A mutant with one block changed.
 fn change(
     nest: &LoopProgram,
-    path: &[Step],
+    path: &[Turn],
     operator: Operator,
     found: &mut Vec<(Operator, LoopProgram)>,
     edit: impl FnOnce(&mut Vec<Stmt>, &mut Terms) -> Option<()>,
@@ -95,7 +87,7 @@ fn plus(ix: &Ix, more: i64) -> Option<Ix> {
     ix.add(&Ix::from(more)).ok()
 }
 
-fn statement(nest: &LoopProgram, path: &[Step], at: usize, stmt: &Stmt, found: &mut Vec<(Operator, LoopProgram)>) {
+fn statement(nest: &LoopProgram, path: &[Turn], at: usize, stmt: &Stmt, found: &mut Vec<(Operator, LoopProgram)>) {
     match stmt {
         Stmt::For { mode, body, .. } => {
             for (low, more) in [(true, 1), (true, -1), (false, 1), (false, -1)] {
@@ -214,7 +206,7 @@ fn accumulations(nest: &LoopProgram, op: Option<ReduceOp>, value: TermId) -> Vec
 }
 
 /// Changes inside of a value.
-fn values(nest: &LoopProgram, path: &[Step], at: usize, value: TermId, found: &mut Vec<(Operator, LoopProgram)>) {
+fn values(nest: &LoopProgram, path: &[Turn], at: usize, value: TermId, found: &mut Vec<(Operator, LoopProgram)>) {
     let mut replace = |operator: Operator, place: TermId, term: Option<Term>| {
         let Some(term) = term else { return };
         change(nest, path, operator, found, |block, terms| {
@@ -342,30 +334,19 @@ fn everywhere(
         };
         let mut out = Vec::new();
         for stmt in stmts {
-            out.push(match stmt {
+            let mut stmt = stmt.clone();
+            match &mut stmt {
                 Stmt::Alloc(n, _) | Stmt::Free(n) if name(*n) != *n => continue,
-                Stmt::Alloc(n, t) => Stmt::Alloc(*n, ty(*n, t)),
-                Stmt::Swap(a, b) => Stmt::Swap(name(*a), name(*b)),
-                Stmt::For { index, range, mode, body } => {
-                    Stmt::For { index: *index, range: range.clone(), mode: *mode, body: block(body, terms, name, ty)? }
-                }
-                Stmt::If { cond, then, otherwise } => Stmt::If {
-                    cond: cond.clone(),
-                    then: block(then, terms, name, ty)?,
-                    otherwise: block(otherwise, terms, name, ty)?,
-                },
-                Stmt::Local { name, elem, init: Some(init) } => {
-                    Stmt::Local { name: *name, elem: *elem, init: Some(value(terms, *init)?) }
-                }
-                Stmt::Assign { target, op, value: v } => {
-                    let target = match target {
-                        Target::Element(n, indices) => Target::Element(name(*n), indices.clone()),
-                        local => local.clone(),
-                    };
-                    Stmt::Assign { target, op: *op, value: value(terms, *v)? }
-                }
-                other => other.clone(),
-            });
+                Stmt::Alloc(n, t) => *t = ty(*n, t),
+                _ => stmt.names_mut().for_each(|n| *n = name(*n)),
+            }
+            if let Some(old) = stmt.value_mut() {
+                *old = value(terms, *old)?;
+            }
+            for inner in stmt.blocks_mut() {
+                *inner = block(inner, terms, name, ty)?;
+            }
+            out.push(stmt);
         }
         Some(out)
     }

@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use certen_core::{ElemType, Program};
 use certen_dialects::einsum::{Axis, Einsum, Step};
+use certen_loops::FpMode;
 use certen_runtime::{RuntimeError, View, ViewMut, default_threads, with_threads};
 use rustc_hash::FxHashMap;
 
 use crate::front::Accepted;
-use crate::options::{FpMode, Options};
+use crate::options::Options;
 use crate::pipeline::Module;
 
 /// How many multiplications and additions of a form are made in loops of Rust before it is compiled. They make about

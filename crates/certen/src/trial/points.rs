@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use certen_core::{ElemType, Program};
 use certen_index::Ix;
-use certen_loops::{Cost, LoopProgram, MIN_PARALLEL_WORK, Stmt, Work, declarations, work};
+use certen_loops::{Cost, LoopProgram, MIN_PARALLEL_WORK, Stmt, Work, statements, work};
 use certen_syntax::Name;
 use certen_validate::cover;
 
@@ -149,7 +149,7 @@ impl Found<'_> {
 /// What each of the loops does that threads share.
 fn shared(loops: &LoopProgram) -> Vec<Work> {
     let mut found = Vec::new();
-    for (_, stmt) in declarations(&loops.body) {
+    for stmt in statements(&loops.body) {
         if let Stmt::For { mode, .. } = stmt
             && mode.is_parallel()
         {
@@ -173,7 +173,7 @@ pub(super) fn divides(loops: &LoopProgram) -> bool {
 /// How many elements of the smallest type in memory a vector has.
 fn lanes(loops: &LoopProgram) -> i64 {
     let given = loops.inputs.iter().chain(&loops.outputs).map(|tensor| tensor.ty.elem);
-    let own = declarations(&loops.body).into_iter().filter_map(|(_, stmt)| match stmt {
+    let own = statements(&loops.body).filter_map(|stmt| match stmt {
         Stmt::Alloc(_, ty) => Some(ty.elem),
         Stmt::Local { elem, .. } => Some(*elem),
         _ => None,

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use certen_core::{Term, TermId};
 use certen_index::Ix;
-use certen_loops::{Cost, LoopProgram, Stmt, Target, parts_first, verify};
+use certen_loops::{Cost, LoopProgram, Stmt, parts_first, statements, verify};
 use certen_runtime::{Cpu, NativeKernel, RuntimeError, Signature};
 use certen_schedule::with_numbers;
 
@@ -118,31 +118,17 @@ fn numbers(loops: &LoopProgram) -> BTreeSet<i64> {
     let mut found = BTreeSet::new();
     let mut all = |ixs: &[Ix]| ixs.iter().for_each(|ix| ix.collect_numbers(&mut found));
     loops.inputs.iter().chain(&loops.outputs).for_each(|tensor| all(&tensor.ty.shape));
-    let mut blocks = vec![loops.body.as_slice()];
     let mut values: Vec<TermId> = Vec::new();
     let mut conditions = Vec::new();
-    while let Some(block) = blocks.pop() {
-        for stmt in block {
-            match stmt {
-                Stmt::Alloc(_, ty) => all(&ty.shape),
-                Stmt::For { range, body, .. } => {
-                    all(&[range.lo.clone(), range.hi.clone()]);
-                    blocks.push(body);
-                }
-                Stmt::If { cond, then, otherwise } => {
-                    conditions.push(cond);
-                    blocks.extend([then.as_slice(), otherwise.as_slice()]);
-                }
-                Stmt::Local { init, .. } => values.extend(init),
-                Stmt::Assign { target, value, .. } => {
-                    if let Target::Element(_, indices) = target {
-                        all(indices);
-                    }
-                    values.push(*value);
-                }
-                Stmt::Nest(_) | Stmt::Free(_) | Stmt::Swap(..) => {}
-            }
+    for stmt in statements(&loops.body) {
+        match stmt {
+            Stmt::Alloc(_, ty) => all(&ty.shape),
+            Stmt::For { range, .. } => all(&[range.lo.clone(), range.hi.clone()]),
+            Stmt::If { cond, .. } => conditions.push(cond),
+            _ => {}
         }
+        stmt.element().into_iter().for_each(|(_, indices)| all(indices));
+        values.extend(stmt.value());
     }
     for id in values.into_iter().flat_map(|value| parts_first(&loops.terms, value)) {
         match loops.terms.get(id) {
