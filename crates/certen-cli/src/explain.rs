@@ -11,8 +11,8 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
+use crate::common::{Common, Entry, Outcome, refused, schedule};
 use crate::report::{Report, list};
-use crate::{Common, Entry, Outcome, refused, schedule};
 
 #[derive(Args)]
 pub struct ExplainArgs {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use certen_core::Program;
 use certen_index::{Condition, Status};
-use certen_syntax::{Code, Diagnostic};
+use certen_syntax::{Code, Diagnostic, Remedy};
 use certen_teml::{Compiled, Path};
 
 use crate::Choice;
@@ -76,7 +76,8 @@ impl Begin {
     pub fn reordered(&self) -> Option<Diagnostic> {
         match self {
             Begin::Codegen(path) if path.lowered.is_some() => {
-                let text = format!("`{}` distributes products over sums, which `--fp strict` forbids", path.name);
+                let text =
+                    format!("`{}` distributes products over sums, which strict floating point forbids", path.name);
                 let error = Diagnostic::error(Code::E0803, path.span, text);
                 Some(error.help("`contract` keeps the sum in a tensor of its own"))
             }
@@ -122,7 +123,7 @@ impl Begin {
             Begin::Codegen(path) if strict => {
                 let text = format!("`{}` adds floats in another order than the program: {difference}", path.name);
                 let error = Diagnostic::error(Code::E0803, path.span, text);
-                Some(error.note("`--fp strict` allows that nowhere").help("without `--fp strict`, it is equal"))
+                Some(error.note("strict floating point forbids that").remedy(Remedy::Fp("relaxed", "allows it")))
             }
             Begin::Derived(derivations) => {
                 let written = if let Begin::Derived(written) = written { written } else { derivations };

@@ -146,7 +146,7 @@ fn proofs_can_be_required_and_roundings_kept() {
     assert!(made(text, &with("tiled", FpMode::Strict)).unwrap().c().is_ok());
     let failure = refused(text, &with("blocks", FpMode::Strict));
     assert_eq!(failure.diagnostics()[0].code, Code::E0903);
-    assert!(failure.to_string().contains("`--fp strict` forbids"), "{failure}");
+    assert!(failure.to_string().contains("strict floating point forbids"), "{failure}");
     // What is rounded on the way to a whole number is rounded as well.
     let counted = text.replace("-> f64 { sum({ [i] -> x[i] }) }", "-> i64 { i64(sum({ [i] -> x[i] })) }");
     assert_eq!(refused(&counted, &with("blocks", FpMode::Strict)).diagnostics()[0].code, Code::E0903);

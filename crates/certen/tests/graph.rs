@@ -42,11 +42,9 @@ const KNOWN_CYCLES: &[&str] = &[
     "schedule: depend nest",
     "schedule/primitives: interchange reorder",
     "checker: obligations races",
-    "runtime: error files npy",
     "certen: begin call derived kernel module optimise schedule ten texts trial validation",
     "certen: padded run",
     "certen/trial: beside elements given",
-    "python: kernel program",
     "testgen: oracle sample",
     "testgen/ten: oracle prelude",
 ];
