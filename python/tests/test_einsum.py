@@ -905,6 +905,7 @@ def test_layouts_do_not_change_bits(einsum, spec, dtype, optimize):
             assert out.tobytes() == first, layout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(DRY_RUN, reason="of Certen")
 def test_a_small_product_is_fast():
     """The best of many batches: other work on the machine makes calls slower, never faster."""

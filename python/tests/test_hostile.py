@@ -149,6 +149,7 @@ def test_parameters_that_are_called_like_options():
 # ---- the interpreter's lock
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["kernel", "einsum"])
 def test_work_without_arithmetic_gives_the_lock_back(what):
     transpose = certen.compile("fn t(x: f64[n, m]) -> f64[m, n] { { [i,j] -> x[j,i] } }", symbolic=True)

@@ -89,6 +89,7 @@ def test_what_an_argument_raises_is_raised(error):
 # ---- the interpreter's lock
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["copy", "pack", "einsum", "compare"])
 def test_other_threads_go_on_while_elements_are_moved(what):
     """Work without arithmetic is work."""

@@ -1,11 +1,16 @@
 //! The project's own commands, run as `cargo xtask COMMAND`:
 //!
-//! - `test` runs all tests, then builds the Python package and runs its tests; `test FILTER` only those of Rust whose
-//!   name has the filter in it; `test --slow` runs the named slow set too, with 10,000 generated programs per property
+//! - `test` builds everything, then runs the tests of Rust and of the Python package side by side; `test FILTER` only those
+//!   of Rust whose name has the filter in it; `test --slow` runs the named slow set too, with 10,000 generated programs per property
 //!   (20,000 in `.ten`, Core and einsum, 5,000 of those under sanitizers) and 100,000 questions to the prover, which z3
 //!   is asked too, NumPy computes the examples again, and gcc and clang are examined as by `certen doctor`;
 //! - `bless` rewrites what tests expect to what they now get: read the diff before committing it;
 //! - `ci` does what has to pass before a change lands: tests, format, lints, documentation.
+//!
+//! What takes the time of `test`: first building (the crates and some sixty test programs, each of which is linked), then
+//! C compilers, which the tests of native code, of the documentation and of Python start thousands of times. The binaries
+//! of Rust's tests run one after another, and many of them have one long test at the end, so that a second core is free
+//! for Python's tests. No test of this set depends on time; what measures it is in the slow set.
 //!
 //! What needs Python (3.11 or newer) gets it in an environment of its own, `target/python`, made once.
 
@@ -19,7 +24,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let ok = match words.as_slice() {
-        ["test"] => test(&[]) && python_test(&[], &["-q"], &[]),
+        ["test"] => all_tests(),
         ["test", "--slow"] => test(&[]) && slow(),
         ["test", filter] => test(&[filter]),
         ["bless"] => bless(),
@@ -37,6 +42,19 @@ fn test(filter: &[&str]) -> bool {
     cargo(&[&["test", "--workspace", "--quiet", "--"], filter].concat(), &[])
 }
 
+/// The tests of Rust and those of Python, side by side.
+fn all_tests() -> bool {
+    let Some(python) = python_with_package(&[]) else { return false };
+    std::thread::scope(|scope| {
+        // What it says is shown at the end, not between the lines of the others.
+        let python = scope.spawn(|| python_tests(&python, &["-q"], &[]).output());
+        let rust = test(&[]);
+        let Ok(Ok(said)) = python.join() else { return false };
+        print!("{}{}", String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+        rust && said.status.success()
+    })
+}
+
 /// The test of how long the prover takes.
 const QUICK: &str = "answers_come_quickly";
 
@@ -50,20 +68,25 @@ fn slow() -> bool {
     cargo(&["test", "--release", "-p", "certen-testgen", "-p", "certen-cli", "--", "--include-ignored"], &programs)
         && cargo(&["test", "--release", "-p", "certen", "--test", "examples", "--", "--include-ignored"], &examples)
         && cargo(&["test", "--release", "-p", "certen", "--test", "doctor", "--", "--ignored", "--nocapture"], &[])
+        && cargo(&["test", "--release", "-p", "certen", "--test", "certificates", "--test", "atl_holes"], &[])
+        && cargo(&["test", "--release", "-p", "certen-core", "-p", "certen-teml", "--tests"], &[])
         && cargo(&["test", "--release", "-p", "certen-index", "--", "--include-ignored", "--skip", QUICK], &questions)
         // Time is measured alone.
         && cargo(&["test", "--release", "-p", "certen-index", "--", "--ignored", "--nocapture", QUICK], &questions)
-        && python_test(&[Package::Maturin, Package::Mypy], &["-q", "-m", "slow or not slow"], &contractions)
+        && python_with_package(&[Package::Maturin, Package::Mypy]).is_some_and(|python| {
+            let tests = python_tests(&python, &["-q", "-m", "slow or not slow"], &contractions).status();
+            tests.is_ok_and(|status| status.success())
+        })
 }
 
-/// Builds the Python package and runs its tests, some of which need more packages.
-fn python_test(more: &[Package], options: &[&str], environment: &[(&str, &str)]) -> bool {
+/// Builds the Python package; a Python that can run its tests, some of which need more packages.
+fn python_with_package(more: &[Package]) -> Option<String> {
     let packages = [&[Package::Numpy, Package::Pytest], more].concat();
-    let Some(python) = python(&packages) else { return false };
+    let python = python(&packages)?;
     // With all targets of the workspace, dependencies have the features that they have in tests: nothing is built
     // twice.
     if !cargo(&["build", "--workspace", "--all-targets", "--quiet"], &[]) {
-        return false;
+        return None;
     }
     let (prefix, suffix) = (env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
     let built = target().join(format!("debug/{prefix}_certen{suffix}"));
@@ -72,11 +95,18 @@ fn python_test(more: &[Package], options: &[&str], environment: &[(&str, &str)])
     let _ = fs::remove_file(&package);
     if let Err(error) = fs::copy(&built, &package) {
         eprintln!("cannot copy {}: {error}", built.display());
-        return false;
+        return None;
     }
-    let place = workspace().join("python").display().to_string();
-    let environment = [environment, &[("PYTHONPATH", &*place)]].concat();
-    run(&python, &[&["-m", "pytest"], options, &["python/tests"]].concat(), &environment)
+    Some(python)
+}
+
+/// The tests of the Python package.
+fn python_tests(python: &str, options: &[&str], environment: &[(&str, &str)]) -> Command {
+    println!("$ python -m pytest {} python/tests", options.join(" "));
+    let mut tests = Command::new(python);
+    tests.args(["-m", "pytest"]).args(options).arg("python/tests").envs(environment.iter().copied());
+    tests.env("PYTHONPATH", workspace().join("python")).current_dir(workspace());
+    tests
 }
 
 /// Lints and format of what is written in Python.
@@ -172,8 +202,7 @@ fn bless() -> bool {
 fn ci() -> bool {
     let workspace = env!("CARGO_MANIFEST_DIR");
     println!("checking {workspace}/..");
-    test(&[])
-        && python_test(&[], &["-q"], &[])
+    all_tests()
         && python_lint()
         && cargo(&["fmt", "--all", "--check"], &[])
         && cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[])

@@ -10,10 +10,10 @@ use certen::{Bench, BenchOptions, Choice, Entrant, Failure, Measured, Texts, Tim
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::common::{Common, Outcome, Which, refused, schedule};
 use crate::given::Given;
 use crate::report::{Report, list};
 use crate::run::threads;
-use crate::{Common, Outcome, Which, refused, schedule};
 
 /// Names of variants are shown up to this length.
 const LONGEST_NAME: usize = 32;

@@ -6,8 +6,8 @@ use certen::Checked;
 use clap::Args;
 use serde_json::json;
 
+use crate::common::{Common, Outcome, shown};
 use crate::report::{Report, list};
-use crate::{Common, Outcome, shown};
 
 /// How many functions of a file are shown.
 const SHOWN: usize = 50;

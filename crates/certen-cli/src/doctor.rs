@@ -12,7 +12,7 @@ use certen::road::syntax::{Blame, Diagnostic};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::Outcome;
+use crate::common::Outcome;
 use crate::report::Report;
 
 /// Of so many kernels, `--quick` takes one.
@@ -30,7 +30,7 @@ pub struct DoctorArgs {
     #[arg(long)]
     again: bool,
     /// Only this instruction set: sse2, avx2, avx512 or native. Without it, all that the processor has
-    #[arg(long, value_name = "SET", value_parser = crate::cpu)]
+    #[arg(long, value_name = "SET", value_parser = crate::common::cpu)]
     cpu: Option<Cpu>,
     /// Only the C compiler at this path. Without it, all that are found
     #[arg(long, value_name = "PATH")]

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use certen::road::dialects::algebra::Notation;
 use certen::road::runtime::write_text;
-use certen::road::syntax::{Code, Diagnostic};
+use certen::road::syntax::{Blame, Code, Diagnostic};
 use certen::{Module, Options};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use crate::common::{Common, Entry, Outcome, refused, shown};
 use crate::report::{Report, list};
-use crate::{Common, Entry, Outcome, refused, shown};
 
 #[derive(Args)]
 pub struct EmitArgs {
@@ -63,8 +63,6 @@ pub fn emit(args: &EmitArgs) -> Outcome {
     let options = Options { vector: args.pad, ..args.entry.options(&args.common, None) };
     let module = Module::from_file(&args.file, &options).map_err(|f| refused(&report, &f))?;
     report.warnings(module.sources(), module.warnings());
-    let name = module.core().name;
-    let refuse = |failure| refused(&report, &failure);
     if args.main && args.to != Form::C {
         return Err(report.error(Diagnostic::error(Code::E0407, None, "only C code has a main function")));
     }
@@ -72,7 +70,35 @@ pub fn emit(args: &EmitArgs) -> Outcome {
         let text = format!("{} is not a directory", shown(file));
         return Err(report.error(Diagnostic::error(Code::E0407, None, text)));
     }
-    let files: Vec<(String, String)> = match args.to {
+    let files = files(args, &module, &report)?;
+    match &args.out {
+        Some(directory) => {
+            for (file, text) in &files {
+                let path = directory.join(file);
+                write_text(&path, text)
+                    .map_err(|error| report.error(Diagnostic::error(error.code(), None, error.to_string())))?;
+                if !args.common.json {
+                    report.text(&format!("{}\n", shown(&path)));
+                }
+            }
+        }
+        None if args.common.json => {}
+        None => files.iter().for_each(|(_, text)| report.text(text)),
+    }
+    if args.common.json {
+        let files: serde_json::Map<_, _> = files.into_iter().map(|(file, text)| (file, text.into())).collect();
+        let warnings = list(module.sources(), module.warnings());
+        report.json(&json!({"ok": true, "diagnostics": warnings, "files": files}));
+    }
+    Ok(())
+}
+
+/// The program in the form that is asked for: files and what they say.
+fn files(args: &EmitArgs, module: &Module, report: &Report) -> Result<Vec<(String, String)>, Blame> {
+    let name = module.core().name;
+    let refuse = |failure| refused(report, &failure);
+    let written = |notation| module.written_in(notation).map(|program| program.to_string()).map_err(refuse);
+    Ok(match args.to {
         Form::C => {
             let c = module.c().map_err(refuse)?;
             let mut files = vec![(format!("{}.c", c.name), c.source)];
@@ -100,11 +126,9 @@ pub fn emit(args: &EmitArgs) -> Outcome {
             vec![(format!("{name}.loops"), module.loops().map_err(refuse)?.to_string())]
         }
         Form::Core => vec![(format!("{name}.core"), module.core().to_string())],
-        Form::Teil => vec![(format!("{name}.teil"), module.written_in(Notation::Teil).map_err(refuse)?.to_string())],
-        Form::CoreTeil => {
-            vec![(format!("{name}.teil"), module.written_in(Notation::CoreTeil).map_err(refuse)?.to_string())]
-        }
-        Form::Model => vec![(format!("{name}.model"), module.written_in(Notation::Model).map_err(refuse)?.to_string())],
+        Form::Teil => vec![(format!("{name}.teil"), written(Notation::Teil)?)],
+        Form::CoreTeil => vec![(format!("{name}.teil"), written(Notation::CoreTeil)?)],
+        Form::Model => vec![(format!("{name}.model"), written(Notation::Model)?)],
         Form::ThreeAddress => {
             let Some(typed) = module.typed() else {
                 let text = "only TeIL and model language programs have this form";
@@ -118,25 +142,5 @@ pub fn emit(args: &EmitArgs) -> Outcome {
             let ending = if program.notation == Notation::Model { "model" } else { "teil" };
             vec![(format!("{name}.{ending}"), program.to_string())]
         }
-    };
-    match &args.out {
-        Some(directory) => {
-            for (file, text) in &files {
-                let path = directory.join(file);
-                write_text(&path, text)
-                    .map_err(|error| report.error(Diagnostic::error(error.code(), None, error.to_string())))?;
-                if !args.common.json {
-                    report.text(&format!("{}\n", shown(&path)));
-                }
-            }
-        }
-        None if args.common.json => {}
-        None => files.iter().for_each(|(_, text)| report.text(text)),
-    }
-    if args.common.json {
-        let files: serde_json::Map<_, _> = files.into_iter().map(|(file, text)| (file, text.into())).collect();
-        let warnings = list(module.sources(), module.warnings());
-        report.json(&json!({"ok": true, "diagnostics": warnings, "files": files}));
-    }
-    Ok(())
+    })
 }

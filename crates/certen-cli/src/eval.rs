@@ -6,9 +6,10 @@ use certen::{Backend, ElemType, Expression, Input, Module, Options, Origin, Outp
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::common::{Outcome, refused};
 use crate::given::{DomainArg, Given};
 use crate::report::{Report, list};
-use crate::{Outcome, refused, show};
+use crate::show;
 
 #[derive(Args)]
 pub struct EvalArgs {

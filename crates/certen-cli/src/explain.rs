@@ -13,8 +13,9 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
+use crate::common::{Common, Entry, Outcome, refused, schedule};
+use crate::passes;
 use crate::report::{Report, list};
-use crate::{Common, Entry, Outcome, passes, refused, schedule};
 
 #[derive(Args)]
 pub struct ExplainArgs {

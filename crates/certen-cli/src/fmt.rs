@@ -7,8 +7,8 @@ use certen::road::syntax::{Blame, Diagnostic};
 use clap::Args;
 use serde_json::json;
 
+use crate::common::{Outcome, shown};
 use crate::report::{Report, list};
-use crate::{Outcome, shown};
 
 #[derive(Args)]
 pub struct FmtArgs {

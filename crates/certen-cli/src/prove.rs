@@ -5,7 +5,7 @@ use certen::road::syntax::{Blame, Code, Cursor, Diagnostic, Diagnostics, Sources
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::Outcome;
+use crate::common::Outcome;
 use crate::report::Report;
 
 #[derive(Args)]

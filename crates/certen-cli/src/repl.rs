@@ -13,8 +13,9 @@ use clap::Args;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
+use crate::common::{Outcome, refused};
 use crate::report::Report;
-use crate::{Outcome, refused, show};
+use crate::show;
 
 #[derive(Args)]
 pub struct ReplArgs {

@@ -10,9 +10,10 @@ use certen::{Array, Backend, Call, DomainChoice, Failure, Module, Name, Options,
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
+use crate::common::{Common, Entry, Outcome, refused, shown};
 use crate::given::{DomainArg, Given, named, place};
 use crate::report::{Report, list};
-use crate::{Common, Entry, Outcome, passes, refused, show, shown};
+use crate::{passes, show};
 
 #[derive(Args)]
 pub struct RunArgs {

@@ -22,8 +22,9 @@ use certen::{Backend, Call, ElemType, Expression, Failure, Module, Options, Orig
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::common::{Outcome, refused, shown};
 use crate::report::{Report, list};
-use crate::{Outcome, refused, show, shown};
+use crate::show;
 
 #[derive(Args)]
 pub struct TestArgs {

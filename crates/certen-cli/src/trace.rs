@@ -8,9 +8,10 @@ use certen::{Module, Name};
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::common::{Common, Entry, Outcome, refused};
 use crate::given::{Given, place};
 use crate::report::{Report, list};
-use crate::{Common, Entry, Outcome, refused, show};
+use crate::show;
 
 #[derive(Args)]
 pub struct TraceArgs {

@@ -9,8 +9,8 @@ use certen::{Call, Failure, Function, Module, Name, Options, TRUSTED, Trial, Val
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::common::{Common, Entry, Outcome, refused, shown};
 use crate::report::Report;
-use crate::{Common, Entry, Outcome, refused, shown};
 
 /// A certificate with more bytes than this is not read.
 const MAX_BYTES: u64 = 1 << 30;

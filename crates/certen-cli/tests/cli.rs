@@ -138,7 +138,7 @@ fn calls_that_do_not_fit_are_refused_with_a_reason() {
         ("add.teil --in A=two.npy --in B=1 --at C[0,0]", "E0403", "C[0, 0]"),
         ("add.teil --in A=two.npy --in B=matrix.npy", "E0403", "`B` has 2 dimensions"),
         ("add.teil --in A=two.npy --in B=three.npy", "E0403", "n = 2 comes from dimension 1 of `A`"),
-        ("add.teil --in A=two.npy --in B=1 --dim n=3", "E0403", "n = 3 comes from --dim n"),
+        ("add.teil --in A=two.npy --in B=1 --dim n=3", "E0403", "n = 3 comes from the call"),
         ("add.teil --in A=two.npy --in B=1 --dim n=2 --dim n=3", "E0407", "`n` is given twice"),
         ("add.teil --in A=two.npy --in B=1 --in A=2", "E0407", "`A` is given twice"),
         ("add.teil --in A=two.npy --in B=single.npy", "E0404", "f32"),

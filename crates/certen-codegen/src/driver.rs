@@ -6,10 +6,11 @@
 use std::collections::BTreeSet;
 
 use certen_core::{ElemType, Parameter};
+use certen_syntax::{Diagnostic, Name};
 
-use crate::emit::{Emitted, Emitter};
-use crate::file::filled;
+use crate::emitter::Emitter;
 use crate::helpers::c_type;
+use crate::text::filled;
 
 const START: &str = r#"
 #include <inttypes.h>
@@ -72,7 +73,7 @@ fn made_up(elem: ElemType) -> &'static str {
 
 impl Emitter<'_> {
     /// The text of `main.c`.
-    pub(crate) fn driver(&mut self) -> Emitted<String> {
+    pub(crate) fn driver(&mut self) -> Result<String, Diagnostic> {
         let program = self.program;
         let (name, explain) = (self.entries.dense.clone(), self.entries.error.clone());
         let c = |emitter: &Self, parameter: &Parameter| emitter.names.get(parameter.name).to_owned();
@@ -147,6 +148,6 @@ impl Emitter<'_> {
 }
 
 /// A name inside a format string.
-fn printable(name: &certen_syntax::Name) -> String {
+fn printable(name: &Name) -> String {
     name.as_str().replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%")
 }

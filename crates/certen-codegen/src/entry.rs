@@ -21,11 +21,11 @@ use certen_core::Parameter;
 use certen_index::{Bound, Cond, Facts, Ix, Verdict};
 use certen_syntax::{Diagnostic, Name};
 
-use crate::emit::{Emitted, Emitter};
+use crate::emitter::{Emitter, EntryNames};
 use crate::environment::entered;
-use crate::file::{filled, signature};
 use crate::helpers::c_type;
 use crate::index::too_large;
+use crate::text::{filled, signature};
 
 /// The bound above which sizes are refused, as in `PTRDIFF_MAX / 2` on machines of 64 bits.
 const LIMIT: f64 = (1u64 << 62) as f64;
@@ -45,16 +45,6 @@ pub(crate) const ERRORS: [(&str, &str); 6] = [
     ("OVERLAP", "an output overlaps another array, or has an element twice"),
     ("TOO_LARGE", "sizes or strides are so large that an index or a number of bytes would not fit"),
 ];
-
-/// The C names that the entry points need, free of the user's.
-pub(crate) struct EntryNames {
-    pub(crate) dense: String,
-    pub(crate) strided: String,
-    /// The function that the second calls in the standard floating-point environment.
-    pub(crate) inside: String,
-    pub(crate) error: String,
-    pub(crate) kernel: String,
-}
 
 pub(crate) const MAGNITUDE: &str = r"
 /* The magnitude of a size, at least 1. */
@@ -263,74 +253,26 @@ impl Emitter<'_> {
         checks: &str,
         fails: bool,
         used: &[bool],
-    ) -> Emitted<String> {
+    ) -> Result<String, Diagnostic> {
         let program = self.program;
-        let EntryNames { strided, inside, error, kernel, .. } = &self.entries;
-        let (strided, inside, error, kernel) = (strided.clone(), inside.clone(), error.clone(), kernel.clone());
-        let inputs = program.inputs.len();
-        let count = inputs + program.outputs.len();
-        let arrays = self.names.fresh("arrays");
+        let EntryNames { strided, inside, error, .. } = self.entries.clone();
         let sizes: Vec<String> = program.sizes.iter().map(|size| self.names.get(*size).to_owned()).collect();
-
-        let mut text = checks.to_owned();
-        let on_heap = count > MAX_ARRAYS_ON_STACK;
-        let parameters: Vec<(bool, Parameter)> = self.parameters().map(|(out, p)| (out, p.clone())).collect();
-        if on_heap {
-            text += &format!("    struct certen_array *{arrays} = calloc({count}, sizeof *{arrays});\n");
-            text += &format!("    if ({arrays} == NULL) return 1;\n");
-        } else if count > 0 {
-            text += &format!("    struct certen_array {arrays}[{count}] = {{\n");
-        }
-        for (at, ((is_output, parameter), strides)) in parameters.iter().zip(strides).enumerate() {
-            let c = self.names.get(parameter.name).to_owned();
-            let field = if *is_output { "out" } else { "in" };
-            let shape = parameter.ty.shape.iter().map(|size| Ok(self.ix(size)?.text())).collect::<Emitted<Vec<_>>>()?;
-            let shape = if shape.is_empty() { "1".to_owned() } else { shape.join(", ") };
-            let value = format!(
-                ".{field} = {c}, .strides = {strides}, .bytes = sizeof *{c}, .rank = {}, .shape = {{{shape}}}",
-                parameter.ty.rank()
-            );
-            text += &match on_heap {
-                true => format!("    {arrays}[{at}] = (struct certen_array){{{value}}};\n"),
-                false => format!("        {{{value}}},\n"),
-            };
-        }
-        let field = |at: usize| format!("{arrays}[{at}].{}", if at < inputs { "in" } else { "out" });
-        let arguments = sizes.iter().cloned().chain((0..count).map(field)).zip(used);
-        let arguments: Vec<String> = arguments.filter(|(_, used)| **used).map(|(text, _)| text).collect();
-        if count == 0 {
-            let start = if fails { format!("    return {kernel}(") } else { format!("    {kernel}(") };
-            text += &filled(&start, &arguments, ", ", ");", 8);
-            text += if fails { "\n}\n\n" } else { "\n    return 0;\n}\n\n" };
-        } else {
-            let status = self.names.fresh("error");
-            text += if on_heap { "" } else { "    };\n" };
-            text += &format!("    int32_t {status} = certen_begin({arrays}, {inputs}, {count});\n");
-            let assigned = if fails { format!("{status} = ") } else { String::new() };
-            let call = filled(&format!("    if ({status} == 0) {assigned}{kernel}("), &arguments, ", ", ");", 8);
-            text += &format!("{call}\n");
-            let end = format!("certen_end({arrays}, {count}, {status})");
-            text += &match on_heap {
-                true => format!("    {status} = {end};\n    free({arrays});\n    return {status};\n}}\n\n"),
-                false => format!("    return {end};\n}}\n\n"),
-            };
-        }
-
-        let used: HashSet<&str> = words(&text).collect();
-        let unused = sizes.iter().filter(|size| !used.contains(size.as_str()));
+        let body = checks.to_owned() + &self.checked_call(&sizes, strides, fails, used)?;
+        let words: HashSet<&str> = words(&body).collect();
+        let unused = sizes.iter().filter(|size| !words.contains(size.as_str()));
         let unused: String = unused.map(|size| format!("    (void){size};\n")).collect();
         let start = signature(&format!("CERTEN_NOINLINE int32_t {inside}"), &self.strided_parameters(strides));
-        text = start + " {\n" + &unused + &text;
+        let mut text = format!("{start} {{\n{unused}{body}");
 
-        let pairs =
-            parameters.iter().zip(strides).flat_map(|((_, p), s)| [self.names.get(p.name).to_owned(), s.clone()]);
+        let arrays: Vec<&str> = self.parameters().map(|(_, p)| self.names.get(p.name)).collect();
+        let pairs = arrays.iter().zip(strides).flat_map(|(array, strides)| [array.to_string(), strides.clone()]);
         let arguments: Vec<String> = sizes.iter().cloned().chain(pairs).collect();
         text += &self.strided_signature(strides);
         text += &entered(&filled(&format!("        {inside}("), &arguments, ", ", ");", 12));
         text.push('\n');
 
-        let pairs = parameters.iter().flat_map(|(_, p)| [self.names.get(p.name).to_owned(), "NULL".into()]);
-        let arguments: Vec<String> = sizes.into_iter().chain(pairs).collect();
+        let pairs = arrays.iter().flat_map(|array| [array.to_string(), "NULL".into()]);
+        let arguments: Vec<String> = sizes.iter().cloned().chain(pairs).collect();
         text += &self.dense_signature();
         text += &format!(" {{\n{}\n}}\n\n", filled(&format!("    return {strided}("), &arguments, ", ", ");", 8));
 
@@ -342,8 +284,66 @@ impl Emitter<'_> {
         Ok(text)
     }
 
+    /// The caller's arrays are described, checked and copied, and the kernel is called with what came of them.
+    fn checked_call(
+        &mut self,
+        sizes: &[String],
+        strides: &[String],
+        fails: bool,
+        used: &[bool],
+    ) -> Result<String, Diagnostic> {
+        let (program, kernel) = (self.program, self.entries.kernel.clone());
+        let inputs = program.inputs.len();
+        let count = inputs + program.outputs.len();
+        let arrays = self.names.fresh("arrays");
+        let field = |at: usize| format!("{arrays}[{at}].{}", if at < inputs { "in" } else { "out" });
+        let arguments = sizes.iter().cloned().chain((0..count).map(field)).zip(used);
+        let arguments: Vec<String> = arguments.filter(|(_, used)| **used).map(|(text, _)| text).collect();
+        if count == 0 {
+            let start = if fails { format!("    return {kernel}(") } else { format!("    {kernel}(") };
+            let end = if fails { "\n}\n\n" } else { "\n    return 0;\n}\n\n" };
+            return Ok(filled(&start, &arguments, ", ", ");", 8) + end);
+        }
+        let on_heap = count > MAX_ARRAYS_ON_STACK;
+        let mut text = match on_heap {
+            true => format!(
+                "    struct certen_array *{arrays} = calloc({count}, sizeof *{arrays});\n    \
+                 if ({arrays} == NULL) return 1;\n"
+            ),
+            false => format!("    struct certen_array {arrays}[{count}] = {{\n"),
+        };
+        let parameters = program.inputs.iter().chain(&program.outputs);
+        for (at, (parameter, strides)) in parameters.zip(strides).enumerate() {
+            let c = self.names.get(parameter.name).to_owned();
+            let field = if at < inputs { "in" } else { "out" };
+            let shape: Vec<String> =
+                parameter.ty.shape.iter().map(|size| Ok(self.ix(size)?.text())).collect::<Result<_, Diagnostic>>()?;
+            let shape = if shape.is_empty() { "1".to_owned() } else { shape.join(", ") };
+            let value = format!(
+                ".{field} = {c}, .strides = {strides}, .bytes = sizeof *{c}, .rank = {}, .shape = {{{shape}}}",
+                parameter.ty.rank()
+            );
+            text += &match on_heap {
+                true => format!("    {arrays}[{at}] = (struct certen_array){{{value}}};\n"),
+                false => format!("        {{{value}}},\n"),
+            };
+        }
+        let status = self.names.fresh("error");
+        text += if on_heap { "" } else { "    };\n" };
+        text += &format!("    int32_t {status} = certen_begin({arrays}, {inputs}, {count});\n");
+        let assigned = if fails { format!("{status} = ") } else { String::new() };
+        let call = filled(&format!("    if ({status} == 0) {assigned}{kernel}("), &arguments, ", ", ");", 8);
+        text += &format!("{call}\n");
+        let end = format!("certen_end({arrays}, {count}, {status})");
+        Ok(text
+            + &match on_heap {
+                true => format!("    {status} = {end};\n    free({arrays});\n    return {status};\n}}\n\n"),
+                false => format!("    return {end};\n}}\n\n"),
+            })
+    }
+
     /// What the sizes have to satisfy.
-    pub(crate) fn checks(&mut self) -> Emitted<String> {
+    pub(crate) fn checks(&mut self) -> Result<String, Diagnostic> {
         let program = self.program;
         // Conditions that are checked are computed, too.
         let facts = self.facts_to_check()?;
@@ -365,7 +365,8 @@ impl Emitter<'_> {
             text += &format!("\n    if (!({most} <= (double)(PTRDIFF_MAX / 2))) return 5;\n");
         }
         if !facts.is_empty() {
-            let conditions: Vec<String> = facts.iter().map(|fact| self.compound(fact)).collect::<Emitted<_>>()?;
+            let conditions: Vec<String> =
+                facts.iter().map(|fact| self.compound(fact)).collect::<Result<_, Diagnostic>>()?;
             text += &filled("    if (!(", &conditions, " && ", ")) return 2;", 8);
             text.push('\n');
         }
@@ -401,7 +402,7 @@ impl Emitter<'_> {
     }
 
     /// The facts that are checked: those of the program that no other implies, and that dimensions are not negative.
-    fn facts_to_check(&self) -> Emitted<Vec<Cond>> {
+    fn facts_to_check(&self) -> Result<Vec<Cond>, Diagnostic> {
         let mut facts = essential(&self.program.facts);
         let mut known = Facts::new();
         facts.iter().for_each(|fact| known.assume(fact.clone()));

@@ -1,20 +1,47 @@
 //! The translation unit and its header: everything around the statements.
-//!
-//! Memory is taken from the heap and given back on every path. A program of few buffers frees those that it has where
-//! it fails; one of many notes them in an array, and a failure jumps to the end, where everything in it is freed.
 
 use std::collections::BTreeSet;
 
 use certen_core::Parameter;
+use certen_loops::LoopProgram;
+use certen_syntax::Diagnostic;
 
-use crate::emit::{CCode, Emitted, Emitter, Function, Own};
+use crate::emitter::{CFunction, Emitter};
 use crate::entry::{ERRORS, essential};
 use crate::environment::{ENVIRONMENT, entered};
 use crate::helpers::Helper;
-use crate::library::LIBRARY;
-use crate::parallel;
+use crate::helpers::LIBRARY;
 use crate::stages::splits;
-use crate::vector;
+use crate::statements::{parallel, vector};
+use crate::text::{comment, filled};
+
+/// The C of a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CCode {
+    /// The program's name in C: its own, unless that means something else there.
+    pub name: String,
+    /// A translation unit that needs nothing but the standard library. It defines `NAME`, `NAME_strided` and
+    /// `NAME_error`; everything else in it is `static`.
+    pub source: String,
+    /// A header that declares these functions, for C and C++.
+    pub header: String,
+    /// The part of the source that computes: what a person wants to read.
+    pub kernel: String,
+    /// A `main` that takes the sizes as arguments, makes up the inputs and calls the program: `main.c`.
+    pub driver: String,
+    /// A translation unit for the runtime, which checks and copies arrays itself: the same kernel behind `certen_abi`
+    /// and `certen_call`, which are alike for every program. Short, because every compilation takes time.
+    pub native: String,
+}
+
+/// Prints a program as C.
+///
+/// # Errors
+/// For a program that [`verify`](certen_loops::verify) does not accept, and for constants that do not fit in 64 bits.
+pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
+    let native = Emitter::new(program, false).native_text()?;
+    Emitter::new(program, true).files(native)
+}
 
 /// What compilers have to be told, once for each file, whatever their flags are.
 const PRAGMAS: &str = "
@@ -41,7 +68,7 @@ const IN_ORDER: &str = "\
 
 /// The functions that compute, the checks before they are called, whether they can fail, and which of the program's
 /// parameters they have.
-pub(crate) struct Kernel {
+pub(crate) struct KernelText {
     pub(crate) text: String,
     checks: String,
     fails: bool,
@@ -53,7 +80,7 @@ pub(crate) const PARAMETERS: &str = "const int64_t *certen_sizes, void *const *c
 
 impl Emitter<'_> {
     /// The functions that compute.
-    pub(crate) fn kernel(&mut self) -> Emitted<Kernel> {
+    pub(crate) fn kernel(&mut self) -> Result<KernelText, Diagnostic> {
         let program = self.program;
         if splits(program) {
             self.stages()?;
@@ -65,12 +92,12 @@ impl Emitter<'_> {
         let (parameters, used) = self.kernel_parameters(&main);
         let function = self.own.finished(&self.entries.kernel, &parameters, main, self.places);
         let text = std::mem::take(&mut self.functions) + &function;
-        Ok(Kernel { text, checks: self.checks()?, fails, used })
+        Ok(KernelText { text, checks: self.checks()?, fails, used })
     }
 
     /// Everything that is for people; what is for the runtime was printed by another printer.
-    pub(crate) fn files(mut self, native: String) -> Emitted<CCode> {
-        let Kernel { text: kernel, checks, fails, used } = self.kernel()?;
+    pub(crate) fn files(mut self, native: String) -> Result<CCode, Diagnostic> {
+        let KernelText { text: kernel, checks, fails, used } = self.kernel()?;
         let strides = self.stride_names();
         let entry_points = self.entry_points(&strides, &checks, fails, &used)?;
         let about = self.about();
@@ -91,7 +118,7 @@ impl Emitter<'_> {
     }
 
     /// What the runtime compiles: every program behind the same signature.
-    pub(crate) fn native_text(mut self) -> Emitted<String> {
+    pub(crate) fn native_text(mut self) -> Result<String, Diagnostic> {
         let kernel = self.kernel()?;
         let (threads, entry) = if self.is_parallel { (parallel::THREADS, parallel::ENTRY) } else { ("", "") };
         let calls = entered("        certen_inside(certen_sizes, certen_buffers);");
@@ -106,9 +133,9 @@ impl Emitter<'_> {
     }
 
     /// The function that checks the sizes and computes.
-    pub(crate) fn inside(&self, name: &str, kernel: &Kernel) -> String {
+    pub(crate) fn inside(&self, name: &str, kernel: &KernelText) -> String {
         let program = self.program;
-        let Kernel { checks, fails, used, .. } = kernel;
+        let KernelText { checks, fails, used, .. } = kernel;
         let sizes = program.sizes.iter().map(|size| self.names.get(*size));
         let named: String =
             sizes.clone().enumerate().map(|(at, c)| format!("    const int64_t {c} = certen_sizes[{at}];\n")).collect();
@@ -131,7 +158,7 @@ impl Emitter<'_> {
     }
 
     /// The parameters of the function that computes, and which of the program's those are: only what it uses.
-    fn kernel_parameters(&self, main: &Function) -> (Vec<String>, Vec<bool>) {
+    fn kernel_parameters(&self, main: &CFunction) -> (Vec<String>, Vec<bool>) {
         let program = self.program;
         let arrays = program.inputs.iter().chain(&program.outputs).map(|parameter| parameter.name);
         let names = program.sizes.iter().copied().chain(arrays);
@@ -219,57 +246,4 @@ pub(crate) fn beginning(helpers: &BTreeSet<Helper>, uses_math: bool, kernel: &st
         text.push('\n');
     }
     text
-}
-
-/// Lines as a comment.
-fn comment(lines: &[String]) -> String {
-    let lines: Vec<String> = lines.iter().map(|line| format!(" * {line}").trim_end().replace("*/", "* /")).collect();
-    format!("/*\n{}\n */", lines.join("\n"))
-}
-
-/// `begin a, b, …end`, in as few lines as it takes; the first is never empty.
-pub(crate) fn filled(begin: &str, items: &[String], separator: &str, end: &str, indent: usize) -> String {
-    let (mut text, mut width) = (begin.to_owned(), begin.len());
-    let margin = " ".repeat(indent);
-    for (at, item) in items.iter().enumerate() {
-        let tail = if at + 1 < items.len() { separator } else { end };
-        if at > 0 && width + item.len() + tail.trim_end().len() > 118 {
-            text.truncate(text.trim_end().len());
-            text += &format!("\n{margin}");
-            width = indent;
-        }
-        text += item;
-        text += tail;
-        width += item.len() + tail.len();
-    }
-    if items.is_empty() { text + end } else { text }
-}
-
-pub(crate) fn signature(start: &str, parameters: &[String]) -> String {
-    let none = ["void".to_owned()];
-    filled(&format!("{start}("), if parameters.is_empty() { &none } else { parameters }, ", ", ")", 4)
-}
-
-impl Own {
-    /// The function that computes, which frees its memory on every path.
-    pub(crate) fn finished(&self, name: &str, parameters: &[String], function: Function, places: usize) -> String {
-        let (status, memory) = (&self.status, &self.memory);
-        let result = if function.fails { "int32_t" } else { "void" };
-        let mut text = signature(&format!("static {result} {name}"), parameters) + " {\n";
-        if !function.jumps {
-            text += &function.body;
-            return text + if function.fails { "    return 0;\n}\n" } else { "}\n" };
-        }
-        text += &format!("    int32_t {status} = 1;\n");
-        // A function that calls parallel loops may fail without having memory itself.
-        if places > 0 {
-            text += &format!("    void *{memory}[{places}] = {{NULL}};\n");
-        }
-        text += &function.body;
-        text += &format!("    {status} = 0;\ndone:\n");
-        if places > 0 {
-            text += &format!("    for (int at = 0; at < {places}; at++) free({memory}[at]);\n");
-        }
-        text + &format!("    return {status};\n}}\n")
-    }
 }

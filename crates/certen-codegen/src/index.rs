@@ -4,7 +4,7 @@ use certen_core::{ElemType, Range, TensorType};
 use certen_index::{Bound, Cond, Function, Ix, Notation};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::emit::Emitter;
+use crate::emitter::Emitter;
 use crate::helpers::Helper;
 
 /// An index expression in C; how tightly it holds together decides about parentheses.
@@ -138,6 +138,13 @@ impl Emitter<'_> {
             }
         };
         if text.contains(LEAST) { Err(too_large()) } else { Ok(text) }
+    }
+
+    /// An element of a buffer in scope.
+    pub(crate) fn element(&mut self, name: Name, indices: &[Ix]) -> Result<String, Diagnostic> {
+        let unknown = || Diagnostic::error(Code::E0702, None, format!("{name} is no buffer in scope"));
+        let ty = *self.types.get(&name).ok_or_else(unknown)?;
+        self.access(name, ty, indices)
     }
 
     /// An element of a buffer: row by row, outermost dimension first.

@@ -6,12 +6,12 @@
 use std::collections::HashMap;
 
 use certen_loops::{LoopProgram, Stmt};
-use certen_syntax::Name;
+use certen_syntax::{Diagnostic, Name};
 
-use crate::emit::{Emitted, Emitter};
-use crate::file::{filled, signature};
+use crate::emitter::Emitter;
 use crate::helpers::c_type;
 use crate::scan::walk;
+use crate::text::{filled, signature};
 
 /// A program with more nests than this is printed as stages.
 const MAX_NESTS_IN_FUNCTION: usize = 50;
@@ -20,7 +20,7 @@ const MAX_NESTS_IN_FUNCTION: usize = 50;
 const NESTS_IN_STAGE: usize = 20;
 impl<'a> Emitter<'a> {
     /// The body as calls of functions that hold a bounded number of nests each.
-    pub(crate) fn stages(&mut self) -> Emitted<()> {
+    pub(crate) fn stages(&mut self) -> Result<(), Diagnostic> {
         (self.staged, self.plain) = (true, false);
         let mut rest = self.program.body.as_slice();
         while !rest.is_empty() {
@@ -38,7 +38,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// A function for some statements of the outermost block, and its call.
-    fn stage(&mut self, stage: &'a [Stmt]) -> Emitted<()> {
+    fn stage(&mut self, stage: &'a [Stmt]) -> Result<(), Diagnostic> {
         let outer = std::mem::take(&mut self.function);
         self.block(stage, 0)?;
         let mut function = std::mem::replace(&mut self.function, outer);

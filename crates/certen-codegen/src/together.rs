@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 use certen_loops::LoopProgram;
 use certen_syntax::{Diagnostic, Name};
 
-use crate::emit::emitter;
+use crate::emitter::Emitter;
 use crate::entry::MAGNITUDE;
 use crate::environment::entered;
 use crate::file::{PARAMETERS, beginning};
-use crate::parallel;
+use crate::statements::parallel;
 
 /// Prints programs for the runtime, each with how often it is called. The functions of the one at a place have names that
 /// begin with `kernel_PLACE_`.
@@ -26,7 +26,7 @@ pub fn emit_together(programs: &[(LoopProgram, usize)]) -> Result<String, Diagno
     let (mut inputs, mut most) = (0, 1);
     for (at, (program, calls)) in programs.iter().enumerate() {
         let named = LoopProgram { name: Name::new(&format!("kernel_{at}")), ..program.clone() };
-        let mut emitter = emitter(&named, false);
+        let mut emitter = Emitter::new(&named, false);
         let kernel = emitter.kernel()?;
         let entry = format!("kernel_{at}_inside");
         functions += &format!("{}\n{}\n", kernel.text, emitter.inside(&entry, &kernel));

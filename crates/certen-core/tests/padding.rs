@@ -406,7 +406,8 @@ fn deep_terms() {
         over_inputs(&format!("t = {rows}"))
     };
     let times = [1_000, 10_000].map(deep).map(|program| seconds(|| assert_eq!(padding::check(&program), [])));
-    assert!(times[1] < 40.0 * times[0] + 0.1, "{times:?}");
+    // Times are compared in the slow set, which is optimised.
+    assert!(cfg!(debug_assertions) || times[1] < 40.0 * times[0] + 0.1, "{times:?}");
     let guards = (0..100_000).fold(String::new(), |all, _| all + "guard(i < n, ");
     let program = over_inputs(&format!("t = trunc_r(1, gen i in 0..n + 1. {guards}v[0]{})", ")".repeat(100_000)));
     assert_eq!(padding::check(&program), []);

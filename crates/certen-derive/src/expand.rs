@@ -103,7 +103,7 @@ fn unknown(step: &ScriptStep, tactics: &[Tactic]) -> Diagnostic {
     let known = rewrites().iter().map(|rewrite| rewrite.name);
     let known: Vec<&str> = known.chain(tactics.iter().map(|tactic| tactic.name.as_str())).collect();
     match near(step.name.as_str(), known) {
-        Some(near) => error.help(format!("did you mean `{near}`?")),
+        Some(near) => error.meant(step.name, near),
         None => error.help("docs/REWRITES.md lists all rewrites"),
     }
 }

@@ -17,7 +17,7 @@ use std::collections::hash_map;
 
 use certen_core::script::{Derivation, Tactic};
 use certen_syntax::schedule::Schedule;
-use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Sources, Span};
+use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Remedy, Sources, Span};
 
 use crate::ast;
 use crate::parse::parse;
@@ -332,7 +332,7 @@ impl Library {
             (None, Some(_), Some(_)) => named(Name::new("main")).ok_or_else(|| {
                 Diagnostic::error(Code::E0410, None, "the program has several functions, and none is called `main`")
                     .note(format!("it has {}", self.listed()))
-                    .help("choose one with `--fn NAME`")
+                    .remedy(Remedy::Function)
             }),
         }
     }

@@ -3,7 +3,7 @@
 use std::slice;
 
 use certen::Failure;
-use certen::road::syntax::{Blame, Code, Diagnostic, Sources, render_all, to_json};
+use certen::road::syntax::{Blame, Code, Diagnostic, Door, Sources, render_all, to_json};
 use pyo3::exceptions::{PyException, PyOverflowError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -64,7 +64,7 @@ pub fn refused(py: Python<'_>, diagnostic: &Diagnostic) -> PyErr {
 
 fn exception(py: Python<'_>, sources: &Sources, all: &[Diagnostic], during: During) -> PyResult<PyErr> {
     let classes = classes(py)?;
-    let all: Vec<Diagnostic> = all.iter().cloned().map(in_python).collect();
+    let all: Vec<Diagnostic> = all.iter().map(|it| Diagnostic { door: Door::Python, ..it.clone() }).collect();
     let rendered = render_all(sources, &all, false);
     let rendered = rendered.trim_end();
     let errors = all.iter().filter(|diagnostic| diagnostic.is_error());
@@ -91,32 +91,6 @@ fn exception(py: Python<'_>, sources: &Sources, all: &[Diagnostic], during: Duri
     }
     let arguments = (rendered, first.code.to_string(), diagnostics);
     Ok(PyErr::from_value(class.bind(py).call1(arguments)?))
-}
-
-/// A diagnostic whose advice is what one does in Python, not on the command line.
-fn in_python(mut diagnostic: Diagnostic) -> Diagnostic {
-    let advice = [
-        ("give it with `--in NAME=FILE.npy`, or `NAME=random:1`", "give it in its place, or by name"),
-        ("convert the array, or choose the element type with `--elem`", "convert the array with `astype`"),
-        ("`--fp strict`", "`fp=\"strict\"`"),
-        ("`--fn NAME`", "`fn=\"NAME\"`"),
-        ("give it with `--dim ", "give it by name: `"),
-        ("`--dim ", "`"),
-        ("--dim ", "the argument "),
-    ];
-    let Diagnostic { message, help, notes, .. } = &mut diagnostic;
-    for text in help.iter_mut().chain(notes).chain([message]) {
-        // There is no such option here.
-        if text.contains("`--rank ") {
-            *text = "only a call tells it".into();
-        }
-        for (there, here) in advice {
-            if text.contains(there) {
-                *text = text.replace(there, here);
-            }
-        }
-    }
-    diagnostic
 }
 
 /// JSON as Python's `json` reads it. Diagnostics are flat: the nesting is that of their labels.

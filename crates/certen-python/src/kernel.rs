@@ -21,7 +21,7 @@ use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
 use crate::errors::{During, Integer, integer, raised, refused, shown};
 use crate::fork::compiling;
 use crate::formula::Formula;
-use crate::program::Source;
+use crate::source::Source;
 use crate::{SMALL, threads};
 
 /// A function that is called with arrays.
@@ -97,10 +97,29 @@ struct Arguments<'py> {
 }
 
 impl Kernel {
-    /// A kernel as a Python object.
-    pub fn new(py: Python<'_>, source: Arc<Source>, kernel: certen::Kernel) -> PyResult<Bound<'_, Kernel>> {
+    /// Compiles one function: the one that is named, `main`, or the only one.
+    ///
+    /// # Errors
+    /// If it cannot be compiled.
+    pub fn compiled<'py>(
+        py: Python<'py>,
+        source: &Arc<Source>,
+        function: Option<&str>,
+    ) -> PyResult<Bound<'py, Kernel>> {
+        let options = source.options(function);
+        let made = compiling(py, || {
+            let kernel = certen::Kernel::new(source.texts.clone(), &options, source.sizing)?;
+            // A derivation that cannot be made or a schedule that cannot be applied is found here, not in a call; a
+            // kernel of open rank has no loops yet.
+            if let Ok(module) = kernel.module() {
+                module.derived()?;
+                module.scheduled()?;
+            }
+            Ok(kernel)
+        });
+        let kernel = made.map_err(|failure| raised(py, &failure, During::Compile))?;
         let name = PyString::new(py, kernel.name().as_str());
-        let made = Bound::new(py, Kernel { source, kernel })?;
+        let made = Bound::new(py, Kernel { source: source.clone(), kernel })?;
         made.setattr("__name__", &name)?;
         made.setattr("__qualname__", &name)?;
         Ok(made)
@@ -402,7 +421,7 @@ impl Kernel {
     /// >>> blocked([1.0, 2.0, 3.0, 4.0, 5.0])
     /// array([ 2.,  4.,  6.,  8., 10.])
     fn schedule<'py>(&self, py: Python<'py>, what: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Kernel>> {
-        self.source.scheduled(py, self.kernel.name().as_str(), what)
+        Kernel::compiled(py, &self.source.scheduled(what)?, Some(self.kernel.name().as_str()))
     }
 
     /// The rewrites that it is derived by, then the steps that its loops are transformed by.

@@ -11,6 +11,7 @@ mod formula;
 mod kernel;
 mod overlap;
 mod program;
+mod source;
 mod threads;
 mod values;
 

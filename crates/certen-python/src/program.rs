@@ -1,11 +1,10 @@
 //! Programs: what `compile` takes, and what it makes of it.
 
-use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use certen::{Choice, Dialect, ElemType, File, FpMode, Name, Options, Sizing, Texts};
-use pyo3::exceptions::{PyAttributeError, PyKeyError, PyOSError, PyTypeError, PyValueError};
+use certen::{Choice, Dialect, ElemType, File, FpMode, Name, Sizing, Texts};
+use pyo3::exceptions::{PyAttributeError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType};
@@ -14,84 +13,8 @@ use crate::arrays::elem_of;
 use crate::errors::{During, raised};
 use crate::fork::compiling;
 use crate::kernel::Kernel;
+use crate::source::{NONE, Source, choice, os_error};
 use crate::threads;
-
-/// A text, what it is called, and how it is compiled: all that a kernel is made from, again when it is unpickled.
-pub struct Source {
-    /// The text, and those that it imports, as they were when it was compiled.
-    pub texts: Texts,
-    /// The element type of dialects that do not name one.
-    elem: ElemType,
-    fp: FpMode,
-    sizing: Sizing,
-    parallel: bool,
-    /// How many threads its kernels use, where a call does not say.
-    pub threads: Option<NonZeroUsize>,
-    /// How loops are transformed.
-    schedule: Choice,
-}
-
-impl Source {
-    fn options(&self, function: Option<&str>) -> Options {
-        Options {
-            elem: self.elem,
-            fp: self.fp,
-            function: function.map(Name::new),
-            parallel: self.parallel,
-            schedule: self.schedule.clone(),
-            ..Options::default()
-        }
-    }
-
-    /// Compiles one function: the one that is named, `main`, or the only one.
-    fn kernel<'py>(self: &Arc<Source>, py: Python<'py>, function: Option<&str>) -> PyResult<Bound<'py, Kernel>> {
-        let options = self.options(function);
-        let made = compiling(py, || {
-            let kernel = certen::Kernel::new(self.texts.clone(), &options, self.sizing)?;
-            // A derivation that cannot be made or a schedule that cannot be applied is found here, not in a call; a kernel of
-            // open rank has no loops yet.
-            if let Ok(module) = kernel.module() {
-                module.derived()?;
-                module.scheduled()?;
-            }
-            Ok(kernel)
-        });
-        Kernel::new(py, self.clone(), made.map_err(|failure| raised(py, &failure, During::Compile))?)
-    }
-
-    /// One function of the same texts with another schedule.
-    pub fn scheduled<'py>(
-        &self,
-        py: Python<'py>,
-        function: &str,
-        schedule: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, Kernel>> {
-        let schedule = choice(schedule)?;
-        let Source { ref texts, elem, fp, sizing, parallel, threads, .. } = *self;
-        let source = Source { texts: texts.clone(), elem, fp, sizing, parallel, threads, schedule };
-        Arc::new(source).kernel(py, Some(function))
-    }
-
-    /// What makes a kernel again: a function and its arguments.
-    pub fn reduced<'py>(&self, py: Python<'py>, function: Option<&str>) -> PyResult<Bound<'py, PyTuple>> {
-        let restore = py.import("certen._certen")?.getattr("_restore")?;
-        let fp = if self.fp == FpMode::Strict { "strict" } else { "relaxed" };
-        let symbolic = self.sizing == Sizing::Symbolic;
-        let threads = self.threads.map(NonZeroUsize::get);
-        let elem = self.elem.to_string();
-        let imported = self.texts.imported().iter().map(|file| (&*file.path, file.name.as_deref(), &*file.text));
-        let imported = PyTuple::new(py, imported)?;
-        let texts = (self.texts.text(), self.texts.name(), imported);
-        let schedule = match &self.schedule {
-            Choice::Default => None,
-            Choice::None => Some((NONE, None)),
-            Choice::Variant(name) => Some((name.as_str(), None)),
-            Choice::Text { name, text } => Some((name.as_str(), Some(text.as_str()))),
-        };
-        let arguments = (texts, function, elem, fp, symbolic, self.parallel, threads, schedule);
-        (restore, arguments).into_pyobject(py)
-    }
-}
 
 /// Compiles a program.
 ///
@@ -185,12 +108,12 @@ fn made<'py>(
         schedule,
     });
     if function.is_some() || Dialect::of(source.texts.name()) != Some(Dialect::Ten) {
-        return Ok(source.kernel(py, function)?.into_any());
+        return Ok(Kernel::compiled(py, &source, function)?.into_any());
     }
     let functions = compiling(py, || certen::functions(&source.texts, &source.options(None)));
     let functions = functions.map_err(|failure| raised(py, &failure, During::Compile))?;
     if functions.len() < 2 || functions.contains(&Name::new("main")) {
-        return Ok(source.kernel(py, None)?.into_any());
+        return Ok(Kernel::compiled(py, &source, None)?.into_any());
     }
     let kernels = functions.into_iter().map(|name| (name, PyOnceLock::new())).collect();
     Ok(Bound::new(py, Module { source, kernels })?.into_any())
@@ -223,49 +146,6 @@ pub fn _restore<'py>(
     let imported = imported.into_iter().map(|(path, name, text)| File { path, name, text }).collect();
     let texts = Texts::known(name, text, imported);
     made(py, texts, function, Some(elem), fp, symbolic, parallel, Some(threads), schedule)
-}
-
-/// What stands for no schedule.
-const NONE: &str = "none";
-
-/// What is given as a schedule: a text, or the path of a file.
-fn choice(given: &Bound<'_, PyAny>) -> PyResult<Choice> {
-    let what = match given.cast::<PyString>() {
-        Ok(text) => {
-            let text = text.to_str()?;
-            if text.ends_with(".schedule") {
-                let why = format!("{text:?} is taken for a text: a file is given as pathlib.Path({text:?})");
-                return Err(PyValueError::new_err(why));
-            }
-            text.to_owned()
-        }
-        Err(_) if given.hasattr("__fspath__")? && !given.is_instance_of::<PyType>() => {
-            let path: PathBuf = given.extract()?;
-            if path.extension().is_none_or(|ending| ending != "schedule") {
-                let why = format!("{} does not end in .schedule, as files of schedules do", path.display());
-                return Err(PyValueError::new_err(why));
-            }
-            let found = given.py().detach(|| std::fs::File::open(&path).map(drop));
-            if let Err(error) = found {
-                return Err(os_error(given.py(), &error, &path));
-            }
-            path.display().to_string()
-        }
-        Err(_) => {
-            let found = given.get_type().name()?;
-            let why = format!("a schedule is a text (str), or a path to its file (pathlib.Path), not {found}");
-            return Err(PyTypeError::new_err(why));
-        }
-    };
-    let py = given.py();
-    py.detach(|| Choice::named(&what)).map_err(|failure| raised(py, &failure, During::Compile))
-}
-
-/// What the system says of a file, as an exception that Python knows.
-fn os_error(py: Python<'_>, error: &std::io::Error, path: &Path) -> PyErr {
-    let Some(number) = error.raw_os_error() else { return PyValueError::new_err(error.to_string()) };
-    let text = py.import("os").and_then(|os| os.call_method1("strerror", (number,)));
-    text.map_or_else(|error| error, |text| PyOSError::new_err((number, text.unbind(), path.as_os_str().to_owned())))
 }
 
 const DIALECTS: &str = "'ten', 'teil', 'model', 'teml' and 'core'";
@@ -360,7 +240,7 @@ impl Module {
         // No lock is held while it is compiled: a fork would leave it locked. Of two that come at once, the first
         // stays.
         if kernel.get(py).is_none() {
-            match self.source.kernel(py, Some(name.as_str())) {
+            match Kernel::compiled(py, &self.source, Some(name.as_str())) {
                 Ok(made) => drop(kernel.set(py, made.unbind())),
                 Err(error) => return Some(Err(error)),
             }

@@ -29,9 +29,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use sha2::{Digest, Sha256};
 
+use crate::compiler::Compiler;
+use crate::error::RuntimeError;
 use crate::files::sync_directory;
 use crate::unfinished::PrivateDirectory;
-use crate::{Compiler, RuntimeError};
 
 /// Unless `$CERTEN_CACHE_MAX_BYTES` says otherwise: 1 GiB.
 const DEFAULT_MAX_BYTES: u64 = 1 << 30;

@@ -16,8 +16,9 @@ use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::cpu::Cpu;
+use crate::error::RuntimeError;
 use crate::unfinished::Running;
-use crate::{Cpu, RuntimeError};
 
 /// How long a compiler may take, unless `$CERTEN_CC_TIMEOUT` says otherwise.
 const TIME_LIMIT: Duration = Duration::from_secs(600);

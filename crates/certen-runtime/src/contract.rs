@@ -18,7 +18,10 @@ use certen_core::ElemType;
 use smallvec::SmallVec;
 
 use self::inner::{ALL, ANY, FIRST, LANES, Loop, Number, SECOND, along, around, lanes, moved, nested, products, sum};
-use crate::{ArrayError, RuntimeError, View, ViewMut, in_standard_environment};
+use crate::array::ArrayError;
+use crate::environment::in_standard_environment;
+use crate::error::RuntimeError;
+use crate::view::{View, ViewMut};
 
 /// One product and its sum, for arrays of fixed shapes.
 ///

@@ -8,7 +8,7 @@ use std::env;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::RuntimeError;
+use crate::error::RuntimeError;
 
 /// The instruction set that code is made for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

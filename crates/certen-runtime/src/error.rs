@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use certen_syntax::{Code, Name};
 
-use crate::{ArrayError, NpyError};
+use crate::array::ArrayError;
 
 /// Why something could not be run.
 #[derive(Debug)]
@@ -68,8 +68,6 @@ pub enum RuntimeError {
         /// What it holds.
         found: String,
     },
-    /// An array file could not be read or written.
-    Npy(NpyError),
 }
 
 impl RuntimeError {
@@ -85,7 +83,6 @@ impl RuntimeError {
             RuntimeError::ExcludedSizes { .. } => Code::E0409,
             RuntimeError::SizesTooLarge { .. } => Code::E0408,
             RuntimeError::Setting { .. } => Code::E0407,
-            RuntimeError::Npy(error) => error.code(),
         }
     }
 
@@ -118,7 +115,6 @@ impl fmt::Display for RuntimeError {
             RuntimeError::Setting { name, wanted, found } => {
                 write!(f, "the environment variable {name} should be {wanted}, but is `{found}`")
             }
-            RuntimeError::Npy(error) => error.fmt(f),
         }
     }
 }
@@ -132,14 +128,7 @@ impl std::error::Error for RuntimeError {
         match self {
             RuntimeError::Io { error, .. } => Some(error),
             RuntimeError::Array { error, .. } => Some(error),
-            RuntimeError::Npy(error) => Some(error),
             _ => None,
         }
-    }
-}
-
-impl From<NpyError> for RuntimeError {
-    fn from(error: NpyError) -> RuntimeError {
-        RuntimeError::Npy(error)
     }
 }

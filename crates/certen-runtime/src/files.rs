@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::RuntimeError;
+use crate::error::RuntimeError;
 
 /// Writes a file through a temporary one in the same directory, which is synced and then renamed.
 ///

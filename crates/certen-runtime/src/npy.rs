@@ -25,8 +25,9 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
+use crate::array::{Array, ArrayError};
 use crate::files::write_atomically;
-use crate::{Array, ArrayError, available_bytes};
+use crate::memory::available_bytes;
 
 /// Longer headers are refused. A header that is needed has about a hundred bytes.
 const MAX_HEADER: usize = 1 << 20;

@@ -27,7 +27,8 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::{RuntimeError, in_standard_environment};
+use crate::environment::in_standard_environment;
+use crate::error::RuntimeError;
 
 /// Runs the iterations from the first number up to the second. It must be callable on any thread, several times at once
 /// for ranges that do not overlap, and must not unwind.

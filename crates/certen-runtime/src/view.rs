@@ -13,7 +13,7 @@ use std::ops::Range;
 use certen_core::ElemType;
 use smallvec::SmallVec;
 
-use crate::{Array, ArrayError};
+use crate::array::{Array, ArrayError};
 
 /// The address of what has no elements: not null, and aligned for all of them.
 const NOWHERE: *mut u8 = std::ptr::without_provenance_mut(ELEMENT_ALIGNMENT);

@@ -109,7 +109,7 @@ fn take(nest: &mut Nest, step: &Step) -> Done<()> {
         let error = Diagnostic::error(Code::E0801, step.span, format!("there is no step `{}`", step.name));
         let near = near(step.name.as_str(), primitives().iter().map(|primitive| primitive.name));
         let error = match near {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
+            Some(near) => error.meant(step.name, near),
             None => error.help("docs/SCHEDULES.md lists all steps"),
         };
         return Err(error.into());

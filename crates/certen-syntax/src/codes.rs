@@ -1,7 +1,7 @@
 //! The error index: one entry per code, from which `certen explain-error` and `docs/ERRORS.md` are made.
 //!
 //! An entry that a program can cause carries a wrong program and a right one. The tests compile both: the wrong one
-//! gives this code, the right one gives no error.
+//! gives this code, the right one gives no error. An entry names who is to blame, unless it is the program.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ pub struct Example {
 }
 
 macro_rules! codes {
-    ($($code:ident $title:literal { $text:literal $(dialect: $dialect:literal wrong: $wrong:literal right: $right:literal)? })*) => {
+    ($($code:ident $([$blame:ident])? $title:literal { $text:literal $(dialect: $dialect:literal wrong: $wrong:literal right: $right:literal)? })*) => {
         /// The kind of a mistake. Codes are never reused for another mistake.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum Code {
@@ -32,6 +32,17 @@ macro_rules! codes {
             /// What it is, in a few words.
             pub fn title(self) -> &'static str {
                 match self { $(Code::$code => $title),* }
+            }
+
+            /// Who has to change something.
+            pub fn blame(self) -> Blame {
+                match self {
+                    $(Code::$code => {
+                        let blame = Blame::Program;
+                        $(let blame = blame.max(Blame::$blame);)?
+                        blame
+                    })*
+                }
             }
 
             /// What it means and what to do.
@@ -91,7 +102,7 @@ alloc B : [4]
 A = add B B
 " }
 
-E0104 "a file that cannot be read as a program" {
+E0104 [Call] "a file that cannot be read as a program" {
 "The file is missing, is not UTF-8 text, is larger than 4 GiB, or its ending names no dialect. Programs of
 the tensor language end in `.ten`, TeIL programs in `.teil`, model language programs in `.model`, Core programs in
 `.core`." }
@@ -663,40 +674,40 @@ B = tensor([n, m])
 B = transpose(A, [[1, 2]])
 " }
 
-E0401 "an input that is missing" {
+E0401 [Call] "an input that is missing" {
 "Every input of the program needs an array: `--in NAME=FILE.npy`, `NAME=FILE.npz:KEY`, `NAME=random:SEED`, `NAME=iota` or
 `NAME=3.5`." }
 
-E0402 "a name that the program does not have" {
+E0402 [Call] "a name that the program does not have" {
 "`--in`, `--out` and `--dim` name inputs, outputs and sizes of the program. The message lists those it has." }
 
-E0403 "an array of the wrong shape" {
+E0403 [Call] "an array of the wrong shape" {
 "The array's rank or one of its sizes is not what the program declares, or two arrays disagree about a size. The message
 shows both and where each size came from." }
 
-E0404 "an array of the wrong element type" {
+E0404 [Call] "an array of the wrong element type" {
 "Arrays are not converted silently: an integer array is not read as floats, and f32 not as f64. Convert it, or choose
 the program's element type with `--elem`." }
 
-E0405 "a file that is not an array" {
+E0405 [Call] "a file that is not an array" {
 "The file is not a whole `.npy` or `.npz` file of an element type that exists here: f32, f64, i32, i64, u8, bool. Both
 byte orders and both memory orders are read." }
 
-E0406 "a size that is not known" {
+E0406 [Call] "a size that is not known" {
 "No array and no `--dim` tells this size. Give it with `--dim n=100`." }
 
-E0407 "an option that is not understood" {
+E0407 [Call] "an option that is not understood" {
 "The message shows the form that the option takes." }
 
-E0408 "more memory than there is" {
+E0408 [Environment] "more memory than there is" {
 "The arrays of this run need more memory than the machine has free, so nothing was started." }
 
-E0409 "sizes that the program excludes" {
+E0409 [Call] "sizes that the program excludes" {
 "The sizes of the arrays do not satisfy the program's `where` clauses, so what was proved does not hold for them. Sizes
 that memory does not limit are limited, too: an index parameter is at most 2^31 in magnitude, and so is the product of
 the other sizes of an array that has no elements because one of its sizes is 0." }
 
-E0410 "a function that has to be chosen" {
+E0410 [Call] "a function that has to be chosen" {
 "A `.ten` file with several functions, none of them called `main`, does not say which one to run: choose it with
 `--fn NAME`. A file without functions has nothing to run."
 dialect: "ten"
@@ -707,34 +718,34 @@ right: "fn f(x: f64[n]) -> f64 { sum(x) }
 fn main(x: f64[n]) -> f64 { f(x) / 2.0 }
 " }
 
-E0501 "an evaluation that takes too long" {
+E0501 [Call] "an evaluation that takes too long" {
 "The reference evaluator counts its steps and stops at a limit, so that it never hangs. Use smaller sizes, a larger
 `--fuel`, or the native back end." }
 
-E0502 "an exact number that became too large" {
+E0502 [Call] "an exact number that became too large" {
 "Exact rationals grow without bound, for example under repeated squaring. Evaluation stops when one of them needs more
 than a million bits." }
 
-E0503 "a value that does not exist" {
+E0503 [Call] "a value that does not exist" {
 "The result depends on a division by zero or on an uninitialised value, which has no meaning in this domain. Use
 `--domain undefined` to see which elements are affected." }
 
-E0504 "an operation that this domain does not have" {
+E0504 [Call] "an operation that this domain does not have" {
 "Exact rationals have no exp, log, sin, cos or square root of a number that is not a square. Integers have no `/`: choose
 floating-point elements with `--elem f64`." }
 
-E0601 "no C compiler" {
+E0601 [Environment] "no C compiler" {
 "Native code needs a C compiler: `cc`, `gcc` or `clang` on the PATH, or the one that the environment variable CC names.
 Without one, the reference evaluator runs instead (`--backend interp`), which is exact but slow." }
 
-E0602 "the C compiler failed" {
+E0602 [Environment] "the C compiler failed" {
 "The C compiler did not accept or could not finish the generated code. Unless the disk is full or memory ran out, this
 is a bug in Certen: please report it with the emitted C (`certen emit`)." }
 
-E0603 "a file could not be read or written" {
+E0603 [Environment] "a file could not be read or written" {
 "The operating system refused, for the reason in the message. Nothing is left half-written." }
 
-E0604 "memory ran out" {
+E0604 [Environment] "memory ran out" {
 "The compiled code could not allocate its temporary buffers. Nothing was computed." }
 
 E0701 "ill-formed Core" {
@@ -782,7 +793,7 @@ witness is missing, does not prove what it is for, or is left over; a point that
 certificate is for another program. Nothing that the certificate says is to be believed then. Make it again with
 `certen verify --certificate`." }
 
-E0707 "machine code that does not do what the loops say" {
+E0707 [Environment] "machine code that does not do what the loops say" {
 "Compiled code is run once, when it is new, beside the loops that it was made from: at small sizes that reach every part
 of it, in every element and bit by bit. They differ here, so the code is not used. The message shows the first element that
 differs, both values and the sizes. This is a bug of the C compiler or of Certen. `certen doctor` says which compiler is
@@ -913,20 +924,6 @@ pub enum Blame {
     Call = 2,
     /// The environment failed: disk, compiler, memory.
     Environment = 3,
-}
-
-impl Code {
-    /// Who has to change something.
-    pub fn blame(self) -> Blame {
-        let name = self.to_string();
-        match self {
-            Code::E0408 | Code::E0707 => Blame::Environment,
-            Code::E0104 => Blame::Call,
-            _ if name.starts_with("E04") || name.starts_with("E05") => Blame::Call,
-            _ if name.starts_with("E06") => Blame::Environment,
-            _ => Blame::Program,
-        }
-    }
 }
 
 impl fmt::Display for Code {

@@ -29,6 +29,76 @@ pub struct Label {
     pub text: String,
 }
 
+/// Where a diagnostic is read: each door has its own words for options.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Door {
+    /// The command line.
+    Shell,
+    /// The Python package.
+    Python,
+}
+
+/// What to do, as data: each door words it, and an editor can make the change.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Remedy {
+    /// Give the arrays of inputs.
+    Input,
+    /// Choose the element type, or convert the array.
+    Elem,
+    /// Choose one of several functions.
+    Function,
+    /// Give a size, for example this one.
+    Size(Name, i64),
+    /// Give a rank, for example this one.
+    Rank(Name, i64),
+    /// Choose how floats are rounded: the mode, and what it does here.
+    Fp(&'static str, &'static str),
+    /// Write another word in the place of one that stands at the primary place.
+    Rename {
+        /// The wrong word.
+        from: String,
+        /// What was probably meant.
+        to: String,
+    },
+}
+
+impl Remedy {
+    /// The option of the command line that it names, and a value.
+    pub fn option(&self) -> Option<(&'static str, String)> {
+        Some(match self {
+            Remedy::Input => ("in", "NAME=FILE.npy".into()),
+            Remedy::Elem => ("elem", "TYPE".into()),
+            Remedy::Function => ("fn", "NAME".into()),
+            Remedy::Size(name, value) => ("dim", format!("{name}={value}")),
+            Remedy::Rank(name, value) => ("rank", format!("{name}={value}")),
+            Remedy::Fp(mode, _) => ("fp", (*mode).into()),
+            Remedy::Rename { .. } => return None,
+        })
+    }
+
+    /// As advice at a door.
+    pub fn text(&self, door: Door) -> String {
+        let (option, value) = self.option().unwrap_or_default();
+        let written = match door {
+            Door::Shell => format!("`--{option} {value}`"),
+            Door::Python => format!("`{option}=\"{value}\"`"),
+        };
+        match (self, door) {
+            (Remedy::Input, Door::Shell) => format!("give it with {written}, or `NAME=random:1`"),
+            (Remedy::Input, Door::Python) => "give it in its place, or by name".into(),
+            (Remedy::Elem, Door::Shell) => "convert the array, or choose the element type with `--elem`".into(),
+            (Remedy::Elem, Door::Python) => "convert the array with `astype`".into(),
+            (Remedy::Function, _) => format!("choose one with {written}"),
+            (Remedy::Size(..), Door::Shell) => format!("give it with {written}"),
+            (Remedy::Size(..), Door::Python) => format!("give it by name: `{value}`"),
+            (Remedy::Rank(..), Door::Shell) => format!("give the array, or say it with {written}, for example"),
+            (Remedy::Rank(..), Door::Python) => "only a call tells it".into(),
+            (Remedy::Fp(_, effect), _) => format!("{written} {effect}"),
+            (Remedy::Rename { to, .. }, _) => format!("did you mean `{to}`?"),
+        }
+    }
+}
+
 /// One error or warning.
 ///
 /// Built step by step:
@@ -60,6 +130,10 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// What to do, only where it is sure.
     pub help: Vec<String>,
+    /// What to do that doors word differently, or that an editor can do.
+    pub remedies: Vec<Remedy>,
+    /// Who reads it.
+    pub door: Door,
 }
 
 impl Diagnostic {
@@ -75,6 +149,8 @@ impl Diagnostic {
             about: None,
             notes: Vec::new(),
             help: Vec::new(),
+            remedies: Vec::new(),
+            door: Door::Shell,
         }
     }
 
@@ -113,6 +189,22 @@ impl Diagnostic {
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help.push(text.into());
         self
+    }
+
+    /// What to do, as data.
+    pub fn remedy(mut self, remedy: Remedy) -> Self {
+        self.remedies.push(remedy);
+        self
+    }
+
+    /// A word at the primary place is probably meant to be another one.
+    pub fn meant(self, from: impl ToString, to: &str) -> Self {
+        self.remedy(Remedy::Rename { from: from.to_string(), to: to.to_owned() })
+    }
+
+    /// All that can be done, in the words of its door.
+    pub fn advice(&self) -> impl Iterator<Item = String> {
+        self.help.iter().cloned().chain(self.remedies.iter().map(|remedy| remedy.text(self.door)))
     }
 
     /// Whether the program is refused because of this.

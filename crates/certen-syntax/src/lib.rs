@@ -18,7 +18,7 @@ mod source;
 
 pub use codes::{Blame, Code, Example, error_index};
 pub use cursor::{Cursor, begins_item};
-pub use diagnostic::{Diagnostic, Diagnostics, Label, Rule, Severity};
+pub use diagnostic::{Diagnostic, Diagnostics, Door, Label, Remedy, Rule, Severity};
 pub use lexer::{Token, TokenKind, lex};
 pub use name::Name;
 pub use near::near;

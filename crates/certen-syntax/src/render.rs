@@ -2,9 +2,11 @@
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Renderer, Snippet};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::{Diagnostic, Diagnostics, Label, Severity, Sources};
+use crate::codes::Blame;
+use crate::diagnostic::{Diagnostic, Diagnostics, Label, Remedy, Severity};
+use crate::source::{Sources, Span};
 
 /// How many diagnostics [`render_all`] shows before it only counts them.
 pub const MAX_RENDERED: usize = 20;
@@ -36,7 +38,7 @@ pub fn render(sources: &Sources, diagnostic: &Diagnostic, colour: bool) -> Strin
     let verb = if diagnostic.is_error() { "violates" } else { "see" };
     let rule = diagnostic.rule.map(|rule| format!("{verb} {} ({})", rule.name, rule.paper));
     footers.extend(diagnostic.notes.iter().cloned().chain(rule).map(|note| Level::NOTE.message(note).into()));
-    footers.extend(diagnostic.help.iter().map(|help| Level::HELP.message(help).into()));
+    footers.extend(diagnostic.advice().map(|help| Level::HELP.message(help).into()));
     let group = footers.into_iter().fold(group, Group::element);
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let text = renderer.decor_style(DecorStyle::Ascii).term_width(140).render(&[group]);
@@ -96,40 +98,76 @@ pub fn render_all(sources: &Sources, diagnostics: &[Diagnostic], colour: bool) -
     text.join("\n")
 }
 
-/// One diagnostic as JSON: `code`, `severity`, `rule`, `message`, `file`, `line`, `column`, then the rest.
+/// The fields of a place: where it begins and ends, in lines, in columns, and in bytes from the beginning of the file.
+fn place(sources: &Sources, span: Span) -> Option<Map<String, Value>> {
+    let source = sources.get(span.file)?;
+    let (begin, end) = (source.position(span.start), source.position(span.end));
+    let fields = json!({
+        "file": source.name(), "line": begin.line, "column": begin.column, "offset": span.start,
+        "end_line": end.line, "end_column": end.column, "end_offset": span.end,
+    });
+    if let Value::Object(fields) = fields { Some(fields) } else { None }
+}
+
+/// A remedy: its `text`; the `option` that it names with a `value`, or the `edit` that it is.
+fn remedy(sources: &Sources, diagnostic: &Diagnostic, remedy: &Remedy) -> Value {
+    let mut fields = json!({"text": remedy.text(diagnostic.door)});
+    if let Some((option, value)) = remedy.option() {
+        (fields["option"], fields["value"]) = (json!(option), json!(value));
+    }
+    if let (Remedy::Rename { from, to }, Some(primary)) = (remedy, &diagnostic.primary)
+        && let Some(span) = word(sources, primary.span, from)
+        && let Some(mut edit) = place(sources, span)
+    {
+        edit.insert("text".into(), json!(to));
+        fields["edit"] = edit.into();
+    }
+    fields
+}
+
+/// Where a word stands at a place, if it is there once.
+fn word(sources: &Sources, span: Span, word: &str) -> Option<Span> {
+    let text = sources.get(span.file)?.text().get(span.start as usize..span.end as usize)?;
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let mut found = text.match_indices(word).filter(|(at, word)| {
+        !is_part(text[..*at].chars().next_back()) && !is_part(text[at + word.len()..].chars().next())
+    });
+    let (at, _) = found.next().filter(|_| found.next().is_none())?;
+    let start = span.start + u32::try_from(at).ok()?;
+    Some(Span { start, end: start + u32::try_from(word.len()).ok()?, ..span })
+}
+
+/// One diagnostic as JSON: `code`, `severity`, `blame`, `rule`, `message`, where it begins and ends, then the rest.
 pub fn to_json(sources: &Sources, diagnostic: &Diagnostic) -> Value {
-    let place = |label: &Label| sources.locate(label.span).map(|(file, at)| (file.to_owned(), at.line, at.column));
-    let (file, line, column) = diagnostic
-        .primary
-        .as_ref()
-        .and_then(place)
-        .map_or((Value::Null, Value::Null, Value::Null), |(file, line, column)| {
-            (json!(file), json!(line), json!(column))
-        });
-    let labels: Vec<Value> = diagnostic
-        .primary
-        .iter()
-        .chain(&diagnostic.secondary)
-        .filter(|label| !label.text.is_empty())
-        .filter_map(|label| {
-            let (file, line, column) = place(label)?;
-            Some(json!({"file": file, "line": line, "column": column, "text": label.text}))
-        })
-        .collect();
-    let mut shown = json!({
+    let labels = diagnostic.primary.iter().chain(&diagnostic.secondary).filter(|label| !label.text.is_empty());
+    let labels = labels.filter_map(|label| {
+        let mut fields = place(sources, label.span)?;
+        fields.insert("text".into(), json!(label.text));
+        Some(Value::Object(fields))
+    });
+    let mut fields = json!({
         "code": diagnostic.code.to_string(),
         "severity": match diagnostic.severity { Severity::Error => "error", Severity::Warning => "warning" },
+        "blame": match diagnostic.code.blame() {
+            Blame::Program => "program",
+            Blame::Call => "call",
+            Blame::Environment => "environment",
+        },
         "rule": diagnostic.rule.map(|rule| rule.name),
         "message": diagnostic.message,
-        "file": file,
-        "line": line,
-        "column": column,
-        "labels": labels,
+        "file": null,
+        "line": null,
+        "column": null,
+        "labels": labels.collect::<Vec<_>>(),
         "notes": diagnostic.notes,
-        "help": diagnostic.help,
+        "help": diagnostic.advice().collect::<Vec<_>>(),
+        "remedies": diagnostic.remedies.iter().map(|it| remedy(sources, diagnostic, it)).collect::<Vec<_>>(),
     });
     if let Some(index) = diagnostic.about {
-        shown["loop"] = json!(index.as_str());
+        fields["loop"] = json!(index.as_str());
     }
-    shown
+    if let (Value::Object(fields), Some(label)) = (&mut fields, &diagnostic.primary) {
+        fields.extend(place(sources, label.span).into_iter().flatten());
+    }
+    fields
 }

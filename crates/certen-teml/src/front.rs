@@ -401,7 +401,7 @@ fn lookup(known: &FxHashMap<Name, Known>, tensors: &FxHashMap<Name, usize>, id: 
 fn unknown(known: &FxHashMap<Name, Known>, id: &Id, by: u8) -> Box<Diagnostic> {
     let error = malformed(Code::E0201, by, id.span, format!("`{}` has not been introduced", id.it));
     Box::new(match near(id.it.as_str(), known.keys().map(|name| name.as_str())) {
-        Some(near) => error.help(format!("did you mean `{near}`?")),
+        Some(near) => error.meant(id.it, near),
         None => *error,
     })
 }

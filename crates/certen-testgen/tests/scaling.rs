@@ -1,6 +1,7 @@
 //! Size costs time in proportion, and depth costs memory, not stack.
 //!
-//! Times are those that the processor spent on the test's own thread, so that a busy machine does not matter.
+//! Every day, the largest work only has to end; times are compared in the slow set, which is optimised. They are those that
+//! the processor spent on the test's own thread, so that a busy machine does not matter.
 
 mod common;
 
@@ -35,6 +36,10 @@ fn seconds(work: impl FnOnce()) -> f64 {
 /// Work on a hundredth and a tenth of `most` statements, and on all of them: each time at most four times as long for a
 /// statement as before, which leaves room for caches but not for squares. Gives the last time.
 fn grows_linearly(what: &str, most: usize, work: impl Fn(usize)) -> f64 {
+    if cfg!(debug_assertions) {
+        work(most);
+        return 0.0;
+    }
     work(most / 100);
     let times = [most / 100, most / 10, most].map(|count| seconds(|| work(count)));
     assert!(times.windows(2).all(|pair| pair[1] < 40.0 * pair[0] + 0.1), "{what}: {times:.4?} s");
@@ -150,11 +155,14 @@ const TEXTS: [(&str, Notation, Text); 9] = [
 fn checking_grows_linearly() {
     let times = TEXTS.map(|(what, notation, text)| {
         let time = grows_linearly(what, MANY, |count| drop(typed_in(notation, &text(count))));
-        assert!(time < if cfg!(debug_assertions) { 10.0 } else { 2.0 }, "{what}: {time:.4} s");
+        assert!(time < 2.0, "{what}: {time:.4} s");
         time
     });
     let [.., teil, model] = times;
-    assert!(model < 2.0 * teil && teil < 2.0 * model, "the same program: {teil:.4} s and {model:.4} s");
+    assert!(
+        cfg!(debug_assertions) || model < 2.0 * teil && teil < 2.0 * model,
+        "the same program: {teil:.4} s and {model:.4} s"
+    );
 }
 
 /// Sharing memory between 100,000 nests: a chain that can be computed in place, one that cannot, tensors that all live to
@@ -415,6 +423,8 @@ fn a_long_ten_file_is_checked_in_a_second() {
     check(1);
     let times = [4, 16].map(|count| seconds(|| check(count)));
     println!("{lines} lines with {count} functions are checked in {:.3} s", times[1]);
-    assert!(times[1] < 8.0 * times[0] + 0.1, "a quarter and the whole: {times:.4?} s");
-    assert!(times[1] < if cfg!(debug_assertions) { 10.0 } else { 1.0 }, "{times:.4?} s");
+    if cfg!(not(debug_assertions)) {
+        assert!(times[1] < 8.0 * times[0] + 0.1, "a quarter and the whole: {times:.4?} s");
+        assert!(times[1] < 1.0, "{times:.4?} s");
+    }
 }

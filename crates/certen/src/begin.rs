@@ -10,7 +10,7 @@ use std::sync::Arc;
 use certen_core::Program;
 use certen_index::{Condition, Status};
 use certen_loops::{FpMode, LoopProgram, lower, parse_loops};
-use certen_syntax::{Code, Diagnostic, Sources};
+use certen_syntax::{Code, Diagnostic, Remedy, Sources};
 use certen_teml::{Compiled, Path};
 
 use crate::choice::Choice;
@@ -98,7 +98,8 @@ impl Begin {
     fn reordered(&self) -> Option<Diagnostic> {
         match self {
             Begin::Codegen(path) if path.lowered.is_some() => {
-                let text = format!("`{}` distributes products over sums, which `--fp strict` forbids", path.name);
+                let text =
+                    format!("`{}` distributes products over sums, which strict floating point forbids", path.name);
                 let error = Diagnostic::error(Code::E0803, path.span, text);
                 Some(error.help("`contract` keeps the sum in a tensor of its own"))
             }
@@ -144,7 +145,7 @@ impl Begin {
             Begin::Codegen(path) if strict => {
                 let text = format!("`{}` adds floats in another order than the program: {difference}", path.name);
                 let error = Diagnostic::error(Code::E0803, path.span, text);
-                Some(error.note("`--fp strict` allows that nowhere").help("without `--fp strict`, it is equal"))
+                Some(error.note("strict floating point forbids that").remedy(Remedy::Fp("relaxed", "allows it")))
             }
             Begin::Derived(derivations) => {
                 let written = if let Begin::Derived(written) = written { written } else { derivations };

@@ -7,7 +7,7 @@ use certen_index::Ix;
 use certen_lang::Known;
 use certen_loops::{LoopProgram, peak_bytes};
 use certen_runtime::{Array, ArrayError, RuntimeError, available_bytes};
-use certen_syntax::{Code, Diagnostic, Name, Rule};
+use certen_syntax::{Code, Diagnostic, Name, Remedy, Rule};
 
 use crate::pipeline::Module;
 
@@ -268,15 +268,14 @@ impl Arguments<'_> {
             } else {
                 error
             };
-            return Err(Box::new(error.help("give it with `--in NAME=FILE.npy`, or `NAME=random:1`")));
+            return Err(Box::new(error.remedy(Remedy::Input)));
         }
         Ok(())
     }
 
     /// The sizes, from `dim` and from the arrays: a dimension `n`, `n + 1` or `2*n` tells n.
     fn sizes(&self, program: &Program) -> Result<Sizes, Box<Diagnostic>> {
-        let mut known: Sizes =
-            self.dims.iter().map(|(name, value)| (*name, (*value, format!("--dim {name}")))).collect();
+        let mut known: Sizes = self.dims.iter().map(|(name, value)| (*name, (*value, "the call".to_owned()))).collect();
         let mut waiting: Vec<(&Ix, i64, String)> = Vec::new();
         for parameter in &program.inputs {
             let Some(Some((_, shape))) = self.inputs.get(&parameter.name) else { continue };
@@ -311,7 +310,7 @@ impl Arguments<'_> {
         }
         if let Some(unknown) = program.sizes.iter().find(|name| !known.contains_key(name)) {
             let error = fail(Code::E0406, format!("the size `{unknown}` is not known"));
-            return Err(Box::new(error.help(format!("give it with `--dim {unknown}=100`"))));
+            return Err(Box::new(error.remedy(Remedy::Size(*unknown, 100))));
         }
         Ok(known)
     }
@@ -418,7 +417,7 @@ fn check_array(
     if elem != ty.elem {
         let error =
             fail(Code::E0404, format!("`{name}` has elements of type {elem}, but the program wants {}", ty.elem));
-        return Err(Box::new(error.help("convert the array, or choose the element type with `--elem`")));
+        return Err(Box::new(error.remedy(Remedy::Elem)));
     }
     if shape != expected {
         let text = format!("`{name}` has shape {shape:?}, but {ty} is {expected:?} here");

@@ -15,7 +15,7 @@ use certen_core::{Binding, Program, print_term};
 use certen_derive::{Derived, Law, Refused, Taken, derive};
 use certen_loops::FpMode;
 use certen_rewrite::{Agreement, agree};
-use certen_syntax::{Code, Diagnostic, Label, Name};
+use certen_syntax::{Code, Diagnostic, Label, Name, Remedy};
 
 use crate::blame::doubted;
 use crate::options::is_strict;
@@ -71,11 +71,16 @@ fn strictly(before: &Program, derived: Derived, fp: FpMode) -> Result<Derived, B
     };
     let Derived { mut taken, .. } = derived;
     let before = if at == 0 { before } else { &taken[at - 1].after }.clone();
-    let text = format!("`{}` may round floats differently, which `--fp strict` forbids", taken[at].step);
+    let text = format!("`{}` may round floats differently, which strict floating point forbids", taken[at].step);
     let error = Diagnostic::error(Code::E0903, taken[at].step.span, text);
     let laws = format!("`{}` is an equation of a ring: it holds for numbers that do not round", taken[at].rewrite.name);
     taken.truncate(at);
-    Err(Box::new(Refused { at, diagnostic: error.note(laws), before, taken }))
+    Err(Box::new(Refused {
+        at,
+        diagnostic: error.note(laws).remedy(Remedy::Fp("relaxed", "allows it")),
+        before,
+        taken,
+    }))
 }
 
 /// The derivations that lead from a function to what is run.

@@ -7,7 +7,7 @@
 use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Typed};
 use certen_rewrite::{Agreement, Lifted, Report, agree, lift, never_dearer};
-use certen_syntax::{Code, Diagnostic, Diagnostics};
+use certen_syntax::{Code, Diagnostic, Diagnostics, Remedy};
 
 use crate::options::{Options, is_strict};
 
@@ -60,7 +60,7 @@ pub(crate) fn optimise(
         Agreement::Differs { output, index, sizes, values: [before, after] } => {
             let sizes: String = sizes.iter().map(|(name, size)| format!(", {name} = {size}")).collect();
             let error = wrong(format!("an optimisation changed {output}{index:?} from {before} to {after}{sizes}"));
-            Err(error.help("`--fp strict` leaves out what rounds floats differently"))
+            Err(error.remedy(Remedy::Fp("strict", "leaves out what rounds floats differently")))
         }
         agreement => Ok(Some(Optimised { program, report, agreement })),
     }

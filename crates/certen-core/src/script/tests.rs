@@ -234,8 +234,7 @@ fn any_tokens_are_read() {
 }
 
 #[test]
-fn long_and_deep_texts_are_read_in_no_time() {
-    let start = std::time::Instant::now();
+fn long_and_deep_texts_are_read() {
     let many = "f(n + 1, i < n) at i in { x[_] };\n".repeat(20_000);
     assert_eq!(steps_of(&many).0.map(|steps| steps.len()), Some(20_000));
     let deep = format!("f({{ {}x{} }})", "(".repeat(100_000), ")".repeat(100_000));
@@ -246,5 +245,4 @@ fn long_and_deep_texts_are_read_in_no_time() {
     assert!(steps_of(&long).0.is_some());
     let long = format!("f at i{}", " in i".repeat(100_000));
     assert!(steps_of(&long).0.is_some());
-    assert!(start.elapsed().as_secs() < 20);
 }

@@ -69,7 +69,7 @@ impl<'l> Function<'_, 'l> {
                     let mut error =
                         Diagnostic::error(Code::E0201, name.span, format!("there is no function `{}`", name.name));
                     if let Some(near) = self.nearest(name.name) {
-                        error = error.help(format!("did you mean `{near}`?"));
+                        error = error.meant(name.name, near);
                     }
                     self.fail(error)
                 }

@@ -196,7 +196,7 @@ impl<'l> Function<'_, 'l> {
             return self.fail(error);
         }
         if let Some(near) = self.nearest(name) {
-            error = error.help(format!("did you mean `{near}`?"));
+            error = error.meant(name, near);
         }
         self.fail(error)
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use certen_core::{ElemType, TensorType};
 use certen_index::{Cond, Facts, Ix, IxError};
-use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
+use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Remedy, Span};
 
 use super::access::Access;
 use super::value::{Draft, Value};
@@ -110,8 +110,15 @@ impl<'w, 'l> Function<'w, 'l> {
         if !self.renamed.is_empty() {
             let renamed = &self.renamed;
             let places = error.primary.iter_mut().chain(&mut error.secondary).map(|label| &mut label.text);
-            let texts =
-                std::iter::once(&mut error.message).chain(&mut error.notes).chain(&mut error.help).chain(places);
+            let meant = error
+                .remedies
+                .iter_mut()
+                .filter_map(|it| if let Remedy::Rename { to, .. } = it { Some(to) } else { None });
+            let texts = std::iter::once(&mut error.message)
+                .chain(&mut error.notes)
+                .chain(&mut error.help)
+                .chain(places)
+                .chain(meant);
             texts.for_each(|text| *text = with_names(text, renamed));
         }
         self.errors.push(error);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use certen_core::{ElemType, TensorType};
 use certen_index::{Cond, Ix};
-use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
+use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Remedy, Span};
 
 use super::index::Index;
 use super::scope::{Function, Meaning};
@@ -270,8 +270,8 @@ pub(super) fn solve(
             };
             let error = Diagnostic::error(Code::E0234, at(param), text);
             return Err(Box::new(match open {
-                Open::Entry if scalar_rank => error.help(format!("say it with `--dim {name}=1`, for example")),
-                Open::Entry => error.help(format!("give the array, or say it with `--rank {name}=2`, for example")),
+                Open::Entry if scalar_rank => error.remedy(Remedy::Size(name, 1)),
+                Open::Entry => error.remedy(Remedy::Rank(name, 2)),
                 Open::Call(_) => error,
             }));
         }

@@ -220,7 +220,7 @@ impl Function<'_, '_> {
                     let mut error =
                         Diagnostic::error(Code::E0201, ident.span, format!("there is no function `{}`", ident.name));
                     if let Some(near) = self.nearest(ident.name) {
-                        error = error.help(format!("did you mean `{near}`?"));
+                        error = error.meant(ident.name, near);
                     }
                     return self.fail(error);
                 };

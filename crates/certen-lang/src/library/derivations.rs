@@ -187,7 +187,7 @@ impl Library {
         names.sort_unstable();
         names.dedup();
         match near(from.as_str(), names.iter().copied()) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
+            Some(near) => error.meant(from, near),
             None if names.is_empty() => error.note("this file has no functions"),
             None => {
                 let listed: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();

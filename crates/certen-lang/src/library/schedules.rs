@@ -82,7 +82,7 @@ impl Library {
         let functions = file.functions.iter().map(|function| function.name.name.as_str());
         let names: Vec<&str> = functions.chain(file.derivations.iter().map(|it| it.name.as_str())).collect();
         match near(name.as_str(), names.iter().copied()) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
+            Some(near) => error.meant(name, near),
             None if names.is_empty() => error.note("it has no functions"),
             None => {
                 let listed: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();

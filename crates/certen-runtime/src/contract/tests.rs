@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Array;
+use crate::array::Array;
 
 /// Where the elements of a test's array lie: an array of random numbers, and a view of it with strides.
 struct Laid {
@@ -34,14 +34,14 @@ impl Laid {
         ViewMut::new(self.array.elem(), self.array.bytes_mut(), self.offset, &self.shape, &self.strides).unwrap()
     }
 
-    fn get<T: crate::Element>(&self, index: &[usize]) -> T {
+    fn get<T: crate::array::Element>(&self, index: &[usize]) -> T {
         let steps = index.iter().zip(&self.strides).map(|(at, stride)| *at as i64 * stride);
         self.array.as_slice::<T>().unwrap()[(self.offset as i64 + steps.sum::<i64>()) as usize]
     }
 }
 
 /// The sum of products at one element, by the book: an accumulator for each sum, whatever the number of its loops.
-fn element<T: Number + crate::Element>(nest: &Nest, factors: &[Laid], at: &mut Vec<usize>, sums: &[usize]) -> T {
+fn element<T: Number + crate::array::Element>(nest: &Nest, factors: &[Laid], at: &mut Vec<usize>, sums: &[usize]) -> T {
     if let [loops, inner @ ..] = sums {
         let sizes = nest.sizes[at.len()..at.len() + loops].to_vec();
         let mut over = |positions: &mut dyn Iterator<Item = usize>| {
@@ -77,7 +77,7 @@ fn index_of(position: usize, shape: &[usize]) -> Vec<usize> {
     index
 }
 
-fn compare<T: Number + crate::Element>(nest: &Nest, factors: &[Laid], out: &mut Laid, show: impl Fn(T) -> u64) {
+fn compare<T: Number + crate::array::Element>(nest: &Nest, factors: &[Laid], out: &mut Laid, show: impl Fn(T) -> u64) {
     let views: Vec<View<'_>> = factors.iter().map(Laid::view).collect();
     nest.run(&views, &mut out.view_mut()).unwrap();
     let shape = &nest.sizes[..nest.kept];

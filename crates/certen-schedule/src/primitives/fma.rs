@@ -63,7 +63,7 @@ fn stage_of(nest: &Nest, wanted: Name) -> Vec<Place> {
 pub(crate) fn fma(nest: &mut Nest, places: &[Place]) -> Done<bool> {
     if nest.strict {
         let refusal = Refusal::cannot("a fused multiply-add rounds once instead of twice");
-        return Err(refusal.note("every operation has to be made as written: `--fp strict`"));
+        return Err(refusal.note("every operation has to be made as written: floating point is strict"));
     }
     let mut fuse = Fuse { known: HashMap::new(), count: 0, place: None, buffers: Vec::new() };
     for place in places {

@@ -1,7 +1,5 @@
 //! Texts: what is printed is read as it was, formatting keeps everything, and nothing makes the front door fail.
 
-use std::time::{Duration, Instant};
-
 use certen::{Module, Options};
 use certen_lang::format::format;
 use certen_lang::parse::parse;
@@ -130,9 +128,8 @@ fn formatting_keeps_tokens_and_comments_and_is_done_once() {
     });
 }
 
-/// The whole front end and its messages, in a moment.
+/// The whole front end and its messages.
 fn survives(text: &str) {
-    let start = Instant::now();
     match Module::from_text("scrambled.ten", text, &Options::default()) {
         Ok(module) => module.core().check().expect("what is accepted is well-formed"),
         Err(failure) => {
@@ -141,7 +138,6 @@ fn survives(text: &str) {
             failure.diagnostics().iter().for_each(|one| drop(to_json(failure.sources(), one)));
         }
     }
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?} for\n{text}", start.elapsed());
 }
 
 #[test]

@@ -20,20 +20,16 @@
 //! plain loop. Guarantees: the operations of each iteration and their order stay the same, so the bits do; integers and
 //! truth values are combined in another order, which gives the same bits.
 
-pub(crate) mod types;
-mod value;
-
 use std::collections::HashMap;
 
 use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId};
-use certen_index::Ix;
 use certen_loops::{Lanes, MAX_NESTING, Mode, Stmt, Target, parts_first};
-use certen_syntax::{Code, Diagnostic, Name};
+use certen_syntax::{Diagnostic, Name};
 
-use crate::emit::{Emitted, Emitter};
-use crate::expr::{Level, Piece};
+use crate::emitter::{Emitter, VectorLoop};
 use crate::helpers::Helper;
-use types::Shape;
+use crate::helpers::vectors::LaneShape;
+use crate::value::{CExpr, Level};
 
 /// The shortest vectors that there are, in bytes.
 const MIN_BYTES: i64 = 16;
@@ -71,14 +67,6 @@ pub(crate) const BYTES: &str = "\
 
 ";
 
-/// The vector loop that is being printed.
-pub(crate) struct Active {
-    pub(crate) lanes: Lanes,
-    pub(crate) shape: Shape,
-    /// The names in C of what the lanes combine into.
-    pub(crate) accumulators: HashMap<Name, String>,
-}
-
 /// How many iterations a loop has, if that is a number above 0.
 fn length(range: &Range) -> Option<i64> {
     range.hi.sub(&range.lo).ok()?.as_constant().filter(|length| *length > 0)
@@ -115,24 +103,24 @@ enum Tail {
 
 impl<'a> Emitter<'a> {
     /// The lanes of a vector loop and how many there are, if it is to be printed with vectors.
-    fn lanes_of(&self, index: Name, range: &Range, body: &[Stmt]) -> Option<(Lanes, Shape)> {
+    fn lanes_of(&self, index: Name, range: &Range, body: &[Stmt]) -> Option<(Lanes, LaneShape)> {
         // Its own lanes would be in those of a loop around.
         if self.lanes.is_some() {
             return None;
         }
         let lanes = Lanes::of(&self.program.terms, |name| self.types.get(&name).copied(), index, body)?;
-        let shape = Shape { most: lanes.most(range)?, widest: lanes.widest as i64 };
+        let shape = LaneShape { most: lanes.most(range)?, widest: lanes.widest as i64 };
         Some((lanes, shape))
     }
 
     /// A vector loop from one number up to another, which are perhaps only a part of its range.
-    pub(crate) fn vector_for(
+    pub(super) fn vector_for(
         &mut self,
         (index, range): (Name, &Range),
         part: Option<(&str, &str)>,
         body: &'a [Stmt],
         depth: usize,
-    ) -> Emitted<()> {
+    ) -> Result<(), Diagnostic> {
         let Some((lanes, shape)) = self.lanes_of(index, range, body) else {
             return self.plain_for((index, range), part, body, depth);
         };
@@ -143,7 +131,7 @@ impl<'a> Emitter<'a> {
         let ends = Ends { lo, hi, i, step, length };
         let combined: Vec<(Name, (ElemType, ReduceOp))> = lanes.combined.iter().map(|(n, c)| (*n, *c)).collect();
         let repeats = lanes.repeats;
-        self.lanes = Some(Active { lanes, shape, accumulators: HashMap::new() });
+        self.lanes = Some(VectorLoop { lanes, shape, accumulators: HashMap::new() });
         self.bound_index(index, range);
         // All iterations, whatever the machine's vectors are.
         if combined.is_empty() && length.is_some_and(|length| length % shape.most == 0) {
@@ -184,7 +172,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// The loop over vectors.
-    fn vectors(&mut self, ends: &Ends, tail: Tail, body: &'a [Stmt], depth: usize) -> Emitted<()> {
+    fn vectors(&mut self, ends: &Ends, tail: Tail, body: &'a [Stmt], depth: usize) -> Result<(), Diagnostic> {
         let Ends { lo, hi, i, step, length } = ends;
         let shape = self.lanes.as_ref().map(|active| active.shape);
         let count = length.zip(shape).map(|(length, shape)| vectors(length, shape));
@@ -206,7 +194,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// The lanes in which a loop computes what it combines into a local, if it does nothing else and they pay.
-    pub(crate) fn lanes_of_sum(&self, index: Name, range: &Range, body: &[Stmt]) -> Option<(Lanes, Shape)> {
+    pub(super) fn lanes_of_sum(&self, index: Name, range: &Range, body: &[Stmt]) -> Option<(Lanes, LaneShape)> {
         let [Stmt::Assign { target: Target::Local(name), op: Some(_), value }] = body else { return None };
         if self.lanes.is_some() {
             return None;
@@ -215,20 +203,20 @@ impl<'a> Emitter<'a> {
         let reads =
             parts_first(terms, *value).iter().any(|id| matches!(terms.get(*id), Term::Ref(read, _) if read == name));
         let lanes = Lanes::of_value(terms, index, *value).filter(|_| !reads)?;
-        let shape = Shape { most: lanes.most(range)?, widest: lanes.widest as i64 };
+        let shape = LaneShape { most: lanes.most(range)?, widest: lanes.widest as i64 };
         Some((lanes, shape))
     }
 
     /// A loop that combines values into a local, in their order: the values are computed in lanes, and combined one by
     /// one.
-    pub(crate) fn folded_for(
+    pub(super) fn folded_for(
         &mut self,
         (index, range): (Name, &Range),
         (lo, hi): (String, String),
-        (lanes, shape): (Lanes, Shape),
+        (lanes, shape): (Lanes, LaneShape),
         body: &'a [Stmt],
         depth: usize,
-    ) -> Emitted<()> {
+    ) -> Result<(), Diagnostic> {
         let [Stmt::Assign { target, op: Some(op), value }] = body else { return Ok(()) };
         let elem = self.program.terms.ty(*value).elem;
         self.helper(Helper::Lanes(shape));
@@ -239,14 +227,14 @@ impl<'a> Emitter<'a> {
         self.line(&format!("int64_t {i} = {lo};"));
         self.line(&format!("for (; {i} <= {hi} - {step}; {i} = {i} + {step}) {{"));
         self.indent += 1;
-        self.lanes = Some(Active { lanes, shape, accumulators: HashMap::new() });
+        self.lanes = Some(VectorLoop { lanes, shape, accumulators: HashMap::new() });
         let lane = self.lane_of(elem)?;
-        let (piece, register) = (self.piece_of(*value)?, self.register(lane)?);
-        let (several, value) = (self.names.numbered("several"), self.in_lane(&piece, lane)?.text);
+        let (expr, register) = (self.expr_of(*value)?, self.register(lane)?);
+        let (several, value) = (self.names.numbered("several"), self.in_lane(&expr, lane)?.text);
         self.line(&format!("const {register} {several} = {value};"));
         self.lanes = None;
         let place = self.c_name(target.name());
-        let one = self.combined(*op, elem, &place, &format!("{several}[at]"))?;
+        let one = self.combined(*op, elem, &place, &format!("{several}[at]"));
         self.line(&format!("CERTEN_UNROLL({})", shape.most));
         self.line(&format!("for (int at = 0; at < {step}; at++) {one}"));
         self.indent -= 1;
@@ -266,7 +254,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Declares what the lanes combine into; the lines after the vectors, which combine the lanes.
-    fn accumulators(&mut self, mut combined: Vec<(Name, (ElemType, ReduceOp))>) -> Emitted<Vec<String>> {
+    fn accumulators(&mut self, mut combined: Vec<(Name, (ElemType, ReduceOp))>) -> Result<Vec<String>, Diagnostic> {
         combined.sort_by_key(|(name, _)| self.names.get(*name).to_owned());
         let mut lines = Vec::with_capacity(combined.len());
         for (name, (elem, op)) in combined {
@@ -277,11 +265,11 @@ impl<'a> Emitter<'a> {
                 // The same again changes nothing.
                 ReduceOp::Min | ReduceOp::Max | ReduceOp::All | ReduceOp::Any => &c,
             };
-            let begin = self.in_lane(&Piece::new(begin.into(), Level::Primary), lane)?.text;
+            let begin = self.in_lane(&CExpr::new(begin.into(), Level::Primary), lane)?.text;
             let (register, lanes) = (self.register(lane)?, self.names.numbered(&format!("{c}_lanes")));
             self.line(&format!("{register} {lanes} = {begin};"));
             let each = format!("{lanes}[at]");
-            let value = self.combined(op, elem, &c, &each)?;
+            let value = self.combined(op, elem, &c, &each);
             let shape = self.lanes.as_ref().map(|active| active.shape.lanes()).unwrap_or_default();
             lines.push(format!("for (int at = 0; at < {shape}; at++) {value}"));
             if let Some(active) = &mut self.lanes {
@@ -292,13 +280,13 @@ impl<'a> Emitter<'a> {
     }
 
     /// A local of a vector loop: in a register, each lane its own.
-    pub(crate) fn vector_local(&mut self, name: Name, elem: ElemType, init: Option<TermId>) -> Emitted<()> {
+    pub(super) fn vector_local(&mut self, name: Name, elem: ElemType, init: Option<TermId>) -> Result<(), Diagnostic> {
         let lane = self.lane_of(elem)?;
         let register = self.register(lane)?;
         let value = match init {
             Some(value) => {
-                let piece = self.piece_of(value)?;
-                self.in_lane(&piece, lane)?.text
+                let expr = self.expr_of(value)?;
+                self.in_lane(&expr, lane)?.text
             }
             None => format!("({register}){{0}}"),
         };
@@ -312,7 +300,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// A small buffer of a vector loop: an array of registers.
-    pub(crate) fn vector_alloc(&mut self, name: Name, ty: &'a TensorType) -> Emitted<()> {
+    pub(super) fn vector_alloc(&mut self, name: Name, ty: &'a TensorType) -> Result<(), Diagnostic> {
         self.types.insert(name, ty);
         let count = self.count(ty)?.text();
         let lane = self.lane_of(ty.elem)?;
@@ -321,75 +309,49 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Whether each lane of the loop around has a buffer by itself.
-    pub(crate) fn is_own(&self, name: Name) -> bool {
-        self.lanes.as_ref().is_some_and(|active| active.lanes.is_own(name))
-    }
-
-    /// An element of such a buffer.
-    pub(crate) fn own_element(&mut self, name: Name, indices: &[Ix]) -> Emitted<String> {
-        let unknown = || Diagnostic::error(Code::E0702, None, format!("{name} is no buffer in scope"));
-        let ty = *self.types.get(&name).ok_or_else(unknown)?;
-        self.access(name, ty, indices)
-    }
-
     /// An assignment in a vector loop.
-    pub(crate) fn vector_assign(&mut self, target: &Target, op: Option<ReduceOp>, value: TermId) -> Emitted<()> {
+    pub(super) fn vector_assign(
+        &mut self,
+        target: &Target,
+        op: Option<ReduceOp>,
+        value: TermId,
+    ) -> Result<(), Diagnostic> {
         let elem = self.program.terms.ty(value).elem;
-        let value = self.piece_of(value)?;
-        let text = match target {
-            Target::Local(name) => {
-                let (c, lane) = self.lane_local(*name, elem)?;
-                if let Some(op @ (ReduceOp::Sum | ReduceOp::Prod)) = op
-                    && elem.is_float()
-                {
-                    let line = self.combined(op, elem, &c, &value.text)?;
-                    self.line(&line);
-                    return Ok(());
-                }
-                let old = Piece::in_lanes(c.clone(), Level::Primary, lane);
-                let value = match op {
-                    None => value,
-                    Some(op) => self.vector_binary(op.combine(), elem, &old, &value)?,
-                };
-                format!("{c} = {};", self.in_lane(&value, lane)?.text)
+        let (value, lane) = (self.expr_of(value)?, self.lane_of(elem)?);
+        let is_own = self.is_own(target.name());
+        let (place, in_memory) = match target {
+            Target::Local(name) => (self.lane_local(*name), false),
+            Target::Element(name, indices) => (self.element(*name, indices)?, !is_own),
+        };
+        if in_memory {
+            self.function.written.insert(target.name());
+        }
+        let value = match op {
+            None => value,
+            Some(op @ (ReduceOp::Sum | ReduceOp::Prod)) if elem.is_float() && !is_own => {
+                let place = if in_memory { self.place(&place, elem)? } else { place };
+                let line = self.combined(op, elem, &place, &value.text);
+                self.line(&line);
+                return Ok(());
             }
-            Target::Element(name, indices) if self.is_own(*name) => {
-                let (element, lane) = (self.own_element(*name, indices)?, self.lane_of(elem)?);
-                let old = Piece::in_lanes(element.clone(), Level::Primary, lane);
-                let value = match op {
-                    None => value,
-                    Some(op) => self.vector_binary(op.combine(), elem, &old, &value)?,
+            Some(op) => {
+                let old = match in_memory {
+                    true => self.loaded(&place, elem)?,
+                    false => CExpr::in_lanes(place.clone(), Level::Primary, lane),
                 };
-                format!("{element} = {};", self.in_lane(&value, lane)?.text)
+                self.vector_binary(op.combine(), elem, &old, &value)?
             }
-            Target::Element(name, indices) => {
-                let unknown = || Diagnostic::error(Code::E0702, None, format!("{name} is no buffer in scope"));
-                let ty = *self.types.get(name).ok_or_else(unknown)?;
-                self.function.written.insert(*name);
-                let element = self.access(*name, ty, indices)?;
-                let value = match op {
-                    None => value,
-                    Some(op @ (ReduceOp::Sum | ReduceOp::Prod)) if elem.is_float() => {
-                        let place = self.place(&element, elem)?;
-                        let line = self.combined(op, elem, &place, &value.text)?;
-                        self.line(&line);
-                        return Ok(());
-                    }
-                    Some(op) => {
-                        let old = self.loaded(&element, elem)?;
-                        self.vector_binary(op.combine(), elem, &old, &value)?
-                    }
-                };
-                self.stored(&element, elem, &value)?
-            }
+        };
+        let text = match in_memory {
+            true => self.stored(&place, elem, &value)?,
+            false => format!("{place} = {};", self.in_lane(&value, lane)?.text),
         };
         self.line(&text);
         Ok(())
     }
 
     /// How often a loop in order is to be unrolled, if it is around a vector loop, or in one.
-    pub(crate) fn unrolled(&self, range: &Range, body: &[Stmt]) -> Option<i64> {
+    pub(super) fn unrolled(&self, range: &Range, body: &[Stmt]) -> Option<i64> {
         let length = length(range).filter(|length| (2..=MAX_UNROLLED).contains(length))?;
         let (statements, has_vectors) = self.statements(body, 0)?;
         let short = length.checked_mul(statements)? <= MAX_UNROLLED_STATEMENTS;
@@ -438,6 +400,6 @@ impl<'a> Emitter<'a> {
 }
 
 /// How many of the shortest vectors so many iterations are.
-fn vectors(length: i64, shape: Shape) -> i64 {
+fn vectors(length: i64, shape: LaneShape) -> i64 {
     length / (MIN_BYTES / shape.widest).clamp(1, shape.most)
 }

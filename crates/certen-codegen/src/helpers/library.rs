@@ -7,7 +7,7 @@
 
 use certen_core::{ElemType, MAX_MULTIPLIED};
 
-use crate::helpers::{Helper, c_type};
+use super::{Helper, c_type};
 
 /// How a function gets its name. GCC knows functions by their names in C. LLVM knows them by those that the linker sees, so
 /// that it must not see which function is called; that its result depends on nothing else it may know.

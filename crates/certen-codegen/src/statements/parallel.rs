@@ -13,12 +13,12 @@
 use std::collections::HashSet;
 
 use certen_loops::{MIN_PARALLEL_WORK, Mode, Stmt, declared, work};
-use certen_syntax::Name;
+use certen_syntax::{Diagnostic, Name};
 
-use crate::emit::{Emitted, Emitter};
-use crate::file::filled;
+use crate::emitter::{Emitter, OwnNames};
 use crate::helpers::c_type;
 use crate::scan::allocates;
+use crate::text::filled;
 
 /// How the runtime's code runs parallel loops: by the threads that it is given.
 pub(crate) const THREADS: &str = "\
@@ -96,9 +96,23 @@ struct Captured {
     parameter: String,
 }
 
+/// What the parts of a loop share: the name of the structure and of the range function, what the structure holds, and
+/// whether a part can run out of memory.
+struct Context {
+    part: String,
+    captured: Vec<Captured>,
+    fails: bool,
+}
+
+impl Context {
+    fn is_empty(&self) -> bool {
+        self.captured.is_empty() && !self.fails
+    }
+}
+
 impl<'a> Emitter<'a> {
     /// A parallel loop: a function for its iterations, and its call.
-    pub(crate) fn parallel_for(&mut self, stmt: &'a Stmt, depth: usize) -> Emitted<()> {
+    pub(super) fn parallel_for(&mut self, stmt: &'a Stmt, depth: usize) -> Result<(), Diagnostic> {
         let Stmt::For { index, range, mode, body } = stmt else { return Ok(()) };
         let index = *index;
         let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
@@ -133,75 +147,74 @@ impl<'a> Emitter<'a> {
         let captured = self.captured(index, body, &function.used, &function.written);
         self.function.written.extend(&function.written);
         let fails = function.fails;
-        let loop_name = self.names.numbered(&format!("{}_loop", self.entries.dense));
-        let part_name = self.names.numbered(&format!("{}_part", self.entries.dense));
+        let name = self.names.numbered(&format!("{}_loop", self.entries.dense));
+        let part = self.names.numbered(&format!("{}_part", self.entries.dense));
         let bounds = [format!("int64_t {begin}"), format!("int64_t {end}")];
         let parameters: Vec<String> = bounds.into_iter().chain(captured.iter().map(|c| c.parameter.clone())).collect();
-        let text = self.own.finished(&loop_name, &parameters, function, own_places);
+        let text = self.own.finished(&name, &parameters, function, own_places);
         self.functions += &text;
         self.functions.push('\n');
+        let context = Context { part, captured, fails };
+        self.range_function(&name, &context);
+        self.call_parts(&context, (&lo, &hi), work);
+        Ok(())
+    }
 
-        // The structure and the range function.
-        let (context, members) = (self.own.context.clone(), self.own.shared.clone());
-        let failed = self.own.failed.clone();
+    /// The structure of what a loop uses, and the range function, which calls the loop's function with what is in it.
+    fn range_function(&mut self, name: &str, context: &Context) {
+        let OwnNames { begin, end, context: pointer, shared, failed, .. } = &self.own;
+        let Context { part, captured, fails } = context;
         let mut fields: String = captured.iter().map(|c| format!("    {};\n", c.member)).collect();
-        if fails {
+        if *fails {
             fields += &format!("    _Atomic int32_t {failed};\n");
         }
-        let is_empty = fields.is_empty();
-        let mut prelude = format!("    struct {part_name} *{members} = {context};\n");
-        if is_empty {
-            prelude = format!("    (void){context};\n");
-        } else {
-            self.functions += &format!("struct {part_name} {{\n{fields}}};\n\n");
+        let mut prelude = format!("    (void){pointer};\n");
+        if !context.is_empty() {
+            prelude = format!("    struct {part} *{shared} = {pointer};\n");
+            self.functions += &format!("struct {part} {{\n{fields}}};\n\n");
         }
-        let arguments: Vec<String> = [begin.clone(), end.clone()]
-            .into_iter()
-            .chain(captured.iter().map(|c| format!("{members}->{}", c.name)))
-            .collect();
-        let call = match fails {
-            true => filled(
-                &format!("    if ({loop_name}("),
-                &arguments,
-                ", ",
-                &format!(") != 0) {members}->{failed} = 1;"),
-                8,
-            ),
-            false => filled(&format!("    {loop_name}("), &arguments, ", ", ");", 8),
+        let members = captured.iter().map(|c| format!("{shared}->{}", c.name));
+        let arguments: Vec<String> = [begin.clone(), end.clone()].into_iter().chain(members).collect();
+        let (start, finish) = match fails {
+            true => (format!("    if ({name}("), format!(") != 0) {shared}->{failed} = 1;")),
+            false => (format!("    {name}("), ");".to_owned()),
         };
+        let call = filled(&start, &arguments, ", ", &finish, 8);
         self.functions += &format!(
-            "CERTEN_NOINLINE void {part_name}(int64_t {begin}, int64_t {end}, void *{context}) {{\n{prelude}{call}\n}}\n\n"
+            "CERTEN_NOINLINE void {part}(int64_t {begin}, int64_t {end}, void *{pointer}) {{\n{prelude}{call}\n}}\n\n"
         );
+    }
 
-        // Where the loop stood.
+    /// Where the loop stood: the structure is filled, and the range function is run over the whole range.
+    fn call_parts(&mut self, context: &Context, (lo, hi): (&str, &str), work: Option<String>) {
+        let (shared, failed) = (self.own.shared.clone(), self.own.failed.clone());
+        let Context { part, captured, fails } = context;
         let mut given = "0".to_owned();
-        if !is_empty {
+        if !context.is_empty() {
             self.line("{");
             self.indent += 1;
-            let mut values: Vec<String> = captured.iter().map(|c| format!(".{} = {}", c.name, c.name)).collect();
-            if fails {
+            let mut values: Vec<String> = captured.iter().map(|c| format!(".{0} = {0}", c.name)).collect();
+            if *fails {
                 values.push(format!(".{failed} = 0"));
             }
-            let start = format!("struct {part_name} {members} = {{");
-            let text = filled(&start, &values, ", ", "};", 4 * self.indent + 4);
+            let text = filled(&format!("struct {part} {shared} = {{"), &values, ", ", "};", 4 * self.indent + 4);
             self.line(&text);
-            given = format!("&{members}");
+            given = format!("&{shared}");
         }
         match work {
             Some(work) => {
-                self.line(&format!("if ({work} < {MIN_PARALLEL_WORK}.0) {part_name}({lo}, {hi}, {given});"));
-                self.line(&format!("else certen_parallel({lo}, {hi}, {part_name}, {given});"));
+                self.line(&format!("if ({work} < {MIN_PARALLEL_WORK}.0) {part}({lo}, {hi}, {given});"));
+                self.line(&format!("else certen_parallel({lo}, {hi}, {part}, {given});"));
             }
-            None => self.line(&format!("certen_parallel({lo}, {hi}, {part_name}, {given});")),
+            None => self.line(&format!("certen_parallel({lo}, {hi}, {part}, {given});")),
         }
-        if fails {
-            self.give_up_if(&format!("{members}.{failed} != 0"));
+        if *fails {
+            self.give_up_if(&format!("{shared}.{failed} != 0"));
         }
-        if !is_empty {
+        if !context.is_empty() {
             self.indent -= 1;
             self.line("}");
         }
-        Ok(())
     }
 
     /// What a loop uses from outside, in the order of names in C; used here, because it is passed on.
@@ -239,7 +252,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// About how many operations a loop makes, as an expression; none if that is known to be enough.
-    fn work_text(&mut self, stmt: &Stmt) -> Emitted<Option<String>> {
+    fn work_text(&mut self, stmt: &Stmt) -> Result<Option<String>, Diagnostic> {
         let work = work(self.program, std::slice::from_ref(stmt));
         if work.extents.is_empty() && work.operations >= MIN_PARALLEL_WORK {
             return Ok(None);

@@ -1,9 +1,12 @@
 //! Helper functions of generated C: what C leaves undefined or open, decided as in the Machine domain.
 
+mod library;
+pub(crate) mod vectors;
+
 use certen_core::ElemType;
 
-use crate::library;
-use crate::vector::types::{Shape, Vector, VectorCall};
+pub(crate) use library::LIBRARY;
+use vectors::{LaneShape, Vector, VectorCall};
 
 /// The C type of an element.
 pub(crate) fn c_type(elem: ElemType) -> &'static str {
@@ -26,7 +29,7 @@ pub(crate) enum Helper {
     /// A power: of a small whole exponent a product, else the library's.
     Pow(ElemType),
     /// The number of lanes.
-    Lanes(Shape),
+    Lanes(LaneShape),
     /// A type of vectors.
     Vector(Vector),
     /// A function over vectors.
@@ -106,17 +109,35 @@ impl Helper {
         }
     }
 
-    /// Its definition in C.
+    /// Its definition in C: a table.
     pub(crate) fn text(self) -> String {
         let name = self.name();
+        let function = |result: &str, parameters: &str, comment: &str, body: &str| {
+            format!("/* {comment} */\nstatic inline {result} {name}({parameters}) {{\n    {body}\n}}\n")
+        };
+        let unary = |elem: ElemType, comment: &str, body: &str| {
+            let ty = c_type(elem);
+            function(ty, &format!("{ty} a"), comment, &body.replace("TYPE", ty))
+        };
         let binary = |elem: ElemType, comment: &str, body: &str| {
             let ty = c_type(elem);
-            format!("/* {comment} */\nstatic inline {ty} {name}({ty} a, {ty} b) {{\n{body}}}\n")
+            function(ty, &format!("{ty} a, {ty} b"), comment, &body.replace("TYPE", ty))
         };
         // Unsigned arithmetic wraps; the conversion back keeps the bits.
-        let wrapping = |elem: ElemType, sign: &str, comment: &str| {
-            let ty = c_type(elem);
-            binary(elem, comment, &format!("    return ({ty})((u{ty})a {sign} (u{ty})b);\n"))
+        let wrapping = |elem: ElemType, sign: &str| {
+            binary(elem, &format!("a {sign} b, wrapping around"), &format!("return (TYPE)((uTYPE)a {sign} (uTYPE)b);"))
+        };
+        let least = |elem: ElemType, comment: &str, sign: &str| match elem.is_float() {
+            true => binary(
+                elem,
+                &format!("{comment}; NaN if one of them is"),
+                &format!("return a != a || a {sign} b ? a : b;"),
+            ),
+            false => binary(elem, comment, &format!("return a {sign} b ? a : b;")),
+        };
+        let compared = |elem: ElemType, sign: &str| {
+            let (ty, truth) = (c_type(elem), c_type(ElemType::Bool));
+            function(truth, &format!("{ty} a, {ty} b"), &format!("a {sign} b"), &format!("return a {sign} b;"))
         };
         match self {
             // The entry point has made sure that the number of bytes fits.
@@ -132,81 +153,42 @@ impl Helper {
             Helper::Lanes(shape) => shape.text(),
             Helper::Vector(vector) => vector.text(),
             Helper::VectorCall(call) => call.text(),
-            Helper::Add(elem) => wrapping(elem, "+", "a + b, wrapping around"),
-            Helper::Sub(elem) => wrapping(elem, "-", "a - b, wrapping around"),
-            Helper::Mul(elem) => wrapping(elem, "*", "a * b, wrapping around"),
-            Helper::Neg(elem) | Helper::Abs(elem) => {
-                let ty = c_type(elem);
-                let (comment, kept) = match self {
-                    Helper::Neg(_) => ("-a, wrapping around", ""),
-                    _ => ("The absolute value of a, wrapping around", "a >= 0 ? a : "),
-                };
-                format!(
-                    "/* {comment} */\nstatic inline {ty} {name}({ty} a) {{\n    \
-                     return {kept}({ty})(0 - (u{ty})a);\n}}\n"
-                )
+            Helper::Add(elem) => wrapping(elem, "+"),
+            Helper::Sub(elem) => wrapping(elem, "-"),
+            Helper::Mul(elem) => wrapping(elem, "*"),
+            Helper::Neg(elem) => unary(elem, "-a, wrapping around", "return (TYPE)(0 - (uTYPE)a);"),
+            Helper::Abs(elem) => {
+                unary(elem, "The absolute value of a, wrapping around", "return a >= 0 ? a : (TYPE)(0 - (uTYPE)a);")
             }
-            Helper::FloorDiv(elem) => {
-                let ty = c_type(elem);
-                binary(
-                    elem,
-                    "a / b rounded towards minus infinity; 0 if b is 0",
-                    &format!(
-                        "    if (b == 0) return 0;\n    if (b == -1) return ({ty})(0 - (u{ty})a);\n    \
-                         {ty} quotient = a / b, remainder = a % b;\n    \
-                         return remainder != 0 && (remainder < 0) != (b < 0) ? quotient - 1 : quotient;\n"
-                    ),
-                )
-            }
-            Helper::Mod(elem) => {
-                let ty = c_type(elem);
-                binary(
-                    elem,
-                    "The remainder of the division of a by b that rounds towards minus infinity; 0 if b is 0",
-                    &format!(
-                        "    if (b == 0 || b == -1) return 0;\n    {ty} remainder = a % b;\n    \
-                         return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;\n"
-                    ),
-                )
-            }
-            Helper::Min(elem) | Helper::Max(elem) => {
-                let (comment, sign) = match self {
-                    Helper::Min(_) => ("The smaller of a and b", "<="),
-                    _ => ("The larger of a and b", ">="),
-                };
-                if elem.is_float() {
-                    let comment = format!("{comment}; NaN if one of them is");
-                    binary(elem, &comment, &format!("    return a != a || a {sign} b ? a : b;\n"))
-                } else {
-                    binary(elem, comment, &format!("    return a {sign} b ? a : b;\n"))
-                }
-            }
-            Helper::ControlledDiv(elem) => binary(elem, "a / b, or 0 where a is 0", "    return a == 0 ? 0 : a / b;\n"),
+            Helper::FloorDiv(elem) => binary(
+                elem,
+                "a / b rounded towards minus infinity; 0 if b is 0",
+                "if (b == 0) return 0;\n    if (b == -1) return (TYPE)(0 - (uTYPE)a);\n    \
+                 TYPE quotient = a / b, remainder = a % b;\n    \
+                 return remainder != 0 && (remainder < 0) != (b < 0) ? quotient - 1 : quotient;",
+            ),
+            Helper::Mod(elem) => binary(
+                elem,
+                "The remainder of the division of a by b that rounds towards minus infinity; 0 if b is 0",
+                "if (b == 0 || b == -1) return 0;\n    TYPE remainder = a % b;\n    \
+                 return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;",
+            ),
+            Helper::Min(elem) => least(elem, "The smaller of a and b", "<="),
+            Helper::Max(elem) => least(elem, "The larger of a and b", ">="),
+            Helper::ControlledDiv(elem) => binary(elem, "a / b, or 0 where a is 0", "return a == 0 ? 0 : a / b;"),
             Helper::FromFloat(elem) => {
-                let ty = c_type(elem);
                 let (low, least, high, most) = match elem {
                     ElemType::I64 => ("< -9223372036854775808.0", "INT64_MIN", "9223372036854775808.0", "INT64_MAX"),
                     ElemType::I32 => ("<= -2147483649.0", "INT32_MIN", "2147483648.0", "INT32_MAX"),
                     _ => ("<= -1.0", "0", "256.0", "255"),
                 };
-                format!(
-                    "/* a without its fraction, or the nearest {elem}; 0 for NaN */\n\
-                     static inline {ty} {name}(double a) {{\n    \
-                     if (a != a) return 0;\n    if (a {low}) return {least};\n    if (a >= {high}) return {most};\n    \
-                     return ({ty})a;\n}}\n"
-                )
+                let (ty, comment) = (c_type(elem), format!("a without its fraction, or the nearest {elem}; 0 for NaN"));
+                let bounds = format!("if (a {low}) return {least};\n    if (a >= {high}) return {most};");
+                function(ty, "double a", &comment, &format!("if (a != a) return 0;\n    {bounds}\n    return ({ty})a;"))
             }
-            Helper::Less(elem) | Helper::LessEqual(elem) | Helper::Equal(elem) => {
-                let sign = match self {
-                    Helper::Less(_) => "<",
-                    Helper::LessEqual(_) => "<=",
-                    _ => "==",
-                };
-                let (ty, truth) = (c_type(elem), c_type(ElemType::Bool));
-                format!(
-                    "/* a {sign} b */\nstatic inline {truth} {name}({ty} a, {ty} b) {{\n    return a {sign} b;\n}}\n"
-                )
-            }
+            Helper::Less(elem) => compared(elem, "<"),
+            Helper::LessEqual(elem) => compared(elem, "<="),
+            Helper::Equal(elem) => compared(elem, "=="),
         }
     }
 }

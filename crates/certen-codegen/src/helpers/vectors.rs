@@ -1,23 +1,23 @@
 //! Vectors in C: their types, by the extension of GCC and Clang, and the functions over them that C has no operator for.
 //!
-//! How many lanes a vector has is decided in C, by what the machine has: a [`Shape`] says how many there are at most, and of
+//! How many lanes a vector has is decided in C, by what the machine has: a [`LaneShape`] says how many there are at most, and of
 //! how many bytes the widest value of the loop is. All vectors of a loop have the same number of lanes. A truth value is a
 //! mask: all bits of its lane, or none. Its lane is as wide as that of what was compared.
 
 use certen_core::{Binary, ElemType, Unary};
 
-use crate::helpers::Helper;
+use super::Helper;
 
 /// The lanes of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct LaneShape {
     /// How many there are at most: a power of two.
     pub(crate) most: i64,
     /// Bytes of the widest value in them.
     pub(crate) widest: i64,
 }
 
-impl Shape {
+impl LaneShape {
     /// The number of lanes, as C knows it.
     pub(crate) fn lanes(self) -> String {
         format!("CERTEN_LANES_{}X{}", self.most, self.widest)
@@ -69,7 +69,7 @@ impl Lane {
     }
 
     /// The vector that has it in each lane: its type.
-    pub(crate) fn vector(self, shape: Shape) -> Vector {
+    pub(crate) fn vector(self, shape: LaneShape) -> Vector {
         Vector { name: self.scalar().0, c: self.scalar().1, bytes: self.bytes() as i64, shape }
     }
 }
@@ -80,13 +80,13 @@ pub(crate) struct Vector {
     name: &'static str,
     c: &'static str,
     bytes: i64,
-    pub(crate) shape: Shape,
+    pub(crate) shape: LaneShape,
 }
 
 impl Vector {
     /// In a register.
     pub(crate) fn register(self) -> String {
-        let Shape { most, widest } = self.shape;
+        let LaneShape { most, widest } = self.shape;
         match self.bytes == widest {
             true => format!("certen_{}x{most}", self.name),
             false => format!("certen_{}x{most}w{widest}", self.name),
@@ -116,7 +116,7 @@ impl Vector {
 
 /// A function over vectors.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Call {
+pub(crate) enum VectorOp {
     /// The first where the mask holds, else the second.
     Select,
     /// The numbers of the lanes.
@@ -131,9 +131,9 @@ pub(crate) enum Call {
 /// A function over vectors of this kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct VectorCall {
-    pub(crate) call: Call,
+    pub(crate) call: VectorOp,
     pub(crate) lane: Lane,
-    pub(crate) shape: Shape,
+    pub(crate) shape: LaneShape,
 }
 
 impl VectorCall {
@@ -149,18 +149,18 @@ impl VectorCall {
 
     pub(crate) fn name(self) -> String {
         let word = match self.call {
-            Call::Select => "select".to_owned(),
-            Call::Numbers => "numbers".into(),
-            Call::Fma => "fma".into(),
-            Call::To(elem) => format!("{elem}_from"),
-            Call::Unary(op) => op.name().to_owned(),
-            Call::Binary(Binary::Add) => "add".into(),
-            Call::Binary(Binary::Sub) => "sub".into(),
-            Call::Binary(Binary::Mul) => "mul".into(),
-            Call::Binary(Binary::ControlledDiv) => "controlled_div".into(),
-            Call::Binary(op) => op.name().to_owned(),
+            VectorOp::Select => "select".to_owned(),
+            VectorOp::Numbers => "numbers".into(),
+            VectorOp::Fma => "fma".into(),
+            VectorOp::To(elem) => format!("{elem}_from"),
+            VectorOp::Unary(op) => op.name().to_owned(),
+            VectorOp::Binary(Binary::Add) => "add".into(),
+            VectorOp::Binary(Binary::Sub) => "sub".into(),
+            VectorOp::Binary(Binary::Mul) => "mul".into(),
+            VectorOp::Binary(Binary::ControlledDiv) => "controlled_div".into(),
+            VectorOp::Binary(op) => op.name().to_owned(),
         };
-        let word = if matches!(self.call, Call::Unary(Unary::Neg)) { "neg".to_owned() } else { word };
+        let word = if matches!(self.call, VectorOp::Unary(Unary::Neg)) { "neg".to_owned() } else { word };
         format!("certen_{word}{}", self.vector().register().trim_start_matches("certen"))
     }
 
@@ -178,20 +178,20 @@ impl VectorCall {
         let vector = |lane: Lane| Helper::Vector(lane.vector(shape));
         let mut needs = vec![vector(lane), vector(lane.mask())];
         match call {
-            Call::To(to) => {
+            VectorOp::To(to) => {
                 needs.push(vector(Lane::Value(to)));
-                needs.push(Helper::VectorCall(VectorCall { call: Call::Select, ..self }));
+                needs.push(Helper::VectorCall(VectorCall { call: VectorOp::Select, ..self }));
                 match to {
                     ElemType::U8 => needs.push(vector(Lane::Value(ElemType::I32))),
                     ElemType::I64 => {
                         let lane = Lane::Value(to);
-                        needs.push(Helper::VectorCall(VectorCall { call: Call::Select, lane, shape }));
+                        needs.push(Helper::VectorCall(VectorCall { call: VectorOp::Select, lane, shape }));
                     }
                     _ => {}
                 }
             }
-            Call::Binary(Binary::Min | Binary::Max | Binary::ControlledDiv) => {
-                needs.push(Helper::VectorCall(VectorCall { call: Call::Select, ..self }));
+            VectorOp::Binary(Binary::Min | Binary::Max | Binary::ControlledDiv) => {
+                needs.push(Helper::VectorCall(VectorCall { call: VectorOp::Select, ..self }));
             }
             _ => {}
         }
@@ -203,7 +203,7 @@ impl VectorCall {
         let (name, t) = (self.name(), self.vector().register());
         let m = self.lane.mask().vector(self.shape).register();
         let bits = format!("    typedef u{} bits __attribute__((vector_size(sizeof({t}))));\n", self.lane.scalar().1);
-        let select = VectorCall { call: Call::Select, ..self }.name();
+        let select = VectorCall { call: VectorOp::Select, ..self }.name();
         let unary =
             |comment: &str, body: &str| format!("/* {comment} */\nstatic inline {t} {name}({t} a) {{\n{body}}}\n");
         let binary = |comment: &str, body: &str| {
@@ -216,21 +216,21 @@ impl VectorCall {
             )
         };
         match self.call {
-            Call::Select => format!(
+            VectorOp::Select => format!(
                 "/* a where the mask holds, else b */\nstatic inline {t} {name}({m} mask, {t} a, {t} b) {{\n    \
                  return ({t})((mask & ({m})a) | (~mask & ({m})b));\n}}\n"
             ),
-            Call::Numbers => format!(
+            VectorOp::Numbers => format!(
                 "/* The numbers of the lanes */\nstatic inline {t} {name}(void) {{\n    {t} result = {{0}};\n    \
                  for (int at = 0; at < {}; at++) result[at] = at;\n    return result;\n}}\n",
                 self.shape.lanes()
             ),
-            Call::Fma => self.fma(),
-            Call::To(to) => self.saturated(to),
-            Call::Binary(Binary::Add) => wrapping("+"),
-            Call::Binary(Binary::Sub) => wrapping("-"),
-            Call::Binary(Binary::Mul) => wrapping("*"),
-            Call::Binary(op @ (Binary::Min | Binary::Max)) => {
+            VectorOp::Fma => self.fma(),
+            VectorOp::To(to) => self.saturated(to),
+            VectorOp::Binary(Binary::Add) => wrapping("+"),
+            VectorOp::Binary(Binary::Sub) => wrapping("-"),
+            VectorOp::Binary(Binary::Mul) => wrapping("*"),
+            VectorOp::Binary(op @ (Binary::Min | Binary::Max)) => {
                 let (word, sign) = if op == Binary::Min { ("smaller", "<=") } else { ("larger", ">=") };
                 match self.is_float() {
                     true => binary(
@@ -243,20 +243,22 @@ impl VectorCall {
                     ),
                 }
             }
-            Call::Binary(_) => binary(
+            VectorOp::Binary(_) => binary(
                 "a / b, or 0 where a is 0",
                 &format!("    return {select}(({m})(a == ({t}){{0}}), ({t}){{0}}, a / b);\n"),
             ),
-            Call::Unary(Unary::Neg) => unary("-a, wrapping around", &format!("{bits}    return ({t})(-(bits)a);\n")),
-            Call::Unary(Unary::Abs) if self.is_float() => {
+            VectorOp::Unary(Unary::Neg) => {
+                unary("-a, wrapping around", &format!("{bits}    return ({t})(-(bits)a);\n"))
+            }
+            VectorOp::Unary(Unary::Abs) if self.is_float() => {
                 let most = if self.lane.bytes() == 4 { "INT32_MAX" } else { "INT64_MAX" };
                 unary("The absolute value of a", &format!("    return ({t})(({m})a & {most});\n"))
             }
-            Call::Unary(Unary::Abs) => unary(
+            VectorOp::Unary(Unary::Abs) => unary(
                 "The absolute value of a, wrapping around",
                 &format!("{bits}    bits sign = (bits)(a < 0);\n    return ({t})(((bits)a ^ sign) - sign);\n"),
             ),
-            Call::Unary(op) => self.rounded(op),
+            VectorOp::Unary(op) => self.rounded(op),
         }
     }
 
@@ -325,12 +327,12 @@ impl VectorCall {
         let (name, f) = (self.name(), self.vector().register());
         let t = Lane::Value(to).vector(self.shape).register();
         let m = self.lane.mask().vector(self.shape).register();
-        let select = VectorCall { call: Call::Select, ..self }.name();
+        let select = VectorCall { call: VectorOp::Select, ..self }.name();
         let begin = format!(
             "/* a without its fraction, or the nearest {to}; 0 for NaN */\nstatic inline {t} {name}({f} a) {{\n"
         );
         if to == ElemType::I64 {
-            let chosen = VectorCall { call: Call::Select, lane: Lane::Value(to), ..self }.name();
+            let chosen = VectorCall { call: VectorOp::Select, lane: Lane::Value(to), ..self }.name();
             return format!(
                 "{begin}    const {f} least = -9223372036854775808.0 - ({f}){{0}};\n    \
                  const {m} high = ({m})(a >= -least), low = ({m})(a < least);\n    \

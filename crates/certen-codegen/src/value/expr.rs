@@ -1,0 +1,58 @@
+//! An expression of C, with what decides about parentheses and temporaries.
+
+use std::collections::BTreeSet;
+
+use certen_syntax::{Code, Diagnostic};
+
+use crate::helpers::vectors::Lane;
+
+/// How tightly C holds an expression together, loosest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Level {
+    Conditional,
+    Or,
+    And,
+    Comparison,
+    Sum,
+    Product,
+    Prefix,
+    Primary,
+}
+
+/// An expression of C.
+#[derive(Clone)]
+pub(crate) struct CExpr {
+    pub(crate) text: String,
+    pub(super) level: Level,
+    pub(super) operations: usize,
+    pub(super) depth: usize,
+    /// What each lane of the vector loop around has of it, if that varies.
+    pub(crate) lane: Option<Lane>,
+    /// The variables that it speaks of, as parameters and as arguments; only collected for large statements.
+    pub(super) variables: BTreeSet<(String, String)>,
+}
+
+impl CExpr {
+    pub(crate) fn new(text: String, level: Level) -> CExpr {
+        CExpr { text, level, operations: 1, depth: 1, lane: None, variables: BTreeSet::new() }
+    }
+
+    /// One for each lane.
+    pub(crate) fn in_lanes(text: String, level: Level, lane: Lane) -> CExpr {
+        CExpr::new(text, level).of_lane(lane)
+    }
+
+    /// The same, one for each lane.
+    pub(crate) fn of_lane(self, lane: Lane) -> CExpr {
+        CExpr { lane: Some(lane), ..self }
+    }
+
+    /// As an operand that must hold together at least this tightly.
+    pub(crate) fn at(&self, level: Level) -> String {
+        if self.level < level { format!("({})", self.text) } else { self.text.clone() }
+    }
+}
+
+pub(crate) fn unsupported() -> Diagnostic {
+    Diagnostic::error(Code::E0702, None, "a value is not made of scalar operations")
+}
