@@ -9,6 +9,7 @@ mod eval;
 mod explain;
 mod fmt;
 mod given;
+mod help;
 mod prove;
 mod repl;
 mod report;
@@ -30,6 +31,7 @@ use report::Report;
 /// A tensor language whose accepted programs cannot go out of bounds.
 #[derive(Parser)]
 #[command(name = "certen", version, propagate_version = true, max_term_width = 100)]
+#[command(disable_help_subcommand = true, after_help = help::pages())]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -65,6 +67,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Print the page of an error code
     ExplainError(ExplainErrorArgs),
+    /// Print the help of a command, or a page of the documentation
+    Help(help::HelpArgs),
 }
 
 /// Options of every command that reads a program.
@@ -198,6 +202,7 @@ fn main() -> ExitCode {
         Command::Prove(args) => prove::prove(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::ExplainError(args) => explain_error(&args),
+        Command::Help(args) => help::help(&args),
     };
     if let Some(lost) = report::lost_output() {
         return ExitCode::from(Report::new(false).error(lost) as u8);

@@ -1,4 +1,4 @@
-//! The page of all steps, `docs/SCHEDULES.md` from its second part on: made from the primitives, whose examples are run.
+//! The page of all steps, `docs/reference/steps.md` from its second part on: made from the primitives, whose examples are run.
 
 use std::fmt::Write as _;
 
