@@ -50,16 +50,15 @@ pub fn help(args: &HelpArgs) -> Outcome {
         report.text(&Cli::command().render_help().to_string());
         return Ok(());
     };
-    let refused = |what: String, help: String| {
-        Err(report.error(Diagnostic::error(Code::E0407, None, what).help(help)))
-    };
+    let refused = |what: String, help: String| Err(report.error(Diagnostic::error(Code::E0407, None, what).help(help)));
     let page = PAGES.iter().find(|(name, _)| *name == topic.to_ascii_lowercase());
     match (page, &args.section) {
         (Some((_, text)), None) => report.text(text),
         (Some((name, text)), Some(wanted)) => match section(text, wanted) {
             Some(section) => report.text(section),
             None => {
-                let (what, all) = (format!("the page `{name}` has no section `{wanted}`"), format!("`certen help {name}`"));
+                let (what, all) =
+                    (format!("the page `{name}` has no section `{wanted}`"), format!("`certen help {name}`"));
                 return refused(what, format!("{all} prints the whole page"));
             }
         },
@@ -85,7 +84,9 @@ fn section<'a>(page: &'a str, word: &str) -> Option<&'a str> {
     let level = |line: &str| line.bytes().take_while(|byte| *byte == b'#').count();
     let begins = |line: &str| {
         let title = title(line).trim_start_matches("certen ").to_lowercase();
-        title.strip_prefix(&word.to_lowercase()).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+        title
+            .strip_prefix(&word.to_lowercase())
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
     };
     let (mut start, mut at, mut fenced) = (None, 0, false);
     for line in page.split_inclusive('\n') {
