@@ -46,31 +46,23 @@ pub fn pages() -> String {
 
 pub fn help(args: &HelpArgs) -> Outcome {
     let report = Report::new(false);
-    let Some(topic) = &args.topic else {
-        report.text(&Cli::command().render_help().to_string());
-        return Ok(());
+    let page = |name: &str| PAGES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
+    let command = |name: &str| {
+        let mut cli = Cli::command();
+        cli.build();
+        cli.find_subcommand_mut(name).map(|command| command.render_long_help().to_string())
     };
-    let refused = |what: String, help: String| Err(report.error(Diagnostic::error(Code::E0407, None, what).help(help)));
-    let page = PAGES.iter().find(|(name, _)| *name == topic.to_ascii_lowercase());
-    match (page, &args.section) {
-        (Some((_, text)), None) => report.text(text),
-        (Some((name, text)), Some(wanted)) => match section(text, wanted) {
-            Some(section) => report.text(section),
-            None => {
-                let (what, all) =
-                    (format!("the page `{name}` has no section `{wanted}`"), format!("`certen help {name}`"));
-                return refused(what, format!("{all} prints the whole page"));
-            }
-        },
-        (None, _) => {
-            let mut cli = Cli::command();
-            cli.build();
-            let Some(command) = cli.find_subcommand_mut(topic) else {
-                return refused(format!("there is no command or page `{topic}`"), "`certen help` lists them".into());
-            };
-            report.text(&command.render_long_help().to_string());
-        }
-    }
+    let words: Vec<&str> = args.topic.iter().chain(&args.section).map(String::as_str).collect();
+    let found = match *words.as_slice() {
+        [] => Some(Cli::command().render_help().to_string()),
+        [topic] => page(topic).map(String::from).or_else(|| command(topic)),
+        [topic, part, ..] => page(topic).and_then(|text| section(text, part)).map(String::from),
+    };
+    let Some(text) = found else {
+        let error = Diagnostic::error(Code::E0407, None, format!("there is no help about `{}`", words.join(" ")));
+        return Err(report.error(error.help("`certen help` lists commands and pages")));
+    };
+    report.text(&text);
     Ok(())
 }
 

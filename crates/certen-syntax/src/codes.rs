@@ -917,7 +917,7 @@ impl Code {
     pub fn page(self) -> String {
         let mut page = format!("## {self}: {}\n\n{}\n", self.title(), self.text());
         if let Some(Example { dialect, wrong, right }) = self.example() {
-            page += &format!("\nWrong:\n\n```{dialect}\n{wrong}```\n\nRight:\n\n```{dialect}\n{right}```\n");
+            page += &format!("\nWrong:\n```{dialect}\n{wrong}```\nRight:\n```{dialect}\n{right}```\n");
         }
         page
     }
