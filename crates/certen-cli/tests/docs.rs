@@ -21,17 +21,23 @@ fn read(file: &str) -> String {
     fs::read_to_string(root().join(file)).unwrap()
 }
 
-/// Every page that is written by hand, at least in part: the README, CONTRIBUTING and all below `docs`. Generated pages whose
-/// programs are examples of mistakes, or parts of programs, are tested where they are generated.
-fn pages() -> Vec<String> {
-    let mut found = vec!["README.md".into(), "CONTRIBUTING.md".into()];
-    let mut folders = vec!["docs".to_owned()];
+/// All files below a folder.
+fn files(folder: &str) -> Vec<String> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(root().join(&folder)).unwrap().map(Result::unwrap) {
             let path = format!("{folder}/{}", entry.file_name().to_str().unwrap());
             if entry.file_type().unwrap().is_dir() { &mut folders } else { &mut found }.push(path);
         }
     }
+    found
+}
+
+/// Every page that is written by hand, at least in part: the README, CONTRIBUTING and all below `docs`. Generated pages whose
+/// programs are examples of mistakes, or parts of programs, are tested where they are generated.
+fn pages() -> Vec<String> {
+    let mut found = files("docs");
+    found.extend(["README.md".into(), "CONTRIBUTING.md".into()]);
     found.retain(|page| !["docs/reference/errors.md", "docs/reference/prelude.md"].contains(&page.as_str()));
     found.sort();
     found
@@ -199,6 +205,18 @@ fn links_lead_somewhere() {
                 let is_there = headings.any(|line| anchor(line.trim_start_matches('#').trim()) == place);
                 assert!(is_there, "{page}: {link} names no heading");
             }
+        }
+    }
+}
+
+#[test]
+fn files_that_are_named_exist() {
+    let sources = [files("crates"), files("xtask/src")].concat();
+    let about_code = files("docs/papers").into_iter().chain(["ARCHITECTURE.md".to_owned()]);
+    for page in about_code {
+        for named in read(&page).split('`').skip(1).step_by(2).filter(|named| named.ends_with(".rs")) {
+            let is_there = sources.iter().any(|file| file.ends_with(&format!("/{named}")) || file == named);
+            assert!(is_there, "{page} names {named}, which is not there");
         }
     }
 }
