@@ -47,7 +47,8 @@ There are also
 - `Kernel.explain`, `Kernel.c_source` and `Kernel.flops`, which show what is computed;
 - `set_threads`: how many threads kernels use. Results have the same bits with any number of them.
 
-`docs/PYTHON.md` is the tour, `docs/TEN.md` the language.
+In a clone, `docs/reference/python.md` is the tour and `docs/reference/language.md` the language. Where the command line
+is installed, `certen help python` and `certen help language` print them.
 '''
 
 from ._builder import Constant, Definition, Function, Tensor, constant, define, function, tensor

@@ -1,4 +1,4 @@
-"""Runs what the documentation shows: doctests of all modules, and the Python blocks of PYTHON.md and README.md."""
+"""Runs what the documentation shows: doctests of all modules, and the Python blocks of all pages."""
 
 import ast
 import builtins
@@ -84,12 +84,19 @@ def blocks(path):
         yield text.count("\n", 0, block.start()) + 2, block.group(1)
 
 
-@pytest.mark.parametrize("page", ["docs/PYTHON.md", "README.md"])
+PAGES = [str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")] if list(blocks(path))]
+
+
+def test_the_pages_about_python_are_found():
+    guide = {"docs/guide/calling.md", "docs/guide/first-program.md"}
+    assert {"README.md", "docs/reference/python.md", *guide} <= set(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_blocks_of_a_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
-    found = list(blocks(ROOT / page))
-    for line, block in found:
+    for line, block in blocks(ROOT / page):
         name = f"{page}:{line}"
         if ">>>" in block:
             assert run(block, name, namespace) > 0
@@ -97,7 +104,6 @@ def test_the_blocks_of_a_page(page, tmp_path, monkeypatch):
             code = compile(ast.parse(block, name), name, "exec")
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(code, namespace)
-    assert found or page == "README.md"
 
 
 def test_the_benchmark_runs():

@@ -11,6 +11,7 @@ mod explain;
 mod explain_error;
 mod fmt;
 mod given;
+mod help;
 mod passes;
 mod prove;
 mod repl;
@@ -24,13 +25,14 @@ mod verify;
 use std::process::ExitCode;
 
 use certen::road::syntax::{Code, Diagnostic};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use report::Report;
 
 /// A tensor language whose accepted programs cannot go out of bounds.
 #[derive(Parser)]
 #[command(name = "certen", version, propagate_version = true, max_term_width = 100)]
+#[command(disable_help_subcommand = true, after_help = help::pages())]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -66,6 +68,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Print the page of an error code
     ExplainError(explain_error::ExplainErrorArgs),
+    /// Print the help of a command, or a page of the documentation
+    Help(help::HelpArgs),
 }
 
 fn main() -> ExitCode {
@@ -97,6 +101,7 @@ fn main() -> ExitCode {
         Command::Prove(args) => prove::prove(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::ExplainError(args) => explain_error::explain_error(&args),
+        Command::Help(args) => help::help(&args, Cli::command()),
     };
     if let Some(lost) = report::lost_output() {
         return ExitCode::from(Report::new(false).error(lost) as u8);

@@ -151,7 +151,7 @@ fn block(page: &str, language: &str) -> String {
 /// The page's example prints what the page says, as C, and as C++ where there is a compiler for it.
 #[test]
 fn the_page_about_c_is_true() {
-    let page = fs::read_to_string(root().join("docs/C.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/guide/calling.md")).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     fs::write(path("blur.ten"), block(&page, "ten")).unwrap();

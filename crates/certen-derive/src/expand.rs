@@ -104,7 +104,7 @@ fn unknown(step: &ScriptStep, tactics: &[Tactic]) -> Diagnostic {
     let known: Vec<&str> = known.chain(tactics.iter().map(|tactic| tactic.name.as_str())).collect();
     match near(step.name.as_str(), known) {
         Some(near) => error.meant(step.name, near),
-        None => error.help("docs/REWRITES.md lists all rewrites"),
+        None => error.help("`certen help rewrites` lists all rewrites"),
     }
 }
 

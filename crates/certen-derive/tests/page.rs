@@ -1,28 +1,17 @@
-//! `docs/REWRITES.md` is what the rewrites say of themselves (`CERTEN_BLESS` writes it anew).
+//! The second part of `docs/reference/rewrites.md` is what the prelude of derivations and the rewrites say of themselves.
 
 use std::path::Path;
 use std::{env, fs};
 
-#[test]
-fn the_page_is_that_of_the_rewrites() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/REWRITES.md");
-    let page = certen_derive::page();
-    if env::var_os("CERTEN_BLESS").is_some() {
-        fs::write(&path, &page).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    }
-    let written = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(written, page, "run with CERTEN_BLESS=1 to write it anew");
-}
-
 /// Where the part of the page begins that is made.
-const MARK: &str = "by crates/certen-derive/tests/page.rs -->\n";
+const MARK: &str = "<!-- Everything below is written by crates/certen-derive/tests/page.rs -->\n";
 
 #[test]
-fn the_pieces_are_those_of_the_prelude() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/DERIVATIONS.md");
+fn the_page_is_that_of_the_pieces_and_rewrites() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/rewrites.md");
     let written = fs::read_to_string(&path).unwrap_or_default();
     let (by_hand, _) = written.split_once(MARK).unwrap_or_else(|| panic!("{} has no mark", path.display()));
-    let mut page = format!("{by_hand}{MARK}");
+    let mut page = format!("{by_hand}{MARK}\n## Pieces that every script knows\n");
     let mut found = 0;
     let is_piece = |paragraph: &&str| paragraph.lines().any(|line| line.starts_with("derivation "));
     for paragraph in certen_derive::PRELUDE.split("\n\n").filter(is_piece) {
@@ -34,6 +23,7 @@ fn the_pieces_are_those_of_the_prelude() {
         found += 1;
     }
     assert!(found >= 5);
+    page += &format!("\n{}", certen_derive::page());
     if env::var_os("CERTEN_BLESS").is_some() {
         fs::write(&path, &page).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     } else {

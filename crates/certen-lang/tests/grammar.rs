@@ -1,4 +1,4 @@
-//! The parser, the printer and the formatter against the grammar that is published in `docs/GRAMMAR.md`.
+//! The parser, the printer and the formatter against the grammar that is published in `docs/reference/grammar.md`.
 
 mod common;
 
@@ -12,7 +12,7 @@ use common::rng::Rng;
 use common::tree::{exprs, without_places};
 use common::{Text, on_large_stack};
 
-const PAGE: &str = include_str!("../../../docs/GRAMMAR.md");
+const PAGE: &str = include_str!("../../../docs/reference/grammar.md");
 
 fn cases() -> u64 {
     std::env::var("CERTEN_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(500)

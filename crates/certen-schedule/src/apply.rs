@@ -110,7 +110,7 @@ fn take(nest: &mut Nest, step: &Step) -> Done<()> {
         let near = near(step.name.as_str(), primitives().iter().map(|primitive| primitive.name));
         let error = match near {
             Some(near) => error.meant(step.name, near),
-            None => error.help("docs/SCHEDULES.md lists all steps"),
+            None => error.help("`certen help steps` lists all steps"),
         };
         return Err(error.into());
     };

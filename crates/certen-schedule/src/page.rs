@@ -1,4 +1,4 @@
-//! The page of all steps, `docs/SCHEDULES.md` from its second part on: made from the primitives, whose examples are run.
+//! The page of all steps, `docs/reference/steps.md` from its second part on: made from the primitives, whose examples are run.
 
 use std::fmt::Write as _;
 
@@ -28,8 +28,8 @@ fn section(primitive: &Primitive) -> Result<String, String> {
     let (before, scheduled) = example.run()?;
     let mut text = format!("## {name}\n\n`{usage}`\n\n{about}\n\n");
     let _ = write!(text, "**Right when**: {legal}\n\n**Elsewhere**: {peers}.\n\n");
-    let _ = write!(text, "`{}` makes of\n\n```text\n{}```\n\n", example.steps, statements(&before));
-    let _ = write!(text, "this:\n\n```text\n{}```\n\n", statements(&scheduled.program));
+    let _ = write!(text, "`{}` makes of\n```text\n{}```\n", example.steps, statements(&before));
+    let _ = write!(text, "this:\n```text\n{}```\n\n", statements(&scheduled.program));
     if let Some(taken) = scheduled.taken.last() {
         for condition in &taken.conditions {
             let known = match &condition.status {

@@ -1,4 +1,4 @@
-//! The error index: one entry per code, from which `certen explain-error` and `docs/ERRORS.md` are made.
+//! The error index: one entry per code, from which `certen explain-error` and `docs/reference/errors.md` are made.
 //!
 //! An entry that a program can cause carries a wrong program and a right one. The tests compile both: the wrong one
 //! gives this code, the right one gives no error. An entry names who is to blame, unless it is the program.
@@ -69,37 +69,30 @@ E0101 "a character without meaning" {
 "Programs are written with letters, digits, `_` and a fixed set of punctuation. Anything else, such as a typographic
 quotation mark or a letter with an accent, is an error. Comments (`//` to the end of the line) may hold any text, except for
 the characters that change the order in which it is shown, such as U+202E: what is read would not be what people see."
-dialect: "teil"
-wrong: "alloc A : [4]
-alloc B : [4]
-A = “B”
+dialect: "ten"
+wrong: "fn f(x: f64[n]) -> f64[n] { “x” }
 "
-right: "alloc A : [4]
-alloc B : [4]
-A = B // “B” may stand in a comment
+right: "fn f(x: f64[n]) -> f64[n] { x } // “x” may stand in a comment
 " }
 
 E0102 "a number that is too large" {
 "Sizes, positions and indices are 64-bit integers, the largest is 9223372036854775807. Numbers with a point or an
 exponent are f64."
-dialect: "teil"
-wrong: "alloc A : [99999999999999999999]
+dialect: "ten"
+wrong: "fn f(x: f64[99999999999999999999]) -> f64 { sum(x) }
 "
-right: "alloc A : [999]
+right: "fn f(x: f64[999]) -> f64 { sum(x) }
 " }
 
 E0103 "a syntax error" {
 "The text is not what the grammar wants at this place. The message names what was expected and what was found. After
-a syntax error, reading goes on at the next line that begins a statement, so that one mistake gives one message. The
-grammar is in docs/LANGUAGE.md and, for `.ten` files, in docs/GRAMMAR.md."
-dialect: "teil"
-wrong: "alloc A : [4]
-alloc B : [4]
-A = add B
+a syntax error, reading goes on at the next line that begins a statement, so that one mistake gives one message.
+`certen help grammar` prints the grammar of `.ten` files, `certen help teil`, `model` and `teml` those of the papers'
+notations."
+dialect: "ten"
+wrong: "fn f(x: f64[n]) -> f64[n] { x + }
 "
-right: "alloc A : [4]
-alloc B : [4]
-A = add B B
+right: "fn f(x: f64[n]) -> f64[n] { x + x }
 " }
 
 E0104 [Call] "a file that cannot be read as a program" {
@@ -133,27 +126,25 @@ right: "fn f(x: f64[n]) -> f64 { sum(x) }
 " }
 
 E0201 "a name that is not declared" {
-"Every tensor is declared, with `alloc x : [..]` in TeIL and `var x : [..]` in the model language, before it is used
-(rules T-Var, t-var) or assigned (rules OK-Stmt, ok-stmt). A type that has a name is declared above its first use."
-dialect: "teil"
-wrong: "alloc A : [4]
-A = B
+"Every name is declared before it is used. In a `.ten` file it is a parameter, a `let`, an index, a function or a constant.
+In TeIL a tensor is declared with `alloc x : [..]` and in the model language with `var x : [..]`, before it is used (rules T-Var,
+t-var) or assigned (rules OK-Stmt, ok-stmt); a type that has a name is declared above its first use."
+dialect: "ten"
+wrong: "fn f(x: f64[n]) -> f64[n] { x + y }
 "
-right: "alloc A : [4]
-alloc B : [4]
-A = B
+right: "fn f(x: f64[n], y: f64[n]) -> f64[n] { x + y }
 " }
 
 E0202 "a name that is declared twice" {
-"All names in the declarations of a program are unique (TeIL, Sec. 3.2 and rule OK-Prog; model language, rule s-var). In
-a `.ten` file, functions and constants are unique together with those of the files that it imports; only the prelude's
-may be declared anew."
-dialect: "teil"
-wrong: "alloc A : [4]
-alloc A : [5]
+"In a `.ten` file, functions and constants have different names, also from those of the files that it imports; only the
+prelude's may be declared anew. In TeIL and the model language all names in the declarations are unique (TeIL, Sec. 3.2 and rule
+OK-Prog; model language, rule s-var)."
+dialect: "ten"
+wrong: "fn f(x: f64[n]) -> f64 { sum(x) }
+fn f(x: f64[n]) -> f64[n] { 2 * x }
 "
-right: "alloc A : [4]
-alloc B : [5]
+right: "fn total(x: f64[n]) -> f64 { sum(x) }
+fn main(x: f64[n]) -> f64[n] { 2 * x }
 " }
 
 E0203 "a size that can be less than one" {
@@ -167,62 +158,46 @@ where n >= 2
 " }
 
 E0204 "a position that the tensor does not have" {
-"Dimensions are counted from 1. `red+`, `transp`, `diag`, `contr` and `proj` take positions from 1 to the rank of their
-argument, and so do `.` and `^` in the model language; `expa` also takes the position after the last one."
-dialect: "teil"
-wrong: "alloc A : [4, 5]
-alloc B : [4]
-B = red+ 3 A
+"In a `.ten` file, axes are counted from 0, and negative ones from the end. In TeIL dimensions are counted from 1: `red+`,
+`transp`, `diag`, `contr` and `proj` take positions from 1 to the rank of their argument, and so do `.` and `^` in the model
+language; `expa` also takes the position after the last one."
+dialect: "ten"
+wrong: "fn f(x: f64[m, n]) -> f64[m] { sum(x, axis = 2) }
 "
-right: "alloc A : [4, 5]
-alloc B : [4]
-B = red+ 2 A
+right: "fn f(x: f64[m, n]) -> f64[m] { sum(x, axis = 1) }
 " }
 
 E0205 "two positions that are equal" {
-"`transp`, `diag` and `contr`, and `.` and `^` in the model language, take two different dimensions, in either order.
-Where several pairs stand together, as in `. [[1 3] [2 4]]`, all positions are different."
-dialect: "teil"
-wrong: "alloc A : [4, 4]
-alloc B : [4]
-B = diag 2 2 A
+"An axis is named once. `transp`, `diag` and `contr` in TeIL, and `.` and `^` in the model language, take two different
+dimensions, in either order. Where several pairs stand together, as in `. [[1 3] [2 4]]`, all positions are different."
+dialect: "ten"
+wrong: "fn f(x: f64[m, n]) -> f64 { sum(x, axis = [0, 0]) }
 "
-right: "alloc A : [4, 4]
-alloc B : [4]
-B = diag 1 2 A
+right: "fn f(x: f64[m, n]) -> f64 { sum(x, axis = [0, 1]) }
 " }
 
 E0206 "operands of different shapes" {
-"`add` and `mul` work entry by entry on tensors of the same shape (rules T-Add and T-Mul). The only exception is a
-scalar on the left of `mul` (rule T-SMul). Nothing else is broadcast: use `expa` to repeat a tensor along a new
-dimension. Sizes with different names are different, unless a `where` clause says that they are equal.
+"Arithmetic works entry by entry on tensors of the same shape, or on a scalar and a tensor. Nothing else is broadcast: in a
+`.ten` file a comprehension says how a tensor is repeated. Sizes with different names are different, unless a `where` clause says
+that they are equal.
 
-In the model language the same holds for `+`, `-`, `*` and `/` (rule t-elem); a scalar may stand left of `*` (rule
-t-smul) and right of `/` (rule t-sdiv)."
-dialect: "teil"
-wrong: "alloc A : [m, n]
-alloc B : [n]
-alloc C : [m, n]
-C = add A B
+In TeIL the rules are T-Add and T-Mul, a scalar may stand left of `mul` (T-SMul), and `expa` repeats a tensor along a new
+dimension. In the model language the rule is t-elem; a scalar may stand left of `*` (t-smul) and right of `/` (t-sdiv)."
+dialect: "ten"
+wrong: "fn f(A: f64[m, n], b: f64[n]) -> f64[m, n] { A + b }
 "
-right: "alloc A : [m, n]
-alloc B : [n]
-alloc C : [m, n]
-C = add A (expa 1 m B)
+right: "fn f(A: f64[m, n], b: f64[n]) -> f64[m, n] { { [i] -> A[i] + b } }
 " }
 
 E0207 "an access that can be out of bounds" {
-"The slice that `proj i m` takes must exist: 1 <= m <= n, for every n that the `where` clauses allow (rule T-Proj). The
-message shows a size for which it does not."
-dialect: "teil"
-wrong: "alloc A : [k, 5]
-alloc B : [5]
-B = proj 1 2 A
+"Every index of every selection has to be inside its tensor, for all sizes that the types and `where` clauses allow. The
+message shows sizes and indices for which it is not, and often the condition under which it is.
+
+In TeIL, the slice that `proj i m` takes must exist: 1 <= m <= n (rule T-Proj)."
+dialect: "ten"
+wrong: "fn f(x: f64[n]) -> f64[n] { { [i] -> x[i+1] | i < n } }
 "
-right: "alloc A : [k, 5]
-alloc B : [5]
-where k >= 2
-B = proj 1 2 A
+right: "fn f(x: f64[n]) -> f64[n-1] where n >= 1 { { [i] -> x[i+1] | i < n-1 } }
 " }
 
 E0208 "a diagonal of dimensions of different size" {
@@ -253,22 +228,20 @@ B = transp 1 2 A
 " }
 
 E0210 "sizes that cannot exist" {
-"No sizes satisfy the `where` clauses (sizes are at least 1). A program about nothing would be accepted whatever it
-does, so this is an error rather than a proof of everything."
-dialect: "teil"
-wrong: "alloc A : [k]
-where k >= 2, k <= 1
+"No sizes satisfy the `where` clauses. A program about nothing would be accepted whatever it does, so this is an error rather
+than a proof of everything. In TeIL and the model language sizes are at least 1."
+dialect: "ten"
+wrong: "fn f(x: f64[n]) -> f64 where n >= 2, n <= 1 { sum(x) }
 "
-right: "alloc A : [k]
-where k >= 2, k <= 10
+right: "fn f(x: f64[n]) -> f64 where n >= 2, n <= 10 { sum(x) }
 " }
 
 E0211 "a name for two things" {
-"A name is a tensor, a size or a type, not two of them."
-dialect: "teil"
-wrong: "alloc n : [n]
+"A name is a tensor, a size, a function or a type, not two of them."
+dialect: "ten"
+wrong: "fn f(n: f64[n]) -> f64 { sum(n) }
 "
-right: "alloc v : [n]
+right: "fn f(x: f64[n]) -> f64 { sum(x) }
 " }
 
 E0212 "an output that depends on uninitialised values" {
@@ -306,10 +279,10 @@ right: "alloc A : [4000, 4000]
 
 E0216 "an expression over sizes that is not understood" {
 "Sizes are built from whole numbers and names with `+`, `-` and multiplication, and their values have 64 bits."
-dialect: "teil"
-wrong: "alloc A : [4000000000 * 4000000000]
+dialect: "ten"
+wrong: "fn f(x: f64[4000000000 * 4000000000]) -> f64 { sum(x) }
 "
-right: "alloc A : [4000 * n]
+right: "fn f(x: f64[4000 * 4000]) -> f64 { sum(x) }
 " }
 
 E0217 "a function or constant that uses itself" {
@@ -323,7 +296,7 @@ right: "fn halve(x: f64[n], k: size) -> f64[n] { iterate k times y = x { y / 2.0
 
 E0230 "a bound that cannot be inferred" {
 "The upper bound of an index of a comprehension is inferred from the selections in its body: `{ [i] -> A[i] }` lets `i` go
-through A. Where nothing in the body says how far an index may go, the bound is written behind it.
+through A. Where nothing in the body says how far an index may go, the bound is written after it.
 (Tensor Comprehensions in SaC, Sec. 5.2: find-shapes is not complete)"
 dialect: "ten"
 wrong: "fn f(n: size) -> i64[n] { { [i] -> i * i } }
@@ -430,20 +403,10 @@ padding, which nothing computes (ATL, Sec. 5; rules TruncLPad and TruncRPad of F
 guard does not hold, the rows of `pad_l` and `pad_r`, what `split` adds to its last block, and sums of nothing but padding; a
 zero that is computed is not. The message says how many rows are cut and how many are padding, and shows sizes at which an
 element is cut that is computed. To keep a part of a tensor that is computed, select it."
-dialect: "core"
-wrong: "core blocks
-size n
-where n >= 1
-input v : f64[n]
-t = trunc_r(4 - n + 4*floor_div(n, 4), flatten(split(4, v)))
-output t
+dialect: "ten"
+wrong: "fn f(x: f64[n]) -> f64[n-1] where n >= 1 { trunc_r(1, { [i] -> 2 * x[i] }) }
 "
-right: "core blocks
-size n
-where n >= 1
-input v : f64[n]
-t = trunc_r(4*ceil_div(n, 4) - n, flatten(split(4, v)))
-output t
+right: "fn f(x: f64[n]) -> f64[n] { trunc_r(2, pad_r(2, { [i] -> 2 * x[i] })) }
 " }
 
 E0242 "iterators that do not fit an operand" {
@@ -536,7 +499,7 @@ codegen(l1)
 " }
 
 E0247 "a bound that leaves its scope, or is no number" {
-"The loop inside of a block begins where the block does, so it stands inside of the loop over blocks (TeML, Eq. 20 and 21). A
+"The loop inside a block begins where the block does, so it stands inside the loop over blocks (TeML, Eq. 20 and 21). A
 loop is unrolled as a whole only if its number of iterations is a number (Eq. 25); with a factor, in part, always."
 dialect: "teml"
 wrong: "A = tensor([n])
@@ -558,7 +521,7 @@ codegen(l1)
 E0248 "a sum that cannot be made a loop" {
 "Loops are built around a statement so that each iterator of it is a loop, with nothing between them (TeML, Eq. 19). The
 iterators of a `vcontract` become loops too if the sum stands in a product, left of a division, or beside one other value in
-the outermost addition. Two sums that are added, a sum inside of a difference that is multiplied, and a sum that something is
+the outermost addition. Two sums that are added, a sum inside a difference that is multiplied, and a sum that something is
 divided by are computed by `contract`, in a statement of their own."
 dialect: "teml"
 wrong: "A = tensor([n, m])
@@ -581,7 +544,7 @@ codegen(l1, l2)
 " }
 
 E0249 "a list of loops that does not fit together" {
-"`codegen` lists the loops of a program in the order in which they run. Loops that read a tensor stand behind those that
+"`codegen` lists the loops of a program in the order in which they run. Loops that read a tensor stand after those that
 write it, every output is written, and no statement is computed twice."
 dialect: "teml"
 wrong: "x = tensor([n])
@@ -663,7 +626,7 @@ but with an infinity, results can depend on the padding. Native code has none, o
 
 W0307 "a tensor that is introduced by being written" {
 "A tensor is introduced with `tensor(..)` before it is written (TeML, Sec. 3.3.1). Where it is not, as in the paper's own
-listings, it gets the shape and the type of the right side. A name behind `@` is always introduced first, and so is the
+listings, it gets the shape and the type of the right side. A name after `@` is always introduced first, and so is the
 result of `contract`, whose shape depends on positions alone (E0243)."
 dialect: "teml"
 wrong: "A = tensor([m, n])
@@ -802,7 +765,7 @@ used and tries it on more; another one can be chosen with the environment variab
 
 E0801 "no such step, or wrong arguments" {
 "A schedule is a list of steps, each the name of a transformation with its arguments in parentheses. There is no
-transformation of this name, or it takes other arguments; the message shows how it is called. docs/SCHEDULES.md has a
+transformation of this name, or it takes other arguments; the message shows how it is called. `certen help steps` has a
 section about each."
 dialect: "ten"
 wrong: "fn scale(x: f64[m, n]) -> f64[m, n] { { [i, j] -> 2 * x[i, j] } }
@@ -814,7 +777,7 @@ schedule scale { split(i, 32); }
 
 E0802 "a loop, stage, buffer or function that is not there" {
 "The steps of a schedule name loops as `stage.index`, or by the index alone in the loops of the result, as they are at
-that step: behind `split(i, 32)` there is no loop `i`, but `i.o` and `i.i`. The message lists what there is. Where several
+that step: after `split(i, 32)` there is no loop `i`, but `i.o` and `i.i`. The message lists what there is. Where several
 loops of a stage have one name, `j#2` is the second. The name of a schedule is that of a function of the same file."
 dialect: "ten"
 wrong: "fn scale(x: f64[m, n]) -> f64[m, n] { { [i, j] -> 2 * x[i, j] } }
@@ -860,7 +823,7 @@ which is evidence, not proof. Leave the step out, or compile without `--require-
 E0901 "no such rewrite, or wrong arguments" {
 "A derivation is a list of steps, each the name of a rewrite, or of a `derivation` that is made of them, with arguments in
 parentheses. There is no rewrite of this name, or it takes other arguments; the message shows how it is called.
-docs/REWRITES.md has them all."
+`certen help rewrites` has them all."
 dialect: "ten"
 wrong: "fn f(x: f64[m, n]) -> f64[m, n] { { [i, j] -> 2 * x[i, j] } }
 derive main from f { tile_gen at i; }
@@ -870,7 +833,7 @@ derive main from f { tile_gen(32) at i; }
 " }
 
 E0902 "a place, name or function that is not there" {
-"`at i` is the term that binds `i` in the program as it is at that step, `at { x[_] }` the first term like this; behind a
+"`at i` is the term that binds `i` in the program as it is at that step, `at { x[_] }` the first term like this; after a
 step that renames or removes it, it is gone. What a derivation begins with is a function, or something derived, of its file or
 of one that it imports. The message lists what there is."
 dialect: "ten"
@@ -951,17 +914,38 @@ impl Code {
     pub fn page(self) -> String {
         let mut page = format!("## {self}: {}\n\n{}\n", self.title(), self.text());
         if let Some(Example { dialect, wrong, right }) = self.example() {
-            page += &format!("\nWrong:\n\n```{dialect}\n{wrong}```\n\nRight:\n\n```{dialect}\n{right}```\n");
+            page += &format!("\nWrong:\n```{dialect}\n{wrong}```\nRight:\n```{dialect}\n{right}```\n");
         }
         page
     }
 }
 
-/// The whole error index, as Markdown.
+/// The themes of the index, each with its first code.
+const THEMES: [(Code, &str); 11] = [
+    (Code::E0101, "Text and files"),
+    (Code::E0201, "Names, shapes and sizes"),
+    (Code::E0230, "Expressions of `.ten` programs"),
+    (Code::E0242, "TeML"),
+    (Code::W0301, "Warnings"),
+    (Code::E0401, "Calls and arrays"),
+    (Code::E0501, "Evaluation"),
+    (Code::E0601, "The machine"),
+    (Code::E0701, "What Certen checks of itself"),
+    (Code::E0801, "Schedules"),
+    (Code::E0901, "Derivations"),
+];
+
+/// The whole error index, as Markdown, by theme.
 pub fn error_index() -> String {
-    let pages: Vec<String> = Code::ALL.iter().map(|code| code.page()).collect();
-    let intro = "# Error index\n\n\
+    let mut index = "# Errors\n\n\
         Every message of Certen carries one of these codes; `certen explain-error E0208` prints its page. This file is\n\
-        generated from `crates/certen-syntax/src/codes.rs` by `cargo xtask bless`.\n\n";
-    intro.to_owned() + &pages.join("\n")
+        generated from `crates/certen-syntax/src/codes.rs` by `cargo xtask bless`.\n"
+        .to_owned();
+    for code in Code::ALL {
+        if let Some((_, theme)) = THEMES.iter().find(|(first, _)| first == code) {
+            index += &format!("\n# {theme}\n");
+        }
+        index += &format!("\n{}", code.page());
+    }
+    index
 }

@@ -206,7 +206,7 @@ fn expression(cursor: &mut Cursor<'_>) -> Read<Expr> {
             all.extend(entrywise);
             error = match near(word, all.iter().map(String::as_str)) {
                 Some(near) => error.help(format!("did you mean `{near}`?")),
-                _ if cursor.peek_at(1).is("(") => error.help("docs/TEML.md lists all operations"),
+                _ if cursor.peek_at(1).is("(") => error.help("`certen help teml` lists all operations"),
                 _ => error.help(format!(
                     "a tensor is copied by `eq({word}, [i] -> [i])`, with an iterator for each dimension"
                 )),

@@ -1,4 +1,4 @@
-//! The error index is true: its programs give what their pages say, and `docs/ERRORS.md` is the index of today.
+//! The error index is true: its programs give what their pages say, and `docs/reference/errors.md` is the index of today.
 
 use std::fs;
 use std::path::Path;
@@ -40,10 +40,10 @@ fn wrong_examples_give_their_code_and_right_ones_do_not() {
 
 #[test]
 fn the_printed_index_is_that_of_the_code() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ERRORS.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/errors.md");
     if std::env::var_os("CERTEN_BLESS").is_some() {
         fs::write(&path, error_index()).unwrap();
     }
     let printed = fs::read_to_string(&path).unwrap_or_default();
-    assert!(printed == error_index(), "docs/ERRORS.md is not of today: run `cargo xtask bless`");
+    assert!(printed == error_index(), "docs/reference/errors.md is not of today: run `cargo xtask bless`");
 }

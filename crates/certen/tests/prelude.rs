@@ -1,4 +1,4 @@
-//! The prelude is documented and tested: `docs/PRELUDE.md` is made from its comments, every function has an example, and
+//! The prelude is documented and tested: `docs/reference/prelude.md` is made from its comments, every function has an example, and
 //! the tables in `tests/prelude` use every function on empty shapes and at ranks 0 to 4. That examples and tables are
 //! true is tested where `certen test` is.
 //!
@@ -91,12 +91,12 @@ fn wrapped(words: &[String]) -> String {
 
 #[test]
 fn the_page_is_that_of_the_prelude() {
-    let (path, page) = (root().join("docs/PRELUDE.md"), page(&prelude()));
+    let (path, page) = (root().join("docs/reference/prelude.md"), page(&prelude()));
     if std::env::var_os("CERTEN_BLESS").is_some() {
         fs::write(&path, &page).unwrap();
     }
     let printed = fs::read_to_string(&path).unwrap_or_default();
-    assert!(printed == page, "docs/PRELUDE.md is not of today: run `cargo xtask bless`");
+    assert!(printed == page, "docs/reference/prelude.md is not of today: run `cargo xtask bless`");
 }
 
 #[test]

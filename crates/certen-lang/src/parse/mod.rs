@@ -1,4 +1,4 @@
-//! The text of `.ten` files, as `docs/GRAMMAR.md` defines it.
+//! The text of `.ten` files, as `docs/reference/grammar.md` defines it.
 //!
 //! Recursive descent, with precedence climbing for operators (`expr`); the generators of comprehensions and with-loops,
 //! whose subject is recognised by its names, are in `generator`; what people write out of habit from other languages

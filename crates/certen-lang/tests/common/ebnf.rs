@@ -1,4 +1,4 @@
-//! Random texts from the grammar that `docs/GRAMMAR.md` publishes.
+//! Random texts from the grammar that `docs/reference/grammar.md` publishes.
 //!
 //! The rules are read from the page's `ebnf` blocks. What they cannot say is handled here by the names of the rules:
 //!

@@ -1,5 +1,5 @@
 //! The steps of schedules. Each file holds one: what it does, by an example that is run, when it keeps the meaning, and
-//! what other systems call it. `docs/SCHEDULES.md` is made from these.
+//! what other systems call it. `docs/reference/steps.md` is made from these.
 
 use certen_syntax::Name;
 
