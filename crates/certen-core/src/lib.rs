@@ -7,6 +7,7 @@
 
 mod arguments;
 pub mod domain;
+mod error;
 mod eval;
 mod ops;
 mod order;
@@ -26,7 +27,8 @@ mod walk;
 
 pub use arguments::Arguments;
 pub use domain::{Domain, Fault};
-pub use eval::{DEFAULT_FUEL, EvalError, Evaluator, Named};
+pub use error::EvalError;
+pub use eval::{DEFAULT_FUEL, Evaluator, Named};
 pub use ops::{Binary, Literal, ReduceOp, Unary};
 pub use parse::{TermParser, parse_program};
 pub use power::{MAX_MULTIPLIED, by_squaring, multiplied};

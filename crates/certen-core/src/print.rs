@@ -9,7 +9,10 @@ use std::fmt;
 
 use certen_index::Ix;
 
-use crate::{Binary, Carried, ElemType, Literal, Program, Range, ReduceOp, Term, TermId, Terms, Unary};
+use crate::ops::{Binary, Literal, ReduceOp, Unary};
+use crate::program::Program;
+use crate::term::{Carried, Range, Term, TermId, Terms};
+use crate::types::ElemType;
 
 /// A term as text.
 pub fn print_term(terms: &Terms, term: TermId) -> String {

@@ -6,7 +6,9 @@ use std::fmt;
 use certen_index::{Cond, Ix, IxError};
 use certen_syntax::Name;
 
-use crate::{Binary, Range, ReduceOp, TensorType, Term, TermId, Terms};
+use crate::ops::{Binary, ReduceOp};
+use crate::term::{Range, Term, TermId, Terms};
+use crate::types::TensorType;
 
 /// A named tensor of a program's interface.
 #[derive(Clone, PartialEq, Eq, Debug)]

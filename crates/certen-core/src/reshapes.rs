@@ -7,7 +7,8 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-use crate::{Program, Term};
+use crate::program::Program;
+use crate::term::Term;
 
 /// How often each construct occurs.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

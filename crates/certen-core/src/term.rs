@@ -12,13 +12,17 @@ use certen_syntax::Name;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::{Binary, ElemType, Literal, ReduceOp, TensorType, Unary};
+use crate::ops::{Binary, Literal, ReduceOp, Unary};
+use crate::types::{ElemType, TensorType};
 
 /// A term's place in its [`Terms`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct TermId(u32);
 
 impl TermId {
+    /// Where a part is still missing: no term of any arena.
+    pub(crate) const HOLE: TermId = TermId(u32::MAX);
+
     /// The place as a number: parts have smaller ones.
     pub fn index(self) -> usize {
         self.0 as usize
@@ -265,6 +269,7 @@ impl Terms {
         if indices.is_empty() { Ok(tensor) } else { self.add(Term::Select(tensor, indices)) }
     }
 
+    /// The type of a term whose parts are typed. The rules stand together, one arm for each construct.
     pub(crate) fn type_of(&self, term: &Term) -> Result<TensorType, TypeError> {
         let wrong = |text: String| Err(TypeError(text));
         let outermost = |id: TermId, what: &str, least: usize| {

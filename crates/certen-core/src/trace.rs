@@ -6,7 +6,7 @@
 
 use certen_syntax::Name;
 
-use crate::ReduceOp;
+use crate::ops::ReduceOp;
 
 /// A step of a computation, its value, and the steps that led to it.
 #[derive(Clone, PartialEq, Debug)]

@@ -41,7 +41,7 @@ impl Builder<'_> {
         Misfit { why: format!("{what} is not determined by the term; give it as a parameter"), matched: usize::MAX }
     }
 
-    /// The term.
+    /// The term. One arm for each form of patterns.
     ///
     /// # Errors
     /// What is not determined, or how the term would be ill-typed.

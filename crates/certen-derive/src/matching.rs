@@ -149,6 +149,7 @@ impl<'a> Matcher<'a> {
         self.context.facts(self.terms)
     }
 
+    /// One arm for each form of patterns that says more than its parts do.
     fn term(&mut self, pattern: &Pattern, id: TermId) -> Done {
         let term = self.terms.get(id).clone();
         if !is_alike(pattern, &term) {
@@ -167,11 +168,8 @@ impl<'a> Matcher<'a> {
                 self.inside(id, 0, &[*name], |matcher| matcher.term(inner, *body))
             }
             (Pattern::Reduce(given, binder, wanted, inner), Term::Reduce(op, name, range, cond, body)) => {
-                if given.is_none() {
-                    if self.found.reduce.is_some_and(|found| found != *op) {
-                        return Err(self.misfit(format!("`{}` is another reduction", op.name())));
-                    }
-                    self.found.reduce = Some(*op);
+                if given.is_none() && *self.found.reduce.get_or_insert(*op) != *op {
+                    return Err(self.misfit(format!("`{}` is another reduction", op.name())));
                 }
                 self.binder(binder, *name, range)?;
                 if wanted.is_always() && !cond.is_always() {
@@ -208,23 +206,7 @@ impl<'a> Matcher<'a> {
                 self.term(inner, tensor)?;
                 wanted.iter().zip(&indices[first..]).try_for_each(|(index, ix)| self.ix(index, ix))
             }
-            (Pattern::Reshape(inner), term) => {
-                let any = self.terms.iter().next().map_or(id, |(first, _)| first);
-                let outline = term.clone().with_parts(|_| any);
-                if let Some(found) = &self.found.reshape
-                    && *found != outline
-                {
-                    return Err(self.misfit(format!("`{}` is reshaped in another way", self.shown(id))));
-                }
-                if let Term::PadLeft(k, _) | Term::PadRight(k, _) | Term::TruncLeft(k, _) | Term::TruncRight(k, _) =
-                    term
-                    && let Some(bound) = self.bound.iter().find(|bound| k.mentions(**bound))
-                {
-                    return Err(self.misfit(format!("{k} mentions {bound}, but it may not")));
-                }
-                self.found.reshape = Some(outline);
-                term.parts().into_iter().try_for_each(|part| self.term(inner, part))
-            }
+            (Pattern::Reshape(inner), term) => self.reshape(inner, term, id),
             (Pattern::Split(wanted, inner), Term::Split(k, a)) => {
                 self.ix(wanted, &Ix::from(*k))?;
                 self.term(inner, *a)
@@ -237,37 +219,41 @@ impl<'a> Matcher<'a> {
                 self.term(inner, *a)
             }
             (Pattern::Index(wanted), Term::Index(ix, _)) => self.ix(wanted, ix),
-            (Pattern::Number(number), Term::Literal(literal, _)) => {
-                let equal = match (number, literal) {
-                    // A whole number stands for a float that is that number.
-                    (Literal::Int(number), Literal::Float(value)) => {
-                        (*number as f64).to_bits() == value.to_bits() && number.unsigned_abs() < 1 << 53
-                    }
-                    (number, literal) => number == literal,
-                };
-                if equal { Ok(()) } else { Err(self.misfit(format!("`{}` is another number", self.shown(id)))) }
-            }
+            (Pattern::Number(number), Term::Literal(literal, _)) if is_number(*number, *literal) => Ok(()),
+            (Pattern::Number(_), _) => Err(self.misfit(format!("`{}` is another number", self.shown(id)))),
             (Pattern::Unary(given, inner), Term::Unary(op, a)) => {
-                if given.is_none() {
-                    if self.found.unary.is_some_and(|found| found != *op) {
-                        return Err(self.misfit(format!("`{}` is another operation", op.name())));
-                    }
-                    self.found.unary = Some(*op);
+                if given.is_none() && *self.found.unary.get_or_insert(*op) != *op {
+                    return Err(self.misfit(format!("`{}` is another operation", op.name())));
                 }
                 self.term(inner, *a)
             }
             (Pattern::Binary(wanted, first, second), Term::Binary(op, a, b)) => {
-                if wanted.is_none() {
-                    if self.found.binary.is_some_and(|found| found != *op) {
-                        return Err(self.misfit(format!("`{}` is another operation", op.name())));
-                    }
-                    self.found.binary = Some(*op);
+                if wanted.is_none() && *self.found.binary.get_or_insert(*op) != *op {
+                    return Err(self.misfit(format!("`{}` is another operation", op.name())));
                 }
                 self.term(first, *a)?;
                 self.term(second, *b)
             }
             (pattern, term) => pattern.parts().iter().zip(term.parts()).try_for_each(|(part, id)| self.term(part, id)),
         }
+    }
+
+    /// A reshape operator, whichever it is; all of one rewrite are the same.
+    fn reshape(&mut self, inner: &Pattern, term: &Term, id: TermId) -> Done {
+        let any = self.terms.iter().next().map_or(id, |(first, _)| first);
+        let outline = term.clone().with_parts(|_| any);
+        if let Some(found) = &self.found.reshape
+            && *found != outline
+        {
+            return Err(self.misfit(format!("`{}` is reshaped in another way", self.shown(id))));
+        }
+        if let Term::PadLeft(k, _) | Term::PadRight(k, _) | Term::TruncLeft(k, _) | Term::TruncRight(k, _) = term
+            && let Some(bound) = self.bound.iter().find(|bound| k.mentions(**bound))
+        {
+            return Err(self.misfit(format!("{k} mentions {bound}, but it may not")));
+        }
+        self.found.reshape = Some(outline);
+        term.parts().into_iter().try_for_each(|part| self.term(inner, part))
     }
 
     /// Matches inside a part of a term, whose names are bound there.
@@ -586,4 +572,14 @@ const MAX_SHOWN: usize = 120;
 /// A term as text, or the beginning of it.
 pub(crate) fn shown(terms: &Terms, term: TermId) -> String {
     print_beginning(terms, term, MAX_SHOWN)
+}
+
+/// Whether a number of a pattern is a literal: a whole number stands for a float that is that number.
+fn is_number(number: Literal, literal: Literal) -> bool {
+    match (number, literal) {
+        (Literal::Int(number), Literal::Float(value)) => {
+            (number as f64).to_bits() == value.to_bits() && number.unsigned_abs() < 1 << 53
+        }
+        (number, literal) => number == literal,
+    }
 }

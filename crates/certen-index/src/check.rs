@@ -4,9 +4,10 @@
 //! step that is not used, none twice, rows in order, multipliers without a common factor. So a witness that was tampered
 //! with is rejected even where some other proof would have been accepted.
 
+use crate::cond::Cond;
+use crate::ix::{Ix, IxError};
 use crate::ix::{Mono, gcd};
 use crate::witness::{Derivation, End, Extreme, Reason, Split, Step, Witness};
-use crate::{Cond, Ix, IxError};
 
 /// Why a witness is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,6 +1,8 @@
 //! Conditions of steps: sentences for people, and what is known of them for all sizes.
 
-use crate::{Cond, Decision, Facts, Witness};
+use crate::cond::Cond;
+use crate::facts::{Decision, Facts};
+use crate::witness::Witness;
 
 /// What has to hold for a step of a schedule or a derivation to keep the meaning.
 #[derive(Clone, Debug)]

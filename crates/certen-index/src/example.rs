@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use certen_syntax::Name;
 
+use crate::cond::Cond;
+use crate::ix::Ix;
 use crate::ix::{Atom, Mono};
 use crate::prover::{Answer, FEW_STEPS, satisfy};
-use crate::{Cond, Ix};
 
 /// Steps spent on finding something nicer than what is there already.
 pub(crate) const NICER: usize = 3_000;

@@ -11,8 +11,12 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
+use crate::check::check;
+use crate::cond::Cond;
+use crate::example;
+use crate::ix::Ix;
 use crate::prover::{Answer, FEW_STEPS, STEPS, satisfy};
-use crate::{Cond, Ix, Witness, check, example};
+use crate::witness::Witness;
 
 /// Integers, one for each name, that satisfy the facts but not the goal.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -6,8 +6,10 @@
 
 use certen_syntax::Name;
 
+use crate::cond::Cond;
+use crate::facts::{Facts, Verdict};
 use crate::ix::{Atom, Mono};
-use crate::{Cond, Facts, Ix, IxError, Verdict};
+use crate::ix::{Ix, IxError};
 
 impl Ix {
     /// The smallest and the largest value, as far as that is seen, while a name runs from `lo` to `hi`, both included:

@@ -1,8 +1,10 @@
 //! Expressions in the simplest form that facts allow: a minimum or maximum of which one part always is the extreme, a quotient
 //! that always is zero.
 
+use crate::cond::Cond;
+use crate::facts::{Facts, Order, Verdict};
 use crate::ix::Atom;
-use crate::{Cond, Facts, Ix, IxError, Order, Verdict};
+use crate::ix::{Ix, IxError};
 
 impl Ix {
     /// The same value where the facts hold, without the parts of minima and maxima that never decide.

@@ -5,7 +5,12 @@ use std::collections::BTreeMap;
 use certen_syntax::{Cursor, Diagnostic, Diagnostics, Name, Sources, lex};
 use proptest::prelude::*;
 
-use crate::{Cond, Derivation, End, Facts, Ix, IxError, Reason, Step, Verdict, Witness, check, parse_cond, parse_ix};
+use crate::check::check;
+use crate::cond::Cond;
+use crate::facts::{Facts, Verdict};
+use crate::ix::{Ix, IxError};
+use crate::parse::{parse_cond, parse_ix};
+use crate::witness::{Derivation, End, Reason, Step, Witness};
 
 fn parsed<T>(text: &str, parse: impl Fn(&mut Cursor<'_>) -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
     let mut sources = Sources::new();

@@ -10,7 +10,8 @@
 
 use std::fmt;
 
-use crate::{Cond, Ix};
+use crate::cond::Cond;
+use crate::ix::Ix;
 
 /// Why a goal holds.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,6 +1,10 @@
 //! A place in a list of tokens: what every parser of the project moves along.
 
-use crate::{Code, Diagnostic, Name, Span, Token, TokenKind};
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::lexer::{Token, TokenKind};
+use crate::name::Name;
+use crate::source::Span;
 
 /// A position in a list of tokens that ends with [`TokenKind::End`]. Copy it to look ahead.
 #[derive(Clone, Copy)]

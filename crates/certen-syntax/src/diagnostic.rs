@@ -1,6 +1,7 @@
 //! Diagnostics as values: what is wrong, where, by which rule, and what to do about it.
 
-use crate::{Code, Span};
+use crate::codes::Code;
+use crate::source::Span;
 
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,7 +4,10 @@
 //! rest; a text that is not closed ends with its line. Guarantees: tokens are in order, do not overlap, and the last
 //! one is [`TokenKind::End`].
 
-use crate::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Span};
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::name::Name;
+use crate::source::{FileId, Source, Span};
 
 /// What a token is.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -240,7 +243,7 @@ impl<'a> Lexer<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Sources;
+    use crate::source::Sources;
 
     fn kinds(text: &str) -> (Vec<String>, usize) {
         let mut sources = Sources::new();

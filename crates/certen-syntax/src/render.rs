@@ -4,7 +4,8 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Renderer, Snippet};
 use serde_json::{Value, json};
 
-use crate::{Diagnostic, Diagnostics, Label, Severity, Sources};
+use crate::diagnostic::{Diagnostic, Diagnostics, Label, Severity};
+use crate::source::Sources;
 
 /// How many diagnostics [`render_all`] shows before it only counts them.
 pub const MAX_RENDERED: usize = 20;

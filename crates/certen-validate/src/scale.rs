@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use certen_core::Program;
-use certen_index::{Cond, Function, Ix, Notation};
+use certen_index::{Cond, IndexFunction, Ix, Notation};
 use certen_loops::{LoopProgram, Stmt, Target, parts_first};
 
 /// No number is replaced by a larger one: loops of that many iterations would not be run anyway.
@@ -124,9 +124,9 @@ impl Notation for Blank {
         false
     }
 
-    fn call(&mut self, function: Function, arguments: &[String]) -> String {
+    fn call(&mut self, function: IndexFunction, arguments: &[String]) -> String {
         let mut arguments: Vec<String> = arguments.iter().map(|argument| blank(argument)).collect();
-        if function != Function::FloorDiv {
+        if function != IndexFunction::FloorDiv {
             arguments.sort();
         }
         format!("{function:?}({})", arguments.join(", "))

@@ -18,7 +18,9 @@
 use std::ops::AddAssign;
 
 use super::{Domain, Fault, Machine, Scalar};
-use crate::{Binary, ElemType, Literal, Tensor, Unary};
+use crate::ops::{Binary, Literal, Unary};
+use crate::tensor::Tensor;
+use crate::types::ElemType;
 
 /// The domain of machine numbers with error bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

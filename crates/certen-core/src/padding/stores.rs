@@ -11,7 +11,9 @@ use certen_index::{Cond, Ix, IxError};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
-use crate::{Program, Range, ReduceOp, Term, TermId};
+use crate::ops::ReduceOp;
+use crate::program::Program;
+use crate::term::{Range, Term, TermId};
 
 /// Why a walk was given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -256,184 +258,203 @@ impl<'a> Walker<'a> {
         matters: &mut Matters,
         found: &mut Stores,
     ) -> Result<(End, TermId), Stop> {
-        let terms = &self.program.terms;
-        let Fork { mut term, mut indices, .. } = fork;
-        let zero = Ix::from(0);
+        let Fork { mut term, indices, .. } = fork;
+        let mut path = Path { indices, conds, forks, found };
         let (mut length, mut long) = (0, LONG);
         loop {
             self.spend(1)?;
             length += 1;
             if length == long {
                 long *= 2;
-                if !matters(conds) {
+                if !matters(path.conds) {
                     return Ok((End::Nothing, term));
                 }
             }
-            let moves = matches!(terms.get(term), Term::Gen(..)) || terms.get(term).is_reshape();
-            let first = if moves { indices.pop() } else { None };
-            let first = match (moves, first) {
-                (true, Some(first)) => first,
-                (true, None) => return Ok((End::Head, term)),
-                (false, _) => zero.clone(),
-            };
-            let next = match terms.get(term) {
-                Term::Ref(name, _) => match self.meanings.get(name) {
-                    Some(Meaning::Let(value)) => *value,
-                    Some(_) => return Ok((End::Store, term)),
-                    None => match self.bindings.get(name) {
-                        Some(value) => *value,
-                        None => return Ok((End::Store, term)),
-                    },
-                },
-                Term::Gen(name, range, body) => {
-                    let range = self.range(range)?;
-                    let at = range.lo.add(&first)?;
-                    if !require(conds, Cond::le(&range.lo, &at)?) || !require(conds, Cond::lt(&at, &range.hi)?) {
-                        return Ok((End::Nothing, term));
-                    }
-                    self.mean(*name, Meaning::Index(at));
-                    *body
-                }
-                Term::Reduce(ReduceOp::Sum, name, range, cond, body) => {
-                    let range = self.range(range)?;
-                    let own = self.fresh(name.as_str());
-                    let at = Ix::var(own);
-                    found.made.push((own, range.lo.clone(), range.hi.sub(&Ix::from(1))?));
-                    self.mean(*name, Meaning::Index(at.clone()));
-                    let inside = [Cond::le(&range.lo, &at)?, Cond::lt(&at, &range.hi)?, self.cond(cond)?];
-                    if !inside.into_iter().all(|cond| require(conds, cond)) {
-                        return Ok((End::Nothing, term));
-                    }
-                    *body
-                }
-                Term::Guard(cond, body) => {
-                    found.sources.insert(term);
-                    if !require(conds, self.cond(cond)?) {
-                        return Ok((End::Nothing, term));
-                    }
-                    *body
-                }
-                Term::If(cond, then, otherwise) => {
-                    let cond = self.cond(cond)?;
-                    let (changes, length) = (self.mark(), conds.len());
-                    let other =
-                        Fork { term: *otherwise, indices: indices.clone(), cond: cond.not()?, changes, conds: length };
-                    forks.push(other);
-                    if !require(conds, cond) {
-                        return Ok((End::Nothing, term));
-                    }
-                    *then
-                }
-                Term::Let(name, value, body) => {
-                    self.enter_let(*name, *value);
-                    *body
-                }
-                Term::Select(tensor, chosen) => {
-                    for ix in chosen.iter().rev() {
-                        indices.push(self.ix(ix)?);
-                    }
-                    *tensor
-                }
-                Term::Flatten(a) => {
-                    let inner = self.size(*a, 1)?;
-                    let (block, place) = match inner.as_constant() {
-                        Some(inner) if inner > 0 => (first.floor_div(inner)?, first.modulo(inner)?),
-                        Some(_) => return Ok((End::Nothing, term)),
-                        // There is no quotient by a name: two fresh names with what is known of them.
-                        None => {
-                            let outer = self.size(*a, 0)?;
-                            let [block, place] = ["block", "place"].map(|hint| self.fresh(hint));
-                            found.made.push((block, zero.clone(), outer.sub(&Ix::from(1))?));
-                            found.made.push((place, zero.clone(), inner.sub(&Ix::from(1))?));
-                            let (block, place) = (Ix::var(block), Ix::var(place));
-                            let inside = [
-                                Cond::eq(&block.mul(&inner)?.add(&place)?, &first)?,
-                                Cond::le(&zero, &block)?,
-                                Cond::lt(&block, &outer)?,
-                                Cond::le(&zero, &place)?,
-                                Cond::lt(&place, &inner)?,
-                            ];
-                            if !inside.into_iter().all(|cond| require(conds, cond)) {
-                                return Ok((End::Nothing, term));
-                            }
-                            (block, place)
-                        }
-                    };
-                    indices.push(place);
-                    indices.push(block);
-                    *a
-                }
-                Term::Split(k, a) => {
-                    found.sources.insert(term);
-                    let Some(second) = indices.pop() else {
-                        return Ok((End::Head, term));
-                    };
-                    let at = first.scale(*k)?.add(&second)?;
-                    if !require(conds, Cond::lt(&at, &self.size(*a, 0)?)?) {
-                        return Ok((End::Nothing, term));
-                    }
-                    indices.push(at);
-                    *a
-                }
-                Term::Transpose(a) => {
-                    let Some(second) = indices.pop() else {
-                        return Ok((End::Head, term));
-                    };
-                    indices.push(first);
-                    indices.push(second);
-                    *a
-                }
-                Term::Concat(a, b) => {
-                    let size = self.size(*a, 0)?;
-                    let left = Cond::lt(&first, &size)?;
-                    let mut behind = indices.clone();
-                    behind.push(first.sub(&size)?);
-                    let (changes, length) = (self.mark(), conds.len());
-                    forks.push(Fork { term: *b, indices: behind, cond: left.not()?, changes, conds: length });
-                    if !require(conds, left) {
-                        return Ok((End::Nothing, term));
-                    }
-                    indices.push(first);
-                    *a
-                }
-                Term::PadLeft(k, a) => {
-                    found.sources.insert(term);
-                    let k = self.ix(k)?;
-                    if !require(conds, Cond::le(&k, &first)?) {
-                        return Ok((End::Nothing, term));
-                    }
-                    indices.push(first.sub(&k)?);
-                    *a
-                }
-                Term::PadRight(_, a) => {
-                    found.sources.insert(term);
-                    if !require(conds, Cond::lt(&first, &self.size(*a, 0)?)?) {
-                        return Ok((End::Nothing, term));
-                    }
-                    indices.push(first);
-                    *a
-                }
-                Term::TruncLeft(k, a) => {
-                    indices.push(first.add(&self.ix(k)?)?);
-                    *a
-                }
-                Term::TruncRight(_, a) => {
-                    indices.push(first);
-                    *a
-                }
-                Term::Reduce(..)
-                | Term::Iterate(..)
-                | Term::Literal(..)
-                | Term::Index(..)
-                | Term::Undefined(_)
-                | Term::Unary(..)
-                | Term::Binary(..)
-                | Term::Choose(..)
-                | Term::Fma(..)
-                | Term::Cast(..) => return Ok((End::Store, term)),
-            };
-            term = next;
+            match self.step(term, &mut path) {
+                Ok(next) => term = next,
+                Err(Halt::End(end)) => return Ok((end, term)),
+                Err(Halt::Stop(stop)) => return Err(stop),
+            }
         }
+    }
+
+    /// From a term to the one in it that a path goes on with. One arm for each construct, as in the evaluator: a new one
+    /// has to say here what it stores.
+    fn step(&mut self, term: TermId, path: &mut Path<'_>) -> Result<TermId, Halt> {
+        let terms = &self.program.terms;
+        Ok(match terms.get(term) {
+            Term::Ref(name, _) => match self.meanings.get(name) {
+                Some(Meaning::Let(value)) => *value,
+                Some(_) => return Err(Halt::End(End::Store)),
+                None => *self.bindings.get(name).ok_or(Halt::End(End::Store))?,
+            },
+            Term::Gen(name, range, body) => {
+                let (first, range) = (path.first()?, self.range(range)?);
+                let at = range.lo.add(&first)?;
+                path.require(Cond::le(&range.lo, &at)?)?;
+                path.require(Cond::lt(&at, &range.hi)?)?;
+                self.mean(*name, Meaning::Index(at));
+                *body
+            }
+            Term::Reduce(ReduceOp::Sum, name, range, cond, body) => {
+                let range = self.range(range)?;
+                let own = self.fresh(name.as_str());
+                let at = Ix::var(own);
+                path.found.made.push((own, range.lo.clone(), range.hi.sub(&Ix::from(1))?));
+                self.mean(*name, Meaning::Index(at.clone()));
+                let inside = [Cond::le(&range.lo, &at)?, Cond::lt(&at, &range.hi)?, self.cond(cond)?];
+                inside.into_iter().try_for_each(|cond| path.require(cond))?;
+                *body
+            }
+            Term::Guard(cond, body) => {
+                path.found.sources.insert(term);
+                path.require(self.cond(cond)?)?;
+                *body
+            }
+            Term::If(cond, then, otherwise) => {
+                let cond = self.cond(cond)?;
+                path.fork(*otherwise, path.indices.clone(), cond.not()?, self.mark());
+                path.require(cond)?;
+                *then
+            }
+            Term::Let(name, value, body) => {
+                self.enter_let(*name, *value);
+                *body
+            }
+            Term::Select(tensor, chosen) => {
+                for ix in chosen.iter().rev() {
+                    path.indices.push(self.ix(ix)?);
+                }
+                *tensor
+            }
+            Term::Flatten(a) => {
+                self.unflatten(*a, path)?;
+                *a
+            }
+            Term::Split(k, a) => {
+                let first = path.first()?;
+                path.found.sources.insert(term);
+                let at = first.scale(*k)?.add(&path.first()?)?;
+                path.require(Cond::lt(&at, &self.size(*a, 0)?)?)?;
+                path.indices.push(at);
+                *a
+            }
+            Term::Transpose(a) => {
+                let (first, second) = (path.first()?, path.first()?);
+                path.indices.extend([first, second]);
+                *a
+            }
+            Term::Concat(a, b) => {
+                let (first, size) = (path.first()?, self.size(*a, 0)?);
+                let left = Cond::lt(&first, &size)?;
+                let mut right = path.indices.clone();
+                right.push(first.sub(&size)?);
+                path.fork(*b, right, left.not()?, self.mark());
+                path.require(left)?;
+                path.indices.push(first);
+                *a
+            }
+            Term::PadLeft(k, a) => {
+                let (first, k) = (path.first()?, self.ix(k)?);
+                path.found.sources.insert(term);
+                path.require(Cond::le(&k, &first)?)?;
+                path.indices.push(first.sub(&k)?);
+                *a
+            }
+            Term::PadRight(_, a) => {
+                let first = path.first()?;
+                path.found.sources.insert(term);
+                path.require(Cond::lt(&first, &self.size(*a, 0)?)?)?;
+                path.indices.push(first);
+                *a
+            }
+            Term::TruncLeft(k, a) => {
+                let first = path.first()?.add(&self.ix(k)?)?;
+                path.indices.push(first);
+                *a
+            }
+            Term::TruncRight(_, a) => {
+                let first = path.first()?;
+                path.indices.push(first);
+                *a
+            }
+            Term::Reduce(..)
+            | Term::Iterate(..)
+            | Term::Literal(..)
+            | Term::Index(..)
+            | Term::Undefined(_)
+            | Term::Unary(..)
+            | Term::Binary(..)
+            | Term::Choose(..)
+            | Term::Fma(..)
+            | Term::Cast(..) => return Err(Halt::End(End::Store)),
+        })
+    }
+
+    /// The first index into a flattened term becomes two into the term itself.
+    fn unflatten(&mut self, a: TermId, path: &mut Path<'_>) -> Result<(), Halt> {
+        let (first, inner, zero) = (path.first()?, self.size(a, 1)?, Ix::from(0));
+        let (block, place) = match inner.as_constant() {
+            Some(inner) if inner > 0 => (first.floor_div(inner)?, first.modulo(inner)?),
+            Some(_) => return Err(Halt::End(End::Nothing)),
+            // There is no quotient by a name: two fresh names with what is known of them.
+            None => {
+                let outer = self.size(a, 0)?;
+                let [block, place] = ["block", "place"].map(|hint| self.fresh(hint));
+                path.found.made.push((block, zero.clone(), outer.sub(&Ix::from(1))?));
+                path.found.made.push((place, zero.clone(), inner.sub(&Ix::from(1))?));
+                let (block, place) = (Ix::var(block), Ix::var(place));
+                let inside = [
+                    Cond::eq(&block.mul(&inner)?.add(&place)?, &first)?,
+                    Cond::le(&zero, &block)?,
+                    Cond::lt(&block, &outer)?,
+                    Cond::le(&zero, &place)?,
+                    Cond::lt(&place, &inner)?,
+                ];
+                inside.into_iter().try_for_each(|cond| path.require(cond))?;
+                (block, place)
+            }
+        };
+        path.indices.extend([place, block]);
+        Ok(())
+    }
+}
+
+/// A path that is being followed.
+struct Path<'a> {
+    /// Those into the term where it is, the outermost last.
+    indices: Vec<Ix>,
+    conds: &'a mut Vec<Cond>,
+    forks: &'a mut Vec<Fork>,
+    found: &'a mut Stores,
+}
+
+/// Why a path does not go on.
+enum Halt {
+    End(End),
+    Stop(Stop),
+}
+
+impl From<IxError> for Halt {
+    fn from(error: IxError) -> Halt {
+        Halt::Stop(error.into())
+    }
+}
+
+impl Path<'_> {
+    /// The outermost index, which is taken.
+    fn first(&mut self) -> Result<Ix, Halt> {
+        self.indices.pop().ok_or(Halt::End(End::Head))
+    }
+
+    /// Goes on only where a condition holds.
+    fn require(&mut self, cond: Cond) -> Result<(), Halt> {
+        if require(self.conds, cond) { Ok(()) } else { Err(Halt::End(End::Nothing)) }
+    }
+
+    /// Leaves another path for later, which begins here.
+    fn fork(&mut self, term: TermId, indices: Vec<Ix>, cond: Cond, changes: usize) {
+        self.forks.push(Fork { term, indices, cond, changes, conds: self.conds.len() });
     }
 }
 

@@ -13,7 +13,8 @@ use certen_syntax::Name;
 use super::amounts::Rows;
 use super::stores::{Stores, Walker};
 use super::{Side, assume_ranges, hint};
-use crate::{Program, TermId};
+use crate::program::Program;
+use crate::term::TermId;
 
 /// The padding of a tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -343,12 +343,19 @@ impl Reader<'_> {
         if is_upper(name) {
             return Ok(Pattern::Meta(name, self.list(cursor, ")", |reader, cursor| reader.argument(cursor, depth))?));
         }
+        let pattern = self.call(cursor, word, depth)?;
+        cursor.expect_punct(")")?;
+        Ok(pattern)
+    }
+
+    /// A function of Core, between its parentheses.
+    fn call(&mut self, cursor: &mut Cursor<'_>, word: &str, depth: usize) -> Read<Pattern> {
         let boxed = |pattern| Box::new(pattern);
         let leading = |reader: &mut Self, cursor: &mut Cursor<'_>| {
             let ix = reader.ix(cursor, depth)?;
             cursor.expect_punct(",").map(|_| ix)
         };
-        let pattern = match word {
+        Ok(match word {
             "guard" => {
                 let cond = self.cond(cursor, depth)?;
                 cursor.expect_punct(",")?;
@@ -384,9 +391,7 @@ impl Reader<'_> {
                 let right = boxed(self.term(cursor, depth)?);
                 if word == "concat" { Pattern::Concat(left, right) } else { Pattern::Binary(op, left, right) }
             }
-        };
-        cursor.expect_punct(")")?;
-        Ok(pattern)
+        })
     }
 
     /// An index expression; or a term, if it begins with the name of a tensor that the pattern binds or with a

@@ -16,8 +16,9 @@ use smallvec::smallvec;
 
 use super::row::{Closed, Coefficients, Column, Row, RowId};
 use super::{Outcome, Prover};
+use crate::cond::Cond;
+use crate::ix::Ix;
 use crate::witness::{Reason, Split};
-use crate::{Cond, Ix};
 
 /// Cases by which a column is above or below a number, inside each other, before bounds are peeled.
 const MAX_BRANCHES: usize = 12;

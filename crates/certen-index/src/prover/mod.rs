@@ -18,9 +18,10 @@ use std::collections::BTreeMap;
 use certen_syntax::Name;
 use rustc_hash::FxHashSet;
 
+use crate::cond::Cond;
+use crate::ix::Ix;
 use crate::ix::{Atom, Mono};
 use crate::witness::{Extreme, Reason, Split, Witness};
-use crate::{Cond, Ix};
 use linear::Model;
 use products::Progress;
 use row::{Branch, Closed, Column, Log, Row, RowId};

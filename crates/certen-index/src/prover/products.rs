@@ -9,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::row::{Row, RowId};
 use super::{Prover, Scope};
-use crate::Ix;
+use crate::ix::Ix;
 use crate::ix::{Atom, Mono};
 use crate::witness::Reason;
 

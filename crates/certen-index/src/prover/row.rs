@@ -10,7 +10,7 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
-use crate::Ix;
+use crate::ix::Ix;
 use crate::ix::{Mono, gcd};
 use crate::witness::{Derivation, End, Reason, Split, Step, Witness};
 
