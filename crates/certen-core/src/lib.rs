@@ -37,6 +37,6 @@ pub use program::{Binding, Count, Parameter, Program, ScopeError};
 pub use reshapes::Reshapes;
 pub use tensor::Tensor;
 pub use term::{Carried, MAX_RANK, Range, Term, TermId, Terms, TypeError};
-pub use trace::{Limits, Step, Trace};
+pub use trace::{Limits, Trace, TraceStep};
 pub use types::{ElemType, TensorType};
 pub use walk::{Component, Reachable, TermNames};

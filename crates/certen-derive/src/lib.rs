@@ -28,7 +28,7 @@ mod whole;
 
 pub use apply::{Derived, Refused, Taken, derive};
 pub use page::page;
-pub use rewrite::{Kind, Law, Rewrite};
+pub use rewrite::{Law, ParameterKind, Rewrite};
 pub use rules::rewrites;
 
 use certen_core::script::{Tactic, parse_tactics};

@@ -2,7 +2,7 @@
 //! that always is zero.
 
 use crate::cond::Cond;
-use crate::facts::{Facts, Order, Verdict};
+use crate::facts::{Facts, KnownOrder, Verdict};
 use crate::ix::Atom;
 use crate::ix::{Ix, IxError};
 
@@ -131,10 +131,10 @@ fn extreme(parts: &[Ix], facts: &Facts, (max, quotients): (bool, bool)) -> Resul
     for part in parts {
         let part = part.simple(facts, quotients)?;
         let beaten = |a: &Ix, b: &Ix| match facts.compare(a, b) {
-            Order::Equal => true,
-            Order::AtMost => max,
-            Order::AtLeast => !max,
-            Order::Depends(..) | Order::Unknown => false,
+            KnownOrder::Equal => true,
+            KnownOrder::AtMost => max,
+            KnownOrder::AtLeast => !max,
+            KnownOrder::Depends(..) | KnownOrder::Unknown => false,
         };
         if kept.iter().any(|other| beaten(&part, other)) {
             continue;

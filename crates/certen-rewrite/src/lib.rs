@@ -14,7 +14,7 @@ mod sizes;
 
 pub use check::{Agreement, agree};
 pub use lift::{Lifted, lift};
-pub use order::{Search, pairwise};
-pub use report::{Contraction, Report};
+pub use order::{OrderSearch, pairwise};
+pub use report::{Contraction, LiftReport};
 pub use shrink::shrunk;
 pub use sizes::{lower_bounds, never_dearer, repaired};

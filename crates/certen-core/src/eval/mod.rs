@@ -22,7 +22,7 @@ use crate::error::EvalError;
 use crate::program::Program;
 use crate::tensor::{Tensor, index_of};
 use crate::term::TermId;
-use crate::trace::{Limits, Log, Step, Trace};
+use crate::trace::{Limits, Log, Trace, TraceStep};
 use run::Run;
 
 /// Steps after which an evaluation is given up, unless told otherwise: about a minute.
@@ -167,7 +167,7 @@ impl<'a, D: Domain> Evaluator<'a, D> {
     /// See [`EvalError`].
     pub fn trace(&mut self, name: Name, index: &[i64], limits: Limits) -> Result<Trace<D::Value>, EvalError> {
         let (value, log) = self.demand(name, index, Some(Log::new(limits)))?;
-        let nothing = Trace { step: Step::Read(name, index.to_vec()), value, parts: Vec::new(), left_out: 0 };
+        let nothing = Trace { step: TraceStep::Read(name, index.to_vec()), value, parts: Vec::new(), left_out: 0 };
         Ok(log.and_then(Log::finish).unwrap_or(nothing))
     }
 

@@ -11,11 +11,11 @@ use crate::error::EvalError;
 use crate::ops::{Binary, ReduceOp, Unary};
 use crate::tensor::{Tensor, index_of};
 use crate::term::{Carried, Term, TermId};
-use crate::trace::{Log, Step};
+use crate::trace::{Log, TraceStep};
 use crate::types::ElemType;
 
 /// What is bound around the term that is being evaluated, innermost last.
-enum Bound<V> {
+enum InScope<V> {
     Index(Name, i64),
     /// A `let`: its elements are computed when they are asked for. Names are never shadowed, so that its term means the
     /// same under the bindings further in.
@@ -64,7 +64,7 @@ struct Reducing<V> {
 struct Iterating<V> {
     term: TermId,
     index: Vec<i64>,
-    key: Around,
+    key: IterationKey,
     /// How many steps are done; -1 while the first values are computed.
     step: i64,
     times: i64,
@@ -78,7 +78,7 @@ struct Iterating<V> {
 }
 
 /// A term and what is bound around it: names with the values of indices, or with the term that says what they mean.
-type Around = (TermId, Vec<(Name, i64)>);
+type IterationKey = (TermId, Vec<(Name, i64)>);
 
 /// Elements of iterations that are remembered at most: beyond that all are forgotten, and computed again if need be.
 const MOST_REMEMBERED: usize = 1 << 24;
@@ -88,9 +88,9 @@ pub(super) struct Run<'e, 'a, D: Domain> {
     evaluator: &'e mut Evaluator<'a, D>,
     frames: Vec<Frame<D::Value>>,
     values: Vec<D::Value>,
-    scope: Vec<Bound<D::Value>>,
+    scope: Vec<InScope<D::Value>>,
     /// Results of iterations whose elements are asked for one by one.
-    iterated: HashMap<Around, Tensor<D::Value>>,
+    iterated: HashMap<IterationKey, Tensor<D::Value>>,
     /// How many elements they have.
     remembered: usize,
     /// Where the steps are noted, if somebody wants to know them.
@@ -148,7 +148,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 }
                 Frame::RememberLet(at, index) => {
                     let value = self.top()?;
-                    if let Some(Bound::Let(_, _, known)) = self.scope.get_mut(at) {
+                    if let Some(InScope::Let(_, _, known)) = self.scope.get_mut(at) {
                         known.insert(index, value);
                     }
                 }
@@ -162,7 +162,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
         self.pop()
     }
 
-    fn begin_step(&mut self, step: impl FnOnce() -> Step) {
+    fn begin_step(&mut self, step: impl FnOnce() -> TraceStep) {
         if let Some(log) = &mut self.log {
             log.begin(step);
         }
@@ -184,7 +184,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
 
     fn lookup(&self, name: Name) -> Option<i64> {
         let bound = self.scope.iter().rev().find_map(|bound| match bound {
-            Bound::Index(n, value) if *n == name => Some(*value),
+            InScope::Index(n, value) if *n == name => Some(*value),
             _ => None,
         });
         bound.or_else(|| self.evaluator.arguments.size(name))
@@ -221,16 +221,16 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 let lo = self.ix(&range.lo)?;
                 let first = take_first(&mut index)?;
                 self.frames.push(Frame::Leave(self.scope.len()));
-                self.scope.push(Bound::Index(*name, lo.checked_add(first).ok_or(IxError::Overflow)?));
+                self.scope.push(InScope::Index(*name, lo.checked_add(first).ok_or(IxError::Overflow)?));
                 self.frames.push(Frame::Eval(*body, index));
             }
             // [[sum i in lo..hi where p. e]] js = Σ [[e]] js  over the i in lo..hi for which p holds; none: padding
             Term::Reduce(op, name, range, cond, body) => {
                 let (next, hi) = (self.ix(&range.lo)?, self.ix(&range.hi)?);
                 let sum = self.identity(*op, elem)?;
-                self.begin_step(|| Step::Reduce { op: *op, index: *name, lo: next, hi });
+                self.begin_step(|| TraceStep::Reduce { op: *op, index: *name, lo: next, hi });
                 let (op, body, cond, bound, pending) = (*op, *body, cond.clone(), self.scope.len(), false);
-                self.scope.push(Bound::Index(*name, next));
+                self.scope.push(InScope::Index(*name, next));
                 let reducing = Reducing { op, elem, body, cond, index, bound, next, hi, sum, pending };
                 self.frames.push(Frame::Reduce(Box::new(reducing)));
             }
@@ -243,7 +243,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
             }
             Term::Let(name, value, body) => {
                 self.frames.push(Frame::Leave(self.scope.len()));
-                self.scope.push(Bound::Let(*name, *value, HashMap::new()));
+                self.scope.push(InScope::Let(*name, *value, HashMap::new()));
                 self.frames.push(Frame::Eval(*body, index));
             }
             Term::Iterate(times, _, states, _) => self.begin_iteration(id, times, states, index)?,
@@ -353,7 +353,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
         let shape = |term| terms.ty(term).shape_at(&|name| self.lookup(name));
         let shapes = states.iter().map(|s| shape(s.init)).collect::<Result<_, _>>()?;
         let times = self.ix(times)?.max(0);
-        self.begin_step(|| Step::Iterate(times));
+        self.begin_step(|| TraceStep::Iterate(times));
         self.frames.push(Frame::Iterate(Box::new(Iterating {
             term,
             index,
@@ -391,16 +391,16 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
     pub(super) fn read(&mut self, name: Name, index: Vec<i64>) -> Result<(), EvalError> {
         let outside = |index: &[i64]| EvalError::OutOfBounds(format!("{name}{index:?}"));
         if let Some(log) = &mut self.log {
-            log.begin(|| Step::Read(name, index.clone()));
+            log.begin(|| TraceStep::Read(name, index.clone()));
             self.frames.push(Frame::Traced);
         }
         for (at, bound) in self.scope.iter().enumerate().rev() {
             match bound {
-                Bound::State(n, tensor, _) if *n == name => {
+                InScope::State(n, tensor, _) if *n == name => {
                     self.values.push(tensor.get(&index).cloned().ok_or_else(|| outside(&index))?);
                     return Ok(());
                 }
-                Bound::Let(n, term, known) if *n == name => {
+                InScope::Let(n, term, known) if *n == name => {
                     match known.get(&index) {
                         Some(value) => self.values.push(value.clone()),
                         None => {
@@ -442,13 +442,13 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
         }
         while r.next < r.hi {
             let name = match self.scope[r.bound] {
-                Bound::Index(name, _) => name,
+                InScope::Index(name, _) => name,
                 _ => return Err(EvalError::EmptyReduction),
             };
-            self.scope[r.bound] = Bound::Index(name, r.next);
+            self.scope[r.bound] = InScope::Index(name, r.next);
             r.next += 1;
             if self.holds(&r.cond)? {
-                self.begin_step(|| Step::Term(name, r.next - 1));
+                self.begin_step(|| TraceStep::Term(name, r.next - 1));
                 r.pending = true;
                 let body = Frame::Eval(r.body, r.index.clone());
                 self.frames.push(Frame::Reduce(r));
@@ -467,9 +467,9 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
     /// Everything bound around a term, as a key. Indices (steps too) have values; those and its term say what a `let` or
     /// a state is.
     fn surroundings(&self) -> Vec<(Name, i64)> {
-        let stamp = |bound: &Bound<D::Value>| match bound {
-            Bound::Index(name, value) => (*name, *value),
-            Bound::State(name, _, term) | Bound::Let(name, term, _) => (*name, term.index() as i64),
+        let stamp = |bound: &InScope<D::Value>| match bound {
+            InScope::Index(name, value) => (*name, *value),
+            InScope::State(name, _, term) | InScope::Let(name, term, _) => (*name, term.index() as i64),
         };
         self.scope.iter().map(stamp).collect()
     }
@@ -507,8 +507,8 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                     return self.iterated(*it, result);
                 }
                 let now = states.iter().zip(it.done.drain(..));
-                self.scope.push(Bound::Index(*step, it.step));
-                self.scope.extend(now.map(|(state, tensor)| Bound::State(state.name, tensor, it.term)));
+                self.scope.push(InScope::Index(*step, it.step));
+                self.scope.extend(now.map(|(state, tensor)| InScope::State(state.name, tensor, it.term)));
             }
             let shape = &it.shapes[it.done.len()];
             let count = shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size)).ok_or(EvalError::Memory)?;

@@ -28,7 +28,7 @@ use certen_syntax::Name;
 use crate::program::{Binding, Program};
 use crate::term::{Range, Term, TermId};
 use amounts::Rows;
-use stores::{Stop, Stores, Walker};
+use stores::{Stop, StoreWalker, Stores};
 
 pub use types::{PadType, pad_type};
 
@@ -108,7 +108,7 @@ pub fn check(program: &Program) -> Vec<Violation> {
         return Vec::new();
     }
     let mut check = Check {
-        walker: Walker::new(program),
+        walker: StoreWalker::new(program),
         conds: Vec::new(),
         indices: Vec::new(),
         scopes: HashMap::new(),
@@ -133,7 +133,7 @@ pub fn involved(program: &Program) -> HashSet<Name> {
 
 /// What is added to a scope around a term.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Around {
+enum Enclosing {
     Index(Name, Cond),
     Cond(Cond),
     Let(Name, TermId),
@@ -142,7 +142,7 @@ enum Around {
 
 enum Visit {
     Term(TermId),
-    Enter(Around),
+    Enter(Enclosing),
     /// Back to a scope: how many conditions and changes there were, and an index that ends.
     Leave {
         scope: usize,
@@ -153,14 +153,14 @@ enum Visit {
 }
 
 struct Check<'a> {
-    walker: Walker<'a>,
+    walker: StoreWalker<'a>,
     /// The conditions around.
     conds: Vec<Cond>,
     /// The indices around.
     indices: Vec<Name>,
     /// A number for each scope, by the scope around it and what was added: a term that is met twice in one scope needs
     /// no second look.
-    scopes: HashMap<(usize, Around), usize>,
+    scopes: HashMap<(usize, Enclosing), usize>,
     seen: HashSet<(TermId, usize)>,
     /// The facts of the scope with a number.
     facts: Option<(usize, Facts)>,
@@ -196,18 +196,18 @@ impl Check<'_> {
     }
 
     /// Adds to a scope; the number of the new one.
-    fn enter(&mut self, scope: usize, around: Around) -> usize {
+    fn enter(&mut self, scope: usize, around: Enclosing) -> usize {
         let next = self.scopes.len() + 1;
         let scope = *self.scopes.entry((scope, around.clone())).or_insert(next);
         match around {
-            Around::Index(name, cond) => {
+            Enclosing::Index(name, cond) => {
                 self.walker.enter_index(name);
                 self.indices.push(name);
                 self.conds.push(cond);
             }
-            Around::Cond(cond) => self.conds.push(cond),
-            Around::Let(name, value) => self.walker.enter_let(name, value),
-            Around::State(name) => self.walker.enter_state(name),
+            Enclosing::Cond(cond) => self.conds.push(cond),
+            Enclosing::Let(name, value) => self.walker.enter_let(name, value),
+            Enclosing::State(name) => self.walker.enter_state(name),
         }
         scope
     }
@@ -246,30 +246,30 @@ impl Check<'_> {
         let leave = |index| Visit::Leave { scope, conds: self.conds.len(), changes: self.walker.mark(), index };
         match self.walker.program.terms.get(id) {
             Term::Gen(name, range, body) => {
-                let around = Around::Index(*name, within(*name, range));
+                let around = Enclosing::Index(*name, within(*name, range));
                 todo.extend([leave(Some(*name)), Visit::Term(*body), Visit::Enter(around)]);
             }
             Term::Reduce(_, name, range, cond, body) => {
-                let around = Around::Index(*name, within(*name, range).and(cond.clone()));
+                let around = Enclosing::Index(*name, within(*name, range).and(cond.clone()));
                 todo.extend([leave(Some(*name)), Visit::Term(*body), Visit::Enter(around)]);
             }
             Term::Guard(cond, body) => {
-                todo.extend([leave(None), Visit::Term(*body), Visit::Enter(Around::Cond(cond.clone()))]);
+                todo.extend([leave(None), Visit::Term(*body), Visit::Enter(Enclosing::Cond(cond.clone()))]);
             }
             Term::If(cond, then, otherwise) => {
                 let not = cond.not().unwrap_or(Cond::always());
-                todo.extend([leave(None), Visit::Term(*otherwise), Visit::Enter(Around::Cond(not))]);
-                todo.extend([leave(None), Visit::Term(*then), Visit::Enter(Around::Cond(cond.clone()))]);
+                todo.extend([leave(None), Visit::Term(*otherwise), Visit::Enter(Enclosing::Cond(not))]);
+                todo.extend([leave(None), Visit::Term(*then), Visit::Enter(Enclosing::Cond(cond.clone()))]);
             }
             Term::Let(name, value, body) => {
-                let around = Around::Let(*name, *value);
+                let around = Enclosing::Let(*name, *value);
                 todo.extend([leave(None), Visit::Term(*body), Visit::Enter(around), Visit::Term(*value)]);
             }
             Term::Iterate(times, step, states, _) => {
                 todo.push(leave(Some(*step)));
                 todo.extend(states.iter().map(|state| Visit::Term(state.next)));
-                todo.extend(states.iter().map(|state| Visit::Enter(Around::State(state.name))));
-                todo.push(Visit::Enter(Around::Index(*step, within(*step, &Range::to(times.clone())))));
+                todo.extend(states.iter().map(|state| Visit::Enter(Enclosing::State(state.name))));
+                todo.push(Visit::Enter(Enclosing::Index(*step, within(*step, &Range::to(times.clone())))));
                 todo.extend(states.iter().map(|state| Visit::Term(state.init)));
             }
             other => todo.extend(other.parts().into_iter().rev().map(Visit::Term)),

@@ -51,7 +51,7 @@ pub(super) struct Stores {
 
 /// What a name stands for on a path.
 #[derive(Clone, Debug)]
-enum Meaning {
+enum NameMeaning {
     Index(Ix),
     Let(TermId),
     /// A state of an iteration.
@@ -78,19 +78,19 @@ const LONG: usize = 64;
 pub(super) type Matters<'m> = dyn FnMut(&[Cond]) -> bool + 'm;
 
 /// Walks over the terms of a program.
-pub(super) struct Walker<'a> {
+pub(super) struct StoreWalker<'a> {
     pub(super) program: &'a Program,
     bindings: FxHashMap<Name, TermId>,
-    meanings: FxHashMap<Name, Meaning>,
+    meanings: FxHashMap<Name, NameMeaning>,
     /// What names meant before, to be undone.
-    changes: Vec<(Name, Option<Meaning>)>,
+    changes: Vec<(Name, Option<NameMeaning>)>,
     /// Names that conditions may mention already.
     taken: BTreeMap<Name, usize>,
     steps: usize,
 }
 
 /// Where a descent came to its end.
-enum End {
+enum PathEnd {
     /// Something is computed.
     Store,
     /// Nothing is: a condition on the path never holds.
@@ -99,12 +99,12 @@ enum End {
     Head,
 }
 
-impl<'a> Walker<'a> {
-    pub(super) fn new(program: &'a Program) -> Walker<'a> {
+impl<'a> StoreWalker<'a> {
+    pub(super) fn new(program: &'a Program) -> StoreWalker<'a> {
         let taken = program.sizes.iter().map(|&size| (size, 1)).collect();
         let bindings = program.bindings.iter().map(|binding| (binding.name, binding.term)).collect();
         let (meanings, changes) = (FxHashMap::default(), Vec::new());
-        Walker { program, bindings, meanings, changes, taken, steps: STEPS }
+        StoreWalker { program, bindings, meanings, changes, taken, steps: STEPS }
     }
 
     pub(super) fn spend(&mut self, steps: usize) -> Result<(), Stop> {
@@ -128,18 +128,18 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn mean(&mut self, name: Name, meaning: Meaning) {
+    fn mean(&mut self, name: Name, meaning: NameMeaning) {
         let before = self.meanings.insert(name, meaning);
         self.changes.push((name, before));
     }
 
     /// Names a tensor from here on.
     pub(super) fn enter_let(&mut self, name: Name, value: TermId) {
-        self.mean(name, Meaning::Let(value));
+        self.mean(name, NameMeaning::Let(value));
     }
 
     pub(super) fn enter_state(&mut self, name: Name) {
-        self.mean(name, Meaning::State);
+        self.mean(name, NameMeaning::State);
     }
 
     /// An index that stands for itself from here on.
@@ -156,7 +156,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A name that no condition mentions; to be left with [`Walker::leave_index`].
+    /// A name that no condition mentions; to be left with [`StoreWalker::leave_index`].
     pub(super) fn fresh(&mut self, hint: &str) -> Name {
         let name = Name::fresh(hint, |name| self.taken.contains_key(&name));
         self.enter_index(name);
@@ -168,14 +168,14 @@ impl<'a> Walker<'a> {
             return Ok(ix.clone());
         }
         ix.substitute(&|name| match self.meanings.get(&name) {
-            Some(Meaning::Index(ix)) => Some(ix.clone()),
+            Some(NameMeaning::Index(ix)) => Some(ix.clone()),
             _ => None,
         })
     }
 
     fn cond(&self, cond: &Cond) -> Result<Cond, IxError> {
         cond.substitute(&|name| match self.meanings.get(&name) {
-            Some(Meaning::Index(ix)) => Some(ix.clone()),
+            Some(NameMeaning::Index(ix)) => Some(ix.clone()),
             _ => None,
         })
     }
@@ -214,7 +214,7 @@ impl<'a> Walker<'a> {
                 continue;
             }
             let (end, term) = self.descend(fork, &mut conds, &mut forks, matters, found)?;
-            if matches!(end, End::Store | End::Head) {
+            if matches!(end, PathEnd::Store | PathEnd::Head) {
                 if found.list.len() == MOST_STORES {
                     return Err(Stop::Budget);
                 }
@@ -232,7 +232,7 @@ impl<'a> Walker<'a> {
         let fork = Fork { term, indices, cond: Cond::always(), changes: mark, conds: 0 };
         let result = self.descend(fork, &mut conds, &mut forks, &mut |_| true, &mut found);
         let head = match result {
-            Ok((End::Head, term)) if forks.is_empty() => match self.program.terms.get(term) {
+            Ok((PathEnd::Head, term)) if forks.is_empty() => match self.program.terms.get(term) {
                 Term::Concat(left, _) => self.size(*left, 0).map(Some),
                 _ => Ok(None),
             },
@@ -257,9 +257,9 @@ impl<'a> Walker<'a> {
         forks: &mut Vec<Fork>,
         matters: &mut Matters,
         found: &mut Stores,
-    ) -> Result<(End, TermId), Stop> {
+    ) -> Result<(PathEnd, TermId), Stop> {
         let Fork { mut term, indices, .. } = fork;
-        let mut path = Path { indices, conds, forks, found };
+        let mut path = StorePath { indices, conds, forks, found };
         let (mut length, mut long) = (0, LONG);
         loop {
             self.spend(1)?;
@@ -267,7 +267,7 @@ impl<'a> Walker<'a> {
             if length == long {
                 long *= 2;
                 if !matters(path.conds) {
-                    return Ok((End::Nothing, term));
+                    return Ok((PathEnd::Nothing, term));
                 }
             }
             match self.step(term, &mut path) {
@@ -280,20 +280,20 @@ impl<'a> Walker<'a> {
 
     /// From a term to the one in it that a path goes on with. One arm for each construct, as in the evaluator: a new one
     /// has to say here what it stores.
-    fn step(&mut self, term: TermId, path: &mut Path<'_>) -> Result<TermId, Halt> {
+    fn step(&mut self, term: TermId, path: &mut StorePath<'_>) -> Result<TermId, Halt> {
         let terms = &self.program.terms;
         Ok(match terms.get(term) {
             Term::Ref(name, _) => match self.meanings.get(name) {
-                Some(Meaning::Let(value)) => *value,
-                Some(_) => return Err(Halt::End(End::Store)),
-                None => *self.bindings.get(name).ok_or(Halt::End(End::Store))?,
+                Some(NameMeaning::Let(value)) => *value,
+                Some(_) => return Err(Halt::End(PathEnd::Store)),
+                None => *self.bindings.get(name).ok_or(Halt::End(PathEnd::Store))?,
             },
             Term::Gen(name, range, body) => {
                 let (first, range) = (path.first()?, self.range(range)?);
                 let at = range.lo.add(&first)?;
                 path.require(Cond::le(&range.lo, &at)?)?;
                 path.require(Cond::lt(&at, &range.hi)?)?;
-                self.mean(*name, Meaning::Index(at));
+                self.mean(*name, NameMeaning::Index(at));
                 *body
             }
             Term::Reduce(ReduceOp::Sum, name, range, cond, body) => {
@@ -301,7 +301,7 @@ impl<'a> Walker<'a> {
                 let own = self.fresh(name.as_str());
                 let at = Ix::var(own);
                 path.found.made.push((own, range.lo.clone(), range.hi.sub(&Ix::from(1))?));
-                self.mean(*name, Meaning::Index(at.clone()));
+                self.mean(*name, NameMeaning::Index(at.clone()));
                 let inside = [Cond::le(&range.lo, &at)?, Cond::lt(&at, &range.hi)?, self.cond(cond)?];
                 inside.into_iter().try_for_each(|cond| path.require(cond))?;
                 *body
@@ -387,16 +387,16 @@ impl<'a> Walker<'a> {
             | Term::Binary(..)
             | Term::Choose(..)
             | Term::Fma(..)
-            | Term::Cast(..) => return Err(Halt::End(End::Store)),
+            | Term::Cast(..) => return Err(Halt::End(PathEnd::Store)),
         })
     }
 
     /// The first index into a flattened term becomes two into the term itself.
-    fn unflatten(&mut self, a: TermId, path: &mut Path<'_>) -> Result<(), Halt> {
+    fn unflatten(&mut self, a: TermId, path: &mut StorePath<'_>) -> Result<(), Halt> {
         let (first, inner, zero) = (path.first()?, self.size(a, 1)?, Ix::from(0));
         let (block, place) = match inner.as_constant() {
             Some(inner) if inner > 0 => (first.floor_div(inner)?, first.modulo(inner)?),
-            Some(_) => return Err(Halt::End(End::Nothing)),
+            Some(_) => return Err(Halt::End(PathEnd::Nothing)),
             // There is no quotient by a name: two fresh names with what is known of them.
             None => {
                 let outer = self.size(a, 0)?;
@@ -421,7 +421,7 @@ impl<'a> Walker<'a> {
 }
 
 /// A path that is being followed.
-struct Path<'a> {
+struct StorePath<'a> {
     /// Those into the term where it is, the outermost last.
     indices: Vec<Ix>,
     conds: &'a mut Vec<Cond>,
@@ -431,7 +431,7 @@ struct Path<'a> {
 
 /// Why a path does not go on.
 enum Halt {
-    End(End),
+    End(PathEnd),
     Stop(Stop),
 }
 
@@ -441,15 +441,15 @@ impl From<IxError> for Halt {
     }
 }
 
-impl Path<'_> {
+impl StorePath<'_> {
     /// The outermost index, which is taken.
     fn first(&mut self) -> Result<Ix, Halt> {
-        self.indices.pop().ok_or(Halt::End(End::Head))
+        self.indices.pop().ok_or(Halt::End(PathEnd::Head))
     }
 
     /// Goes on only where a condition holds.
     fn require(&mut self, cond: Cond) -> Result<(), Halt> {
-        if require(self.conds, cond) { Ok(()) } else { Err(Halt::End(End::Nothing)) }
+        if require(self.conds, cond) { Ok(()) } else { Err(Halt::End(PathEnd::Nothing)) }
     }
 
     /// Leaves another path for later, which begins here.

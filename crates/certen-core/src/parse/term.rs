@@ -49,7 +49,7 @@ impl<'a> TermParser<'a> {
     /// # Errors
     /// The first mistake; terms that were read before it stay in the arena.
     pub fn parse(&mut self, cursor: &mut Cursor<'_>) -> Result<TermId, Diagnostic> {
-        let mut reader = Reader {
+        let mut reader = TermReader {
             terms: self.terms,
             tensor: self.tensor,
             index: self.index,
@@ -75,13 +75,13 @@ enum Local {
 }
 
 /// A form whose operands are not all read yet. The values that were are on the stack of values.
-struct Frame {
-    kind: FrameKind,
+struct Form {
+    kind: FormKind,
     /// Where the form begins: the place that errors of typing speak of.
     span: Span,
 }
 
-enum FrameKind {
+enum FormKind {
     // Open on the right: they end where what follows cannot belong to them.
     Prefix(Unary),
     Infix(Infix),
@@ -120,19 +120,19 @@ impl Infix {
 }
 
 /// The state of reading one expression: a stack of unfinished forms and a stack of finished terms.
-struct Reader<'a> {
+struct TermReader<'a> {
     terms: &'a mut Terms,
     tensor: &'a dyn Fn(Name) -> Option<TensorType>,
     index: &'a dyn Fn(Name) -> bool,
     /// Innermost last.
     locals: HashMap<Name, Vec<Local>>,
-    frames: Vec<Frame>,
+    frames: Vec<Form>,
     values: Vec<TermId>,
 }
 
-impl Reader<'_> {
-    fn push(&mut self, kind: FrameKind, span: Span) {
-        self.frames.push(Frame { kind, span });
+impl TermReader<'_> {
+    fn push(&mut self, kind: FormKind, span: Span) {
+        self.frames.push(Form { kind, span });
     }
 
     fn add(&mut self, term: Term, span: Span) -> Result<TermId, Diagnostic> {
@@ -190,12 +190,12 @@ impl Reader<'_> {
         let leaf = match token.kind {
             TokenKind::Punct("(") => {
                 cursor.take();
-                self.push(FrameKind::Parenthesis, token.span);
+                self.push(FormKind::Parenthesis, token.span);
                 return Ok(None);
             }
             TokenKind::Punct(sign @ ("-" | "!")) => {
                 cursor.take();
-                self.push(FrameKind::Prefix(if sign == "-" { Unary::Neg } else { Unary::Not }), token.span);
+                self.push(FormKind::Prefix(if sign == "-" { Unary::Neg } else { Unary::Not }), token.span);
                 return Ok(None);
             }
             TokenKind::Punct("@") => {
@@ -246,7 +246,7 @@ impl Reader<'_> {
                 }
                 cursor.expect_punct("(")?;
                 if word == "cast" {
-                    self.push(FrameKind::Call(Term::Cast(elem, TermId::HOLE), 0), span);
+                    self.push(FormKind::Call(Term::Cast(elem, TermId::HOLE), 0), span);
                     return Ok(None);
                 }
                 let ix = self.ix(cursor)?;
@@ -257,19 +257,19 @@ impl Reader<'_> {
             "if" => {
                 let cond = self.cond(cursor)?;
                 cursor.expect_word("then")?;
-                self.push(FrameKind::Then(cond), span);
+                self.push(FormKind::Then(cond), span);
             }
             "let" => {
                 let (name, _) = cursor.expect_name("a name")?;
                 cursor.expect_punct("=")?;
-                self.push(FrameKind::LetValue(name), span);
+                self.push(FormKind::LetValue(name), span);
             }
             "iterate" => {
                 let (times, step) = self.steps(cursor)?;
                 cursor.expect_punct("(")?;
                 let (name, _) = cursor.expect_name("a state's name")?;
                 cursor.expect_punct("=")?;
-                self.push(FrameKind::First(times, step, vec![name]), span);
+                self.push(FormKind::First(times, step, vec![name]), span);
             }
             _ => match ReduceOp::from_name(word) {
                 Some(op) => self.binder(cursor, Some(op), span)?,
@@ -289,10 +289,10 @@ impl Reader<'_> {
         let range = Range { lo, hi: self.ix(cursor)? };
         self.bind(name, Local::Index);
         let kind = match op {
-            None => FrameKind::Gen(name, range),
+            None => FormKind::Gen(name, range),
             Some(op) => {
                 let cond = if cursor.eat_word("where") { self.cond(cursor)? } else { Cond::always() };
-                FrameKind::Reduce(op, name, range, cond)
+                FormKind::Reduce(op, name, range, cond)
             }
         };
         cursor.expect_punct(".")?;
@@ -352,7 +352,7 @@ impl Reader<'_> {
                 _ => return Err(Diagnostic::error(Code::E0103, span, format!("there is no function `{function}`"))),
             },
         };
-        self.push(FrameKind::Call(call, 0), span);
+        self.push(FormKind::Call(call, 0), span);
         Ok(None)
     }
 
@@ -370,7 +370,7 @@ impl Reader<'_> {
             } else if let Some(infix) = Infix::from_token(token) {
                 cursor.take();
                 self.reduce(infix.level)?;
-                self.push(FrameKind::Infix(infix), token.span);
+                self.push(FormKind::Infix(infix), token.span);
                 return Ok(None);
             } else {
                 self.reduce(Level::Open)?;
@@ -393,21 +393,21 @@ impl Reader<'_> {
             let span = frame.span;
             let last = self.value(span)?;
             let term = match frame.kind {
-                FrameKind::Prefix(op) => Term::Unary(op, last),
-                FrameKind::Infix(Infix { op, swapped, .. }) => {
+                FormKind::Prefix(op) => Term::Unary(op, last),
+                FormKind::Infix(Infix { op, swapped, .. }) => {
                     let first = self.value(span)?;
                     if swapped { Term::Binary(op, last, first) } else { Term::Binary(op, first, last) }
                 }
-                FrameKind::Gen(name, range) => {
+                FormKind::Gen(name, range) => {
                     self.unbind(name);
                     Term::Gen(name, range, last)
                 }
-                FrameKind::Reduce(op, name, range, cond) => {
+                FormKind::Reduce(op, name, range, cond) => {
                     self.unbind(name);
                     Term::Reduce(op, name, range, cond, last)
                 }
-                FrameKind::Else(cond) => Term::If(cond, self.value(span)?, last),
-                FrameKind::LetBody(name) => {
+                FormKind::Else(cond) => Term::If(cond, self.value(span)?, last),
+                FormKind::LetBody(name) => {
                     self.unbind(name);
                     Term::Let(name, self.value(span)?, last)
                 }
@@ -422,37 +422,37 @@ impl Reader<'_> {
 
     /// Goes on with a closed form behind one of its operands: true if another one follows, false if it is finished and
     /// its value is pushed.
-    fn close(&mut self, cursor: &mut Cursor<'_>, Frame { kind, span }: Frame) -> Result<bool, Diagnostic> {
+    fn close(&mut self, cursor: &mut Cursor<'_>, Form { kind, span }: Form) -> Result<bool, Diagnostic> {
         let (term, more) = match kind {
-            FrameKind::Parenthesis => {
+            FormKind::Parenthesis => {
                 cursor.expect_punct(")")?;
                 return Ok(false);
             }
-            FrameKind::Call(call, before) if before + 1 < call.parts().len() => {
+            FormKind::Call(call, before) if before + 1 < call.parts().len() => {
                 cursor.expect_punct(",")?;
-                (None, Some(FrameKind::Call(call, before + 1)))
+                (None, Some(FormKind::Call(call, before + 1)))
             }
-            FrameKind::Call(call, _) => {
+            FormKind::Call(call, _) => {
                 cursor.expect_punct(")")?;
                 let holes = call.parts().len();
                 let mut parts = self.values.split_off(self.values.len().saturating_sub(holes)).into_iter();
                 let is_complete = parts.len() == holes;
                 (is_complete.then(|| call.with_parts(|hole| parts.next().unwrap_or(hole))), None)
             }
-            FrameKind::Then(cond) => {
+            FormKind::Then(cond) => {
                 cursor.expect_word("else")?;
-                (None, Some(FrameKind::Else(cond)))
+                (None, Some(FormKind::Else(cond)))
             }
-            FrameKind::LetValue(name) => {
+            FormKind::LetValue(name) => {
                 cursor.expect_word("in")?;
                 self.bind_last(name, 0);
-                (None, Some(FrameKind::LetBody(name)))
+                (None, Some(FormKind::LetBody(name)))
             }
-            FrameKind::First(times, step, mut names) => {
+            FormKind::First(times, step, mut names) => {
                 if cursor.eat(",") {
                     names.push(cursor.expect_name("a state's name")?.0);
                     cursor.expect_punct("=")?;
-                    (None, Some(FrameKind::First(times, step, names)))
+                    (None, Some(FormKind::First(times, step, names)))
                 } else {
                     cursor.expect_punct(")")?;
                     cursor.expect_word("then")?;
@@ -462,15 +462,15 @@ impl Reader<'_> {
                         self.bind_last(*name, at);
                     }
                     state_name(cursor, &names, 0)?;
-                    (None, Some(FrameKind::Next(times, step, names, 0)))
+                    (None, Some(FormKind::Next(times, step, names, 0)))
                 }
             }
-            FrameKind::Next(times, step, names, before) if before + 1 < names.len() => {
+            FormKind::Next(times, step, names, before) if before + 1 < names.len() => {
                 cursor.expect_punct(",")?;
                 state_name(cursor, &names, before + 1)?;
-                (None, Some(FrameKind::Next(times, step, names, before + 1)))
+                (None, Some(FormKind::Next(times, step, names, before + 1)))
             }
-            FrameKind::Next(times, step, names, _) => {
+            FormKind::Next(times, step, names, _) => {
                 cursor.expect_punct(")")?;
                 cursor.expect_word("give")?;
                 let (given, given_span) = cursor.expect_name("the state to give")?;
@@ -510,15 +510,13 @@ impl Reader<'_> {
     }
 }
 
-impl FrameKind {
+impl FormKind {
     /// How tightly a form that is open on the right holds its last operand; nothing for closed ones.
     fn level(&self) -> Option<Level> {
         match self {
-            FrameKind::Prefix(_) => Some(Level::Prefix),
-            FrameKind::Infix(infix) => Some(infix.level),
-            FrameKind::Gen(..) | FrameKind::Reduce(..) | FrameKind::Else(_) | FrameKind::LetBody(_) => {
-                Some(Level::Open)
-            }
+            FormKind::Prefix(_) => Some(Level::Prefix),
+            FormKind::Infix(infix) => Some(infix.level),
+            FormKind::Gen(..) | FormKind::Reduce(..) | FormKind::Else(_) | FormKind::LetBody(_) => Some(Level::Open),
             _ => None,
         }
     }

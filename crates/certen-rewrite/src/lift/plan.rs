@@ -3,14 +3,14 @@
 use certen_core::{ElemType, Term};
 use certen_index::{Ix, IxError};
 
-use super::einstein::{Part, Sum};
+use super::einstein::{EinsteinSum, SumFactor};
 use super::{GivenUp, Lifter};
 use crate::free::reads_stand_alone;
 use crate::order::{Factor, Node, Problem, Set, elements};
 
 /// A way to compute a contraction.
 pub(super) struct Plan {
-    pub(super) factors: Vec<Part>,
+    pub(super) factors: Vec<SumFactor>,
     pub(super) nodes: Vec<Node>,
     /// The factors of each node, and the indices that are left in it.
     pub(super) sets: Vec<Set>,
@@ -22,7 +22,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// What a node costs; the root as often as what is not bound is computed again.
-    fn cost_of(&self, sum: &Sum, again: &[Ix], at: usize) -> Result<Ix, IxError> {
+    fn cost_of(&self, sum: &EinsteinSum, again: &[Ix], at: usize) -> Result<Ix, IxError> {
         let is_root = at + 1 == self.nodes.len();
         let product = |set: Set| elements(set).try_fold(Ix::from(1), |p, place| p.mul(&sum.indices[place].extent));
         // What is evaluated in place, and what is bound before.
@@ -64,7 +64,7 @@ impl Lifter<'_> {
     /// recomputed.
     pub(super) fn plan(
         &mut self,
-        sum: &Sum,
+        sum: &EinsteinSum,
         elem: ElemType,
         multiply: bool,
         bind: bool,
@@ -76,7 +76,7 @@ impl Lifter<'_> {
             let extent = sum.indices[place].extent.clone();
             if multiply {
                 let term = self.terms.add(Term::Index(extent, elem))?;
-                factors.push(Part { term, order: Vec::new(), inner: Ix::from(0), under: 0 });
+                factors.push(SumFactor { term, order: Vec::new(), inner: Ix::from(0), under: 0 });
             } else {
                 again.push(extent);
             }
@@ -113,7 +113,7 @@ impl Lifter<'_> {
 
     /// Whether every read stays under indices that make it safe: those around it as written that are not around it any
     /// more have ranges that are not empty, or the read is in bounds without them.
-    pub(super) fn is_safe(&mut self, sum: &Sum, plan: &Plan) -> bool {
+    pub(super) fn is_safe(&mut self, sum: &EinsteinSum, plan: &Plan) -> bool {
         let root = plan.nodes.len() - 1;
         for (at, node) in plan.nodes.iter().enumerate() {
             let (indices, sides) = match *node {
