@@ -1,5 +1,5 @@
 //! Core as text: what a person would write, and what [`parse_program`](crate::parse_program) reads back as the same
-//! program. The grammar stands in `parse.rs`.
+//! program. The grammar is in `parse/mod.rs`.
 //!
 //! Parentheses are written only where the grammar needs them, with one courtesy: a binder, `if` or `let` that is an
 //! operand gets them even where it stands last. Works with an explicit stack in time linear in the length of the text;
@@ -190,7 +190,7 @@ fn write_term<'a>(f: &mut fmt::Formatter<'_>, term: &'a Term, rest: &mut Vec<Pen
             rest.push(Pending::Term(*a, Level::Prefix));
         }
         Term::Binary(op, a, b) if let Some(level) = Level::of_infix(*op) => {
-            // Comparisons could be read one after another, but nobody would.
+            // A chain of comparisons would parse, but it is hard to read.
             let left = if level == Level::Compare { level.above() } else { level };
             rest.extend([Pending::Term(*a, left), Pending::Text(" "), Pending::Text(op.name()), Pending::Text(" ")]);
             rest.push(Pending::Term(*b, level.above()));

@@ -120,9 +120,9 @@ impl Program {
         Ok(())
     }
 
-    /// For each binding: nothing if no output needs it, else the earlier bindings that nobody reads after it.
+    /// For each binding: nothing if no output needs it, else the earlier bindings that no later one reads.
     ///
-    /// One pass from the end: the first reader that is met is the last one, and a term that was met needs no second look.
+    /// One pass from the end: the first reader found is the last one, and a term that was visited is not visited again.
     pub fn last_uses(&self) -> Vec<Option<Vec<Name>>> {
         let positions: HashMap<Name, usize> = self.bindings.iter().enumerate().map(|(at, b)| (b.name, at)).collect();
         let mut ends: Vec<Option<Vec<Name>>> = vec![None; self.bindings.len()];

@@ -2,8 +2,8 @@
 //!
 //! Terms live in an arena, [`Terms`]; a [`TermId`] is a place in it. Guarantees: a term's parts stand before it, so a
 //! loop over the arena visits parts first and nothing recurses or drops deeply; equal terms are the same place; every
-//! term has a [`TensorType`], and an ill-typed one cannot be built; a small power is a product (`power.rs`). What a loop over the arena cannot see, that names are
-//! in scope, [`Program::check`](crate::Program::check) checks.
+//! term has a [`TensorType`], and an ill-typed one cannot be built; a small power is a product (`power.rs`). That names
+//! are in scope, which a loop over the arena cannot see, is for [`Program::check`](crate::Program::check) to check.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ impl TermId {
     }
 }
 
-/// The largest number of dimensions of a tensor: deeper generations are nobody's, and each term stores its shape.
+/// The largest number of dimensions of a tensor: deeper nesting has no use, and each term stores its shape.
 pub const MAX_RANK: usize = 64;
 
 /// The half-open range of an index; empty if `hi <= lo`.
@@ -108,7 +108,7 @@ pub enum Term {
     Concat(TermId, TermId),
     /// Zeros before the outermost dimension.
     PadLeft(Ix, TermId),
-    /// Zeros behind the outermost dimension.
+    /// Zeros after the outermost dimension.
     PadRight(Ix, TermId),
     /// The outermost dimension without its first elements.
     TruncLeft(Ix, TermId),

@@ -306,7 +306,7 @@ impl Pattern {
 }
 
 impl IndexPattern {
-    /// The names that occur outside of functions, where they can be solved for; all of them count as unknown.
+    /// The names that occur outside functions, where they can be solved for; all of them count as unknown.
     fn names(&self) -> Vec<Name> {
         match self {
             IndexPattern::Var(name) | IndexPattern::Meta(name, _) => vec![*name],

@@ -91,7 +91,7 @@ enum Next {
 }
 
 impl PlaceWalker {
-    /// A walk over a place and all inside of it.
+    /// A walk over a place and everything inside it.
     pub(crate) fn new(from: &TermPlace) -> PlaceWalker {
         let base = from.path.len();
         PlaceWalker { place: from.clone(), open: Vec::new(), next: Next::Whole, base, left: MAX_PLACES }

@@ -20,7 +20,7 @@ pub enum Status {
     Proved(Vec<Proof>),
     /// It does not hold: a sentence that says where.
     Fails(String),
-    /// Nobody knows.
+    /// It is not known.
     Open,
 }
 

@@ -4,8 +4,8 @@
 //! depend on sets of indices. [`order`](crate::order) finds the order of pairwise contractions with the fewest
 //! multiplications; each inner one becomes a binding of its own before the current one, the last one stays in place. A
 //! contraction that stands inside a reduction or generation on whose index it does not depend is bound once. Everything
-//! that is not a product or a sum is an opaque factor, and so is a square, whose operand is computed once; contractions inside
-//! of one are lifted first.
+//! that is not a product or a sum is an opaque factor, and so is a square, whose operand is computed once; contractions
+//! inside one are lifted first.
 //!
 //! Floats are no ring: `sum i. z[i] * x` as `(sum i. z[i]) * x` is NaN where `z` is 1e308 twice and `x` is 0. A contraction is
 //! factored only where that saves multiplications, and the report says so; `--fp strict` does not come here.
@@ -170,14 +170,14 @@ impl FreshNames {
     }
 }
 
-/// An index that is bound around a term, inside of others.
+/// An index that is bound around a term, inside others.
 struct Enclosing {
     outer: EnclosingIndex,
     name: Name,
     range: Range,
 }
 
-/// A place in the list of enclosing indices; none is outside of all.
+/// A place in the list of enclosing indices; none is outside all of them.
 type EnclosingIndex = Option<usize>;
 
 /// A contraction read as factors: what was found on the way, in postfix order, so that it can be put together as written.

@@ -71,7 +71,7 @@ impl Cost {
     }
 }
 
-/// Something that is multiplied: its indices before and after those that nobody else needs are summed.
+/// Something that is multiplied: its indices before and after those that nothing else needs are summed.
 #[derive(Clone, Copy)]
 struct Operand {
     free: Set,
@@ -253,10 +253,10 @@ pub enum OrderSearch {
 }
 
 /// The order of products of an Einstein sum of tensors, with the fewest multiplications and additions together: pairs
-/// of what is multiplied, until one is left. Factors count from 0, products go on behind them. `sizes` are those of all
+/// of what is multiplied, until one is left. Factors count from 0, products follow them. `sizes` are those of all
 /// indices, `kept` those that are not summed.
 ///
-/// Whoever follows it sums an index as soon as nothing else needs it, and what one factor alone has before the product.
+/// Code that follows it sums an index as soon as nothing else needs it, and what one factor alone has before the product.
 /// With more than 64 factors or indices, the order is that of the factors.
 ///
 /// ```

@@ -18,7 +18,7 @@ pub enum TokenKind {
     Int(i64),
     /// A number with a point or an exponent.
     Float(f64),
-    /// A text in quotation marks, as it is meant: `\"` and `\\` stand for the character behind the backslash.
+    /// A text in quotation marks, as it is meant: `\"` and `\\` stand for the character after the backslash.
     Text(Name),
     /// Punctuation, one of a fixed list, the longest that fits.
     Punct(&'static str),

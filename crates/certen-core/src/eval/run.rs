@@ -1,4 +1,4 @@
-//! The machine that computes one element: the equations, with frames on a stack in the place of calls.
+//! The machine that computes one element: the equations, with frames on a stack instead of calls.
 
 use std::collections::HashMap;
 
@@ -93,7 +93,7 @@ pub(super) struct Run<'e, 'a, D: Domain> {
     iterated: HashMap<IterationKey, Tensor<D::Value>>,
     /// How many elements they have.
     remembered: usize,
-    /// Where the steps are noted, if somebody wants to know them.
+    /// Where the steps are noted, if a trace is wanted.
     pub(super) log: Option<Log<D::Value>>,
 }
 
@@ -300,7 +300,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 self.frames.push(Frame::Unary(*op, elem));
                 self.frames.push(Frame::Eval(*a, index));
             }
-            // Powers are products of squares: what stands twice is evaluated once, unless somebody wants to see it.
+            // Powers are products of squares: an operand that occurs twice is evaluated once, unless there is a trace.
             Term::Binary(op, a, b) if a == b && self.log.is_none() => {
                 self.frames.push(Frame::Twice(*op, terms.ty(*a).elem));
                 self.frames.push(Frame::Eval(*a, index));
@@ -474,7 +474,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
         self.scope.iter().map(stamp).collect()
     }
 
-    /// The end of an iteration: what it is asked for, and the rest for later. A scalar is all that there is.
+    /// The end of an iteration: the element that is wanted now; the rest is kept. A scalar is all that there is.
     fn iterated(&mut self, it: Iterating<D::Value>, result: Tensor<D::Value>) -> Result<(), EvalError> {
         let value = result.get(&it.index).cloned();
         if !it.index.is_empty() {

@@ -1,7 +1,7 @@
 //! How much of a tensor is padding: amounts are proposed by solving conditions of stores for an index, and disposed by
 //! a refutation for each store.
 //!
-//! A store that happens only where `i <= u` leaves everything behind u as padding. A bound that mentions other indices is
+//! A store that happens only where `i <= u` leaves everything after u as padding. A bound that mentions other indices is
 //! weakened to the end of their ranges first. What cannot be solved or proved proposes nothing: amounts are never too
 //! large, as the paper's pad types are (ATL, Sec. 6.2).
 

@@ -158,7 +158,7 @@ struct Check<'a> {
     conds: Vec<Cond>,
     /// The indices around.
     indices: Vec<Name>,
-    /// A number for each scope, by the scope around it and what was added: a term that is met twice in one scope needs
+    /// A number for each scope, by the scope around it and what was added: a term that occurs twice in one scope needs
     /// no second look.
     scopes: HashMap<(usize, Enclosing), usize>,
     seen: HashSet<(TermId, usize)>,
@@ -362,7 +362,7 @@ fn within(name: Name, range: &Range) -> Cond {
     }
 }
 
-/// Assumes that indices are inside of a shape; their first and last values.
+/// Assumes that indices are inside a shape; their first and last values.
 fn assume_ranges(facts: &mut Facts, indices: &[Name], shape: &[Ix]) -> Result<Vec<(Name, Ix, Ix)>, IxError> {
     let mut ranges = Vec::new();
     for (name, size) in indices.iter().zip(shape) {

@@ -1,7 +1,7 @@
 //! The stores of a tensor: which terms compute its element at given symbolic indices, and under which conditions.
 //!
 //! A walk goes down from a term with one index expression per dimension. Operators that move elements change the
-//! indices, binders put an index in the place of a name, guards and positions leave a condition on the path, `if` and
+//! indices, binders substitute an index for a name, guards and positions leave a condition on the path, `if` and
 //! concatenation fork it. A walk ends where something is computed: at a scalar operation, an input, an iteration. It is a
 //! descent without return, so its surroundings are one table whose changes are undone at the next fork.
 
@@ -190,7 +190,7 @@ impl<'a> StoreWalker<'a> {
         size.map_or(Ok(Ix::from(0)), |size| self.ix(size))
     }
 
-    /// Every store of the element of a term at these indices, outermost first, and what was met on the way. Long paths
+    /// Every store of the element of a term at these indices, outermost first, and what was found on the way. Long paths
     /// that do not matter are not followed to their ends.
     pub(super) fn stores(&mut self, term: TermId, indices: &[Ix], matters: &mut Matters) -> Result<Stores, Stop> {
         let mark = self.mark();

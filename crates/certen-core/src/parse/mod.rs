@@ -14,7 +14,7 @@
 //!          | infix
 //! binder  := "gen" | "sum" | "product" | "minimum" | "maximum" | "all" | "any"
 //! infix   := operands with, loosest first:  ||   &&   == != < <= > >=   + -   * /   prefix - and !
-//!            and selections behind an operand:  operand "[" ixs "]"
+//!            and selections after an operand:  operand "[" ixs "]"
 //! primary := NAME | "@" NAME                                  a tensor; "@" if its name begins an expression
 //!          | INT | FLOAT | "true" | "false"                   i64, f64, bool
 //!          | ELEM "(" "-"? (INT | FLOAT | "inf" | "nan" | "min") ")"

@@ -44,7 +44,7 @@ impl<'a> TermParser<'a> {
         TermParser { terms, tensor, index }
     }
 
-    /// Reads the longest expression that begins here, and leaves the cursor behind it.
+    /// Reads the longest expression that begins here, and leaves the cursor after it.
     ///
     /// # Errors
     /// The first mistake; terms that were read before it stay in the arena.
@@ -280,7 +280,7 @@ impl TermReader<'_> {
         Ok(None)
     }
 
-    /// `NAME in lo..hi where cond .`, behind the word for a reduction or a generation.
+    /// `NAME in lo..hi where cond .`, after the word for a reduction or a generation.
     fn binder(&mut self, cursor: &mut Cursor<'_>, op: Option<ReduceOp>, span: Span) -> Result<(), Diagnostic> {
         let (name, _) = cursor.expect_name("an index")?;
         cursor.expect_word("in")?;
@@ -420,7 +420,7 @@ impl TermReader<'_> {
         Ok(())
     }
 
-    /// Goes on with a closed form behind one of its operands: true if another one follows, false if it is finished and
+    /// Goes on with a closed form after one of its operands: true if another one follows, false if it is finished and
     /// its value is pushed.
     fn close(&mut self, cursor: &mut Cursor<'_>, Form { kind, span }: Form) -> Result<bool, Diagnostic> {
         let (term, more) = match kind {
@@ -530,7 +530,7 @@ fn state_name(cursor: &mut Cursor<'_>, names: &[Name], at: usize) -> Result<(), 
     cursor.expect_punct("=").map(drop)
 }
 
-/// The number in `f32(0.5)`, and the parenthesis behind it.
+/// The number in `f32(0.5)`, and the parenthesis after it.
 fn literal(cursor: &mut Cursor<'_>, elem: ElemType) -> Result<Term, Diagnostic> {
     let negative = cursor.eat("-");
     let token = cursor.take();

@@ -20,7 +20,7 @@ pub(super) enum Value {
     Term(TermId),
 }
 
-/// A sum with a name in the place of its quotient, what is divided, and by what.
+/// A sum with a name instead of its quotient, what is divided, and by what.
 fn quotient_in(index: &IndexPattern, mark: Name) -> Option<(IndexPattern, IndexPattern, IndexPattern)> {
     match index {
         IndexPattern::FloorDiv(of, by) => Some((IndexPattern::Var(mark), (**of).clone(), (**by).clone())),

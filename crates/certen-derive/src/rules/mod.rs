@@ -4,8 +4,8 @@
 //! Rewrites*, POPL 2022, and *A Verified Compiler for a Functional Tensor Language*, PLDI 2024, Sec. 2 and 5): pairs
 //! of reshape operators that cancel, generations and sums split, tiled and exchanged, fusion by beta, guards moved
 //! and settled, sums collapsed, buffers moved in and out. Each holds for all sizes, also 0, and its side conditions
-//! are all that it needs; that reads stay in bounds and that truncations cut only padding, who takes a step shows
-//! again for the whole program.
+//! are all that it needs. After each step the engine shows again, for the whole program, that reads stay in bounds and
+//! that truncations cut only padding.
 
 mod arithmetic;
 mod code;

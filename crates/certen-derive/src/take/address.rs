@@ -43,7 +43,7 @@ impl Taking<'_> {
         Ok(found)
     }
 
-    /// The places of an address inside of another place.
+    /// The places of an address inside another place.
     fn occurrences(
         &mut self,
         address: &AddressPart,

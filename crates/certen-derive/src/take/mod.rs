@@ -2,7 +2,7 @@
 //!
 //! Without an address, a step is taken at the first place where it fits and its conditions are proved, wholes before
 //! parts and left before right; if there is none, at the first where a condition is open. An address means the terms
-//! that it names, and what is inside of them if the rewrite does not fit there. `everywhere` takes a step wherever its
+//! that it names, and what is inside them if the rewrite does not fit there. `everywhere` takes a step wherever its
 //! conditions are proved: until it fits nowhere; but a rewrite that makes new places for itself is taken once at every
 //! place that there is.
 
@@ -195,7 +195,7 @@ impl Taking<'_> {
         false
     }
 
-    /// The first of these places where the rewrite fits, or else inside of them.
+    /// The first of these places where the rewrite fits, or else inside them.
     fn search(&mut self, order: &RewriteCall, places: &[TermPlace]) -> PlaceSearch {
         let mut search = PlaceSearch::default();
         for place in places {
@@ -267,7 +267,7 @@ impl Taking<'_> {
         for outer in places {
             loop {
                 let before = done;
-                // Places keep their paths while what is inside of them is rewritten.
+                // Places keep their paths while what is inside them is rewritten.
                 let Some(outer) = self.again(outer) else { break };
                 let mut walker = PlaceWalker::new(&outer);
                 while let Some(place) = walker.next(&self.whole.terms) {

@@ -290,7 +290,7 @@ impl Prover<'_> {
         self.cases(CaseSplit::Either(at), &any, &scope, hypotheses)
     }
 
-    /// Where all alternatives are equalities about one expression, `e == 1 || e == 4`, and the model's e is outside of
+    /// Where all alternatives are equalities about one expression, `e == 1 || e == 4`, and the model's e is outside
     /// them: the row `e - 1`, or `4 - e`, that is at least zero in each.
     fn hull(&mut self, any: &[Cond], model: &Model) -> Option<Row> {
         let mut rows = Vec::with_capacity(any.len());

@@ -104,7 +104,7 @@ impl Closed {
 pub(super) struct Log {
     columns: IndexSet<Mono, FxBuildHasher>,
     rows: Vec<(Row, Reason)>,
-    /// Where each row stands; places behind the end of the log are stale.
+    /// Where each row stands; places after the end of the log are stale.
     places: FxHashMap<Row, RowId>,
 }
 
