@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use certen_core::{Range, ReduceOp, Term, TermId};
 use certen_index::{Cond, Ix, IxError};
-use certen_loops::{Mode, Stmt, Target, as_element, parts_first};
+use certen_loops::{Mode, Stmt, Target, as_element};
 use certen_syntax::Name;
 
 use crate::obligations::{Kind, Walk, Walked, joined, text, within};
@@ -58,7 +58,7 @@ pub(crate) fn oblige<'a>(
     let mut written = Vec::new();
     let terms = &walk.nest.terms;
     let reads = |name: Name, root: TermId| {
-        parts_first(terms, root).iter().any(|id| matches!(terms.get(*id), Term::Ref(read, _) if *read == name))
+        terms.parts_first(root).iter().any(|id| matches!(terms.get(*id), Term::Ref(read, _) if *read == name))
     };
     let is_combined = |name: Name, by: Option<ReduceOp>| {
         mode == Mode::Vector
@@ -98,7 +98,7 @@ pub(crate) fn oblige<'a>(
     };
     for (block, stmt) in lines() {
         if let Stmt::Assign { value, .. } | Stmt::Local { init: Some(value), .. } = stmt {
-            for id in parts_first(terms, *value) {
+            for id in terms.parts_first(*value) {
                 if let Term::Ref(..) | Term::Select(..) = terms.get(id)
                     && let Some((name, _, indices)) = as_element(terms, id)
                 {

@@ -10,7 +10,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use certen_core::{Binary, ElemType, Literal, Term, TermId, Unary};
-use certen_loops::{as_element, parts_first};
+use certen_loops::as_element;
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::emit::Emitter;
@@ -87,7 +87,7 @@ impl Emitter<'_> {
     pub(crate) fn piece_of(&mut self, root: TermId) -> Result<Piece, Diagnostic> {
         let terms = &self.program.terms;
         let mut pieces: HashMap<TermId, Piece> = HashMap::new();
-        let order = parts_first(terms, root);
+        let order = terms.parts_first(root);
         let large = order.len() > MAX_TERMS_IN_BLOCK;
         let repeated = self.repeated(&order);
         for id in order {

@@ -10,7 +10,7 @@ use certen_syntax::Name;
 pub(crate) fn walk(program: &LoopProgram, block: &[Stmt], visit: &mut impl FnMut(Name)) {
     let mut todo: Vec<&[Stmt]> = vec![block];
     let value = |root: TermId, visit: &mut dyn FnMut(Name)| {
-        for id in certen_loops::parts_first(&program.terms, root) {
+        for id in program.terms.parts_first(root) {
             if let Term::Ref(name, _) = program.terms.get(id) {
                 visit(*name);
             }

@@ -40,7 +40,7 @@ use certen_core::{ElemType, TensorType, Term, TermId, TypeError};
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, Stmt, declarations, parts_first};
+use crate::ir::{LoopProgram, Stmt, declarations};
 use crate::rename::{Renaming, rename};
 
 mod in_place;
@@ -174,7 +174,7 @@ impl Pass<'_> {
 
     fn value(&mut self, root: TermId) {
         let program = self.program;
-        for id in parts_first(&program.terms, root) {
+        for id in program.terms.parts_first(root) {
             if let Term::Ref(name, _) = program.terms.get(id) {
                 self.uses(*name, false);
             }

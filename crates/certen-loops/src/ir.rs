@@ -176,7 +176,7 @@ pub fn combined(terms: &Terms, body: &[Stmt]) -> HashMap<Name, (ElemType, Reduce
                 }
                 Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) | Stmt::Swap(..) => None,
             };
-            let read = value.into_iter().flat_map(|value| parts_first(terms, value));
+            let read = value.into_iter().flat_map(|value| terms.parts_first(value));
             spoilt.extend(read.filter_map(|id| as_element(terms, id)).map(|(name, ..)| name));
         }
     }
@@ -228,13 +228,6 @@ pub fn changes_outside(block: &[Stmt]) -> bool {
     }
     let own: HashSet<Name> = declarations(block).into_iter().map(|(name, _)| name).collect();
     changed.iter().any(|name| !own.contains(name))
-}
-
-/// The parts of a term, and the term itself, each once and parts first. Does not recurse.
-///
-/// Arena order is already parts first, so it is enough to find what is reachable.
-pub fn parts_first(terms: &Terms, root: TermId) -> Vec<TermId> {
-    terms.parts_first(root)
 }
 
 /// Whether a term is an element of a buffer, and which: a selection from a reference with all indices.

@@ -36,7 +36,7 @@ use certen_core::{Binary, ElemType, Literal, Range, ReduceOp, TensorType, Term, 
 use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, Mode, Stmt, Target, as_element, declarations, parts_first};
+use crate::ir::{LoopProgram, Mode, Stmt, Target, as_element, declarations};
 use crate::rename::rebuilt;
 
 /// Rounds of looking for values that are not zero in the padding before a loop is left as it is.
@@ -360,7 +360,7 @@ impl<'a> Fill<'a> {
 
     /// Notes a value whose accesses can all be made in the padding.
     fn value(&mut self, name: Name, op: Option<ReduceOp>, value: TermId) -> Option<()> {
-        for id in parts_first(self.terms, value) {
+        for id in self.terms.parts_first(value) {
             if let Some((read, _, indices)) = as_element(self.terms, id)
                 && self.depends(indices)
                 && !self.has_padding(read, indices)
@@ -394,7 +394,7 @@ impl<'a> Fill<'a> {
 
     fn known(&self, root: TermId) -> Option<Known> {
         let mut found: HashMap<TermId, Known> = HashMap::new();
-        for id in parts_first(self.terms, root) {
+        for id in self.terms.parts_first(root) {
             let of = |part: &TermId| found.get(part).copied().unwrap_or_default();
             let elem = |part: &TermId| self.terms.ty(*part).elem;
             let mut known = match self.terms.get(id) {

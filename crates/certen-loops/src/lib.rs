@@ -23,9 +23,7 @@ mod verify;
 pub use buffers::{Lend, peak_bytes, reuse};
 pub use cost::Cost;
 pub use interp::{Event, Interpreter};
-pub use ir::{
-    LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, changes_outside, combined, declarations, parts_first,
-};
+pub use ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, changes_outside, combined, declarations};
 pub use lanes::Lanes;
 pub use layout::pad;
 pub use lower::{change, conjuncts, lower, lower_strictly};

@@ -15,7 +15,7 @@ use certen_core::{Range, Term, TermId, Unary};
 use certen_index::{Cond, Facts, Ix, IxError};
 use certen_syntax::Name;
 
-use crate::ir::{LoopProgram, Mode, Stmt, parts_first};
+use crate::ir::{LoopProgram, Mode, Stmt};
 use crate::races::are_independent;
 
 /// A loop that makes fewer operations than this is not shared between threads.
@@ -191,7 +191,7 @@ fn extent(range: &Range) -> Ix {
 
 /// The operations of a value; a function of the mathematical library counts as many.
 fn operations(program: &LoopProgram, root: TermId) -> u64 {
-    let each = parts_first(&program.terms, root).into_iter().map(|id| match program.terms.get(id) {
+    let each = program.terms.parts_first(root).into_iter().map(|id| match program.terms.get(id) {
         Term::Unary(Unary::Exp | Unary::Log | Unary::Sin | Unary::Cos | Unary::Tanh, _) => 20,
         Term::Fma(..) => 2,
         Term::Ref(..) => 0,

@@ -23,7 +23,7 @@ use certen_core::{Range, Term};
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, Mode, Stmt, Target, as_element, combined, parts_first};
+use crate::ir::{LoopProgram, Mode, Stmt, Target, as_element, combined};
 
 /// Different accesses of one buffer that are compared with each other; a loop with more is not accepted.
 const MAX_ACCESSES: usize = 64;
@@ -240,7 +240,7 @@ impl<'a> Uses<'a> {
         }
         let shared = &mut uses.shared;
         let mut read = |root, path| {
-            for id in parts_first(&program.terms, root) {
+            for id in program.terms.parts_first(root) {
                 if let Term::Ref(..) | Term::Select(..) = program.terms.get(id)
                     && let Some((name, _, indices)) = as_element(&program.terms, id)
                     && let Some(accesses) = shared.get_mut(&name)

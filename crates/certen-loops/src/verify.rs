@@ -16,7 +16,7 @@ use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId};
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, parts_first};
+use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element};
 use crate::races::check_independent;
 
 /// What is wrong with a program, in order; nothing if it is well-formed. Every error has code E0702.
@@ -309,7 +309,7 @@ impl<'a> Verifier<'a> {
         if *terms.ty(root) != TensorType::scalar(elem) {
             self.error(format!("{wanted_by} has type {elem}, its value {}", terms.ty(root)));
         }
-        for id in parts_first(terms, root) {
+        for id in terms.parts_first(root) {
             match terms.get(id) {
                 Term::Ref(_, ty) if !ty.is_scalar() && id != root => {}
                 Term::Ref(..) | Term::Select(..) => match as_element(terms, id) {

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 use certen_core::{Range, ReduceOp, Term, TermId};
 use certen_index::{Cond, Counterexample, Decision, Facts, Ix, IxError, Proof, Status};
-use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
+use certen_loops::{LoopProgram, Stmt, Target, as_element};
 use certen_syntax::Name;
 
 use crate::edit::declared;
@@ -122,7 +122,7 @@ impl Part {
     }
 
     fn reads(&mut self, program: &LoopProgram, value: TermId, loops: &[(Name, Range)], conds: &[Cond]) {
-        for id in parts_first(&program.terms, value) {
+        for id in program.terms.parts_first(value) {
             if let Term::Ref(..) | Term::Select(..) = program.terms.get(id)
                 && let Some((name, _, indices)) = as_element(&program.terms, id)
             {

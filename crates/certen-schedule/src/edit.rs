@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use certen_core::{Parameter, Range, TensorType, Term, TermId, TypeError};
 use certen_index::{Cond, Ix, IxError};
-use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
+use certen_loops::{LoopProgram, Stmt, Target, as_element};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
@@ -214,7 +214,7 @@ pub(crate) fn used(program: &LoopProgram, block: &[Stmt]) -> HashSet<Name> {
                 }
                 Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_) => None,
             };
-            for id in value.into_iter().flat_map(|value| parts_first(&program.terms, value)) {
+            for id in value.into_iter().flat_map(|value| program.terms.parts_first(value)) {
                 if let Term::Ref(name, _) = program.terms.get(id) {
                     names.insert(*name);
                 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use certen_core::{TensorType, TermId, TypeError};
 use certen_index::Ix;
-use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
+use certen_loops::{LoopProgram, Stmt, Target, as_element};
 use certen_syntax::Name;
 
 use crate::nest::Done;
@@ -133,7 +133,7 @@ fn walk<'a>(
 /// A value with other values for what it reads.
 fn value(program: &mut LoopProgram, root: TermId, scope: &Scope<'_>, read: &mut Read<'_>) -> Done<TermId> {
     let mut moved: HashMap<TermId, TermId> = HashMap::new();
-    for id in parts_first(&program.terms, root) {
+    for id in program.terms.parts_first(root) {
         let element = as_element(&program.terms, id).map(|(name, _, indices)| (name, indices.to_vec()));
         let new = match element {
             Some((name, indices)) => read(program, scope, name, &indices)?.unwrap_or(id),

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use certen_core::TensorType;
 use certen_index::Cond;
-use certen_loops::{Mode, Stmt, Target, as_element, declarations, parts_first};
+use certen_loops::{Mode, Stmt, Target, as_element, declarations};
 use certen_syntax::schedule::Path;
 use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
@@ -148,7 +148,7 @@ impl Nest {
                             name == buffer && own.is_none_or(|own| !touches_own(stmt, buffer) || **own != *indices)
                         })
                     };
-                    touch.reads |= !touch.reads && parts_first(terms, *value).into_iter().any(is_read);
+                    touch.reads |= !touch.reads && terms.parts_first(*value).into_iter().any(is_read);
                 }
             }
         }

@@ -20,7 +20,7 @@ use certen_core::{TermId, Terms};
 use certen_index::Ix;
 use certen_syntax::Name;
 
-use crate::ir::{Stmt, Target, as_element, parts_first};
+use crate::ir::{Stmt, Target, as_element};
 
 /// Whether statements that write `new` may do so in the memory of `old`, which is not used after them.
 pub(super) fn in_place(terms: &Terms, stmts: &[Stmt], old: Name, new: Name) -> bool {
@@ -139,7 +139,7 @@ impl Nest<'_> {
     /// Whether a value reads the old tensor; none if it might read it too late, or the new one too early.
     fn reads(&self, value: TermId, state: State) -> Option<bool> {
         let mut reads = false;
-        for id in parts_first(self.terms, value) {
+        for id in self.terms.parts_first(value) {
             let Some((name, _, indices)) = as_element(self.terms, id) else { continue };
             if name == self.old || name == self.new {
                 let in_time = if name == self.old { !state.maybe } else { state.surely };

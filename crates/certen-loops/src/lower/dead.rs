@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use certen_core::{Term, TermId, Terms};
 use certen_syntax::Name;
 
-use crate::ir::{Stmt, Target, parts_first};
+use crate::ir::{Stmt, Target};
 
 /// How long a chain of values that are only computed for each other can be to be removed whole.
 const MAX_ROUNDS: usize = 16;
@@ -30,7 +30,7 @@ pub(super) fn remove(body: &mut Vec<Stmt>, terms: &Terms) {
 fn prune(block: &mut Vec<Stmt>, terms: &Terms) -> (HashSet<Name>, bool) {
     let (mut read, mut changed) = (HashSet::new(), false);
     let reads = |root: TermId| {
-        parts_first(terms, root).into_iter().filter_map(|id| match terms.get(id) {
+        terms.parts_first(root).into_iter().filter_map(|id| match terms.get(id) {
             Term::Ref(name, _) => Some(*name),
             _ => None,
         })

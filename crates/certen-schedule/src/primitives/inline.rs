@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use certen_core::{Range, TermId};
 use certen_index::{Cond, Facts, Ix, IxError, Proof, Status};
-use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
+use certen_loops::{LoopProgram, Stmt, Target, as_element};
 use certen_syntax::Name;
 
 use super::{Example, Primitive};
@@ -174,7 +174,7 @@ impl<'a> Pieces<'a> {
                 {
                     let terms = &nest.program.terms;
                     let reads = |id| as_element(terms, id).is_some_and(|(read, ..)| read == *name);
-                    if parts_first(terms, *value).into_iter().any(reads) {
+                    if terms.parts_first(*value).into_iter().any(reads) {
                         return Err(self.refused("is computed from its own elements"));
                     }
                     let value = with_locals(&mut nest.program, *value, &self.locals)?;

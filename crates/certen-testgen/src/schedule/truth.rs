@@ -11,7 +11,7 @@ use certen_core::{
     Domain, ElemType, EvalError, Evaluator, Fault, Named, Parameter, Program, Tensor, Term, TermId, Terms,
 };
 use certen_index::{Cond, Facts, Ix, Verdict};
-use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, Target, as_element, parts_first};
+use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, Target, as_element};
 use certen_syntax::Name;
 
 use crate::draw::Draw;
@@ -353,7 +353,7 @@ impl<'a> Walk<'a> {
 
     fn reads(&mut self, value: TermId) -> Result<(), Stop> {
         let nest = self.nest;
-        for id in parts_first(&nest.terms, value) {
+        for id in nest.terms.parts_first(value) {
             if let Term::Ref(..) | Term::Select(..) = nest.terms.get(id)
                 && let Some((name, _, indices)) = as_element(&nest.terms, id)
             {
