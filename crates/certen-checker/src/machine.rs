@@ -10,7 +10,7 @@ use std::rc::Rc;
 use certen_core::domain::{Element, Field, Partial};
 use certen_core::{Binary, Domain, ElemType, EvalError, Named, Range, Tensor, Term, TermId, Unary};
 use certen_index::{Cond, Ix};
-use certen_loops::{LoopProgram, Mode, Stmt, Target, as_element, parts_first};
+use certen_loops::{LoopProgram, Mode, Stmt, Target, as_element};
 use certen_syntax::Name;
 
 /// An element of a tensor; none is undefined.
@@ -224,7 +224,7 @@ impl Machine<'_> {
         let terms = &self.nest.terms;
         let unknown = || EvalError::Call("a value is not made of scalar operations".into());
         let (mut parts, mut places) = (Vec::new(), HashMap::new());
-        for id in parts_first(terms, root) {
+        for id in terms.parts_first(root) {
             let place = |part: &TermId| places.get(part).copied().ok_or_else(unknown);
             let elem = |part: &TermId| terms.ty(*part).elem;
             let part = match terms.get(id) {

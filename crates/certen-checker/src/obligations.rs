@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId};
 use certen_index::{Cond, Ix, IxError};
-use certen_loops::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element, parts_first};
+use certen_loops::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element};
 use certen_syntax::Name;
 
 use crate::fault::Fault;
@@ -352,7 +352,7 @@ impl<'a> Obliging<'a> {
             return Err(format!("a value of type {} is assigned as {elem}", terms.ty(root)));
         }
         let tensor = || "a value is not made of scalar operations".to_owned();
-        for id in parts_first(terms, root) {
+        for id in terms.parts_first(root) {
             match terms.get(id) {
                 // The buffer of an element.
                 Term::Ref(_, ty) if !ty.is_scalar() && id != root => {}

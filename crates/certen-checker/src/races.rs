@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use certen_core::{Range, ReduceOp, Term, TermId, Terms};
 use certen_index::{Cond, Ix, IxError};
-use certen_loops::{Mode, Stmt, Target, as_element, parts_first};
+use certen_loops::{Mode, Stmt, Target, as_element};
 use certen_syntax::Name;
 
 /// Different accesses of one buffer that are compared with each other; where there are more, there is at most one
@@ -165,7 +165,7 @@ impl<'a> Body<'a> {
         self.lines().all(|(_, stmt)| {
             let is_other = matches!(stmt, Stmt::Assign { target: Target::Local(target), op, value }
                 if *target == name && (*op != Some(by) || self.terms.ty(*value).elem.is_float()));
-            !is_other && !Body::value(stmt).is_some_and(|value| parts_first(self.terms, value).iter().any(is_read))
+            !is_other && !Body::value(stmt).is_some_and(|value| self.terms.parts_first(value).iter().any(is_read))
         })
     }
 
@@ -181,7 +181,7 @@ impl<'a> Body<'a> {
             }
         };
         for (block, stmt) in self.lines() {
-            for id in Body::value(stmt).into_iter().flat_map(|value| parts_first(self.terms, value)) {
+            for id in Body::value(stmt).into_iter().flat_map(|value| self.terms.parts_first(value)) {
                 if let Some((name, _, indices)) = as_element(self.terms, id) {
                     add(name, Access { indices, block, write: false });
                 }

@@ -18,7 +18,9 @@
 
 use std::collections::BTreeSet;
 
-use certen_index::{Cond, Derivation, End, Extreme, Ix, Reason, Split, Step, Witness, parse_cond, parse_ix};
+use certen_index::{
+    CaseSplit, Cond, Extreme, Ix, ProofEnd, ProofStep, Reason, Refutation, Witness, parse_cond, parse_ix,
+};
 use certen_syntax::{Cursor, Name, Span, Token, TokenKind};
 use serde_json::{Value, json};
 
@@ -35,12 +37,12 @@ pub(crate) fn write(witness: &Witness) -> Value {
     while let Some(derivation) = todo.pop() {
         entries.extend(derivation.steps.iter().map(step));
         match &derivation.end {
-            End::Contradiction(row) => entries.push(json!(["end", row])),
-            End::Cases(split, cases) => {
+            ProofEnd::Contradiction(row) => entries.push(json!(["end", row])),
+            ProofEnd::Cases(split, cases) => {
                 entries.push(match split {
-                    Split::Either(hypothesis) => json!(["either", hypothesis, cases.len()]),
-                    Split::Sign(e) => json!(["sign", e.to_string()]),
-                    Split::Reached(extreme) => {
+                    CaseSplit::Either(hypothesis) => json!(["either", hypothesis, cases.len()]),
+                    CaseSplit::Sign(e) => json!(["sign", e.to_string()]),
+                    CaseSplit::Reached(extreme) => {
                         let word = if extreme.max { "reached_max" } else { "reached_min" };
                         [json!(word)].into_iter().chain(extreme.parts.iter().map(text)).collect()
                     }
@@ -54,7 +56,7 @@ pub(crate) fn write(witness: &Witness) -> Value {
 
 /// A derivation whose steps come as early as they can, of several the one with the smallest row first. `places` says
 /// where the rows of the derivations around it have gone.
-fn ordered(derivation: &Derivation, places: &[usize]) -> Derivation {
+fn ordered(derivation: &Refutation, places: &[usize]) -> Refutation {
     let (outer, steps) = (places.len(), &derivation.steps);
     // Of each step: how many of the others it waits for, and which wait for it.
     let (mut waits, mut waiting) = (vec![0; steps.len()], vec![Vec::new(); steps.len()]);
@@ -89,14 +91,14 @@ fn ordered(derivation: &Derivation, places: &[usize]) -> Derivation {
         Reason::Multiple(a, b, factor) => Reason::Multiple(place(a), place(b), factor.clone()),
         other => other.clone(),
     };
-    let step = |at: &usize| Step { row: steps[*at].row.clone(), reason: moved(&steps[*at].reason) };
+    let step = |at: &usize| ProofStep { row: steps[*at].row.clone(), reason: moved(&steps[*at].reason) };
     let end = match &derivation.end {
-        End::Contradiction(row) => End::Contradiction(place(row)),
-        End::Cases(split, cases) => {
-            End::Cases(split.clone(), cases.iter().map(|case| ordered(case, &places)).collect())
+        ProofEnd::Contradiction(row) => ProofEnd::Contradiction(place(row)),
+        ProofEnd::Cases(split, cases) => {
+            ProofEnd::Cases(split.clone(), cases.iter().map(|case| ordered(case, &places)).collect())
         }
     };
-    Derivation { steps: order.iter().map(step).collect(), end }
+    Refutation { steps: order.iter().map(step).collect(), end }
 }
 
 /// The rows that a step is made from.
@@ -112,7 +114,7 @@ fn text(ix: &Ix) -> Value {
     Value::String(ix.to_string())
 }
 
-fn step(step: &Step) -> Value {
+fn step(step: &ProofStep) -> Value {
     let row = text(&step.row);
     match &step.reason {
         Reason::Given(at) => json!(["given", row, at]),
@@ -143,7 +145,7 @@ pub(crate) fn read(value: &Value) -> Read<Witness> {
     }
 }
 
-fn derivation<'a>(entries: &mut impl Iterator<Item = &'a Value>, depth: usize) -> Read<Derivation> {
+fn derivation<'a>(entries: &mut impl Iterator<Item = &'a Value>, depth: usize) -> Read<Refutation> {
     if depth > MAX_DEPTH {
         return Err("too many cases inside each other".into());
     }
@@ -154,15 +156,15 @@ fn derivation<'a>(entries: &mut impl Iterator<Item = &'a Value>, depth: usize) -
         let all = entry.as_array().map(Vec::as_slice).unwrap_or_default();
         let (word, rest) = all.split_first().ok_or_else(wrong)?;
         let (split, cases) = match (word.as_str().ok_or_else(wrong)?, rest) {
-            ("end", [row]) => return Ok(Derivation { steps, end: End::Contradiction(count(row)?) }),
-            ("either", [hypothesis, cases]) => (Split::Either(count(hypothesis)?), count(cases)?),
-            ("sign", [e]) => (Split::Sign(ix(e)?), 2),
+            ("end", [row]) => return Ok(Refutation { steps, end: ProofEnd::Contradiction(count(row)?) }),
+            ("either", [hypothesis, cases]) => (CaseSplit::Either(count(hypothesis)?), count(cases)?),
+            ("sign", [e]) => (CaseSplit::Sign(ix(e)?), 2),
             (word @ ("reached_min" | "reached_max"), parts) => {
-                (Split::Reached(extreme(word == "reached_max", parts)?), parts.len())
+                (CaseSplit::Reached(extreme(word == "reached_max", parts)?), parts.len())
             }
             (word, [row, rest @ ..]) => {
                 let reason = reason(word, rest).and_then(|found| found.ok_or_else(wrong))?;
-                steps.push(Step { row: ix(row)?, reason });
+                steps.push(ProofStep { row: ix(row)?, reason });
                 continue;
             }
             _ => return Err(wrong()),
@@ -172,7 +174,7 @@ fn derivation<'a>(entries: &mut impl Iterator<Item = &'a Value>, depth: usize) -
         for _ in 0..cases {
             found.push(derivation(entries, depth + 1)?);
         }
-        return Ok(Derivation { steps, end: End::Cases(split, found) });
+        return Ok(Refutation { steps, end: ProofEnd::Cases(split, found) });
     }
 }
 
@@ -259,8 +261,8 @@ pub(crate) fn hypotheses(witness: &Witness) -> BTreeSet<usize> {
             Reason::Given(at) | Reason::Reversed(at) => Some(at),
             _ => None,
         }));
-        if let End::Cases(split, cases) = &derivation.end {
-            if let Split::Either(at) = split {
+        if let ProofEnd::Cases(split, cases) = &derivation.end {
+            if let CaseSplit::Either(at) = split {
                 used.insert(*at);
             }
             todo.extend(cases);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use certen::road::core::domain::Scalar;
-use certen::road::core::{DEFAULT_FUEL, Limits, Step, Trace};
+use certen::road::core::{DEFAULT_FUEL, Limits, Trace, TraceStep};
 use certen::{Module, Name};
 use clap::Args;
 use serde_json::{Value, json};
@@ -78,25 +78,25 @@ fn text(trace: &Trace<Scalar>) -> String {
     text
 }
 
-fn named(step: &Step) -> String {
+fn named(step: &TraceStep) -> String {
     match step {
-        Step::Read(name, index) if index.is_empty() => format!("{name} ="),
-        Step::Read(name, index) => format!("{name}{index:?} ="),
-        Step::Reduce { op, index, lo, hi } => format!("{} over {index} in {lo}..{hi} =", op.name()),
-        Step::Term(name, value) => format!("{name} = {value}:"),
-        Step::Iterate(times) => format!("iterate {times} times ="),
+        TraceStep::Read(name, index) if index.is_empty() => format!("{name} ="),
+        TraceStep::Read(name, index) => format!("{name}{index:?} ="),
+        TraceStep::Reduce { op, index, lo, hi } => format!("{} over {index} in {lo}..{hi} =", op.name()),
+        TraceStep::Term(name, value) => format!("{name} = {value}:"),
+        TraceStep::Iterate(times) => format!("iterate {times} times ="),
     }
 }
 
 /// The tree as nested values; its depth is limited by the trace's.
 fn as_json(trace: &Trace<Scalar>) -> Value {
     let mut value = match &trace.step {
-        Step::Read(name, index) => json!({"read": name.as_str(), "index": index}),
-        Step::Reduce { op, index, lo, hi } => {
+        TraceStep::Read(name, index) => json!({"read": name.as_str(), "index": index}),
+        TraceStep::Reduce { op, index, lo, hi } => {
             json!({"reduce": op.name(), "over": index.as_str(), "from": lo, "to": hi})
         }
-        Step::Term(name, at) => json!({"term": name.as_str(), "at": at}),
-        Step::Iterate(times) => json!({"iterate": times}),
+        TraceStep::Term(name, at) => json!({"term": name.as_str(), "at": at}),
+        TraceStep::Iterate(times) => json!({"iterate": times}),
     };
     value["value"] = show::scalar(trace.value);
     value["parts"] = trace.parts.iter().map(as_json).collect();

@@ -1,7 +1,7 @@
 //! Index expressions and conditions in C: the text of an [`Ix`], with C's names and our helper functions.
 
 use certen_core::{ElemType, Range, TensorType};
-use certen_index::{Bound, Cond, Function, Ix, Notation};
+use certen_index::{Bound, Cond, IndexFunction, Ix, Notation};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::emitter::Emitter;
@@ -193,11 +193,11 @@ impl Notation for Emitter<'_> {
         self.c_name(name)
     }
 
-    fn call(&mut self, function: Function, arguments: &[String]) -> String {
+    fn call(&mut self, function: IndexFunction, arguments: &[String]) -> String {
         let helper = match function {
-            Function::FloorDiv => Helper::FloorDiv(ElemType::I64),
-            Function::Min => Helper::Min(ElemType::I64),
-            Function::Max => Helper::Max(ElemType::I64),
+            IndexFunction::FloorDiv => Helper::FloorDiv(ElemType::I64),
+            IndexFunction::Min => Helper::Min(ElemType::I64),
+            IndexFunction::Max => Helper::Max(ElemType::I64),
         };
         let helper = self.helper(helper);
         // Our helpers take two.

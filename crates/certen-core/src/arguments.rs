@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use certen_index::Cond;
 use certen_syntax::Name;
 
-use crate::{EvalError, Named, Parameter, Tensor};
+use crate::error::EvalError;
+use crate::eval::Named;
+use crate::program::Parameter;
+use crate::tensor::Tensor;
 
 /// Sizes and inputs that fit a program.
 #[derive(Clone, Debug)]

@@ -7,6 +7,7 @@
 
 mod arguments;
 pub mod domain;
+mod error;
 mod eval;
 mod ops;
 mod order;
@@ -26,7 +27,8 @@ mod walk;
 
 pub use arguments::Arguments;
 pub use domain::{Domain, Fault};
-pub use eval::{DEFAULT_FUEL, EvalError, Evaluator, Named};
+pub use error::EvalError;
+pub use eval::{DEFAULT_FUEL, Evaluator, Named};
 pub use ops::{Binary, Literal, ReduceOp, Unary};
 pub use parse::{TermParser, parse_program};
 pub use power::{MAX_MULTIPLIED, by_squaring, multiplied};
@@ -35,6 +37,6 @@ pub use program::{Binding, Count, Parameter, Program, ScopeError};
 pub use reshapes::Reshapes;
 pub use tensor::Tensor;
 pub use term::{Carried, MAX_RANK, Range, Term, TermId, Terms, TypeError};
-pub use trace::{Limits, Step, Trace};
+pub use trace::{Limits, Trace, TraceStep};
 pub use types::{ElemType, TensorType};
 pub use walk::{Component, Reachable, TermNames};

@@ -1,6 +1,6 @@
 //! Scalar operations of Core: their names, and which element types they take and give.
 
-use crate::ElemType;
+use crate::types::ElemType;
 
 /// A number or truth value that stands in a program. Floats are equal if their bits are.
 #[derive(Clone, Copy, Debug)]

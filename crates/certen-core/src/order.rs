@@ -2,7 +2,7 @@
 //!
 //! The prime field has sums, products and quotients, but no order of numbers: random elements are never equal, and which of
 //! two is the smaller means nothing. Two programs that compare or round data are told apart by numbers that have an order,
-//! so whoever compares programs asks here which domains it needs.
+//! so a comparison of programs asks here which domains it needs.
 
 use crate::ops::{Binary, Unary};
 use crate::term::{Term, Terms};

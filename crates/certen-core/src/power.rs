@@ -7,7 +7,8 @@
 //! difference when an exponent becomes known; and a large base need not be written sixteen times, nor one that is a power of a
 //! power.
 
-use crate::{Binary, Literal, Term, TermId, Terms, TypeError, Unary};
+use crate::ops::{Binary, Literal, Unary};
+use crate::term::{Term, TermId, Terms, TypeError};
 
 /// The largest magnitude of an exponent for which a power of floats is a product.
 pub const MAX_MULTIPLIED: i64 = 16;

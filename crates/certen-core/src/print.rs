@@ -1,5 +1,5 @@
 //! Core as text: what a person would write, and what [`parse_program`](crate::parse_program) reads back as the same
-//! program. The grammar stands in `parse.rs`.
+//! program. The grammar is in `parse/mod.rs`.
 //!
 //! Parentheses are written only where the grammar needs them, with one courtesy: a binder, `if` or `let` that is an
 //! operand gets them even where it stands last. Works with an explicit stack in time linear in the length of the text;
@@ -9,7 +9,10 @@ use std::fmt;
 
 use certen_index::Ix;
 
-use crate::{Binary, Carried, ElemType, Literal, Program, Range, ReduceOp, Term, TermId, Terms, Unary};
+use crate::ops::{Binary, Literal, ReduceOp, Unary};
+use crate::program::Program;
+use crate::term::{Carried, Range, Term, TermId, Terms};
+use crate::types::ElemType;
 
 /// A term as text.
 pub fn print_term(terms: &Terms, term: TermId) -> String {
@@ -95,7 +98,7 @@ pub(crate) fn is_reserved(word: &str) -> bool {
 }
 
 /// What is still to be written.
-enum Piece<'a> {
+enum Pending<'a> {
     Text(&'a str),
     /// In a place that wants a form at least this tight.
     Term(TermId, Level),
@@ -109,22 +112,22 @@ struct Shown<'a> {
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut todo = vec![Piece::Term(self.term, Level::Open)];
+        let mut todo = vec![Pending::Term(self.term, Level::Open)];
         while let Some(piece) = todo.pop() {
             match piece {
-                Piece::Text(text) => f.write_str(text)?,
-                Piece::Term(id, wanted) => {
+                Pending::Text(text) => f.write_str(text)?,
+                Pending::Term(id, wanted) => {
                     let term = self.terms.get(id);
                     if Level::of_term(term) < wanted {
                         f.write_str("(")?;
-                        todo.push(Piece::Text(")"));
+                        todo.push(Pending::Text(")"));
                     }
                     let first = todo.len();
                     write_term(f, term, &mut todo)?;
                     // The last pushed is written first.
                     todo[first..].reverse();
                 }
-                Piece::Indices(indices) => write!(f, "[{}]", Listed(indices))?,
+                Pending::Indices(indices) => write!(f, "[{}]", Listed(indices))?,
             }
         }
         Ok(())
@@ -144,8 +147,8 @@ impl<T: fmt::Display> fmt::Display for Listed<'_, T> {
 }
 
 /// Writes how a term begins, and leaves the rest in order.
-fn write_term<'a>(f: &mut fmt::Formatter<'_>, term: &'a Term, rest: &mut Vec<Piece<'a>>) -> fmt::Result {
-    let open = |id: &TermId| Piece::Term(*id, Level::Open);
+fn write_term<'a>(f: &mut fmt::Formatter<'_>, term: &'a Term, rest: &mut Vec<Pending<'a>>) -> fmt::Result {
+    let open = |id: &TermId| Pending::Term(*id, Level::Open);
     match term {
         Term::Ref(name, _) if is_reserved(name.as_str()) => write!(f, "@{name}")?,
         Term::Ref(name, _) => write!(f, "{name}")?,
@@ -158,39 +161,39 @@ fn write_term<'a>(f: &mut fmt::Formatter<'_>, term: &'a Term, rest: &mut Vec<Pie
             if !cond.is_always() {
                 write!(f, " where {cond}")?;
             }
-            rest.extend([Piece::Text(". "), open(body)]);
+            rest.extend([Pending::Text(". "), open(body)]);
         }
         Term::If(cond, a, b) => {
             write!(f, "if {cond} then ")?;
-            rest.extend([open(a), Piece::Text(" else "), open(b)]);
+            rest.extend([open(a), Pending::Text(" else "), open(b)]);
         }
         Term::Let(name, value, body) => {
             write!(f, "let {name} = ")?;
-            rest.extend([open(value), Piece::Text(" in "), open(body)]);
+            rest.extend([open(value), Pending::Text(" in "), open(body)]);
         }
         Term::Iterate(times, step, states, at) => {
             write!(f, "iterate {step} in 0..{times} (")?;
             equations(rest, states, |state| state.init);
-            rest.push(Piece::Text(") then ("));
+            rest.push(Pending::Text(") then ("));
             equations(rest, states, |state| state.next);
-            rest.push(Piece::Text(") give "));
-            rest.extend(states.get(*at).map(|state| Piece::Text(state.name.as_str())));
+            rest.push(Pending::Text(") give "));
+            rest.extend(states.get(*at).map(|state| Pending::Text(state.name.as_str())));
         }
         Term::Select(tensor, indices) => {
-            rest.extend([Piece::Term(*tensor, Level::Primary), Piece::Indices(indices)]);
+            rest.extend([Pending::Term(*tensor, Level::Primary), Pending::Indices(indices)]);
         }
         Term::Literal(literal, elem) => write_literal(f, *literal, *elem)?,
         Term::Index(ix, elem) => write!(f, "index.{elem}({ix})")?,
         Term::Undefined(elem) => write!(f, "undefined.{elem}")?,
         Term::Unary(op @ (Unary::Neg | Unary::Not), a) => {
             f.write_str(op.name())?;
-            rest.push(Piece::Term(*a, Level::Prefix));
+            rest.push(Pending::Term(*a, Level::Prefix));
         }
         Term::Binary(op, a, b) if let Some(level) = Level::of_infix(*op) => {
-            // Comparisons could be read one after another, but nobody would.
+            // A chain of comparisons would parse, but it is hard to read.
             let left = if level == Level::Compare { level.above() } else { level };
-            rest.extend([Piece::Term(*a, left), Piece::Text(" "), Piece::Text(op.name()), Piece::Text(" ")]);
-            rest.push(Piece::Term(*b, level.above()));
+            rest.extend([Pending::Term(*a, left), Pending::Text(" "), Pending::Text(op.name()), Pending::Text(" ")]);
+            rest.push(Pending::Term(*b, level.above()));
         }
         // The others are calls: what is not a term comes first, then the parts.
         Term::Guard(cond, _) => write!(f, "guard({cond}, ")?,
@@ -210,9 +213,9 @@ fn write_term<'a>(f: &mut fmt::Formatter<'_>, term: &'a Term, rest: &mut Vec<Pie
     }
     if is_call(term) {
         for (at, part) in term.parts().iter().enumerate() {
-            rest.extend([Piece::Text(if at > 0 { ", " } else { "" }), open(part)]);
+            rest.extend([Pending::Text(if at > 0 { ", " } else { "" }), open(part)]);
         }
-        rest.push(Piece::Text(")"));
+        rest.push(Pending::Text(")"));
     }
     Ok(())
 }
@@ -223,10 +226,10 @@ fn is_call(term: &Term) -> bool {
     !is_leaf && Level::of_term(term) == Level::Primary && !matches!(term, Term::Select(..) | Term::Iterate(..))
 }
 
-fn equations<'a>(rest: &mut Vec<Piece<'a>>, states: &'a [Carried], side: fn(&Carried) -> TermId) {
+fn equations<'a>(rest: &mut Vec<Pending<'a>>, states: &'a [Carried], side: fn(&Carried) -> TermId) {
     for (at, state) in states.iter().enumerate() {
-        rest.extend([Piece::Text(if at > 0 { ", " } else { "" }), Piece::Text(state.name.as_str())]);
-        rest.extend([Piece::Text(" = "), Piece::Term(side(state), Level::Open)]);
+        rest.extend([Pending::Text(if at > 0 { ", " } else { "" }), Pending::Text(state.name.as_str())]);
+        rest.extend([Pending::Text(" = "), Pending::Term(side(state), Level::Open)]);
     }
 }
 

@@ -6,7 +6,9 @@ use std::fmt;
 use certen_index::{Cond, Ix, IxError};
 use certen_syntax::Name;
 
-use crate::{Binary, Range, ReduceOp, TensorType, Term, TermId, Terms};
+use crate::ops::{Binary, ReduceOp};
+use crate::term::{Range, Term, TermId, Terms};
+use crate::types::TensorType;
 
 /// A named tensor of a program's interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,7 +94,7 @@ impl Program {
     /// # Errors
     /// The first violation.
     pub fn check(&self) -> Result<(), ScopeError> {
-        let mut scope = Scope { program: self, indices: HashSet::new(), tensors: HashMap::new() };
+        let mut scope = ScopeCheck { program: self, indices: HashSet::new(), tensors: HashMap::new() };
         for &size in &self.sizes {
             scope.bind_index(size)?;
         }
@@ -118,9 +120,9 @@ impl Program {
         Ok(())
     }
 
-    /// For each binding: nothing if no output needs it, else the earlier bindings that nobody reads after it.
+    /// For each binding: nothing if no output needs it, else the earlier bindings that no later one reads.
     ///
-    /// One pass from the end: the first reader that is met is the last one, and a term that was met needs no second look.
+    /// One pass from the end: the first reader found is the last one, and a term that was visited is not visited again.
     pub fn last_uses(&self) -> Vec<Option<Vec<Name>>> {
         let positions: HashMap<Name, usize> = self.bindings.iter().enumerate().map(|(at, b)| (b.name, at)).collect();
         let mut ends: Vec<Option<Vec<Name>>> = vec![None; self.bindings.len()];
@@ -274,13 +276,13 @@ impl Count {
     }
 }
 
-struct Scope<'a> {
+struct ScopeCheck<'a> {
     program: &'a Program,
     indices: HashSet<Name>,
     tensors: HashMap<Name, TensorType>,
 }
 
-enum Visit<'a> {
+enum ScopeVisit<'a> {
     Term(TermId),
     BindIndex(Name),
     UnbindIndex(Name),
@@ -288,7 +290,7 @@ enum Visit<'a> {
     UnbindTensor(Name),
 }
 
-impl<'a> Scope<'a> {
+impl<'a> ScopeCheck<'a> {
     fn free(&self, name: Name) -> Result<(), ScopeError> {
         if self.indices.contains(&name) || self.tensors.contains_key(&name) {
             return Err(ScopeError(format!("{name} is bound twice")));
@@ -336,23 +338,23 @@ impl<'a> Scope<'a> {
     /// Visits a term and its parts, each under the names that are bound around it.
     fn term(&mut self, root: TermId) -> Result<(), ScopeError> {
         let terms: &'a Terms = &self.program.terms;
-        let mut todo = vec![Visit::Term(root)];
+        let mut todo = vec![ScopeVisit::Term(root)];
         while let Some(visit) = todo.pop() {
             let id = match visit {
-                Visit::Term(id) => id,
-                Visit::BindIndex(name) => {
+                ScopeVisit::Term(id) => id,
+                ScopeVisit::BindIndex(name) => {
                     self.bind_index(name)?;
                     continue;
                 }
-                Visit::UnbindIndex(name) => {
+                ScopeVisit::UnbindIndex(name) => {
                     self.indices.remove(&name);
                     continue;
                 }
-                Visit::BindTensor(name, ty) => {
+                ScopeVisit::BindTensor(name, ty) => {
                     self.bind_tensor(name, ty.clone())?;
                     continue;
                 }
-                Visit::UnbindTensor(name) => {
+                ScopeVisit::UnbindTensor(name) => {
                     self.tensors.remove(&name);
                     continue;
                 }
@@ -367,34 +369,38 @@ impl<'a> Scope<'a> {
                 },
                 Term::Gen(name, range, body) => {
                     self.range(range)?;
-                    todo.extend([Visit::UnbindIndex(*name), Visit::Term(*body), Visit::BindIndex(*name)]);
+                    todo.extend([
+                        ScopeVisit::UnbindIndex(*name),
+                        ScopeVisit::Term(*body),
+                        ScopeVisit::BindIndex(*name),
+                    ]);
                 }
                 Term::Reduce(_, name, range, cond, body) => {
                     self.range(range)?;
                     self.bind_index(*name)?;
                     self.cond(cond)?;
-                    todo.extend([Visit::UnbindIndex(*name), Visit::Term(*body)]);
+                    todo.extend([ScopeVisit::UnbindIndex(*name), ScopeVisit::Term(*body)]);
                 }
                 Term::Let(name, value, body) => todo.extend([
-                    Visit::UnbindTensor(*name),
-                    Visit::Term(*body),
-                    Visit::BindTensor(*name, terms.ty(*value)),
-                    Visit::Term(*value),
+                    ScopeVisit::UnbindTensor(*name),
+                    ScopeVisit::Term(*body),
+                    ScopeVisit::BindTensor(*name, terms.ty(*value)),
+                    ScopeVisit::Term(*value),
                 ]),
                 Term::Iterate(times, step, states, _) => {
                     self.ix(times)?;
-                    todo.push(Visit::UnbindIndex(*step));
-                    todo.extend(states.iter().map(|s| Visit::UnbindTensor(s.name)));
-                    todo.extend(states.iter().map(|s| Visit::Term(s.next)));
-                    todo.extend(states.iter().map(|s| Visit::BindTensor(s.name, terms.ty(s.init))));
-                    todo.push(Visit::BindIndex(*step));
-                    todo.extend(states.iter().map(|s| Visit::Term(s.init)));
+                    todo.push(ScopeVisit::UnbindIndex(*step));
+                    todo.extend(states.iter().map(|s| ScopeVisit::UnbindTensor(s.name)));
+                    todo.extend(states.iter().map(|s| ScopeVisit::Term(s.next)));
+                    todo.extend(states.iter().map(|s| ScopeVisit::BindTensor(s.name, terms.ty(s.init))));
+                    todo.push(ScopeVisit::BindIndex(*step));
+                    todo.extend(states.iter().map(|s| ScopeVisit::Term(s.init)));
                 }
                 other => {
                     let mut names = Default::default();
                     other.collect_names(&mut names);
                     self.known(&names)?;
-                    todo.extend(other.parts().into_iter().map(Visit::Term));
+                    todo.extend(other.parts().into_iter().map(ScopeVisit::Term));
                 }
             }
         }

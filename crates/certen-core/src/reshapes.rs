@@ -1,13 +1,14 @@
 //! How many constructs that move elements a program has: the measure of Fig. 6 of *A Verified Compiler for a Functional
 //! Tensor Language*.
 //!
-//! A program is counted as the tree that its text is: a term that stands twice counts twice, what a `let` or binding names
+//! A program is counted as the tree that its text is: a term that occurs twice counts twice, what a `let` or binding names
 //! counts once. Bindings that no output needs do not count.
 
 use std::fmt;
 use std::ops::AddAssign;
 
-use crate::{Program, Term};
+use crate::program::Program;
+use crate::term::Term;
 
 /// How often each construct occurs.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

@@ -9,7 +9,9 @@ use certen_index::{Facts, Ix};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
-use crate::{Binding, Parameter, Program, TensorType, Term, Terms, TypeError};
+use crate::program::{Binding, Parameter, Program};
+use crate::term::{Term, Terms, TypeError};
+use crate::types::TensorType;
 
 impl Program {
     /// The program with these values of its sizes, and no symbolic ones.

@@ -2,8 +2,8 @@
 //!
 //! Terms live in an arena, [`Terms`]; a [`TermId`] is a place in it. Guarantees: a term's parts stand before it, so a
 //! loop over the arena visits parts first and nothing recurses or drops deeply; equal terms are the same place; every
-//! term has a [`TensorType`], and an ill-typed one cannot be built; a small power is a product (`power.rs`). What a loop over the arena cannot see, that names are
-//! in scope, [`Program::check`](crate::Program::check) checks.
+//! term has a [`TensorType`], and an ill-typed one cannot be built; a small power is a product (`power.rs`). That names
+//! are in scope, which a loop over the arena cannot see, is for [`Program::check`](crate::Program::check) to check.
 
 use std::fmt;
 
@@ -12,20 +12,24 @@ use certen_syntax::Name;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::{Binary, ElemType, Literal, ReduceOp, TensorType, Unary};
+use crate::ops::{Binary, Literal, ReduceOp, Unary};
+use crate::types::{ElemType, TensorType};
 
 /// A term's place in its [`Terms`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct TermId(u32);
 
 impl TermId {
+    /// Where a part is still missing: no term of any arena.
+    pub(crate) const HOLE: TermId = TermId(u32::MAX);
+
     /// The place as a number: parts have smaller ones.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The largest number of dimensions of a tensor: deeper generations are nobody's, and each term stores its shape.
+/// The largest number of dimensions of a tensor: deeper nesting has no use, and each term stores its shape.
 pub const MAX_RANK: usize = 64;
 
 /// The half-open range of an index; empty if `hi <= lo`.
@@ -104,7 +108,7 @@ pub enum Term {
     Concat(TermId, TermId),
     /// Zeros before the outermost dimension.
     PadLeft(Ix, TermId),
-    /// Zeros behind the outermost dimension.
+    /// Zeros after the outermost dimension.
     PadRight(Ix, TermId),
     /// The outermost dimension without its first elements.
     TruncLeft(Ix, TermId),
@@ -265,6 +269,7 @@ impl Terms {
         if indices.is_empty() { Ok(tensor) } else { self.add(Term::Select(tensor, indices)) }
     }
 
+    /// The type of a term whose parts are typed. The rules stand together, one arm for each construct.
     pub(crate) fn type_of(&self, term: &Term) -> Result<TensorType, TypeError> {
         let wrong = |text: String| Err(TypeError(text));
         let outermost = |id: TermId, what: &str, least: usize| {

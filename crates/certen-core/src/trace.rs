@@ -6,13 +6,13 @@
 
 use certen_syntax::Name;
 
-use crate::ReduceOp;
+use crate::ops::ReduceOp;
 
 /// A step of a computation, its value, and the steps that led to it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Trace<V> {
     /// What was computed.
-    pub step: Step,
+    pub step: TraceStep,
     /// What it came to.
     pub value: V,
     /// What was needed for it, in order. Empty for inputs, for what was computed before, and at the limit of depth.
@@ -23,7 +23,7 @@ pub struct Trace<V> {
 
 /// What is computed by a step.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum TraceStep {
     /// An element of a named tensor.
     Read(Name, Vec<i64>),
     /// A reduction over an index.
@@ -63,7 +63,7 @@ impl Default for Limits {
 /// A trace in the making.
 pub(crate) struct Log<V> {
     limits: Limits,
-    open: Vec<Open<V>>,
+    open: Vec<OpenStep<V>>,
     /// How many steps have begun inside one that is not looked into.
     hidden: usize,
     reads: usize,
@@ -71,8 +71,8 @@ pub(crate) struct Log<V> {
     done: Option<Trace<V>>,
 }
 
-struct Open<V> {
-    step: Step,
+struct OpenStep<V> {
+    step: TraceStep,
     parts: Vec<Trace<V>>,
     left_out: u64,
     /// Whether the steps inside are kept.
@@ -85,7 +85,7 @@ impl<V: Clone> Log<V> {
     }
 
     /// A step begins.
-    pub fn begin(&mut self, step: impl FnOnce() -> Step) {
+    pub fn begin(&mut self, step: impl FnOnce() -> TraceStep) {
         if self.hidden > 0 || self.open.last().is_some_and(|around| !around.followed) {
             self.hidden += 1;
             return;
@@ -93,7 +93,7 @@ impl<V: Clone> Log<V> {
         let step = step();
         let full = self.kept >= self.limits.steps;
         if let Some(around) = self.open.last_mut() {
-            let is_term = matches!(step, Step::Term(..));
+            let is_term = matches!(step, TraceStep::Term(..));
             if full || (is_term && around.parts.len() >= self.limits.terms) {
                 around.left_out += 1;
                 self.hidden += 1;
@@ -102,15 +102,15 @@ impl<V: Clone> Log<V> {
         }
         self.kept += 1;
         let followed = match step {
-            Step::Read(..) => {
+            TraceStep::Read(..) => {
                 self.reads += 1;
                 self.reads <= self.limits.depth
             }
-            Step::Reduce { .. } | Step::Term(..) => true,
+            TraceStep::Reduce { .. } | TraceStep::Term(..) => true,
             // Its states are computed whole: that is no story of one element.
-            Step::Iterate(_) => false,
+            TraceStep::Iterate(_) => false,
         };
-        self.open.push(Open { step, parts: Vec::new(), left_out: 0, followed });
+        self.open.push(OpenStep { step, parts: Vec::new(), left_out: 0, followed });
     }
 
     /// The step that began last ends with this value.
@@ -119,8 +119,8 @@ impl<V: Clone> Log<V> {
             self.hidden -= 1;
             return;
         }
-        let Some(Open { step, parts, left_out, .. }) = self.open.pop() else { return };
-        if matches!(step, Step::Read(..)) {
+        let Some(OpenStep { step, parts, left_out, .. }) = self.open.pop() else { return };
+        if matches!(step, TraceStep::Read(..)) {
             self.reads -= 1;
         }
         let trace = Trace { step, value: value.clone(), parts, left_out };

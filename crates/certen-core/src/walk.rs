@@ -1,11 +1,11 @@
 //! The one walk over Core: what a term consists of, how to change that, and what is inside a term.
 //!
-//! [`components!`] is the only place outside typing, printing, parsing and meaning that knows every [`Term`]; everything else
-//! here is made from it (Futhark's `Traversals` and Exo's `LoopIR_Rewrite` are the models). Nothing recurses: parts
+//! The macro `components` is the only place outside typing, printing, parsing and meaning that knows every [`Term`];
+//! everything else here is made from it (Futhark's `Traversals` and Exo's `LoopIR_Rewrite` are the models). Nothing recurses: parts
 //! stand before wholes in an arena, so to rebuild a term is a loop over its parts in the order of the arena.
 //!
 //! Names are identities in Core: what a term binds is bound nowhere around it. So one map of names serves for a whole term,
-//! and an expression that is put in the place of an index is not captured unless it mentions a name that the term binds.
+//! and an expression that is substituted for an index is not captured unless it mentions a name that the term binds.
 //! The type of a [`Term::Ref`] belongs to whatever binds the name: it is no component.
 
 use std::collections::BTreeSet;
@@ -173,7 +173,7 @@ impl Term {
         term
     }
 
-    /// The same term with expressions put in the place of indices and sizes.
+    /// The same term with expressions substituted for indices and sizes.
     ///
     /// # Errors
     /// If a number does not fit in 64 bits.
@@ -197,7 +197,7 @@ pub struct Reachable<'a> {
 }
 
 impl Reachable<'_> {
-    /// Goes on with another term; what was met before is not met again.
+    /// Goes on with another term; what was visited before is not visited again.
     pub fn enter(&mut self, root: TermId) {
         self.todo.push(root);
     }

@@ -3,7 +3,7 @@
 //! A program is one term while it is derived, with its bindings as `let`s. A step finds its place, asks its conditions
 //! there and builds the other side; the new program is typed, its names are checked, and the caller checks what it
 //! wants: that accesses are in bounds and that what is cut off is padding, for a rewrite can move a read out of the
-//! guard that made it safe. A condition with a counterexample refuses the step. One that nobody can decide is kept as
+//! guard that made it safe. A condition with a counterexample refuses the step. One that cannot be decided is kept as
 //! open: the programs are then compared by testing, and the equality is not called proved.
 
 use certen_core::Program;

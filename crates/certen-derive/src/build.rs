@@ -13,16 +13,16 @@ use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
 use crate::context::Context;
-use crate::found::{Found, Locals};
+use crate::found::{Locals, Matched};
 use crate::globals::Globals;
 use crate::matching::Misfit;
 use crate::names::{Substitution, instantiate, select};
-use crate::pattern::{Argument, Binder, Condition, Index, Pattern};
+use crate::pattern::{Argument, Binder, CondPattern, IndexPattern, Pattern};
 
 /// What building needs to know.
 pub(crate) struct Builder<'a> {
     pub terms: &'a mut Terms,
-    pub found: &'a Found,
+    pub found: &'a Matched,
     /// What is bound around the place, and by binders that are built.
     pub context: Context,
     /// Names that a script gives to binders.
@@ -41,7 +41,7 @@ impl Builder<'_> {
         Misfit { why: format!("{what} is not determined by the term; give it as a parameter"), matched: usize::MAX }
     }
 
-    /// The term.
+    /// The term. One arm for each form of patterns.
     ///
     /// # Errors
     /// What is not determined, or how the term would be ill-typed.
@@ -179,7 +179,7 @@ impl Builder<'_> {
         Ok(Range { lo: self.ix(&binder.lo)?, hi: self.ix(&binder.hi)? })
     }
 
-    fn ix(&self, index: &Index) -> Result<Ix, Misfit> {
+    fn ix(&self, index: &IndexPattern) -> Result<Ix, Misfit> {
         let mut open = Vec::new();
         match (self.found.ix(self.terms, index, &self.locals, &mut open), open.first()) {
             (Some(ix), None) => Ok(ix),
@@ -188,7 +188,7 @@ impl Builder<'_> {
         }
     }
 
-    fn cond(&self, cond: &Condition) -> Result<certen_index::Cond, Misfit> {
+    fn cond(&self, cond: &CondPattern) -> Result<certen_index::Cond, Misfit> {
         let mut open = Vec::new();
         match (self.found.cond(self.terms, cond, &self.locals, &mut open), open.first()) {
             (Some(cond), None) => Ok(cond),

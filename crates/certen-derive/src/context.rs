@@ -2,7 +2,7 @@
 //!
 //! Inside a generation or a reduction an index lies in its range; inside a reduction its condition holds; inside a
 //! guard and the branches of an `if`, their conditions do. A term may be replaced by another one that is equal only
-//! where these hold, for nobody ever sees its value elsewhere.
+//! where these hold, because its value elsewhere is never used.
 
 use certen_core::{Range, TensorType, Term, TermId, Terms};
 use certen_index::{Cond, Facts, Ix};

@@ -6,7 +6,7 @@ use certen_syntax::{Code, Diagnostic, Name, Span, near};
 use crate::rules::{named, rewrites};
 use certen_core::script::{AddressKind, AddressPart, ScriptArg, ScriptArgKind, ScriptStep, Tactic};
 
-/// Pieces inside of pieces, so deep.
+/// How deeply pieces of scripts may use other pieces.
 const MAX_DEPTH: usize = 32;
 
 /// More steps are not taken.
@@ -108,7 +108,7 @@ fn unknown(step: &ScriptStep, tactics: &[Tactic]) -> Diagnostic {
     }
 }
 
-/// A step with arguments in the place of names.
+/// A step with arguments substituted for names.
 fn replaced(step: &ScriptStep, given: &[(Name, &ScriptArg)]) -> Result<ScriptStep, Diagnostic> {
     let mut new = step.clone();
     for arg in &mut new.args {
@@ -162,7 +162,7 @@ fn replaced_place(place: &AddressPart, given: &[(Name, &ScriptArg)]) -> Result<A
     }
 }
 
-/// A text with arguments in the place of names; none if it is too long.
+/// A text with arguments substituted for names; none if it is too long.
 fn replaced_text(text: &str, given: &[(Name, &ScriptArg)]) -> Option<String> {
     let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let (mut new, mut rest) = (String::new(), text);

@@ -1,12 +1,12 @@
 //! What metavariables stand for, and index expressions and conditions of patterns with these values.
 
 use certen_core::{Binary, Range, ReduceOp, Term, TermId, Terms, Unary};
-use certen_index::{Cond, Condition as Shown, Facts, Ix, IxError, Proof, Status};
+use certen_index::{Cond, Condition, Facts, Ix, IxError, Proof, Status};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
 use crate::context::in_range;
-use crate::pattern::{Condition, Index};
+use crate::pattern::{CondPattern, IndexPattern};
 
 /// Something with parameters: indices and tensors that arguments take the place of.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Abstracted<T> {
 
 /// What a match has found.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Found {
+pub(crate) struct Matched {
     /// The program's names for what the pattern binds: indices and tensors.
     pub names: FxHashMap<Name, Name>,
     pub indices: FxHashMap<Name, Abstracted<Ix>>,
@@ -40,23 +40,24 @@ pub(crate) fn unknown(name: Name) -> Name {
     Name::new(&format!("?{name}"))
 }
 
-impl Found {
+impl Matched {
     /// The value of an expression. What is unknown stands in it by its mark, and is listed.
     ///
     /// None if it cannot be said: a divisor is unknown or no positive number, or a value too large.
-    pub(crate) fn ix(&self, terms: &Terms, index: &Index, locals: &Locals, open: &mut Vec<Name>) -> Option<Ix> {
-        let both = |a: &Index, b: &Index, open: &mut Vec<Name>| {
+    pub(crate) fn ix(&self, terms: &Terms, index: &IndexPattern, locals: &Locals, open: &mut Vec<Name>) -> Option<Ix> {
+        let both = |a: &IndexPattern, b: &IndexPattern, open: &mut Vec<Name>| {
             Some((self.ix(terms, a, locals, open)?, self.ix(terms, b, locals, open)?))
         };
-        let divided = |a: &Index, b: &Index, open: &mut Vec<Name>, by: fn(&Ix, i64) -> Result<Ix, IxError>| {
-            let (a, b) = both(a, b, open)?;
-            by(&a, b.as_constant()?).ok()
-        };
+        let divided =
+            |a: &IndexPattern, b: &IndexPattern, open: &mut Vec<Name>, by: fn(&Ix, i64) -> Result<Ix, IxError>| {
+                let (a, b) = both(a, b, open)?;
+                by(&a, b.as_constant()?).ok()
+            };
         match index {
-            Index::Any => None,
-            Index::Number(value) => Some(Ix::from(*value)),
-            Index::Known(name) => Some(Ix::var(*name)),
-            Index::Var(name) => {
+            IndexPattern::Any => None,
+            IndexPattern::Number(value) => Some(Ix::from(*value)),
+            IndexPattern::Known(name) => Some(Ix::var(*name)),
+            IndexPattern::Var(name) => {
                 if let Some((_, ix)) = locals.iter().rev().find(|(local, _)| local == name) {
                     return Some(ix.clone());
                 }
@@ -71,7 +72,7 @@ impl Found {
                 }
                 Some(Ix::var(unknown(*name)))
             }
-            Index::Meta(name, args) => {
+            IndexPattern::Meta(name, args) => {
                 let Some(value) = self.indices.get(name) else {
                     if !open.contains(name) {
                         open.push(*name);
@@ -82,15 +83,15 @@ impl Found {
                 let by = self.by(*name, &value.parameters, values);
                 value.body.substitute(&|name| by.get(&name).cloned()).ok()
             }
-            Index::Add(a, b) => both(a, b, open).and_then(|(a, b)| a.add(&b).ok()),
-            Index::Sub(a, b) => both(a, b, open).and_then(|(a, b)| a.sub(&b).ok()),
-            Index::Mul(a, b) => both(a, b, open).and_then(|(a, b)| a.mul(&b).ok()),
-            Index::FloorDiv(a, b) => divided(a, b, open, Ix::floor_div),
-            Index::CeilDiv(a, b) => divided(a, b, open, Ix::ceil_div),
-            Index::Mod(a, b) => divided(a, b, open, Ix::modulo),
-            Index::Min(a, b) => both(a, b, open).and_then(|(a, b)| a.min_with(&b).ok()),
-            Index::Max(a, b) => both(a, b, open).and_then(|(a, b)| a.max_with(&b).ok()),
-            Index::Size(name, at) => match self.terms.get(name) {
+            IndexPattern::Add(a, b) => both(a, b, open).and_then(|(a, b)| a.add(&b).ok()),
+            IndexPattern::Sub(a, b) => both(a, b, open).and_then(|(a, b)| a.sub(&b).ok()),
+            IndexPattern::Mul(a, b) => both(a, b, open).and_then(|(a, b)| a.mul(&b).ok()),
+            IndexPattern::FloorDiv(a, b) => divided(a, b, open, Ix::floor_div),
+            IndexPattern::CeilDiv(a, b) => divided(a, b, open, Ix::ceil_div),
+            IndexPattern::Mod(a, b) => divided(a, b, open, Ix::modulo),
+            IndexPattern::Min(a, b) => both(a, b, open).and_then(|(a, b)| a.min_with(&b).ok()),
+            IndexPattern::Max(a, b) => both(a, b, open).and_then(|(a, b)| a.max_with(&b).ok()),
+            IndexPattern::Size(name, at) => match self.terms.get(name) {
                 Some(value) => terms.ty(value.body).shape.get(*at).cloned(),
                 None => {
                     if !open.contains(name) {
@@ -103,12 +104,18 @@ impl Found {
     }
 
     /// The value of an expression in which nothing is unknown.
-    pub(crate) fn whole_ix(&self, terms: &Terms, index: &Index, locals: &Locals) -> Option<Ix> {
+    pub(crate) fn whole_ix(&self, terms: &Terms, index: &IndexPattern, locals: &Locals) -> Option<Ix> {
         let mut open = Vec::new();
         self.ix(terms, index, locals, &mut open).filter(|_| open.is_empty())
     }
 
-    fn arguments(&self, terms: &Terms, args: &[Index], locals: &Locals, open: &mut Vec<Name>) -> Option<Vec<Ix>> {
+    fn arguments(
+        &self,
+        terms: &Terms,
+        args: &[IndexPattern],
+        locals: &Locals,
+        open: &mut Vec<Name>,
+    ) -> Option<Vec<Ix>> {
         args.iter().map(|arg| self.ix(terms, arg, locals, open)).collect()
     }
 
@@ -129,13 +136,20 @@ impl Found {
     }
 
     /// The value of a condition, or None as for expressions.
-    pub(crate) fn cond(&self, terms: &Terms, cond: &Condition, locals: &Locals, open: &mut Vec<Name>) -> Option<Cond> {
-        let compared = |a: &Index, b: &Index, open: &mut Vec<Name>, by: fn(&Ix, &Ix) -> Result<Cond, IxError>| {
-            by(&self.ix(terms, a, locals, open)?, &self.ix(terms, b, locals, open)?).ok()
-        };
+    pub(crate) fn cond(
+        &self,
+        terms: &Terms,
+        cond: &CondPattern,
+        locals: &Locals,
+        open: &mut Vec<Name>,
+    ) -> Option<Cond> {
+        let compared =
+            |a: &IndexPattern, b: &IndexPattern, open: &mut Vec<Name>, by: fn(&Ix, &Ix) -> Result<Cond, IxError>| {
+                by(&self.ix(terms, a, locals, open)?, &self.ix(terms, b, locals, open)?).ok()
+            };
         match cond {
-            Condition::Any => None,
-            Condition::Meta(name, args) => {
+            CondPattern::Any => None,
+            CondPattern::Meta(name, args) => {
                 let Some(value) = self.conditions.get(name) else {
                     if !open.contains(name) {
                         open.push(*name);
@@ -146,21 +160,21 @@ impl Found {
                 let by = self.by(*name, &value.parameters, values);
                 value.body.substitute(&|name| by.get(&name).cloned()).ok()
             }
-            Condition::Le(a, b) => compared(a, b, open, Cond::le),
-            Condition::Lt(a, b) => compared(a, b, open, Cond::lt),
-            Condition::Eq(a, b) => compared(a, b, open, Cond::eq),
-            Condition::And(all) => {
+            CondPattern::Le(a, b) => compared(a, b, open, Cond::le),
+            CondPattern::Lt(a, b) => compared(a, b, open, Cond::lt),
+            CondPattern::Eq(a, b) => compared(a, b, open, Cond::eq),
+            CondPattern::And(all) => {
                 all.iter().try_fold(Cond::always(), |sum, part| Some(sum.and(self.cond(terms, part, locals, open)?)))
             }
-            Condition::Or(any) => {
+            CondPattern::Or(any) => {
                 any.iter().try_fold(Cond::never(), |sum, part| Some(sum.or(self.cond(terms, part, locals, open)?)))
             }
-            Condition::Not(inner) => self.cond(terms, inner, locals, open)?.not().ok(),
+            CondPattern::Not(inner) => self.cond(terms, inner, locals, open)?.not().ok(),
         }
     }
 
     /// The value of a condition in which nothing is unknown.
-    pub(crate) fn whole_cond(&self, terms: &Terms, cond: &Condition, locals: &Locals) -> Option<Cond> {
+    pub(crate) fn whole_cond(&self, terms: &Terms, cond: &CondPattern, locals: &Locals) -> Option<Cond> {
         let mut open = Vec::new();
         self.cond(terms, cond, locals, &mut open).filter(|_| open.is_empty())
     }
@@ -169,7 +183,12 @@ impl Found {
     ///
     /// # Errors
     /// The first name that has no value.
-    pub(crate) fn side(&self, terms: &Terms, side: &crate::pattern::Side, facts: &Facts) -> Result<Shown, String> {
+    pub(crate) fn side(
+        &self,
+        terms: &Terms,
+        side: &crate::pattern::SideCondition,
+        facts: &Facts,
+    ) -> Result<Condition, String> {
         let cannot = |open: &[Name]| match open.first() {
             Some(name) => format!("the condition `{}` speaks of {name}, which is not determined", side.text),
             None => format!("the condition `{}` cannot be said of these indices", side.text),
@@ -213,22 +232,22 @@ impl Found {
         if !quantified.is_empty() {
             what += &format!(", for all {}", quantified.join(", "));
         }
-        Ok(Shown { what, about: None, status: status(&facts, goal) })
+        Ok(Condition { what, about: None, status: status(&facts, goal) })
     }
 }
 
-impl Found {
+impl Matched {
     /// A condition as the rewrite says it, with values: `m + 1 <= m`, where its normal form is `false`.
-    fn said(&self, terms: &Terms, cond: &Condition, locals: &Locals) -> Option<String> {
-        let pair = |a: &Index, sign: &str, b: &Index| {
-            let value = |index: &Index| self.whole_ix(terms, index, locals);
+    fn said(&self, terms: &Terms, cond: &CondPattern, locals: &Locals) -> Option<String> {
+        let pair = |a: &IndexPattern, sign: &str, b: &IndexPattern| {
+            let value = |index: &IndexPattern| self.whole_ix(terms, index, locals);
             Some(format!("{} {sign} {}", value(a)?, value(b)?))
         };
         match cond {
-            Condition::Le(a, b) => pair(a, "<=", b),
-            Condition::Lt(a, b) => pair(a, "<", b),
-            Condition::Eq(a, b) => pair(a, "==", b),
-            Condition::And(all) if !all.is_empty() => {
+            CondPattern::Le(a, b) => pair(a, "<=", b),
+            CondPattern::Lt(a, b) => pair(a, "<", b),
+            CondPattern::Eq(a, b) => pair(a, "==", b),
+            CondPattern::And(all) if !all.is_empty() => {
                 let all: Option<Vec<String>> = all.iter().map(|part| self.said(terms, part, locals)).collect();
                 Some(all?.join(" && "))
             }

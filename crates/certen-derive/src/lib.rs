@@ -2,9 +2,9 @@
 //! scheduling framework, as a script in the language).
 //!
 //! A [`Rewrite`] is an equation between terms of Core with side conditions, as data: its left and right side are texts
-//! that the engine matches and builds. A [`Derivation`](certen_core::script::Derivation) is a script, `derive g from f { … }`, whose steps name a
-//! rewrite, its parameters, a place and a direction. Conditions are put to the prover, for all sizes, in the context of
-//! the place; after every step the whole program is typed again and its accesses are shown to be in bounds again, for a
+//! that the engine matches and builds. A [`Derivation`](certen_core::script::Derivation) is a script,
+//! `derive g from f { … }`, whose steps name a rewrite, its parameters, a place and a direction. The prover is asked
+//! for the conditions, for all sizes, in the context of the place; after every step the whole program is typed again and its accesses are shown to be in bounds again, for a
 //! rewrite can move a read out of the guard that made it safe.
 
 mod apply;
@@ -28,7 +28,7 @@ mod whole;
 
 pub use apply::{Derived, Refused, Taken, derive};
 pub use page::page;
-pub use rewrite::{Kind, Law, Rewrite};
+pub use rewrite::{Law, ParameterKind, Rewrite};
 pub use rules::rewrites;
 
 use certen_core::script::{Tactic, parse_tactics};

@@ -23,9 +23,9 @@ use self::function::Value;
 use self::solve::{solved, solved_cond};
 use crate::context::Context;
 use crate::equal::{are_equivalent, is_equal};
-use crate::found::{Abstracted, Found, Locals, unknown};
+use crate::found::{Abstracted, Locals, Matched, unknown};
 use crate::names::{Canonical, Substitution, instantiate, select};
-use crate::pattern::{Argument, Binder, Condition, Index, Pattern};
+use crate::pattern::{Argument, Binder, CondPattern, IndexPattern, Pattern};
 
 /// Why a term is not what a pattern says.
 #[derive(Clone, Debug)]
@@ -48,12 +48,10 @@ impl From<IxError> for Misfit {
     }
 }
 
-type Done = Result<(), Misfit>;
-
 /// A match that is being made.
 pub(crate) struct Matcher<'a> {
     pub terms: &'a mut Terms,
-    pub found: Found,
+    pub found: Matched,
     /// What is known at the place and inside the binders of the pattern that are open.
     context: Context,
     /// What open binders of the pattern are called in the program.
@@ -77,8 +75,8 @@ struct Waiting {
 }
 
 enum What {
-    Index(Index, Ix),
-    Condition(Condition, Cond),
+    Index(IndexPattern, Ix),
+    Condition(CondPattern, Cond),
     Term(Name, Vec<Argument>, TermId),
 }
 
@@ -114,7 +112,7 @@ pub(crate) fn is_alike(pattern: &Pattern, term: &Term) -> bool {
 
 impl<'a> Matcher<'a> {
     /// A match of a pattern of a rewrite, or of a script, whose binders have the program's names.
-    pub(crate) fn new(terms: &'a mut Terms, found: Found, context: &Context, by_name: bool) -> Matcher<'a> {
+    pub(crate) fn new(terms: &'a mut Terms, found: Matched, context: &Context, by_name: bool) -> Matcher<'a> {
         Matcher {
             terms,
             found,
@@ -132,7 +130,7 @@ impl<'a> Matcher<'a> {
     ///
     /// # Errors
     /// Why the term is something else.
-    pub(crate) fn run(&mut self, pattern: &Pattern, term: TermId) -> Done {
+    pub(crate) fn run(&mut self, pattern: &Pattern, term: TermId) -> Result<(), Misfit> {
         self.term(pattern, term)?;
         self.wait()
     }
@@ -149,7 +147,8 @@ impl<'a> Matcher<'a> {
         self.context.facts(self.terms)
     }
 
-    fn term(&mut self, pattern: &Pattern, id: TermId) -> Done {
+    /// One arm for each form of patterns that says more than its parts do.
+    fn term(&mut self, pattern: &Pattern, id: TermId) -> Result<(), Misfit> {
         let term = self.terms.get(id).clone();
         if !is_alike(pattern, &term) {
             return Err(self.misfit(format!("`{}` is not {}", self.shown(id), pattern.kind())));
@@ -167,11 +166,8 @@ impl<'a> Matcher<'a> {
                 self.inside(id, 0, &[*name], |matcher| matcher.term(inner, *body))
             }
             (Pattern::Reduce(given, binder, wanted, inner), Term::Reduce(op, name, range, cond, body)) => {
-                if given.is_none() {
-                    if self.found.reduce.is_some_and(|found| found != *op) {
-                        return Err(self.misfit(format!("`{}` is another reduction", op.name())));
-                    }
-                    self.found.reduce = Some(*op);
+                if given.is_none() && *self.found.reduce.get_or_insert(*op) != *op {
+                    return Err(self.misfit(format!("`{}` is another reduction", op.name())));
                 }
                 self.binder(binder, *name, range)?;
                 if wanted.is_always() && !cond.is_always() {
@@ -208,23 +204,7 @@ impl<'a> Matcher<'a> {
                 self.term(inner, tensor)?;
                 wanted.iter().zip(&indices[first..]).try_for_each(|(index, ix)| self.ix(index, ix))
             }
-            (Pattern::Reshape(inner), term) => {
-                let any = self.terms.iter().next().map_or(id, |(first, _)| first);
-                let outline = term.clone().with_parts(|_| any);
-                if let Some(found) = &self.found.reshape
-                    && *found != outline
-                {
-                    return Err(self.misfit(format!("`{}` is reshaped in another way", self.shown(id))));
-                }
-                if let Term::PadLeft(k, _) | Term::PadRight(k, _) | Term::TruncLeft(k, _) | Term::TruncRight(k, _) =
-                    term
-                    && let Some(bound) = self.bound.iter().find(|bound| k.mentions(**bound))
-                {
-                    return Err(self.misfit(format!("{k} mentions {bound}, but it may not")));
-                }
-                self.found.reshape = Some(outline);
-                term.parts().into_iter().try_for_each(|part| self.term(inner, part))
-            }
+            (Pattern::Reshape(inner), term) => self.reshape(inner, term, id),
             (Pattern::Split(wanted, inner), Term::Split(k, a)) => {
                 self.ix(wanted, &Ix::from(*k))?;
                 self.term(inner, *a)
@@ -237,31 +217,17 @@ impl<'a> Matcher<'a> {
                 self.term(inner, *a)
             }
             (Pattern::Index(wanted), Term::Index(ix, _)) => self.ix(wanted, ix),
-            (Pattern::Number(number), Term::Literal(literal, _)) => {
-                let equal = match (number, literal) {
-                    // A whole number stands for a float that is that number.
-                    (Literal::Int(number), Literal::Float(value)) => {
-                        (*number as f64).to_bits() == value.to_bits() && number.unsigned_abs() < 1 << 53
-                    }
-                    (number, literal) => number == literal,
-                };
-                if equal { Ok(()) } else { Err(self.misfit(format!("`{}` is another number", self.shown(id)))) }
-            }
+            (Pattern::Number(number), Term::Literal(literal, _)) if is_number(*number, *literal) => Ok(()),
+            (Pattern::Number(_), _) => Err(self.misfit(format!("`{}` is another number", self.shown(id)))),
             (Pattern::Unary(given, inner), Term::Unary(op, a)) => {
-                if given.is_none() {
-                    if self.found.unary.is_some_and(|found| found != *op) {
-                        return Err(self.misfit(format!("`{}` is another operation", op.name())));
-                    }
-                    self.found.unary = Some(*op);
+                if given.is_none() && *self.found.unary.get_or_insert(*op) != *op {
+                    return Err(self.misfit(format!("`{}` is another operation", op.name())));
                 }
                 self.term(inner, *a)
             }
             (Pattern::Binary(wanted, first, second), Term::Binary(op, a, b)) => {
-                if wanted.is_none() {
-                    if self.found.binary.is_some_and(|found| found != *op) {
-                        return Err(self.misfit(format!("`{}` is another operation", op.name())));
-                    }
-                    self.found.binary = Some(*op);
+                if wanted.is_none() && *self.found.binary.get_or_insert(*op) != *op {
+                    return Err(self.misfit(format!("`{}` is another operation", op.name())));
                 }
                 self.term(first, *a)?;
                 self.term(second, *b)
@@ -270,8 +236,32 @@ impl<'a> Matcher<'a> {
         }
     }
 
+    /// A reshape operator, whichever it is; all of one rewrite are the same.
+    fn reshape(&mut self, inner: &Pattern, term: &Term, id: TermId) -> Result<(), Misfit> {
+        let any = self.terms.iter().next().map_or(id, |(first, _)| first);
+        let outline = term.clone().with_parts(|_| any);
+        if let Some(found) = &self.found.reshape
+            && *found != outline
+        {
+            return Err(self.misfit(format!("`{}` is reshaped in another way", self.shown(id))));
+        }
+        if let Term::PadLeft(k, _) | Term::PadRight(k, _) | Term::TruncLeft(k, _) | Term::TruncRight(k, _) = term
+            && let Some(bound) = self.bound.iter().find(|bound| k.mentions(**bound))
+        {
+            return Err(self.misfit(format!("{k} mentions {bound}, but it may not")));
+        }
+        self.found.reshape = Some(outline);
+        term.parts().into_iter().try_for_each(|part| self.term(inner, part))
+    }
+
     /// Matches inside a part of a term, whose names are bound there.
-    fn inside(&mut self, id: TermId, part: usize, names: &[Name], inner: impl FnOnce(&mut Self) -> Done) -> Done {
+    fn inside(
+        &mut self,
+        id: TermId,
+        part: usize,
+        names: &[Name],
+        inner: impl FnOnce(&mut Self) -> Result<(), Misfit>,
+    ) -> Result<(), Misfit> {
         let mark = self.context.mark();
         self.context.enter(self.terms, id, part);
         self.bound.extend(names);
@@ -281,7 +271,7 @@ impl<'a> Matcher<'a> {
         done
     }
 
-    fn called(&mut self, wanted: Name, name: Name) -> Done {
+    fn called(&mut self, wanted: Name, name: Name) -> Result<(), Misfit> {
         if self.by_name && wanted.as_str() != "_" && wanted != name {
             return Err(self.misfit(format!("{name} is not called {wanted}")));
         }
@@ -289,7 +279,7 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    fn binder(&mut self, binder: &Binder, name: Name, range: &Range) -> Done {
+    fn binder(&mut self, binder: &Binder, name: Name, range: &Range) -> Result<(), Misfit> {
         self.called(binder.name, name)?;
         self.ix(&binder.lo, &range.lo)?;
         self.ix(&binder.hi, &range.hi)
@@ -297,16 +287,16 @@ impl<'a> Matcher<'a> {
 
     // Metavariables for terms.
 
-    fn meta(&mut self, name: Name, args: &[Argument], id: TermId) -> Done {
+    fn meta(&mut self, name: Name, args: &[Argument], id: TermId) -> Result<(), Misfit> {
         if let Some(filter) = self.filters.get(&name).cloned() {
-            let mut matcher = Matcher::new(self.terms, Found::default(), &self.context, true);
+            let mut matcher = Matcher::new(self.terms, Matched::default(), &self.context, true);
             matcher.run(&filter, id)?;
         }
         // Names that the pattern binds, each once.
         let mut own: Vec<Name> = Vec::new();
         for arg in args {
             let variable = match arg {
-                Argument::Index(Index::Var(variable)) | Argument::Term(Pattern::Tensor(variable)) => variable,
+                Argument::Index(IndexPattern::Var(variable)) | Argument::Term(Pattern::Tensor(variable)) => variable,
                 _ => return self.later(What::Term(name, args.to_vec(), id)),
             };
             match self.found.names.get(variable) {
@@ -328,7 +318,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// A term must not mention what the pattern binds around it, except these names.
-    fn escapes(&self, name: Name, id: TermId, allowed: &[Name]) -> Done {
+    fn escapes(&self, name: Name, id: TermId, allowed: &[Name]) -> Result<(), Misfit> {
         let free = self.terms.names_of(id).free;
         match self.bound.iter().find(|bound| !allowed.contains(bound) && free.contains(bound)) {
             Some(bound) => {
@@ -339,7 +329,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Whether a metavariable that is known is a term, for these arguments.
-    fn compare(&mut self, name: Name, value: Abstracted<TermId>, values: Vec<Value>, id: TermId) -> Done {
+    fn compare(&mut self, name: Name, value: Abstracted<TermId>, values: Vec<Value>, id: TermId) -> Result<(), Misfit> {
         let parameters = self.found.parameters(name, &value.parameters);
         let mut substitution = Substitution::default();
         for (parameter, value) in parameters.into_iter().zip(values) {
@@ -365,15 +355,17 @@ impl<'a> Matcher<'a> {
 
     // Index expressions.
 
-    fn ix(&mut self, index: &Index, ix: &Ix) -> Done {
+    fn ix(&mut self, index: &IndexPattern, ix: &Ix) -> Result<(), Misfit> {
         match index {
-            Index::Any => return Ok(()),
-            Index::Var(name) if !self.found.names.contains_key(name) && !self.found.indices.contains_key(name) => {
+            IndexPattern::Any => return Ok(()),
+            IndexPattern::Var(name)
+                if !self.found.names.contains_key(name) && !self.found.indices.contains_key(name) =>
+            {
                 return self.determine(*name, Vec::new(), ix.clone());
             }
-            Index::Meta(name, args) if !self.found.indices.contains_key(name) => {
-                let own = |arg: &Index| match arg {
-                    Index::Var(variable) => self.found.names.get(variable).copied(),
+            IndexPattern::Meta(name, args) if !self.found.indices.contains_key(name) => {
+                let own = |arg: &IndexPattern| match arg {
+                    IndexPattern::Var(variable) => self.found.names.get(variable).copied(),
                     _ => None,
                 };
                 if let Some(parameters) = args.iter().map(own).collect() {
@@ -394,7 +386,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    fn determine(&mut self, name: Name, parameters: Vec<Name>, ix: Ix) -> Done {
+    fn determine(&mut self, name: Name, parameters: Vec<Name>, ix: Ix) -> Result<(), Misfit> {
         if let Some(bound) = self.bound.iter().find(|bound| !parameters.contains(bound) && ix.mentions(**bound)) {
             return Err(self.misfit(format!("{name} is {ix}, which mentions {bound}, but it may not")));
         }
@@ -402,7 +394,7 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    fn equal(&self, index: &Index, value: &Ix, ix: &Ix) -> Done {
+    fn equal(&self, index: &IndexPattern, value: &Ix, ix: &Ix) -> Result<(), Misfit> {
         if value == ix {
             return Ok(());
         }
@@ -417,18 +409,19 @@ impl<'a> Matcher<'a> {
 
     // Conditions.
 
-    fn cond(&mut self, wanted: &Condition, cond: &Cond) -> Done {
+    fn cond(&mut self, wanted: &CondPattern, cond: &Cond) -> Result<(), Misfit> {
         match wanted {
-            Condition::Any => return Ok(()),
-            Condition::Meta(name, args) if !self.found.conditions.contains_key(name) => {
+            CondPattern::Any => return Ok(()),
+            CondPattern::Meta(name, args) if !self.found.conditions.contains_key(name) => {
                 let Some(own) = self.variables(args) else {
                     return self.later(What::Condition(wanted.clone(), cond.clone()));
                 };
                 return self.determine_cond(*name, own, cond.clone());
             }
-            Condition::And(parts) if parts.len() > 1 => {
+            CondPattern::And(parts) if parts.len() > 1 => {
                 let known = &self.found.conditions;
-                let is_open = |part: &Condition| matches!(part, Condition::Meta(name, _) if !known.contains_key(name));
+                let is_open =
+                    |part: &CondPattern| matches!(part, CondPattern::Meta(name, _) if !known.contains_key(name));
                 if parts.iter().any(is_open) {
                     return self.conjunction(parts, cond);
                 }
@@ -450,15 +443,15 @@ impl<'a> Matcher<'a> {
     }
 
     /// The program's names for arguments that are all bound by the pattern.
-    fn variables(&self, args: &[Index]) -> Option<Vec<Name>> {
-        let own = |arg: &Index| match arg {
-            Index::Var(variable) => self.found.names.get(variable).copied(),
+    fn variables(&self, args: &[IndexPattern]) -> Option<Vec<Name>> {
+        let own = |arg: &IndexPattern| match arg {
+            IndexPattern::Var(variable) => self.found.names.get(variable).copied(),
             _ => None,
         };
         args.iter().map(own).collect()
     }
 
-    fn determine_cond(&mut self, name: Name, parameters: Vec<Name>, cond: Cond) -> Done {
+    fn determine_cond(&mut self, name: Name, parameters: Vec<Name>, cond: Cond) -> Result<(), Misfit> {
         let mut names = BTreeSet::new();
         cond.collect_names(&mut names);
         if let Some(bound) = self.bound.iter().find(|bound| !parameters.contains(bound) && names.contains(bound)) {
@@ -470,24 +463,24 @@ impl<'a> Matcher<'a> {
 
     /// Conjuncts shared out: what is determined takes what it is; the first metavariable that is not takes what it may
     /// mention, but only one if another one may mention as much; the last one takes the rest.
-    fn conjunction(&mut self, parts: &[Condition], cond: &Cond) -> Done {
+    fn conjunction(&mut self, parts: &[CondPattern], cond: &Cond) -> Result<(), Misfit> {
         let mut rest: Vec<Cond> = match cond {
             Cond::And(all) => all.clone(),
             other => vec![other.clone()],
         };
         let mut open: Vec<(Name, Vec<Name>)> = Vec::new();
         for part in parts {
-            if let Condition::Meta(name, args) = part
+            if let CondPattern::Meta(name, args) = part
                 && !self.found.conditions.contains_key(name)
             {
                 let Some(own) = self.variables(args) else {
-                    return self.later(What::Condition(Condition::And(parts.to_vec()), cond.clone()));
+                    return self.later(What::Condition(CondPattern::And(parts.to_vec()), cond.clone()));
                 };
                 open.push((*name, own));
                 continue;
             }
             let Some(value) = self.found.whole_cond(self.terms, part, &Locals::new()) else {
-                return self.later(What::Condition(Condition::And(parts.to_vec()), cond.clone()));
+                return self.later(What::Condition(CondPattern::And(parts.to_vec()), cond.clone()));
             };
             let conjuncts = if let Cond::And(all) = value { all } else { vec![value] };
             for conjunct in conjuncts {
@@ -529,7 +522,7 @@ impl<'a> Matcher<'a> {
         if rest.is_empty() { Ok(()) } else { Err(self.misfit(format!("{cond} says more than the pattern"))) }
     }
 
-    fn equivalent(&self, value: &Cond, cond: &Cond) -> Done {
+    fn equivalent(&self, value: &Cond, cond: &Cond) -> Result<(), Misfit> {
         if value == cond || are_equivalent(&self.facts(), value, cond) {
             return Ok(());
         }
@@ -538,13 +531,13 @@ impl<'a> Matcher<'a> {
 
     // What waits.
 
-    fn later(&mut self, what: What) -> Done {
+    fn later(&mut self, what: What) -> Result<(), Misfit> {
         let (context, bound, names) = (self.context.clone(), self.bound.clone(), self.found.names.clone());
         self.waiting.push(Waiting { what, context, bound, names });
         Ok(())
     }
 
-    fn wait(&mut self) -> Done {
+    fn wait(&mut self) -> Result<(), Misfit> {
         let names = self.found.names.clone();
         while !self.waiting.is_empty() {
             let before = self.waiting.len();
@@ -570,7 +563,7 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    fn resume(&mut self, Waiting { what, context, bound, names }: Waiting, find: bool) -> Done {
+    fn resume(&mut self, Waiting { what, context, bound, names }: Waiting, find: bool) -> Result<(), Misfit> {
         (self.context, self.bound, self.found.names) = (context, bound, names);
         match what {
             What::Index(index, ix) => self.ix(&index, &ix),
@@ -586,4 +579,14 @@ const MAX_SHOWN: usize = 120;
 /// A term as text, or the beginning of it.
 pub(crate) fn shown(terms: &Terms, term: TermId) -> String {
     print_beginning(terms, term, MAX_SHOWN)
+}
+
+/// Whether a number of a pattern is a literal: a whole number stands for a float that is that number.
+fn is_number(number: Literal, literal: Literal) -> bool {
+    match (number, literal) {
+        (Literal::Int(number), Literal::Float(value)) => {
+            (number as f64).to_bits() == value.to_bits() && number.unsigned_abs() < 1 << 53
+        }
+        (number, literal) => number == literal,
+    }
 }

@@ -1,4 +1,4 @@
-//! Names in terms: what is free, what is bound, terms put in the place of names, and terms compared up to bound names.
+//! Names in terms: what is free, what is bound, terms substituted for names, and terms compared up to bound names.
 //!
 //! Names are identities in Core: what a term binds is bound nowhere around it. So a name that a term binds is not free
 //! in it, and one map of new names serves for a whole term, shared parts and all. A term that is copied to another
@@ -6,7 +6,7 @@
 //! are made fresh.
 //!
 //! Two terms that differ in bound names only have the same [`canonical`] form: there every binder is called by its
-//! height, the number of binders that are nested inside of it. Heights depend on nothing outside of a term, so forms
+//! height, the number of binders that are nested inside it. Heights depend on nothing outside a term, so forms
 //! are kept for terms wherever they stand, and hash-consing makes equal forms the same term.
 //!
 //! Works by recursion; [`depth_of`] lets callers refuse terms that are nested too deeply for it.
@@ -44,7 +44,7 @@ fn measured<T: Copy + Default>(terms: &Terms, root: TermId, measure: impl Fn(Vec
 }
 
 /// The same term with one part in another's place. A `let` whose value has a type of another form is told to its body.
-/// So whoever replaces one part after the other looks at each when its turn comes ([`with_each_part`]): such a body is not
+/// Code that replaces several parts looks at each when its turn comes ([`with_each_part`]), because such a body is not
 /// what it was before.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::rewrite::{Kind, Law, Rewrite};
+use crate::rewrite::{Law, ParameterKind, Rewrite};
 use crate::rules::{FAMILIES, named};
 
 /// The sections of all families.
@@ -38,7 +38,7 @@ fn section(rewrite: &Rewrite) -> String {
     let usages = [false, true].map(|backwards| usage(rewrite, backwards));
     let _ = write!(text, "`{}`; `backwards {}`\n\n", usages[0], usages[1]);
     if !rewrite.parameters.is_empty() {
-        let parameter = |(name, kind): &(&str, Kind)| format!("`{name}` is {}", kind.name());
+        let parameter = |(name, kind): &(&str, ParameterKind)| format!("`{name}` is {}", kind.name());
         let parameters: Vec<String> = rewrite.parameters.iter().map(parameter).collect();
         let _ = write!(text, "{}. ", parameters.join(", "));
     }

@@ -29,25 +29,25 @@ pub(crate) enum Pattern {
     Tensor(Name),
     Gen(Binder, Box<Pattern>),
     /// Any reduction if there is no operator.
-    Reduce(Option<ReduceOp>, Binder, Condition, Box<Pattern>),
-    Guard(Condition, Box<Pattern>),
-    If(Condition, Box<Pattern>, Box<Pattern>),
+    Reduce(Option<ReduceOp>, Binder, CondPattern, Box<Pattern>),
+    Guard(CondPattern, Box<Pattern>),
+    If(CondPattern, Box<Pattern>, Box<Pattern>),
     Let(Name, Box<Pattern>, Box<Pattern>),
-    Select(Box<Pattern>, Vec<Index>),
+    Select(Box<Pattern>, Vec<IndexPattern>),
     /// Any of flatten, transpose, split, pad and trunc.
     Reshape(Box<Pattern>),
     Flatten(Box<Pattern>),
     Transpose(Box<Pattern>),
-    Split(Index, Box<Pattern>),
+    Split(IndexPattern, Box<Pattern>),
     Concat(Box<Pattern>, Box<Pattern>),
-    PadLeft(Index, Box<Pattern>),
-    PadRight(Index, Box<Pattern>),
-    TruncLeft(Index, Box<Pattern>),
-    TruncRight(Index, Box<Pattern>),
+    PadLeft(IndexPattern, Box<Pattern>),
+    PadRight(IndexPattern, Box<Pattern>),
+    TruncLeft(IndexPattern, Box<Pattern>),
+    TruncRight(IndexPattern, Box<Pattern>),
     /// A literal of any element type that has it.
     Number(Literal),
     /// An index used as data.
-    Index(Index),
+    Index(IndexPattern),
     Unary(Option<Unary>, Box<Pattern>),
     Binary(Option<Binary>, Box<Pattern>, Box<Pattern>),
     Choose(Box<Pattern>, Box<Pattern>, Box<Pattern>),
@@ -58,21 +58,21 @@ pub(crate) enum Pattern {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Binder {
     pub name: Name,
-    pub lo: Index,
-    pub hi: Index,
+    pub lo: IndexPattern,
+    pub hi: IndexPattern,
 }
 
 /// What a metavariable is applied to.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Argument {
-    Index(Index),
+    Index(IndexPattern),
     /// A tensor that the pattern binds, or a term that takes the place of one.
     Term(Pattern),
 }
 
 /// An index expression with metavariables.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Index {
+pub(crate) enum IndexPattern {
     Any,
     Number(i64),
     /// An index that the pattern binds, or a metavariable.
@@ -80,79 +80,82 @@ pub(crate) enum Index {
     /// A name of the program.
     Known(Name),
     /// A metavariable that may mention indices.
-    Meta(Name, Vec<Index>),
-    Add(Box<Index>, Box<Index>),
-    Sub(Box<Index>, Box<Index>),
-    Mul(Box<Index>, Box<Index>),
-    FloorDiv(Box<Index>, Box<Index>),
-    CeilDiv(Box<Index>, Box<Index>),
-    Mod(Box<Index>, Box<Index>),
-    Min(Box<Index>, Box<Index>),
-    Max(Box<Index>, Box<Index>),
+    Meta(Name, Vec<IndexPattern>),
+    Add(Box<IndexPattern>, Box<IndexPattern>),
+    Sub(Box<IndexPattern>, Box<IndexPattern>),
+    Mul(Box<IndexPattern>, Box<IndexPattern>),
+    FloorDiv(Box<IndexPattern>, Box<IndexPattern>),
+    CeilDiv(Box<IndexPattern>, Box<IndexPattern>),
+    Mod(Box<IndexPattern>, Box<IndexPattern>),
+    Min(Box<IndexPattern>, Box<IndexPattern>),
+    Max(Box<IndexPattern>, Box<IndexPattern>),
     /// A size of a metavariable, the outermost if there is no number.
     Size(Name, usize),
 }
 
 /// A condition with metavariables.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Condition {
+pub(crate) enum CondPattern {
     Any,
-    Meta(Name, Vec<Index>),
-    Le(Index, Index),
-    Lt(Index, Index),
-    Eq(Index, Index),
-    And(Vec<Condition>),
-    Or(Vec<Condition>),
-    Not(Box<Condition>),
+    Meta(Name, Vec<IndexPattern>),
+    Le(IndexPattern, IndexPattern),
+    Lt(IndexPattern, IndexPattern),
+    Eq(IndexPattern, IndexPattern),
+    And(Vec<CondPattern>),
+    Or(Vec<CondPattern>),
+    Not(Box<CondPattern>),
 }
 
-impl Condition {
-    pub(crate) fn always() -> Condition {
-        Condition::And(Vec::new())
+impl CondPattern {
+    pub(crate) fn always() -> CondPattern {
+        CondPattern::And(Vec::new())
     }
 
     pub(crate) fn is_always(&self) -> bool {
-        matches!(self, Condition::And(all) if all.is_empty())
+        matches!(self, CondPattern::And(all) if all.is_empty())
     }
 }
 
 /// A side condition of a rewrite: a goal, for all indices in ranges for which other conditions hold.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Side {
+pub(crate) struct SideCondition {
     pub text: String,
     pub forall: Vec<Binder>,
-    pub given: Vec<Condition>,
-    pub goal: Condition,
+    pub given: Vec<CondPattern>,
+    pub goal: CondPattern,
 }
 
-impl fmt::Display for Index {
+impl fmt::Display for IndexPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pair = |f: &mut fmt::Formatter<'_>, word: &str, a: &Index, b: &Index| write!(f, "{word}({a}, {b})");
+        let pair =
+            |f: &mut fmt::Formatter<'_>, word: &str, a: &IndexPattern, b: &IndexPattern| write!(f, "{word}({a}, {b})");
         match self {
-            Index::Any => write!(f, "_"),
-            Index::Number(value) => write!(f, "{value}"),
-            Index::Var(name) | Index::Known(name) => write!(f, "{name}"),
-            Index::Meta(name, args) => {
-                let args: Vec<String> = args.iter().map(Index::to_string).collect();
+            IndexPattern::Any => write!(f, "_"),
+            IndexPattern::Number(value) => write!(f, "{value}"),
+            IndexPattern::Var(name) | IndexPattern::Known(name) => write!(f, "{name}"),
+            IndexPattern::Meta(name, args) => {
+                let args: Vec<String> = args.iter().map(IndexPattern::to_string).collect();
                 write!(f, "{name}({})", args.join(", "))
             }
-            Index::Add(a, b) => write!(f, "{a} + {b}"),
-            Index::Sub(a, b) if matches!(**b, Index::Add(..) | Index::Sub(..)) => write!(f, "{a} - ({b})"),
-            Index::Sub(a, b) => write!(f, "{a} - {b}"),
-            Index::Mul(a, b) => {
-                let shown = |e: &Index| match e {
-                    Index::Add(..) | Index::Sub(..) => format!("({e})"),
+            IndexPattern::Add(a, b) => write!(f, "{a} + {b}"),
+            IndexPattern::Sub(a, b) if matches!(**b, IndexPattern::Add(..) | IndexPattern::Sub(..)) => {
+                write!(f, "{a} - ({b})")
+            }
+            IndexPattern::Sub(a, b) => write!(f, "{a} - {b}"),
+            IndexPattern::Mul(a, b) => {
+                let shown = |e: &IndexPattern| match e {
+                    IndexPattern::Add(..) | IndexPattern::Sub(..) => format!("({e})"),
                     _ => e.to_string(),
                 };
                 write!(f, "{}*{}", shown(a), shown(b))
             }
-            Index::FloorDiv(a, b) => pair(f, "floor_div", a, b),
-            Index::CeilDiv(a, b) => pair(f, "ceil_div", a, b),
-            Index::Mod(a, b) => pair(f, "mod", a, b),
-            Index::Min(a, b) => pair(f, "min", a, b),
-            Index::Max(a, b) => pair(f, "max", a, b),
-            Index::Size(name, 0) => write!(f, "size({name})"),
-            Index::Size(name, at) => write!(f, "size({name}, {at})"),
+            IndexPattern::FloorDiv(a, b) => pair(f, "floor_div", a, b),
+            IndexPattern::CeilDiv(a, b) => pair(f, "ceil_div", a, b),
+            IndexPattern::Mod(a, b) => pair(f, "mod", a, b),
+            IndexPattern::Min(a, b) => pair(f, "min", a, b),
+            IndexPattern::Max(a, b) => pair(f, "max", a, b),
+            IndexPattern::Size(name, 0) => write!(f, "size({name})"),
+            IndexPattern::Size(name, at) => write!(f, "size({name}, {at})"),
         }
     }
 }
@@ -239,7 +242,7 @@ impl Pattern {
     }
 
     fn look(&self, names: &mut Vec<Name>, equations: &mut Vec<Vec<Name>>) {
-        let mut index = |ix: &Index| equations.push(ix.names());
+        let mut index = |ix: &IndexPattern| equations.push(ix.names());
         match self {
             Pattern::Meta(name, _) => names.push(*name),
             Pattern::Gen(binder, _) => {
@@ -271,11 +274,11 @@ impl Pattern {
     /// the pattern binds.
     pub(crate) fn formals(&self, bound: &mut Vec<Name>, formals: &mut Vec<(Name, Vec<Name>)>) {
         let cond =
-            |cond: &Condition, bound: &[Name], formals: &mut Vec<(Name, Vec<Name>)>| cond.formals(bound, formals);
+            |cond: &CondPattern, bound: &[Name], formals: &mut Vec<(Name, Vec<Name>)>| cond.formals(bound, formals);
         match self {
             Pattern::Meta(name, args) => {
                 let own = |arg: &Argument| match arg {
-                    Argument::Index(Index::Var(name)) | Argument::Term(Pattern::Tensor(name)) => Some(*name),
+                    Argument::Index(IndexPattern::Var(name)) | Argument::Term(Pattern::Tensor(name)) => Some(*name),
                     _ => None,
                 };
                 if let Some(own) = args.iter().map(own).collect::<Option<Vec<Name>>>() {
@@ -302,19 +305,19 @@ impl Pattern {
     }
 }
 
-impl Index {
-    /// The names that occur outside of functions, where they can be solved for; all of them count as unknown.
+impl IndexPattern {
+    /// The names that occur outside functions, where they can be solved for; all of them count as unknown.
     fn names(&self) -> Vec<Name> {
         match self {
-            Index::Var(name) | Index::Meta(name, _) => vec![*name],
-            Index::Add(a, b)
-            | Index::Sub(a, b)
-            | Index::Mul(a, b)
-            | Index::FloorDiv(a, b)
-            | Index::CeilDiv(a, b)
-            | Index::Mod(a, b)
-            | Index::Min(a, b)
-            | Index::Max(a, b) => {
+            IndexPattern::Var(name) | IndexPattern::Meta(name, _) => vec![*name],
+            IndexPattern::Add(a, b)
+            | IndexPattern::Sub(a, b)
+            | IndexPattern::Mul(a, b)
+            | IndexPattern::FloorDiv(a, b)
+            | IndexPattern::CeilDiv(a, b)
+            | IndexPattern::Mod(a, b)
+            | IndexPattern::Min(a, b)
+            | IndexPattern::Max(a, b) => {
                 let mut names = a.names();
                 names.extend(b.names());
                 names.sort_unstable();
@@ -326,33 +329,35 @@ impl Index {
     }
 }
 
-impl Condition {
+impl CondPattern {
     fn look(&self, names: &mut Vec<Name>, equations: &mut Vec<Vec<Name>>) {
         match self {
-            Condition::Meta(name, args) if args.iter().all(|arg| matches!(arg, Index::Var(v) if names.contains(v))) => {
+            CondPattern::Meta(name, args)
+                if args.iter().all(|arg| matches!(arg, IndexPattern::Var(v) if names.contains(v))) =>
+            {
                 names.push(*name);
             }
-            Condition::Le(a, b) | Condition::Lt(a, b) | Condition::Eq(a, b) => {
-                equations.push(Index::Sub(Box::new(a.clone()), Box::new(b.clone())).names());
+            CondPattern::Le(a, b) | CondPattern::Lt(a, b) | CondPattern::Eq(a, b) => {
+                equations.push(IndexPattern::Sub(Box::new(a.clone()), Box::new(b.clone())).names());
             }
-            Condition::And(all) => all.iter().for_each(|part| part.look(names, equations)),
+            CondPattern::And(all) => all.iter().for_each(|part| part.look(names, equations)),
             _ => {}
         }
     }
 
     pub(crate) fn formals(&self, bound: &[Name], formals: &mut Vec<(Name, Vec<Name>)>) {
         match self {
-            Condition::Meta(name, args) => {
-                let own = |arg: &Index| match arg {
-                    Index::Var(name) if bound.contains(name) => Some(*name),
+            CondPattern::Meta(name, args) => {
+                let own = |arg: &IndexPattern| match arg {
+                    IndexPattern::Var(name) if bound.contains(name) => Some(*name),
                     _ => None,
                 };
                 if let Some(own) = args.iter().map(own).collect::<Option<Vec<Name>>>() {
                     formals.push((*name, own));
                 }
             }
-            Condition::And(list) | Condition::Or(list) => list.iter().for_each(|part| part.formals(bound, formals)),
-            Condition::Not(inner) => inner.formals(bound, formals),
+            CondPattern::And(list) | CondPattern::Or(list) => list.iter().for_each(|part| part.formals(bound, formals)),
+            CondPattern::Not(inner) => inner.formals(bound, formals),
             _ => {}
         }
     }

@@ -14,7 +14,7 @@ pub(crate) const MAX_PLACES: usize = 200_000;
 
 /// An occurrence of a term.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct TermPlace {
     /// The terms around it, outermost first, and which part of each is next.
     pub path: Vec<(TermId, usize)>,
     /// The term.
@@ -25,10 +25,10 @@ pub(crate) struct Place {
     pub context: Context,
 }
 
-impl Place {
+impl TermPlace {
     /// The whole of a term.
-    pub(crate) fn whole(term: TermId) -> Place {
-        Place { path: Vec::new(), term, first: None, context: Context::default() }
+    pub(crate) fn whole(term: TermId) -> TermPlace {
+        TermPlace { path: Vec::new(), term, first: None, context: Context::default() }
     }
 
     /// The term that is meant.
@@ -63,17 +63,17 @@ impl Place {
 }
 
 /// A walk over the places of a term, which may grow new terms while it goes on.
-pub(crate) struct Walker {
-    place: Place,
+pub(crate) struct PlaceWalker {
+    place: TermPlace,
     /// Terms that are left through their parts.
-    open: Vec<Open>,
+    open: Vec<OpenTerm>,
     next: Next,
     /// The length of the path to where the walk began.
     base: usize,
     left: usize,
 }
 
-struct Open {
+struct OpenTerm {
     term: TermId,
     parts: Vec<TermId>,
     /// Which part is next.
@@ -90,15 +90,15 @@ enum Next {
     First(usize),
 }
 
-impl Walker {
-    /// A walk over a place and all inside of it.
-    pub(crate) fn new(from: &Place) -> Walker {
+impl PlaceWalker {
+    /// A walk over a place and everything inside it.
+    pub(crate) fn new(from: &TermPlace) -> PlaceWalker {
         let base = from.path.len();
-        Walker { place: from.clone(), open: Vec::new(), next: Next::Whole, base, left: MAX_PLACES }
+        PlaceWalker { place: from.clone(), open: Vec::new(), next: Next::Whole, base, left: MAX_PLACES }
     }
 
     /// The next place.
-    pub(crate) fn next(&mut self, terms: &Terms) -> Option<&Place> {
+    pub(crate) fn next(&mut self, terms: &Terms) -> Option<&TermPlace> {
         self.left = self.left.checked_sub(1)?;
         match self.next {
             Next::Whole => {
@@ -117,8 +117,8 @@ impl Walker {
             Next::First(_) => {}
         }
         let term = self.place.term;
-        self.open.push(Open { term, parts: terms.get(term).parts(), next: 0, mark: self.place.context.mark() });
-        while let Some(Open { term, parts, next, mark }) = self.open.last_mut() {
+        self.open.push(OpenTerm { term, parts: terms.get(term).parts(), next: 0, mark: self.place.context.mark() });
+        while let Some(OpenTerm { term, parts, next, mark }) = self.open.last_mut() {
             self.place.context.reset(*mark);
             let number = *next;
             if let Some(part) = parts.get(number) {
@@ -145,20 +145,20 @@ impl Walker {
     }
 
     /// The walk at the same place of another whole, where something was put into that place.
-    pub(crate) fn renewed(&self, terms: &Terms, root: TermId) -> Option<Walker> {
-        let mut place = Place::whole(root);
+    pub(crate) fn renewed(&self, terms: &Terms, root: TermId) -> Option<PlaceWalker> {
+        let mut place = TermPlace::whole(root);
         let mut open = Vec::new();
         for (at, (_, part)) in self.place.path.iter().enumerate() {
             let parts = terms.get(place.term).parts();
             let next = *parts.get(*part)?;
             if at >= self.base {
-                open.push(Open { term: place.term, parts, next: part + 1, mark: place.context.mark() });
+                open.push(OpenTerm { term: place.term, parts, next: part + 1, mark: place.context.mark() });
             }
             place.context.enter(terms, place.term, *part);
             place.path.push((place.term, *part));
             place.term = next;
         }
-        Some(Walker { place, open, next: Next::Whole, base: self.base, left: self.left })
+        Some(PlaceWalker { place, open, next: Next::Whole, base: self.base, left: self.left })
     }
 }
 

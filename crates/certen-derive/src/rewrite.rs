@@ -3,14 +3,14 @@
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
-use crate::pattern::{Pattern, Side, Words, parse, parse_side};
+use crate::pattern::{Pattern, SideCondition, Words, parse, parse_side};
 
 /// An equation between terms, which can be taken in both directions.
 pub struct Rewrite {
     /// Its name in scripts.
     pub name: &'static str,
     /// What a script gives, in order: metavariables that the side which is matched does not determine.
-    pub parameters: &'static [(&'static str, Kind)],
+    pub parameters: &'static [(&'static str, ParameterKind)],
     /// The left side: Core's text with metavariables.
     pub left: &'static str,
     /// The right side.
@@ -38,7 +38,7 @@ pub(crate) enum How {
 
 /// What a parameter of a rewrite is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ParameterKind {
     /// An index expression.
     Index,
     /// A positive number.
@@ -51,15 +51,15 @@ pub enum Kind {
     Term,
 }
 
-impl Kind {
+impl ParameterKind {
     /// What a script gives for it.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Index => "an index expression",
-            Kind::Number => "a positive number",
-            Kind::Fresh => "a new name",
-            Kind::Cond => "a condition",
-            Kind::Term => "a pattern in braces",
+            ParameterKind::Index => "an index expression",
+            ParameterKind::Number => "a positive number",
+            ParameterKind::Fresh => "a new name",
+            ParameterKind::Cond => "a condition",
+            ParameterKind::Term => "a pattern in braces",
         }
     }
 }
@@ -74,22 +74,22 @@ pub enum Law {
 }
 
 /// The texts of a rewrite, read.
-pub(crate) struct Parsed {
+pub(crate) struct ParsedRewrite {
     pub left: Pattern,
     pub right: Pattern,
-    pub sides: Vec<Side>,
+    pub sides: Vec<SideCondition>,
     /// What matching the left and the right side determines.
     pub determined: [Vec<Name>; 2],
     /// What the parameters of metavariables are called.
     pub formals: FxHashMap<Name, Vec<Name>>,
 }
 
-impl Parsed {
+impl ParsedRewrite {
     /// Reads the texts of a rewrite.
     ///
     /// # Errors
     /// What is wrong with them.
-    pub(crate) fn new(rewrite: &Rewrite) -> Result<Parsed, String> {
+    pub(crate) fn new(rewrite: &Rewrite) -> Result<ParsedRewrite, String> {
         let side =
             |text: &str| parse(text, Words::NONE).map_err(|error| format!("{}: `{text}`: {error}", rewrite.name));
         let (left, right) = (side(rewrite.left)?, side(rewrite.right)?);
@@ -102,6 +102,6 @@ impl Parsed {
         let mut formals = Vec::new();
         left.formals(&mut Vec::new(), &mut formals);
         right.formals(&mut Vec::new(), &mut formals);
-        Ok(Parsed { left, right, sides, determined, formals: formals.into_iter().rev().collect() })
+        Ok(ParsedRewrite { left, right, sides, determined, formals: formals.into_iter().rev().collect() })
     }
 }

@@ -9,20 +9,20 @@ use rustc_hash::FxHashMap;
 
 use crate::build::Builder;
 use crate::context::Context;
-use crate::found::{Abstracted, Found, Locals};
+use crate::found::{Abstracted, Locals, Matched};
 use crate::globals::Globals;
 use crate::matching::{Matcher, Misfit};
 use crate::pattern::{Binder, Pattern};
-use crate::rewrite::{Kind, Parsed, Rewrite};
+use crate::rewrite::{ParameterKind, ParsedRewrite, Rewrite};
 use certen_core::script::ScriptArgKind;
 
 /// A rewrite with its arguments.
-pub(crate) struct Order {
+pub(crate) struct RewriteCall {
     pub rewrite: &'static Rewrite,
-    pub parsed: &'static Parsed,
+    pub parsed: &'static ParsedRewrite,
     pub backwards: bool,
     /// The arguments by the names of their parameters.
-    pub args: Vec<(&'static str, Kind, ScriptArgKind)>,
+    pub args: Vec<(&'static str, ParameterKind, ScriptArgKind)>,
 }
 
 /// A rewrite that is tried at a place.
@@ -33,18 +33,18 @@ pub(crate) struct Site<'a> {
     pub at: TermId,
     /// What is known there.
     pub context: &'a Context,
-    pub order: &'a Order,
+    pub order: &'a RewriteCall,
     /// What has to hold, and what is known of it.
     pub conditions: Vec<Condition>,
 }
 
 /// What a rewrite makes of a term.
-pub(crate) struct Made {
+pub(crate) struct Rewritten {
     pub term: TermId,
     pub conditions: Vec<Condition>,
 }
 
-impl Made {
+impl Rewritten {
     /// Whether all conditions are proved.
     pub(crate) fn is_proved(&self) -> bool {
         self.conditions.iter().all(|condition| matches!(condition.status, Status::Proved(_)))
@@ -62,15 +62,15 @@ impl Site<'_> {
     /// # Errors
     /// Why it does not fit.
     pub(crate) fn by_pattern(&mut self) -> Result<TermId, Misfit> {
-        let Order { parsed, backwards, .. } = self.order;
+        let RewriteCall { parsed, backwards, .. } = self.order;
         let (from, to) = if *backwards { (&parsed.right, &parsed.left) } else { (&parsed.left, &parsed.right) };
-        let mut found = Found { formals: parsed.formals.clone(), ..Found::default() };
+        let mut found = Matched { formals: parsed.formals.clone(), ..Matched::default() };
         let (mut given, mut filters) = (FxHashMap::default(), FxHashMap::default());
         let determined = &parsed.determined[usize::from(*backwards)];
         for (name, kind, value) in &self.order.args {
             let name = Name::new(name);
             match (kind, value) {
-                (Kind::Fresh, ScriptArgKind::Ix(ix)) => {
+                (ParameterKind::Fresh, ScriptArgKind::Ix(ix)) => {
                     if let Some(own) = ix.as_var().filter(|_| !determined.contains(&name)) {
                         given.insert(name, own);
                         found.names.insert(name, own);
@@ -122,7 +122,7 @@ impl Site<'_> {
     /// A builder for this place.
     pub(crate) fn builder<'b>(
         &'b mut self,
-        found: &'b Found,
+        found: &'b Matched,
         given: &'b FxHashMap<Name, Name>,
         elem: certen_core::ElemType,
     ) -> Builder<'b> {
@@ -159,7 +159,7 @@ impl Site<'_> {
             }
             todo.extend(next.parts());
         }
-        self.builder(&Found::default(), &given, elem).build(pattern)
+        self.builder(&Matched::default(), &given, elem).build(pattern)
     }
 
     /// The argument for a parameter.

@@ -65,7 +65,7 @@ impl Whole {
         Ok(Whole { terms, root, result, globals, frame })
     }
 
-    /// Puts another term in the place of the whole.
+    /// Replaces the whole by another term.
     pub(crate) fn set(&mut self, root: TermId) {
         self.root = root;
         self.globals.look_at(&self.terms, root);

@@ -4,9 +4,10 @@
 //! step that is not used, none twice, rows in order, multipliers without a common factor. So a witness that was tampered
 //! with is rejected even where some other proof would have been accepted.
 
+use crate::cond::Cond;
+use crate::ix::{Ix, IxError};
 use crate::ix::{Mono, gcd};
-use crate::witness::{Derivation, End, Extreme, Reason, Split, Step, Witness};
-use crate::{Cond, Ix, IxError};
+use crate::witness::{CaseSplit, Extreme, ProofEnd, ProofStep, Reason, Refutation, Witness};
 
 /// Why a witness is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,7 +72,7 @@ impl Checker<'_> {
         Ok(&self.rows[at])
     }
 
-    fn derivation(&mut self, derivation: &Derivation, depth: usize) -> Result<(), Rejected> {
+    fn derivation(&mut self, derivation: &Refutation, depth: usize) -> Result<(), Rejected> {
         if depth > MAX_DEPTH {
             return Err(Rejected("too many cases inside each other"));
         }
@@ -80,12 +81,12 @@ impl Checker<'_> {
             self.step(step)?;
         }
         match &derivation.end {
-            End::Contradiction(row) => {
+            ProofEnd::Contradiction(row) => {
                 if self.row(*row)?.as_constant().is_none_or(|constant| constant >= 0) {
                     return Err(Rejected("the contradiction is none"));
                 }
             }
-            End::Cases(split, cases) => {
+            ProofEnd::Cases(split, cases) => {
                 let alternatives = self.alternatives(split)?;
                 if alternatives.len() != cases.len() {
                     return Err(Rejected("a case is missing"));
@@ -105,7 +106,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn step(&mut self, step: &Step) -> Result<(), Rejected> {
+    fn step(&mut self, step: &ProofStep) -> Result<(), Rejected> {
         let row = match &step.reason {
             Reason::Given(at) => match self.hypothesis(*at)? {
                 Cond::Ge(e) | Cond::Eq(e) => e.clone(),
@@ -195,18 +196,18 @@ impl Checker<'_> {
     }
 
     /// Conditions of which one holds.
-    fn alternatives(&self, split: &Split) -> Result<Vec<Cond>, Rejected> {
+    fn alternatives(&self, split: &CaseSplit) -> Result<Vec<Cond>, Rejected> {
         match split {
-            Split::Either(at) => match self.hypothesis(*at)? {
+            CaseSplit::Either(at) => match self.hypothesis(*at)? {
                 Cond::Or(any) => Ok(any.clone()),
                 _ => Err(Rejected("the hypothesis has no alternatives")),
             },
-            Split::Reached(extreme) => {
+            CaseSplit::Reached(extreme) => {
                 let whole = value(extreme)?;
                 let reached = |part| if extreme.max { Cond::le(&whole, part) } else { Cond::le(part, &whole) };
                 extreme.parts.iter().map(|part| Ok(reached(part)?)).collect()
             }
-            Split::Sign(e) => Ok(vec![Cond::le(&Ix::from(0), e)?, Cond::lt(e, &Ix::from(0))?]),
+            CaseSplit::Sign(e) => Ok(vec![Cond::le(&Ix::from(0), e)?, Cond::lt(e, &Ix::from(0))?]),
         }
     }
 }

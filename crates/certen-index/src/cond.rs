@@ -7,8 +7,9 @@ use std::fmt;
 
 use certen_syntax::Name;
 
-use crate::ix::Plain;
-use crate::{Ix, IxError, Notation};
+use crate::ix::{Ix, IxError};
+use crate::print::Notation;
+use crate::print::Plain;
 
 /// A condition on sizes and indices.
 ///

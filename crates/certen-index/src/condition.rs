@@ -2,7 +2,9 @@
 
 use certen_syntax::Name;
 
-use crate::{Cond, Decision, Facts, Witness};
+use crate::cond::Cond;
+use crate::facts::{Decision, Facts};
+use crate::witness::Witness;
 
 /// What has to hold for a step of a schedule or a derivation to keep the meaning.
 #[derive(Clone, Debug)]
@@ -22,7 +24,7 @@ pub enum Status {
     Proved(Vec<Proof>),
     /// It does not hold: a sentence that says where.
     Fails(String),
-    /// Nobody knows.
+    /// It is not known.
     Open,
 }
 

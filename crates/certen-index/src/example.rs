@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use certen_syntax::Name;
 
+use crate::cond::Cond;
+use crate::ix::Ix;
 use crate::ix::{Atom, Mono};
 use crate::prover::{Answer, FEW_STEPS, satisfy};
-use crate::{Cond, Ix};
 
 /// Steps spent on finding something nicer than what is there already.
 pub(crate) const NICER: usize = 3_000;
@@ -38,7 +39,7 @@ pub(crate) fn search(names: &BTreeSet<Name>, conditions: &[&Cond], steps: usize)
     let mut comparisons = Vec::new();
     conditions.iter().for_each(|cond| cond.comparisons(&mut comparisons));
     let candidates: Vec<Vec<i64>> = names.iter().map(|name| candidates(*name, conditions, &comparisons)).collect();
-    let mut search = Search { names, conditions, candidates, chosen: Vec::new(), steps };
+    let mut search = ExampleSearch { names, conditions, candidates, chosen: Vec::new(), steps };
     let most = search.candidates.iter().map(|c| c.len() - 1).sum::<usize>();
     let found = (0..=most).find(|total| search.steps > 0 && search.assign(*total));
     found.map(|_| search.names.into_iter().zip(search.chosen).collect())
@@ -120,7 +121,7 @@ fn choose(lists: &[Vec<i64>], total: usize, chosen: &mut Vec<i64>, choices: &mut
     }
 }
 
-struct Search<'a> {
+struct ExampleSearch<'a> {
     names: Vec<Name>,
     conditions: &'a [&'a Cond],
     candidates: Vec<Vec<i64>>,
@@ -128,7 +129,7 @@ struct Search<'a> {
     steps: usize,
 }
 
-impl Search<'_> {
+impl ExampleSearch<'_> {
     /// Tries all choices whose positions sum to `total`; leaves the first accepted one in `chosen`.
     fn assign(&mut self, total: usize) -> bool {
         if self.steps == 0 {

@@ -6,8 +6,9 @@
 
 use certen_syntax::Name;
 
+use crate::facts::Facts;
 use crate::ix::Atom;
-use crate::{Facts, Ix, IxError};
+use crate::ix::{Ix, IxError};
 
 /// A bound with more parts than this is not taken apart.
 const MAX_PARTS: usize = 16;
@@ -94,7 +95,7 @@ impl Ix {
 
 #[cfg(test)]
 mod tests {
-    use crate::Ix;
+    use crate::ix::Ix;
     use crate::tests::ix;
 
     #[test]

@@ -11,8 +11,12 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
+use crate::check::check;
+use crate::cond::Cond;
+use crate::example;
+use crate::ix::Ix;
 use crate::prover::{Answer, FEW_STEPS, STEPS, satisfy};
-use crate::{Cond, Ix, Witness, check, example};
+use crate::witness::Witness;
 
 /// Integers, one for each name, that satisfy the facts but not the goal.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -50,7 +54,7 @@ pub enum Decision {
 
 /// The answer to "which of two is smaller?".
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Order {
+pub enum KnownOrder {
     /// They are equal for all integers that satisfy the facts.
     Equal,
     /// The first is never larger.
@@ -220,14 +224,14 @@ impl Facts {
     }
 
     /// Which of two expressions is smaller for all integers that satisfy the facts.
-    pub fn compare(&self, a: &Ix, b: &Ix) -> Order {
-        let (Ok(at_most), Ok(at_least)) = (Cond::le(a, b), Cond::le(b, a)) else { return Order::Unknown };
+    pub fn compare(&self, a: &Ix, b: &Ix) -> KnownOrder {
+        let (Ok(at_most), Ok(at_least)) = (Cond::le(a, b), Cond::le(b, a)) else { return KnownOrder::Unknown };
         match (self.prove(&at_most), self.prove(&at_least)) {
-            (Verdict::Yes, Verdict::Yes) => Order::Equal,
-            (Verdict::Yes, _) => Order::AtMost,
-            (_, Verdict::Yes) => Order::AtLeast,
-            (Verdict::No(larger), Verdict::No(smaller)) => Order::Depends(smaller, larger),
-            _ => Order::Unknown,
+            (Verdict::Yes, Verdict::Yes) => KnownOrder::Equal,
+            (Verdict::Yes, _) => KnownOrder::AtMost,
+            (_, Verdict::Yes) => KnownOrder::AtLeast,
+            (Verdict::No(larger), Verdict::No(smaller)) => KnownOrder::Depends(smaller, larger),
+            _ => KnownOrder::Unknown,
         }
     }
 

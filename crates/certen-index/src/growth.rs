@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use certen_syntax::Name;
 
-use crate::Ix;
+use crate::ix::Ix;
 use crate::ix::{Atom, Mono};
 
 /// More cases than this are not distinguished.

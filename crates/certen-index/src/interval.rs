@@ -1,13 +1,15 @@
 //! What an expression can be while a name runs through an interval.
 //!
 //! Sums are bounded term by term, so the interval is exact where the name occurs once, and may be too large where it
-//! occurs in several terms that cancel in part; it is never too small. Inside of quotients, minima and maxima, which grow
+//! occurs in several terms that cancel in part; it is never too small. Inside quotients, minima and maxima, which grow
 //! with their parts, the ends are those of the parts.
 
 use certen_syntax::Name;
 
+use crate::cond::Cond;
+use crate::facts::{Facts, Verdict};
 use crate::ix::{Atom, Mono};
-use crate::{Cond, Facts, Ix, IxError, Verdict};
+use crate::ix::{Ix, IxError};
 
 impl Ix {
     /// The smallest and the largest value, as far as that is seen, while a name runs from `lo` to `hi`, both included:

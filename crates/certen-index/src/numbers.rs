@@ -1,7 +1,8 @@
 //! Expressions and conditions with other numbers: the same structure at another scale.
 
+use crate::cond::Cond;
 use crate::ix::Atom;
-use crate::{Cond, Ix, IxError};
+use crate::ix::{Ix, IxError};
 
 impl Ix {
     /// The expression with other numbers in place of those that [`Ix::collect_numbers`] finds.

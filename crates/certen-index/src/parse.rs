@@ -14,7 +14,8 @@
 
 use certen_syntax::{Code, Cursor, Diagnostic, Span, TokenKind};
 
-use crate::{Cond, Ix, IxError};
+use crate::cond::Cond;
+use crate::ix::{Ix, IxError};
 
 /// Brackets deeper than this are refused: sizes are written by people.
 const MAX_DEPTH: usize = 64;

@@ -1,8 +1,10 @@
 //! Expressions in the simplest form that facts allow: a minimum or maximum of which one part always is the extreme, a quotient
 //! that always is zero.
 
+use crate::cond::Cond;
+use crate::facts::{Facts, KnownOrder, Verdict};
 use crate::ix::Atom;
-use crate::{Cond, Facts, Ix, IxError, Order, Verdict};
+use crate::ix::{Ix, IxError};
 
 impl Ix {
     /// The same value where the facts hold, without the parts of minima and maxima that never decide.
@@ -129,10 +131,10 @@ fn extreme(parts: &[Ix], facts: &Facts, (max, quotients): (bool, bool)) -> Resul
     for part in parts {
         let part = part.simple(facts, quotients)?;
         let beaten = |a: &Ix, b: &Ix| match facts.compare(a, b) {
-            Order::Equal => true,
-            Order::AtMost => max,
-            Order::AtLeast => !max,
-            Order::Depends(..) | Order::Unknown => false,
+            KnownOrder::Equal => true,
+            KnownOrder::AtMost => max,
+            KnownOrder::AtLeast => !max,
+            KnownOrder::Depends(..) | KnownOrder::Unknown => false,
         };
         if kept.iter().any(|other| beaten(&part, other)) {
             continue;

@@ -5,7 +5,12 @@ use std::collections::BTreeMap;
 use certen_syntax::{Cursor, Diagnostic, Diagnostics, Name, Sources, lex};
 use proptest::prelude::*;
 
-use crate::{Cond, Derivation, End, Facts, Ix, IxError, Reason, Step, Verdict, Witness, check, parse_cond, parse_ix};
+use crate::check::check;
+use crate::cond::Cond;
+use crate::facts::{Facts, Verdict};
+use crate::ix::{Ix, IxError};
+use crate::parse::{parse_cond, parse_ix};
+use crate::witness::{ProofEnd, ProofStep, Reason, Refutation, Witness};
 
 fn parsed<T>(text: &str, parse: impl Fn(&mut Cursor<'_>) -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
     let mut sources = Sources::new();
@@ -129,9 +134,9 @@ fn a_witness_with_huge_numbers_is_rejected() {
     let least = Ix::var("n").scale(i64::MIN).unwrap();
     let row = |constant: i64| least.add(&Ix::from(constant)).unwrap();
     let facts: Vec<Cond> = (0..3).map(|at| Cond::Ge(row(at))).collect();
-    let given = (0..3).map(|at| Step { row: row(at as i64), reason: Reason::Given(at) });
-    let sum = Step { row: Ix::from(-1), reason: Reason::Sum(vec![(i64::MAX, 0), (i64::MAX, 1), (2, 2)]) };
-    let root = Derivation { steps: given.chain([sum]).collect(), end: End::Contradiction(3) };
+    let given = (0..3).map(|at| ProofStep { row: row(at as i64), reason: Reason::Given(at) });
+    let sum = ProofStep { row: Ix::from(-1), reason: Reason::Sum(vec![(i64::MAX, 0), (i64::MAX, 1), (2, 2)]) };
+    let root = Refutation { steps: given.chain([sum]).collect(), end: ProofEnd::Contradiction(3) };
     assert!(check(&facts, &Cond::never(), &Witness { root }).is_err());
 }
 

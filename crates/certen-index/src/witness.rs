@@ -10,27 +10,28 @@
 
 use std::fmt;
 
-use crate::{Cond, Ix};
+use crate::cond::Cond;
+use crate::ix::Ix;
 
 /// Why a goal holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Witness {
     /// The refutation of the facts together with the opposite of the goal.
-    pub root: Derivation,
+    pub root: Refutation,
 }
 
 /// Steps, and how they end.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Derivation {
+pub struct Refutation {
     /// The rows, each following from the ones before it, here and in the derivations around this one.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ProofStep>,
     /// The contradiction.
-    pub end: End,
+    pub end: ProofEnd,
 }
 
 /// A row and where it comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Step {
+pub struct ProofStep {
     /// What is at least zero.
     pub row: Ix,
     /// Why.
@@ -72,16 +73,16 @@ pub struct Extreme {
 
 /// How a derivation ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum End {
+pub enum ProofEnd {
     /// This row is a negative number.
     Contradiction(usize),
     /// One of the cases holds, and each is contradictory.
-    Cases(Split, Vec<Derivation>),
+    Cases(CaseSplit, Vec<Refutation>),
 }
 
 /// Cases of which one holds. Each adds hypotheses to its derivation.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Split {
+pub enum CaseSplit {
     /// The parts of a hypothesis `p || q || …`.
     Either(usize),
     /// A minimum or maximum is reached by one of its parts.
@@ -116,14 +117,14 @@ impl Witness {
 
     fn each_hypothesis(&mut self, visit: &mut dyn FnMut(&mut usize)) {
         let mut todo = vec![&mut self.root];
-        while let Some(Derivation { steps, end }) = todo.pop() {
+        while let Some(Refutation { steps, end }) = todo.pop() {
             for step in steps {
                 if let Reason::Given(at) | Reason::Reversed(at) = &mut step.reason {
                     visit(at);
                 }
             }
-            if let End::Cases(split, cases) = end {
-                if let Split::Either(at) = split {
+            if let ProofEnd::Cases(split, cases) = end {
+                if let CaseSplit::Either(at) = split {
                     visit(at);
                 }
                 todo.extend(cases);
@@ -145,7 +146,7 @@ impl fmt::Display for Witness {
     }
 }
 
-impl Derivation {
+impl Refutation {
     /// `first` rows stand before these; case splits are indented.
     fn write(&self, f: &mut fmt::Formatter<'_>, first: usize, depth: usize) -> fmt::Result {
         let margin = "  ".repeat(depth);
@@ -153,12 +154,12 @@ impl Derivation {
             writeln!(f, "{margin}[{}] {} >= 0  ({})", first + at, step.row, step.reason)?;
         }
         match &self.end {
-            End::Contradiction(row) => writeln!(f, "{margin}[{row}] is impossible"),
-            End::Cases(split, cases) => {
+            ProofEnd::Contradiction(row) => writeln!(f, "{margin}[{row}] is impossible"),
+            ProofEnd::Cases(split, cases) => {
                 match split {
-                    Split::Either(given) => writeln!(f, "{margin}cases of hypothesis {given}:")?,
-                    Split::Reached(extreme) => writeln!(f, "{margin}cases of {extreme}:")?,
-                    Split::Sign(e) => writeln!(f, "{margin}cases {e} >= 0 and {e} < 0:")?,
+                    CaseSplit::Either(given) => writeln!(f, "{margin}cases of hypothesis {given}:")?,
+                    CaseSplit::Reached(extreme) => writeln!(f, "{margin}cases of {extreme}:")?,
+                    CaseSplit::Sign(e) => writeln!(f, "{margin}cases {e} >= 0 and {e} < 0:")?,
                 }
                 let first = first + self.steps.len();
                 cases.iter().enumerate().try_for_each(|(at, case)| {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use certen_index::{Cond, Decision, Derivation, End, Extreme, Facts, Ix, Reason, Split, Witness, check};
+use certen_index::{CaseSplit, Cond, Decision, Extreme, Facts, Ix, ProofEnd, Reason, Refutation, Witness, check};
 use common::rng::Rng;
 use common::{cases, failures, generate, report};
 
@@ -87,7 +87,7 @@ fn same_rows(hypotheses: &[Cond], a: &Witness, b: &Witness) -> bool {
                     step.reason = Reason::Given(0);
                 }
             }
-            if let End::Cases(Split::Either(at), _) = &mut derivation.end {
+            if let ProofEnd::Cases(CaseSplit::Either(at), _) = &mut derivation.end {
                 let own = hypotheses.get(*at);
                 *at = hypotheses.iter().position(|other| Some(other) == own).unwrap_or(*at);
             }
@@ -97,15 +97,15 @@ fn same_rows(hypotheses: &[Cond], a: &Witness, b: &Witness) -> bool {
     canonical(a) == canonical(b)
 }
 
-fn every(derivation: &mut Derivation, visit: &mut dyn FnMut(&mut Derivation)) {
+fn every(derivation: &mut Refutation, visit: &mut dyn FnMut(&mut Refutation)) {
     visit(derivation);
-    if let End::Cases(_, cases) = &mut derivation.end {
+    if let ProofEnd::Cases(_, cases) = &mut derivation.end {
         cases.iter_mut().for_each(|case| every(case, visit));
     }
 }
 
 /// Changes one thing somewhere.
-fn corrupt(root: &mut Derivation, facts: usize, rng: &mut Rng) {
+fn corrupt(root: &mut Refutation, facts: usize, rng: &mut Rng) {
     let mut count = 0;
     every(root, &mut |_| count += 1);
     let mut left = rng.below(count);
@@ -117,7 +117,7 @@ fn corrupt(root: &mut Derivation, facts: usize, rng: &mut Rng) {
     });
 }
 
-fn corrupt_one(derivation: &mut Derivation, facts: usize, rng: &mut Rng) {
+fn corrupt_one(derivation: &mut Refutation, facts: usize, rng: &mut Rng) {
     let steps = derivation.steps.len();
     if steps == 0 || rng.below(4) == 0 {
         return corrupt_end(&mut derivation.end, rng);
@@ -165,16 +165,16 @@ fn corrupt_reason(reason: &mut Reason, facts: usize, rng: &mut Rng) {
     };
 }
 
-fn corrupt_end(end: &mut End, rng: &mut Rng) {
+fn corrupt_end(end: &mut ProofEnd, rng: &mut Rng) {
     match end {
-        End::Contradiction(row) => *row = moved(*row, rng),
-        End::Cases(split, cases) => match (split, rng.below(4)) {
+        ProofEnd::Contradiction(row) => *row = moved(*row, rng),
+        ProofEnd::Cases(split, cases) => match (split, rng.below(4)) {
             (_, 0) if !cases.is_empty() => drop(cases.pop()),
             (_, 1) if cases.len() > 1 && cases[0] != cases[1] => cases.swap(0, 1),
-            (Split::Either(at), _) => *at = moved(*at, rng),
-            (Split::Sign(e), _) => *e = nudged(e, rng),
-            (Split::Reached(extreme), 2) => extreme.max = !extreme.max,
-            (Split::Reached(extreme), _) => extreme.parts[0] = nudged(&extreme.parts[0], rng),
+            (CaseSplit::Either(at), _) => *at = moved(*at, rng),
+            (CaseSplit::Sign(e), _) => *e = nudged(e, rng),
+            (CaseSplit::Reached(extreme), 2) => extreme.max = !extreme.max,
+            (CaseSplit::Reached(extreme), _) => extreme.parts[0] = nudged(&extreme.parts[0], rng),
         },
     }
 }

@@ -12,7 +12,7 @@
 use std::collections::{HashMap, HashSet};
 
 use certen_core::{Binary, ElemType, Literal, ReduceOp, TensorType, Unary};
-use certen_index::{Cond, Function as IndexFunction, Ix, Notation};
+use certen_index::{Cond, IndexFunction, Ix, Notation};
 use certen_syntax::{Diagnostics, Name, Sources, Span};
 
 use crate::ast::{self, BinaryOp, ExprKind, Ident, UnaryOp};

@@ -11,7 +11,6 @@ use certen_index::Ix;
 use certen_syntax::Name;
 
 use crate::ir::{LoopProgram, Stmt};
-use crate::walk::parts_first;
 
 /// The cost of a program as a formula of its sizes; what does not depend on them is added up once.
 #[derive(Debug)]
@@ -74,7 +73,7 @@ fn block(program: &LoopProgram, stmts: &[Stmt]) -> Block {
 
 fn value_steps(program: &LoopProgram, root: TermId) -> u64 {
     let is_step = |id: &TermId| !matches!(program.terms.get(*id), Term::Ref(_, ty) if !ty.is_scalar());
-    parts_first(&program.terms, root).iter().filter(|id| is_step(id)).count() as u64
+    program.terms.parts_first(root).iter().filter(|id| is_step(id)).count() as u64
 }
 
 fn elements(shape: &[Ix], names: &HashMap<Name, i64>) -> u64 {

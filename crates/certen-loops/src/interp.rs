@@ -15,7 +15,7 @@ use certen_index::{Cond, Ix, IxError};
 use certen_syntax::Name;
 
 use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target};
-use crate::walk::{as_element, declared_at_top, parts_first};
+use crate::walk::{as_element, declared_at_top};
 
 /// What a run does: to memory, where buffers are known by numbers of the run's own, and to loops and conditions, which
 /// are known by their place among all of them in the text.
@@ -344,7 +344,7 @@ impl<D: Domain> Resolver<'_, D> {
         let unsupported = || EvalError::Call("a value is not made of scalar operations".into());
         let mut registers: HashMap<TermId, usize> = HashMap::new();
         let mut steps = Vec::new();
-        for id in parts_first(terms, root) {
+        for id in terms.parts_first(root) {
             let register = |part: &TermId| registers.get(part).copied().ok_or_else(unsupported);
             let elem = |part: &TermId| terms.ty(*part).elem;
             let step = match terms.get(id) {

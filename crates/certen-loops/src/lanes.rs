@@ -17,7 +17,7 @@ use certen_index::{Ix, IxError};
 use certen_syntax::Name;
 
 use crate::ir::{MAX_NESTING, Mode, Stmt, Target};
-use crate::walk::{as_element, combined, parts_first};
+use crate::walk::{as_element, combined};
 
 /// The longest and the shortest vectors that there are, in bytes.
 const MAX_BYTES: i64 = 64;
@@ -196,7 +196,7 @@ impl<'a, F: Fn(Name) -> Option<&'a TensorType>> Scan<'_, F> {
 
     /// Whether a value varies; none if something that does is nothing that vectors have.
     fn value(&mut self, root: TermId) -> Option<bool> {
-        let order = parts_first(self.terms, root);
+        let order = self.terms.parts_first(root);
         if order.len() > MAX_TERMS {
             return None;
         }

@@ -38,7 +38,7 @@ use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::ir::{LoopProgram, Mode, Stmt, Target};
 use crate::rename::rebuilt;
-use crate::walk::{Use, as_element, declarations, parts_first, statements};
+use crate::walk::{Use, as_element, declarations, statements};
 
 /// Rounds of looking for values that are not zero in the padding before a loop is left as it is.
 const MAX_ROUNDS: usize = 8;
@@ -366,7 +366,7 @@ impl<'a> Fill<'a> {
 
     fn known(&self, root: TermId) -> Option<InPadding> {
         let mut found: HashMap<TermId, InPadding> = HashMap::new();
-        for id in parts_first(self.terms, root) {
+        for id in self.terms.parts_first(root) {
             let of = |part: &TermId| found.get(part).copied().unwrap_or_default();
             let elem = |part: &TermId| self.terms.ty(*part).elem;
             let mut known = match self.terms.get(id) {

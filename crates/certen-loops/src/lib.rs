@@ -34,5 +34,5 @@ pub use races::are_independent;
 pub use verify::{unassigned, verify};
 pub use walk::{
     Around, Site, Use, as_element, changes_outside, combined, declarations, declared, declared_at_top, for_each_mut,
-    parts_first, sites, statements, try_for_each_mut, within,
+    sites, statements, try_for_each_mut, within,
 };

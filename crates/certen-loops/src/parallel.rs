@@ -19,7 +19,6 @@ use certen_syntax::Name;
 
 use crate::ir::{LoopProgram, Mode, Stmt};
 use crate::races::are_independent;
-use crate::walk::parts_first;
 
 /// A loop that makes fewer operations than this is not shared between threads.
 pub const MIN_PARALLEL_WORK: u64 = 100_000;
@@ -178,7 +177,7 @@ fn extent(range: &Range) -> Ix {
 
 /// The operations of a value; a function of the mathematical library counts as many.
 fn operations(program: &LoopProgram, root: TermId) -> u64 {
-    let each = parts_first(&program.terms, root).into_iter().map(|id| match program.terms.get(id) {
+    let each = program.terms.parts_first(root).into_iter().map(|id| match program.terms.get(id) {
         Term::Unary(Unary::Exp | Unary::Log | Unary::Sin | Unary::Cos | Unary::Tanh, _) => 20,
         Term::Fma(..) => 2,
         Term::Ref(..) => 0,

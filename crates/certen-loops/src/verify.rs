@@ -18,7 +18,7 @@ use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target};
 use crate::races::check_independent;
-use crate::walk::{as_element, parts_first};
+use crate::walk::as_element;
 
 /// What is wrong with a program, in order; nothing if it is well-formed. Every error has code E0702.
 pub fn verify(program: &LoopProgram) -> Vec<Diagnostic> {
@@ -311,7 +311,7 @@ impl<'a> Verifier<'a> {
             self.error(format!("{wanted_by} has type {elem}, its value {}", terms.ty(root)));
         }
         let tensor = |it: &mut Self| it.error(format!("the value of {wanted_by} is not made of scalar operations"));
-        for id in parts_first(terms, root) {
+        for id in terms.parts_first(root) {
             match terms.get(id) {
                 Term::Ref(_, ty) if !ty.is_scalar() && id != root => {}
                 Term::Ref(..) | Term::Select(..) => match as_element(terms, id) {

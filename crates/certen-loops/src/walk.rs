@@ -144,7 +144,7 @@ impl Stmt {
 
     /// What it does itself to locals and buffers, without its blocks: first what it reads, then what it writes.
     pub fn uses<'a>(&'a self, terms: &'a Terms) -> Vec<(Name, &'a [Ix], Use)> {
-        let parts = self.value().into_iter().flat_map(|value| parts_first(terms, value));
+        let parts = self.value().into_iter().flat_map(|value| terms.parts_first(value));
         let elements = parts.filter_map(|id| as_element(terms, id));
         let mut uses: Vec<_> = elements.map(|(name, _, indices)| (name, indices, Use::Read)).collect();
         match self {
@@ -320,21 +320,6 @@ pub fn combined(terms: &Terms, body: &[Stmt]) -> HashMap<Name, (ElemType, Reduce
     }
     found.retain(|name, _| !spoilt.contains(name));
     found
-}
-
-/// The parts of a term, and the term itself, each once and parts first. Does not recurse.
-///
-/// Arena order is already parts first, so it is enough to find what is reachable.
-pub fn parts_first(terms: &Terms, root: TermId) -> Vec<TermId> {
-    let mut seen = HashSet::from([root]);
-    let mut order = vec![root];
-    let mut at = 0;
-    while let Some(&id) = order.get(at) {
-        order.extend(terms.get(id).parts().into_iter().filter(|&part| seen.insert(part)));
-        at += 1;
-    }
-    order.sort_unstable();
-    order
 }
 
 /// Whether a term is an element of a buffer, and which: a selection from a reference with all indices.

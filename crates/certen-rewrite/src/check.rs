@@ -2,9 +2,8 @@
 //!
 //! Small sizes that satisfy the facts, random inputs in the prime field, a few elements of each output, computed by the
 //! reference evaluator from both programs: two programs that differ as polynomials agree by accident with a probability
-//! of about degree / 2^61. Programs that use order are compared in the rationals, which have one, on small
-//! integers and halves.
-//! Deterministic: the same programs are compared on the same elements everywhere, within a number of steps, not a time.
+//! of about degree / 2^61. Programs that use order are compared in the rationals, which have one, on small integers
+//! and halves. Deterministic: the same programs are compared on the same elements everywhere, within a number of steps, not a time.
 
 use certen_core::domain::{Element, Exact, Field, Rational, splitmix};
 use certen_core::{Domain, ElemType, EvalError, Evaluator, Fault, Program, Tensor};

@@ -1,8 +1,7 @@
-//! Algebra: rewrites on Core that keep its meaning.
+//! Algebra: lifting, which turns nested contractions into a sequence of single ones (TeIL, Sec. 5).
 //!
-//! The first tenant lifts nested contractions into a sequence of single ones (TeIL, Sec. 5). A rewrite may assume the
-//! laws of a commutative ring: integers wrap, so they have them; floats do not, so a caller who wants every rounding as
-//! written must not rewrite. What a rewrite makes is compared with what it was made from, exactly, by [`agree`].
+//! Lifting assumes the laws of a commutative ring. Integers wrap, so they have them; floats do not, so a caller that
+//! wants every rounding as written must not lift. [`agree`] compares the lifted program with the original, exactly.
 
 mod check;
 mod free;
@@ -14,7 +13,7 @@ mod sizes;
 
 pub use check::{Agreement, agree};
 pub use lift::{Lifted, lift};
-pub use order::{Search, pairwise};
-pub use report::{Contraction, Report};
+pub use order::{OrderSearch, pairwise};
+pub use report::{Contraction, LiftReport};
 pub use shrink::shrunk;
 pub use sizes::{lower_bounds, never_dearer, repaired};

@@ -4,8 +4,8 @@
 //! depend on sets of indices. [`order`](crate::order) finds the order of pairwise contractions with the fewest
 //! multiplications; each inner one becomes a binding of its own before the current one, the last one stays in place. A
 //! contraction that stands inside a reduction or generation on whose index it does not depend is bound once. Everything
-//! that is not a product or a sum is an opaque factor, and so is a square, whose operand is computed once; contractions inside
-//! of one are lifted first.
+//! that is not a product or a sum is an opaque factor, and so is a square, whose operand is computed once; contractions
+//! inside one are lifted first.
 //!
 //! Floats are no ring: `sum i. z[i] * x` as `(sum i. z[i]) * x` is NaN where `z` is 1e308 twice and `x` is 0. A contraction is
 //! factored only where that saves multiplications, and the report says so; `--fp strict` does not come here.
@@ -29,8 +29,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::free::names_of_range;
 use crate::order::{MOST, Set};
-use crate::report::Report;
-use crate::sizes::Sizes;
+use crate::report::LiftReport;
+use crate::sizes::NominalSizes;
 
 /// A program with its contractions lifted.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub struct Lifted {
     /// The program; what no contraction was lifted from is as it was.
     pub program: Program,
     /// What was lifted.
-    pub report: Report,
+    pub report: LiftReport,
 }
 
 /// How many pairs of operands the searches for orders of a program may look at; what comes later stays as written.
@@ -46,19 +46,19 @@ const SPLITS: u64 = 10_000_000;
 
 /// Lifts the contractions of a program.
 pub fn lift(program: &Program) -> Lifted {
-    let unchanged = || Lifted { program: program.clone(), report: Report::default() };
+    let unchanged = || Lifted { program: program.clone(), report: LiftReport::default() };
     let marks = Marks::new(program);
     if !program.bindings.iter().any(|binding| marks.treated[binding.term.index()]) {
         return unchanged();
     }
-    let Some(sizes) = Sizes::new(program) else { return unchanged() };
+    let Some(sizes) = NominalSizes::new(program) else { return unchanged() };
     let mut lifter = Lifter {
         source: program,
         terms: program.terms.clone(),
         marks,
         sizes,
         counts: Count::multiplications(),
-        names: Names {
+        names: FreshNames {
             taken: program.names(),
             kept: Vec::new(),
             summed: Vec::new(),
@@ -69,7 +69,7 @@ pub fn lift(program: &Program) -> Lifted {
         not_empty: FxHashMap::default(),
         shared: FxHashMap::default(),
         bindings: Vec::with_capacity(program.bindings.len()),
-        report: Report::default(),
+        report: LiftReport::default(),
         steps: 1_000_000 + 64 * program.terms.len(),
         splits: SPLITS,
     };
@@ -132,7 +132,7 @@ impl Marks {
 }
 
 /// New names; none of them is bound anywhere in the program as it was.
-struct Names {
+struct FreshNames {
     taken: HashSet<Name>,
     kept: Vec<Name>,
     summed: Vec<Name>,
@@ -140,7 +140,7 @@ struct Names {
     copies: FxHashMap<Name, u64>,
 }
 
-impl Names {
+impl FreshNames {
     /// The nth name of a list of index names: the same in every temporary, so that equal ones are equal terms.
     fn nth(taken: &mut HashSet<Name>, list: &mut Vec<Name>, base: &str, n: usize) -> Name {
         while list.len() <= n {
@@ -152,11 +152,11 @@ impl Names {
     }
 
     fn kept(&mut self, n: usize) -> Name {
-        Names::nth(&mut self.taken, &mut self.kept, "j", n)
+        FreshNames::nth(&mut self.taken, &mut self.kept, "j", n)
     }
 
     fn summed(&mut self, n: usize) -> Name {
-        Names::nth(&mut self.taken, &mut self.summed, "l", n)
+        FreshNames::nth(&mut self.taken, &mut self.summed, "l", n)
     }
 
     /// A name like another one, given once.
@@ -170,23 +170,23 @@ impl Names {
     }
 }
 
-/// An index that is bound around a term, inside of others.
+/// An index that is bound around a term, inside others.
 struct Enclosing {
-    outer: Around,
+    outer: EnclosingIndex,
     name: Name,
     range: Range,
 }
 
-/// A place in the list of enclosing indices; none is outside of all.
-type Around = Option<usize>;
+/// A place in the list of enclosing indices; none is outside all of them.
+type EnclosingIndex = Option<usize>;
 
 /// A contraction read as factors: what was found on the way, in postfix order, so that it can be put together as written.
 struct Flat {
-    around: Around,
+    around: EnclosingIndex,
     summed: Vec<usize>,
     /// The enclosing indices of each factor.
-    factors: Vec<Around>,
-    written: Vec<Written>,
+    factors: Vec<EnclosingIndex>,
+    written: Vec<WrittenNode>,
 }
 
 impl Flat {
@@ -196,33 +196,33 @@ impl Flat {
         let mut sets: Vec<Set> = Vec::new();
         for written in &self.written {
             match written {
-                Written::Factor => {
+                WrittenNode::Factor => {
                     sets.push(1 << factors);
                     factors += 1;
                 }
-                Written::Product => {
+                WrittenNode::Product => {
                     let both = sets.pop().unwrap_or(0) | sets.pop().unwrap_or(0);
                     sets.push(both);
                     products.push(both);
                 }
-                Written::Sum(_) => {}
+                WrittenNode::Sum(_) => {}
             }
         }
         products
     }
 }
 
-enum Written {
+enum WrittenNode {
     Factor,
     Product,
     Sum(usize),
 }
 
-enum Task {
-    Visit(TermId, Around),
+enum LiftTask {
+    Visit(TermId, EnclosingIndex),
     Rebuild(TermId),
     Contract(Box<Flat>),
-    Remember(TermId, Around),
+    Remember(TermId, EnclosingIndex),
 }
 
 /// Why a binding is left as it is.
@@ -244,29 +244,29 @@ struct Lifter<'a> {
     source: &'a Program,
     terms: Terms,
     marks: Marks,
-    sizes: Sizes,
+    sizes: NominalSizes,
     counts: Count,
-    names: Names,
+    names: FreshNames,
     extents: FxHashMap<Range, Ix>,
     not_empty: FxHashMap<Range, bool>,
     /// Temporaries by their terms.
     shared: FxHashMap<TermId, Name>,
     bindings: Vec<Binding>,
-    report: Report,
+    report: LiftReport,
     steps: usize,
     splits: u64,
 }
 
 /// The enclosing indices of one binding.
 #[derive(Default)]
-struct Scope {
+struct IndexScope {
     indices: Vec<Enclosing>,
-    entered: FxHashMap<(Around, TermId), usize>,
+    entered: FxHashMap<(EnclosingIndex, TermId), usize>,
 }
 
-impl Scope {
+impl IndexScope {
     /// The indices around a place, innermost first.
-    fn chain(&self, mut around: Around) -> impl Iterator<Item = usize> {
+    fn chain(&self, mut around: EnclosingIndex) -> impl Iterator<Item = usize> {
         std::iter::from_fn(move || {
             let at = around?;
             around = self.indices[at].outer;
@@ -274,13 +274,13 @@ impl Scope {
         })
     }
 
-    fn add(&mut self, outer: Around, name: Name, range: &Range) -> usize {
+    fn add(&mut self, outer: EnclosingIndex, name: Name, range: &Range) -> usize {
         self.indices.push(Enclosing { outer, name, range: range.clone() });
         self.indices.len() - 1
     }
 
     /// The index of a reduction or generation at a place: the same one whenever it is entered.
-    fn enter(&mut self, outer: Around, binder: TermId, name: Name, range: &Range) -> usize {
+    fn enter(&mut self, outer: EnclosingIndex, binder: TermId, name: Name, range: &Range) -> usize {
         if let Some(index) = self.entered.get(&(outer, binder)) {
             return *index;
         }
@@ -297,7 +297,7 @@ impl Lifter<'_> {
             return Ok(binding.term);
         }
         let source = self.source;
-        let (mut scope, mut around, mut term) = (Scope::default(), None, binding.term);
+        let (mut scope, mut around, mut term) = (IndexScope::default(), None, binding.term);
         let mut generations = Vec::new();
         while let Term::Gen(name, range, body) = source.terms.get(term) {
             around = Some(scope.enter(around, term, *name, range));
@@ -317,45 +317,51 @@ impl Lifter<'_> {
     }
 
     /// A scalar term with its contractions lifted.
-    fn scalar(&mut self, at: Name, scope: &mut Scope, term: TermId, around: Around) -> Result<TermId, GivenUp> {
+    fn scalar(
+        &mut self,
+        at: Name,
+        scope: &mut IndexScope,
+        term: TermId,
+        around: EnclosingIndex,
+    ) -> Result<TermId, GivenUp> {
         let source = &self.source.terms;
-        let mut known: FxHashMap<(TermId, Around), TermId> = FxHashMap::default();
+        let mut known: FxHashMap<(TermId, EnclosingIndex), TermId> = FxHashMap::default();
         let mut values: Vec<TermId> = Vec::new();
-        let mut tasks = vec![Task::Visit(term, around)];
+        let mut tasks = vec![LiftTask::Visit(term, around)];
         while let Some(task) = tasks.pop() {
             self.step(1)?;
             match task {
-                Task::Visit(id, _) if !self.marks.treated[id.index()] => values.push(id),
-                Task::Visit(id, around) => {
+                LiftTask::Visit(id, _) if !self.marks.treated[id.index()] => values.push(id),
+                LiftTask::Visit(id, around) => {
                     if let Some(value) = known.get(&(id, around)) {
                         values.push(*value);
                         continue;
                     }
-                    tasks.push(Task::Remember(id, around));
+                    tasks.push(LiftTask::Remember(id, around));
                     let flat = self.marks.contraction[id.index()].then(|| self.flatten(scope, id, around)).flatten();
                     if let Some((flat, parts)) = flat {
-                        tasks.push(Task::Contract(Box::new(flat)));
-                        tasks.extend(parts.into_iter().rev().map(|(part, around)| Task::Visit(part, around)));
+                        tasks.push(LiftTask::Contract(Box::new(flat)));
+                        tasks.extend(parts.into_iter().rev().map(|(part, around)| LiftTask::Visit(part, around)));
                         continue;
                     }
-                    tasks.push(Task::Rebuild(id));
+                    tasks.push(LiftTask::Rebuild(id));
                     let around = match source.get(id) {
                         Term::Reduce(_, name, range, ..) => Some(scope.enter(around, id, *name, range)),
                         _ => around,
                     };
-                    tasks.extend(source.get(id).parts().into_iter().rev().map(|part| Task::Visit(part, around)));
+                    tasks.extend(source.get(id).parts().into_iter().rev().map(|part| LiftTask::Visit(part, around)));
                 }
-                Task::Rebuild(id) => {
+                LiftTask::Rebuild(id) => {
                     let term = source.get(id);
                     let mut new = values.split_off(values.len() - term.parts().len()).into_iter();
                     let rebuilt = term.clone().with_parts(|part| new.next().unwrap_or(part));
                     values.push(self.terms.add(rebuilt)?);
                 }
-                Task::Contract(flat) => {
+                LiftTask::Contract(flat) => {
                     let factors = values.split_off(values.len() - flat.factors.len());
                     values.push(self.contract(at, scope, &flat, &factors)?);
                 }
-                Task::Remember(id, around) => {
+                LiftTask::Remember(id, around) => {
                     known.insert((id, around), *values.last().ok_or(GivenUp)?);
                 }
             }
@@ -364,10 +370,15 @@ impl Lifter<'_> {
     }
 
     /// The factors of a contraction and where they stand; none if they are too many.
-    fn flatten(&mut self, scope: &mut Scope, id: TermId, around: Around) -> Option<(Flat, Vec<(TermId, Around)>)> {
+    fn flatten(
+        &mut self,
+        scope: &mut IndexScope,
+        id: TermId,
+        around: EnclosingIndex,
+    ) -> Option<(Flat, Vec<(TermId, EnclosingIndex)>)> {
         enum Found {
-            Part(TermId, Around),
-            End(Written),
+            Part(TermId, EnclosingIndex),
+            End(WrittenNode),
         }
         let mut flat = Flat { around, summed: Vec::new(), factors: Vec::new(), written: Vec::new() };
         let mut parts = Vec::new();
@@ -388,14 +399,14 @@ impl Lifter<'_> {
                         index = scope.add(around, *name, range);
                     }
                     flat.summed.push(index);
-                    todo.extend([Found::End(Written::Sum(index)), Found::Part(*body, Some(index))]);
+                    todo.extend([Found::End(WrittenNode::Sum(index)), Found::Part(*body, Some(index))]);
                 }
                 Term::Binary(Binary::Mul, a, b) if a != b => {
-                    todo.extend([Found::End(Written::Product), Found::Part(*b, around), Found::Part(*a, around)]);
+                    todo.extend([Found::End(WrittenNode::Product), Found::Part(*b, around), Found::Part(*a, around)]);
                 }
                 _ => {
                     flat.factors.push(around);
-                    flat.written.push(Written::Factor);
+                    flat.written.push(WrittenNode::Factor);
                     parts.push((id, around));
                 }
             }
@@ -407,18 +418,18 @@ impl Lifter<'_> {
     }
 
     /// A contraction put together as it was written, with other factors.
-    fn as_written(&mut self, scope: &Scope, flat: &Flat, factors: &[TermId]) -> Result<TermId, GivenUp> {
+    fn as_written(&mut self, scope: &IndexScope, flat: &Flat, factors: &[TermId]) -> Result<TermId, GivenUp> {
         let mut factors = factors.iter();
         let mut values: Vec<TermId> = Vec::new();
         for written in &flat.written {
             let value = match written {
-                Written::Factor => *factors.next().ok_or(GivenUp)?,
-                Written::Product => {
+                WrittenNode::Factor => *factors.next().ok_or(GivenUp)?,
+                WrittenNode::Product => {
                     let right = values.pop().ok_or(GivenUp)?;
                     let left = values.pop().ok_or(GivenUp)?;
                     self.terms.add(Term::Binary(Binary::Mul, left, right))?
                 }
-                Written::Sum(index) => {
+                WrittenNode::Sum(index) => {
                     let Enclosing { name, range, .. } = &scope.indices[*index];
                     let body = values.pop().ok_or(GivenUp)?;
                     self.terms.add(Term::Reduce(ReduceOp::Sum, *name, range.clone(), Cond::always(), body))?
@@ -456,7 +467,7 @@ impl Lifter<'_> {
     }
 
     /// A contraction of these factors, lifted if that lowers the number of multiplications, else as written.
-    fn contract(&mut self, at: Name, scope: &Scope, flat: &Flat, parts: &[TermId]) -> Result<TermId, GivenUp> {
+    fn contract(&mut self, at: Name, scope: &IndexScope, flat: &Flat, parts: &[TermId]) -> Result<TermId, GivenUp> {
         let written = self.as_written(scope, flat, parts)?;
         let Ok(once) = self.counts.of(&self.terms, written) else { return Ok(written) };
         if once.as_constant() == Some(0) {

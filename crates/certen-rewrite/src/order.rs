@@ -71,7 +71,7 @@ impl Cost {
     }
 }
 
-/// Something that is multiplied: its indices before and after those that nobody else needs are summed.
+/// Something that is multiplied: its indices before and after those that nothing else needs are summed.
 #[derive(Clone, Copy)]
 struct Operand {
     free: Set,
@@ -245,7 +245,7 @@ impl Problem {
 
 /// How an order is searched for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Search {
+pub enum OrderSearch {
     /// The best one, unless there are too many factors.
     Best,
     /// The cheapest product first.
@@ -253,19 +253,19 @@ pub enum Search {
 }
 
 /// The order of products of an Einstein sum of tensors, with the fewest multiplications and additions together: pairs
-/// of what is multiplied, until one is left. Factors count from 0, products go on behind them. `sizes` are those of all
+/// of what is multiplied, until one is left. Factors count from 0, products follow them. `sizes` are those of all
 /// indices, `kept` those that are not summed.
 ///
-/// Whoever follows it sums an index as soon as nothing else needs it, and what one factor alone has before the product.
+/// Code that follows it sums an index as soon as nothing else needs it, and what one factor alone has before the product.
 /// With more than 64 factors or indices, the order is that of the factors.
 ///
 /// ```
-/// use certen_rewrite::{Search, pairwise};
+/// use certen_rewrite::{OrderSearch, pairwise};
 /// // A matrix product that is multiplied with a vector: A (B x), not (A B) x.
 /// let factors = [vec![0, 1], vec![1, 2], vec![2]];
-/// assert_eq!(pairwise(&[10, 20, 30], &[0], &factors, Search::Best), [(1, 2), (0, 3)]);
+/// assert_eq!(pairwise(&[10, 20, 30], &[0], &factors, OrderSearch::Best), [(1, 2), (0, 3)]);
 /// ```
-pub fn pairwise(sizes: &[usize], kept: &[usize], factors: &[Vec<usize>], search: Search) -> Vec<(usize, usize)> {
+pub fn pairwise(sizes: &[usize], kept: &[usize], factors: &[Vec<usize>], search: OrderSearch) -> Vec<(usize, usize)> {
     let count = factors.len();
     let known = |index: &usize| *index < sizes.len();
     if count > MOST || sizes.len() > MOST || !factors.iter().flatten().chain(kept).all(known) {
@@ -280,7 +280,7 @@ pub fn pairwise(sizes: &[usize], kept: &[usize], factors: &[Vec<usize>], search:
         additions: true,
     };
     let nodes = match search {
-        Search::Best if count <= EXACT_FACTORS => problem.exact(),
+        OrderSearch::Best if count <= EXACT_FACTORS => problem.exact(),
         _ => problem.greedy(),
     };
     let (mut pairs, mut values) = (Vec::with_capacity(count), Vec::with_capacity(nodes.len()));

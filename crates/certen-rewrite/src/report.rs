@@ -28,19 +28,19 @@ pub const FACTORED: &str = "sums are factored, as `--fp relaxed` allows where th
 
 /// What was lifted, in the order of the program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Report {
+pub struct LiftReport {
     /// Each contraction that was lifted.
     pub contractions: Vec<Contraction>,
 }
 
-impl Report {
+impl LiftReport {
     /// Whether a contraction of floats was lifted: what is in between is something else then, not only rounded otherwise.
     pub fn factors_floats(&self) -> bool {
         self.contractions.iter().any(|contraction| contraction.of_floats)
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for LiftReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.contractions.is_empty() {
             return writeln!(f, "nothing to lift: no order needs fewer multiplications for all sizes");

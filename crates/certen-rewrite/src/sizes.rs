@@ -19,25 +19,25 @@ const REPAIRS: usize = 32;
 /// Whether a program with the same sizes is shown to make at most as many operations, for all sizes.
 pub fn never_dearer(before: &Program, after: &Program) -> bool {
     let costs = before.operations().ok().zip(after.operations().ok());
-    costs.zip(Sizes::new(before)).is_some_and(|((before, after), sizes)| sizes.never_more(&before, &after))
+    costs.zip(NominalSizes::new(before)).is_some_and(|((before, after), sizes)| sizes.never_more(&before, &after))
 }
 
 /// What is known of a program's sizes.
-pub(crate) struct Sizes {
+pub(crate) struct NominalSizes {
     least: FxHashMap<Name, i64>,
     nominal: FxHashMap<Name, i64>,
 }
 
-impl Sizes {
+impl NominalSizes {
     /// None if no sizes were found that satisfy the program's facts.
-    pub fn new(program: &Program) -> Option<Sizes> {
+    pub fn new(program: &Program) -> Option<NominalSizes> {
         let least = lower_bounds(program);
         let from = |base: i64| {
             let size = |name: &Name| (*name, base.max(least.get(name).copied().unwrap_or(0)));
             repaired(program, program.sizes.iter().map(size).collect())
         };
         let nominal = NOMINAL.into_iter().find_map(from)?;
-        Some(Sizes { least, nominal })
+        Some(NominalSizes { least, nominal })
     }
 
     /// A cost at the nominal sizes; those too large to count are equal.
@@ -111,9 +111,9 @@ mod tests {
     use super::*;
     use certen_syntax::Sources;
 
-    fn sizes(least: &[(&str, i64)]) -> Sizes {
+    fn sizes(least: &[(&str, i64)]) -> NominalSizes {
         let least = least.iter().map(|(name, low)| (Name::new(name), *low)).collect();
-        Sizes { least, nominal: FxHashMap::default() }
+        NominalSizes { least, nominal: FxHashMap::default() }
     }
 
     fn never_more(least: &[(&str, i64)], before: &[&[&str]], after: &[&[&str]]) -> bool {
@@ -152,7 +152,7 @@ mod tests {
             ["m >= 1", "m >= 100, n == m + 1", "n == 2*m, m >= 3", "m <= 5, n >= m", "m + n == 7", "m <= 3 || n >= 90"]
         {
             let program = program(facts);
-            let found = Sizes::new(&program).unwrap_or_else(|| panic!("{facts}"));
+            let found = NominalSizes::new(&program).unwrap_or_else(|| panic!("{facts}"));
             let value = |name: Name| found.nominal.get(&name).copied();
             assert!(program.facts.iter().all(|fact| fact.eval(&value) == Ok(true)), "{facts}");
         }

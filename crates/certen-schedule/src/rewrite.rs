@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use certen_core::{TensorType, TermId, TypeError};
 use certen_index::{Cond, Ix};
-use certen_loops::{LoopProgram, Stmt, as_element, parts_first, try_for_each_mut};
+use certen_loops::{LoopProgram, Stmt, as_element, try_for_each_mut};
 use certen_syntax::Name;
 
 use crate::refusal::Done;
@@ -94,7 +94,7 @@ fn walk(
 /// A value with other values for what it reads.
 fn value(program: &mut LoopProgram, root: TermId, known: &[Cond], read: &mut ReadAs<'_>) -> Done<TermId> {
     let mut moved: HashMap<TermId, TermId> = HashMap::new();
-    for id in parts_first(&program.terms, root) {
+    for id in program.terms.parts_first(root) {
         let element = as_element(&program.terms, id).map(|(name, _, indices)| (name, indices.to_vec()));
         let new = match element {
             Some((name, indices)) => read(program, known, name, &indices)?.unwrap_or(id),

@@ -1,6 +1,10 @@
 //! A place in a list of tokens: what every parser of the project moves along.
 
-use crate::{Code, Diagnostic, Name, Span, Token, TokenKind};
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::lexer::{Token, TokenKind};
+use crate::name::Name;
+use crate::source::Span;
 
 /// A position in a list of tokens that ends with [`TokenKind::End`]. Copy it to look ahead.
 #[derive(Clone, Copy)]
@@ -9,12 +13,12 @@ pub struct Cursor<'a> {
     at: usize,
 }
 
-/// Whether a token is the first on its line and begins a declaration of a `.ten` file; `next` is the one behind it.
+/// Whether a token is the first on its line and begins a declaration of a `.ten` file; `next` is the one after it.
 pub fn begins_item(token: Token, next: Token) -> bool {
     token.first_on_line
         && match token.word() {
             Some("fn" | "const" | "import" | "schedule" | "derive") => true,
-            // Elsewhere it is a name like any other, and no name stands behind a name there.
+            // Elsewhere it is a name like any other, and no name follows a name there.
             Some("derivation") => next.word().is_some(),
             _ => false,
         }
@@ -26,7 +30,7 @@ impl<'a> Cursor<'a> {
         Cursor { tokens, at: 0 }
     }
 
-    /// The next token, or the one `ahead` places behind it.
+    /// The next token, or the one `ahead` places after it.
     pub fn peek_at(&self, ahead: usize) -> Token {
         const END: Token = Token {
             kind: TokenKind::End,

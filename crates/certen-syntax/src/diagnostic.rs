@@ -1,6 +1,8 @@
 //! Diagnostics as values: what is wrong, where, by which rule, and what to do about it.
 
-use crate::{Code, Name, Span};
+use crate::codes::Code;
+use crate::name::Name;
+use crate::source::Span;
 
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,7 +4,10 @@
 //! rest; a text that is not closed ends with its line. Guarantees: tokens are in order, do not overlap, and the last
 //! one is [`TokenKind::End`].
 
-use crate::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Span};
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::name::Name;
+use crate::source::{FileId, Source, Span};
 
 /// What a token is.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -15,7 +18,7 @@ pub enum TokenKind {
     Int(i64),
     /// A number with a point or an exponent.
     Float(f64),
-    /// A text in quotation marks, as it is meant: `\"` and `\\` stand for the character behind the backslash.
+    /// A text in quotation marks, as it is meant: `\"` and `\\` stand for the character after the backslash.
     Text(Name),
     /// Punctuation, one of a fixed list, the longest that fits.
     Punct(&'static str),
@@ -240,7 +243,7 @@ impl<'a> Lexer<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Sources;
+    use crate::source::Sources;
 
     fn kinds(text: &str) -> (Vec<String>, usize) {
         let mut sources = Sources::new();

@@ -13,7 +13,7 @@
 //! and in Python; what a step means, and whether there is one of that name, is not known here.
 //!
 //! Guarantees: reading never fails, whatever the text; one mistake gives one message, at its place, and reading goes on
-//! behind the next `;`; lists are at most [`MAX_NESTING`] deep. What is printed is read as the same steps.
+//! after the next `;`; lists are at most [`MAX_NESTING`] deep. What is printed is read as the same steps.
 
 use std::fmt;
 
@@ -174,13 +174,13 @@ fn function_name(cursor: &mut Cursor<'_>) -> Read<Option<Name>> {
     }
 }
 
-/// A step and the `;` behind it.
+/// A step and the `;` after it.
 fn separated_step(cursor: &mut Cursor<'_>, open: Option<Span>) -> Read<Step> {
     let step = step(cursor)?;
     separator(cursor, open).map(|()| step)
 }
 
-/// The `;` behind a step, which may be left out at the end of a text that is nothing but steps.
+/// The `;` after a step, which may be left out at the end of a text that is nothing but steps.
 fn separator(cursor: &mut Cursor<'_>, open: Option<Span>) -> Read<()> {
     if cursor.eat(";") || (open.is_none() && cursor.at_end()) {
         return Ok(());
@@ -196,7 +196,7 @@ fn separator(cursor: &mut Cursor<'_>, open: Option<Span>) -> Read<()> {
     }
 }
 
-/// Passes what is left of a step with a mistake: behind the next `;`, or to where something else begins.
+/// Passes what is left of a step with a mistake: up to and including the next `;`, or to where something else begins.
 fn skip_step(cursor: &mut Cursor<'_>, in_block: bool) {
     // A `;` that was forgotten is all that was wrong.
     if cursor.previous().is_some_and(|last| last.is(")")) && cursor.peek().word().is_some() {
@@ -222,7 +222,7 @@ fn step(cursor: &mut Cursor<'_>) -> Read<Step> {
     Ok(Step { name, args, span: since(cursor, start) })
 }
 
-/// Arguments up to a closing bracket, which is taken. The last may have a comma behind it.
+/// Arguments up to a closing bracket, which is taken. The last may have a comma after it.
 fn args(cursor: &mut Cursor<'_>, close: &str, open: Span, depth: usize) -> Read<Vec<Arg>> {
     if let Some(args) = items(cursor, close, |cursor| arg(cursor, depth))? {
         return Ok(args);

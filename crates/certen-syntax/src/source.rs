@@ -31,7 +31,7 @@ impl Span {
         self.file == next.file && self.end == next.start
     }
 
-    /// The empty span behind this one.
+    /// The empty span after this one.
     pub fn end_point(self) -> Span {
         Span { start: self.end, ..self }
     }

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use certen_index::{Cond, Facts, Ix, IxError, Order, Verdict};
+use certen_index::{Cond, Facts, Ix, IxError, KnownOrder, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -306,8 +306,8 @@ impl Solver<'_> {
         }
         let order = self.sizes.around(&[], &[&before.extent, &dim.extent]).compare(&before.extent, &dim.extent);
         let chosen = match (dim.plain, order) {
-            (_, Order::Equal) | (false, Order::AtMost) => None,
-            (false, Order::AtLeast) => Some((dim, written)),
+            (_, KnownOrder::Equal) | (false, KnownOrder::AtMost) => None,
+            (false, KnownOrder::AtLeast) => Some((dim, written)),
             (plain, order) => {
                 let written = written.or(*before_written);
                 return Err(self.disagree(before, &dim, plain, order, written));
@@ -319,7 +319,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    fn disagree(&self, one: &Dim, two: &Dim, plain: bool, order: Order, written: Option<u8>) -> Box<Diagnostic> {
+    fn disagree(&self, one: &Dim, two: &Dim, plain: bool, order: KnownOrder, written: Option<u8>) -> Box<Diagnostic> {
         let iter = one.iter;
         let (code, by) = written.map_or((Code::E0243, self.by), |by| (Code::E0209, by));
         let message = match plain {
@@ -331,7 +331,7 @@ impl Solver<'_> {
         let mut error = malformed(code, by, two.span, message)
             .label(format!("{}: {}", two.source, two.extent))
             .also(one.span, format!("{}: {}", one.source, one.extent));
-        if let Order::Depends(less, more) = order {
+        if let KnownOrder::Depends(less, more) = order {
             error = error.note(format!("the first is smaller for {less}, and larger for {more}"));
         }
         Box::new(error)

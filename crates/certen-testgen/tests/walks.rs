@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use certen_core::domain::splitmix;
 use certen_core::script;
 use certen_core::{Program, Term, parse_program, print_term};
-use certen_derive::{Kind, derive, rewrites};
+use certen_derive::{ParameterKind, derive, rewrites};
 use certen_rewrite::{Agreement, agree};
 use certen_syntax::{Diagnostics, Name, Sources};
 
@@ -84,15 +84,15 @@ fn step(program: &Program, dice: &mut Dice) -> String {
     let mut args = Vec::new();
     for (_, kind) in &rewrite.parameters[..if is_all { rewrite.parameters.len() } else { count }] {
         args.push(match kind {
-            Kind::Index => index(dice),
-            Kind::Number => (1 + dice.below(4)).to_string(),
-            Kind::Fresh => format!("new{}", dice.below(3)),
-            Kind::Cond => match dice.below(3) {
+            ParameterKind::Index => index(dice),
+            ParameterKind::Number => (1 + dice.below(4)).to_string(),
+            ParameterKind::Fresh => format!("new{}", dice.below(3)),
+            ParameterKind::Cond => match dice.below(3) {
                 0 => "true".into(),
                 1 => format!("{} < {}", index(dice), index(dice)),
                 _ => format!("{} <= {} && 0 <= {}", index(dice), index(dice), index(dice)),
             },
-            Kind::Term => {
+            ParameterKind::Term => {
                 // Something that occurs.
                 let terms: Vec<_> = program.terms.iter().map(|(id, _)| id).collect();
                 format!("{{ {} }}", print_term(&program.terms, *dice.pick(&terms)))

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use certen_core::{Program, Term};
 use certen_index::{Cond, Ix};
-use certen_loops::{LoopProgram, Stmt, parts_first};
+use certen_loops::{LoopProgram, Stmt};
 use certen_rewrite::{lower_bounds, repaired};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
@@ -128,7 +128,7 @@ impl Tiles<'_> {
     }
 
     fn value(&mut self, value: certen_core::TermId) {
-        for id in parts_first(&self.nest.terms, value) {
+        for id in self.nest.terms.parts_first(value) {
             match self.nest.terms.get(id) {
                 Term::Select(_, indices) => indices.iter().for_each(|index| self.access(index)),
                 Term::Index(index, _) => self.access(index),

@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 
 use certen_core::Program;
-use certen_index::{Cond, Function, Ix, Notation};
-use certen_loops::{LoopProgram, Stmt, Target, parts_first};
+use certen_index::{Cond, IndexFunction, Ix, Notation};
+use certen_loops::{LoopProgram, Stmt, Target};
 
 /// No number is replaced by a larger one: loops of that many iterations would not be run anyway.
 const LARGEST: i64 = 1024;
@@ -98,7 +98,7 @@ fn block(nest: &LoopProgram, stmts: &[Stmt], lines: &mut Vec<String>) {
 /// The operations of a value, parts first: which parts they have is said by their places.
 fn terms(nest: &LoopProgram, value: certen_core::TermId, lines: &mut Vec<String>) {
     use certen_core::Term;
-    let order = parts_first(&nest.terms, value);
+    let order = nest.terms.parts_first(value);
     let place = |id: &certen_core::TermId| order.binary_search(id).unwrap_or(order.len());
     for id in &order {
         let term = nest.terms.get(*id);
@@ -124,9 +124,9 @@ impl Notation for Blank {
         false
     }
 
-    fn call(&mut self, function: Function, arguments: &[String]) -> String {
+    fn call(&mut self, function: IndexFunction, arguments: &[String]) -> String {
         let mut arguments: Vec<String> = arguments.iter().map(|argument| blank(argument)).collect();
-        if function != Function::FloorDiv {
+        if function != IndexFunction::FloorDiv {
             arguments.sort();
         }
         format!("{function:?}({})", arguments.join(", "))

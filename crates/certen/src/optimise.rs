@@ -6,7 +6,7 @@
 
 use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Typed};
-use certen_rewrite::{Agreement, Lifted, Report, agree, lift, never_dearer};
+use certen_rewrite::{Agreement, LiftReport, Lifted, agree, lift, never_dearer};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Remedy};
 
 use crate::options::{Options, is_strict};
@@ -20,7 +20,7 @@ pub struct Optimised {
     /// The program.
     pub program: Program,
     /// Which contractions were lifted.
-    pub report: Report,
+    pub report: LiftReport,
     /// What the comparison found; it did not find a difference.
     pub agreement: Agreement,
 }
@@ -28,7 +28,7 @@ pub struct Optimised {
 impl Optimised {
     /// A program that nothing was lifted in, and that is compared with its meaning elsewhere.
     pub(crate) fn unchanged(program: Program) -> Optimised {
-        Optimised { program, report: Report::default(), agreement: Agreement::OutOfBudget { elements: 0 } }
+        Optimised { program, report: LiftReport::default(), agreement: Agreement::OutOfBudget { elements: 0 } }
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn optimise(
         None => Simplified::default(),
     };
     let lifted = |program: &Program| match strict {
-        true => Lifted { program: program.clone(), report: Report::default() },
+        true => Lifted { program: program.clone(), report: LiftReport::default() },
         false => lift(program),
     };
     let changed = |lifted: &Lifted| plain.is_some() || !lifted.report.contractions.is_empty();

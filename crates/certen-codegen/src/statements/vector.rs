@@ -23,7 +23,7 @@
 use std::collections::HashMap;
 
 use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId};
-use certen_loops::{Lanes, MAX_NESTING, Mode, Stmt, Target, parts_first};
+use certen_loops::{Lanes, MAX_NESTING, Mode, Stmt, Target};
 use certen_syntax::{Diagnostic, Name};
 
 use crate::emitter::{Emitter, VectorLoop};
@@ -201,7 +201,7 @@ impl<'a> Emitter<'a> {
         }
         let terms = &self.program.terms;
         let reads =
-            parts_first(terms, *value).iter().any(|id| matches!(terms.get(*id), Term::Ref(read, _) if read == name));
+            terms.parts_first(*value).iter().any(|id| matches!(terms.get(*id), Term::Ref(read, _) if read == name));
         let lanes = Lanes::of_value(terms, index, *value).filter(|_| !reads)?;
         let shape = LaneShape { most: lanes.most(range)?, widest: lanes.widest as i64 };
         Some((lanes, shape))

@@ -15,7 +15,7 @@ mod scalar;
 use std::collections::{HashMap, HashSet};
 
 use certen_core::{Binary, Term, TermId, Unary};
-use certen_loops::{as_element, parts_first};
+use certen_loops::as_element;
 use certen_syntax::{Diagnostic, Name};
 
 use crate::emitter::Emitter;
@@ -45,7 +45,7 @@ impl Emitter<'_> {
     pub(crate) fn expr_of(&mut self, root: TermId) -> Result<CExpr, Diagnostic> {
         let terms = &self.program.terms;
         let mut exprs: HashMap<TermId, CExpr> = HashMap::new();
-        let order = parts_first(terms, root);
+        let order = terms.parts_first(root);
         let large = order.len() > MAX_TERMS_IN_BLOCK;
         let repeated = self.repeated(&order);
         for id in order {

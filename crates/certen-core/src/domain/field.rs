@@ -14,7 +14,8 @@
 use std::fmt;
 
 use super::{Domain, Fault, MISMATCH};
-use crate::{Binary, ElemType, Literal, Unary};
+use crate::ops::{Binary, Literal, Unary};
+use crate::types::ElemType;
 
 /// The prime p = 2^61 - 1.
 pub const MODULUS: u64 = (1 << 61) - 1;

@@ -10,7 +10,9 @@ use std::fmt;
 use num_traits::Float;
 
 use super::{Domain, Fault, MISMATCH};
-use crate::{Binary, ElemType, Literal, Unary, by_squaring, multiplied};
+use crate::ops::{Binary, Literal, Unary};
+use crate::power::{by_squaring, multiplied};
+use crate::types::ElemType;
 
 /// The domain of the machine's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

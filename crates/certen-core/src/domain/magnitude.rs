@@ -18,7 +18,9 @@
 use std::ops::AddAssign;
 
 use super::{Domain, Fault, Machine, Scalar};
-use crate::{Binary, ElemType, Literal, Tensor, Unary};
+use crate::ops::{Binary, Literal, Unary};
+use crate::tensor::Tensor;
+use crate::types::ElemType;
 
 /// The domain of machine numbers with error bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,7 +59,7 @@ impl Measured {
         if !value.elem().is_float() || !number.is_finite() {
             return plain;
         }
-        // Numbers with few bits behind the point are exact; others count as rounded, by nothing.
+        // Numbers with few bits after the point are exact; others count as rounded, by nothing.
         let bits = (0..24).find(|bits| (number * f64::from(1u32 << bits)).fract() == 0.0);
         Measured { bits, magnitude: number.abs(), ..plain }
     }
@@ -109,7 +111,7 @@ impl Measured {
         Measured { value, known, bits: None, magnitude, base: error, sums: 0.0 }
     }
 
-    /// The value if it is exact, with so many bits behind the point and this sum of magnitudes.
+    /// The value if it is exact, with so many bits after the point and this sum of magnitudes.
     fn exact(value: Scalar, bits: Option<i32>, magnitude: f64) -> Option<Measured> {
         let bits = bits?;
         let (_, mantissa) = precision(value.elem());

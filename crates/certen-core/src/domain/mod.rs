@@ -20,7 +20,8 @@ pub use padded::{MaybePadding, Padded};
 pub use partial::Partial;
 pub use rational::{Exact, Rational};
 
-use crate::{Binary, ElemType, Literal, Unary};
+use crate::ops::{Binary, Literal, Unary};
+use crate::types::ElemType;
 
 /// Why an operation has no value in a domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

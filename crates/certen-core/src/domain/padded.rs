@@ -5,7 +5,8 @@
 //! To an operation padding is a zero, and what an operation gives is computed.
 
 use super::{Domain, Fault};
-use crate::{Binary, ElemType, Literal, Unary};
+use crate::ops::{Binary, Literal, Unary};
+use crate::types::ElemType;
 
 /// The domain of another one's values, each with the knowledge whether it is padding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

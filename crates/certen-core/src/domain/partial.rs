@@ -6,7 +6,8 @@
 //! the outputs that it reaches.
 
 use super::{Domain, Fault};
-use crate::{Binary, ElemType, Literal, Unary};
+use crate::ops::{Binary, Literal, Unary};
+use crate::types::ElemType;
 
 /// The domain of another one's values and *undefined*, which is `None`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -14,7 +14,8 @@ use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use super::{Domain, Fault, MISMATCH};
-use crate::{Binary, ElemType, Literal, Unary};
+use crate::ops::{Binary, Literal, Unary};
+use crate::types::ElemType;
 
 /// The domain of exact rationals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,11 +1,11 @@
 //! How much of a tensor is padding: amounts are proposed by solving conditions of stores for an index, and disposed by
 //! a refutation for each store.
 //!
-//! A store that happens only where `i <= u` leaves everything behind u as padding. A bound that mentions other indices is
+//! A store that happens only where `i <= u` leaves everything after u as padding. A bound that mentions other indices is
 //! weakened to the end of their ranges first. What cannot be solved or proved proposes nothing: amounts are never too
 //! large, as the paper's pad types are (ATL, Sec. 6.2).
 
-use certen_index::{Cond, Facts, Ix, IxError, Order, Verdict};
+use certen_index::{Cond, Facts, Ix, IxError, KnownOrder, Verdict};
 use certen_syntax::Name;
 
 use super::Side;
@@ -68,10 +68,11 @@ impl Rows<'_> {
             for candidate in self.candidates(store, side, &ranges) {
                 let Some(rest) = budget.checked_sub(1) else { return Ok(zero) };
                 *budget = rest;
-                let better = matches!(self.facts.compare(&candidate, &best), Order::AtLeast | Order::Depends(..));
+                let better =
+                    matches!(self.facts.compare(&candidate, &best), KnownOrder::AtLeast | KnownOrder::Depends(..));
                 if better && self.never_stores(&store.conds, side, &candidate) == Verdict::Yes {
                     best = match self.facts.compare(&candidate, &best) {
-                        Order::AtLeast => candidate,
+                        KnownOrder::AtLeast => candidate,
                         _ => best.max_with(&candidate)?,
                     };
                 }

@@ -4,7 +4,8 @@ use certen_index::{Counterexample, Ix};
 use certen_syntax::{Code, Diagnostic, Name, Rule, Span};
 
 use super::{Side, Violation, Why};
-use crate::{Program, Term, TermId};
+use crate::program::Program;
+use crate::term::{Term, TermId};
 
 impl Side {
     /// The rule of the paper that a truncation on this side has to satisfy.

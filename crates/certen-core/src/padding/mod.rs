@@ -25,9 +25,10 @@ use std::ops::ControlFlow;
 use certen_index::{Cond, Counterexample, Facts, Ix, IxError, Verdict};
 use certen_syntax::Name;
 
-use crate::{Binding, Program, Range, Term, TermId};
+use crate::program::{Binding, Program};
+use crate::term::{Range, Term, TermId};
 use amounts::Rows;
-use stores::{Stop, Stores, Walker};
+use stores::{Stop, StoreWalker, Stores};
 
 pub use types::{PadType, pad_type};
 
@@ -107,7 +108,7 @@ pub fn check(program: &Program) -> Vec<Violation> {
         return Vec::new();
     }
     let mut check = Check {
-        walker: Walker::new(program),
+        walker: StoreWalker::new(program),
         conds: Vec::new(),
         indices: Vec::new(),
         scopes: HashMap::new(),
@@ -132,7 +133,7 @@ pub fn involved(program: &Program) -> HashSet<Name> {
 
 /// What is added to a scope around a term.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Around {
+enum Enclosing {
     Index(Name, Cond),
     Cond(Cond),
     Let(Name, TermId),
@@ -141,7 +142,7 @@ enum Around {
 
 enum Visit {
     Term(TermId),
-    Enter(Around),
+    Enter(Enclosing),
     /// Back to a scope: how many conditions and changes there were, and an index that ends.
     Leave {
         scope: usize,
@@ -152,14 +153,14 @@ enum Visit {
 }
 
 struct Check<'a> {
-    walker: Walker<'a>,
+    walker: StoreWalker<'a>,
     /// The conditions around.
     conds: Vec<Cond>,
     /// The indices around.
     indices: Vec<Name>,
-    /// A number for each scope, by the scope around it and what was added: a term that is met twice in one scope needs
+    /// A number for each scope, by the scope around it and what was added: a term that occurs twice in one scope needs
     /// no second look.
-    scopes: HashMap<(usize, Around), usize>,
+    scopes: HashMap<(usize, Enclosing), usize>,
     seen: HashSet<(TermId, usize)>,
     /// The facts of the scope with a number.
     facts: Option<(usize, Facts)>,
@@ -170,27 +171,16 @@ struct Check<'a> {
 impl Check<'_> {
     /// Visits every truncation in a term, in its scope, unless there are too many.
     fn binding(&mut self, binding: &Binding, has_truncation: &[bool]) -> ControlFlow<()> {
-        let terms = &self.walker.program.terms;
         let mut scope = 0;
         let mut todo = vec![Visit::Term(binding.term)];
         while let Some(visit) = todo.pop() {
-            let id = match visit {
-                Visit::Term(id) => id,
-                Visit::Enter(around) => {
-                    let next = self.scopes.len() + 1;
-                    scope = *self.scopes.entry((scope, around.clone())).or_insert(next);
-                    match around {
-                        Around::Index(name, cond) => {
-                            self.walker.enter_index(name);
-                            self.indices.push(name);
-                            self.conds.push(cond);
-                        }
-                        Around::Cond(cond) => self.conds.push(cond),
-                        Around::Let(name, value) => self.walker.enter_let(name, value),
-                        Around::State(name) => self.walker.enter_state(name),
-                    }
-                    continue;
+            match visit {
+                Visit::Term(id) if has_truncation[id.index()] && self.seen.insert((id, scope)) => {
+                    self.truncation(binding.name, id, scope)?;
+                    self.visit_parts(id, scope, &mut todo);
                 }
+                Visit::Term(_) => {}
+                Visit::Enter(around) => scope = self.enter(scope, around),
                 Visit::Leave { scope: outer, conds, changes, index } => {
                     scope = outer;
                     self.conds.truncate(conds);
@@ -199,75 +189,91 @@ impl Check<'_> {
                         self.indices.pop();
                         self.walker.leave_index(name);
                     }
-                    continue;
                 }
-            };
-            if !has_truncation[id.index()] || !self.seen.insert((id, scope)) {
-                continue;
-            }
-            let term = terms.get(id);
-            if let Term::TruncLeft(k, a) | Term::TruncRight(k, a) = term {
-                let too_many = self.scopes.len() > MOST_SCOPES;
-                let mut violation = Violation {
-                    binding: binding.name,
-                    term: id,
-                    side: if matches!(term, Term::TruncLeft(..)) { Side::Left } else { Side::Right },
-                    cut: k.clone(),
-                    size: terms.ty(*a).shape.first().cloned().unwrap_or(Ix::from(0)),
-                    padding: None,
-                    store: None,
-                    why: Why::TooLarge,
-                    around: Vec::new(),
-                    indices: Vec::new(),
-                    sources: Vec::new(),
-                };
-                if too_many || !self.is_legal(&mut violation, *a, scope) {
-                    violation.around = self.indices.clone();
-                    self.violations.push(violation);
-                }
-                if too_many || self.violations.len() >= MOST_VIOLATIONS {
-                    return ControlFlow::Break(());
-                }
-            }
-            let leave = |check: &Self, index: Option<Name>| Visit::Leave {
-                scope,
-                conds: check.conds.len(),
-                changes: check.walker.mark(),
-                index,
-            };
-            // The last pushed is visited first.
-            match term {
-                Term::Gen(name, range, body) => {
-                    let around = Around::Index(*name, within(*name, range));
-                    todo.extend([leave(self, Some(*name)), Visit::Term(*body), Visit::Enter(around)]);
-                }
-                Term::Reduce(_, name, range, cond, body) => {
-                    let around = Around::Index(*name, within(*name, range).and(cond.clone()));
-                    todo.extend([leave(self, Some(*name)), Visit::Term(*body), Visit::Enter(around)]);
-                }
-                Term::Guard(cond, body) => {
-                    todo.extend([leave(self, None), Visit::Term(*body), Visit::Enter(Around::Cond(cond.clone()))]);
-                }
-                Term::If(cond, then, otherwise) => {
-                    let not = cond.not().unwrap_or(Cond::always());
-                    todo.extend([leave(self, None), Visit::Term(*otherwise), Visit::Enter(Around::Cond(not))]);
-                    todo.extend([leave(self, None), Visit::Term(*then), Visit::Enter(Around::Cond(cond.clone()))]);
-                }
-                Term::Let(name, value, body) => {
-                    let around = Around::Let(*name, *value);
-                    todo.extend([leave(self, None), Visit::Term(*body), Visit::Enter(around), Visit::Term(*value)]);
-                }
-                Term::Iterate(times, step, states, _) => {
-                    todo.push(leave(self, Some(*step)));
-                    todo.extend(states.iter().map(|state| Visit::Term(state.next)));
-                    todo.extend(states.iter().map(|state| Visit::Enter(Around::State(state.name))));
-                    todo.push(Visit::Enter(Around::Index(*step, within(*step, &Range::to(times.clone())))));
-                    todo.extend(states.iter().map(|state| Visit::Term(state.init)));
-                }
-                other => todo.extend(other.parts().into_iter().rev().map(Visit::Term)),
             }
         }
         ControlFlow::Continue(())
+    }
+
+    /// Adds to a scope; the number of the new one.
+    fn enter(&mut self, scope: usize, around: Enclosing) -> usize {
+        let next = self.scopes.len() + 1;
+        let scope = *self.scopes.entry((scope, around.clone())).or_insert(next);
+        match around {
+            Enclosing::Index(name, cond) => {
+                self.walker.enter_index(name);
+                self.indices.push(name);
+                self.conds.push(cond);
+            }
+            Enclosing::Cond(cond) => self.conds.push(cond),
+            Enclosing::Let(name, value) => self.walker.enter_let(name, value),
+            Enclosing::State(name) => self.walker.enter_state(name),
+        }
+        scope
+    }
+
+    /// Checks a term, if it is a truncation. Breaks if there are too many.
+    fn truncation(&mut self, binding: Name, id: TermId, scope: usize) -> ControlFlow<()> {
+        let terms = &self.walker.program.terms;
+        let term = terms.get(id);
+        let (Term::TruncLeft(k, a) | Term::TruncRight(k, a)) = term else { return ControlFlow::Continue(()) };
+        let too_many = self.scopes.len() > MOST_SCOPES;
+        let mut violation = Violation {
+            binding,
+            term: id,
+            side: if matches!(term, Term::TruncLeft(..)) { Side::Left } else { Side::Right },
+            cut: k.clone(),
+            size: terms.ty(*a).shape.first().cloned().unwrap_or(Ix::from(0)),
+            padding: None,
+            store: None,
+            why: Why::TooLarge,
+            around: Vec::new(),
+            indices: Vec::new(),
+            sources: Vec::new(),
+        };
+        if too_many || !self.is_legal(&mut violation, *a, scope) {
+            violation.around = self.indices.clone();
+            self.violations.push(violation);
+        }
+        if too_many || self.violations.len() >= MOST_VIOLATIONS {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// What is visited in a term, and in which scopes. The last is visited first.
+    fn visit_parts(&self, id: TermId, scope: usize, todo: &mut Vec<Visit>) {
+        let leave = |index| Visit::Leave { scope, conds: self.conds.len(), changes: self.walker.mark(), index };
+        match self.walker.program.terms.get(id) {
+            Term::Gen(name, range, body) => {
+                let around = Enclosing::Index(*name, within(*name, range));
+                todo.extend([leave(Some(*name)), Visit::Term(*body), Visit::Enter(around)]);
+            }
+            Term::Reduce(_, name, range, cond, body) => {
+                let around = Enclosing::Index(*name, within(*name, range).and(cond.clone()));
+                todo.extend([leave(Some(*name)), Visit::Term(*body), Visit::Enter(around)]);
+            }
+            Term::Guard(cond, body) => {
+                todo.extend([leave(None), Visit::Term(*body), Visit::Enter(Enclosing::Cond(cond.clone()))]);
+            }
+            Term::If(cond, then, otherwise) => {
+                let not = cond.not().unwrap_or(Cond::always());
+                todo.extend([leave(None), Visit::Term(*otherwise), Visit::Enter(Enclosing::Cond(not))]);
+                todo.extend([leave(None), Visit::Term(*then), Visit::Enter(Enclosing::Cond(cond.clone()))]);
+            }
+            Term::Let(name, value, body) => {
+                let around = Enclosing::Let(*name, *value);
+                todo.extend([leave(None), Visit::Term(*body), Visit::Enter(around), Visit::Term(*value)]);
+            }
+            Term::Iterate(times, step, states, _) => {
+                todo.push(leave(Some(*step)));
+                todo.extend(states.iter().map(|state| Visit::Term(state.next)));
+                todo.extend(states.iter().map(|state| Visit::Enter(Enclosing::State(state.name))));
+                todo.push(Visit::Enter(Enclosing::Index(*step, within(*step, &Range::to(times.clone())))));
+                todo.extend(states.iter().map(|state| Visit::Term(state.init)));
+            }
+            other => todo.extend(other.parts().into_iter().rev().map(Visit::Term)),
+        }
     }
 
     /// Whether a truncation of a term cuts padding only; if not, the violation is completed.
@@ -356,7 +362,7 @@ fn within(name: Name, range: &Range) -> Cond {
     }
 }
 
-/// Assumes that indices are inside of a shape; their first and last values.
+/// Assumes that indices are inside a shape; their first and last values.
 fn assume_ranges(facts: &mut Facts, indices: &[Name], shape: &[Ix]) -> Result<Vec<(Name, Ix, Ix)>, IxError> {
     let mut ranges = Vec::new();
     for (name, size) in indices.iter().zip(shape) {

@@ -1,7 +1,7 @@
 //! The stores of a tensor: which terms compute its element at given symbolic indices, and under which conditions.
 //!
 //! A walk goes down from a term with one index expression per dimension. Operators that move elements change the
-//! indices, binders put an index in the place of a name, guards and positions leave a condition on the path, `if` and
+//! indices, binders substitute an index for a name, guards and positions leave a condition on the path, `if` and
 //! concatenation fork it. A walk ends where something is computed: at a scalar operation, an input, an iteration. It is a
 //! descent without return, so its surroundings are one table whose changes are undone at the next fork.
 
@@ -11,7 +11,9 @@ use certen_index::{Cond, Ix, IxError};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
-use crate::{Program, Range, ReduceOp, Term, TermId};
+use crate::ops::ReduceOp;
+use crate::program::Program;
+use crate::term::{Range, Term, TermId};
 
 /// Why a walk was given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +51,7 @@ pub(super) struct Stores {
 
 /// What a name stands for on a path.
 #[derive(Clone, Debug)]
-enum Meaning {
+enum NameMeaning {
     Index(Ix),
     Let(TermId),
     /// A state of an iteration.
@@ -76,19 +78,19 @@ const LONG: usize = 64;
 pub(super) type Matters<'m> = dyn FnMut(&[Cond]) -> bool + 'm;
 
 /// Walks over the terms of a program.
-pub(super) struct Walker<'a> {
+pub(super) struct StoreWalker<'a> {
     pub(super) program: &'a Program,
     bindings: FxHashMap<Name, TermId>,
-    meanings: FxHashMap<Name, Meaning>,
+    meanings: FxHashMap<Name, NameMeaning>,
     /// What names meant before, to be undone.
-    changes: Vec<(Name, Option<Meaning>)>,
+    changes: Vec<(Name, Option<NameMeaning>)>,
     /// Names that conditions may mention already.
     taken: BTreeMap<Name, usize>,
     steps: usize,
 }
 
 /// Where a descent came to its end.
-enum End {
+enum PathEnd {
     /// Something is computed.
     Store,
     /// Nothing is: a condition on the path never holds.
@@ -97,12 +99,12 @@ enum End {
     Head,
 }
 
-impl<'a> Walker<'a> {
-    pub(super) fn new(program: &'a Program) -> Walker<'a> {
+impl<'a> StoreWalker<'a> {
+    pub(super) fn new(program: &'a Program) -> StoreWalker<'a> {
         let taken = program.sizes.iter().map(|&size| (size, 1)).collect();
         let bindings = program.bindings.iter().map(|binding| (binding.name, binding.term)).collect();
         let (meanings, changes) = (FxHashMap::default(), Vec::new());
-        Walker { program, bindings, meanings, changes, taken, steps: STEPS }
+        StoreWalker { program, bindings, meanings, changes, taken, steps: STEPS }
     }
 
     pub(super) fn spend(&mut self, steps: usize) -> Result<(), Stop> {
@@ -126,18 +128,18 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn mean(&mut self, name: Name, meaning: Meaning) {
+    fn mean(&mut self, name: Name, meaning: NameMeaning) {
         let before = self.meanings.insert(name, meaning);
         self.changes.push((name, before));
     }
 
     /// Names a tensor from here on.
     pub(super) fn enter_let(&mut self, name: Name, value: TermId) {
-        self.mean(name, Meaning::Let(value));
+        self.mean(name, NameMeaning::Let(value));
     }
 
     pub(super) fn enter_state(&mut self, name: Name) {
-        self.mean(name, Meaning::State);
+        self.mean(name, NameMeaning::State);
     }
 
     /// An index that stands for itself from here on.
@@ -154,7 +156,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A name that no condition mentions; to be left with [`Walker::leave_index`].
+    /// A name that no condition mentions; to be left with [`StoreWalker::leave_index`].
     pub(super) fn fresh(&mut self, hint: &str) -> Name {
         let name = Name::fresh(hint, |name| self.taken.contains_key(&name));
         self.enter_index(name);
@@ -166,14 +168,14 @@ impl<'a> Walker<'a> {
             return Ok(ix.clone());
         }
         ix.substitute(&|name| match self.meanings.get(&name) {
-            Some(Meaning::Index(ix)) => Some(ix.clone()),
+            Some(NameMeaning::Index(ix)) => Some(ix.clone()),
             _ => None,
         })
     }
 
     fn cond(&self, cond: &Cond) -> Result<Cond, IxError> {
         cond.substitute(&|name| match self.meanings.get(&name) {
-            Some(Meaning::Index(ix)) => Some(ix.clone()),
+            Some(NameMeaning::Index(ix)) => Some(ix.clone()),
             _ => None,
         })
     }
@@ -188,7 +190,7 @@ impl<'a> Walker<'a> {
         size.map_or(Ok(Ix::from(0)), |size| self.ix(size))
     }
 
-    /// Every store of the element of a term at these indices, outermost first, and what was met on the way. Long paths
+    /// Every store of the element of a term at these indices, outermost first, and what was found on the way. Long paths
     /// that do not matter are not followed to their ends.
     pub(super) fn stores(&mut self, term: TermId, indices: &[Ix], matters: &mut Matters) -> Result<Stores, Stop> {
         let mark = self.mark();
@@ -212,7 +214,7 @@ impl<'a> Walker<'a> {
                 continue;
             }
             let (end, term) = self.descend(fork, &mut conds, &mut forks, matters, found)?;
-            if matches!(end, End::Store | End::Head) {
+            if matches!(end, PathEnd::Store | PathEnd::Head) {
                 if found.list.len() == MOST_STORES {
                     return Err(Stop::Budget);
                 }
@@ -230,7 +232,7 @@ impl<'a> Walker<'a> {
         let fork = Fork { term, indices, cond: Cond::always(), changes: mark, conds: 0 };
         let result = self.descend(fork, &mut conds, &mut forks, &mut |_| true, &mut found);
         let head = match result {
-            Ok((End::Head, term)) if forks.is_empty() => match self.program.terms.get(term) {
+            Ok((PathEnd::Head, term)) if forks.is_empty() => match self.program.terms.get(term) {
                 Term::Concat(left, _) => self.size(*left, 0).map(Some),
                 _ => Ok(None),
             },
@@ -255,185 +257,204 @@ impl<'a> Walker<'a> {
         forks: &mut Vec<Fork>,
         matters: &mut Matters,
         found: &mut Stores,
-    ) -> Result<(End, TermId), Stop> {
-        let terms = &self.program.terms;
-        let Fork { mut term, mut indices, .. } = fork;
-        let zero = Ix::from(0);
+    ) -> Result<(PathEnd, TermId), Stop> {
+        let Fork { mut term, indices, .. } = fork;
+        let mut path = StorePath { indices, conds, forks, found };
         let (mut length, mut long) = (0, LONG);
         loop {
             self.spend(1)?;
             length += 1;
             if length == long {
                 long *= 2;
-                if !matters(conds) {
-                    return Ok((End::Nothing, term));
+                if !matters(path.conds) {
+                    return Ok((PathEnd::Nothing, term));
                 }
             }
-            let moves = matches!(terms.get(term), Term::Gen(..)) || terms.get(term).is_reshape();
-            let first = if moves { indices.pop() } else { None };
-            let first = match (moves, first) {
-                (true, Some(first)) => first,
-                (true, None) => return Ok((End::Head, term)),
-                (false, _) => zero.clone(),
-            };
-            let next = match terms.get(term) {
-                Term::Ref(name, _) => match self.meanings.get(name) {
-                    Some(Meaning::Let(value)) => *value,
-                    Some(_) => return Ok((End::Store, term)),
-                    None => match self.bindings.get(name) {
-                        Some(value) => *value,
-                        None => return Ok((End::Store, term)),
-                    },
-                },
-                Term::Gen(name, range, body) => {
-                    let range = self.range(range)?;
-                    let at = range.lo.add(&first)?;
-                    if !require(conds, Cond::le(&range.lo, &at)?) || !require(conds, Cond::lt(&at, &range.hi)?) {
-                        return Ok((End::Nothing, term));
-                    }
-                    self.mean(*name, Meaning::Index(at));
-                    *body
-                }
-                Term::Reduce(ReduceOp::Sum, name, range, cond, body) => {
-                    let range = self.range(range)?;
-                    let own = self.fresh(name.as_str());
-                    let at = Ix::var(own);
-                    found.made.push((own, range.lo.clone(), range.hi.sub(&Ix::from(1))?));
-                    self.mean(*name, Meaning::Index(at.clone()));
-                    let inside = [Cond::le(&range.lo, &at)?, Cond::lt(&at, &range.hi)?, self.cond(cond)?];
-                    if !inside.into_iter().all(|cond| require(conds, cond)) {
-                        return Ok((End::Nothing, term));
-                    }
-                    *body
-                }
-                Term::Guard(cond, body) => {
-                    found.sources.insert(term);
-                    if !require(conds, self.cond(cond)?) {
-                        return Ok((End::Nothing, term));
-                    }
-                    *body
-                }
-                Term::If(cond, then, otherwise) => {
-                    let cond = self.cond(cond)?;
-                    let (changes, length) = (self.mark(), conds.len());
-                    let other =
-                        Fork { term: *otherwise, indices: indices.clone(), cond: cond.not()?, changes, conds: length };
-                    forks.push(other);
-                    if !require(conds, cond) {
-                        return Ok((End::Nothing, term));
-                    }
-                    *then
-                }
-                Term::Let(name, value, body) => {
-                    self.enter_let(*name, *value);
-                    *body
-                }
-                Term::Select(tensor, chosen) => {
-                    for ix in chosen.iter().rev() {
-                        indices.push(self.ix(ix)?);
-                    }
-                    *tensor
-                }
-                Term::Flatten(a) => {
-                    let inner = self.size(*a, 1)?;
-                    let (block, place) = match inner.as_constant() {
-                        Some(inner) if inner > 0 => (first.floor_div(inner)?, first.modulo(inner)?),
-                        Some(_) => return Ok((End::Nothing, term)),
-                        // There is no quotient by a name: two fresh names with what is known of them.
-                        None => {
-                            let outer = self.size(*a, 0)?;
-                            let [block, place] = ["block", "place"].map(|hint| self.fresh(hint));
-                            found.made.push((block, zero.clone(), outer.sub(&Ix::from(1))?));
-                            found.made.push((place, zero.clone(), inner.sub(&Ix::from(1))?));
-                            let (block, place) = (Ix::var(block), Ix::var(place));
-                            let inside = [
-                                Cond::eq(&block.mul(&inner)?.add(&place)?, &first)?,
-                                Cond::le(&zero, &block)?,
-                                Cond::lt(&block, &outer)?,
-                                Cond::le(&zero, &place)?,
-                                Cond::lt(&place, &inner)?,
-                            ];
-                            if !inside.into_iter().all(|cond| require(conds, cond)) {
-                                return Ok((End::Nothing, term));
-                            }
-                            (block, place)
-                        }
-                    };
-                    indices.push(place);
-                    indices.push(block);
-                    *a
-                }
-                Term::Split(k, a) => {
-                    found.sources.insert(term);
-                    let Some(second) = indices.pop() else {
-                        return Ok((End::Head, term));
-                    };
-                    let at = first.scale(*k)?.add(&second)?;
-                    if !require(conds, Cond::lt(&at, &self.size(*a, 0)?)?) {
-                        return Ok((End::Nothing, term));
-                    }
-                    indices.push(at);
-                    *a
-                }
-                Term::Transpose(a) => {
-                    let Some(second) = indices.pop() else {
-                        return Ok((End::Head, term));
-                    };
-                    indices.push(first);
-                    indices.push(second);
-                    *a
-                }
-                Term::Concat(a, b) => {
-                    let size = self.size(*a, 0)?;
-                    let left = Cond::lt(&first, &size)?;
-                    let mut behind = indices.clone();
-                    behind.push(first.sub(&size)?);
-                    let (changes, length) = (self.mark(), conds.len());
-                    forks.push(Fork { term: *b, indices: behind, cond: left.not()?, changes, conds: length });
-                    if !require(conds, left) {
-                        return Ok((End::Nothing, term));
-                    }
-                    indices.push(first);
-                    *a
-                }
-                Term::PadLeft(k, a) => {
-                    found.sources.insert(term);
-                    let k = self.ix(k)?;
-                    if !require(conds, Cond::le(&k, &first)?) {
-                        return Ok((End::Nothing, term));
-                    }
-                    indices.push(first.sub(&k)?);
-                    *a
-                }
-                Term::PadRight(_, a) => {
-                    found.sources.insert(term);
-                    if !require(conds, Cond::lt(&first, &self.size(*a, 0)?)?) {
-                        return Ok((End::Nothing, term));
-                    }
-                    indices.push(first);
-                    *a
-                }
-                Term::TruncLeft(k, a) => {
-                    indices.push(first.add(&self.ix(k)?)?);
-                    *a
-                }
-                Term::TruncRight(_, a) => {
-                    indices.push(first);
-                    *a
-                }
-                Term::Reduce(..)
-                | Term::Iterate(..)
-                | Term::Literal(..)
-                | Term::Index(..)
-                | Term::Undefined(_)
-                | Term::Unary(..)
-                | Term::Binary(..)
-                | Term::Choose(..)
-                | Term::Fma(..)
-                | Term::Cast(..) => return Ok((End::Store, term)),
-            };
-            term = next;
+            match self.step(term, &mut path) {
+                Ok(next) => term = next,
+                Err(Halt::End(end)) => return Ok((end, term)),
+                Err(Halt::Stop(stop)) => return Err(stop),
+            }
         }
+    }
+
+    /// From a term to the one in it that a path goes on with. One arm for each construct, as in the evaluator: a new one
+    /// has to say here what it stores.
+    fn step(&mut self, term: TermId, path: &mut StorePath<'_>) -> Result<TermId, Halt> {
+        let terms = &self.program.terms;
+        Ok(match terms.get(term) {
+            Term::Ref(name, _) => match self.meanings.get(name) {
+                Some(NameMeaning::Let(value)) => *value,
+                Some(_) => return Err(Halt::End(PathEnd::Store)),
+                None => *self.bindings.get(name).ok_or(Halt::End(PathEnd::Store))?,
+            },
+            Term::Gen(name, range, body) => {
+                let (first, range) = (path.first()?, self.range(range)?);
+                let at = range.lo.add(&first)?;
+                path.require(Cond::le(&range.lo, &at)?)?;
+                path.require(Cond::lt(&at, &range.hi)?)?;
+                self.mean(*name, NameMeaning::Index(at));
+                *body
+            }
+            Term::Reduce(ReduceOp::Sum, name, range, cond, body) => {
+                let range = self.range(range)?;
+                let own = self.fresh(name.as_str());
+                let at = Ix::var(own);
+                path.found.made.push((own, range.lo.clone(), range.hi.sub(&Ix::from(1))?));
+                self.mean(*name, NameMeaning::Index(at.clone()));
+                let inside = [Cond::le(&range.lo, &at)?, Cond::lt(&at, &range.hi)?, self.cond(cond)?];
+                inside.into_iter().try_for_each(|cond| path.require(cond))?;
+                *body
+            }
+            Term::Guard(cond, body) => {
+                path.found.sources.insert(term);
+                path.require(self.cond(cond)?)?;
+                *body
+            }
+            Term::If(cond, then, otherwise) => {
+                let cond = self.cond(cond)?;
+                path.fork(*otherwise, path.indices.clone(), cond.not()?, self.mark());
+                path.require(cond)?;
+                *then
+            }
+            Term::Let(name, value, body) => {
+                self.enter_let(*name, *value);
+                *body
+            }
+            Term::Select(tensor, chosen) => {
+                for ix in chosen.iter().rev() {
+                    path.indices.push(self.ix(ix)?);
+                }
+                *tensor
+            }
+            Term::Flatten(a) => {
+                self.unflatten(*a, path)?;
+                *a
+            }
+            Term::Split(k, a) => {
+                let first = path.first()?;
+                path.found.sources.insert(term);
+                let at = first.scale(*k)?.add(&path.first()?)?;
+                path.require(Cond::lt(&at, &self.size(*a, 0)?)?)?;
+                path.indices.push(at);
+                *a
+            }
+            Term::Transpose(a) => {
+                let (first, second) = (path.first()?, path.first()?);
+                path.indices.extend([first, second]);
+                *a
+            }
+            Term::Concat(a, b) => {
+                let (first, size) = (path.first()?, self.size(*a, 0)?);
+                let left = Cond::lt(&first, &size)?;
+                let mut right = path.indices.clone();
+                right.push(first.sub(&size)?);
+                path.fork(*b, right, left.not()?, self.mark());
+                path.require(left)?;
+                path.indices.push(first);
+                *a
+            }
+            Term::PadLeft(k, a) => {
+                let (first, k) = (path.first()?, self.ix(k)?);
+                path.found.sources.insert(term);
+                path.require(Cond::le(&k, &first)?)?;
+                path.indices.push(first.sub(&k)?);
+                *a
+            }
+            Term::PadRight(_, a) => {
+                let first = path.first()?;
+                path.found.sources.insert(term);
+                path.require(Cond::lt(&first, &self.size(*a, 0)?)?)?;
+                path.indices.push(first);
+                *a
+            }
+            Term::TruncLeft(k, a) => {
+                let first = path.first()?.add(&self.ix(k)?)?;
+                path.indices.push(first);
+                *a
+            }
+            Term::TruncRight(_, a) => {
+                let first = path.first()?;
+                path.indices.push(first);
+                *a
+            }
+            Term::Reduce(..)
+            | Term::Iterate(..)
+            | Term::Literal(..)
+            | Term::Index(..)
+            | Term::Undefined(_)
+            | Term::Unary(..)
+            | Term::Binary(..)
+            | Term::Choose(..)
+            | Term::Fma(..)
+            | Term::Cast(..) => return Err(Halt::End(PathEnd::Store)),
+        })
+    }
+
+    /// The first index into a flattened term becomes two into the term itself.
+    fn unflatten(&mut self, a: TermId, path: &mut StorePath<'_>) -> Result<(), Halt> {
+        let (first, inner, zero) = (path.first()?, self.size(a, 1)?, Ix::from(0));
+        let (block, place) = match inner.as_constant() {
+            Some(inner) if inner > 0 => (first.floor_div(inner)?, first.modulo(inner)?),
+            Some(_) => return Err(Halt::End(PathEnd::Nothing)),
+            // There is no quotient by a name: two fresh names with what is known of them.
+            None => {
+                let outer = self.size(a, 0)?;
+                let [block, place] = ["block", "place"].map(|hint| self.fresh(hint));
+                path.found.made.push((block, zero.clone(), outer.sub(&Ix::from(1))?));
+                path.found.made.push((place, zero.clone(), inner.sub(&Ix::from(1))?));
+                let (block, place) = (Ix::var(block), Ix::var(place));
+                let inside = [
+                    Cond::eq(&block.mul(&inner)?.add(&place)?, &first)?,
+                    Cond::le(&zero, &block)?,
+                    Cond::lt(&block, &outer)?,
+                    Cond::le(&zero, &place)?,
+                    Cond::lt(&place, &inner)?,
+                ];
+                inside.into_iter().try_for_each(|cond| path.require(cond))?;
+                (block, place)
+            }
+        };
+        path.indices.extend([place, block]);
+        Ok(())
+    }
+}
+
+/// A path that is being followed.
+struct StorePath<'a> {
+    /// Those into the term where it is, the outermost last.
+    indices: Vec<Ix>,
+    conds: &'a mut Vec<Cond>,
+    forks: &'a mut Vec<Fork>,
+    found: &'a mut Stores,
+}
+
+/// Why a path does not go on.
+enum Halt {
+    End(PathEnd),
+    Stop(Stop),
+}
+
+impl From<IxError> for Halt {
+    fn from(error: IxError) -> Halt {
+        Halt::Stop(error.into())
+    }
+}
+
+impl StorePath<'_> {
+    /// The outermost index, which is taken.
+    fn first(&mut self) -> Result<Ix, Halt> {
+        self.indices.pop().ok_or(Halt::End(PathEnd::Head))
+    }
+
+    /// Goes on only where a condition holds.
+    fn require(&mut self, cond: Cond) -> Result<(), Halt> {
+        if require(self.conds, cond) { Ok(()) } else { Err(Halt::End(PathEnd::Nothing)) }
+    }
+
+    /// Leaves another path for later, which begins here.
+    fn fork(&mut self, term: TermId, indices: Vec<Ix>, cond: Cond, changes: usize) {
+        self.forks.push(Fork { term, indices, cond, changes, conds: self.conds.len() });
     }
 }
 

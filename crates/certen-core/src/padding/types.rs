@@ -11,9 +11,10 @@ use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::Name;
 
 use super::amounts::Rows;
-use super::stores::{Stores, Walker};
+use super::stores::{StoreWalker, Stores};
 use super::{Side, assume_ranges, hint};
-use crate::{Program, TermId};
+use crate::program::Program;
+use crate::term::TermId;
 
 /// The padding of a tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -84,7 +85,7 @@ const PROOFS: usize = 400;
 /// The pad type of a closed term: one that a binding stands for.
 pub fn pad_type(program: &Program, term: TermId) -> PadType {
     let shape = &program.terms.ty(term).shape;
-    let mut walker = Walker::new(program);
+    let mut walker = StoreWalker::new(program);
     let indices: Vec<Name> = (0..shape.len()).map(|at| walker.fresh(hint(at))).collect();
     let at: Vec<Ix> = indices.iter().map(|name| Ix::var(*name)).collect();
     let mut facts = program.terms.facts().clone();
@@ -104,7 +105,7 @@ fn nothing_known(shape: &[Ix]) -> PadType {
 }
 
 struct Infer<'a> {
-    walker: Walker<'a>,
+    walker: StoreWalker<'a>,
     term: TermId,
     shape: &'a [Ix],
     indices: &'a [Name],

@@ -15,7 +15,7 @@
 //! `from`, `at`, `in`, `everywhere` and `backwards` are words only where the grammar has them.
 //!
 //! Guarantees: reading never fails, whatever the text; one mistake gives one message, at its place, and reading goes on
-//! behind the next `;`. What is printed is read as the same steps.
+//! after the next `;`. What is printed is read as the same steps.
 
 mod spacing;
 #[cfg(test)]
@@ -239,13 +239,13 @@ fn name(cursor: &mut Cursor<'_>, what: &str) -> Read<(Name, Span)> {
     Ok(cursor.expect_name(what)?)
 }
 
-/// A step and the `;` behind it.
+/// A step and the `;` after it.
 fn separated_step(cursor: &mut Cursor<'_>, open: Option<Span>) -> Read<ScriptStep> {
     let step = step(cursor)?;
     separator(cursor, open).map(|()| step)
 }
 
-/// The `;` behind a step, which may be left out at the end of a text that is nothing but steps.
+/// The `;` after a step, which may be left out at the end of a text that is nothing but steps.
 fn separator(cursor: &mut Cursor<'_>, open: Option<Span>) -> Read<()> {
     if cursor.eat(";") || (open.is_none() && cursor.at_end()) {
         return Ok(());
@@ -264,7 +264,7 @@ fn separator(cursor: &mut Cursor<'_>, open: Option<Span>) -> Read<()> {
     Err(error.into())
 }
 
-/// Passes what is left of a step with a mistake: behind the next `;`, or to where something else begins. Braces of
+/// Passes what is left of a step with a mistake: up to and including the next `;`, or to where something else begins. Braces of
 /// patterns are passed as a whole.
 fn skip_step(cursor: &mut Cursor<'_>, in_block: bool) {
     // A `;` that was forgotten is all that was wrong.
@@ -303,7 +303,7 @@ fn step(cursor: &mut Cursor<'_>) -> Read<ScriptStep> {
     Ok(ScriptStep { backwards, name, args, at, everywhere, span: since(cursor, start) })
 }
 
-/// Arguments up to the closing parenthesis, which is taken. The last may have a comma behind it.
+/// Arguments up to the closing parenthesis, which is taken. The last may have a comma after it.
 fn args(cursor: &mut Cursor<'_>, open: Span) -> Read<Vec<ScriptArg>> {
     if let Some(args) = items(cursor, ")", arg)? {
         return Ok(args);
@@ -337,7 +337,7 @@ fn arg(cursor: &mut Cursor<'_>) -> Read<ScriptArg> {
     Ok(ScriptArg { kind, span: since(cursor, first.span) })
 }
 
-/// `n + 1` or `i < n + 1`: what stands behind an index expression tells.
+/// `n + 1` or `i < n + 1`: what follows the index expression decides.
 fn index_or_condition(cursor: &mut Cursor<'_>) -> Read<ScriptArgKind> {
     let start = *cursor;
     let index = parse_ix(cursor);
@@ -352,7 +352,7 @@ fn index_or_condition(cursor: &mut Cursor<'_>) -> Read<ScriptArgKind> {
     *cursor = start;
     match (parse_cond(cursor), index) {
         (Ok(cond), _) => Ok(ScriptArgKind::Cond(cond)),
-        // Whoever came farther knows better what is wrong.
+        // The reader that got further has the better message.
         (Err(_), Err(error)) if far > cursor.taken() => Err(error.into()),
         (Err(error), _) => Err(error.into()),
     }

@@ -49,14 +49,14 @@ const JOINING: [&str; 8] = ["in", "at", "if", "then", "else", "where", "times", 
 /// declaration.
 pub fn in_indices(tokens: &[Token], in_pattern: bool) -> Vec<bool> {
     /// What is open around a token.
-    struct Open {
+    struct Bracket {
         tight: bool,
         /// Whether the first argument is an index expression, and others are not.
         first: bool,
         /// Whether a range or the condition of an `if` is being read.
         inner: bool,
     }
-    let new = |tight: bool, first: bool| Open { tight, first, inner: false };
+    let new = |tight: bool, first: bool| Bracket { tight, first, inner: false };
     let mut open = if in_pattern { vec![new(false, false)] } else { Vec::new() };
     let mut found = Vec::with_capacity(tokens.len());
     let word = |at: Option<usize>| at.and_then(|at| tokens.get(at)).and_then(|token| token.word());

@@ -7,12 +7,12 @@ use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::solve::solved;
-use super::{Done, Matcher, What};
+use super::{Matcher, Misfit, What};
 use crate::context::Context;
 use crate::equal::settled;
 use crate::found::{Abstracted, Locals};
 use crate::names::{Canonical, Substitution, with_each_part};
-use crate::pattern::{Argument, Index, Pattern};
+use crate::pattern::{Argument, IndexPattern, Pattern};
 
 /// The value of an argument.
 pub(super) enum Value {
@@ -20,15 +20,17 @@ pub(super) enum Value {
     Term(TermId),
 }
 
-/// A sum with a name in the place of its quotient, what is divided, and by what.
-fn quotient_in(index: &Index, mark: Name) -> Option<(Index, Index, Index)> {
+/// A sum with a name instead of its quotient, what is divided, and by what.
+fn quotient_in(index: &IndexPattern, mark: Name) -> Option<(IndexPattern, IndexPattern, IndexPattern)> {
     match index {
-        Index::FloorDiv(of, by) => Some((Index::Var(mark), (**of).clone(), (**by).clone())),
-        Index::Add(a, b) => match quotient_in(a, mark) {
-            Some((a, of, by)) => Some((Index::Add(Box::new(a), b.clone()), of, by)),
-            None => quotient_in(b, mark).map(|(b, of, by)| (Index::Add(a.clone(), Box::new(b)), of, by)),
+        IndexPattern::FloorDiv(of, by) => Some((IndexPattern::Var(mark), (**of).clone(), (**by).clone())),
+        IndexPattern::Add(a, b) => match quotient_in(a, mark) {
+            Some((a, of, by)) => Some((IndexPattern::Add(Box::new(a), b.clone()), of, by)),
+            None => quotient_in(b, mark).map(|(b, of, by)| (IndexPattern::Add(a.clone(), Box::new(b)), of, by)),
         },
-        Index::Sub(a, b) => quotient_in(a, mark).map(|(a, of, by)| (Index::Sub(Box::new(a), b.clone()), of, by)),
+        IndexPattern::Sub(a, b) => {
+            quotient_in(a, mark).map(|(a, of, by)| (IndexPattern::Sub(Box::new(a), b.clone()), of, by))
+        }
         _ => None,
     }
 }
@@ -72,7 +74,7 @@ impl Matcher<'_> {
     }
 
     /// A metavariable applied to expressions: compared if it is known; else, if it has to be, found.
-    pub(super) fn applied(&mut self, name: Name, args: Vec<Argument>, id: TermId, find: bool) -> Done {
+    pub(super) fn applied(&mut self, name: Name, args: Vec<Argument>, id: TermId, find: bool) -> Result<(), Misfit> {
         let values = self.values(&args);
         if !find {
             return match (self.found.terms.get(&name).cloned(), values) {
@@ -93,7 +95,7 @@ impl Matcher<'_> {
             let mark = Name::new("?quotient");
             let Some((with_mark, of, by)) = quotient_in(index, mark) else { continue };
             let is_rest =
-                |other: &Argument| matches!(other, Argument::Index(Index::Mod(a, b)) if **a == of && **b == by);
+                |other: &Argument| matches!(other, Argument::Index(IndexPattern::Mod(a, b)) if **a == of && **b == by);
             let none = Locals::new();
             let (Some(rest), Some(of), Some(by), Some(sum)) = (
                 args.iter().position(is_rest),

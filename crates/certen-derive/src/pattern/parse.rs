@@ -21,7 +21,7 @@
 use certen_core::{Binary, ElemType, Literal, ReduceOp, Unary};
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, Name, Sources, TokenKind, lex};
 
-use super::{Argument, Binder, Condition, Index, Pattern, Side};
+use super::{Argument, Binder, CondPattern, IndexPattern, Pattern, SideCondition};
 
 /// Patterns that are nested more deeply are refused.
 const MAX_DEPTH: usize = 64;
@@ -55,14 +55,14 @@ pub(crate) fn parse(text: &str, words: Words<'_>) -> Result<Pattern, String> {
 ///
 /// # Errors
 /// What is wrong, in a sentence.
-pub(crate) fn parse_side(text: &str) -> Result<Side, String> {
+pub(crate) fn parse_side(text: &str) -> Result<SideCondition, String> {
     read(text, Words::NONE, |reader, cursor| reader.side(cursor, text))
 }
 
 fn read<T>(
     text: &str,
     words: Words<'_>,
-    one: impl Fn(&mut Reader<'_>, &mut Cursor<'_>) -> Result<T, Diagnostic>,
+    one: impl Fn(&mut PatternReader<'_>, &mut Cursor<'_>) -> Result<T, Diagnostic>,
 ) -> Result<T, String> {
     let mut sources = Sources::new();
     let file = sources.add("pattern", text);
@@ -73,7 +73,7 @@ fn read<T>(
         return Err(error.message.clone());
     }
     let mut cursor = Cursor::new(&tokens);
-    let mut reader = Reader { words, indices: Vec::new(), tensors: Vec::new(), operators: 0 };
+    let mut reader = PatternReader { words, indices: Vec::new(), tensors: Vec::new(), operators: 0 };
     let found = one(&mut reader, &mut cursor).map_err(|error| at_end(&error.message))?;
     if cursor.at_end() { Ok(found) } else { Err(at_end(&cursor.expected("the end of the pattern").message)) }
 }
@@ -83,7 +83,7 @@ fn at_end(message: &str) -> String {
     message.replace("the end of the file", "the end of the pattern")
 }
 
-struct Reader<'a> {
+struct PatternReader<'a> {
     words: Words<'a>,
     /// Indices that the pattern binds.
     indices: Vec<Name>,
@@ -93,22 +93,20 @@ struct Reader<'a> {
     operators: usize,
 }
 
-type Read<T> = Result<T, Diagnostic>;
-
 /// Whether a name is one of a metavariable for terms and conditions.
 fn is_upper(name: Name) -> bool {
     name.as_str().starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-impl Reader<'_> {
-    fn deeper(&self, cursor: &Cursor<'_>, depth: usize) -> Read<usize> {
+impl PatternReader<'_> {
+    fn deeper(&self, cursor: &Cursor<'_>, depth: usize) -> Result<usize, Diagnostic> {
         if depth < MAX_DEPTH {
             return Ok(depth + 1);
         }
         Err(Diagnostic::error(Code::E0103, cursor.peek().span, format!("more than {MAX_DEPTH} levels in a pattern")))
     }
 
-    fn operator(&mut self, cursor: &Cursor<'_>) -> Read<()> {
+    fn operator(&mut self, cursor: &Cursor<'_>) -> Result<(), Diagnostic> {
         self.operators += 1;
         if self.operators <= MAX_OPERATORS {
             return Ok(());
@@ -117,7 +115,7 @@ impl Reader<'_> {
         Err(Diagnostic::error(Code::E0103, cursor.peek().span, message))
     }
 
-    fn side(&mut self, cursor: &mut Cursor<'_>, text: &str) -> Read<Side> {
+    fn side(&mut self, cursor: &mut Cursor<'_>, text: &str) -> Result<SideCondition, Diagnostic> {
         let (mut forall, mut given) = (Vec::new(), Vec::new());
         if cursor.eat_word("forall") {
             loop {
@@ -138,13 +136,13 @@ impl Reader<'_> {
         if cursor.eat(":") {
             given.push(std::mem::replace(&mut goal, self.cond(cursor, 0)?));
         }
-        Ok(Side { text: text.into(), forall, given, goal })
+        Ok(SideCondition { text: text.into(), forall, given, goal })
     }
 
-    fn binder(&mut self, cursor: &mut Cursor<'_>) -> Read<Binder> {
+    fn binder(&mut self, cursor: &mut Cursor<'_>) -> Result<Binder, Diagnostic> {
         let (name, _) = cursor.expect_name("an index")?;
         if !cursor.eat_word("in") {
-            return Ok(Binder { name, lo: Index::Any, hi: Index::Any });
+            return Ok(Binder { name, lo: IndexPattern::Any, hi: IndexPattern::Any });
         }
         let lo = self.ix(cursor, 0)?;
         cursor.expect_punct("..")?;
@@ -153,7 +151,7 @@ impl Reader<'_> {
 
     // Terms.
 
-    fn term(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Pattern> {
+    fn term(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<Pattern, Diagnostic> {
         let depth = self.deeper(cursor, depth)?;
         let word = cursor.peek().word().unwrap_or_default();
         let reduce = ReduceOp::from_name(word);
@@ -185,7 +183,7 @@ impl Reader<'_> {
         let binder = self.binder(cursor)?;
         self.indices.push(binder.name);
         let is_gen = word == "gen";
-        let cond = if !is_gen && cursor.eat_word("where") { self.cond(cursor, depth)? } else { Condition::always() };
+        let cond = if !is_gen && cursor.eat_word("where") { self.cond(cursor, depth)? } else { CondPattern::always() };
         cursor.expect_punct(".")?;
         let body = self.term(cursor, depth);
         self.indices.pop();
@@ -193,7 +191,7 @@ impl Reader<'_> {
         Ok(if is_gen { Pattern::Gen(binder, body) } else { Pattern::Reduce(reduce, binder, cond, body) })
     }
 
-    fn comparison(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Pattern> {
+    fn comparison(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<Pattern, Diagnostic> {
         let left = self.sum(cursor, depth)?;
         let TokenKind::Punct(punct) = cursor.peek().kind else { return Ok(left) };
         let (op, swapped) = match punct {
@@ -209,7 +207,7 @@ impl Reader<'_> {
         Ok(Pattern::Binary(Some(op), Box::new(left), Box::new(right)))
     }
 
-    fn sum(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Pattern> {
+    fn sum(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<Pattern, Diagnostic> {
         let mut left = self.product(cursor, depth)?;
         loop {
             let op = match cursor.peek().kind {
@@ -223,7 +221,7 @@ impl Reader<'_> {
         }
     }
 
-    fn product(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Pattern> {
+    fn product(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<Pattern, Diagnostic> {
         let mut left = self.prefix(cursor, depth)?;
         loop {
             let op = match cursor.peek().kind {
@@ -237,7 +235,7 @@ impl Reader<'_> {
         }
     }
 
-    fn prefix(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Pattern> {
+    fn prefix(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<Pattern, Diagnostic> {
         let depth = self.deeper(cursor, depth)?;
         if cursor.eat("-") {
             return Ok(Pattern::Unary(Some(Unary::Neg), Box::new(self.prefix(cursor, depth)?)));
@@ -260,8 +258,8 @@ impl Reader<'_> {
         &mut self,
         cursor: &mut Cursor<'_>,
         close: &str,
-        mut one: impl FnMut(&mut Self, &mut Cursor<'_>) -> Read<T>,
-    ) -> Read<Vec<T>> {
+        mut one: impl FnMut(&mut Self, &mut Cursor<'_>) -> Result<T, Diagnostic>,
+    ) -> Result<Vec<T>, Diagnostic> {
         let mut list = vec![one(self, cursor)?];
         while cursor.eat(",") {
             list.push(one(self, cursor)?);
@@ -270,7 +268,7 @@ impl Reader<'_> {
         Ok(list)
     }
 
-    fn operand(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Pattern> {
+    fn operand(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<Pattern, Diagnostic> {
         let token = cursor.peek();
         match token.kind {
             TokenKind::Int(value) => {
@@ -299,7 +297,7 @@ impl Reader<'_> {
         }
     }
 
-    fn word(&mut self, cursor: &mut Cursor<'_>, name: Name, depth: usize) -> Read<Pattern> {
+    fn word(&mut self, cursor: &mut Cursor<'_>, name: Name, depth: usize) -> Result<Pattern, Diagnostic> {
         let word = name.as_str();
         if word == "_" {
             return Ok(Pattern::Any);
@@ -343,12 +341,19 @@ impl Reader<'_> {
         if is_upper(name) {
             return Ok(Pattern::Meta(name, self.list(cursor, ")", |reader, cursor| reader.argument(cursor, depth))?));
         }
+        let pattern = self.call(cursor, word, depth)?;
+        cursor.expect_punct(")")?;
+        Ok(pattern)
+    }
+
+    /// A function of Core, between its parentheses.
+    fn call(&mut self, cursor: &mut Cursor<'_>, word: &str, depth: usize) -> Result<Pattern, Diagnostic> {
         let boxed = |pattern| Box::new(pattern);
         let leading = |reader: &mut Self, cursor: &mut Cursor<'_>| {
             let ix = reader.ix(cursor, depth)?;
             cursor.expect_punct(",").map(|_| ix)
         };
-        let pattern = match word {
+        Ok(match word {
             "guard" => {
                 let cond = self.cond(cursor, depth)?;
                 cursor.expect_punct(",")?;
@@ -384,14 +389,12 @@ impl Reader<'_> {
                 let right = boxed(self.term(cursor, depth)?);
                 if word == "concat" { Pattern::Concat(left, right) } else { Pattern::Binary(op, left, right) }
             }
-        };
-        cursor.expect_punct(")")?;
-        Ok(pattern)
+        })
     }
 
     /// An index expression; or a term, if it begins with the name of a tensor that the pattern binds or with a
     /// metavariable.
-    fn argument(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Argument> {
+    fn argument(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<Argument, Diagnostic> {
         let is_term = match cursor.peek().kind {
             TokenKind::Name(name) => is_upper(name) || self.tensors.contains(&name),
             _ => false,
@@ -404,38 +407,38 @@ impl Reader<'_> {
 
     // Conditions.
 
-    fn cond(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Condition> {
+    fn cond(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<CondPattern, Diagnostic> {
         let mut any = vec![self.all(cursor, depth)?];
         while cursor.eat("||") {
             any.push(self.all(cursor, depth)?);
         }
-        Ok(if any.len() == 1 { any.remove(0) } else { Condition::Or(any) })
+        Ok(if any.len() == 1 { any.remove(0) } else { CondPattern::Or(any) })
     }
 
-    fn all(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Condition> {
+    fn all(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<CondPattern, Diagnostic> {
         let mut all = Vec::new();
         loop {
             match self.one(cursor, depth)? {
-                Condition::And(parts) => all.extend(parts),
+                CondPattern::And(parts) => all.extend(parts),
                 part => all.push(part),
             }
             if !cursor.eat("&&") {
-                return Ok(if all.len() == 1 { all.remove(0) } else { Condition::And(all) });
+                return Ok(if all.len() == 1 { all.remove(0) } else { CondPattern::And(all) });
             }
         }
     }
 
-    fn one(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Condition> {
+    fn one(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<CondPattern, Diagnostic> {
         let depth = self.deeper(cursor, depth)?;
         let token = cursor.peek();
         if cursor.eat_word("true") {
-            return Ok(Condition::always());
+            return Ok(CondPattern::always());
         }
         if cursor.eat_word("false") {
-            return Ok(Condition::Or(Vec::new()));
+            return Ok(CondPattern::Or(Vec::new()));
         }
         if cursor.eat("!") {
-            return Ok(Condition::Not(Box::new(self.one(cursor, depth)?)));
+            return Ok(CondPattern::Not(Box::new(self.one(cursor, depth)?)));
         }
         if let TokenKind::Name(name) = token.kind
             && is_upper(name)
@@ -446,11 +449,11 @@ impl Reader<'_> {
                 true => self.list(cursor, ")", |reader, cursor| reader.ix(cursor, depth))?,
                 false => Vec::new(),
             };
-            return Ok(Condition::Meta(name, arguments));
+            return Ok(CondPattern::Meta(name, arguments));
         }
         if token.word() == Some("_") && comparison(&after(cursor)).is_none() {
             cursor.take();
-            return Ok(Condition::Any);
+            return Ok(CondPattern::Any);
         }
         if token.is("(") {
             let mut ahead = *cursor;
@@ -469,31 +472,31 @@ impl Reader<'_> {
             let right = self.ix(cursor, depth)?;
             let (a, b) = (left, right.clone());
             chain.push(match operator {
-                "<" => Condition::Lt(a, b),
-                "<=" => Condition::Le(a, b),
-                ">" => Condition::Lt(b, a),
-                ">=" => Condition::Le(b, a),
-                "!=" => Condition::Not(Box::new(Condition::Eq(a, b))),
-                _ => Condition::Eq(a, b),
+                "<" => CondPattern::Lt(a, b),
+                "<=" => CondPattern::Le(a, b),
+                ">" => CondPattern::Lt(b, a),
+                ">=" => CondPattern::Le(b, a),
+                "!=" => CondPattern::Not(Box::new(CondPattern::Eq(a, b))),
+                _ => CondPattern::Eq(a, b),
             });
             left = right;
         }
         match chain.len() {
             0 => Err(cursor.expected("a comparison such as `>=`")),
             1 => Ok(chain.remove(0)),
-            _ => Ok(Condition::And(chain)),
+            _ => Ok(CondPattern::And(chain)),
         }
     }
 
     // Indices.
 
-    fn ix(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Index> {
+    fn ix(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<IndexPattern, Diagnostic> {
         let depth = self.deeper(cursor, depth)?;
         let mut left = self.ix_product(cursor, depth)?;
         loop {
             let make = match cursor.peek().kind {
-                TokenKind::Punct("+") => Index::Add,
-                TokenKind::Punct("-") => Index::Sub,
+                TokenKind::Punct("+") => IndexPattern::Add,
+                TokenKind::Punct("-") => IndexPattern::Sub,
                 _ => return Ok(left),
             };
             self.operator(cursor)?;
@@ -502,25 +505,25 @@ impl Reader<'_> {
         }
     }
 
-    fn ix_product(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Index> {
+    fn ix_product(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<IndexPattern, Diagnostic> {
         let mut left = self.ix_primary(cursor, depth)?;
         while cursor.eat("*") {
             self.operator(cursor)?;
-            left = Index::Mul(Box::new(left), Box::new(self.ix_primary(cursor, depth)?));
+            left = IndexPattern::Mul(Box::new(left), Box::new(self.ix_primary(cursor, depth)?));
         }
         Ok(left)
     }
 
-    fn ix_primary(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Read<Index> {
+    fn ix_primary(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<IndexPattern, Diagnostic> {
         let depth = self.deeper(cursor, depth)?;
         match cursor.peek().kind {
             TokenKind::Int(value) => {
                 cursor.take();
-                Ok(Index::Number(value))
+                Ok(IndexPattern::Number(value))
             }
             TokenKind::Punct("-") => {
                 cursor.take();
-                Ok(Index::Sub(Box::new(Index::Number(0)), Box::new(self.ix_primary(cursor, depth)?)))
+                Ok(IndexPattern::Sub(Box::new(IndexPattern::Number(0)), Box::new(self.ix_primary(cursor, depth)?)))
             }
             TokenKind::Punct("(") => {
                 cursor.take();
@@ -536,30 +539,35 @@ impl Reader<'_> {
         }
     }
 
-    fn ix_word(&mut self, cursor: &mut Cursor<'_>, name: Name, depth: usize) -> Read<Index> {
+    fn ix_word(&mut self, cursor: &mut Cursor<'_>, name: Name, depth: usize) -> Result<IndexPattern, Diagnostic> {
         let word = name.as_str();
         if word == "_" {
-            return Ok(Index::Any);
+            return Ok(IndexPattern::Any);
         }
         if !cursor.peek().is("(") {
             // What the pattern binds hides what the program knows.
             let known = !self.indices.contains(&name) && (self.words.index)(name);
-            return Ok(if known { Index::Known(name) } else { Index::Var(name) });
+            return Ok(if known { IndexPattern::Known(name) } else { IndexPattern::Var(name) });
         }
         cursor.take();
         let make = match word {
-            "floor_div" => Index::FloorDiv,
-            "ceil_div" => Index::CeilDiv,
-            "mod" => Index::Mod,
-            "min" => Index::Min,
-            "max" => Index::Max,
+            "floor_div" => IndexPattern::FloorDiv,
+            "ceil_div" => IndexPattern::CeilDiv,
+            "mod" => IndexPattern::Mod,
+            "min" => IndexPattern::Min,
+            "max" => IndexPattern::Max,
             "size" => {
                 let (of, _) = cursor.expect_name("a metavariable")?;
                 let at = if cursor.eat(",") { cursor.expect_int("which size")?.0 } else { 0 };
                 cursor.expect_punct(")")?;
-                return Ok(Index::Size(of, usize::try_from(at).unwrap_or(usize::MAX)));
+                return Ok(IndexPattern::Size(of, usize::try_from(at).unwrap_or(usize::MAX)));
             }
-            _ => return Ok(Index::Meta(name, self.list(cursor, ")", |reader, cursor| reader.ix(cursor, depth))?)),
+            _ => {
+                return Ok(IndexPattern::Meta(
+                    name,
+                    self.list(cursor, ")", |reader, cursor| reader.ix(cursor, depth))?,
+                ));
+            }
         };
         let left = self.ix(cursor, depth)?;
         cursor.expect_punct(",")?;

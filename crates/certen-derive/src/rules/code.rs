@@ -8,18 +8,18 @@ use rustc_hash::FxHashMap;
 
 use crate::context::Context;
 use crate::equal::with_own_settled;
-use crate::found::{Found, status};
+use crate::found::{Matched, status};
 use crate::matching::{Matcher, Misfit, is_alike, shown};
 use crate::names::{Canonical, Substitution, instantiate, select, with_each_part};
 use crate::pattern::{Binder, Pattern};
-use crate::place::{Place, Walker};
-use crate::rewrite::{How, Kind, Law, Rewrite};
+use crate::place::{PlaceWalker, TermPlace};
+use crate::rewrite::{How, Law, ParameterKind, Rewrite};
 use crate::site::Site;
 use certen_core::script::ScriptArgKind;
 
 pub(super) static BIND: Rewrite = Rewrite {
     name: "bind",
-    parameters: &[("x", Kind::Fresh), ("A", Kind::Term)],
+    parameters: &[("x", ParameterKind::Fresh), ("A", ParameterKind::Term)],
     left: "B(A)",
     right: "let x = A in B(x)",
     conditions: &[],
@@ -78,7 +78,7 @@ pub(super) fn bind(site: &mut Site<'_>) -> Result<TermId, Misfit> {
     let mut canonical = Canonical::default();
     let form = canonical.of(site.terms, value)?;
     let (parameters, ranges, element) = generated(site.terms, value, binders.len());
-    let mut binding = Binding {
+    let mut binding = Naming {
         terms: site.terms,
         value: form,
         reference,
@@ -93,7 +93,7 @@ pub(super) fn bind(site: &mut Site<'_>) -> Result<TermId, Misfit> {
         failed: None,
     };
     let new = binding.visit(site.at)?;
-    let Binding { conditions, failed, .. } = binding;
+    let Naming { conditions, failed, .. } = binding;
     if new == site.at {
         return match failed {
             Some(condition) => {
@@ -116,11 +116,11 @@ fn value(site: &mut Site<'_>, pattern: &Pattern) -> Result<TermId, Misfit> {
     if literal.is_ok() {
         return literal;
     }
-    let place = Place { context: site.context.clone(), ..Place::whole(site.at) };
-    let mut walker = Walker::new(&place);
+    let place = TermPlace { context: site.context.clone(), ..TermPlace::whole(site.at) };
+    let mut walker = PlaceWalker::new(&place);
     while let Some(place) = walker.next(site.terms) {
         if place.first.is_none() && is_alike(pattern, site.terms.get(place.term)) {
-            let mut matcher = Matcher::new(site.terms, Found::default(), &place.context, true);
+            let mut matcher = Matcher::new(site.terms, Matched::default(), &place.context, true);
             if matcher.run(pattern, place.term).is_ok() {
                 return Ok(place.term);
             }
@@ -143,7 +143,7 @@ fn generated(terms: &Terms, mut id: TermId, count: usize) -> (Vec<Name>, Vec<Ran
 }
 
 /// Occurrences of a term being replaced by a name.
-struct Binding<'a> {
+struct Naming<'a> {
     terms: &'a mut Terms,
     /// The term, in canonical form.
     value: TermId,
@@ -162,7 +162,7 @@ struct Binding<'a> {
     failed: Option<Condition>,
 }
 
-impl Binding<'_> {
+impl Naming<'_> {
     fn visit(&mut self, id: TermId) -> Result<TermId, Misfit> {
         if self.canonical.of(self.terms, id)? == self.value {
             return Ok(self.reference);
@@ -180,7 +180,7 @@ impl Binding<'_> {
         if !is_alike(self.body, self.terms.get(id)) {
             return Ok(None);
         }
-        let mut matcher = Matcher::new(self.terms, Found::default(), &self.context, false);
+        let mut matcher = Matcher::new(self.terms, Matched::default(), &self.context, false);
         if matcher.run(self.body, id).is_err() {
             return Ok(None);
         }

@@ -3,12 +3,12 @@
 //! A generation over an empty range has size 0, also where its upper bound is below its lower one: the equations hold
 //! there too, with no other condition than those that are named.
 
-use crate::rewrite::{How, Kind, Law, Rewrite};
+use crate::rewrite::{How, Law, ParameterKind, Rewrite};
 
 /// Peeling.
 pub(super) static SPLIT_GEN: Rewrite = Rewrite {
     name: "split_gen",
-    parameters: &[("m", Kind::Index)],
+    parameters: &[("m", ParameterKind::Index)],
     left: "gen i in lo..hi. E(i)",
     right: "concat(gen i in lo..m. E(i), gen i in m..hi. E(i))",
     conditions: &["lo <= m", "m <= hi"],
@@ -22,11 +22,11 @@ pub(super) static SPLIT_GEN: Rewrite = Rewrite {
 pub(super) static TILE_GEN: Rewrite = Rewrite {
     name: "tile_gen",
     parameters: &[
-        ("k", Kind::Number),
-        ("io", Kind::Fresh),
-        ("ii", Kind::Fresh),
-        ("lo", Kind::Index),
-        ("i", Kind::Fresh),
+        ("k", ParameterKind::Number),
+        ("io", ParameterKind::Fresh),
+        ("ii", ParameterKind::Fresh),
+        ("lo", ParameterKind::Index),
+        ("i", ParameterKind::Fresh),
     ],
     left: "gen i in lo..lo + n. E(i)",
     right: "trunc_r(k*ceil_div(n, k) - n, flatten(gen io in 0..ceil_div(n, k). gen ii in 0..k. \
@@ -41,7 +41,7 @@ pub(super) static TILE_GEN: Rewrite = Rewrite {
 /// Loop fusion of a nest.
 pub(super) static MERGE_GENS: Rewrite = Rewrite {
     name: "merge_gens",
-    parameters: &[("x", Kind::Fresh)],
+    parameters: &[("x", ParameterKind::Fresh)],
     left: "gen i in 0..n. gen j in 0..k. E(i, j)",
     right: "split(k, gen x in 0..k*n. E(floor_div(x, k), mod(x, k)))",
     conditions: &[],
@@ -67,7 +67,7 @@ pub(super) static SWAP_GENS: Rewrite = Rewrite {
 /// Reindexing.
 pub(super) static SHIFT_GEN: Rewrite = Rewrite {
     name: "shift_gen",
-    parameters: &[("a", Kind::Index), ("lo", Kind::Index)],
+    parameters: &[("a", ParameterKind::Index), ("lo", ParameterKind::Index)],
     left: "gen i in lo..lo + n. E(i)",
     right: "gen i in a..a + n. E(i - a + lo)",
     conditions: &[],
@@ -79,7 +79,12 @@ pub(super) static SHIFT_GEN: Rewrite = Rewrite {
 /// Another way to write a range.
 pub(super) static RANGE_GEN: Rewrite = Rewrite {
     name: "range_gen",
-    parameters: &[("lo2", Kind::Index), ("hi2", Kind::Index), ("lo", Kind::Index), ("hi", Kind::Index)],
+    parameters: &[
+        ("lo2", ParameterKind::Index),
+        ("hi2", ParameterKind::Index),
+        ("lo", ParameterKind::Index),
+        ("hi", ParameterKind::Index),
+    ],
     left: "gen i in lo..hi. E(i)",
     right: "gen i in lo2..hi2. E(i)",
     conditions: &["max(hi - lo, 0) == max(hi2 - lo2, 0)", "lo < hi: lo == lo2"],

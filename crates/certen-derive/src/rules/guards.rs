@@ -3,12 +3,12 @@
 //!
 //! That a read stays inside its tensor when it leaves the guard that made it safe is shown again after every step.
 
-use crate::rewrite::{How, Kind, Law, Rewrite};
+use crate::rewrite::{How, Law, ParameterKind, Rewrite};
 
 /// A guard that holds.
 pub(super) static GUARD_TRUE: Rewrite = Rewrite {
     name: "guard_true",
-    parameters: &[("P", Kind::Cond)],
+    parameters: &[("P", ParameterKind::Cond)],
     left: "guard(P, A)",
     right: "A",
     conditions: &["P"],
@@ -21,7 +21,7 @@ pub(super) static GUARD_TRUE: Rewrite = Rewrite {
 /// A guard that never holds.
 pub(super) static GUARD_FALSE: Rewrite = Rewrite {
     name: "guard_false",
-    parameters: &[("P", Kind::Cond), ("A", Kind::Term)],
+    parameters: &[("P", ParameterKind::Cond), ("A", ParameterKind::Term)],
     left: "guard(P, A)",
     right: "0",
     conditions: &["P: false"],
@@ -33,7 +33,7 @@ pub(super) static GUARD_FALSE: Rewrite = Rewrite {
 /// Another way to write a guard.
 pub(super) static GUARD_SAME: Rewrite = Rewrite {
     name: "guard_same",
-    parameters: &[("Q", Kind::Cond), ("P", Kind::Cond)],
+    parameters: &[("Q", ParameterKind::Cond), ("P", ParameterKind::Cond)],
     left: "guard(P, A)",
     right: "guard(Q, A)",
     conditions: &["P: Q", "Q: P"],
@@ -45,7 +45,7 @@ pub(super) static GUARD_SAME: Rewrite = Rewrite {
 /// Two guards.
 pub(super) static GUARD_GUARD: Rewrite = Rewrite {
     name: "guard_guard",
-    parameters: &[("P", Kind::Cond), ("Q", Kind::Cond)],
+    parameters: &[("P", ParameterKind::Cond), ("Q", ParameterKind::Cond)],
     left: "guard(P, guard(Q, A))",
     right: "guard(P && Q, A)",
     conditions: &[],
@@ -142,7 +142,7 @@ pub(super) static IF_GUARD: Rewrite = Rewrite {
 /// A choice that is settled.
 pub(super) static IF_TRUE: Rewrite = Rewrite {
     name: "if_true",
-    parameters: &[("P", Kind::Cond), ("B", Kind::Term)],
+    parameters: &[("P", ParameterKind::Cond), ("B", ParameterKind::Term)],
     left: "if P then A else B",
     right: "A",
     conditions: &["P"],
@@ -154,7 +154,7 @@ pub(super) static IF_TRUE: Rewrite = Rewrite {
 /// A choice that is settled.
 pub(super) static IF_FALSE: Rewrite = Rewrite {
     name: "if_false",
-    parameters: &[("P", Kind::Cond), ("A", Kind::Term)],
+    parameters: &[("P", ParameterKind::Cond), ("A", ParameterKind::Term)],
     left: "if P then A else B",
     right: "B",
     conditions: &["P: false"],

@@ -1,14 +1,14 @@
 //! Names for tensors: where something is stored, and for how long.
 //!
-//! A `let` inside of a generation is a buffer for one of its elements. Moved out, it is computed once and shared;
+//! A `let` inside a generation is a buffer for one of its elements. Moved out, it is computed once and shared;
 //! moved in, or inlined, it takes less memory and is computed again.
 
-use crate::rewrite::{How, Kind, Law, Rewrite};
+use crate::rewrite::{How, Law, ParameterKind, Rewrite};
 
 /// Inlining.
 pub(super) static INLINE: Rewrite = Rewrite {
     name: "inline",
-    parameters: &[("x", Kind::Fresh), ("A", Kind::Term)],
+    parameters: &[("x", ParameterKind::Fresh), ("A", ParameterKind::Term)],
     left: "let x = A in B(x)",
     right: "B(A)",
     conditions: &[],

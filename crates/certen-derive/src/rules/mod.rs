@@ -4,8 +4,8 @@
 //! Rewrites*, POPL 2022, and *A Verified Compiler for a Functional Tensor Language*, PLDI 2024, Sec. 2 and 5): pairs
 //! of reshape operators that cancel, generations and sums split, tiled and exchanged, fusion by beta, guards moved
 //! and settled, sums collapsed, buffers moved in and out. Each holds for all sizes, also 0, and its side conditions
-//! are all that it needs; that reads stay in bounds and that truncations cut only padding, who takes a step shows
-//! again for the whole program.
+//! are all that it needs. After each step the engine shows again, for the whole program, that reads stay in bounds and
+//! that truncations cut only padding.
 
 mod arithmetic;
 mod code;
@@ -19,8 +19,8 @@ mod sums;
 use std::sync::{LazyLock, OnceLock};
 
 use crate::matching::Misfit;
-use crate::rewrite::{How, Parsed, Rewrite};
-use crate::site::{Made, Site};
+use crate::rewrite::{How, ParsedRewrite, Rewrite};
+use crate::site::{Rewritten, Site};
 
 /// Rewrites that belong together.
 pub(crate) struct Family {
@@ -40,9 +40,9 @@ pub fn rewrites() -> &'static [&'static Rewrite] {
 ///
 /// # Errors
 /// None if there is none of this name; what is wrong with its texts otherwise.
-pub(crate) fn named(name: &str) -> Option<(&'static Rewrite, Result<&'static Parsed, String>)> {
-    static ALL: OnceLock<Vec<(&'static Rewrite, Result<Parsed, String>)>> = OnceLock::new();
-    let all = ALL.get_or_init(|| rewrites().iter().map(|rewrite| (*rewrite, Parsed::new(rewrite))).collect());
+pub(crate) fn named(name: &str) -> Option<(&'static Rewrite, Result<&'static ParsedRewrite, String>)> {
+    static ALL: OnceLock<Vec<(&'static Rewrite, Result<ParsedRewrite, String>)>> = OnceLock::new();
+    let all = ALL.get_or_init(|| rewrites().iter().map(|rewrite| (*rewrite, ParsedRewrite::new(rewrite))).collect());
     all.iter()
         .find(|(rewrite, _)| rewrite.name == name)
         .map(|(rewrite, parsed)| (*rewrite, parsed.as_ref().map_err(String::clone)))
@@ -52,13 +52,13 @@ pub(crate) fn named(name: &str) -> Option<(&'static Rewrite, Result<&'static Par
 ///
 /// # Errors
 /// Why it does not fit.
-pub(crate) fn make(mut site: Site<'_>) -> Result<Made, Misfit> {
+pub(crate) fn make(mut site: Site<'_>) -> Result<Rewritten, Misfit> {
     let term = match site.order.rewrite.how {
         How::Pattern => site.by_pattern()?,
         How::Bind => code::bind(&mut site)?,
         How::Simplify => code::simplify(&mut site)?,
     };
-    Ok(Made { term, conditions: site.conditions })
+    Ok(Rewritten { term, conditions: site.conditions })
 }
 
 /// The chapters of the manual.

@@ -6,7 +6,7 @@
 //! ATL inserts an adjoint pair around a term and then moves its inner half inwards. A truncation cuts off padding
 //! only; that it does is shown again after every step, for a rewrite can change what is padding.
 
-use crate::rewrite::{How, Kind, Law, Rewrite};
+use crate::rewrite::{How, Law, ParameterKind, Rewrite};
 
 /// An identity pair.
 pub(super) static TRANSPOSE_TWICE: Rewrite = Rewrite {
@@ -23,7 +23,7 @@ pub(super) static TRANSPOSE_TWICE: Rewrite = Rewrite {
 /// An identity pair.
 pub(super) static TILE: Rewrite = Rewrite {
     name: "tile",
-    parameters: &[("k", Kind::Number)],
+    parameters: &[("k", ParameterKind::Number)],
     left: "A",
     right: "trunc_r(k*ceil_div(size(A), k) - size(A), flatten(split(k, A)))",
     conditions: &[],
@@ -35,7 +35,7 @@ pub(super) static TILE: Rewrite = Rewrite {
 /// An identity pair.
 pub(super) static SPLIT_FLATTEN: Rewrite = Rewrite {
     name: "split_flatten",
-    parameters: &[("k", Kind::Number)],
+    parameters: &[("k", ParameterKind::Number)],
     left: "split(k, flatten(A))",
     right: "A",
     conditions: &["size(A, 1) == k"],
@@ -47,7 +47,7 @@ pub(super) static SPLIT_FLATTEN: Rewrite = Rewrite {
 /// An identity pair.
 pub(super) static TRUNC_PAD_R: Rewrite = Rewrite {
     name: "trunc_pad_r",
-    parameters: &[("k", Kind::Index)],
+    parameters: &[("k", ParameterKind::Index)],
     left: "trunc_r(k, pad_r(k, A))",
     right: "A",
     conditions: &[],
@@ -59,7 +59,7 @@ pub(super) static TRUNC_PAD_R: Rewrite = Rewrite {
 /// An identity pair.
 pub(super) static TRUNC_PAD_L: Rewrite = Rewrite {
     name: "trunc_pad_l",
-    parameters: &[("k", Kind::Index)],
+    parameters: &[("k", ParameterKind::Index)],
     left: "trunc_l(k, pad_l(k, A))",
     right: "A",
     conditions: &[],
@@ -131,7 +131,12 @@ pub(super) static GEN_TRUNC: Rewrite = Rewrite {
 /// Blocks of a generation.
 pub(super) static UNFOLD_SPLIT: Rewrite = Rewrite {
     name: "unfold_split",
-    parameters: &[("io", Kind::Fresh), ("ii", Kind::Fresh), ("lo", Kind::Index), ("i", Kind::Fresh)],
+    parameters: &[
+        ("io", ParameterKind::Fresh),
+        ("ii", ParameterKind::Fresh),
+        ("lo", ParameterKind::Index),
+        ("i", ParameterKind::Fresh),
+    ],
     left: "split(k, gen i in lo..lo + n. E(i))",
     right: "gen io in 0..ceil_div(n, k). gen ii in 0..k. guard(k*io + ii < n, E(lo + k*io + ii))",
     conditions: &[],
@@ -143,7 +148,12 @@ pub(super) static UNFOLD_SPLIT: Rewrite = Rewrite {
 /// Rows of a generation, one after the other.
 pub(super) static UNFOLD_FLATTEN: Rewrite = Rewrite {
     name: "unfold_flatten",
-    parameters: &[("x", Kind::Fresh), ("k", Kind::Number), ("i", Kind::Fresh), ("j", Kind::Fresh)],
+    parameters: &[
+        ("x", ParameterKind::Fresh),
+        ("k", ParameterKind::Number),
+        ("i", ParameterKind::Fresh),
+        ("j", ParameterKind::Fresh),
+    ],
     left: "flatten(gen i in 0..n. gen j in 0..k. E(i, j))",
     right: "gen x in 0..k*n. E(floor_div(x, k), mod(x, k))",
     conditions: &[],
@@ -155,7 +165,7 @@ pub(super) static UNFOLD_FLATTEN: Rewrite = Rewrite {
 /// A shorter generation.
 pub(super) static UNFOLD_TRUNC_R: Rewrite = Rewrite {
     name: "unfold_trunc_r",
-    parameters: &[("k", Kind::Index)],
+    parameters: &[("k", ParameterKind::Index)],
     left: "trunc_r(k, gen i in lo..hi + k. E(i))",
     right: "gen i in lo..hi. E(i)",
     conditions: &[],
@@ -167,7 +177,7 @@ pub(super) static UNFOLD_TRUNC_R: Rewrite = Rewrite {
 /// A shorter generation.
 pub(super) static UNFOLD_TRUNC_L: Rewrite = Rewrite {
     name: "unfold_trunc_l",
-    parameters: &[("k", Kind::Index)],
+    parameters: &[("k", ParameterKind::Index)],
     left: "trunc_l(k, gen i in lo - k..hi. E(i))",
     right: "gen i in lo..hi. E(i)",
     conditions: &[],

@@ -1,11 +1,16 @@
 //! Selections from generations: how stages are fused, and pulled apart.
 
-use crate::rewrite::{How, Kind, Law, Rewrite};
+use crate::rewrite::{How, Law, ParameterKind, Rewrite};
 
 /// Fusion.
 pub(super) static BETA: Rewrite = Rewrite {
     name: "beta",
-    parameters: &[("a", Kind::Index), ("lo", Kind::Index), ("hi", Kind::Index), ("i", Kind::Fresh)],
+    parameters: &[
+        ("a", ParameterKind::Index),
+        ("lo", ParameterKind::Index),
+        ("hi", ParameterKind::Index),
+        ("i", ParameterKind::Fresh),
+    ],
     left: "(gen i in lo..hi. E(i))[a]",
     right: "E(lo + a)",
     conditions: &["0 <= a", "a < hi - lo"],
@@ -18,7 +23,7 @@ pub(super) static BETA: Rewrite = Rewrite {
 /// Eta.
 pub(super) static ETA: Rewrite = Rewrite {
     name: "eta",
-    parameters: &[("i", Kind::Fresh)],
+    parameters: &[("i", ParameterKind::Fresh)],
     left: "gen i in 0..size(A). A[i]",
     right: "A",
     conditions: &[],

@@ -4,12 +4,12 @@
 //! adding a zero more or less, as a guard that is false does, changes no bit: such rewrites are exact. Those that add
 //! in another order are not, nor those that leave out the addition to the first zero.
 
-use crate::rewrite::{How, Kind, Law, Rewrite};
+use crate::rewrite::{How, Law, ParameterKind, Rewrite};
 
 /// Peeling of a sum.
 pub(super) static SPLIT_SUM: Rewrite = Rewrite {
     name: "split_sum",
-    parameters: &[("m", Kind::Index)],
+    parameters: &[("m", ParameterKind::Index)],
     left: "sum i in lo..hi. E(i)",
     right: "(sum i in lo..m. E(i)) + (sum i in m..hi. E(i))",
     conditions: &["lo <= m", "m <= hi"],
@@ -22,11 +22,11 @@ pub(super) static SPLIT_SUM: Rewrite = Rewrite {
 pub(super) static TILE_SUM: Rewrite = Rewrite {
     name: "tile_sum",
     parameters: &[
-        ("k", Kind::Number),
-        ("io", Kind::Fresh),
-        ("ii", Kind::Fresh),
-        ("lo", Kind::Index),
-        ("i", Kind::Fresh),
+        ("k", ParameterKind::Number),
+        ("io", ParameterKind::Fresh),
+        ("ii", ParameterKind::Fresh),
+        ("lo", ParameterKind::Index),
+        ("i", ParameterKind::Fresh),
     ],
     left: "sum i in lo..lo + n. E(i)",
     right: "sum io in 0..ceil_div(n, k). sum ii in 0..k. guard(k*io + ii < n, E(lo + k*io + ii))",
@@ -76,7 +76,7 @@ pub(super) static SUM_RESHAPE: Rewrite = Rewrite {
 /// Reindexing of a sum.
 pub(super) static SHIFT_SUM: Rewrite = Rewrite {
     name: "shift_sum",
-    parameters: &[("a", Kind::Index), ("lo", Kind::Index)],
+    parameters: &[("a", ParameterKind::Index), ("lo", ParameterKind::Index)],
     left: "reduce i in lo..lo + n. E(i)",
     right: "reduce i in a..a + n. E(i - a + lo)",
     conditions: &[],
@@ -89,12 +89,12 @@ pub(super) static SHIFT_SUM: Rewrite = Rewrite {
 pub(super) static RANGE_SUM: Rewrite = Rewrite {
     name: "range_sum",
     parameters: &[
-        ("lo2", Kind::Index),
-        ("hi2", Kind::Index),
-        ("Q", Kind::Cond),
-        ("lo", Kind::Index),
-        ("hi", Kind::Index),
-        ("P", Kind::Cond),
+        ("lo2", ParameterKind::Index),
+        ("hi2", ParameterKind::Index),
+        ("Q", ParameterKind::Cond),
+        ("lo", ParameterKind::Index),
+        ("hi", ParameterKind::Index),
+        ("P", ParameterKind::Cond),
     ],
     left: "sum i in lo..hi. guard(P(i), E(i))",
     right: "sum i in lo2..hi2. guard(Q(i), E(i))",
@@ -123,7 +123,13 @@ pub(super) static SUM_WHERE: Rewrite = Rewrite {
 /// A sum with one summand.
 pub(super) static COLLAPSE_SUM: Rewrite = Rewrite {
     name: "collapse_sum",
-    parameters: &[("a", Kind::Index), ("lo", Kind::Index), ("hi", Kind::Index), ("P", Kind::Cond), ("i", Kind::Fresh)],
+    parameters: &[
+        ("a", ParameterKind::Index),
+        ("lo", ParameterKind::Index),
+        ("hi", ParameterKind::Index),
+        ("P", ParameterKind::Cond),
+        ("i", ParameterKind::Fresh),
+    ],
     left: "sum i in lo..hi. guard(P(i), E(i))",
     right: "guard(lo <= a && a < hi && P(a), E(a))",
     conditions: &["forall i in lo..hi, P(i): i == a"],

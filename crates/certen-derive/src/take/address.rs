@@ -6,10 +6,10 @@
 use certen_syntax::{Code, Diagnostic, near};
 
 use super::Taking;
-use crate::found::Found;
+use crate::found::Matched;
 use crate::matching::{Matcher, is_alike};
 use crate::pattern::Pattern;
-use crate::place::{Place, Walker, does_bind};
+use crate::place::{PlaceWalker, TermPlace, does_bind};
 use certen_core::script::{AddressKind, AddressPart};
 
 /// An address does not mean more places than this.
@@ -17,8 +17,8 @@ const MAX_MEANT: usize = 1_000;
 
 impl Taking<'_> {
     /// The terms that the address may mean, in order; the whole if there is none.
-    pub(crate) fn places(&mut self) -> Result<Vec<Place>, Diagnostic> {
-        let mut found = vec![Place::whole(self.whole.root)];
+    pub(crate) fn places(&mut self) -> Result<Vec<TermPlace>, Diagnostic> {
+        let mut found = vec![TermPlace::whole(self.whole.root)];
         for address in self.step.at.iter().rev() {
             let pattern = match &address.kind {
                 AddressKind::Binder(_) => None,
@@ -43,16 +43,16 @@ impl Taking<'_> {
         Ok(found)
     }
 
-    /// The places of an address inside of another place.
+    /// The places of an address inside another place.
     fn occurrences(
         &mut self,
         address: &AddressPart,
         pattern: Option<&Pattern>,
-        outer: &Place,
-        inside: &mut Vec<Place>,
+        outer: &TermPlace,
+        inside: &mut Vec<TermPlace>,
     ) -> Result<(), Diagnostic> {
         let (result, terms) = (self.whole.result, &mut self.whole.terms);
-        let mut walker = Walker::new(outer);
+        let mut walker = PlaceWalker::new(outer);
         while let Some(place) = walker.next(terms) {
             let is_meant = match (&address.kind, pattern) {
                 (AddressKind::Binder(name), _) => {
@@ -61,7 +61,7 @@ impl Taking<'_> {
                 }
                 (AddressKind::Pattern(_), Some(pattern)) => match place.meant(terms) {
                     Ok(meant) if is_alike(pattern, terms.get(meant)) => {
-                        Matcher::new(terms, Found::default(), &place.context, true).run(pattern, meant).is_ok()
+                        Matcher::new(terms, Matched::default(), &place.context, true).run(pattern, meant).is_ok()
                     }
                     _ => false,
                 },
@@ -88,7 +88,7 @@ impl Taking<'_> {
         Ok(())
     }
 
-    fn nowhere(&mut self, address: &AddressPart, pattern: Option<&Pattern>, outer: &[Place]) -> Diagnostic {
+    fn nowhere(&mut self, address: &AddressPart, pattern: Option<&Pattern>, outer: &[TermPlace]) -> Diagnostic {
         let what = match &address.kind {
             AddressKind::Binder(name) => format!("nothing binds `{name}`"),
             AddressKind::Pattern(text) => format!("there is no term like `{}`", text.trim()),

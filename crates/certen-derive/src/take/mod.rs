@@ -2,7 +2,7 @@
 //!
 //! Without an address, a step is taken at the first place where it fits and its conditions are proved, wholes before
 //! parts and left before right; if there is none, at the first where a condition is open. An address means the terms
-//! that it names, and what is inside of them if the rewrite does not fit there. `everywhere` takes a step wherever its
+//! that it names, and what is inside them if the rewrite does not fit there. `everywhere` takes a step wherever its
 //! conditions are proved: until it fits nowhere; but a rewrite that makes new places for itself is taken once at every
 //! place that there is.
 
@@ -19,11 +19,11 @@ use rustc_hash::FxHashSet;
 use crate::context::Context;
 use crate::matching::{Misfit, is_alike, shown};
 use crate::pattern::Pattern;
-use crate::place::{Place, Walker};
+use crate::place::{PlaceWalker, TermPlace};
 use crate::refusal::unfit;
-use crate::rewrite::{How, Kind, Rewrite};
+use crate::rewrite::{How, ParameterKind, Rewrite};
 use crate::rules::{make, named};
-use crate::site::{Made, Order, Site};
+use crate::site::{RewriteCall, Rewritten, Site};
 use crate::whole::Whole;
 use certen_core::script::{ScriptArg, ScriptArgKind, ScriptStep};
 
@@ -38,15 +38,15 @@ pub(crate) struct Taking<'a> {
 
 /// What a search for a place has found so far.
 #[derive(Default)]
-pub(crate) struct Search {
+pub(crate) struct PlaceSearch {
     /// A place that fits, all of whose conditions are proved.
-    pub proved: Option<(Place, Made)>,
+    pub proved: Option<(TermPlace, Rewritten)>,
     /// The first that fits, with open conditions.
-    pub open: Option<(Place, Made)>,
+    pub open: Option<(TermPlace, Rewritten)>,
     /// The first that fits but for a condition.
-    pub fails: Option<(Place, Condition)>,
+    pub fails: Option<(TermPlace, Condition)>,
     /// The one that came closest.
-    pub misfit: Option<(Place, Misfit)>,
+    pub misfit: Option<(TermPlace, Misfit)>,
     pub too_large: bool,
 }
 
@@ -61,7 +61,7 @@ impl Taking<'_> {
     }
 
     /// The rewrite with its arguments.
-    fn order(&self) -> Result<Order, Diagnostic> {
+    fn order(&self) -> Result<RewriteCall, Diagnostic> {
         let step = self.step;
         let wrong = |message: String| Diagnostic::error(Code::E0901, step.span, message).label("this step");
         let Some((rewrite, parsed)) = named(step.name.as_str()) else {
@@ -69,9 +69,9 @@ impl Taking<'_> {
         };
         let parsed = parsed.map_err(&wrong)?;
         let determined = &parsed.determined[usize::from(step.backwards)];
-        let is_open = |(name, _): &&(&'static str, Kind)| !determined.contains(&Name::new(name));
+        let is_open = |(name, _): &&(&'static str, ParameterKind)| !determined.contains(&Name::new(name));
         let open: Vec<_> = rewrite.parameters.iter().filter(is_open).collect();
-        let needed = open.iter().rposition(|(_, kind)| *kind != Kind::Fresh).map_or(0, |last| last + 1);
+        let needed = open.iter().rposition(|(_, kind)| *kind != ParameterKind::Fresh).map_or(0, |last| last + 1);
         let count = step.args.len();
         let parameters: Vec<_> = if count >= needed && count <= open.len() {
             open
@@ -91,20 +91,20 @@ impl Taking<'_> {
         };
         let mut args = Vec::new();
         // A condition may speak of an index that the step is about to make.
-        let made = |((_, kind), arg): (&&(&str, Kind), &ScriptArg)| match (kind, &arg.kind) {
-            (Kind::Fresh, ScriptArgKind::Ix(ix)) => ix.as_var(),
+        let made = |((_, kind), arg): (&&(&str, ParameterKind), &ScriptArg)| match (kind, &arg.kind) {
+            (ParameterKind::Fresh, ScriptArgKind::Ix(ix)) => ix.as_var(),
             _ => None,
         };
         let made: Vec<Name> = parameters.iter().zip(&step.args).filter_map(made).collect();
         for ((name, kind), arg) in parameters.into_iter().zip(&step.args) {
             let fits = match (kind, &arg.kind) {
-                (Kind::Index, ScriptArgKind::Ix(_))
-                | (Kind::Cond, ScriptArgKind::Cond(_))
-                | (Kind::Term, ScriptArgKind::Pattern(_)) => true,
-                (Kind::Number, ScriptArgKind::Ix(ix)) => ix.as_constant().is_some_and(|number| number > 0),
-                (Kind::Fresh, ScriptArgKind::Ix(ix)) => ix.as_var().is_some(),
+                (ParameterKind::Index, ScriptArgKind::Ix(_))
+                | (ParameterKind::Cond, ScriptArgKind::Cond(_))
+                | (ParameterKind::Term, ScriptArgKind::Pattern(_)) => true,
+                (ParameterKind::Number, ScriptArgKind::Ix(ix)) => ix.as_constant().is_some_and(|number| number > 0),
+                (ParameterKind::Fresh, ScriptArgKind::Ix(ix)) => ix.as_var().is_some(),
                 // A pattern may be a name alone.
-                (Kind::Term, ScriptArgKind::Ix(ix)) => ix.as_var().is_some(),
+                (ParameterKind::Term, ScriptArgKind::Ix(ix)) => ix.as_var().is_some(),
                 _ => false,
             };
             if !fits {
@@ -113,7 +113,9 @@ impl Taking<'_> {
             }
             let mut names = BTreeSet::new();
             match &arg.kind {
-                ScriptArgKind::Ix(ix) if !matches!(kind, Kind::Fresh | Kind::Term) => ix.collect_names(&mut names),
+                ScriptArgKind::Ix(ix) if !matches!(kind, ParameterKind::Fresh | ParameterKind::Term) => {
+                    ix.collect_names(&mut names)
+                }
                 ScriptArgKind::Cond(cond) => cond.collect_names(&mut names),
                 _ => {}
             }
@@ -125,12 +127,12 @@ impl Taking<'_> {
                 return Err(Diagnostic::error(Code::E0901, arg.span, message).note(self.known()));
             }
             let value = match &arg.kind {
-                ScriptArgKind::Ix(ix) if *kind == Kind::Term => ScriptArgKind::Pattern(ix.to_string()),
+                ScriptArgKind::Ix(ix) if *kind == ParameterKind::Term => ScriptArgKind::Pattern(ix.to_string()),
                 other => other.clone(),
             };
             args.push((*name, *kind, value));
         }
-        Ok(Order { rewrite, parsed, backwards: step.backwards, args })
+        Ok(RewriteCall { rewrite, parsed, backwards: step.backwards, args })
     }
 
     /// The names that can be places.
@@ -142,20 +144,20 @@ impl Taking<'_> {
     }
 
     /// The side that is matched and the one that is built.
-    fn sides(order: &Order) -> (&'static Pattern, &'static Pattern) {
+    fn sides(order: &RewriteCall) -> (&'static Pattern, &'static Pattern) {
         let (left, right) = (&order.parsed.left, &order.parsed.right);
         if order.backwards { (right, left) } else { (left, right) }
     }
 
     /// Whether the rewrite can fit at a place, at a glance.
-    fn is_candidate(&mut self, order: &Order, place: &Place) -> bool {
+    fn is_candidate(&mut self, order: &RewriteCall, place: &TermPlace) -> bool {
         let terms = &mut self.whole.terms;
         // The beginning of a selection is one.
         order.rewrite.how != How::Pattern || is_alike(Self::sides(order).0, terms.get(place.term))
     }
 
     /// Tries the rewrite at a place.
-    fn attempt(&mut self, order: &Order, place: &Place) -> Result<Made, Misfit> {
+    fn attempt(&mut self, order: &RewriteCall, place: &TermPlace) -> Result<Rewritten, Misfit> {
         let at = place.meant(&mut self.whole.terms)?;
         if !self.is_candidate(order, place) {
             let text = shown(&self.whole.terms, at);
@@ -170,7 +172,7 @@ impl Taking<'_> {
     }
 
     /// Tries the rewrite at a place, and keeps what comes of it: true if it fits and its conditions are proved.
-    fn look(&mut self, order: &Order, place: &Place, search: &mut Search) -> bool {
+    fn look(&mut self, order: &RewriteCall, place: &TermPlace, search: &mut PlaceSearch) -> bool {
         match self.attempt(order, place) {
             Ok(made) => match made.failure().cloned() {
                 Some(failure) => {
@@ -193,9 +195,9 @@ impl Taking<'_> {
         false
     }
 
-    /// The first of these places where the rewrite fits, or else inside of them.
-    fn search(&mut self, order: &Order, places: &[Place]) -> Search {
-        let mut search = Search::default();
+    /// The first of these places where the rewrite fits, or else inside them.
+    fn search(&mut self, order: &RewriteCall, places: &[TermPlace]) -> PlaceSearch {
+        let mut search = PlaceSearch::default();
         for place in places {
             if self.look(order, place, &mut search) {
                 return search;
@@ -207,7 +209,7 @@ impl Taking<'_> {
             return search;
         }
         for outer in places {
-            let mut walker = Walker::new(outer);
+            let mut walker = PlaceWalker::new(outer);
             while let Some(place) = walker.next(&self.whole.terms) {
                 if self.is_candidate(order, place) && self.look(order, place, &mut search) {
                     return search;
@@ -218,7 +220,7 @@ impl Taking<'_> {
         search
     }
 
-    fn once(&mut self, order: &Order, places: &[Place]) -> Result<Vec<Condition>, Diagnostic> {
+    fn once(&mut self, order: &RewriteCall, places: &[TermPlace]) -> Result<Vec<Condition>, Diagnostic> {
         let mut search = self.search(order, places);
         match search.proved.take().or(search.open.take()) {
             Some((place, made)) => {
@@ -229,7 +231,7 @@ impl Taking<'_> {
         }
     }
 
-    fn put(&mut self, place: &Place, term: TermId) -> Result<(), Diagnostic> {
+    fn put(&mut self, place: &TermPlace, term: TermId) -> Result<(), Diagnostic> {
         let root = place
             .replaced(&mut self.whole.terms, term)
             .map_err(|error| unfit(self.step, format!("what is around it would be ill-typed: {error}")))?;
@@ -238,7 +240,7 @@ impl Taking<'_> {
     }
 
     /// Takes the rewrite wherever its conditions are proved.
-    fn everywhere(&mut self, order: &Order, places: &[Place]) -> Result<Vec<Condition>, Diagnostic> {
+    fn everywhere(&mut self, order: &RewriteCall, places: &[TermPlace]) -> Result<Vec<Condition>, Diagnostic> {
         let (from, to) = Self::sides(order);
         let mut conditions = Vec::new();
         let done = match has_instance(from, to) {
@@ -255,8 +257,8 @@ impl Taking<'_> {
     /// Walks over the places again and again, until the rewrite fits nowhere.
     fn until_none(
         &mut self,
-        order: &Order,
-        places: &[Place],
+        order: &RewriteCall,
+        places: &[TermPlace],
         conditions: &mut Vec<Condition>,
     ) -> Result<usize, Diagnostic> {
         let mut done = 0;
@@ -265,9 +267,9 @@ impl Taking<'_> {
         for outer in places {
             loop {
                 let before = done;
-                // Places keep their paths while what is inside of them is rewritten.
+                // Places keep their paths while what is inside them is rewritten.
                 let Some(outer) = self.again(outer) else { break };
-                let mut walker = Walker::new(&outer);
+                let mut walker = PlaceWalker::new(&outer);
                 while let Some(place) = walker.next(&self.whole.terms) {
                     if !self.is_candidate(order, place) {
                         continue;
@@ -305,8 +307,8 @@ impl Taking<'_> {
     }
 
     /// A place in the whole as it is now.
-    fn again(&self, place: &Place) -> Option<Place> {
-        let mut now = Place::whole(self.whole.root);
+    fn again(&self, place: &TermPlace) -> Option<TermPlace> {
+        let mut now = TermPlace::whole(self.whole.root);
         for (_, part) in &place.path {
             let next = *self.whole.terms.get(now.term).parts().get(*part)?;
             now.path.push((now.term, *part));
@@ -320,17 +322,17 @@ impl Taking<'_> {
     /// Takes the rewrite once at each place that there is now, the inner ones first.
     fn each_once(
         &mut self,
-        order: &Order,
-        places: &[Place],
+        order: &RewriteCall,
+        places: &[TermPlace],
         conditions: &mut Vec<Condition>,
     ) -> Result<usize, Diagnostic> {
         let mut all = Vec::new();
         for outer in places {
-            let mut walker = Walker::new(outer);
+            let mut walker = PlaceWalker::new(outer);
             while let Some(place) = walker.next(&self.whole.terms) {
                 if self.is_candidate(order, place) {
                     // The context is found again from the path.
-                    all.push(Place { context: Context::default(), ..place.clone() });
+                    all.push(TermPlace { context: Context::default(), ..place.clone() });
                 }
                 if all.len() > MAX_EVERYWHERE {
                     return Err(unfit(self.step, format!("there are more than {MAX_EVERYWHERE} places")));

@@ -4,13 +4,13 @@ use certen_core::{Term, print_term};
 use certen_index::Status;
 use certen_syntax::{Code, Diagnostic, Name};
 
-use super::{Search, Taking};
-use crate::place::Place;
+use super::{PlaceSearch, Taking};
+use crate::place::TermPlace;
 use crate::refusal::unfit;
-use crate::site::Order;
+use crate::site::RewriteCall;
 
 impl Taking<'_> {
-    pub(super) fn refusal(&mut self, order: &Order, search: Search) -> Diagnostic {
+    pub(super) fn refusal(&mut self, order: &RewriteCall, search: PlaceSearch) -> Diagnostic {
         let step = self.step;
         let (from, way) = match order.backwards {
             false => (order.rewrite.left, ""),
@@ -41,7 +41,7 @@ impl Taking<'_> {
     }
 
     /// The program with a mark at a place.
-    fn marked(&mut self, place: &Place) -> String {
+    fn marked(&mut self, place: &TermPlace) -> String {
         let terms = &mut self.whole.terms;
         let meant = place.meant(terms).unwrap_or(place.term);
         let text = print_term(terms, meant);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use certen_core::script::parse_steps;
 use certen_core::{Program, Term, TermId, parse_program};
-use certen_derive::{Derived, Kind, Refused, Rewrite, derive};
+use certen_derive::{Derived, ParameterKind, Refused, Rewrite, derive};
 use certen_index::{Cond, Ix};
 use certen_syntax::{Diagnostics, Name, Sources};
 
@@ -31,18 +31,18 @@ pub fn step(rewrite: &Rewrite, instance: &Instance, backwards: bool) -> String {
     let from = if backwards { rewrite.right } else { rewrite.left };
     let known = named_outside_of_arguments(from);
     let all = backwards && ALL_BACKWARDS.contains(&rewrite.name);
-    let is_open = |(name, _): &&(&str, Kind)| all || !known.iter().any(|known| known == name);
+    let is_open = |(name, _): &&(&str, ParameterKind)| all || !known.iter().any(|known| known == name);
     let open: Vec<_> = rewrite.parameters.iter().filter(is_open).collect();
     let mut args = Vec::new();
     for (at, (name, kind)) in open.iter().enumerate() {
         let text = match kind {
             // Names at the end are the engine's to choose.
-            Kind::Fresh if !all && open[at..].iter().all(|(_, kind)| *kind == Kind::Fresh) => break,
-            Kind::Fresh => format!("own_{name}"),
-            Kind::Term => format!("{{ {} }}", untyped(&instance.upper[*name].text, instance.elem)),
+            ParameterKind::Fresh if !all && open[at..].iter().all(|(_, kind)| *kind == ParameterKind::Fresh) => break,
+            ParameterKind::Fresh => format!("own_{name}"),
+            ParameterKind::Term => format!("{{ {} }}", untyped(&instance.upper[*name].text, instance.elem)),
             // Its hole is the index that the other side binds.
-            Kind::Cond => instance.upper[*name].text.replace("$0", if all { "own_i" } else { "i" }),
-            Kind::Index | Kind::Number => instance.lower[*name].clone(),
+            ParameterKind::Cond => instance.upper[*name].text.replace("$0", if all { "own_i" } else { "i" }),
+            ParameterKind::Index | ParameterKind::Number => instance.lower[*name].clone(),
         };
         args.push(text);
     }

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use certen_core::domain::splitmix;
-use certen_derive::{Kind, Rewrite};
+use certen_derive::{ParameterKind, Rewrite};
 
 use crate::template::{Filling, Instance, indices, literal, metavariables};
 
@@ -164,7 +164,8 @@ pub fn instance(rewrite: &Rewrite, rng: &mut Rng) -> Instance {
     };
     for name in indices(&both) {
         let kind = rewrite.parameters.iter().find(|(parameter, _)| *parameter == name).map(|(_, kind)| *kind);
-        let number = kind == Some(Kind::Number) || both.contains(&format!("split({name},")) || both.contains("0..k.");
+        let number =
+            kind == Some(ParameterKind::Number) || both.contains(&format!("split({name},")) || both.contains("0..k.");
         let shifted = rewrite.name.starts_with("shift");
         let list = match name.as_str() {
             "a" if shifted => SHIFT,

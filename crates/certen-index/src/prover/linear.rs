@@ -15,9 +15,10 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::smallvec;
 
 use super::row::{Closed, Coefficients, Column, Row, RowId};
-use super::{Outcome, Prover};
-use crate::witness::{Reason, Split};
-use crate::{Cond, Ix};
+use super::{Attempt, Prover};
+use crate::cond::Cond;
+use crate::ix::Ix;
+use crate::witness::{CaseSplit, Reason};
 
 /// Cases by which a column is above or below a number, inside each other, before bounds are peeled.
 const MAX_BRANCHES: usize = 12;
@@ -53,17 +54,17 @@ struct Choice {
 
 impl Prover<'_> {
     /// Refutes rows, or finds a model of them.
-    pub(super) fn linear(&mut self, given: Vec<RowId>) -> Outcome {
+    pub(super) fn linear(&mut self, given: Vec<RowId>) -> Attempt {
         let mut rows = given.clone();
         let mut eliminated = Vec::new();
         loop {
             if !self.spend(rows.len()) {
-                return Outcome::Unknown;
+                return Attempt::Unknown;
             }
             let equality = match self.tidy(&mut rows) {
                 Ok(equality) => equality,
-                Err(Some(contradiction)) => return Outcome::Refuted(Closed::Contradiction(contradiction)),
-                Err(None) => return Outcome::Unknown,
+                Err(Some(contradiction)) => return Attempt::Refuted(Closed::Contradiction(contradiction)),
+                Err(None) => return Attempt::Unknown,
             };
             if let Some((low, high)) = equality {
                 match self.substitute(&mut rows, low, high) {
@@ -81,7 +82,7 @@ impl Prover<'_> {
                     let (b, a) = (self.log.row(low).coefficient(column), -self.log.row(high).coefficient(column));
                     // Long rows take longer.
                     if !self.spend(1 + (self.log.row(low).terms.len() + self.log.row(high).terms.len()) / 8) {
-                        return Outcome::Unknown;
+                        return Attempt::Unknown;
                     }
                     let sum = self.log.sum(&[(a, low), (b, high)]);
                     misfit |= sum.is_none();
@@ -89,7 +90,7 @@ impl Prover<'_> {
                 }
             }
             // A row that does not fit is left out: a model then may be none, which is found out later.
-            if misfit && let outcome @ (Outcome::Refuted(_) | Outcome::Model(_)) = self.enumerate(&given) {
+            if misfit && let outcome @ (Attempt::Refuted(_) | Attempt::Model(_)) = self.enumerate(&given) {
                 return outcome;
             }
             if exact {
@@ -98,7 +99,7 @@ impl Prover<'_> {
                 continue;
             }
             let model = match self.linear(rest) {
-                Outcome::Model(model) => model,
+                Attempt::Model(model) => model,
                 other => return other,
             };
             let found = match self.between(column, lower.iter().chain(&upper), &model) {
@@ -108,10 +109,10 @@ impl Prover<'_> {
                     return self.model(model, &eliminated);
                 }
                 Some((low, _)) => self.gap(&rows, column, &lower, low, &model),
-                None => Outcome::Unknown,
+                None => Attempt::Unknown,
             };
             return match found {
-                Outcome::Model(model) => self.model(model, &eliminated),
+                Attempt::Model(model) => self.model(model, &eliminated),
                 other => other,
             };
         }
@@ -208,7 +209,7 @@ impl Prover<'_> {
     }
 
     /// Where numbers do not fit, the column with the fewest values, if it has few, is halved until they do.
-    fn enumerate(&mut self, rows: &[RowId]) -> Outcome {
+    fn enumerate(&mut self, rows: &[RowId]) -> Attempt {
         let mut bounds: IndexMap<Column, (Option<i64>, Option<i64>), FxBuildHasher> = IndexMap::default();
         for &id in rows {
             let row = self.log.row(id);
@@ -227,11 +228,11 @@ impl Prover<'_> {
         let narrow = bounds.iter().filter_map(|(column, sides)| Some((width(sides)?, *column, sides.0?)));
         match narrow.filter(|(width, ..)| (1..=MAX_WIDTH).contains(width)).min() {
             Some((width, column, low)) => {
-                let Some(constant) = (low + (width + 1) / 2).checked_neg() else { return Outcome::Unknown };
+                let Some(constant) = (low + (width + 1) / 2).checked_neg() else { return Attempt::Unknown };
                 let split = Row { terms: smallvec![(column, 1)], constant };
                 self.sign_cases(&split, |prover, row| prover.linear(rows.iter().copied().chain([row]).collect()))
             }
-            None => Outcome::Unknown,
+            None => Attempt::Unknown,
         }
     }
 
@@ -281,7 +282,7 @@ impl Prover<'_> {
     /// No integer lies between the rows of a column, though a number does. Where bounds are near, it is soon settled
     /// whether the column is above or below that number (branch and bound); after a few such cases, a lower bound `e >= 0`
     /// with a coefficient above one that is in the way is either zero, which is an equality, or at least one.
-    fn gap(&mut self, rows: &[RowId], column: Column, lower: &[RowId], low: i64, model: &Model) -> Outcome {
+    fn gap(&mut self, rows: &[RowId], column: Column, lower: &[RowId], low: i64, model: &Model) -> Attempt {
         let split = if self.branches < MAX_BRANCHES {
             low.checked_neg().map(|constant| Row { terms: smallvec![(column, 1)], constant })
         } else {
@@ -291,7 +292,7 @@ impl Prover<'_> {
             });
             in_the_way.and_then(|row| self.log.row(row).clone().plus(-1))
         };
-        let Some(split) = split else { return Outcome::Unknown };
+        let Some(split) = split else { return Attempt::Unknown };
         self.branches += 1;
         let outcome = self.sign_cases(&split, |prover, row| prover.linear(rows.iter().copied().chain([row]).collect()));
         self.branches -= 1;
@@ -299,25 +300,25 @@ impl Prover<'_> {
     }
 
     /// Solves the cases `e >= 0` and `e < 0`; `solve` gets the row that says so.
-    pub(super) fn sign_cases(&mut self, e: &Row, mut solve: impl FnMut(&mut Self, RowId) -> Outcome) -> Outcome {
+    pub(super) fn sign_cases(&mut self, e: &Row, mut solve: impl FnMut(&mut Self, RowId) -> Attempt) -> Attempt {
         let opposite = e.negated().plus(-1);
-        let (Some(e_ix), Some(opposite)) = (self.log.expression(e), opposite) else { return Outcome::Unknown };
+        let (Some(e_ix), Some(opposite)) = (self.log.expression(e), opposite) else { return Attempt::Unknown };
         // The negative case first: in index arithmetic it is the one that is refuted.
         let mut refuted = [None, None];
         for (at, row) in [(1, opposite), (0, e.clone())] {
-            let Some(cond) = self.log.expression(&row).map(Cond::Ge) else { return Outcome::Unknown };
+            let Some(cond) = self.log.expression(&row).map(Cond::Ge) else { return Attempt::Unknown };
             let outcome = self.case(cond, |prover, given| {
                 let id = prover.log.push(row.clone(), Reason::Given(given));
                 solve(prover, id)
             });
             match outcome {
                 Ok(branch) => refuted[at] = Some(branch),
-                Err(Outcome::Unknown) => {}
+                Err(Attempt::Unknown) => {}
                 Err(other) => return other,
             }
         }
-        let [Some(positive), Some(negative)] = refuted else { return Outcome::Unknown };
-        Outcome::Refuted(Closed::Cases(Split::Sign(e_ix), vec![positive, negative]))
+        let [Some(positive), Some(negative)] = refuted else { return Attempt::Unknown };
+        Attempt::Refuted(Closed::Cases(CaseSplit::Sign(e_ix), vec![positive, negative]))
     }
 
     /// The least and largest value of a column between its rows.
@@ -337,7 +338,7 @@ impl Prover<'_> {
     }
 
     /// The model with values for the eliminated columns, last one first.
-    fn model(&self, mut model: Model, eliminated: &[Eliminated]) -> Outcome {
+    fn model(&self, mut model: Model, eliminated: &[Eliminated]) -> Attempt {
         for gone in eliminated.iter().rev() {
             let found = match gone {
                 Eliminated::Equal(column, row) => bound(self.log.row(*row), *column, &model).map(|v| (*column, v)),
@@ -346,10 +347,10 @@ impl Prover<'_> {
                     .filter(|(low, high)| low <= high)
                     .map(|(low, high)| (*column, nearest_zero(low, high))),
             };
-            let Some((column, value)) = found else { return Outcome::Unknown };
+            let Some((column, value)) = found else { return Attempt::Unknown };
             model.insert(column, value);
         }
-        Outcome::Model(model)
+        Attempt::Model(model)
     }
 }
 

@@ -18,9 +18,10 @@ use std::collections::BTreeMap;
 use certen_syntax::Name;
 use rustc_hash::FxHashSet;
 
+use crate::cond::Cond;
+use crate::ix::Ix;
 use crate::ix::{Atom, Mono};
-use crate::witness::{Extreme, Reason, Split, Witness};
-use crate::{Cond, Ix};
+use crate::witness::{CaseSplit, Extreme, Reason, Witness};
 use linear::Model;
 use products::Progress;
 use row::{Branch, Closed, Column, Log, Row, RowId};
@@ -51,7 +52,7 @@ pub(crate) enum Answer {
 }
 
 /// What became of some rows.
-enum Outcome {
+enum Attempt {
     Refuted(Closed),
     Model(Model),
     Unknown,
@@ -71,7 +72,7 @@ struct Prover<'a> {
 
 /// A case: what is known in it.
 #[derive(Clone, Default)]
-struct Scope {
+struct ProverScope {
     rows: Vec<RowId>,
     /// Quotients, minima and maxima whose rows are there.
     defined: FxHashSet<Column>,
@@ -89,17 +90,17 @@ pub(crate) fn satisfy(facts: &[Cond], related: &[usize], opposite: &Cond, steps:
     prover.assume(opposite);
     let mut hypotheses: Vec<usize> = (facts.len()..facts.len() + prover.assumed.len()).collect();
     hypotheses.extend(related);
-    let mut scope = Scope::default();
+    let mut scope = ProverScope::default();
     for &at in hypotheses.iter().take(EAGER) {
         prover.expand(at, &mut scope);
     }
     match prover.solve(scope, &hypotheses) {
-        Outcome::Refuted(end) => {
+        Attempt::Refuted(end) => {
             let root = prover.log.close(0, 0..0, end).ok();
             root.and_then(|root| prover.log.witness(&root)).map_or(Answer::Unknown, Answer::Refuted)
         }
-        Outcome::Model(model) => Answer::Satisfied(prover.named(&model)),
-        Outcome::Unknown => Answer::Unknown,
+        Attempt::Model(model) => Answer::Satisfied(prover.named(&model)),
+        Attempt::Unknown => Answer::Unknown,
     }
 }
 
@@ -121,7 +122,7 @@ impl Prover<'_> {
     }
 
     /// Makes rows of a comparison.
-    fn expand(&mut self, at: usize, scope: &mut Scope) {
+    fn expand(&mut self, at: usize, scope: &mut ProverScope) {
         let cond = self.hypothesis(at);
         let (Cond::Ge(e) | Cond::Eq(e)) = cond else { return };
         let (e, both) = (e.clone(), matches!(cond, Cond::Eq(_)));
@@ -134,7 +135,7 @@ impl Prover<'_> {
     }
 
     /// Adds the rows that define quotients, minima and maxima of the rows that are there.
-    fn define(&mut self, scope: &mut Scope) {
+    fn define(&mut self, scope: &mut ProverScope) {
         let mut next = 0;
         while let Some(&row) = scope.rows.get(next) {
             next += 1;
@@ -150,7 +151,7 @@ impl Prover<'_> {
         }
     }
 
-    fn define_atom(&mut self, atom: &Atom, scope: &mut Scope) {
+    fn define_atom(&mut self, atom: &Atom, scope: &mut ProverScope) {
         match atom {
             Atom::Var(_) => {}
             Atom::FloorDiv(e, k) => {
@@ -172,11 +173,11 @@ impl Prover<'_> {
     }
 
     /// Refutes what is known in a case together with the hypotheses, or satisfies all of it.
-    fn solve(&mut self, mut scope: Scope, hypotheses: &[usize]) -> Outcome {
+    fn solve(&mut self, mut scope: ProverScope, hypotheses: &[usize]) -> Attempt {
         loop {
             let start = self.log.len();
             let model = match self.linear(scope.rows.clone()) {
-                Outcome::Model(model) => model,
+                Attempt::Model(model) => model,
                 other => return other,
             };
             self.log.truncate(start);
@@ -190,7 +191,7 @@ impl Prover<'_> {
             let (mut unsaid, mut misunderstood) = (Vec::new(), false);
             for &at in hypotheses {
                 if !self.spend(1) {
-                    return Outcome::Unknown;
+                    return Attempt::Unknown;
                 }
                 let hypothesis = self.hypothesis(at);
                 if hypothesis.eval(&value) == Ok(true) {
@@ -211,7 +212,7 @@ impl Prover<'_> {
             }
             if unsaid.is_empty() {
                 if !misunderstood {
-                    return Outcome::Model(model);
+                    return Attempt::Model(model);
                 }
                 // The opposite of an equality is two cases, in each of which products have more to say.
                 let is_open = |at: &usize| *at >= self.facts.len() && !scope.used.contains(at);
@@ -228,7 +229,7 @@ impl Prover<'_> {
                             prover.solve(scope, hypotheses)
                         });
                     }
-                    Progress::None => return Outcome::Unknown,
+                    Progress::None => return Attempt::Unknown,
                 }
             }
             unsaid.into_iter().for_each(|at| self.expand(at, &mut scope));
@@ -236,7 +237,7 @@ impl Prover<'_> {
     }
 
     /// A minimum or maximum that the model does not know to be one of its parts.
-    fn unsettled(&mut self, scope: &Scope, model: &Model) -> Option<(Column, Extreme)> {
+    fn unsettled(&mut self, scope: &ProverScope, model: &Model) -> Option<(Column, Extreme)> {
         let value = |column: Column| model.get(&column).copied().unwrap_or(0);
         let mut columns: Vec<Column> = scope.defined.iter().copied().collect();
         columns.sort_unstable();
@@ -260,17 +261,17 @@ impl Prover<'_> {
         None
     }
 
-    fn reached_cases(&mut self, extreme: Extreme, scope: &Scope, hypotheses: &[usize]) -> Outcome {
-        let Some(whole) = Ix::extreme(extreme.max, &extreme.parts) else { return Outcome::Unknown };
+    fn reached_cases(&mut self, extreme: Extreme, scope: &ProverScope, hypotheses: &[usize]) -> Attempt {
+        let Some(whole) = Ix::extreme(extreme.max, &extreme.parts) else { return Attempt::Unknown };
         let reached = |part| if extreme.max { Cond::le(&whole, part) } else { Cond::le(part, &whole) };
         match extreme.parts.iter().map(reached).collect::<Result<Vec<_>, _>>() {
-            Ok(alternatives) => self.cases(Split::Reached(extreme), &alternatives, scope, hypotheses),
-            Err(_) => Outcome::Unknown,
+            Ok(alternatives) => self.cases(CaseSplit::Reached(extreme), &alternatives, scope, hypotheses),
+            Err(_) => Attempt::Unknown,
         }
     }
 
-    fn either_cases(&mut self, at: usize, scope: &Scope, hypotheses: &[usize], model: &Model) -> Outcome {
-        let Cond::Or(any) = self.hypothesis(at).clone() else { return Outcome::Unknown };
+    fn either_cases(&mut self, at: usize, scope: &ProverScope, hypotheses: &[usize], model: &Model) -> Attempt {
+        let Cond::Or(any) = self.hypothesis(at).clone() else { return Attempt::Unknown };
         let mut scope = scope.clone();
         let hull = self.hull(&any, model);
         scope.used.insert(at);
@@ -280,16 +281,16 @@ impl Prover<'_> {
                 let mut scope = scope.clone();
                 scope.rows.push(id);
                 if *prover.log.row(id) != row {
-                    return prover.cases(Split::Either(at), &any, &scope, hypotheses);
+                    return prover.cases(CaseSplit::Either(at), &any, &scope, hypotheses);
                 }
                 scope.used.remove(&at);
                 prover.solve(scope, hypotheses)
             });
         }
-        self.cases(Split::Either(at), &any, &scope, hypotheses)
+        self.cases(CaseSplit::Either(at), &any, &scope, hypotheses)
     }
 
-    /// Where all alternatives are equalities about one expression, `e == 1 || e == 4`, and the model's e is outside of
+    /// Where all alternatives are equalities about one expression, `e == 1 || e == 4`, and the model's e is outside
     /// them: the row `e - 1`, or `4 - e`, that is at least zero in each.
     fn hull(&mut self, any: &[Cond], model: &Model) -> Option<Row> {
         let mut rows = Vec::with_capacity(any.len());
@@ -310,7 +311,7 @@ impl Prover<'_> {
     }
 
     /// Refutes every alternative, or satisfies one.
-    fn cases(&mut self, split: Split, alternatives: &[Cond], scope: &Scope, hypotheses: &[usize]) -> Outcome {
+    fn cases(&mut self, split: CaseSplit, alternatives: &[Cond], scope: &ProverScope, hypotheses: &[usize]) -> Attempt {
         let mut branches = Vec::with_capacity(alternatives.len());
         let mut unknown = false;
         for alternative in alternatives {
@@ -323,18 +324,18 @@ impl Prover<'_> {
             });
             match outcome {
                 Ok(branch) => branches.push(branch),
-                Err(Outcome::Unknown) => unknown = true,
+                Err(Attempt::Unknown) => unknown = true,
                 Err(other) => return other,
             }
         }
-        if unknown { Outcome::Unknown } else { Outcome::Refuted(Closed::Cases(split, branches)) }
+        if unknown { Attempt::Unknown } else { Attempt::Refuted(Closed::Cases(split, branches)) }
     }
 
     /// Solves under a further hypothesis; `solve` gets its number. A refutation takes its rows with it; one that does
     /// not need the hypothesis is one of what is around.
-    fn case(&mut self, cond: Cond, solve: impl FnOnce(&mut Self, usize) -> Outcome) -> Result<Branch, Outcome> {
+    fn case(&mut self, cond: Cond, solve: impl FnOnce(&mut Self, usize) -> Attempt) -> Result<Branch, Attempt> {
         if self.cases == MAX_CASES || !self.spend(1) {
-            return Err(Outcome::Unknown);
+            return Err(Attempt::Unknown);
         }
         let (start, assumed) = (self.log.len(), self.assumed.len());
         self.cases += 1;
@@ -344,7 +345,7 @@ impl Prover<'_> {
         self.assumed.truncate(assumed);
         self.cases -= 1;
         match outcome {
-            Outcome::Refuted(end) => self.log.close(start, given, end).map_err(Outcome::Refuted),
+            Attempt::Refuted(end) => self.log.close(start, given, end).map_err(Attempt::Refuted),
             other => {
                 self.log.truncate(start);
                 Err(other)

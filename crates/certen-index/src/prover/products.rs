@@ -8,8 +8,8 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::row::{Row, RowId};
-use super::{Prover, Scope};
-use crate::Ix;
+use super::{Prover, ProverScope};
+use crate::ix::Ix;
 use crate::ix::{Atom, Mono};
 use crate::witness::Reason;
 
@@ -35,7 +35,7 @@ const MAX_FACTORS: usize = 4;
 
 impl Prover<'_> {
     /// Adds products of rows to a case.
-    pub(super) fn multiply(&mut self, scope: &mut Scope) -> Progress {
+    pub(super) fn multiply(&mut self, scope: &mut ProverScope) -> Progress {
         let wanted = self.wanted(scope);
         if let Some(row) = self.unknown_sign(scope, &wanted) {
             return Progress::Cases(row);
@@ -61,7 +61,7 @@ impl Prover<'_> {
     }
 
     /// The products among the unknowns, in order.
-    fn wanted(&self, scope: &Scope) -> Vec<Mono> {
+    fn wanted(&self, scope: &ProverScope) -> Vec<Mono> {
         let mut columns: Vec<_> = scope.defined.iter().copied().collect();
         columns.sort_unstable();
         let products = columns.into_iter().map(|column| self.log.mono(column).clone());
@@ -69,7 +69,7 @@ impl Prover<'_> {
     }
 
     /// The rows in which an atom stands.
-    fn rows_about(&self, scope: &Scope, single: &Mono) -> Vec<RowId> {
+    fn rows_about(&self, scope: &ProverScope, single: &Mono) -> Vec<RowId> {
         let Some(column) = self.log.known(single) else { return Vec::new() };
         let about = |row: &&RowId| {
             let row = self.log.row(**row);
@@ -79,7 +79,7 @@ impl Prover<'_> {
     }
 
     /// Adds a row times a monomial, or times its opposite if that is what is not negative.
-    fn times(&mut self, scope: &mut Scope, row: RowId, factor: &Mono) {
+    fn times(&mut self, scope: &mut ProverScope, row: RowId, factor: &Mono) {
         if scope.products.len() >= MAX_PRODUCTS || scope.products.contains(&(row, factor.clone())) || !self.spend(4) {
             return;
         }
@@ -98,7 +98,7 @@ impl Prover<'_> {
     }
 
     /// Adds a row times `y - low`, which says more than times y.
-    fn times_bound(&mut self, scope: &mut Scope, row: RowId, bound: RowId) {
+    fn times_bound(&mut self, scope: &mut ProverScope, row: RowId, bound: RowId) {
         let tighter = self.log.row(bound).constant < 0 && row != bound;
         if tighter
             && scope.rows.len() < MAX_ROWS
@@ -109,7 +109,7 @@ impl Prover<'_> {
         }
     }
 
-    fn product(&mut self, scope: &mut Scope, row: RowId, by: &Ix, reason: Reason) -> bool {
+    fn product(&mut self, scope: &mut ProverScope, row: RowId, by: &Ix, reason: Reason) -> bool {
         let product = self.log.expression(self.log.row(row)).and_then(|e| e.mul(by).ok());
         let Some(product) = product.map(Ix::tightened) else { return false };
         // Products of products only where they say something of what is there.
@@ -127,7 +127,7 @@ impl Prover<'_> {
 
     /// The row that says that a monomial or its opposite is not negative, and which (1 or -1), if the signs of all
     /// factors are known.
-    fn signed(&mut self, scope: &Scope, mono: &Mono) -> Option<(RowId, i64)> {
+    fn signed(&mut self, scope: &ProverScope, mono: &Mono) -> Option<(RowId, i64)> {
         let mut product: Option<(RowId, i64, Mono)> = None;
         for atom in mono {
             let single: Mono = smallvec![atom.clone()];
@@ -146,7 +146,7 @@ impl Prover<'_> {
     }
 
     /// `x - low >= 0` with low >= 0 gives `x >= 0`, and likewise for `-x`.
-    fn signed_atom(&mut self, scope: &Scope, single: &Mono) -> Option<(RowId, i64)> {
+    fn signed_atom(&mut self, scope: &ProverScope, single: &Mono) -> Option<(RowId, i64)> {
         let (row, sign) = match self.bounds(scope, single) {
             (Some(low), _) => (low, 1),
             (None, Some(high)) => (high, -1),
@@ -162,7 +162,7 @@ impl Prover<'_> {
 
     /// The rows that bound an atom by numbers: from below, if that is not negative, and from above, if that is not
     /// positive.
-    fn bounds(&self, scope: &Scope, single: &Mono) -> (Option<RowId>, Option<RowId>) {
+    fn bounds(&self, scope: &ProverScope, single: &Mono) -> (Option<RowId>, Option<RowId>) {
         let Some(column) = self.log.known(single) else { return (None, None) };
         let find = |sign: i64| {
             let alone = |row: &&RowId| {
@@ -175,7 +175,7 @@ impl Prover<'_> {
     }
 
     /// A factor whose sign is not known.
-    fn unknown_sign(&mut self, scope: &Scope, wanted: &[Mono]) -> Option<Row> {
+    fn unknown_sign(&mut self, scope: &ProverScope, wanted: &[Mono]) -> Option<Row> {
         let unknown =
             |prover: &Self, atom: &Atom| matches!(prover.bounds(scope, &smallvec![atom.clone()]), (None, None));
         let atom = wanted.iter().flatten().find(|atom| unknown(self, atom))?;
@@ -185,7 +185,7 @@ impl Prover<'_> {
 
     /// The difference of x and z, for products `x*y` and `z*y`, if its sign is not known, or only that it is not
     /// negative.
-    fn unknown_order(&mut self, scope: &Scope, wanted: &[Mono]) -> Option<Row> {
+    fn unknown_order(&mut self, scope: &ProverScope, wanted: &[Mono]) -> Option<Row> {
         for (at, first) in wanted.iter().enumerate() {
             for second in &wanted[at + 1..] {
                 let pairs = (0..first.len()).flat_map(|a| (0..second.len()).map(move |b| (a, b)));
@@ -210,7 +210,7 @@ impl Prover<'_> {
     }
 
     /// A factor that is not negative and may be zero: then the product is.
-    fn maybe_zero(&mut self, scope: &Scope, wanted: &[Mono]) -> Option<Row> {
+    fn maybe_zero(&mut self, scope: &ProverScope, wanted: &[Mono]) -> Option<Row> {
         wanted.iter().flatten().find_map(|atom| {
             let column = self.log.known(&smallvec![atom.clone()])?;
             let own = Row { terms: smallvec![(column, 1)], constant: -1 };
@@ -220,7 +220,7 @@ impl Prover<'_> {
     }
 
     /// The least value of a row without its constant that another row gives.
-    fn least(&self, scope: &Scope, row: &Row) -> Option<i64> {
+    fn least(&self, scope: &ProverScope, row: &Row) -> Option<i64> {
         let same = scope.rows.iter().map(|id| self.log.row(*id)).filter(|other| other.terms == row.terms);
         same.filter_map(|other| other.constant.checked_neg()).max()
     }

@@ -10,9 +10,9 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
-use crate::Ix;
+use crate::ix::Ix;
 use crate::ix::{Mono, gcd};
-use crate::witness::{Derivation, End, Reason, Split, Step, Witness};
+use crate::witness::{CaseSplit, ProofEnd, ProofStep, Reason, Refutation, Witness};
 
 /// A number of an unknown.
 pub(super) type Column = usize;
@@ -55,7 +55,7 @@ impl Row {
 #[derive(Clone, Debug)]
 pub(super) enum Closed {
     Contradiction(RowId),
-    Cases(Split, Vec<Branch>),
+    Cases(CaseSplit, Vec<Branch>),
 }
 
 /// A refuted case: the rows of the log that it needs, its own and those from before it.
@@ -78,7 +78,7 @@ impl Closed {
     fn renumber(&mut self, first: usize, by: usize) {
         let lower = |hypothesis: &mut usize| *hypothesis -= if *hypothesis >= first { by } else { 0 };
         let Closed::Cases(split, branches) = self else { return };
-        if let Split::Either(hypothesis) = split {
+        if let CaseSplit::Either(hypothesis) = split {
             lower(hypothesis);
         }
         for branch in branches {
@@ -104,7 +104,7 @@ impl Closed {
 pub(super) struct Log {
     columns: IndexSet<Mono, FxBuildHasher>,
     rows: Vec<(Row, Reason)>,
-    /// Where each row stands; places behind the end of the log are stale.
+    /// Where each row stands; places after the end of the log are stale.
     places: FxHashMap<Row, RowId>,
 }
 
@@ -210,7 +210,7 @@ impl Log {
                 basis.rows.insert(*row);
             }
             Closed::Cases(split, branches) => {
-                if let Split::Either(hypothesis) = split {
+                if let CaseSplit::Either(hypothesis) = split {
                     basis.hypotheses.insert(*hypothesis);
                 }
                 for branch in branches {
@@ -249,7 +249,7 @@ impl Log {
     }
 
     /// `rows` are the places of the rows so far.
-    fn derivation(&self, branch: &Branch, rows: &mut Vec<RowId>) -> Option<Derivation> {
+    fn derivation(&self, branch: &Branch, rows: &mut Vec<RowId>) -> Option<Refutation> {
         let before = rows.len();
         let mut steps = Vec::with_capacity(branch.own.len());
         for (row, content, reason) in &branch.own {
@@ -262,17 +262,17 @@ impl Log {
                 Reason::Multiple(a, b, factor) => Reason::Multiple(at(a)?, at(b)?, factor.clone()),
                 other => other.clone(),
             };
-            steps.push(Step { row: self.expression(content)?, reason });
+            steps.push(ProofStep { row: self.expression(content)?, reason });
             rows.push(*row);
         }
         let end = match &branch.end {
-            Closed::Contradiction(row) => End::Contradiction(rows.binary_search(row).ok()?),
+            Closed::Contradiction(row) => ProofEnd::Contradiction(rows.binary_search(row).ok()?),
             Closed::Cases(split, branches) => {
                 let cases = branches.iter().map(|branch| self.derivation(branch, rows)).collect::<Option<_>>()?;
-                End::Cases(split.clone(), cases)
+                ProofEnd::Cases(split.clone(), cases)
             }
         };
         rows.truncate(before);
-        Some(Derivation { steps, end })
+        Some(Refutation { steps, end })
     }
 }

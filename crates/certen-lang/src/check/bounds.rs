@@ -8,7 +8,7 @@
 //! The paper takes the minimum of all candidates. Here the smallest must be the same one for all sizes: a minimum that
 //! the reader does not see is how sizes that should agree, and do not, go unnoticed.
 
-use certen_index::{Facts, Ix, Order};
+use certen_index::{Facts, Ix, KnownOrder};
 use certen_syntax::{Name, Span};
 
 use super::access::{Access, extreme};
@@ -22,7 +22,7 @@ pub(super) enum Upper {
     /// It must be below this.
     Is(Ix),
     /// Two candidates, neither of which is the smaller one for all sizes.
-    Unclear(Box<[(Ix, Span); 2]>, Order),
+    Unclear(Box<[(Ix, Span); 2]>, KnownOrder),
 }
 
 /// Finds upper bounds for indices.
@@ -80,8 +80,8 @@ impl FindShapes<'_> {
             best = Some(match best {
                 None => (size, span),
                 Some(best) => match self.facts.compare(&best.0, &size) {
-                    Order::Equal | Order::AtMost => best,
-                    Order::AtLeast => (size, span),
+                    KnownOrder::Equal | KnownOrder::AtMost => best,
+                    KnownOrder::AtLeast => (size, span),
                     order => return Upper::Unclear(Box::new([best, (size, span)]), order),
                 },
             });

@@ -5,7 +5,7 @@
 //! ranges hold and where no earlier partition has the index: the first partition wins.
 
 use certen_core::TensorType;
-use certen_index::{Cond, Ix, Order, Verdict};
+use certen_index::{Cond, Ix, KnownOrder, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Rule, Span};
 
 use super::Checked;
@@ -469,13 +469,13 @@ impl Function<'_, '_> {
         Ok(None)
     }
 
-    fn unclear(&self, shown: &str, [first, second]: &[(Ix, Span); 2], order: Order, span: Span) -> Diagnostic {
+    fn unclear(&self, shown: &str, [first, second]: &[(Ix, Span); 2], order: KnownOrder, span: Span) -> Diagnostic {
         let text = format!("two bounds for `{shown}`, and which is the smaller depends on the sizes");
         let mut error = Diagnostic::error(Code::E0237, span, text)
             .rule(FIND_SHAPES)
             .also(first.1, format!("here `{shown}` must be below {}", first.0))
             .also(second.1, format!("here `{shown}` must be below {}", second.0));
-        if let Order::Depends(less, more) = order {
+        if let KnownOrder::Depends(less, more) = order {
             error = error.note(format!("{} is smaller where {less}, and {} where {more}", first.0, second.0));
         }
         match self.equal_condition(&first.0, &second.0) {

@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use certen_index::{Cond, Facts, Ix, IxError, Order, Verdict};
+use certen_index::{Cond, Facts, Ix, IxError, KnownOrder, Verdict};
 
 /// More cases of one index are refused: sums of indices that come in cases multiply them.
 const MAX_CASES: usize = 64;
@@ -115,10 +115,10 @@ fn short(a: &Ix, b: &Ix) -> Made<()> {
 pub(super) fn smaller(facts: &Facts, a: &Ix, b: &Ix) -> Made<Ix> {
     short(a, b)?;
     match facts.compare(a, b) {
-        Order::Equal if nowhere(facts, a, b) => a.min_with(b),
-        Order::Equal | Order::AtMost => Ok(a.clone()),
-        Order::AtLeast => Ok(b.clone()),
-        Order::Depends(..) | Order::Unknown => a.min_with(b),
+        KnownOrder::Equal if nowhere(facts, a, b) => a.min_with(b),
+        KnownOrder::Equal | KnownOrder::AtMost => Ok(a.clone()),
+        KnownOrder::AtLeast => Ok(b.clone()),
+        KnownOrder::Depends(..) | KnownOrder::Unknown => a.min_with(b),
     }
 }
 
@@ -126,10 +126,10 @@ pub(super) fn smaller(facts: &Facts, a: &Ix, b: &Ix) -> Made<Ix> {
 pub(super) fn larger(facts: &Facts, a: &Ix, b: &Ix) -> Made<Ix> {
     short(a, b)?;
     match facts.compare(a, b) {
-        Order::Equal if nowhere(facts, a, b) => a.max_with(b),
-        Order::Equal | Order::AtLeast => Ok(a.clone()),
-        Order::AtMost => Ok(b.clone()),
-        Order::Depends(..) | Order::Unknown => a.max_with(b),
+        KnownOrder::Equal if nowhere(facts, a, b) => a.max_with(b),
+        KnownOrder::Equal | KnownOrder::AtLeast => Ok(a.clone()),
+        KnownOrder::AtMost => Ok(b.clone()),
+        KnownOrder::Depends(..) | KnownOrder::Unknown => a.max_with(b),
     }
 }
 

@@ -5,7 +5,7 @@ use certen_index::{Cond, Ix};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
-use super::einstein::{Part, Sum};
+use super::einstein::{EinsteinSum, SumFactor};
 use super::plan::Plan;
 use super::{GivenUp, Lifter};
 use crate::free::rename;
@@ -18,39 +18,39 @@ const SHOWN_PARTS: usize = 12;
 /// What is multiplied: a factor, summed first over some of its indices, or a temporary with the indices of its
 /// dimensions.
 #[derive(Clone)]
-enum Operand {
+enum NodeOperand {
     Factor(usize, Set),
     Bound(Name, TensorType, Vec<usize>),
 }
 
 impl Lifter<'_> {
     /// Binds the temporaries of a plan; gives the term that stands in place of the contraction.
-    pub(super) fn build(&mut self, at: Name, sum: &Sum, plan: &Plan, before: Ix) -> Result<TermId, GivenUp> {
+    pub(super) fn build(&mut self, at: Name, sum: &EinsteinSum, plan: &Plan, before: Ix) -> Result<TermId, GivenUp> {
         let mut order = Vec::new();
-        let mut operands: Vec<Operand> = Vec::new();
+        let mut operands: Vec<NodeOperand> = Vec::new();
         let root = plan.nodes.len() - 1;
         let mut result = None;
         for (node, shape) in plan.nodes.iter().enumerate() {
             let (sides, indices) = match *shape {
                 Node::Leaf(factor) => {
-                    operands.push(Operand::Factor(factor, 0));
+                    operands.push(NodeOperand::Factor(factor, 0));
                     if node != root {
                         continue;
                     }
-                    (vec![Operand::Factor(factor, 0)], plan.factors[factor].indices())
+                    (vec![NodeOperand::Factor(factor, 0)], plan.factors[factor].indices())
                 }
                 Node::Pair(a, b) => {
                     let indices = plan.open[a] | plan.open[b];
                     let mut sides = Vec::new();
                     for side in [a, b] {
                         sides.push(match operands[side] {
-                            Operand::Factor(factor, _) => {
+                            NodeOperand::Factor(factor, _) => {
                                 let first = plan.factors[factor].indices() & !plan.open[side];
                                 // Summed in place if that is done once, else before.
                                 if first == 0 || plan.open[side] == indices {
-                                    Operand::Factor(factor, first)
+                                    NodeOperand::Factor(factor, first)
                                 } else {
-                                    self.bind(sum, plan, &[Operand::Factor(factor, 0)], first, &mut order)?
+                                    self.bind(sum, plan, &[NodeOperand::Factor(factor, 0)], first, &mut order)?
                                 }
                             }
                             ref bound => bound.clone(),
@@ -90,15 +90,15 @@ impl Lifter<'_> {
     /// Binds the sum of a product to a new name, or finds the equal one that is there.
     fn bind(
         &mut self,
-        sum: &Sum,
+        sum: &EinsteinSum,
         plan: &Plan,
-        sides: &[Operand],
+        sides: &[NodeOperand],
         summed: Set,
         order: &mut Vec<String>,
-    ) -> Result<Operand, GivenUp> {
-        let places = |side: &Operand| match side {
-            Operand::Factor(factor, _) => plan.factors[*factor].order.clone(),
-            Operand::Bound(_, _, kept) => kept.clone(),
+    ) -> Result<NodeOperand, GivenUp> {
+        let places = |side: &NodeOperand| match side {
+            NodeOperand::Factor(factor, _) => plan.factors[*factor].order.clone(),
+            NodeOperand::Bound(_, _, kept) => kept.clone(),
         };
         let (mut kept, mut names) = (Vec::new(), FxHashMap::default());
         for place in sides.iter().flat_map(places) {
@@ -106,8 +106,8 @@ impl Lifter<'_> {
                 continue;
             }
             let before = sides.iter().fold(summed, |set, side| match side {
-                Operand::Factor(_, first) => set | first,
-                Operand::Bound(..) => set,
+                NodeOperand::Factor(_, first) => set | first,
+                NodeOperand::Bound(..) => set,
             });
             if before >> place & 1 == 1 {
                 names.insert(place, self.names.summed(names.len() - kept.len()));
@@ -131,15 +131,15 @@ impl Lifter<'_> {
             }
         };
         order.push(format!("{name} = {}", self.words(sum, plan, sides, summed)));
-        Ok(Operand::Bound(name, self.terms.ty(term).clone(), kept))
+        Ok(NodeOperand::Bound(name, self.terms.ty(term).clone(), kept))
     }
 
     /// The sum of a product of operands.
     fn body(
         &mut self,
-        sum: &Sum,
+        sum: &EinsteinSum,
         plan: &Plan,
-        sides: &[Operand],
+        sides: &[NodeOperand],
         summed: Set,
         names: &impl Fn(usize) -> Name,
     ) -> Result<TermId, GivenUp> {
@@ -156,19 +156,19 @@ impl Lifter<'_> {
 
     fn operand(
         &mut self,
-        sum: &Sum,
+        sum: &EinsteinSum,
         plan: &Plan,
-        side: &Operand,
+        side: &NodeOperand,
         names: &impl Fn(usize) -> Name,
     ) -> Result<TermId, GivenUp> {
         match side {
-            Operand::Factor(factor, first) => {
-                let Part { term, order, .. } = &plan.factors[*factor];
+            NodeOperand::Factor(factor, first) => {
+                let SumFactor { term, order, .. } = &plan.factors[*factor];
                 let to = order.iter().map(|place| (sum.indices[*place].name, names(*place))).collect();
                 let term = rename(&mut self.terms, *term, &to)?;
                 self.sums(sum, term, &elements(*first).collect::<Vec<_>>(), names)
             }
-            Operand::Bound(name, ty, kept) => {
+            NodeOperand::Bound(name, ty, kept) => {
                 let read = |place: &usize| Ix::var(names(*place)).sub(&sum.indices[*place].range.lo);
                 let indices = kept.iter().map(read).collect::<Result<Vec<_>, _>>()?;
                 Ok(self.terms.element(*name, ty.clone(), indices)?)
@@ -179,7 +179,7 @@ impl Lifter<'_> {
     /// A term summed over indices, the first one outermost.
     fn sums(
         &mut self,
-        sum: &Sum,
+        sum: &EinsteinSum,
         mut term: TermId,
         places: &[usize],
         names: &impl Fn(usize) -> Name,
@@ -192,15 +192,15 @@ impl Lifter<'_> {
     }
 
     /// One step of an order in words: `C u over c`.
-    fn words(&self, sum: &Sum, plan: &Plan, sides: &[Operand], summed: Set) -> String {
+    fn words(&self, sum: &EinsteinSum, plan: &Plan, sides: &[NodeOperand], summed: Set) -> String {
         let list =
             |set: Set| elements(set).map(|place| sum.indices[place].name.as_str()).collect::<Vec<_>>().join(", ");
-        let side = |side: &Operand| match side {
-            Operand::Factor(factor, 0) => self.shown(plan.factors[*factor].term),
-            Operand::Factor(factor, first) => {
+        let side = |side: &NodeOperand| match side {
+            NodeOperand::Factor(factor, 0) => self.shown(plan.factors[*factor].term),
+            NodeOperand::Factor(factor, first) => {
                 format!("({} over {})", self.shown(plan.factors[*factor].term), list(*first))
             }
-            Operand::Bound(name, ..) => name.to_string(),
+            NodeOperand::Bound(name, ..) => name.to_string(),
         };
         let product = sides.iter().map(side).collect::<Vec<_>>().join(" ");
         if summed == 0 { product } else { format!("{product} over {}", list(summed)) }

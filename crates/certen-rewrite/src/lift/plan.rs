@@ -3,14 +3,14 @@
 use certen_core::{ElemType, Term};
 use certen_index::{Ix, IxError};
 
-use super::einstein::{Part, Sum};
+use super::einstein::{EinsteinSum, SumFactor};
 use super::{GivenUp, Lifter};
 use crate::free::reads_stand_alone;
 use crate::order::{Factor, Node, Problem, Set, elements};
 
 /// A way to compute a contraction.
 pub(super) struct Plan {
-    pub(super) factors: Vec<Part>,
+    pub(super) factors: Vec<SumFactor>,
     pub(super) nodes: Vec<Node>,
     /// The factors of each node, and the indices that are left in it.
     pub(super) sets: Vec<Set>,
@@ -20,13 +20,51 @@ pub(super) struct Plan {
     pub(super) bind: bool,
 }
 
+impl Plan {
+    /// What a node costs; the root as often as what is not bound is computed again.
+    fn cost_of(&self, sum: &EinsteinSum, again: &[Ix], at: usize) -> Result<Ix, IxError> {
+        let is_root = at + 1 == self.nodes.len();
+        let product = |set: Set| elements(set).try_fold(Ix::from(1), |p, place| p.mul(&sum.indices[place].extent));
+        // What is evaluated in place, and what is bound before.
+        let (mut inline, mut bound) = (Ix::from(0), Ix::from(0));
+        match self.nodes[at] {
+            Node::Leaf(factor) if is_root => {
+                let part = &self.factors[factor];
+                inline = product(part.indices())?.mul(&part.inner)?;
+            }
+            Node::Leaf(_) => {}
+            Node::Pair(a, b) => {
+                let indices = self.open[a] | self.open[b];
+                let times = product(indices)?;
+                inline = inline.add(&times)?;
+                for side in [a, b] {
+                    let Node::Leaf(factor) = self.nodes[side] else { continue };
+                    let part = &self.factors[factor];
+                    match self.open[side] {
+                        open if open == part.indices() => inline = inline.add(&times.mul(&part.inner)?)?,
+                        open => {
+                            let cost = product(part.indices())?.mul(&part.inner)?;
+                            let target = if open == indices { &mut inline } else { &mut bound };
+                            *target = target.add(&cost)?;
+                        }
+                    }
+                }
+            }
+        }
+        if is_root && !self.bind {
+            inline = again.iter().try_fold(inline, |cost, size| cost.mul(size))?;
+        }
+        inline.add(&bound)
+    }
+}
+
 impl Lifter<'_> {
     /// The best way to compute a contraction, and what it costs. Sums over what no factor depends on become factors
     /// with `multiply`, else they stay around the rest. With `bind`, the result is bound too, where it would be
     /// recomputed.
     pub(super) fn plan(
         &mut self,
-        sum: &Sum,
+        sum: &EinsteinSum,
         elem: ElemType,
         multiply: bool,
         bind: bool,
@@ -38,7 +76,7 @@ impl Lifter<'_> {
             let extent = sum.indices[place].extent.clone();
             if multiply {
                 let term = self.terms.add(Term::Index(extent, elem))?;
-                factors.push(Part { term, order: Vec::new(), inner: Ix::from(0), under: 0 });
+                factors.push(SumFactor { term, order: Vec::new(), inner: Ix::from(0), under: 0 });
             } else {
                 again.push(extent);
             }
@@ -58,48 +96,14 @@ impl Lifter<'_> {
         };
         let Some(nodes) = problem.best(&mut self.splits) else { return Ok(None) };
         let mut plan = Plan { factors, nodes, sets: Vec::new(), open: Vec::new(), cost: Ix::from(0), multiply, bind };
-        for (at, node) in plan.nodes.iter().enumerate() {
-            let set = match node {
+        for at in 0..plan.nodes.len() {
+            let set = match plan.nodes[at] {
                 Node::Leaf(factor) => 1 << factor,
-                Node::Pair(a, b) => plan.sets[*a] | plan.sets[*b],
+                Node::Pair(a, b) => plan.sets[a] | plan.sets[b],
             };
             plan.sets.push(set);
             plan.open.push(problem.open(set));
-            let is_root = at + 1 == plan.nodes.len();
-            let product = |set: Set| elements(set).try_fold(Ix::from(1), |p, place| p.mul(&sum.indices[place].extent));
-            let cost = || -> Result<Ix, IxError> {
-                // What is evaluated in place, and what is bound before.
-                let (mut inline, mut bound) = (Ix::from(0), Ix::from(0));
-                match *node {
-                    Node::Leaf(factor) if is_root => {
-                        let part = &plan.factors[factor];
-                        inline = product(part.indices())?.mul(&part.inner)?;
-                    }
-                    Node::Leaf(_) => {}
-                    Node::Pair(a, b) => {
-                        let indices = plan.open[a] | plan.open[b];
-                        let times = product(indices)?;
-                        inline = inline.add(&times)?;
-                        for side in [a, b] {
-                            let Node::Leaf(factor) = plan.nodes[side] else { continue };
-                            let part = &plan.factors[factor];
-                            match plan.open[side] {
-                                open if open == part.indices() => inline = inline.add(&times.mul(&part.inner)?)?,
-                                open => {
-                                    let cost = product(part.indices())?.mul(&part.inner)?;
-                                    let target = if open == indices { &mut inline } else { &mut bound };
-                                    *target = target.add(&cost)?;
-                                }
-                            }
-                        }
-                    }
-                }
-                if is_root && !bind {
-                    inline = again.iter().try_fold(inline, |cost, size| cost.mul(size))?;
-                }
-                inline.add(&bound)
-            };
-            match cost().and_then(|cost| plan.cost.add(&cost)) {
+            match plan.cost_of(sum, &again, at).and_then(|cost| plan.cost.add(&cost)) {
                 Ok(cost) => plan.cost = cost,
                 Err(_) => return Ok(None),
             }
@@ -109,7 +113,7 @@ impl Lifter<'_> {
 
     /// Whether every read stays under indices that make it safe: those around it as written that are not around it any
     /// more have ranges that are not empty, or the read is in bounds without them.
-    pub(super) fn is_safe(&mut self, sum: &Sum, plan: &Plan) -> bool {
+    pub(super) fn is_safe(&mut self, sum: &EinsteinSum, plan: &Plan) -> bool {
         let root = plan.nodes.len() - 1;
         for (at, node) in plan.nodes.iter().enumerate() {
             let (indices, sides) = match *node {

@@ -1,6 +1,6 @@
 use super::*;
+use crate::check::{Agreement, agree};
 use crate::report::FACTORED;
-use crate::{Agreement, agree};
 use certen_core::parse_program;
 use certen_syntax::Sources;
 

@@ -138,6 +138,6 @@ fn many_factors_are_ordered_greedily() {
 #[test]
 fn additions_count_for_einsum() {
     let factors = [vec![0, 1, 2], vec![1, 3, 0], vec![2, 0], vec![3], vec![3, 2]];
-    let pairs = pairwise(&[3, 3, 2, 3], &[3], &factors, Search::Best);
+    let pairs = pairwise(&[3, 3, 2, 3], &[3], &factors, OrderSearch::Best);
     assert_eq!(pairs, [(0, 2), (5, 1), (6, 4), (7, 3)]);
 }

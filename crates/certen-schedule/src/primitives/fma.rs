@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use certen_core::{Binary, ElemType, ReduceOp, TensorType, Term, TermId, TypeError, Unary};
-use certen_loops::{LoopProgram, Stmt, Target, parts_first, sites};
+use certen_loops::{LoopProgram, Stmt, Target, sites};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use super::{Example, Primitive};
@@ -133,7 +133,7 @@ impl Fuse {
 
     /// A value in which sums with products are fused.
     fn value(&mut self, program: &mut LoopProgram, root: TermId) -> Result<TermId, TypeError> {
-        for id in parts_first(&program.terms, root) {
+        for id in program.terms.parts_first(root) {
             if self.known.contains_key(&id) {
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use certen_core::{TensorType, TermId};
 use certen_index::Ix;
-use certen_loops::{LoopProgram, Stmt, Target, as_element, parts_first};
+use certen_loops::{LoopProgram, Stmt, Target, as_element};
 use certen_syntax::Name;
 
 /// A loop, and where it stands.
@@ -109,7 +109,7 @@ impl Look {
             Target::Element(name, indices) => rank(*name, indices),
             Target::Local(_) => None,
         };
-        let parts = parts_first(&program.terms, value);
+        let parts = program.terms.parts_first(value);
         let elements = parts.into_iter().filter_map(|id| as_element(&program.terms, id));
         let read: Vec<(Name, usize)> = elements.filter_map(|(name, _, indices)| rank(name, indices)).collect();
         let mut around = parent;

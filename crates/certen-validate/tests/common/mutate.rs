@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use certen_core::{Binary, Literal, ReduceOp, TensorType, Term, TermId, Terms};
 use certen_index::Ix;
-use certen_loops::{LoopProgram, Mode, Stmt, Target, parts_first};
+use certen_loops::{LoopProgram, Mode, Stmt, Target};
 use certen_syntax::Name;
 
 /// What is changed.
@@ -219,7 +219,7 @@ fn values(nest: &LoopProgram, path: &[Turn], at: usize, value: TermId, found: &m
             Some(())
         });
     };
-    for id in parts_first(&nest.terms, value) {
+    for id in nest.terms.parts_first(value) {
         match nest.terms.get(id) {
             Term::Select(tensor, indices) => {
                 for dimension in 0..indices.len() {

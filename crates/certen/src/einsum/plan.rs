@@ -6,7 +6,7 @@
 //! product.
 
 use certen_dialects::einsum::{Axis, Einsum, EinsumError, Step};
-use certen_rewrite::{Search, pairwise};
+use certen_rewrite::{OrderSearch, pairwise};
 
 use super::Order;
 
@@ -32,10 +32,10 @@ impl Plan {
             }
             Order::Path(path) => follow(einsum, path.clone()),
             _ if operands <= 2 || nothing_summed() => follow(einsum, at_once()),
-            Order::Best => follow(einsum, path(einsum, Search::Best, None)),
-            Order::Greedy => follow(einsum, path(einsum, Search::Greedy, None)),
-            Order::BestWithin(most) => follow(einsum, path(einsum, Search::Best, Some(*most))),
-            Order::GreedyWithin(most) => follow(einsum, path(einsum, Search::Greedy, Some(*most))),
+            Order::Best => follow(einsum, path(einsum, OrderSearch::Best, None)),
+            Order::Greedy => follow(einsum, path(einsum, OrderSearch::Greedy, None)),
+            Order::BestWithin(most) => follow(einsum, path(einsum, OrderSearch::Best, Some(*most))),
+            Order::GreedyWithin(most) => follow(einsum, path(einsum, OrderSearch::Greedy, Some(*most))),
         }
     }
 
@@ -55,7 +55,7 @@ pub(super) fn operations(einsum: &Einsum, steps: &[Step], step: &Step) -> u128 {
 }
 
 /// The path of a good order whose intermediate results have no more elements than the limit, if there is one.
-fn path(einsum: &Einsum, search: Search, most: Option<usize>) -> Vec<Vec<usize>> {
+fn path(einsum: &Einsum, search: OrderSearch, most: Option<usize>) -> Vec<Vec<usize>> {
     let sizes: Vec<usize> = einsum.indices().iter().map(|index| index.size).collect();
     let mut values: Vec<Vec<usize>> = (0..einsum.operands().len()).map(|at| indices(einsum, &[], at)).collect();
     let mut left: Vec<usize> = (0..values.len()).collect();

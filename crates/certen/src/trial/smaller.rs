@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use certen_core::{Term, TermId};
 use certen_index::Ix;
-use certen_loops::{Cost, LoopProgram, Stmt, parts_first, statements, verify};
+use certen_loops::{Cost, LoopProgram, Stmt, statements, verify};
 use certen_runtime::{Cpu, NativeKernel, RuntimeError, Signature};
 use certen_schedule::with_numbers;
 
@@ -130,7 +130,7 @@ fn numbers(loops: &LoopProgram) -> BTreeSet<i64> {
         stmt.element().into_iter().for_each(|(_, indices)| all(indices));
         values.extend(stmt.value());
     }
-    for id in values.into_iter().flat_map(|value| parts_first(&loops.terms, value)) {
+    for id in values.into_iter().flat_map(|value| loops.terms.parts_first(value)) {
         match loops.terms.get(id) {
             Term::Select(_, indices) => all(indices),
             Term::Index(ix, _) => all(std::slice::from_ref(ix)),

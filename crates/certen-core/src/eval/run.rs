@@ -1,261 +1,21 @@
-//! The reference evaluator: what a program means.
-//!
-//! The meaning of a term is a function from indices to values, as in TeIL's Fig. 6 and ATL's denotational semantics; the
-//! arm of [`Run::eval`] for a construct is its equation, read from left to right. Nothing that is immediately reduced
-//! or selected from is ever stored. [`Evaluator::run`] computes whole tensors, binding by binding (TeIL, Fig. 9: each
-//! statement reads the old memory and makes a new one); [`Evaluator::element`] computes a single element and remembers
-//! every element of a binding that it needed on the way.
-//!
-//! The equations call each other; here they leave frames on a stack of our own, so that no program overflows the
-//! machine's. Needs: a program that [`Program::check`] accepts. Guarantees: every access is inside its tensor or an
-//! error, every evaluation ends within its fuel.
+//! The machine that computes one element: the equations, with frames on a stack instead of calls.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use certen_index::{Cond, Ix, IxError};
-use certen_syntax::{Code, Name};
+use certen_syntax::Name;
 
-use crate::tensor::index_of;
-use crate::trace::{Limits, Log, Step, Trace};
-use crate::{Arguments, Binary, Domain, ElemType, Fault, Program, ReduceOp, Tensor, Term, TermId, Unary};
-
-/// Steps after which an evaluation is given up, unless told otherwise: about a minute.
-pub const DEFAULT_FUEL: u64 = 2_000_000_000;
-
-/// An element of a tensor.
-pub type Element = (Name, Vec<i64>);
-
-/// Tensors with their names.
-pub type Named<V> = Vec<(Name, Tensor<V>)>;
-
-/// Why an evaluation has no result.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum EvalError {
-    /// The domain has no value for an operation.
-    Fault(Fault),
-    /// The fuel is used up.
-    Fuel,
-    /// There is no memory for a tensor.
-    Memory,
-    /// An index outside its tensor. Accepted programs have none.
-    OutOfBounds(String),
-    /// A minimum or maximum over nothing.
-    EmptyReduction,
-    /// An index expression has no value.
-    Index(IxError),
-    /// The sizes or inputs are not those of the program.
-    Call(String),
-}
-
-impl EvalError {
-    /// The error's code in the index.
-    pub fn code(&self) -> Code {
-        match self {
-            EvalError::Fault(Fault::Undefined) => Code::E0503,
-            EvalError::Fault(Fault::TooLarge) => Code::E0502,
-            EvalError::Fault(Fault::Unsupported(_)) => Code::E0504,
-            EvalError::Fuel => Code::E0501,
-            EvalError::Memory => Code::E0408,
-            EvalError::Call(_) => Code::E0403,
-            EvalError::OutOfBounds(_) | EvalError::EmptyReduction | EvalError::Index(_) => Code::E0701,
-        }
-    }
-}
-
-impl fmt::Display for EvalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            EvalError::Fault(fault) => write!(f, "{fault}"),
-            EvalError::Fuel => write!(f, "the evaluation was stopped: it takes more steps than its fuel allows"),
-            EvalError::Memory => write!(f, "there is not enough memory for the tensors of this evaluation"),
-            EvalError::OutOfBounds(access) => write!(f, "the access {access} is out of bounds"),
-            EvalError::EmptyReduction => write!(f, "a minimum or maximum over an empty range"),
-            EvalError::Index(error) => write!(f, "an index has no value: {error}"),
-            EvalError::Call(text) => write!(f, "{text}"),
-        }
-    }
-}
-
-impl std::error::Error for EvalError {}
-
-impl From<Fault> for EvalError {
-    fn from(fault: Fault) -> EvalError {
-        EvalError::Fault(fault)
-    }
-}
-
-impl From<IxError> for EvalError {
-    fn from(error: IxError) -> EvalError {
-        EvalError::Index(error)
-    }
-}
-
-/// An evaluation of a program on given sizes and inputs.
-///
-/// ```
-/// use certen_core::{Evaluator, Tensor, domain::{Machine, Scalar}, parse_program};
-/// # let mut sources = certen_syntax::Sources::new();
-/// let text = "core dot\nsize n\ninput a : f64[n]\ninput b : f64[n]\ns = sum k in 0..n. a[k] * b[k]\noutput s\n";
-/// # let file = sources.add("dot.core", text);
-/// let program = parse_program(&sources, file).map_err(|_| "malformed").unwrap();
-/// let vector = |values: [f64; 3]| Tensor::new(vec![3], values.map(Scalar::F64).to_vec()).unwrap();
-/// let inputs = [("a".into(), vector([1.0, 2.0, 3.0])), ("b".into(), vector([4.0, 5.0, 6.0]))];
-/// let outputs = Evaluator::new(&program, &Machine, [("n".into(), 3)], inputs)?.run()?;
-/// assert_eq!(outputs[0].1.data(), [Scalar::F64(32.0)]);
-/// # Ok::<(), certen_core::EvalError>(())
-/// ```
-pub struct Evaluator<'a, D: Domain> {
-    program: &'a Program,
-    domain: &'a D,
-    arguments: Arguments<D::Value>,
-    memory: HashMap<Name, Stored<D::Value>>,
-    fuel: u64,
-    /// The element at which a run has failed.
-    failed: Option<Element>,
-}
-
-/// A top-level tensor: known whole, or element by element as they are asked for.
-enum Stored<V> {
-    Whole(Tensor<V>),
-    OnDemand { term: TermId, known: HashMap<Vec<i64>, V> },
-}
-
-impl<'a, D: Domain> Evaluator<'a, D> {
-    /// Prepares an evaluation.
-    ///
-    /// # Errors
-    /// If a size or input is missing, or an input's shape is not what the program says.
-    pub fn new(
-        program: &'a Program,
-        domain: &'a D,
-        sizes: impl IntoIterator<Item = (Name, i64)>,
-        inputs: impl IntoIterator<Item = (Name, Tensor<D::Value>)>,
-    ) -> Result<Evaluator<'a, D>, EvalError> {
-        let mut arguments = Arguments::new(&program.facts, &program.inputs, sizes, inputs)?;
-        let inputs = arguments.take_inputs();
-        let memory = inputs.into_iter().map(|(name, tensor)| (name, Stored::Whole(tensor))).collect();
-        Ok(Evaluator { program, domain, arguments, memory, fuel: DEFAULT_FUEL, failed: None })
-    }
-
-    /// Sets how many steps the evaluation may take.
-    pub fn with_fuel(mut self, fuel: u64) -> Self {
-        self.fuel = fuel;
-        self
-    }
-
-    /// Computes all outputs, in the program's order.
-    ///
-    /// # Errors
-    /// See [`EvalError`].
-    pub fn run(mut self) -> Result<Named<D::Value>, EvalError> {
-        self.outputs()
-    }
-
-    /// Computes all outputs like [`Evaluator::run`]; an error comes with the element that could not be computed.
-    ///
-    /// # Errors
-    /// See [`EvalError`].
-    pub fn run_located(mut self) -> Result<Named<D::Value>, (EvalError, Option<Element>)> {
-        self.outputs().map_err(|error| (error, self.failed.take()))
-    }
-
-    /// Computes all outputs like [`Evaluator::run`], in at most so many steps, and leaves those that it did not take.
-    ///
-    /// # Errors
-    /// See [`EvalError`].
-    pub fn run_within(mut self, fuel: &mut u64) -> Result<Named<D::Value>, EvalError> {
-        self.fuel = *fuel;
-        let outputs = self.outputs();
-        *fuel = self.fuel;
-        outputs
-    }
-
-    fn outputs(&mut self) -> Result<Named<D::Value>, EvalError> {
-        let partial = self.program.partial_bindings();
-        let mut is_lazy = false;
-        for (binding, last_uses) in self.program.bindings.iter().zip(self.program.last_uses()) {
-            let Some(last_uses) = last_uses else { continue };
-            // Of a tensor that has no value somewhere, only what is read is computed. It may then read anything.
-            if partial.contains(&binding.name) {
-                self.memory.insert(binding.name, Stored::OnDemand { term: binding.term, known: HashMap::new() });
-                is_lazy = true;
-                continue;
-            }
-            let shape = self.program.terms.ty(binding.term).shape_at(&|name| self.arguments.size(name))?;
-            let mut run = Run::new(self);
-            let mut index = Vec::new();
-            let tensor = Tensor::from_fn(shape.clone(), |position| {
-                index_of(&shape, position, &mut index);
-                run.element(binding.term, index.clone())
-            });
-            if let Some(Err(_)) = tensor {
-                self.failed = Some((binding.name, index));
-            }
-            let tensor = tensor.ok_or(EvalError::Memory)??;
-            self.memory.insert(binding.name, Stored::Whole(tensor));
-            if !is_lazy {
-                last_uses.iter().for_each(|name| drop(self.memory.remove(name)));
-            }
-        }
-        let shown = |(name, source): &(Name, Name)| match self.memory.get(source) {
-            Some(Stored::Whole(tensor)) => Ok((*name, tensor.clone())),
-            _ => Err(EvalError::Call(format!("the output {source} was not computed"))),
-        };
-        self.program.outputs.iter().map(shown).collect()
-    }
-
-    /// How many steps the evaluation may still take.
-    pub fn fuel(&self) -> u64 {
-        self.fuel
-    }
-
-    /// Computes one element of an output, binding or input.
-    ///
-    /// # Errors
-    /// See [`EvalError`].
-    pub fn element(&mut self, name: Name, index: &[i64]) -> Result<D::Value, EvalError> {
-        self.demand(name, index, None).map(|(value, _)| value)
-    }
-
-    /// Computes one element like [`Evaluator::element`], and says how. What was computed before is not explained again.
-    ///
-    /// # Errors
-    /// See [`EvalError`].
-    pub fn trace(&mut self, name: Name, index: &[i64], limits: Limits) -> Result<Trace<D::Value>, EvalError> {
-        let (value, log) = self.demand(name, index, Some(Log::new(limits)))?;
-        let nothing = Trace { step: Step::Read(name, index.to_vec()), value, parts: Vec::new(), left_out: 0 };
-        Ok(log.and_then(Log::finish).unwrap_or(nothing))
-    }
-
-    fn demand(&mut self, name: Name, index: &[i64], log: Option<Log<D::Value>>) -> Result<Demanded<D>, EvalError> {
-        let source =
-            self.program.outputs.iter().find(|(output, _)| *output == name).map_or(name, |(_, source)| *source);
-        for binding in &self.program.bindings {
-            let missing = || Stored::OnDemand { term: binding.term, known: HashMap::new() };
-            self.memory.entry(binding.name).or_insert_with(missing);
-        }
-        let Some(ty) = self.program.type_of(source) else {
-            return Err(EvalError::Call(format!("there is no tensor {name}")));
-        };
-        let shape = ty.shape_at(&|name| self.arguments.size(name))?;
-        let inside = |(&i, &size): (&i64, &usize)| usize::try_from(i).is_ok_and(|i| i < size);
-        if index.len() != shape.len() || !index.iter().zip(&shape).all(inside) {
-            return Err(EvalError::OutOfBounds(format!("{name}{index:?}, but its shape is {shape:?}")));
-        }
-        let mut run = Run::new(self);
-        run.log = log;
-        run.read(source, index.to_vec())?;
-        let value = run.finish()?;
-        Ok((value, run.log))
-    }
-}
-
-/// An element, and how it was computed.
-type Demanded<D> = (<D as Domain>::Value, Option<Log<<D as Domain>::Value>>);
+use super::{Evaluator, Stored};
+use crate::domain::{Domain, Fault};
+use crate::error::EvalError;
+use crate::ops::{Binary, ReduceOp, Unary};
+use crate::tensor::{Tensor, index_of};
+use crate::term::{Carried, Term, TermId};
+use crate::trace::{Log, TraceStep};
+use crate::types::ElemType;
 
 /// What is bound around the term that is being evaluated, innermost last.
-enum Bound<V> {
+enum InScope<V> {
     Index(Name, i64),
     /// A `let`: its elements are computed when they are asked for. Names are never shadowed, so that its term means the
     /// same under the bindings further in.
@@ -304,7 +64,7 @@ struct Reducing<V> {
 struct Iterating<V> {
     term: TermId,
     index: Vec<i64>,
-    key: Around,
+    key: IterationKey,
     /// How many steps are done; -1 while the first values are computed.
     step: i64,
     times: i64,
@@ -318,38 +78,38 @@ struct Iterating<V> {
 }
 
 /// A term and what is bound around it: names with the values of indices, or with the term that says what they mean.
-type Around = (TermId, Vec<(Name, i64)>);
+type IterationKey = (TermId, Vec<(Name, i64)>);
 
 /// Elements of iterations that are remembered at most: beyond that all are forgotten, and computed again if need be.
 const MOST_REMEMBERED: usize = 1 << 24;
 
 /// One demand for an element.
-struct Run<'e, 'a, D: Domain> {
+pub(super) struct Run<'e, 'a, D: Domain> {
     evaluator: &'e mut Evaluator<'a, D>,
     frames: Vec<Frame<D::Value>>,
     values: Vec<D::Value>,
-    scope: Vec<Bound<D::Value>>,
+    scope: Vec<InScope<D::Value>>,
     /// Results of iterations whose elements are asked for one by one.
-    iterated: HashMap<Around, Tensor<D::Value>>,
+    iterated: HashMap<IterationKey, Tensor<D::Value>>,
     /// How many elements they have.
     remembered: usize,
-    /// Where the steps are noted, if somebody wants to know them.
-    log: Option<Log<D::Value>>,
+    /// Where the steps are noted, if a trace is wanted.
+    pub(super) log: Option<Log<D::Value>>,
 }
 
 impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
-    fn new(evaluator: &'e mut Evaluator<'a, D>) -> Self {
+    pub(super) fn new(evaluator: &'e mut Evaluator<'a, D>) -> Self {
         let iterated = HashMap::new();
         Run { evaluator, frames: Vec::new(), values: Vec::new(), scope: Vec::new(), iterated, remembered: 0, log: None }
     }
 
-    fn element(&mut self, term: TermId, index: Vec<i64>) -> Result<D::Value, EvalError> {
+    pub(super) fn element(&mut self, term: TermId, index: Vec<i64>) -> Result<D::Value, EvalError> {
         self.frames.push(Frame::Eval(term, index));
         self.finish()
     }
 
     /// Works until nothing is left to do; the value that remains is the result.
-    fn finish(&mut self) -> Result<D::Value, EvalError> {
+    pub(super) fn finish(&mut self) -> Result<D::Value, EvalError> {
         while let Some(frame) = self.frames.pop() {
             self.evaluator.fuel = self.evaluator.fuel.checked_sub(1).ok_or(EvalError::Fuel)?;
             match frame {
@@ -388,7 +148,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 }
                 Frame::RememberLet(at, index) => {
                     let value = self.top()?;
-                    if let Some(Bound::Let(_, _, known)) = self.scope.get_mut(at) {
+                    if let Some(InScope::Let(_, _, known)) = self.scope.get_mut(at) {
                         known.insert(index, value);
                     }
                 }
@@ -402,7 +162,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
         self.pop()
     }
 
-    fn begin_step(&mut self, step: impl FnOnce() -> Step) {
+    fn begin_step(&mut self, step: impl FnOnce() -> TraceStep) {
         if let Some(log) = &mut self.log {
             log.begin(step);
         }
@@ -424,7 +184,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
 
     fn lookup(&self, name: Name) -> Option<i64> {
         let bound = self.scope.iter().rev().find_map(|bound| match bound {
-            Bound::Index(n, value) if *n == name => Some(*value),
+            InScope::Index(n, value) if *n == name => Some(*value),
             _ => None,
         });
         bound.or_else(|| self.evaluator.arguments.size(name))
@@ -449,7 +209,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
         Ok(())
     }
 
-    /// The equations: `[[term]] index` for each construct.
+    /// The equations: `[[term]] index` for each construct. They stand together, as in the papers, though they are many.
     fn eval(&mut self, id: TermId, mut index: Vec<i64>) -> Result<(), EvalError> {
         let program = self.evaluator.program;
         let terms = &program.terms;
@@ -461,32 +221,18 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 let lo = self.ix(&range.lo)?;
                 let first = take_first(&mut index)?;
                 self.frames.push(Frame::Leave(self.scope.len()));
-                self.scope.push(Bound::Index(*name, lo.checked_add(first).ok_or(IxError::Overflow)?));
+                self.scope.push(InScope::Index(*name, lo.checked_add(first).ok_or(IxError::Overflow)?));
                 self.frames.push(Frame::Eval(*body, index));
             }
             // [[sum i in lo..hi where p. e]] js = Σ [[e]] js  over the i in lo..hi for which p holds; none: padding
             Term::Reduce(op, name, range, cond, body) => {
                 let (next, hi) = (self.ix(&range.lo)?, self.ix(&range.hi)?);
-                let domain = self.evaluator.domain;
-                let identity = match op {
-                    ReduceOp::Sum => Some(domain.padding(elem)?),
-                    _ => op.identity(elem).map(|one| domain.literal(one, elem)).transpose()?,
-                };
-                self.begin_step(|| Step::Reduce { op: *op, index: *name, lo: next, hi });
-                let bound = self.scope.len();
-                self.scope.push(Bound::Index(*name, next));
-                self.frames.push(Frame::Reduce(Box::new(Reducing {
-                    op: *op,
-                    elem,
-                    body: *body,
-                    cond: cond.clone(),
-                    index,
-                    bound,
-                    next,
-                    hi,
-                    sum: identity,
-                    pending: false,
-                })));
+                let sum = self.identity(*op, elem)?;
+                self.begin_step(|| TraceStep::Reduce { op: *op, index: *name, lo: next, hi });
+                let (op, body, cond, bound, pending) = (*op, *body, cond.clone(), self.scope.len(), false);
+                self.scope.push(InScope::Index(*name, next));
+                let reducing = Reducing { op, elem, body, cond, index, bound, next, hi, sum, pending };
+                self.frames.push(Frame::Reduce(Box::new(reducing)));
             }
             // [[guard(p, e)]] js = [[e]] js if p, else padding: it selects, it does not multiply
             Term::Guard(cond, body) if self.holds(cond)? => self.frames.push(Frame::Eval(*body, index)),
@@ -497,45 +243,13 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
             }
             Term::Let(name, value, body) => {
                 self.frames.push(Frame::Leave(self.scope.len()));
-                self.scope.push(Bound::Let(*name, *value, HashMap::new()));
+                self.scope.push(InScope::Let(*name, *value, HashMap::new()));
                 self.frames.push(Frame::Eval(*body, index));
             }
-            Term::Iterate(times, _, states, at) => {
-                let key = (id, self.surroundings());
-                if let Some(tensor) = self.iterated.get(&key) {
-                    let value = tensor.get(&index).cloned();
-                    self.values.push(value.ok_or_else(|| EvalError::OutOfBounds(format!("iterate{index:?}")))?);
-                    return Ok(());
-                }
-                let shape = |term| terms.ty(term).shape_at(&|name| self.lookup(name));
-                let shapes = states.iter().map(|s| shape(s.init)).collect::<Result<_, _>>()?;
-                debug_assert!(*at < states.len());
-                let times = self.ix(times)?.max(0);
-                self.begin_step(|| Step::Iterate(times));
-                self.frames.push(Frame::Iterate(Box::new(Iterating {
-                    term: id,
-                    index,
-                    key,
-                    step: -1,
-                    times,
-                    bound: self.scope.len(),
-                    shapes,
-                    done: Vec::new(),
-                    current: Vec::new(),
-                    pending: false,
-                })));
-            }
+            Term::Iterate(times, _, states, _) => self.begin_iteration(id, times, states, index)?,
             // [[e[i]]] js = [[e]] (i :: js), if i is inside
             Term::Select(tensor, indices) => {
-                let mut full = Vec::with_capacity(indices.len() + index.len());
-                for (ix, size) in indices.iter().zip(terms.ty(*tensor).shape.iter()) {
-                    let (i, n) = (self.ix(ix)?, self.ix(size)?);
-                    if i < 0 || i >= n {
-                        let access = format!("{} = {i} of a dimension of size {n}", ix);
-                        return Err(EvalError::OutOfBounds(access));
-                    }
-                    full.push(i);
-                }
+                let mut full = self.selected(*tensor, indices)?;
                 full.append(&mut index);
                 self.frames.push(Frame::Eval(*tensor, full));
             }
@@ -549,7 +263,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 index.splice(0..0, [i / inner, i % inner]);
                 self.frames.push(Frame::Eval(*a, index));
             }
-            // [[split k e]] (i :: j :: js) = [[e]] (i·k + j :: js), or padding behind the end
+            // [[split k e]] (i :: j :: js) = [[e]] (i·k + j :: js), or padding after the end
             Term::Split(k, a) => {
                 let (i, j) = (take_first(&mut index)?, take_first(&mut index)?);
                 let at = i.checked_mul(*k).and_then(|at| at.checked_add(j)).ok_or(IxError::Overflow)?;
@@ -586,7 +300,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                 self.frames.push(Frame::Unary(*op, elem));
                 self.frames.push(Frame::Eval(*a, index));
             }
-            // Powers are products of squares: what stands twice is evaluated once, unless somebody wants to see it.
+            // Powers are products of squares: an operand that occurs twice is evaluated once, unless there is a trace.
             Term::Binary(op, a, b) if a == b && self.log.is_none() => {
                 self.frames.push(Frame::Twice(*op, terms.ty(*a).elem));
                 self.frames.push(Frame::Eval(*a, index));
@@ -613,25 +327,80 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
         Ok(())
     }
 
+    /// What a reduction begins with; minima and maxima begin with their first element.
+    fn identity(&self, op: ReduceOp, elem: ElemType) -> Result<Option<D::Value>, EvalError> {
+        let domain = self.evaluator.domain;
+        Ok(match op {
+            ReduceOp::Sum => Some(domain.padding(elem)?),
+            _ => op.identity(elem).map(|one| domain.literal(one, elem)).transpose()?,
+        })
+    }
+
+    fn begin_iteration(
+        &mut self,
+        term: TermId,
+        times: &Ix,
+        states: &[Carried],
+        index: Vec<i64>,
+    ) -> Result<(), EvalError> {
+        let key = (term, self.surroundings());
+        if let Some(tensor) = self.iterated.get(&key) {
+            let value = tensor.get(&index).cloned();
+            self.values.push(value.ok_or_else(|| EvalError::OutOfBounds(format!("iterate{index:?}")))?);
+            return Ok(());
+        }
+        let terms = &self.evaluator.program.terms;
+        let shape = |term| terms.ty(term).shape_at(&|name| self.lookup(name));
+        let shapes = states.iter().map(|s| shape(s.init)).collect::<Result<_, _>>()?;
+        let times = self.ix(times)?.max(0);
+        self.begin_step(|| TraceStep::Iterate(times));
+        self.frames.push(Frame::Iterate(Box::new(Iterating {
+            term,
+            index,
+            key,
+            step: -1,
+            times,
+            bound: self.scope.len(),
+            shapes,
+            done: Vec::new(),
+            current: Vec::new(),
+            pending: false,
+        })));
+        Ok(())
+    }
+
+    /// The values of indices into a tensor, which have to be inside.
+    fn selected(&self, tensor: TermId, indices: &[Ix]) -> Result<Vec<i64>, EvalError> {
+        let mut values = Vec::with_capacity(self.evaluator.program.terms.ty(tensor).rank());
+        for (ix, size) in indices.iter().zip(self.evaluator.program.terms.ty(tensor).shape.iter()) {
+            let (i, n) = (self.ix(ix)?, self.ix(size)?);
+            if i < 0 || i >= n {
+                return Err(EvalError::OutOfBounds(format!("{ix} = {i} of a dimension of size {n}")));
+            }
+            values.push(i);
+        }
+        Ok(values)
+    }
+
     fn shifted(&mut self, term: TermId, first: i64, mut rest: Vec<i64>) {
         rest.insert(0, first);
         self.frames.push(Frame::Eval(term, rest));
     }
 
     /// `[[x]] js = μ x js` (TeIL, Fig. 6), where μ holds what is bound, innermost first.
-    fn read(&mut self, name: Name, index: Vec<i64>) -> Result<(), EvalError> {
+    pub(super) fn read(&mut self, name: Name, index: Vec<i64>) -> Result<(), EvalError> {
         let outside = |index: &[i64]| EvalError::OutOfBounds(format!("{name}{index:?}"));
         if let Some(log) = &mut self.log {
-            log.begin(|| Step::Read(name, index.clone()));
+            log.begin(|| TraceStep::Read(name, index.clone()));
             self.frames.push(Frame::Traced);
         }
         for (at, bound) in self.scope.iter().enumerate().rev() {
             match bound {
-                Bound::State(n, tensor, _) if *n == name => {
+                InScope::State(n, tensor, _) if *n == name => {
                     self.values.push(tensor.get(&index).cloned().ok_or_else(|| outside(&index))?);
                     return Ok(());
                 }
-                Bound::Let(n, term, known) if *n == name => {
+                InScope::Let(n, term, known) if *n == name => {
                     match known.get(&index) {
                         Some(value) => self.values.push(value.clone()),
                         None => {
@@ -673,13 +442,13 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
         }
         while r.next < r.hi {
             let name = match self.scope[r.bound] {
-                Bound::Index(name, _) => name,
+                InScope::Index(name, _) => name,
                 _ => return Err(EvalError::EmptyReduction),
             };
-            self.scope[r.bound] = Bound::Index(name, r.next);
+            self.scope[r.bound] = InScope::Index(name, r.next);
             r.next += 1;
             if self.holds(&r.cond)? {
-                self.begin_step(|| Step::Term(name, r.next - 1));
+                self.begin_step(|| TraceStep::Term(name, r.next - 1));
                 r.pending = true;
                 let body = Frame::Eval(r.body, r.index.clone());
                 self.frames.push(Frame::Reduce(r));
@@ -698,14 +467,14 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
     /// Everything bound around a term, as a key. Indices (steps too) have values; those and its term say what a `let` or
     /// a state is.
     fn surroundings(&self) -> Vec<(Name, i64)> {
-        let stamp = |bound: &Bound<D::Value>| match bound {
-            Bound::Index(name, value) => (*name, *value),
-            Bound::State(name, _, term) | Bound::Let(name, term, _) => (*name, term.index() as i64),
+        let stamp = |bound: &InScope<D::Value>| match bound {
+            InScope::Index(name, value) => (*name, *value),
+            InScope::State(name, _, term) | InScope::Let(name, term, _) => (*name, term.index() as i64),
         };
         self.scope.iter().map(stamp).collect()
     }
 
-    /// The end of an iteration: what it is asked for, and the rest for later. A scalar is all that there is.
+    /// The end of an iteration: the element that is wanted now; the rest is kept. A scalar is all that there is.
     fn iterated(&mut self, it: Iterating<D::Value>, result: Tensor<D::Value>) -> Result<(), EvalError> {
         let value = result.get(&it.index).cloned();
         if !it.index.is_empty() {
@@ -738,8 +507,8 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
                     return self.iterated(*it, result);
                 }
                 let now = states.iter().zip(it.done.drain(..));
-                self.scope.push(Bound::Index(*step, it.step));
-                self.scope.extend(now.map(|(state, tensor)| Bound::State(state.name, tensor, it.term)));
+                self.scope.push(InScope::Index(*step, it.step));
+                self.scope.extend(now.map(|(state, tensor)| InScope::State(state.name, tensor, it.term)));
             }
             let shape = &it.shapes[it.done.len()];
             let count = shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size)).ok_or(EvalError::Memory)?;
