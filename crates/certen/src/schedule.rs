@@ -238,10 +238,9 @@ impl Module {
                 error.notes.push(format!("its condition fails: {}{why}", condition.what));
             }
         }
-        let is_meant = |stmt: &Stmt| {
-            matches!(stmt, Stmt::For { index, mode, .. } if *mode != Mode::Serial && Some(*index) == violation.about)
-        };
-        let error = Diagnostic { about: violation.about, ..error }.note(format!("the loops after this step:\n{}", marked(&taken.after, is_meant)));
+        let is_meant = |stmt: &Stmt| matches!(stmt, Stmt::For { index, mode, .. } if *mode != Mode::Serial && Some(*index) == violation.about);
+        let error = Diagnostic { about: violation.about, ..error }
+            .note(format!("the loops after this step:\n{}", marked(&taken.after, is_meant)));
         self.refuse(match taken.step.name.as_str() {
             "parallelize" | "vectorize" => {
                 error.help("choose a loop whose iterations use nothing that another one writes")

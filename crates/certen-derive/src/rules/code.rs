@@ -363,7 +363,11 @@ impl Simplifier<'_> {
         for (old, new) in changed {
             if let Ok(goal) = Cond::eq(&old, &new) {
                 let status = status(&facts, goal);
-                self.conditions.push(Condition { what: format!("{old} is {new} where it stands"), about: None, status });
+                self.conditions.push(Condition {
+                    what: format!("{old} is {new} where it stands"),
+                    about: None,
+                    status,
+                });
             }
         }
         self.terms.add(new)
