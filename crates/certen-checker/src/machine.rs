@@ -16,8 +16,6 @@ use certen_syntax::Name;
 /// An element of a tensor; none is undefined.
 pub(crate) type Value = Option<Element>;
 
-type Ran<T> = Result<T, EvalError>;
-
 /// Runs a nest that [`obligations`](crate::obligations) has accepted, and gives its outputs and the fuel that is left.
 pub(crate) fn run(
     nest: &LoopProgram,
@@ -25,7 +23,7 @@ pub(crate) fn run(
     sizes: &[(Name, i64)],
     inputs: Named<Value>,
     fuel: u64,
-) -> Ran<(Named<Value>, u64)> {
+) -> Result<(Named<Value>, u64), EvalError> {
     let mut machine = Machine {
         nest,
         field,
@@ -78,32 +76,32 @@ struct Machine<'a> {
 }
 
 impl Machine<'_> {
-    fn spend(&mut self, steps: usize) -> Ran<()> {
+    fn spend(&mut self, steps: usize) -> Result<(), EvalError> {
         self.fuel = self.fuel.checked_sub(steps as u64).ok_or(EvalError::Fuel)?;
         Ok(())
     }
 
-    fn number(&self, ix: &Ix) -> Ran<i64> {
+    fn number(&self, ix: &Ix) -> Result<i64, EvalError> {
         match ix.as_constant() {
             Some(constant) => Ok(constant),
             None => Ok(ix.eval(&|name| self.numbers.get(&name).copied())?),
         }
     }
 
-    fn holds(&self, cond: &Cond) -> Ran<bool> {
+    fn holds(&self, cond: &Cond) -> Result<bool, EvalError> {
         Ok(cond.eval(&|name| self.numbers.get(&name).copied())?)
     }
 
     /// A buffer that nothing was written to.
-    fn empty(&mut self, shape: &[Ix]) -> Ran<Tensor<Value>> {
+    fn empty(&mut self, shape: &[Ix]) -> Result<Tensor<Value>, EvalError> {
         let size = |ix| Ok(usize::try_from(self.number(ix)?).unwrap_or(0));
-        let shape = shape.iter().map(size).collect::<Ran<Vec<usize>>>()?;
+        let shape = shape.iter().map(size).collect::<Result<Vec<usize>, EvalError>>()?;
         let elements = shape.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
         self.spend(elements.ok_or(EvalError::Memory)?)?;
         Tensor::from_fn(shape, |_| Ok(None)).ok_or(EvalError::Memory)?
     }
 
-    fn block(&mut self, block: &[Stmt]) -> Ran<()> {
+    fn block(&mut self, block: &[Stmt]) -> Result<(), EvalError> {
         for stmt in block {
             self.spend(1)?;
             match stmt {
@@ -156,7 +154,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn place(&mut self, target: &Target) -> Ran<&mut Value> {
+    fn place(&mut self, target: &Target) -> Result<&mut Value, EvalError> {
         match target {
             Target::Local(name) => self.locals.get_mut(name).ok_or_else(|| gone(*name)),
             Target::Element(name, indices) => {
@@ -167,13 +165,13 @@ impl Machine<'_> {
         }
     }
 
-    fn position(&self, name: Name, indices: &[Ix]) -> Ran<usize> {
-        let index = indices.iter().map(|ix| self.number(ix)).collect::<Ran<Vec<i64>>>()?;
+    fn position(&self, name: Name, indices: &[Ix]) -> Result<usize, EvalError> {
+        let index = indices.iter().map(|ix| self.number(ix)).collect::<Result<Vec<i64>, EvalError>>()?;
         let found = self.buffers.get(&name).and_then(|buffer| buffer.position(&index));
         found.ok_or_else(|| EvalError::OutOfBounds(format!("{name}{index:?}")))
     }
 
-    fn value(&mut self, root: TermId) -> Ran<Value> {
+    fn value(&mut self, root: TermId) -> Result<Value, EvalError> {
         let parts = match self.orders.get(&root) {
             Some(parts) => parts.clone(),
             None => {
@@ -220,7 +218,7 @@ impl Machine<'_> {
         Ok(values.pop().flatten())
     }
 
-    fn parts(&self, root: TermId) -> Ran<Vec<Operation>> {
+    fn parts(&self, root: TermId) -> Result<Vec<Operation>, EvalError> {
         let terms = &self.nest.terms;
         let unknown = || EvalError::Call("a value is not made of scalar operations".into());
         let (mut parts, mut places) = (Vec::new(), HashMap::new());

@@ -3,9 +3,9 @@
 //! What is declared in the loop is an iteration's own. Where a local from outside is assigned, or a buffer from outside
 //! exchanged, there is at most one iteration; but the lanes of a vector may combine integers or truth values into a local
 //! that they do not read, always by the same operation, because that gives the same bits in any order. Of a buffer from
-//! outside that is written, two different iterations use different elements: of every two accesses, one of them a write. The names that are an iteration's own are taken
-//! twice, `i'` and `i''`, with the ranges and conditions around each access, and the goal for `i' < i''` is that the
-//! indices differ in some dimension. Two accesses that are not the same are compared both ways.
+//! outside that is written, two different iterations use different elements: of every two accesses, one of them a write.
+//! The names that are an iteration's own are taken twice, `i'` and `i''`, with the ranges and conditions around each
+//! access, and the goal for `i' < i''` is that the indices differ in some dimension. Two accesses that are not the same are compared both ways.
 //!
 //! Where all accesses of a buffer have the same index in some dimension, which is a multiple of the loop's index plus
 //! something that belongs to no iteration, there is one obligation instead, for that dimension.

@@ -27,8 +27,6 @@ use serde_json::{Value, json};
 /// Cases inside each other, as in [`certen_index::check`].
 const MAX_DEPTH: usize = 512;
 
-type Read<T> = Result<T, String>;
-
 /// A witness as JSON.
 pub(crate) fn write(witness: &Witness) -> Value {
     let mut entries = Vec::new();
@@ -136,7 +134,7 @@ fn step(step: &ProofStep) -> Value {
 }
 
 /// A witness from JSON.
-pub(crate) fn read(value: &Value) -> Read<Witness> {
+pub(crate) fn read(value: &Value) -> Result<Witness, String> {
     let mut entries = value.as_array().ok_or("a witness is a list")?.iter();
     let root = derivation(&mut entries, 0)?;
     match entries.next() {
@@ -145,7 +143,7 @@ pub(crate) fn read(value: &Value) -> Read<Witness> {
     }
 }
 
-fn derivation<'a>(entries: &mut impl Iterator<Item = &'a Value>, depth: usize) -> Read<Refutation> {
+fn derivation<'a>(entries: &mut impl Iterator<Item = &'a Value>, depth: usize) -> Result<Refutation, String> {
     if depth > MAX_DEPTH {
         return Err("too many cases inside each other".into());
     }
@@ -178,7 +176,7 @@ fn derivation<'a>(entries: &mut impl Iterator<Item = &'a Value>, depth: usize) -
     }
 }
 
-fn reason(word: &str, rest: &[Value]) -> Read<Option<Reason>> {
+fn reason(word: &str, rest: &[Value]) -> Result<Option<Reason>, String> {
     Ok(Some(match (word, rest) {
         ("given", [at]) => Reason::Given(count(at)?),
         ("reversed", [at]) => Reason::Reversed(count(at)?),
@@ -186,7 +184,10 @@ fn reason(word: &str, rest: &[Value]) -> Read<Option<Reason>> {
         ("high", [e, k]) => Reason::QuotientHigh(ix(e)?, number(k)?),
         ("min" | "max", [at, parts @ ..]) => Reason::Extreme(extreme(word == "max", parts)?, count(at)?),
         ("sum", parts) if parts.len().is_multiple_of(2) => Reason::Sum(
-            parts.chunks_exact(2).map(|pair| Ok((number(&pair[0])?, count(&pair[1])?))).collect::<Read<_>>()?,
+            parts
+                .chunks_exact(2)
+                .map(|pair| Ok((number(&pair[0])?, count(&pair[1])?)))
+                .collect::<Result<_, String>>()?,
         ),
         ("product", [a, b]) => Reason::Product(count(a)?, count(b)?),
         ("multiple", [a, b, factor]) => Reason::Multiple(count(a)?, count(b)?, ix(factor)?),
@@ -195,31 +196,31 @@ fn reason(word: &str, rest: &[Value]) -> Read<Option<Reason>> {
     }))
 }
 
-fn extreme(max: bool, parts: &[Value]) -> Read<Extreme> {
-    Ok(Extreme { max, parts: parts.iter().map(ix).collect::<Read<_>>()? })
+fn extreme(max: bool, parts: &[Value]) -> Result<Extreme, String> {
+    Ok(Extreme { max, parts: parts.iter().map(ix).collect::<Result<_, String>>()? })
 }
 
 /// A number of a row, hypothesis or part. Far fewer than 2^32 are ever there.
-fn count(value: &Value) -> Read<usize> {
+fn count(value: &Value) -> Result<usize, String> {
     let count = value.as_u64().and_then(|value| u32::try_from(value).ok());
     count.map(|count| count as usize).ok_or_else(|| format!("{value} counts nothing"))
 }
 
-fn number(value: &Value) -> Read<i64> {
+fn number(value: &Value) -> Result<i64, String> {
     value.as_i64().ok_or_else(|| format!("{value} is no 64-bit integer"))
 }
 
-fn ix(value: &Value) -> Read<Ix> {
+fn ix(value: &Value) -> Result<Ix, String> {
     let text = value.as_str().ok_or_else(|| format!("{value} is no text"))?;
     whole(text, parse_ix)
 }
 
 /// A condition from its text.
-pub(crate) fn cond(text: &str) -> Read<Cond> {
+pub(crate) fn cond(text: &str) -> Result<Cond, String> {
     whole(text, parse_cond)
 }
 
-fn whole<T>(text: &str, parse: fn(&mut Cursor<'_>) -> Result<T, certen_syntax::Diagnostic>) -> Read<T> {
+fn whole<T>(text: &str, parse: fn(&mut Cursor<'_>) -> Result<T, certen_syntax::Diagnostic>) -> Result<T, String> {
     let tokens = tokens(text)?;
     let mut cursor = Cursor::new(&tokens);
     let read = parse(&mut cursor).map_err(|error| error.message)?;
@@ -227,7 +228,7 @@ fn whole<T>(text: &str, parse: fn(&mut Cursor<'_>) -> Result<T, certen_syntax::D
 }
 
 /// The tokens of an expression. Unlike in programs, names have points and signs of copies.
-fn tokens(text: &str) -> Read<Vec<Token>> {
+fn tokens(text: &str) -> Result<Vec<Token>, String> {
     const SIGNS: [&str; 14] = ["<=", ">=", "==", "!=", "&&", "||", "<", ">", "+", "-", "*", "(", ")", ","];
     let token = |kind| Token { kind, span: Span::default(), first_on_line: false };
     let (mut tokens, mut rest) = (Vec::new(), text.trim_start());

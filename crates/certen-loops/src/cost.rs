@@ -1,7 +1,8 @@
 //! About how many steps the interpreter takes, without running it.
 //!
-//! Whoever has a budget of steps asks before a run, not after half of it. The answer is exact where the ranges of loops do
-//! not depend on indices around them; where they do, the middle of those stands for all. Of two branches the dearer counts.
+//! A caller with a budget of steps asks before it runs a program. The answer is exact where the ranges of loops do not
+//! depend on indices around them; where they do, the middle index stands for all. Of two branches the more expensive one
+//! counts.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Lanes: which loops can run several iterations at a time, one in each lane of a vector, and how many.
 //!
-//! A value *varies* in a loop if it is another one in each iteration: an element at an index that mentions the loop's, a
+//! A value *varies* in a loop if it can differ between iterations: an element at an index that mentions the loop's, a
 //! local of the loop, and what is computed from those. A loop has lanes if everything that varies is an element that lies
 //! beside that of the next iteration, a number that grows with the index, or made of these by an operation that vectors
 //! have; the loops inside run alike for all iterations. Both sides of a choice are computed, and one is taken: they are

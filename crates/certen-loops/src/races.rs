@@ -7,7 +7,7 @@
 //!   not exchanged;
 //! - a buffer that is written is used at different elements in different iterations, whatever the two accesses are.
 //!
-//! Most buffers are indexed by the loop's own index in one dimension, in every access alike: that is seen by looking. For
+//! Most buffers are indexed by the loop's own index in one dimension, in every access alike: that needs no proof. For
 //! other accesses, the loop's index and the indices of the loops inside are taken twice, under their ranges and the
 //! conditions around the access, and the prover has to show that the elements differ: `4*i + r` with `0 <= r < 4` does.
 //! Elements differ if one index of them does, because every access is in bounds. A loop that is shown to have at most one

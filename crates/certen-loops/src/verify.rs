@@ -7,8 +7,8 @@
 //!   loops and the conditions around it and the facts about sizes.
 //! - **Races**: the iterations of every parallel loop are shown to be independent (`races.rs`).
 //!
-//! One walk over the body. Most accesses are a loop's own index into the size that the loop runs to, and are accepted
-//! by looking; for the others the facts of the scope are collected once, and what was shown is remembered.
+//! One walk over the body. Most accesses are a loop's own index into the size that the loop runs to, and need no
+//! proof; for the others the facts of the scope are collected once, and what was shown is remembered.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

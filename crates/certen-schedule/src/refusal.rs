@@ -1,4 +1,5 @@
-//! Why a step cannot be done.
+//! Why a step cannot be done: an error, and the statements that it speaks of. The error shows the loops before the step,
+//! with those statements marked.
 
 use certen_core::TypeError;
 use certen_index::IxError;

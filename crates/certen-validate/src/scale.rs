@@ -66,8 +66,6 @@ fn block(nest: &LoopProgram, stmts: &[Stmt], lines: &mut Vec<String>) {
         match stmt {
             Stmt::Nest(_) => {}
             Stmt::Alloc(name, ty) => lines.push(format!("alloc {name} {} {}", ty.elem, list(&ty.shape))),
-            Stmt::Free(name) => lines.push(format!("free {name}")),
-            Stmt::Swap(a, b) => lines.push(format!("swap {a} {b}")),
             Stmt::For { index, range, mode, body } => {
                 lines.push(format!("{mode:?} {index} {} {}", ix(&range.lo), ix(&range.hi)));
                 block(nest, body, lines);
@@ -91,6 +89,8 @@ fn block(nest: &LoopProgram, stmts: &[Stmt], lines: &mut Vec<String>) {
                 });
                 terms(nest, *value, lines);
             }
+            // These have no numbers.
+            other => lines.push(format!("{other:?}")),
         }
     }
 }

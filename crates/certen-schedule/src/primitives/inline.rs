@@ -1,8 +1,8 @@
 //! `inline`: the elements of a stage are computed where they are read.
 //!
-//! A stage is made of *pieces*: assignments of elements, in loops and under conditions. Which iteration of which piece
-//! stored the element that is read follows from its indices; the prover has to show that the iteration is one of the
-//! piece's, and that no other one stores the element later.
+//! A stage is made of assignments of elements, in loops and under conditions. Which iteration of which assignment stored
+//! the element that is read follows from its indices; the prover has to show that the iteration exists, and that no other
+//! one stores the element later.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
