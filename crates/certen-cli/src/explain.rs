@@ -54,7 +54,7 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
     report.warnings(module.sources(), module.warnings());
     let only = if args.steps { &[Stage::Steps][..] } else { &args.only };
     let sections = module.explain(only, &args.dims).map_err(|f| refused(&report, &f))?;
-    // What a schedule stops at is an error, behind what could be shown of it.
+    // What a schedule stops at is an error, after what could be shown of it.
     let stopped = if args.steps { module.derived().err().or_else(|| module.scheduled().err()) } else { None };
     let wanted = |stage| only.is_empty() || only.contains(&stage);
     if args.common.json {

@@ -173,7 +173,7 @@ pub fn converted<'py>(
         ElemType::Bool => truths(&copied(&natural, found)?)?,
         _ => copied(&natural, found)?,
     };
-    // SAFETY: it is a copy that nobody else knows; truth values are 0 or 1 in it.
+    // SAFETY: it is a copy that no other code has; truth values are 0 or 1 in it.
     let values = unsafe { view(&natural, found)? }.to_array().map_err(|error| refused(&error))?;
     let is_pythons = several || object.is_exact_instance_of::<PyFloat>();
     let rounding = if is_pythons { Rounding::Shorter } else { Rounding::Never };
@@ -241,7 +241,7 @@ fn truths<'py>(array: &NdArray<'py>) -> PyResult<NdArray<'py>> {
     let copy_all = || {
         let (read, written) = (from.data(), to.data().cast_mut());
         for at in 0..from.shape().first().copied().unwrap_or(0) {
-            // SAFETY: both have so many bytes side by side, and nobody else knows the new ones.
+            // SAFETY: both have so many bytes side by side, and no other code has the new ones.
             unsafe { written.add(at).write(u8::from(read.add(at).read() != 0)) };
         }
     };

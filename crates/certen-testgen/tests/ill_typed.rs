@@ -2,7 +2,6 @@
 
 mod common;
 
-
 use arbitrary::Unstructured;
 use certen_core::ElemType;
 use certen_dialects::algebra::{Notation, Premise, elaborate};

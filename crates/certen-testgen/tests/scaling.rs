@@ -159,7 +159,10 @@ fn checking_grows_linearly() {
         time
     });
     let [.., teil, model] = times;
-    assert!(cfg!(debug_assertions) || model < 2.0 * teil && teil < 2.0 * model, "the same program: {teil:.4} s and {model:.4} s");
+    assert!(
+        cfg!(debug_assertions) || model < 2.0 * teil && teil < 2.0 * model,
+        "the same program: {teil:.4} s and {model:.4} s"
+    );
 }
 
 /// Sharing memory between 100,000 nests: a chain that can be computed in place, one that cannot, tensors that all live to

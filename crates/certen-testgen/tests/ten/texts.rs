@@ -1,6 +1,5 @@
 //! Texts: what is printed is read as it was, formatting keeps everything, and nothing makes the front door fail.
 
-
 use certen::{Module, Options};
 use certen_lang::format::format;
 use certen_lang::parse::parse;
