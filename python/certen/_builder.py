@@ -546,7 +546,7 @@ def _sizes(size: Expression) -> list[str]:
 
 
 def _reached(results: tuple[Definition, ...], args: Sequence[Tensor] | None) -> tuple[list[Definition], list[Tensor]]:
-    """The definitions that results need, each behind those that it uses, and the tensors."""
+    """The definitions that results need, each after those that it uses, and the tensors."""
     definitions: dict[int, Definition] = {}
     tensors: dict[str, Tensor] = {repr(tensor): tensor for tensor in args or ()}
     stack: list[Indexed] = list(reversed(results))

@@ -45,7 +45,7 @@ def index(name: str, *bounds: SizeLike | None) -> Index:
     >>> inner = certen.index("i", 1, certen.size("n") - 1)
 
     `None` leaves a bound to be inferred, as in `index("i", 1, None)`: it is the smallest that keeps every element in
-    bounds; `x[i + 1]` asks for `i < n - 1`. Elements of a definition outside of given bounds are zero.
+    bounds; `x[i + 1]` asks for `i < n - 1`. Elements of a definition outside given bounds are zero.
     """
     check_name(name, "an index")
     if len(bounds) > 2:

@@ -2,7 +2,7 @@
 
 One walk, parts first, over an expression whose left-hand side is known: it decides which indices each sum runs over,
 and writes the text. A sum without `over=` takes all indices that are free in it, not on the left-hand side, and not
-taken by an `over=` around it. Where an index is taken by such a sum and also used around it, inside of another one, it
+taken by an `over=` around it. Where an index is taken by such a sum and also used around it, inside another one, it
 could be meant to be the index of either: that is refused.
 
 There is no recursion: expressions are as deep as the language allows, which is deeper than Python's stack.

@@ -1,5 +1,5 @@
 //! Where everything that the commands say goes: text or JSON, standard output or standard error, with colours on a
-//! terminal only. Output that nobody reads any more (a closed pipe) ends the output, not the program; output that is lost
+//! terminal only. Output that is no longer read (a closed pipe) ends the output, not the program; output that is lost
 //! for another reason (a full disk) is told at the end, by [`lost_output`].
 
 use std::io::{ErrorKind, IsTerminal, Write};

@@ -199,7 +199,7 @@ impl<'a> Emitter<'a> {
         helper.name()
     }
 
-    /// A line of the function, broken behind an operator or comma where it is too long.
+    /// A line of the function, broken after an operator or comma where it is too long.
     pub(crate) fn line(&mut self, text: &str) {
         let mut rest = text;
         let mut margin = 4 * self.indent;

@@ -3,7 +3,7 @@
 //! Another library in the process may have set the rounding mode, or made the processor take subnormal numbers for zero:
 //! linking with `-ffast-math` is enough. Every entry point and every thread's part of a loop enters the standard
 //! environment and leaves it again. What computes in between is a function that is not inlined, so that no compiler
-//! moves its operations to before or behind.
+//! moves its operations out of it.
 
 /// Enters and leaves; the registers are only written where something differs.
 pub(crate) const ENVIRONMENT: &str = "\

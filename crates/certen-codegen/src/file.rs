@@ -29,7 +29,7 @@ pub struct CCode {
     pub kernel: String,
     /// A `main` that takes the sizes as arguments, makes up the inputs and calls the program: `main.c`.
     pub driver: String,
-    /// A translation unit for the runtime, which checks and copies arrays itself: the same kernel behind `certen_abi`
+    /// A translation unit for the runtime, which checks and copies arrays itself: the same kernel under `certen_abi`
     /// and `certen_call`, which are alike for every program. Short, because every compilation takes time.
     pub native: String,
 }
@@ -117,7 +117,7 @@ impl Emitter<'_> {
         Ok(CCode { name: self.entries.dense, source, header, kernel, driver, native })
     }
 
-    /// What the runtime compiles: every program behind the same signature.
+    /// What the runtime compiles: every program with the same signature.
     pub(crate) fn native_text(mut self) -> Result<String, Diagnostic> {
         let kernel = self.kernel()?;
         let (threads, entry) = if self.is_parallel { (parallel::THREADS, parallel::ENTRY) } else { ("", "") };

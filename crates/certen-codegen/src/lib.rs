@@ -1,7 +1,7 @@
 //! Machine: loop programs as plain, readable C11.
 //!
-//! [`emit_c`] prints a program as a function with the user's names, 64-bit indices and flat row-major accesses, behind
-//! entry points that check everything that a caller can get wrong, and for the runtime behind one with a fixed signature.
+//! [`emit_c`] prints a program as a function with the user's names, 64-bit indices and flat row-major accesses. Its
+//! entry points check everything that a caller can get wrong; the runtime has one of its own, with a fixed signature.
 //! The C computes what the [`Machine`](certen_core::domain::Machine) domain does, bit for bit: what C leaves undefined or
 //! open (overflow, division by zero, conversions out of range, minima of NaNs) goes through small helper functions, which
 //! are printed only if they are used. [`emit_together`] prints many programs in one translation unit, because starting a

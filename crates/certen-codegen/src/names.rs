@@ -1,6 +1,6 @@
 //! Names in C: the user's own wherever C allows it.
 //!
-//! A name that C, its library or our helpers use gets an underscore behind it, one that begins with an underscore a
+//! A name that C, its library or our helpers use gets an underscore after it, one that begins with an underscore a
 //! letter before it, and any character that C does not know becomes `_`. Different names stay different.
 
 use std::collections::{HashMap, HashSet};

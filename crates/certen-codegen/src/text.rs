@@ -32,7 +32,7 @@ pub(crate) fn signature(start: &str, parameters: &[String]) -> String {
     filled(&format!("{start}("), if parameters.is_empty() { &none } else { parameters }, ", ", ")", 4)
 }
 
-/// The beginning of a C text that fits in a width, and the rest: broken behind an operator, inside as few parentheses as
+/// The beginning of a C text that fits in a width, and the rest: broken after an operator, inside as few parentheses as
 /// possible, never inside an index. The text has no strings, so that a space is a space.
 pub(crate) fn broken(text: &str, width: usize) -> (&str, &str) {
     if text.len() <= width || text.starts_with("/*") || !text.is_ascii() {

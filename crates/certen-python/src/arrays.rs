@@ -18,14 +18,14 @@
 
 #![allow(unsafe_code, reason = "this module lends NumPy's memory to Rust")]
 
-use std::ffi::{c_int, c_long};
+use std::ffi::c_int;
 use std::ptr;
 
 use certen::ElemType;
 use certen::road::runtime::{ArrayError, View, ViewMut};
 use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_CARRAY, NPY_ARRAY_F_CONTIGUOUS, NPY_ARRAY_WRITEABLE};
-use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NPY_TYPES, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
-use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -33,6 +33,7 @@ use pyo3::types::{PyBytes, PyFloat, PyInt, PyList, PyMemoryView, PyTuple, PyType
 use pyo3::{ffi, intern};
 use smallvec::SmallVec;
 
+use crate::dtypes::{elem_of, type_number};
 use crate::overlap;
 use crate::values::{Rounding, same_values};
 
@@ -44,56 +45,6 @@ pub type Few<T> = SmallVec<[T; 4]>;
 
 /// Results begin at a cache line, which is also the widest vector register.
 const ALIGNMENT: usize = 64;
-
-/// The element type of arrays with a dtype, in either byte order; none if there is none.
-pub fn elem_of(dtype: &Bound<'_, PyArrayDescr>) -> Option<ElemType> {
-    const FLOAT: c_int = NPY_TYPES::NPY_FLOAT as c_int;
-    const DOUBLE: c_int = NPY_TYPES::NPY_DOUBLE as c_int;
-    const INT: c_int = NPY_TYPES::NPY_INT as c_int;
-    const LONG: c_int = NPY_TYPES::NPY_LONG as c_int;
-    const LONGLONG: c_int = NPY_TYPES::NPY_LONGLONG as c_int;
-    const UBYTE: c_int = NPY_TYPES::NPY_UBYTE as c_int;
-    const BOOL: c_int = NPY_TYPES::NPY_BOOL as c_int;
-    match dtype.num() {
-        FLOAT => Some(ElemType::F32),
-        DOUBLE => Some(ElemType::F64),
-        INT => Some(ElemType::I32),
-        LONG if size_of::<c_long>() == 8 => Some(ElemType::I64),
-        LONG => Some(ElemType::I32),
-        LONGLONG => Some(ElemType::I64),
-        UBYTE => Some(ElemType::U8),
-        BOOL => Some(ElemType::Bool),
-        _ => None,
-    }
-}
-
-/// NumPy's number for an element type.
-fn type_number(elem: ElemType) -> c_int {
-    let number = match elem {
-        ElemType::F32 => NPY_TYPES::NPY_FLOAT,
-        ElemType::F64 => NPY_TYPES::NPY_DOUBLE,
-        ElemType::I32 => NPY_TYPES::NPY_INT,
-        ElemType::I64 if size_of::<c_long>() == 8 => NPY_TYPES::NPY_LONG,
-        ElemType::I64 => NPY_TYPES::NPY_LONGLONG,
-        ElemType::U8 => NPY_TYPES::NPY_UBYTE,
-        ElemType::Bool => NPY_TYPES::NPY_BOOL,
-    };
-    number as c_int
-}
-
-/// The dtype of an element type.
-pub fn dtype(py: Python<'_>, elem: ElemType) -> Bound<'_, PyArrayDescr> {
-    // SAFETY: the number is that of a dtype, of which NumPy gives a new reference.
-    unsafe {
-        let descr = PY_ARRAY_API.PyArray_DescrFromType(py, type_number(elem));
-        Bound::from_owned_ptr(py, descr.cast()).cast_into_unchecked()
-    }
-}
-
-/// What NumPy calls a dtype: `float64`.
-pub fn dtype_name(dtype: &Bound<'_, PyArrayDescr>) -> String {
-    dtype.str().map_or_else(|_| "?".into(), |name| name.to_string())
-}
 
 /// Functions of NumPy, looked up once.
 struct Functions {
@@ -222,7 +173,7 @@ pub fn converted<'py>(
         ElemType::Bool => truths(&copied(&natural, found)?)?,
         _ => copied(&natural, found)?,
     };
-    // SAFETY: it is a copy that nobody else knows; truth values are 0 or 1 in it.
+    // SAFETY: it is a copy that no other code has; truth values are 0 or 1 in it.
     let values = unsafe { view(&natural, found)? }.to_array().map_err(|error| refused(&error))?;
     let is_pythons = several || object.is_exact_instance_of::<PyFloat>();
     let rounding = if is_pythons { Rounding::Shorter } else { Rounding::Never };
@@ -290,7 +241,7 @@ fn truths<'py>(array: &NdArray<'py>) -> PyResult<NdArray<'py>> {
     let copy_all = || {
         let (read, written) = (from.data(), to.data().cast_mut());
         for at in 0..from.shape().first().copied().unwrap_or(0) {
-            // SAFETY: both have so many bytes side by side, and nobody else knows the new ones.
+            // SAFETY: both have so many bytes side by side, and no other code has the new ones.
             unsafe { written.add(at).write(u8::from(read.add(at).read() != 0)) };
         }
     };

@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
 use crate::errors::{During, Integer, integer, raised, shown};
 use crate::fork::compiling;
-use crate::{SMALL, threads};
+use crate::{SMALL, dtypes, threads};
 
 /// How many contractions are remembered.
 const REMEMBERED: usize = 1024;
@@ -270,8 +270,8 @@ impl Casting {
 
 /// The element type of a dtype, of those that are computed with.
 fn computed_elem(dtype: &Bound<'_, PyArrayDescr>) -> PyResult<ElemType> {
-    arrays::elem_of(dtype).filter(|elem| elem.has_arithmetic()).ok_or_else(|| {
-        let name = arrays::dtype_name(dtype);
+    dtypes::elem_of(dtype).filter(|elem| elem.has_arithmetic()).ok_or_else(|| {
+        let name = dtypes::dtype_name(dtype);
         let text = format!("einsum of {name} is not supported: it computes in float64, float32, int64 and int32");
         PyNotImplementedError::new_err(text)
     })
@@ -348,15 +348,9 @@ pub fn einsum<'py>(
     let (spelling, operands) = spelled(operands)?;
     let path = chosen_path(optimize)?;
     let casting = Casting::named(casting)?;
-    let mut inputs: Few<NdArray<'py>> = SmallVec::with_capacity(operands.len());
-    for operand in &operands {
-        inputs.push(arrays::any_array(operand)?);
-    }
+    let inputs: Few<NdArray<'py>> = operands.iter().map(arrays::any_array).collect::<PyResult<_>>()?;
     let order = chosen_order(order, &inputs)?;
-    let mut elems: Few<ElemType> = SmallVec::with_capacity(inputs.len());
-    for input in &inputs {
-        elems.push(computed_elem(&input.dtype())?);
-    }
+    let elems: Few<ElemType> = inputs.iter().map(|input| computed_elem(&input.dtype())).collect::<PyResult<_>>()?;
     let target = match out.filter(|out| !out.is_none()) {
         None => None,
         Some(out) => {
@@ -382,33 +376,19 @@ pub fn einsum<'py>(
     let mut converted: Few<(ElemType, NdArray<'py>)> = SmallVec::with_capacity(inputs.len());
     for (at, (input, found)) in inputs.into_iter().zip(elems).enumerate() {
         if refuses(found, &input) {
-            let found = arrays::dtype_name(&input.dtype());
+            let found = dtypes::dtype_name(&input.dtype());
             return Err(not_cast(py, &format!("operand {at}"), &found, elem, casting));
         }
         converted.push((elem, if found == elem { input } else { arrays::copied(&input, elem)? }));
     }
-    let out_array = match target {
-        None => None,
-        Some((found, array)) => {
-            let name = arrays::dtype_name(&array.dtype());
-            if refuses(found, &array) || !casting.allows(elem, found) {
-                return Err(not_cast(py, "out", &name, elem, casting));
-            }
-            if array.shape() != known.shape {
-                let (found, needed) = (array.shape(), &known.shape);
-                return Err(PyValueError::new_err(format!("out has the shape {found:?}, the result {needed:?}")));
-            }
-            if !arrays::is_writable(&array) {
-                return Err(PyValueError::new_err("out is read-only"));
-            }
-            if arrays::overlaps_itself(&array) {
-                return Err(PyValueError::new_err("out overlaps itself: two of its elements share memory"));
-            }
-            Some(array)
+    if let Some((found, array)) = &target {
+        if refuses(*found, array) || !casting.allows(elem, *found) {
+            return Err(not_cast(py, "out", &dtypes::dtype_name(&array.dtype()), elem, casting));
         }
-    };
+        check_out(array, &known.shape)?;
+    }
     let shape = SmallVec::from_slice(&known.shape);
-    let wanted = [Wanted { elem, shape, order, out: out_array }];
+    let wanted = [Wanted { elem, shape, order, out: target.map(|(_, array)| array) }];
     let threads = threads::set();
     if known.contraction.is_due() {
         compiling(py, || known.contraction.prepare());
@@ -428,6 +408,21 @@ pub fn einsum<'py>(
         Some(out) => Ok(out.clone()),
         None => results.into_iter().map(arrays::returned).next().unwrap_or_else(|| Ok(py.None().into_bound(py))),
     }
+}
+
+/// Whether a result of some shape can be written to an array.
+fn check_out(array: &NdArray<'_>, shape: &[usize]) -> PyResult<()> {
+    if array.shape() != shape {
+        let found = array.shape();
+        return Err(PyValueError::new_err(format!("out has the shape {found:?}, the result {shape:?}")));
+    }
+    if !arrays::is_writable(array) {
+        return Err(PyValueError::new_err("out is read-only"));
+    }
+    if arrays::overlaps_itself(array) {
+        return Err(PyValueError::new_err("out overlaps itself: two of its elements share memory"));
+    }
+    Ok(())
 }
 
 /// The order in which `einsum` contracts operands, as `numpy.einsum_path` tells it: a path that `optimize` takes, and a
@@ -471,6 +466,6 @@ fn not_supported(function: &str, unknown: Option<&Bound<'_, PyDict>>) -> PyResul
 }
 
 fn not_cast(py: Python<'_>, which: &str, found: &str, elem: ElemType, casting: Casting) -> PyErr {
-    let elem = arrays::dtype_name(&arrays::dtype(py, elem));
+    let elem = dtypes::dtype_name(&dtypes::dtype(py, elem));
     PyTypeError::new_err(format!("{which}: {found} and {elem} cannot be cast by the rule '{}'", casting.name()))
 }

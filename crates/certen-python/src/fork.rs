@@ -2,9 +2,9 @@
 //!
 //! A forked child has one thread, and the memory of its parent as it was: a lock that another thread held stays locked
 //! for ever. Compiling takes locks here and there (names are interned, programs are remembered, trees are built on a
-//! thread of their own), and Python forks at any time, since the interpreter's lock is not held meanwhile. So whoever
-//! compiles goes through a gate, and a fork waits until nobody is inside. Kernels that run need no gate: they hold no
-//! lock that a child could miss. Nobody inside waits for the interpreter's lock, so the fork's waiting ends; and nobody
+//! thread of their own), and Python forks at any time, since the interpreter's lock is not held meanwhile. So a thread
+//! that compiles goes through a gate, and a fork waits until no thread is inside. Kernels that run need no gate: they hold no
+//! lock that a child could miss. No thread inside waits for the interpreter's lock, so the fork's waiting ends; and nobody
 //! holds a lock of another kind around the gate, which a child would miss as well.
 
 use std::cell::RefCell;

@@ -22,7 +22,7 @@ use crate::errors::{During, Integer, integer, raised, refused, shown};
 use crate::fork::compiling;
 use crate::formula::Formula;
 use crate::source::Source;
-use crate::{SMALL, threads};
+use crate::{SMALL, dtypes, threads};
 
 /// A function that is called with arrays.
 ///
@@ -187,8 +187,8 @@ impl Kernel {
         let (py, name) = (argument.py(), parameter.name);
         if let Some(array) = arrays::array_of(&argument).map_err(|error| unusable(py, name.as_str(), error))? {
             let dtype = array.dtype();
-            let Some(found) = arrays::elem_of(&dtype) else {
-                let dtype = arrays::dtype_name(&dtype);
+            let Some(found) = dtypes::elem_of(&dtype) else {
+                let dtype = dtypes::dtype_name(&dtype);
                 let text = format!("`{name}` is an array of {dtype}, which no kernel takes");
                 let known = "elements are float64, float32, int64, int32, uint8 or bool";
                 return Err(refused(py, &Diagnostic::error(Code::E0404, None, text).note(known)));
@@ -263,8 +263,8 @@ impl Kernel {
                 return refuse(Code::E0404, "the array is masked, and kernels know no masks".into());
             }
             let dtype = array.dtype();
-            if arrays::elem_of(&dtype) != Some(*elem) {
-                let found = arrays::elem_of(&dtype).map_or_else(|| arrays::dtype_name(&dtype), |elem| elem.to_string());
+            if dtypes::elem_of(&dtype) != Some(*elem) {
+                let found = dtypes::elem_of(&dtype).map_or_else(|| dtypes::dtype_name(&dtype), |elem| elem.to_string());
                 return refuse(Code::E0404, format!("the array has elements of type {found}, the result {elem}"));
             }
             if array.shape() != shape.as_slice() {

@@ -4,6 +4,7 @@
 //! interpreter's lock is given back while something takes long. The rest of the package is Python, in `python/certen`.
 
 mod arrays;
+mod dtypes;
 mod einsum;
 mod errors;
 mod fork;

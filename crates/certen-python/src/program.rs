@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-use crate::arrays::elem_of;
+use crate::dtypes::elem_of;
 use crate::errors::{During, raised};
 use crate::fork::compiling;
 use crate::kernel::Kernel;

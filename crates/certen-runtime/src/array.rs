@@ -317,7 +317,7 @@ impl Array {
             .ok_or_else(|| ArrayError::TooLarge { elem: self.elem, shape: self.shape.clone() })
     }
 
-    /// The element at a position in row-major order; none behind the end.
+    /// The element at a position in row-major order; none after the last.
     pub fn get(&self, at: usize) -> Option<Scalar> {
         with_element_type!(self.elem, T => self.typed::<T>().get(at).map(|&x| x.to_scalar()))
     }

@@ -36,7 +36,7 @@ const MAX_STDERR: u64 = 4000;
 const NAMES: [&str; 3] = ["cc", "gcc", "clang"];
 
 /// The flags on every machine. Floating-point operations are those of the C text, in its order: nothing is fused,
-/// reassociated or assumed finite. Only errno, which nobody reads, is given up.
+/// reassociated or assumed finite. Only errno, which nothing reads, is given up.
 const FLAGS: [&str; 6] = ["-std=c11", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno"];
 
 /// No compiler looks for vectors: they are in the C text. GCC 12 makes wrong code of plain loops when it does.

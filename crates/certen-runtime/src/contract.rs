@@ -161,7 +161,7 @@ impl<T: Number, const K: usize> Call<T, K> {
             for (walk, stride) in walks.iter().zip(view.strides()) {
                 if let Some(walk) = *walk {
                     let step = &mut loops[walk].factors[at];
-                    // Only a dimension that nobody goes along has a stride that is too large.
+                    // Only a dimension that is never stepped along has a stride that is too large.
                     *step = step.wrapping_add((*stride as isize).wrapping_mul(bytes));
                 }
             }
@@ -233,7 +233,7 @@ impl<T: Number, const K: usize> Call<T, K> {
     fn in_lanes<const MODE: u8>(&self) {
         let (outer, group) = self.summed.split_at(self.summed.len() - self.lanes);
         self.each(self.factors, self.out, |factors, out| {
-            // SAFETY: as in `store`: the loops stay inside of the arrays' shapes.
+            // SAFETY: as in `store`: the loops stay inside the arrays' shapes.
             unsafe {
                 let value = match outer {
                     [] => lanes::<T, K, MODE>(factors, group),
@@ -308,7 +308,7 @@ impl<T: Number, const K: usize> Call<T, K> {
         let row = along::<T, K, MODE>(self.row.factors);
         let factors = moved(factors, &row, from as isize);
         // SAFETY: the pointers are those of the arrays' elements at the indices of the loops so far, and `from + W` is
-        // at most the size of the row; `check` has found that the loops stay inside of the arrays' shapes.
+        // at most the size of the row; `check` has found that the loops stay inside the arrays' shapes.
         unsafe {
             let values: [T; W] = match self.summed.as_slice() {
                 [] => products(factors, &row),

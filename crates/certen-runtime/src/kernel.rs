@@ -160,7 +160,7 @@ impl NativeKernel {
     /// Compiles C text with the machine's compiler, or finds it in the user's cache, and loads it. The code is for an
     /// instruction set, by default that of [`Cpu::from_environment`].
     ///
-    /// The text is trusted, as generated code has to be by whoever runs it: this function and [`NativeKernel::call`]
+    /// The text is trusted, as generated code has to be by its caller: this function and [`NativeKernel::call`]
     /// are safe only for a text that, called as this module describes with arrays that have the signature's types for
     /// the given sizes, touches no memory but theirs and its own, writes only to outputs, keeps 0 and 1 in those of
     /// type `bool`, and may be called from several threads at once. The back end generates such texts.
@@ -229,7 +229,7 @@ impl NativeKernel {
     }
 
     /// As [`NativeKernel::call`], on arrays with strides. Dense arrays are used as they are, others through a copy. An
-    /// output cannot overlap another array: whoever has such arrays copies one of them.
+    /// output cannot overlap another array: a caller with such arrays copies one of them.
     ///
     /// # Errors
     /// As [`NativeKernel::call`], and if an element occurs twice in an output.

@@ -4,8 +4,9 @@
 //! [`write_npz`] bring it from and to files. A [`NativeKernel`] is C text made callable: compiled by the [`Compiler`]
 //! that the machine has, kept in a [`Cache`] on disk, loaded, and called with its arguments, arrays or [`View`]s,
 //! checked against its [`Signature`]. Its parallel loops are shared by the threads of one pool; [`with_threads`] says
-//! how many. [`standard_environment`] keeps what others do to the processor away from results. A [`Nest`] makes a product of arrays and its sum without a compiler. [`available_bytes`] tells what fits
-//! in memory before anything is started.
+//! how many. [`standard_environment`] protects results from what other code has done to the processor. A [`Nest`]
+//! computes a product of arrays and its sums without a compiler. [`available_bytes`] tells what fits in memory before
+//! anything is started.
 //!
 //! This is where `unsafe` code is: the allocation behind arrays, the elements of views, and loading and calling
 //! kernels. (The other crate with some lends it Python's arrays.) Whatever the user's files, arrays and environment

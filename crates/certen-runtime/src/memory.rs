@@ -36,7 +36,7 @@ fn control_group() -> Option<u64> {
     own.ancestors().take_while(|group| group.starts_with(root)).filter_map(left_in_group).min()
 }
 
-/// What a group's limit leaves; none if it has no limit. Cached file contents that nobody uses are given up for others,
+/// What a group's limit leaves; none if it has no limit. Cached file contents that no process uses are given up for others,
 /// so they do not count as used.
 fn left_in_group(group: &Path) -> Option<u64> {
     let read = |name: &str| fs::read_to_string(group.join(name)).ok();

@@ -8,7 +8,7 @@
 //! - **A caller never waits for a thread to start.** It takes parts like the others until none is left, and then waits for the
 //!   parts that are being run. So a pool whose threads are late, or gone, costs nothing but time.
 //! - **Callers never wait for each other.** The pool works for one of them at a time; who finds it busy runs the whole
-//!   range alone. That is also what happens to a parallel loop inside of a part.
+//!   range alone. That is also what happens to a parallel loop inside a part.
 //! - **Threads are started by the first loop that needs them**, and sleep while there is nothing to do. They are never
 //!   joined: the end of the process ends them.
 //! - **After a fork** the child has none of the parent's threads, and its copy of the pool may be locked by one of them. A
@@ -49,7 +49,7 @@ const PARTS_PER_THREAD: usize = 4;
 /// # Errors
 /// If the variable is set to something that is no number from 1 to 1024.
 pub fn default_threads() -> Result<NonZeroUsize, RuntimeError> {
-    // Not a `OnceLock`: a fork while another thread is inside of it would leave the child waiting.
+    // Not a `OnceLock`: a fork while another thread is inside it would leave the child waiting.
     static KNOWN: AtomicUsize = AtomicUsize::new(0);
     if let Some(known) = NonZeroUsize::new(KNOWN.load(Ordering::Relaxed)) {
         return Ok(known);
@@ -102,7 +102,7 @@ fn threads() -> usize {
 /// Runs a range function over a range, in parts on several threads. Generated code calls this.
 ///
 /// # Safety
-/// `function` may be called with `context` as [`RangeFunction`] says, for every range inside of this one, until this
+/// `function` may be called with `context` as [`RangeFunction`] says, for every range inside this one, until this
 /// returns. It is not called afterwards.
 pub(crate) unsafe extern "C" fn parallel(begin: i64, end: i64, function: RangeFunction, context: *mut c_void) {
     if begin >= end {
@@ -128,7 +128,7 @@ struct Job {
     parts: u64,
     function: RangeFunction,
     context: *mut c_void,
-    /// The first part that nobody has taken.
+    /// The first part that no thread has taken.
     next: u64,
     /// How many parts are being run.
     running: usize,
@@ -136,7 +136,7 @@ struct Job {
     places: usize,
 }
 
-// SAFETY: the pointers are only used to call the function, which whoever makes a job allows on any thread.
+// SAFETY: the pointers are only used to call the function, which the maker of a job allows on any thread.
 unsafe impl Send for Job {}
 
 /// A part that a thread has taken.
@@ -167,7 +167,7 @@ impl Job {
 
 impl Part {
     fn run(self) {
-        // SAFETY: a part is made from a job, for a range inside of it that no other part has; whoever made the job waits
+        // SAFETY: a part is made from a job, for a range inside it that no other part has; the maker of the job waits
         // until no part is running, see `Pool::run`.
         in_standard_environment(|| unsafe { (self.function)(self.begin, self.end, self.context) });
     }
@@ -206,7 +206,7 @@ impl Pool {
             let state = Mutex::new(State { job: None, started: 0 });
             let new = Box::into_raw(Box::new(Pool { process, state, wake: Condvar::new(), done: Condvar::new() }));
             if POOL.compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire).is_err() {
-                // SAFETY: it was just made, and nobody else has seen it.
+                // SAFETY: it was just made, and no other thread has seen it.
                 drop(unsafe { Box::from_raw(new) });
             }
         }

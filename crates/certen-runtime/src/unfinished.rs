@@ -116,7 +116,7 @@ impl Drop for PrivateDirectory {
     }
 }
 
-/// Stops and removes what is unfinished, for good: whoever wants to begin or end something waits for ever.
+/// Stops and removes what is unfinished, for good: a thread that wants to begin or end something waits for ever.
 #[cfg(unix)]
 fn give_up() {
     let Some(listed) = listed() else { return };

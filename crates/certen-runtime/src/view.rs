@@ -43,7 +43,7 @@ pub struct View<'a> {
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     pub(crate) layout: Layout,
-    /// The first element; every element that the layout describes can be read and written for `'a`, by nobody else.
+    /// The first element; every element that the layout describes can be read and written for `'a`, and by no other view.
     data: *mut u8,
     borrowed: PhantomData<&'a mut [u8]>,
 }
@@ -369,7 +369,7 @@ impl Layout {
         let mut dense = 1i64;
         for &size in shape.iter().rev() {
             strides.push(dense);
-            // Only an empty array can have sizes whose product is too large; nobody goes along its strides.
+            // Only an empty array can have sizes whose product is too large; its strides are never used.
             dense = dense.saturating_mul(size.try_into().unwrap_or(i64::MAX));
         }
         strides.reverse();
@@ -456,7 +456,7 @@ impl Layout {
         repeats
     }
 
-    /// Of elements whose place nobody can check.
+    /// Of elements whose place cannot be checked.
     fn anywhere(elem: ElemType, shape: &[usize], strides: &[i64]) -> Result<Layout, ArrayError> {
         if strides.len() != shape.len() {
             let (shape, strides) = (shape.to_vec(), strides.to_vec());

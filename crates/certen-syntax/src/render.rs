@@ -171,3 +171,26 @@ pub fn to_json(sources: &Sources, diagnostic: &Diagnostic) -> Value {
     }
     fields
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Code, Door};
+
+    #[test]
+    fn a_remedy_is_an_edit_or_an_option_in_the_words_of_its_door() {
+        let mut sources = Sources::new();
+        let file = sources.add("t.ten", "fn f() {\n  blurr(x) }\n");
+        let error = Diagnostic::error(Code::E0201, Span { file, start: 11, end: 19 }, "there is no function `blurr`");
+        let json = to_json(&sources, &error.meant("blurr", "blur"));
+        assert_eq!([&json["line"], &json["end_column"], &json["end_offset"]], [&json!(2), &json!(11), &json!(19)]);
+        let edit = &json["remedies"][0]["edit"];
+        assert_eq!((&edit["offset"], &edit["end_offset"], &edit["text"]), (&json!(11), &json!(16), &json!("blur")));
+        let error = Diagnostic::error(Code::E0406, None, "the size `n` is not known");
+        let error = error.remedy(Remedy::Size("n".into(), 100));
+        let json = to_json(&sources, &error);
+        assert_eq!((&json["blame"], &json["help"][0]), (&json!("call"), &json!("give it with `--dim n=100`")));
+        let remedy = json!({"option": "dim", "value": "n=100", "text": "give it by name: `n=100`"});
+        assert_eq!(to_json(&sources, &Diagnostic { door: Door::Python, ..error })["remedies"][0], remedy);
+    }
+}

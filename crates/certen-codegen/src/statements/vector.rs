@@ -318,7 +318,7 @@ impl<'a> Emitter<'a> {
     ) -> Result<(), Diagnostic> {
         let elem = self.program.terms.ty(value).elem;
         let (value, lane) = (self.expr_of(value)?, self.lane_of(elem)?);
-        let is_own = self.is_own(target.name());
+        let is_own = matches!(target, Target::Element(..)) && self.is_own(target.name());
         let (place, in_memory) = match target {
             Target::Local(name) => (self.lane_local(*name), false),
             Target::Element(name, indices) => (self.element(*name, indices)?, !is_own),

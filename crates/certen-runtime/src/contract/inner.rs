@@ -4,7 +4,7 @@
 //! number of factors, of neighbours, and where it matters the steps are known when the code is made, so that sums stay
 //! in registers and neighbours become vectors. The order of operations is the one that the module above promises.
 //!
-//! Needs: pointers and loops that stay inside of their arrays. Elements need not be aligned.
+//! Needs: pointers and loops that stay inside their arrays. Elements need not be aligned.
 
 use smallvec::SmallVec;
 
@@ -77,7 +77,7 @@ pub(super) fn along<T, const K: usize, const MODE: u8>(mut steps: [isize; K]) ->
     steps
 }
 
-/// Pointers some steps on. On the way to an element they may lie outside of their array.
+/// Pointers some steps on. On the way to an element they may lie outside their array.
 #[inline(always)]
 pub(super) fn moved<const K: usize>(mut factors: [*const u8; K], by: &[isize; K], steps: isize) -> [*const u8; K] {
     for (pointer, stride) in factors.iter_mut().zip(by) {
@@ -201,7 +201,7 @@ pub(super) unsafe fn lanes<T: Number, const K: usize, const MODE: u8>(
     lanes.into_iter().fold(T::ZERO, T::plus).plus(rest)
 }
 
-/// The sum over loops, on top of another, of what is inside of them.
+/// The sum over loops, on top of another, of what is inside them.
 ///
 /// # Safety
 /// `inside` can be called with the pointers of each step.
