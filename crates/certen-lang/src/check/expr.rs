@@ -204,7 +204,7 @@ impl<'l> Function<'_, 'l> {
     /// The visible name most like one that is not there.
     pub fn nearest(&self, name: Name) -> Option<&str> {
         let names = self.visible().chain(self.world.library.names(self.file)).map(|name| name.as_str());
-        let names = names.chain(super::builtin::NAMES.iter().copied());
+        let names = names.chain(super::builtin::names());
         near(name.as_str(), names.filter(|other| !other.contains('.')))
     }
 

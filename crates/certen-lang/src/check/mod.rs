@@ -21,6 +21,9 @@ mod condition;
 mod einsum;
 mod expr;
 mod index;
+mod instance;
+mod instantiate;
+mod plan;
 mod scope;
 mod select;
 mod signature;
@@ -34,11 +37,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use certen_core::ElemType;
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
 
+use crate::library::{ConstRef, FileRef, FunctionRef, Library};
 use crate::typed::{self, FunctionId};
-use crate::{ConstRef, FileRef, FunctionRef, Library};
 use crate::{passes, to_core, tree};
+use instance::{Argument, Instance};
 use scope::Function;
-use signature::{Argument, Instance};
 
 /// What is known of the arguments of an entry whose signature leaves ranks or element types open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -211,16 +214,9 @@ impl<'l> World<'l> {
             let found = checker.take_errors();
             return self.report(found, None);
         }
-        match signature::samples(self.library, function.file, ast, SAMPLE_RANKS) {
-            Err(errors) => self.report(errors, None),
-            Ok(samples) => {
-                for sample in samples {
-                    if self.instance(function, sample, None).is_err() {
-                        break;
-                    }
-                }
-            }
-        }
+        let samples = instance::samples(self.library, function.file, ast, SAMPLE_RANKS);
+        // One that is wrong ends it: the others would repeat its errors.
+        let _ = samples.into_iter().try_for_each(|sample| self.instance(function, sample, None).map(|_| ()));
     }
 
     fn entry(&mut self, function: FunctionRef, known: &Known) -> Checked<FunctionId> {
@@ -242,8 +238,7 @@ impl<'l> World<'l> {
                 place: None,
             })
             .collect();
-        let solved = signature::solve(self.library, function.file, ast, &arguments, signature::Open::Entry);
-        match solved {
+        match instance::solve(self.library, function.file, ast, &arguments, instance::Open::Entry) {
             Ok(instance) => self.instance(function, instance, None),
             Err(error) => {
                 self.report(Diagnostics::from(*error), None);

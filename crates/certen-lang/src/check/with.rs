@@ -5,8 +5,8 @@ use certen_index::Ix;
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
-use super::comprehension::{End, Plan, Slot};
 use super::index::extent;
+use super::plan::{End, Plan, Slot};
 use super::scope::Function;
 use super::types::shape_text;
 use super::value::{Draft, Flex, Value};

@@ -14,8 +14,10 @@
 //! [`Program::check`](certen_core::Program::check) accepts and that means the same. Recursive in the depth of expressions and calls: run it on a thread
 //! with a large stack.
 
+mod calls;
 mod element;
 mod folds;
+mod iterate;
 mod names;
 mod padding;
 mod policy;
@@ -25,13 +27,13 @@ mod structure;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use certen_core::{Binding, Parameter, Program as Core, Range, TensorType, Term, TermId, Terms, TypeError};
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
-use crate::typed::{Block, Bound, Call, Expr, Function, Iterate, Kind, Let, Program};
+use crate::typed::{Expr, Function, Kind, Program};
 use names::{Given, Names};
 use padding::Places;
 use policy::{Nature, Placement, Survey};
@@ -369,103 +371,6 @@ impl<'a> Build<'a> {
         self.add(Term::Ref(name, ty), span)
     }
 
-    // Blocks and calls
-
-    fn lets(&mut self, block: &'a Block, act: Activation, span: Span) -> Built<()> {
-        block.lets.iter().try_for_each(|bound| self.bind_let(bound, act, span))
-    }
-
-    fn bind_let(&mut self, bound: &'a Let, act: Activation, span: Span) -> Built<()> {
-        match (&bound.value, bound.names.as_slice()) {
-            (Bound::Expr(e), [(name, _)]) => self.mean_expr(act, *name, e, act),
-            (Bound::Call(call), names) => {
-                let inner = self.call(call, act, span)?;
-                let callee = self.callee(call, span)?;
-                for ((name, _), result) in names.iter().zip(&callee.body.results) {
-                    let meaning = self.stored_or_view(*name, result, inner)?;
-                    self.mean(act, *name, meaning);
-                }
-                Ok(())
-            }
-            (Bound::Iterate(iterate), names) => {
-                let survey = self.survey_iterate(iterate, act);
-                let placement = self.outwards(survey);
-                let hidden = self.leave(placement.depth);
-                let guard = self.unknown_part(placement.guard);
-                let terms = self.iterate(iterate, act, span)?;
-                for ((name, _), term) in names.iter().zip(terms) {
-                    let term = self.under(&guard, term, span)?;
-                    let given = self.names.tensor(*name, self.depth());
-                    let (stored, ty) = self.bind(given, term);
-                    self.mean(act, *name, Meaning::Stored(stored, ty));
-                }
-                self.enter_again(hidden);
-                Ok(())
-            }
-            (Bound::Expr(e), _) => Err(ill_formed(e.span, "one value for several names")),
-        }
-    }
-
-    /// Gives a name of one activation an expression of another.
-    fn mean_expr(&mut self, act: Activation, name: Name, expr: &'a Expr, of: Activation) -> Built<()> {
-        let meaning = self.stored_or_view(name, expr, of)?;
-        self.mean(act, name, meaning);
-        Ok(())
-    }
-
-    fn stored_or_view(&mut self, base: Name, expr: &'a Expr, act: Activation) -> Built<Meaning<'a>> {
-        let survey = self.survey(expr, act);
-        if let Some(reads) = self.reads(expr, act).filter(|_| survey.links < policy::MOST_LINKS) {
-            return Ok(Meaning::View(View { expr, act, reads, survey }));
-        }
-        let (name, ty) = self.store(expr, act, base, self.outwards(survey))?;
-        Ok(Meaning::Stored(name, ty))
-    }
-
-    fn callee(&self, call: &Call, span: Span) -> Built<&'a Function> {
-        self.program.functions.get(call.function).ok_or_else(|| ill_formed(span, "a call of nothing"))
-    }
-
-    /// Enters a function: its sizes and parameters have a meaning, its `let`s are bound.
-    fn call(&mut self, call: &'a Call, act: Activation, span: Span) -> Built<Activation> {
-        let callee = self.callee(call, span)?;
-        let mut own = HashMap::new();
-        for (size, value) in callee.sizes.iter().zip(&call.sizes) {
-            own.insert(size.name, Meaning::Index(self.ix(act, value, span)?));
-        }
-        for ((param, _), arg) in callee.params.iter().zip(&call.args) {
-            own.insert(*param, self.stored_or_view(*param, arg, act)?);
-        }
-        let inner = self.activation(own);
-        self.lets(&callee.body, inner, span)?;
-        Ok(inner)
-    }
-
-    /// The expression that a call or block gives, once everything before it is bound.
-    fn result(&mut self, expr: &'a Expr, act: Activation) -> Built<Option<(&'a Expr, Activation)>> {
-        let only = |results: &'a [Expr]| match results {
-            [result] => Ok(result),
-            _ => Err(ill_formed(expr.span, "several values where one is wanted")),
-        };
-        Ok(match &expr.kind {
-            Kind::Block(block) => {
-                self.lets(block, act, expr.span)?;
-                Some((only(&block.results)?, act))
-            }
-            Kind::Call(call) => {
-                let inner = self.call(call, act, expr.span)?;
-                Some((only(&self.callee(call, expr.span)?.body.results)?, inner))
-            }
-            Kind::Var(name) => match self.meaning(act, *name) {
-                Some(Meaning::View(view)) => Some((view.expr, view.act)),
-                _ => None,
-            },
-            _ => None,
-        })
-    }
-
-    // Tensors
-
     /// Refuses a program that becomes too large.
     fn count_step(&mut self, span: Span) -> Built<()> {
         self.steps += 1;
@@ -574,96 +479,4 @@ impl<'a> Build<'a> {
             _ => Err(ill_formed(span, format!("the tensor {name} is not bound"))),
         }
     }
-
-    /// The terms of all states of an iteration.
-    fn iterate(&mut self, iterate: &'a Iterate, act: Activation, span: Span) -> Built<Vec<TermId>> {
-        let times = self.ix(act, &iterate.times, span)?;
-        let firsts = iterate.states.iter().map(|(_, first)| self.tensor(first, act)).collect::<Built<Vec<TermId>>>()?;
-        let step = self.open_loop(Some(iterate.step), &Range::to(times.clone()), true, span)?;
-        let mut before = vec![self.mean_for_now(act, iterate.step, Meaning::Index(Ix::var(step)))];
-        let mut names = Vec::new();
-        for ((state, _), first) in iterate.states.iter().zip(&firsts) {
-            let (name, meant) = self.state(act, *state, *first);
-            names.push(name);
-            before.push(meant);
-        }
-        self.lets(&iterate.body, act, span)?;
-        let mut nexts = Vec::new();
-        for (result, first) in iterate.body.results.iter().zip(&firsts) {
-            nexts.push(self.tensor_like(result, act, *first)?);
-        }
-        let nexts = self.close_all(nexts, span)?;
-        self.restore(before.into_iter());
-        let states = names.into_iter().zip(firsts).zip(nexts);
-        let states: Box<[certen_core::Carried]> =
-            states.map(|((name, init), next)| certen_core::Carried { name, init, next }).collect();
-        (0..states.len()).map(|at| self.add(Term::Iterate(times.clone(), step, states.clone(), at), span)).collect()
-    }
-
-    /// The term of the state of an iteration that has one.
-    fn only_state(&mut self, iterate: &'a Iterate, act: Activation, span: Span) -> Built<TermId> {
-        let states = self.iterate(iterate, act, span)?;
-        states.first().copied().ok_or_else(|| ill_formed(span, "an iteration without states"))
-    }
-
-    /// Names a state in the innermost scope; it has the type of its first value.
-    fn state(&mut self, act: Activation, name: Name, first: TermId) -> (Name, Before<'a>) {
-        let given = self.names.index(name, self.depth());
-        let state = given.name;
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.names.push(given);
-        }
-        let meaning = Meaning::Stored(state, self.terms.ty(first).clone());
-        (state, self.mean_for_now(act, name, meaning))
-    }
-
-    /// A whole tensor with the shape, letter for letter, of another: shapes that are equal only under the conditions
-    /// around are not so to Core.
-    fn tensor_like(&mut self, expr: &'a Expr, act: Activation, other: TermId) -> Built<TermId> {
-        let term = self.tensor(expr, act)?;
-        let wanted = self.terms.ty(other).shape.clone();
-        if self.terms.ty(term).shape == wanted || wanted.is_empty() {
-            return Ok(term);
-        }
-        // It is made first: inside of the loops that follow, the names of its own indices would be bound twice.
-        let term = self.named(term, "next", expr.span)?;
-        let hints = self.hints(expr);
-        self.generation(&wanted, &hints, expr.span, |build, indices| {
-            build.add(Term::Select(term, indices.into()), expr.span)
-        })
-    }
-
-    /// Ends the innermost scope, whose content is several terms: each gets the `let`s that it needs.
-    fn close_all(&mut self, contents: Vec<TermId>, span: Span) -> Built<Vec<TermId>> {
-        let Some(scope) = self.scopes.pop() else { return Ok(contents) };
-        scope.names.iter().rev().for_each(|given| self.names.give_back(given));
-        let mut closed = Vec::new();
-        for content in contents {
-            let mut needed = mentioned(&self.terms, content);
-            let mut body = content;
-            for (name, value) in scope.lets.iter().rev() {
-                if needed.contains(name) {
-                    needed.extend(mentioned(&self.terms, *value));
-                    body = self.add(Term::Let(*name, *value, body), span)?;
-                }
-            }
-            closed.push(body);
-        }
-        Ok(closed)
-    }
-}
-
-/// The tensors that a term refers to.
-fn mentioned(terms: &Terms, root: TermId) -> HashSet<Name> {
-    let (mut names, mut seen, mut todo) = (HashSet::new(), HashSet::new(), vec![root]);
-    while let Some(id) = todo.pop() {
-        if seen.insert(id) {
-            let term = terms.get(id);
-            if let Term::Ref(name, _) = term {
-                names.insert(*name);
-            }
-            todo.extend(term.parts());
-        }
-    }
-    names
 }
