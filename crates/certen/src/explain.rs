@@ -3,6 +3,8 @@
 use std::fmt;
 
 use certen_core::Program;
+use certen_figures::analysis::analysis_text;
+use certen_figures::reshapes::reshapes;
 use certen_index::Ix;
 use certen_rewrite::Agreement;
 use certen_syntax::Name;
@@ -108,7 +110,7 @@ impl Module {
         if wanted(Stage::Analysis)
             && let Some(typed) = self.typed()
         {
-            sections.push(("analysis", typed.analysis_text(self.sources(), ANALYSED_STATEMENTS)));
+            sections.push(("analysis", analysis_text(typed, self.sources(), ANALYSED_STATEMENTS)));
         }
         if wanted(Stage::Core) {
             sections.push(("core", self.core().to_string()));
@@ -126,7 +128,7 @@ impl Module {
         }
         // Only where it is asked for: that everything has generations says nothing.
         if only.contains(&Stage::Reshapes) {
-            sections.push(("reshapes", format!("{}\n", self.derived()?.unwrap_or(self.core()).reshapes())));
+            sections.push(("reshapes", format!("{}\n", reshapes(self.derived()?.unwrap_or(self.core())))));
         }
         if wanted(Stage::Laws) && self.typed().is_some() {
             sections.push(("laws", self.laws()?));

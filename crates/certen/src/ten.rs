@@ -9,11 +9,10 @@ use std::sync::Arc;
 
 use certen_core::{ElemType, Program};
 use certen_derive::Derivation;
+use certen_figures::demand;
 use certen_lang::ast::{self, Dim, Elem, Expr, ExprKind, Function, Ident, Results, Type};
 use certen_lang::parse::parse_block_text;
-use certen_lang::{
-    DerivedRef, Entry, FunctionRef, Known, Library, check_all, demand, instantiate, passes, to_core, typed,
-};
+use certen_lang::{CheckedFile, DerivedRef, Entry, FunctionRef, Known, Library, passes, to_core, typed};
 use certen_syntax::schedule::Schedule;
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span};
 
@@ -62,15 +61,15 @@ pub(crate) fn compile(
     diagnostics: &mut Diagnostics,
 ) -> Option<(Program, TenFront)> {
     deeply(|| {
-        let library = load(sources, file, imports, diagnostics)?;
-        let entry = library.entry(options.function).map_err(|error| diagnostics.push(error)).ok()?;
+        let mut checked = load(sources, file, imports, diagnostics)?;
+        let entry = checked.library().entry(options.function).map_err(|error| diagnostics.push(error)).ok()?;
         // C has another `main`.
-        let name = match library.entry_name(entry) {
+        let name = match checked.library().entry_name(entry) {
             name if name.as_str() == "main" => kernel_name(sources.get(file).map_or("", Source::name)),
             name => name,
         };
-        let (core, front) = made(&library, entry, name, options, &mut KnownDerivations::default(), diagnostics)?;
-        Some((core, TenFront { demands: demand::text(&library), ..front }))
+        let (core, front) = made(&mut checked, entry, name, options, &mut KnownDerivations::default(), diagnostics)?;
+        Some((core, TenFront { file: Some(Deep::new(checked)), ..front }))
     })
 }
 
@@ -139,8 +138,8 @@ fn with_library<R: Send>(
     let file = sources.add(texts.name(), texts.text());
     let mut diagnostics = Diagnostics::new();
     let answer = deeply(|| {
-        let library = load(&mut sources, file, &mut texts.imports(), &mut diagnostics)?;
-        ask(&sources, &library).map_err(|error| diagnostics.push(error)).ok()
+        let checked = load(&mut sources, file, &mut texts.imports(), &mut diagnostics)?;
+        ask(&sources, checked.library()).map_err(|error| diagnostics.push(error)).ok()
     });
     answer.ok_or_else(|| Failure::new(Arc::new(sources), diagnostics.into_sorted()))
 }
@@ -168,22 +167,23 @@ pub(crate) fn check(
 ) -> Option<Vec<CheckedFunction>> {
     let mut imports = Imports::from_disk(sources.get(file).map_or("", Source::name));
     deeply(|| {
-        let library = load(sources, file, &mut imports, diagnostics)?;
+        let mut file = load(sources, file, &mut imports, diagnostics)?;
+        let entries: Vec<Entry> = file.library().own_entries().collect();
         let mut known = KnownDerivations::default();
         let checked = |entry: Entry| {
-            let Interface { signature, schedules, name, .. } = Interface::new(sources, &library, entry)?;
+            let Interface { signature, schedules, name, .. } = Interface::new(sources, file.library(), entry)?;
             let derived = match entry {
                 Entry::Function(_) => None,
-                Entry::Derived(derived) => Some(library.derivation(derived).clone()),
+                Entry::Derived(derived) => Some(file.library().derivation(derived).clone()),
             };
             let made = match schedules.is_empty() && derived.is_none() {
                 true => None,
-                false => made(&library, entry, name, options, &mut known, &mut Diagnostics::new()),
+                false => made(&mut file, entry, name, options, &mut known, &mut Diagnostics::new()),
             };
             let begin = made.as_ref().map_or_else(Begin::default, |(_, front)| front.begin());
             Some(CheckedFunction { signature, schedules, derived, core: made.map(|(core, _)| core), begin })
         };
-        Some(library.own_entries().filter_map(checked).collect())
+        Some(entries.into_iter().filter_map(checked).collect())
     })
 }
 
@@ -234,17 +234,17 @@ impl Module {
         let mut diagnostics = Diagnostics::new();
         let mut imports = Imports::from_disk(name);
         let built = deeply(|| {
-            let mut library = load(&mut sources, file, &mut imports, &mut diagnostics)?;
+            let mut checked = load(&mut sources, file, &mut imports, &mut diagnostics)?;
             let add = |expression: &Expression| {
                 let mut diagnostics = Diagnostics::new();
                 let function = wrap(&mut sources, file, expression, &mut diagnostics);
-                (function.map(|function| library.add(function)), diagnostics)
+                (function.map(|function| checked.add(function)), diagnostics)
             };
             let entries: Vec<_> = expressions.iter().map(add).collect();
             let compile = |(entry, mut diagnostics): (Option<FunctionRef>, Diagnostics)| {
                 let made = entry.and_then(|entry| {
                     let (name, known) = (Name::new(RESULT), &mut KnownDerivations::default());
-                    made(&library, Entry::Function(entry), name, options, known, &mut diagnostics)
+                    made(&mut checked, Entry::Function(entry), name, options, known, &mut diagnostics)
                 });
                 (made, diagnostics)
             };
@@ -268,8 +268,8 @@ impl Module {
 pub(crate) struct TenFront {
     /// The typed tree as the checker made it.
     typed: Deep<typed::Program>,
-    /// What the functions of the file demand of their arguments; nothing for an expression.
-    demands: String,
+    /// The file that the function is of; none for an expression.
+    file: Option<Deep<CheckedFile>>,
     /// The function, by its name in the file.
     pub function: Name,
     /// The `size` parameters that are no sizes of the program any more: their values are part of it.
@@ -287,7 +287,8 @@ impl TenFront {
     /// The program after each pass, as a text that means the same; then what its functions demand.
     pub fn stages(&self) -> Vec<(&'static str, String)> {
         let mut stages = self.typed.with(passes::stages).unwrap_or_default();
-        stages.push(("demands", self.demands.clone()));
+        let demands = self.file.as_ref().and_then(|file| file.with(|file| demand::text(file.library())));
+        stages.push(("demands", demands.unwrap_or_default()));
         stages
     }
 
@@ -303,28 +304,24 @@ fn load(
     file: FileId,
     imports: &mut Imports<'_>,
     diagnostics: &mut Diagnostics,
-) -> Option<Library> {
+) -> Option<CheckedFile> {
     let library = Library::load(sources, file, &mut |from, path| imports.read(from, path), diagnostics);
-    if !diagnostics.has_errors() {
-        library.check_cycles(diagnostics);
-    }
-    if !diagnostics.has_errors() {
-        check_all(&library, diagnostics);
-    }
-    (!diagnostics.has_errors()).then_some(library)
+    if diagnostics.has_errors() { None } else { CheckedFile::new(library, diagnostics) }
 }
 
 /// One function as a program of this name; what is derived means what it begins with.
 fn made(
-    library: &Library,
+    file: &mut CheckedFile,
     run: Entry,
     name: Name,
     options: &Options,
     known: &mut KnownDerivations,
     diagnostics: &mut Diagnostics,
 ) -> Option<(Program, TenFront)> {
-    let entry = library.meaning(run)?;
-    let typed = instantiate(library, entry, &open(library.function(entry), options), diagnostics)?;
+    let entry = file.library().meaning(run)?;
+    let known_arguments = open(file.library().function(entry), options);
+    let typed = file.instantiate(entry, &known_arguments, diagnostics)?;
+    let library = file.library();
     let mut passed = typed.clone();
     passes::run(&mut passed);
     let core = to_core(&passed, name).map_err(|error| diagnostics.push(error)).ok()?;
@@ -345,8 +342,7 @@ fn made(
             Some(Derivations { path: path.into_iter().map(one).collect() })
         }
     };
-    let demands = String::new();
-    Some((core, TenFront { typed: Deep::new(typed), demands, function, fixed, schedules, derivations }))
+    Some((core, TenFront { typed: Deep::new(typed), file: None, function, fixed, schedules, derivations }))
 }
 
 /// What is known of the parameters whose rank or element type a function leaves open. An element type that nothing

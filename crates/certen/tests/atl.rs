@@ -10,8 +10,9 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use certen::road::core::{Program, Reshapes};
+use certen::road::core::Program;
 use certen::road::derive::{Derivation, Step, Tactic, prelude, rewrites};
+use certen::road::figures::reshapes::reshapes;
 use certen::road::lang::ast::Item;
 use certen::road::lang::format::format;
 use certen::road::lang::parse::parse;
@@ -399,7 +400,7 @@ fn figure_6() {
     let mut table = "| program | function | gen | concat | trunc | transpose | flatten | split |\n".to_owned();
     table += "|---|---|--:|--:|--:|--:|--:|--:|\n";
     for Row { file, function, called, paper } in &FIG_6 {
-        let found: Reshapes = derived(&module(file, function)).reshapes();
+        let found = reshapes(&derived(&module(file, function)));
         let numbers = found.each().map(|(_, number)| number);
         assert_eq!(numbers[..6], *paper, "{called}: {found}");
         assert_eq!(found.pads, 0, "{called}");

@@ -2,7 +2,7 @@
 //!
 //! [`equation`] is the figure: given an expression and the list of indices it is evaluated at, it says what the
 //! expression's parts are evaluated at and how they are combined. With numbers for indices it is evaluation
-//! ([`semantics`](super::semantics)), with symbols it is elaboration into Core ([`elaborate`](super::elaborate)).
+//! (`certen_figures::semantics`), with symbols it is elaboration into Core ([`elaborate`](super::elaborate)).
 //! Indices count from 0 here, positions from 1 as in the text.
 
 use certen_core::{Binary, ElemType, MAX_MULTIPLIED, ReduceOp};
@@ -13,10 +13,10 @@ use super::ast::{Arith, Expr, ExprId, Pair};
 use super::typed::Typed;
 
 /// An expression and the indices it is evaluated at.
-pub(super) type At<I> = (ExprId, Vec<I>);
+pub type At<I> = (ExprId, Vec<I>);
 
 /// The right-hand side of an equation.
-pub(super) enum Equation<I> {
+pub enum Equation<I> {
     /// `μ x ī`; the expression is the name.
     Read(ExprId, Name, Vec<I>),
     /// The value of a part.
@@ -33,7 +33,7 @@ pub(super) enum Equation<I> {
 
 /// Whether a power is the product of copies, one after the other: over integers, and over f32, which does not have every
 /// exponent as a number, unless it is known and small.
-pub(super) fn is_product(exponent: &Ix, elem: ElemType) -> bool {
+pub fn is_product(exponent: &Ix, elem: ElemType) -> bool {
     match elem {
         ElemType::F64 => false,
         ElemType::F32 => exponent.as_constant().is_none_or(|n| n > MAX_MULTIPLIED),
@@ -42,7 +42,7 @@ pub(super) fn is_product(exponent: &Ix, elem: ElemType) -> bool {
 }
 
 /// Values of a part, combined over one or more indices inside each other.
-pub(super) struct Reduction<I> {
+pub struct Reduction<I> {
     /// How the values are combined.
     pub op: ReduceOp,
     /// The sizes that the indices run over, the outermost last.
@@ -93,12 +93,7 @@ impl<I: Clone> Reduction<I> {
 }
 
 /// `[[e]] Γ μ ī = …`, for a well-typed `e` of as many dimensions as there are indices.
-pub(super) fn equation<I: Clone>(
-    typed: &Typed,
-    id: ExprId,
-    mut index: Vec<I>,
-    literal: impl Fn(&Ix) -> I,
-) -> Equation<I> {
+pub fn equation<I: Clone>(typed: &Typed, id: ExprId, mut index: Vec<I>, literal: impl Fn(&Ix) -> I) -> Equation<I> {
     let place = |position: &i64| *position as usize - 1;
     match typed.program.expr(id) {
         Expr::Var(name) => Equation::Read(id, *name, index),

@@ -29,7 +29,7 @@ use super::typed::Typed;
 
 /// What holds a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Holder {
+pub enum Holder {
     /// Memory as it was before the first statement.
     Input(Name),
     /// The binding of a statement.
@@ -40,7 +40,7 @@ pub(super) enum Holder {
 
 /// A value with a binding of its own.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shared {
+pub struct Shared {
     /// What it is called; nothing else in the program is.
     pub name: Name,
     /// Where it first occurs.
@@ -50,7 +50,7 @@ pub(super) struct Shared {
 }
 
 /// Which values are held where. Only live statements take part.
-pub(super) struct Sharing {
+pub struct Sharing {
     /// The values with bindings of their own, in order.
     pub shared: Vec<Shared>,
     /// For each expression, what holds its value, if that is not computed in its place.

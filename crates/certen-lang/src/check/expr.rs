@@ -11,8 +11,8 @@ use super::scope::{Function, Meaning};
 use super::types::shape_text;
 use super::value::{Draft, Flex, Value, index_expr};
 use super::{Checked, Reported, too_complex};
-use crate::Found;
 use crate::ast::{self, BinaryOp, ExprKind, UnaryOp};
+use crate::library::Found;
 use crate::typed::{Expr, Kind};
 
 /// The largest exponent of a power of indices: all but those of 0, 1 and -1 are then beyond 64 bits.

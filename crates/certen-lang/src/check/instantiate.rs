@@ -240,7 +240,7 @@ impl<'l> Function<'_, 'l> {
 
     /// The sizes that an instance is called with, and the types of its results for them.
     fn results(&mut self, matched: &Matched, id: FunctionId) -> Checked<(Vec<Ix>, Vec<TensorType>)> {
-        let sizes: Option<Vec<Ix>> = self.world.sources[id]
+        let sizes: Option<Vec<Ix>> = self.world.instances.sources[id]
             .iter()
             .map(|source| match source {
                 SizeSource::Name(name) => matched.sizes.get(name).cloned(),
@@ -253,9 +253,9 @@ impl<'l> Function<'_, 'l> {
             return self.error(Code::E0701, matched.span, text);
         };
         let names: HashMap<Name, Ix> =
-            self.world.functions[id].sizes.iter().map(|size| size.name).zip(sizes.iter().cloned()).collect();
+            self.world.instances.functions[id].sizes.iter().map(|size| size.name).zip(sizes.iter().cloned()).collect();
         let mut types = Vec::new();
-        for (_, ty) in self.world.functions[id].results.clone() {
+        for (_, ty) in self.world.instances.functions[id].results.clone() {
             let made: Result<Vec<Ix>, _> =
                 ty.shape.iter().map(|size| size.substitute(&|name| names.get(&name).cloned())).collect();
             let mut shape = Vec::new();

@@ -10,8 +10,8 @@ use super::access::Access;
 use super::value::{Draft, Value};
 use super::{Checked, Reported, World, too_complex};
 use crate::ast::{self, Elem, Ident};
+use crate::library::{FileRef, Found, FunctionRef};
 use crate::typed::{Expr, Kind};
-use crate::{FileRef, Found, FunctionRef};
 
 /// What a name stands for.
 #[derive(Clone, Debug)]

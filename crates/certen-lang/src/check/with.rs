@@ -10,8 +10,8 @@ use super::plan::{End, Plan, Slot};
 use super::scope::Function;
 use super::types::shape_text;
 use super::value::{Draft, Flex, Value};
-use crate::Found;
 use crate::ast::{self, FoldOp, WithOp};
+use crate::library::Found;
 use crate::typed::{self, Expr, Generator, Kind, WithDefault};
 
 impl Function<'_, '_> {

@@ -24,8 +24,6 @@ mod policy;
 mod scopes;
 mod shapes;
 mod structure;
-#[cfg(test)]
-mod tests;
 
 use std::collections::HashMap;
 

@@ -1,14 +1,15 @@
-//! TeIL programs as text: what [`parse`](super::parse) reads back as the same program, up to parentheses.
+//! TeIL and Core-TeIL as text.
 
 use std::fmt::Write;
 
 use certen_core::ReduceOp;
 use certen_index::Ix;
 
-use crate::algebra::{Arith, Expr, ExprId, Notation, Pair, Program};
+use crate::algebra::ast::{Arith, Expr, ExprId, Pair, Program};
+use crate::algebra::notation::Notation;
 
 /// `[2, n, n + 1]`
-pub(crate) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
+pub(super) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
     format!("[{}]", sizes.into_iter().map(Ix::to_string).collect::<Vec<_>>().join(", "))
 }
 
@@ -22,7 +23,7 @@ fn reduction_word(op: ReduceOp) -> &'static str {
 }
 
 /// The word and numbers of an operation, as they stand before its operands.
-pub(crate) fn head(notation: Notation, expr: &Expr) -> String {
+pub(super) fn head(notation: Notation, expr: &Expr) -> String {
     // Text that a single argument can be: anything else stands in parentheses.
     let argument = |ix: &Ix| match ix.as_constant() {
         Some(value) if value >= 0 => value.to_string(),
@@ -54,7 +55,7 @@ pub(crate) fn head(notation: Notation, expr: &Expr) -> String {
 }
 
 /// An expression as text; operands that are not names stand in parentheses.
-pub(crate) fn expr_text(program: &Program, id: ExprId) -> String {
+pub(super) fn expr_text(program: &Program, id: ExprId) -> String {
     enum Piece {
         Expr(ExprId),
         Operand(ExprId),

@@ -1,15 +1,15 @@
-//! Model language programs as text: what [`parse`](super::parse) reads back as the same program, up to parentheses and
-//! names of types.
+//! Model language programs as text, without names of types.
 
 use std::fmt::Write;
 
 use certen_index::Ix;
 
-use crate::algebra::{Arith, Expr, ExprId, Notation, Pair, Program};
-use crate::teil;
+use super::teil;
+use crate::algebra::ast::{Arith, Expr, ExprId, Pair, Program};
+use crate::algebra::notation::Notation;
 
 /// `[2 n (n + 1)]`
-pub(crate) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
+pub(super) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
     let size = |ix: &Ix| match ix.as_constant() {
         Some(value) if value >= 0 => value.to_string(),
         _ => ix.as_var().map_or_else(|| format!("({ix})"), |name| name.to_string()),
@@ -18,7 +18,7 @@ pub(crate) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
 }
 
 /// An operation without its operands.
-pub(crate) fn head(expr: &Expr) -> String {
+pub(super) fn head(expr: &Expr) -> String {
     let pairs = |pairs: &[Pair]| match pairs {
         [(i0, i1)] => format!("[{i0} {i1}]"),
         several => {
@@ -39,7 +39,7 @@ pub(crate) fn head(expr: &Expr) -> String {
 }
 
 /// An expression as text; operands that are not names stand in parentheses.
-pub(crate) fn expr_text(program: &Program, id: ExprId) -> String {
+pub(super) fn expr_text(program: &Program, id: ExprId) -> String {
     enum Piece {
         Expr(ExprId),
         Operand(ExprId),

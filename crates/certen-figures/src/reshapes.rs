@@ -7,7 +7,7 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-use crate::{Program, Term};
+use certen_core::{Program, Term};
 
 /// How often each construct occurs.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -84,22 +84,20 @@ impl fmt::Display for Reshapes {
     }
 }
 
-impl Program {
-    /// How many constructs that move elements the program has.
-    pub fn reshapes(&self) -> Reshapes {
-        let mut counts: Vec<Reshapes> = Vec::with_capacity(self.terms.len());
-        for (_, term) in self.terms.iter() {
-            let mut count = Reshapes::own(term);
-            term.parts().iter().for_each(|part| count += counts[part.index()]);
-            counts.push(count);
-        }
-        let needed = self.last_uses();
-        let mut all = Reshapes::default();
-        for (binding, needed) in self.bindings.iter().zip(needed) {
-            if needed.is_some() {
-                all += counts[binding.term.index()];
-            }
-        }
-        all
+/// How many constructs that move elements the program has.
+pub fn reshapes(program: &Program) -> Reshapes {
+    let mut counts: Vec<Reshapes> = Vec::with_capacity(program.terms.len());
+    for (_, term) in program.terms.iter() {
+        let mut count = Reshapes::own(term);
+        term.parts().iter().for_each(|part| count += counts[part.index()]);
+        counts.push(count);
     }
+    let needed = program.last_uses();
+    let mut all = Reshapes::default();
+    for (binding, needed) in program.bindings.iter().zip(needed) {
+        if needed.is_some() {
+            all += counts[binding.term.index()];
+        }
+    }
+    all
 }

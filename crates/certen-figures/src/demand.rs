@@ -5,7 +5,7 @@
 //! with-loop, the shape expression in full and the shape of the default, but nothing of its body. Read as an analysis
 //! and not as a rewriting, the rules give for each parameter of a function the level that is needed for the value, the
 //! shape and the dimensionality of its result. That shapes never need elements of data (S needs at most S) is why default
-//! elements can be found without computing any ([`crate::passes::with_loops`]).
+//! elements can be found without computing any ([`certen_lang::passes`]).
 //!
 //! Works on trees as they are written. Names in the types of parameters are what they stand for: a size is part of a
 //! shape, a rank is a dimensionality. What is seen to be a scalar by its form has a shape that needs nothing.
@@ -14,13 +14,12 @@ use std::collections::HashMap;
 use std::fmt;
 
 use certen_core::ElemType;
-use certen_syntax::Name;
-
-use crate::ast::{
+use certen_lang::ast::{
     BinaryOp, Block, Bound, Dim, Elem, Expr, ExprKind, Function, Partition, Pattern, Relation, Selector, Slot, With,
     WithOp,
 };
-use crate::{FileRef, Found, Library};
+use certen_lang::{FileRef, Found, Library};
+use certen_syntax::Name;
 
 use Level::{D, F, N, S};
 
@@ -535,7 +534,7 @@ mod tests {
     use certen_syntax::{Diagnostics, Sources};
 
     use super::text;
-    use crate::Library;
+    use certen_lang::Library;
 
     fn lines(source: &str) -> Vec<String> {
         let mut sources = Sources::new();

@@ -11,12 +11,12 @@
 use std::collections::HashMap;
 
 use certen_core::{Binary, Domain, ElemType, EvalError, Literal, ReduceOp, Tensor};
+use certen_dialects::algebra::fig6::{Equation, Reduction, equation, is_product};
+use certen_dialects::algebra::{ExprId, Typed};
 use certen_index::Ix;
 use certen_syntax::Name;
 
-use super::ast::ExprId;
-use super::fig6::{Equation, Reduction, equation, is_product};
-use super::typed::Typed;
+use crate::in_place::in_place;
 
 /// μ: a map from names to maps from indices to values. The domain of `μ x` is the shape of the tensor.
 pub type Memory<V> = HashMap<Name, Tensor<V>>;
@@ -188,7 +188,7 @@ impl<'a, D: Domain> Semantics<'a, D> {
         Ok((memory, spills))
     }
 
-    /// Every statement in order; those that can be computed in place ([`Typed::in_place`]) write each element directly
+    /// Every statement in order; those that can be computed in place ([`in_place`]) write each element directly
     /// into memory (model language, Sec. 5), in the order that `order` gives for so many elements, counted row by row.
     ///
     /// # Errors
@@ -200,7 +200,7 @@ impl<'a, D: Domain> Semantics<'a, D> {
     ) -> Result<Memory<D::Value>, EvalError> {
         let typed = self.typed;
         for (at, stmt) in typed.program.stmts.iter().enumerate() {
-            if typed.in_place(at).is_allowed() {
+            if in_place(typed, at).is_allowed() {
                 self.write_directly(&mut memory, at, &order)?;
             } else {
                 self.stmt(&mut memory, stmt.target, stmt.value)?;
