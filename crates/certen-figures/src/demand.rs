@@ -367,7 +367,7 @@ impl<'a> Analysis<'_, 'a> {
                     self.expr(of, level, names, needs);
                 }
             }
-            parts(e, &mut todo);
+            e.parts(&mut todo);
         }
     }
 }
@@ -480,53 +480,9 @@ fn mentions(e: &Expr, names: &[Name]) -> bool {
         if matches!(&e.kind, ExprKind::Name(name) if names.contains(name)) {
             return true;
         }
-        parts(e, &mut todo);
+        e.parts(&mut todo);
     }
     false
-}
-
-/// The expressions that an expression is made of.
-fn parts<'a>(e: &'a Expr, out: &mut Vec<&'a Expr>) {
-    fn of_block<'a>(block: &'a Block, out: &mut Vec<&'a Expr>) {
-        out.extend(block.lets.iter().map(|bound| &bound.value));
-        out.extend(&block.results);
-    }
-    match &e.kind {
-        ExprKind::Name(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) | ExprKind::Text(_) => {}
-        ExprKind::Paren(a) | ExprKind::Unary(_, a) => out.push(a),
-        ExprKind::List(parts) => out.extend(parts),
-        ExprKind::Binary(_, a, b) => out.extend([&**a, &**b]),
-        ExprKind::Select(a, selectors) => {
-            out.push(a);
-            for selector in selectors {
-                match selector {
-                    Selector::At(at) => out.push(at),
-                    Selector::Slice(from, to, _) => out.extend(from.iter().chain(to)),
-                    Selector::Dot(_) | Selector::Dots(_) => {}
-                }
-            }
-        }
-        ExprKind::Call(_, args, named) => out.extend(args.iter().chain(named.iter().map(|(_, e)| e))),
-        ExprKind::If(cond, a, b) => {
-            out.push(cond);
-            of_block(a, out);
-            of_block(b, out);
-        }
-        ExprKind::Block(block) => of_block(block, out),
-        ExprKind::Comprehension(partitions) => out.extend(partitions.iter().map(|partition| &partition.body)),
-        ExprKind::With(with) => {
-            out.extend(with.generators.iter().map(|(_, _, body)| body));
-            match &with.operation {
-                WithOp::Genarray(shape, default) => out.extend([shape].into_iter().chain(default)),
-                WithOp::Modarray(e) | WithOp::Fold(_, e) => out.push(e),
-            }
-        }
-        ExprKind::Iterate(iterate) => {
-            out.push(&iterate.times);
-            out.extend(iterate.states.iter().map(|(_, first)| first));
-            of_block(&iterate.body, out);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -401,9 +401,9 @@ fn figure_6() {
     table += "|---|---|--:|--:|--:|--:|--:|--:|\n";
     for Row { file, function, called, paper } in &FIG_6 {
         let found = reshapes(&derived(&module(file, function)));
-        let numbers = found.each().map(|(_, number)| number);
-        assert_eq!(numbers[..6], *paper, "{called}: {found}");
-        assert_eq!(found.pads, 0, "{called}");
+        let [numbers @ .., pads] = found.0;
+        assert_eq!(numbers, *paper, "{called}: {found}");
+        assert_eq!(pads, 0, "{called}");
         let cell = |number: &u64| if *number == 0 { "-".into() } else { number.to_string() };
         let cells: Vec<String> = paper.iter().map(cell).collect();
         table += &format!("| {called} | [`{function}`]({file}.ten) | {} |\n", cells.join(" | "));

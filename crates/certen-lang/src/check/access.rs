@@ -44,8 +44,7 @@ impl Function<'_, '_> {
             return Ok(());
         }
         for (at, (index, size)) in indices.iter().zip(shape).enumerate() {
-            let made = within(index, &Ix::from(0), size);
-            let goal = self.made(span, made)?;
+            let goal = self.made(span, within(index, &Ix::from(0), size))?;
             let verdict = self.facts().prove(&goal);
             if verdict != Verdict::Yes {
                 let error = self.out_of_bounds(what, indices, at, shape, verdict, span);

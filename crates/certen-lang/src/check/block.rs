@@ -202,8 +202,7 @@ impl Function<'_, '_> {
         }
         let base = iterate.step.map_or(Name::new("t"), |step| step.name);
         let (step, index) = self.new_index(base);
-        let made = super::index::within(&index, &Ix::from(0), times);
-        let facts = vec![self.made(span, made)?];
+        let facts = vec![self.made(span, super::index::within(&index, &Ix::from(0), times))?];
         // Where bounds are inferred, an access may go as far as the steps let it.
         let range = (step, Ix::from(0), times.clone());
         let seen = self.probe.as_ref().map_or(0, Vec::len);

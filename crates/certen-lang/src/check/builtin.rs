@@ -295,8 +295,7 @@ impl Function<'_, '_> {
         if matches!(op, ReduceOp::Min | ReduceOp::Max) {
             for axis in &axes {
                 let size = draft.expr.ty.shape[*axis].clone();
-                let made = Cond::le(&Ix::from(1), &size);
-                let goal = self.made(span, made)?;
+                let goal = self.made(span, Cond::le(&Ix::from(1), &size))?;
                 let word = if op == ReduceOp::Min { "minimum" } else { "maximum" };
                 self.require(&goal, |_, _| {
                     let text = match size.as_constant() {
@@ -411,8 +410,7 @@ fn division(f: &mut Function<'_, '_>, word: &str, [left, right]: [&ast::Expr; 2]
 fn flatten(f: &mut Function<'_, '_>, word: &str, x: &ast::Expr, span: Span) -> Checked<Value> {
     let draft = f.data(x)?;
     let shape = f.at_least(&draft, 2, word)?;
-    let made = shape[0].mul(&shape[1]);
-    let size = f.made(span, made)?;
+    let size = f.made(span, shape[0].mul(&shape[1]))?;
     let shape = std::iter::once(size).chain(shape[2..].iter().cloned()).collect();
     Ok(f.reshaped(draft, shape, Kind::Flatten, span))
 }
@@ -424,8 +422,7 @@ fn split(f: &mut Function<'_, '_>, word: &str, [k, x]: [&ast::Expr; 2], span: Sp
     };
     let draft = f.data(x)?;
     let shape = f.at_least(&draft, 1, word)?;
-    let made = shape[0].ceil_div(k);
-    let blocks = f.made(span, made)?;
+    let blocks = f.made(span, shape[0].ceil_div(k))?;
     let shape = [blocks, Ix::from(k)].into_iter().chain(shape[1..].iter().cloned()).collect();
     Ok(f.reshaped(draft, shape, |e| Kind::Split(k, e), span))
 }
@@ -455,8 +452,7 @@ fn resize(f: &mut Function<'_, '_>, word: &str, [k, x]: [&ast::Expr; 2], span: S
         };
         Diagnostic::error(Code::E0207, k.span, text).note(note)
     })?;
-    let made = if pads { shape[0].add(&amount) } else { shape[0].sub(&amount) };
-    let size = f.made(span, made)?;
+    let size = f.made(span, if pads { shape[0].add(&amount) } else { shape[0].sub(&amount) })?;
     let shape = std::iter::once(size).chain(shape[1..].iter().cloned()).collect();
     let kind = |e| if pads { Kind::Pad(side, amount, e) } else { Kind::Trunc(side, amount, e) };
     Ok(f.reshaped(draft, shape, kind, span))

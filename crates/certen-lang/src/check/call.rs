@@ -145,8 +145,7 @@ impl Function<'_, '_> {
             _ => None,
         });
         if let Some((at, component, case)) = case {
-            let made = case.0.not();
-            let not = self.made(span, made)?;
+            let not = self.made(span, case.0.not())?;
             let replaced = |with: &Index| {
                 let mut values = values.clone();
                 match (&mut values[at].0, component) {
@@ -169,12 +168,9 @@ impl Function<'_, '_> {
                 Results::Named(results) => results.iter().map(|result| result.name.name.to_string()).collect(),
                 _ => (0..types.len()).map(|at| format!("r{at}")).collect(),
             };
-            let error = Diagnostic::error(
-                Code::E0235,
-                span,
-                format!("`{}` gives {} values, and one is wanted here", ast.name.name, types.len()),
-            )
-            .help(format!("give them names: `let ({}) = …;`", names.join(", ")));
+            let text = format!("`{}` gives {} values, and one is wanted here", ast.name.name, types.len());
+            let error = Diagnostic::error(Code::E0235, span, text)
+                .help(format!("give them names: `let ({}) = …;`", names.join(", ")));
             return self.fail(error);
         };
         let ty = ty.clone();

@@ -137,8 +137,7 @@ impl Function<'_, '_> {
         let mut facts = Vec::new();
         for (index, lower) in plan.indices.iter().zip(&plan.lower) {
             if let Some(lower) = lower.ix() {
-                let made = Cond::le(lower, &Ix::var(*index));
-                facts.push(self.made(plan.span, made)?);
+                facts.push(self.made(plan.span, Cond::le(lower, &Ix::var(*index)))?);
             }
         }
         let (made, accesses, errors) = self.probing(|function| {
@@ -258,13 +257,11 @@ impl Function<'_, '_> {
                 (Some(_), None) => return Ok(None),
                 (Some(theirs), Some(ours)) => {
                     let index = Ix::var(plan.indices[ours]);
-                    let made = within(&index, &ranges[theirs].lower, &ranges[theirs].upper);
-                    inside = inside.and(self.made(span, made)?);
+                    inside = inside.and(self.made(span, within(&index, &ranges[theirs].lower, &ranges[theirs].upper))?);
                 }
             }
         }
-        let made = inside.not();
-        self.made(span, made).map(Some)
+        self.made(span, inside.not()).map(Some)
     }
 
     // Bodies
@@ -281,8 +278,7 @@ impl Function<'_, '_> {
         let ranges = plan.named_ranges();
         let mut facts = more;
         for (name, lower, upper) in &ranges {
-            let made = within(&Ix::var(*name), lower, upper);
-            facts.push(self.made(plan.span, made)?);
+            facts.push(self.made(plan.span, within(&Ix::var(*name), lower, upper))?);
         }
         let outer = self.ranges.len();
         let seen = self.probe.as_ref().map_or(0, Vec::len);
@@ -326,8 +322,7 @@ impl Function<'_, '_> {
         for place in plan.positions(plan.indices.len() + body.rank()) {
             match place {
                 Some(at) => {
-                    let made = extent(self.facts(), &Ix::from(0), &ranges[at].upper);
-                    total.push(self.made(plan.span, made)?);
+                    total.push(self.made(plan.span, extent(self.facts(), &Ix::from(0), &ranges[at].upper))?);
                 }
                 None => total.extend(cells.next().cloned()),
             }

@@ -21,8 +21,7 @@ impl Function<'_, '_> {
     ) -> Checked<Value> {
         match self.expr(cond)? {
             Value::Cond(cond) => {
-                let made = cond.not();
-                let not = self.made(span, made)?;
+                let not = self.made(span, cond.not())?;
                 match self.decided(&cond, &not) {
                     Some(true) => return self.block(then),
                     Some(false) => return self.block(otherwise),
@@ -75,17 +74,13 @@ impl Function<'_, '_> {
         span: Span,
     ) -> Checked<Value> {
         match (a, b) {
-            (Value::Index(a), Value::Index(b)) => {
-                let made = Index::one_of(cond, a, b);
-                Ok(Value::Index(self.made(span, made)?))
-            }
+            (Value::Index(a), Value::Index(b)) => Ok(Value::Index(self.made(span, Index::one_of(cond, a, b))?)),
             (Value::Vector(a), Value::Vector(b)) if a.len() == b.len() => {
                 let made = a.into_iter().zip(b).map(|(a, b)| Index::one_of(cond.clone(), a, b)).collect();
                 Ok(Value::Vector(self.made(span, made)?))
             }
             (Value::Cond(a), Value::Cond(b)) => {
-                let made = cond.not();
-                let not = self.made(span, made)?;
+                let not = self.made(span, cond.not())?;
                 Ok(Value::Cond(cond.and(a).or(not.and(b))))
             }
             (a, b) => {

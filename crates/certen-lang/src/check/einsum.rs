@@ -23,12 +23,9 @@ impl Function<'_, '_> {
             let draft = self.data(operand)?;
             if draft.rank() != letters.len() {
                 let shown: String = letters.iter().collect();
-                let error = Diagnostic::error(
-                    Code::E0206,
-                    operand.span,
-                    format!("`{shown}` stands for {}, and this has {}", dimensions(letters.len()), draft.rank()),
-                )
-                .note(format!("its shape is {}", shape_text(&draft.expr.ty.shape)));
+                let text = format!("`{shown}` stands for {}, and this has {}", dimensions(letters.len()), draft.rank());
+                let error = Diagnostic::error(Code::E0206, operand.span, text)
+                    .note(format!("its shape is {}", shape_text(&draft.expr.ty.shape)));
                 return self.fail(error);
             }
             for (letter, size) in letters.iter().zip(draft.expr.ty.shape.iter()) {

@@ -49,11 +49,8 @@ impl<'l> Function<'_, 'l> {
             ExprKind::Iterate(iterate) => {
                 let made = self.iterate(iterate, e.span)?;
                 if made.states.len() != 1 {
-                    return self.error(
-                        Code::E0235,
-                        e.span,
-                        format!("an iteration of {} states gives {0} values", made.states.len()),
-                    );
+                    let text = format!("an iteration of {} states gives {0} values", made.states.len());
+                    return self.error(Code::E0235, e.span, text);
                 }
                 let ty = made.states[0].1.ty.clone();
                 Value::Data(Draft::fixed(Expr { kind: Kind::Iterate(Box::new(made)), ty, span: e.span }))
@@ -245,10 +242,7 @@ impl<'l> Function<'_, 'l> {
                 let made = parts.iter().map(|part| part.map(&|ix| ix.scale(-1))).collect();
                 Ok(Value::Vector(self.made(span, made)?))
             }
-            (UnaryOp::Not, Value::Cond(cond)) => {
-                let made = cond.not();
-                Ok(Value::Cond(self.made(span, made)?))
-            }
+            (UnaryOp::Not, Value::Cond(cond)) => Ok(Value::Cond(self.made(span, cond.not())?)),
             (op, value) => {
                 let draft = self.as_data(value, a.span)?;
                 let op = if op == UnaryOp::Neg { Unary::Neg } else { Unary::Not };
@@ -498,8 +492,7 @@ impl<'l> Function<'_, 'l> {
                 return self.fail(error);
             }
         }
-        let made = a.expr.ty.shape[0].add(&b.expr.ty.shape[0]);
-        let size = self.made(span, made)?;
+        let size = self.made(span, a.expr.ty.shape[0].add(&b.expr.ty.shape[0]))?;
         let shape: Arc<[Ix]> = std::iter::once(size).chain(a.expr.ty.shape[1..].iter().cloned()).collect();
         let ty = TensorType { elem: a.elem(), shape };
         let kind = Kind::Concat(Box::new(a.expr), Box::new(b.expr));

@@ -260,8 +260,7 @@ impl<'l> Function<'_, 'l> {
                 ty.shape.iter().map(|size| size.substitute(&|name| names.get(&name).cloned())).collect();
             let mut shape = Vec::new();
             for size in self.made(matched.span, made)? {
-                let made = self.simpler(&size);
-                shape.push(self.made(matched.span, made)?);
+                shape.push(self.made(matched.span, self.simpler(&size))?);
             }
             types.push(TensorType::new(ty.elem, shape));
         }

@@ -282,8 +282,7 @@ impl Function<'_, '_> {
         for part in parts {
             match part.plain() {
                 Some(ix) => {
-                    let made = ix.add(&step);
-                    plain.push(self.made(e.span, made)?);
+                    plain.push(self.made(e.span, ix.add(&step))?);
                 }
                 None => return self.error(Code::E0216, e.span, "a bound cannot depend on an `if`"),
             }

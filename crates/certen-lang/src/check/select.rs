@@ -147,8 +147,7 @@ impl Function<'_, '_> {
         if let Some(place) = indices.iter().position(|index| index.plain().is_none())
             && let Index::Case(case) = &indices[place]
         {
-            let made = case.0.not();
-            let not = self.made(span, made)?;
+            let not = self.made(span, case.0.not())?;
             let replaced = |with: &Index| {
                 let mut indices = indices.clone();
                 indices[place] = with.clone();
@@ -222,18 +221,16 @@ impl Function<'_, '_> {
                 }
                 Taken::Whole => Some((Ix::from(0), whole.clone())),
                 Taken::Part(from, to) => {
-                    let made = extent(self.facts(), &from, to.as_ref().unwrap_or(whole));
-                    Some((from, self.made(place, made)?))
+                    let size = self.made(place, extent(self.facts(), &from, to.as_ref().unwrap_or(whole)))?;
+                    Some((from, size))
                 }
             };
             match part {
                 None => {}
                 Some((from, size)) => {
                     let (name, index) = self.new_index(Name::new("i"));
-                    let made = super::index::within(&index, &Ix::from(0), &size);
-                    facts.push(self.made(place, made)?);
-                    let made = index.add(&from);
-                    indices.push(self.made(place, made)?.into());
+                    facts.push(self.made(place, super::index::within(&index, &Ix::from(0), &size))?);
+                    indices.push(self.made(place, index.add(&from))?.into());
                     pattern.push(typed::Slot::Index(name));
                     ranges.push(typed::Range {
                         lower: Ix::from(0),

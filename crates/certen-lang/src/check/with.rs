@@ -55,8 +55,7 @@ impl Function<'_, '_> {
             let Some(ix) = part.plain() else {
                 return self.error(Code::E0216, shape.span, "a size cannot depend on an `if`");
             };
-            let made = extent(self.facts(), &Ix::from(0), ix);
-            sizes.push(self.made(shape.span, made)?);
+            sizes.push(self.made(shape.span, extent(self.facts(), &Ix::from(0), ix))?);
         }
         Ok(sizes)
     }

@@ -83,11 +83,8 @@ impl Expression<'_> {
 
     pub(super) fn at_least(&self, number: &At<i64>, least: i64, what: &str) -> Evaluated<()> {
         if number.it < least {
-            return Err(self.malformed(
-                Code::E0246,
-                number.span,
-                format!("{what} is at least {least}, not {}", number.it),
-            ));
+            let text = format!("{what} is at least {least}, not {}", number.it);
+            return Err(self.malformed(Code::E0246, number.span, text));
         }
         Ok(())
     }

@@ -59,11 +59,8 @@ impl Expression<'_> {
             let loops: Vec<usize> =
                 items.iter().enumerate().filter(|(_, item)| matches!(item, Item::Loop(_))).map(|(at, _)| at).collect();
             let &[one, two] = loops.as_slice() else {
-                return Err(self.malformed(
-                    Code::E0246,
-                    self.span,
-                    "the loops that are to be fused do not follow each other",
-                ));
+                let text = "the loops that are to be fused do not follow each other";
+                return Err(self.malformed(Code::E0246, self.span, text));
             };
             let fused = self.fused(items, one, two, stage)?;
             stage = crate::nest::stage_at(items, one, stage);

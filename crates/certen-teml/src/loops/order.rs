@@ -18,11 +18,8 @@ impl Expression<'_> {
         let (chain, at) = self.position(r)?;
         self.at_least(v, 1, "the size of a block")?;
         if chain.len() >= MOST_LEVELS {
-            return Err(self.malformed(
-                Code::E0246,
-                r.span,
-                format!("there are at most {MOST_LEVELS} loops inside each other"),
-            ));
+            let text = format!("there are at most {MOST_LEVELS} loops inside each other");
+            return Err(self.malformed(Code::E0246, r.span, text));
         }
         let args = vec![self.path(&chain[at], r.span), Self::int(v.it, v.span)];
         let split = self.split(&chain, at, v.it)?;
@@ -204,11 +201,8 @@ impl Expression<'_> {
         let (_, one) = self.position(r1)?;
         let (chain, two) = self.position(r2)?;
         if one >= two {
-            return Err(self.malformed(
-                Code::E0246,
-                r2.span,
-                format!("loop {} is not inside of loop {}", r2.it, r1.it),
-            ));
+            let text = format!("loop {} is not inside of loop {}", r2.it, r1.it);
+            return Err(self.malformed(Code::E0246, r2.span, text));
         }
         if f.it == 0 {
             return Err(self.malformed(Code::E0246, f.span, "a factor of 0 changes nothing"));
