@@ -341,7 +341,7 @@ impl<'a> Analysis<'_, 'a> {
                 }
             }
             if !bounded && of_bound > N {
-                let indices = bound_by(&partition.pattern);
+                let indices = partition.pattern.names();
                 self.selected(&partition.body, &indices, if level == D { D } else { S }, names, &mut inside);
             }
             forget(&partition.pattern, &mut inside);
@@ -350,11 +350,7 @@ impl<'a> Analysis<'_, 'a> {
     }
 
     fn bounds(&mut self, relation: &'a Relation, level: Level, names: &Names, needs: &mut Needs) {
-        for (bound, _) in relation.lower.iter().chain(&relation.upper) {
-            if let Bound::At(e) = bound {
-                self.expr(e, level, names, needs);
-            }
-        }
+        relation.bounds().for_each(|e| self.expr(e, level, names, needs));
     }
 
     /// `find-shapes` (Sec. 5.2): what the indices select in, at a level.
@@ -454,22 +450,8 @@ fn is_scalar(e: &Expr, names: &Names) -> bool {
     }
 }
 
-/// The names that a pattern binds.
-fn bound_by(pattern: &Pattern) -> Vec<Name> {
-    match pattern {
-        Pattern::Vector(name) => vec![name.name],
-        Pattern::List(slots, _) => {
-            let named = slots.iter().filter_map(|slot| match slot {
-                Slot::Index(name) | Slot::Rest(name) => Some(name.name),
-                Slot::Dot(_) | Slot::Dots(_) => None,
-            });
-            named.collect()
-        }
-    }
-}
-
 fn forget(pattern: &Pattern, needs: &mut Needs) {
-    for name in bound_by(pattern) {
+    for name in pattern.names() {
         needs.remove(&name);
     }
 }

@@ -6,9 +6,7 @@ use std::collections::HashMap;
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
 
 use super::{FileRef, Found, Library};
-use crate::ast::{
-    Block, Bound, Dim, Expr, ExprKind, FoldOp, Function, Pattern, Relation, Results, Selector, Slot, Type, WithOp,
-};
+use crate::ast::{Block, Dim, Expr, ExprKind, FoldOp, Function, Relation, Results, Type, WithOp};
 
 /// How many names of a cycle are shown on each side.
 const SHOWN: usize = 5;
@@ -219,23 +217,9 @@ impl<'a> Walk<'a> {
                     self.use_of(*name, expr.span);
                 }
             }
-            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) | ExprKind::Text(_) => {}
-            ExprKind::Paren(inner) | ExprKind::Unary(_, inner) => self.todo.push(Work::Expr(inner)),
-            ExprKind::List(parts) => self.todo.extend(parts.iter().map(Work::Expr)),
-            ExprKind::Binary(_, left, right) => self.todo.extend([Work::Expr(left), Work::Expr(right)]),
-            ExprKind::Select(array, selectors) => {
-                self.todo.push(Work::Expr(array));
-                for selector in selectors {
-                    match selector {
-                        Selector::At(index) => self.todo.push(Work::Expr(index)),
-                        Selector::Slice(from, to, _) => self.todo.extend(from.iter().chain(to).map(Work::Expr)),
-                        Selector::Dot(_) | Selector::Dots(_) => {}
-                    }
-                }
-            }
-            ExprKind::Call(function, args, named) => {
+            ExprKind::Call(function, ..) => {
                 self.use_of(function.name, function.span);
-                self.todo.extend(args.iter().chain(named.iter().map(|(_, value)| value)).map(Work::Expr));
+                self.parts(expr);
             }
             ExprKind::If(condition, then, otherwise) => {
                 self.todo.extend([Work::Expr(condition), Work::Block(then), Work::Block(otherwise)]);
@@ -243,19 +227,18 @@ impl<'a> Walk<'a> {
             ExprKind::Block(block) => self.todo.push(Work::Block(block)),
             ExprKind::Comprehension(partitions) => {
                 for partition in partitions {
-                    partition.generator.iter().for_each(|relation| self.relation(relation));
-                    self.under(&partition.pattern, &partition.body);
+                    self.todo.extend(partition.generator.iter().flat_map(Relation::bounds).map(Work::Expr));
+                    self.under(partition.pattern.names(), Work::Expr(&partition.body));
                 }
             }
             ExprKind::With(with) => {
                 for (pattern, relation, body) in &with.generators {
-                    self.relation(relation);
-                    self.under(pattern, body);
+                    self.todo.extend(relation.bounds().map(Work::Expr));
+                    self.under(pattern.names(), Work::Expr(body));
                 }
                 match &with.operation {
                     WithOp::Genarray(shape, default) => {
-                        self.todo.push(Work::Expr(shape));
-                        self.todo.extend(default.iter().map(Work::Expr));
+                        self.todo.extend([shape].into_iter().chain(default).map(Work::Expr));
                     }
                     WithOp::Modarray(array) => self.todo.push(Work::Expr(array)),
                     WithOp::Fold(op, neutral) => {
@@ -270,36 +253,24 @@ impl<'a> Walk<'a> {
                 self.todo.push(Work::Expr(&iterate.times));
                 self.todo.extend(iterate.states.iter().map(|(_, first)| Work::Expr(first)));
                 let states = iterate.states.iter().map(|(state, _)| state.name);
-                let names: Vec<Name> = iterate.step.iter().map(|step| step.name).chain(states).collect();
-                self.todo.extend(names.iter().map(|name| Work::Bind(*name)));
-                self.todo.push(Work::Block(&iterate.body));
-                self.todo.extend(names.into_iter().map(Work::Unbind));
+                let names = iterate.step.iter().map(|step| step.name).chain(states).collect();
+                self.under(names, Work::Block(&iterate.body));
             }
+            // All others bind nothing.
+            _ => self.parts(expr),
         }
     }
 
-    fn relation(&mut self, relation: &'a Relation) {
-        let bounds = relation.lower.iter().chain(&relation.upper).filter_map(|(bound, _)| match bound {
-            Bound::At(at) => Some(Work::Expr(at)),
-            Bound::Dot(_) => None,
-        });
-        self.todo.extend(bounds);
+    fn parts(&mut self, expr: &'a Expr) {
+        let mut parts = Vec::new();
+        expr.parts(&mut parts);
+        self.todo.extend(parts.into_iter().map(Work::Expr));
     }
 
-    /// A body under the names of a pattern.
-    fn under(&mut self, pattern: &Pattern, body: &'a Expr) {
-        let names: Vec<Name> = match pattern {
-            Pattern::Vector(name) => vec![name.name],
-            Pattern::List(slots, _) => slots
-                .iter()
-                .filter_map(|slot| match slot {
-                    Slot::Index(name) | Slot::Rest(name) => Some(name.name),
-                    Slot::Dot(_) | Slot::Dots(_) => None,
-                })
-                .collect(),
-        };
+    /// A body under the names that are bound there.
+    fn under(&mut self, names: Vec<Name>, body: Work<'a>) {
         self.todo.extend(names.iter().map(|name| Work::Bind(*name)));
-        self.todo.push(Work::Expr(body));
+        self.todo.push(body);
         self.todo.extend(names.into_iter().map(Work::Unbind));
     }
 }
