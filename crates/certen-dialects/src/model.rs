@@ -167,7 +167,7 @@ impl Parser<'_> {
                 continue;
             }
             let mut done = self.primary(&stack)?;
-            // The primary is the right operand of what waits for it; behind it, operators and parentheses may follow.
+            // The primary is the right operand of what waits for it; after it, operators and parentheses may follow.
             loop {
                 let operator_waits = |(waiting, _): &mut (Waiting, Span)| matches!(waiting, Waiting::Operator(..));
                 if let Some((Waiting::Operator(make, left), _)) = stack.pop_if(operator_waits) {
@@ -215,7 +215,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Contractions and transpositions behind an expression.
+    /// Contractions and transpositions after an expression.
     fn postfix(&mut self, mut done: ExprId, loosest: &mut Binding) -> Parsed<ExprId> {
         loop {
             let token = self.cursor.peek();

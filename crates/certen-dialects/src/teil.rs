@@ -164,7 +164,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `^` and an exponent behind a name or a parenthesis, if they stand here.
+    /// `^` and an exponent after a name or a parenthesis, if they stand here.
     fn power(&mut self, base: ExprId) -> Parsed<ExprId> {
         if !self.cursor.eat("^") {
             return Ok(base);
@@ -253,7 +253,7 @@ impl Parser<'_> {
     }
 }
 
-/// The places of the parentheses, from a place on, behind whose end a `*` stands.
+/// The places of the parentheses, from a place on, after whose end a `*` stands.
 fn factors(cursor: Cursor<'_>) -> HashSet<usize> {
     let mut found = HashSet::new();
     let mut open = Vec::new();

@@ -18,7 +18,7 @@ pub(crate) fn to_core_teil(program: &Program) -> Program {
     };
     let mut translated: Vec<ExprId> = Vec::with_capacity(program.exprs.len());
     for id in program.ids() {
-        let mut build = Build { core: &mut core, span: program.span(id) };
+        let mut build = CoreTeilBuilder { core: &mut core, span: program.span(id) };
         let id = build.expr(program.expr(id), &translated);
         translated.push(id);
     }
@@ -27,12 +27,12 @@ pub(crate) fn to_core_teil(program: &Program) -> Program {
     core
 }
 
-struct Build<'a> {
+struct CoreTeilBuilder<'a> {
     core: &'a mut Program,
     span: Span,
 }
 
-impl Build<'_> {
+impl CoreTeilBuilder<'_> {
     fn add(&mut self, expr: Expr) -> ExprId {
         self.core.add(expr, self.span)
     }

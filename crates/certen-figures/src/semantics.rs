@@ -41,7 +41,7 @@ pub struct Spill {
     pub index: Vec<i64>,
 }
 
-enum Task<V> {
+enum EvalTask<V> {
     Eval(Equation<i64>),
     Combine(Binary),
     /// A size as a number.
@@ -269,57 +269,57 @@ impl<'a, D: Domain> Semantics<'a, D> {
     /// # Errors
     /// As [`Semantics::run`].
     pub fn expr(&mut self, memory: &Memory<D::Value>, id: ExprId, index: Vec<i64>) -> Result<D::Value, EvalError> {
-        let mut tasks = vec![Task::Eval(Equation::Same((id, index)))];
+        let mut tasks = vec![EvalTask::Eval(Equation::Same((id, index)))];
         let mut values: Vec<D::Value> = Vec::new();
         while let Some(task) = tasks.pop() {
             self.fuel = self.fuel.checked_sub(1).ok_or(EvalError::Fuel)?;
             match task {
-                Task::Eval(Equation::Same((id, index))) => {
+                EvalTask::Eval(Equation::Same((id, index))) => {
                     let literal = |m: &Ix| self.ix(m).map_or(-1, |m| m - 1);
-                    tasks.push(Task::Eval(equation(self.typed, id, index, literal)));
+                    tasks.push(EvalTask::Eval(equation(self.typed, id, index, literal)));
                 }
-                Task::Eval(Equation::Read(_, name, index)) => {
+                EvalTask::Eval(Equation::Read(_, name, index)) => {
                     let value = memory.get(&name).and_then(|tensor| tensor.get(&index));
                     let outside = || EvalError::OutOfBounds(format!("{name}{index:?}"));
                     values.push(value.cloned().ok_or_else(outside)?);
                 }
-                Task::Eval(Equation::Combine(op, left, right)) => {
-                    tasks.push(Task::Combine(op));
-                    tasks.push(Task::Eval(Equation::Same(right)));
-                    tasks.push(Task::Eval(Equation::Same(left)));
+                EvalTask::Eval(Equation::Combine(op, left, right)) => {
+                    tasks.push(EvalTask::Combine(op));
+                    tasks.push(EvalTask::Eval(Equation::Same(right)));
+                    tasks.push(EvalTask::Eval(Equation::Same(left)));
                 }
-                Task::Eval(Equation::Reduce(reduction)) => {
+                EvalTask::Eval(Equation::Reduce(reduction)) => {
                     // Padding is zero, so it changes sums only: those of the model language.
                     let size = self.ix(reduction.size())?;
                     let size = if reduction.op == ReduceOp::Sum { self.rounded(size)? } else { size };
                     let identity = reduction.op.identity(self.elem).map(|one| self.domain.literal(one, self.elem));
                     let sum = identity.transpose()?;
-                    tasks.push(Task::Reduce(Box::new(Reducing { reduction, next: 0, size, sum, pending: false })));
+                    tasks.push(EvalTask::Reduce(Box::new(Reducing { reduction, next: 0, size, sum, pending: false })));
                 }
-                Task::Eval(Equation::Scale(n, e)) => {
-                    tasks.push(Task::Combine(Binary::Mul));
-                    tasks.push(Task::Eval(Equation::Same(e)));
-                    tasks.push(Task::Number(n));
+                EvalTask::Eval(Equation::Scale(n, e)) => {
+                    tasks.push(EvalTask::Combine(Binary::Mul));
+                    tasks.push(EvalTask::Eval(Equation::Same(e)));
+                    tasks.push(EvalTask::Number(n));
                 }
-                Task::Eval(Equation::Power(n, e)) if !is_product(&n, self.elem) => {
-                    tasks.push(Task::Combine(Binary::Pow));
-                    tasks.push(Task::Number(n));
-                    tasks.push(Task::Eval(Equation::Same(e)));
+                EvalTask::Eval(Equation::Power(n, e)) if !is_product(&n, self.elem) => {
+                    tasks.push(EvalTask::Combine(Binary::Pow));
+                    tasks.push(EvalTask::Number(n));
+                    tasks.push(EvalTask::Eval(Equation::Same(e)));
                 }
                 // Exponents are not sizes of stores: nothing is rounded up.
-                Task::Eval(Equation::Power(n, e)) => {
+                EvalTask::Eval(Equation::Power(n, e)) => {
                     let (size, reduction) = (self.ix(&n)?, Reduction::power(n, e));
                     let sum = Some(self.domain.literal(Literal::whole(1, self.elem), self.elem)?);
-                    tasks.push(Task::Reduce(Box::new(Reducing { reduction, next: 0, size, sum, pending: false })));
+                    tasks.push(EvalTask::Reduce(Box::new(Reducing { reduction, next: 0, size, sum, pending: false })));
                 }
-                Task::Number(n) => values.push(self.domain.index(self.ix(&n)?, self.elem)?),
-                Task::Combine(op) => {
+                EvalTask::Number(n) => values.push(self.domain.index(self.ix(&n)?, self.elem)?),
+                EvalTask::Combine(op) => {
                     let (Some(b), Some(a)) = (values.pop(), values.pop()) else {
                         return Err(EvalError::EmptyReduction);
                     };
                     values.push(self.domain.binary(op, self.elem, &a, &b)?);
                 }
-                Task::Reduce(mut r) => {
+                EvalTask::Reduce(mut r) => {
                     if r.pending {
                         let value = values.pop().ok_or(EvalError::EmptyReduction)?;
                         r.sum = Some(match r.sum {
@@ -331,10 +331,10 @@ impl<'a, D: Domain> Semantics<'a, D> {
                         values.push(r.sum.ok_or(EvalError::EmptyReduction)?);
                         continue;
                     }
-                    let part = Task::Eval(r.reduction.at(&r.next));
+                    let part = EvalTask::Eval(r.reduction.at(&r.next));
                     r.next += 1;
                     r.pending = true;
-                    tasks.push(Task::Reduce(r));
+                    tasks.push(EvalTask::Reduce(r));
                     tasks.push(part);
                 }
             }

@@ -21,6 +21,6 @@ pub mod typed;
 #[doc(hidden)]
 pub use check::unproved;
 pub use check::{CheckedFile, Known};
-pub use library::{ConstRef, DerivedRef, Entry, FileRef, Found, FunctionRef, Library, Read};
+pub use library::{ConstRef, Declared, DerivedRef, Entry, FileRef, FunctionRef, Library, ReadFile};
 pub use to_ast::to_ast;
 pub use to_core::to_core;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use certen_index::{Cond, Ix};
 use certen_syntax::Name;
 
-use crate::typed::{Block, Bound, Call, Expr, FoldOp, FunctionId, Generator, Iterate, Kind, Range, WithDefault};
+use crate::typed::{Block, Call, Expr, FoldOp, FunctionId, Generator, Iterate, Kind, Range, Rhs, WithDefault};
 
 /// What is met on a walk, in the order of the text.
 pub(crate) enum Met<'a> {
@@ -87,9 +87,9 @@ pub(crate) fn walk<'a>(expr: &'a Expr, meet: &mut dyn FnMut(Met<'a>)) {
 pub(crate) fn walk_block<'a>(block: &'a Block, meet: &mut dyn FnMut(Met<'a>)) {
     for bound in &block.lets {
         match &bound.value {
-            Bound::Expr(e) => walk(e, meet),
-            Bound::Call(call) => walk_call(call, meet),
-            Bound::Iterate(iterate) => walk_iterate(iterate, meet),
+            Rhs::Expr(e) => walk(e, meet),
+            Rhs::Call(call) => walk_call(call, meet),
+            Rhs::Iterate(iterate) => walk_iterate(iterate, meet),
         }
     }
     block.results.iter().for_each(|e| walk(e, meet));
@@ -140,9 +140,9 @@ pub(crate) fn names_of(met: &Met<'_>) -> BTreeSet<Name> {
 pub(crate) fn each_expr(block: &mut Block, change: &mut dyn FnMut(&mut Expr)) {
     for bound in &mut block.lets {
         match &mut bound.value {
-            Bound::Expr(e) => each(e, change),
-            Bound::Call(call) => call.args.iter_mut().for_each(|arg| each(arg, change)),
-            Bound::Iterate(iterate) => each_of_iterate(iterate, change),
+            Rhs::Expr(e) => each(e, change),
+            Rhs::Call(call) => call.args.iter_mut().for_each(|arg| each(arg, change)),
+            Rhs::Iterate(iterate) => each_of_iterate(iterate, change),
         }
     }
     block.results.iter_mut().for_each(|e| each(e, change));
@@ -213,9 +213,9 @@ pub(crate) fn renumber(block: &mut Block, number: &dyn Fn(FunctionId) -> Functio
 fn renumber_lets(block: &mut Block, number: &dyn Fn(FunctionId) -> FunctionId) {
     for bound in &mut block.lets {
         match &mut bound.value {
-            Bound::Expr(_) => {}
-            Bound::Call(call) => call.function = number(call.function),
-            Bound::Iterate(iterate) => renumber_lets(&mut iterate.body, number),
+            Rhs::Expr(_) => {}
+            Rhs::Call(call) => call.function = number(call.function),
+            Rhs::Iterate(iterate) => renumber_lets(&mut iterate.body, number),
         }
     }
 }

@@ -56,19 +56,19 @@ pub(crate) struct Use {
 }
 
 /// What iterators are known from, in order.
-pub(crate) enum Known {
+pub(crate) enum Evidence {
     /// An expression that has them.
     Dims(Vec<Dim>),
     /// Positions that are indexed here.
     Uses(Vec<Use>),
 }
 
-impl Known {
+impl Evidence {
     /// The iterators that occur.
     pub(crate) fn iterators(&self, sizes: &Sizes) -> Vec<Name> {
         match self {
-            Known::Dims(dims) => dims.iter().map(|dim| dim.iter).collect(),
-            Known::Uses(uses) => {
+            Evidence::Dims(dims) => dims.iter().map(|dim| dim.iter).collect(),
+            Evidence::Uses(uses) => {
                 uses.iter().flat_map(|used| names(&used.entry)).filter(|name| !sizes.has(*name)).collect()
             }
         }
@@ -152,7 +152,7 @@ fn too_complex(span: Span, error: IxError) -> Box<Diagnostic> {
 }
 
 /// The ranges of all iterators, in the order of their first appearance. `by` is the equation that asks.
-pub(crate) fn solve(sizes: &Sizes, by: u8, known: &[Known]) -> Evaluated<Vec<Dim>> {
+pub(crate) fn solve(sizes: &Sizes, by: u8, known: &[Evidence]) -> Evaluated<Vec<Dim>> {
     let mut solver =
         Solver { sizes, by, order: Vec::new(), solved: FxHashMap::default(), affine: FxHashSet::default() };
     solver.run(known)
@@ -171,10 +171,10 @@ struct Solver<'a> {
 type Position<'a> = (&'a Use, Vec<Name>);
 
 impl Solver<'_> {
-    fn run(&mut self, known: &[Known]) -> Evaluated<Vec<Dim>> {
+    fn run(&mut self, known: &[Evidence]) -> Evaluated<Vec<Dim>> {
         let uses = self.list(known);
         for known in known {
-            if let Known::Dims(dims) = known {
+            if let Evidence::Dims(dims) = known {
                 dims.iter().try_for_each(|dim| self.meet(dim.clone(), None))?;
             }
         }
@@ -193,14 +193,14 @@ impl Solver<'_> {
     }
 
     /// The iterators in order, and the positions that are indexed here with the iterators of each.
-    fn list<'k>(&mut self, known: &'k [Known]) -> Vec<Position<'k>> {
+    fn list<'k>(&mut self, known: &'k [Evidence]) -> Vec<Position<'k>> {
         let mut seen: FxHashSet<Name> = FxHashSet::default();
         let mut uses = Vec::new();
         for known in known {
             self.order.extend(known.iterators(self.sizes).into_iter().filter(|iter| seen.insert(*iter)));
             match known {
-                Known::Dims(dims) => self.affine.extend(dims.iter().filter(|dim| !dim.plain).map(|dim| dim.iter)),
-                Known::Uses(list) => {
+                Evidence::Dims(dims) => self.affine.extend(dims.iter().filter(|dim| !dim.plain).map(|dim| dim.iter)),
+                Evidence::Uses(list) => {
                     for used in list {
                         let iters: Vec<Name> =
                             names(&used.entry).into_iter().filter(|name| !self.sizes.has(*name)).collect();

@@ -279,7 +279,7 @@ fn goes_all_the_way(notation: Notation, value: &str, factor: i64) {
         let program = core(typed);
         assert_eq!(evaluate(&program, &Rational, &[], inputs())[0].1, expected);
     }
-    drop(typed_in(notation, &three_address(typed).to_string()));
+    drop(typed_in(notation, &three_address(&typed).to_string()));
 
     let program = core(&typed);
     let mut sources = Sources::new();

@@ -48,12 +48,12 @@ pub struct Reduction<I> {
     /// The sizes that the indices run over, the outermost last.
     sizes: Vec<Ix>,
     part: ExprId,
-    index: Vec<Slot<I>>,
+    index: Vec<PartIndex<I>>,
 }
 
 /// An index of the part of a reduction.
 #[derive(Clone)]
-enum Slot<I> {
+enum PartIndex<I> {
     /// Given.
     Known(I),
     /// The reduced index that runs over this one of the sizes.
@@ -67,7 +67,7 @@ impl<I: Clone> Reduction<I> {
             op: ReduceOp::Prod,
             sizes: vec![exponent],
             part,
-            index: index.into_iter().map(Slot::Known).collect(),
+            index: index.into_iter().map(PartIndex::Known).collect(),
         }
     }
 
@@ -80,14 +80,14 @@ impl<I: Clone> Reduction<I> {
     pub fn at(&self, m: &I) -> Equation<I> {
         let inner = self.sizes.len() - 1;
         let slots = self.index.iter().map(|slot| match slot {
-            Slot::Reduced(at) if *at == inner => Slot::Known(m.clone()),
+            PartIndex::Reduced(at) if *at == inner => PartIndex::Known(m.clone()),
             slot => slot.clone(),
         });
         if inner > 0 {
             let (sizes, index) = (self.sizes[..inner].to_vec(), slots.collect());
             return Equation::Reduce(Reduction { op: self.op, sizes, part: self.part, index });
         }
-        let known = |slot| if let Slot::Known(i) = slot { Some(i) } else { None };
+        let known = |slot| if let PartIndex::Known(i) = slot { Some(i) } else { None };
         Equation::Same((self.part, slots.filter_map(known).collect()))
     }
 }
@@ -136,14 +136,14 @@ pub fn equation<I: Clone>(typed: &Typed, id: ExprId, mut index: Vec<I>, literal:
 /// The reduction of a part along the diagonals of pairs of its dimensions, the first pair innermost.
 fn reduce<I: Clone>(typed: &Typed, op: ReduceOp, pairs: &[Pair], part: ExprId, index: Vec<I>) -> Equation<I> {
     let shape = typed.shape(part);
-    let mut slots: Vec<Option<Slot<I>>> = vec![None; shape.len()];
+    let mut slots: Vec<Option<PartIndex<I>>> = vec![None; shape.len()];
     let mut sizes = Vec::with_capacity(pairs.len());
     for (at, &(i0, i1)) in pairs.iter().enumerate() {
         let (first, second) = (i0.min(i1) as usize - 1, i0.max(i1) as usize - 1);
         sizes.push((*shape[first].size).clone());
-        (slots[first], slots[second]) = (Some(Slot::Reduced(at)), Some(Slot::Reduced(at)));
+        (slots[first], slots[second]) = (Some(PartIndex::Reduced(at)), Some(PartIndex::Reduced(at)));
     }
     let mut given = index.into_iter();
-    let index = slots.into_iter().filter_map(|slot| slot.or_else(|| given.next().map(Slot::Known))).collect();
+    let index = slots.into_iter().filter_map(|slot| slot.or_else(|| given.next().map(PartIndex::Known))).collect();
     Equation::Reduce(Reduction { op, sizes, part, index })
 }

@@ -65,7 +65,7 @@ const MODEL: Words = Words {
         Arith::Mul => "`*`",
         Arith::Div => "`/`",
     },
-    transp: |(i0, i1)| format!("the right-hand side with `^ [{i0} {i1}]` behind it"),
+    transp: |(i0, i1)| format!("the right-hand side with `^ [{i0} {i1}]` after it"),
     diagonal: "a contraction",
     empty: ("ok-empty", "model language, Fig. 8"),
     reserved: &["var", "type", "where", "true", "false"],

@@ -73,7 +73,7 @@ enum Key {
     Made(Expr),
 }
 
-struct Value {
+struct NumberedValue {
     parts: Vec<ValueId>,
     /// How many elements it has, unless that is too large.
     size: Option<Ix>,
@@ -87,7 +87,7 @@ struct Value {
     leaf: bool,
 }
 
-impl Value {
+impl NumberedValue {
     fn readable(&self) -> bool {
         self.leaf || self.shareable
     }
@@ -135,7 +135,7 @@ impl Sharing {
 struct Numbering<'a> {
     typed: &'a Typed,
     numbers: HashMap<Key, ValueId>,
-    values: Vec<Value>,
+    values: Vec<NumberedValue>,
     /// The value of each expression.
     of: Vec<ValueId>,
 }
@@ -174,7 +174,7 @@ impl Numbering<'_> {
         next
     }
 
-    fn value(&mut self, id: ExprId) -> Value {
+    fn value(&mut self, id: ExprId) -> NumberedValue {
         let typed = self.typed;
         let expr = typed.program.expr(id);
         let shape = typed.shape(id);
@@ -198,7 +198,7 @@ impl Numbering<'_> {
                 | Expr::Power(_, e) => solid(*e),
                 Expr::Expa(..) => false,
             };
-        Value {
+        NumberedValue {
             parts: expr.parts().map(|part| self.of[part.index()]).collect(),
             size: product(shape.iter().map(|dim| &*dim.size)),
             inner,

@@ -42,8 +42,8 @@ pub struct Einsum {
 
 /// One product and its sum: the axes of the result say which indices are kept.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Step {
-    /// What is multiplied, from left to right: the operands count from 0, results of steps go on behind them.
+pub struct Product {
+    /// What is multiplied, from left to right: the operands count from 0, results of steps go on after them.
     pub factors: Vec<usize>,
     /// The indices of the result, outermost first.
     pub kept: Vec<usize>,
@@ -182,7 +182,7 @@ impl Einsum {
         (merged, groups)
     }
 
-    /// Whether the second index stands behind the first wherever one of them stands, both stretched or none.
+    /// Whether the second index stands after the first wherever one of them stands, both stretched or none.
     fn are_neighbours(&self, first: usize, second: usize) -> bool {
         let side_by_side = |term: &[usize]| {
             let mut stand = (0..term.len()).filter(|at| term[*at] == first || term[*at] == second);
@@ -202,12 +202,12 @@ impl Einsum {
     }
 
     /// Everything in one nest of loops, as it is written.
-    pub fn as_written(&self) -> Step {
-        Step { factors: (0..self.operands.len()).collect(), kept: self.output.clone() }
+    pub fn as_written(&self) -> Product {
+        Product { factors: (0..self.operands.len()).collect(), kept: self.output.clone() }
     }
 
     /// The axes of an operand, or of the result of a step before.
-    pub fn axes(&self, steps: &[Step], value: usize) -> Vec<Axis> {
+    pub fn axes(&self, steps: &[Product], value: usize) -> Vec<Axis> {
         match self.operands.get(value) {
             Some(axes) => axes.clone(),
             None => {
@@ -219,7 +219,7 @@ impl Einsum {
 
     /// The indices that a step sums over, the outermost sum first: in the order of their first occurrence in its
     /// factors.
-    pub fn summed(&self, steps: &[Step], step: &Step) -> Vec<usize> {
+    pub fn summed(&self, steps: &[Product], step: &Product) -> Vec<usize> {
         let mut summed = Vec::new();
         for factor in &step.factors {
             for axis in self.axes(steps, *factor) {

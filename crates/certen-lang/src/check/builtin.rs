@@ -9,9 +9,9 @@ use certen_syntax::{Code, Diagnostic, Span};
 
 use super::Checked;
 use super::index::{Index, larger, smaller};
-use super::scope::Function;
+use super::scope::Checker;
 use super::types::shape_text;
-use super::value::{Draft, Flex, Value};
+use super::value::{Draft, Flex, Judged};
 use crate::ast::{self, ExprKind, Ident};
 use crate::typed::{Expr, Kind, Side};
 
@@ -24,9 +24,9 @@ enum Builtin {
     /// A reduction that is also a choice among several values.
     Extreme(ReduceOp),
     Cast(ElemType),
-    One(fn(&mut Function<'_, '_>, &str, &ast::Expr, Span) -> Checked<Value>),
-    Two(fn(&mut Function<'_, '_>, &str, [&ast::Expr; 2], Span) -> Checked<Value>),
-    Three(fn(&mut Function<'_, '_>, &str, [&ast::Expr; 3], Span) -> Checked<Value>),
+    One(fn(&mut Checker<'_, '_>, &str, &ast::Expr, Span) -> Checked<Judged>),
+    Two(fn(&mut Checker<'_, '_>, &str, [&ast::Expr; 2], Span) -> Checked<Judged>),
+    Three(fn(&mut Checker<'_, '_>, &str, [&ast::Expr; 3], Span) -> Checked<Judged>),
     Einsum,
 }
 
@@ -37,7 +37,7 @@ const BUILTINS: &[(&str, Builtin)] = {
         ("shape", One(shape)),
         ("dim", One(dim)),
         ("select", Three(select)),
-        ("guard", Two(|f, _, [c, e], span| Ok(Value::Data(f.guard(c, e, span)?)))),
+        ("guard", Two(|f, _, [c, e], span| Ok(Judged::Data(f.guard(c, e, span)?)))),
         ("abs", One(abs)),
         ("floor", Entries(Unary::Floor)),
         ("ceil", Entries(Unary::Ceil)),
@@ -108,7 +108,7 @@ const ABSENT: &[(&str, &str)] = &[
     ("tensordot", "`einsum`, or a comprehension with `sum`"),
 ];
 
-impl Function<'_, '_> {
+impl Checker<'_, '_> {
     /// A built-in function, if there is one of this name.
     pub fn builtin(
         &mut self,
@@ -116,7 +116,7 @@ impl Function<'_, '_> {
         args: &[ast::Expr],
         named: &[(Ident, ast::Expr)],
         span: Span,
-    ) -> Checked<Option<Value>> {
+    ) -> Checked<Option<Judged>> {
         let word = name.name.as_str();
         let Some((_, builtin)) = BUILTINS.iter().find(|(known, _)| *known == word) else {
             return match ABSENT.iter().find(|(absent, _)| *absent == word) {
@@ -139,7 +139,7 @@ impl Function<'_, '_> {
         let value = match (builtin, args) {
             (Builtin::Entries(op), [x]) => {
                 let draft = self.data(x)?;
-                Value::Data(self.apply_unary(*op, draft, span)?)
+                Judged::Data(self.apply_unary(*op, draft, span)?)
             }
             (Builtin::Extreme(op), [first, rest @ ..]) => {
                 let mut so_far = self.expr(first)?;
@@ -153,7 +153,7 @@ impl Function<'_, '_> {
             (Builtin::One(rule), [x]) => rule(self, word, x, span)?,
             (Builtin::Two(rule), [a, b]) => rule(self, word, [a, b], span)?,
             (Builtin::Three(rule), [a, b, c]) => rule(self, word, [a, b, c], span)?,
-            (Builtin::Einsum, [spec, operands @ ..]) => Value::Data(self.einsum(spec, operands, span)?),
+            (Builtin::Einsum, [spec, operands @ ..]) => Judged::Data(self.einsum(spec, operands, span)?),
             _ => {
                 let text = format!("`{word}` does not take {} arguments", args.len());
                 let error = Diagnostic::error(Code::E0235, span, text);
@@ -168,7 +168,7 @@ impl Function<'_, '_> {
         Ok(Some(value))
     }
 
-    fn cast(&mut self, elem: ElemType, x: &ast::Expr, span: Span) -> Checked<Value> {
+    fn cast(&mut self, elem: ElemType, x: &ast::Expr, span: Span) -> Checked<Judged> {
         let mut draft = self.data(x)?;
         if draft.flex != Flex::No && draft.can_be(elem) {
             self.give(&mut draft, elem)?;
@@ -176,15 +176,15 @@ impl Function<'_, '_> {
             draft.flex = Flex::No;
         }
         if draft.elem() == elem {
-            return Ok(Value::Data(draft));
+            return Ok(Judged::Data(draft));
         }
         let ty = TensorType { elem, shape: draft.expr.ty.shape.clone() };
-        Ok(Value::Data(Draft::fixed(Expr { kind: Kind::Cast(Box::new(draft.expr)), ty, span })))
+        Ok(Judged::Data(Draft::fixed(Expr { kind: Kind::Cast(Box::new(draft.expr)), ty, span })))
     }
 
-    fn reshaped(&mut self, draft: Draft, shape: Arc<[Ix]>, kind: impl FnOnce(Box<Expr>) -> Kind, span: Span) -> Value {
+    fn reshaped(&mut self, draft: Draft, shape: Arc<[Ix]>, kind: impl FnOnce(Box<Expr>) -> Kind, span: Span) -> Judged {
         let ty = TensorType { elem: draft.elem(), shape };
-        Value::Data(Draft { flex: draft.flex, expr: Expr { kind: kind(Box::new(draft.expr)), ty, span } })
+        Judged::Data(Draft { flex: draft.flex, expr: Expr { kind: kind(Box::new(draft.expr)), ty, span } })
     }
 
     fn at_least(&mut self, draft: &Draft, rank: usize, what: &str) -> Checked<Arc<[Ix]>> {
@@ -200,17 +200,17 @@ impl Function<'_, '_> {
     fn extreme(
         &mut self,
         max: bool,
-        (a, a_span): (Value, Span),
-        (b, b_span): (Value, Span),
+        (a, a_span): (Judged, Span),
+        (b, b_span): (Judged, Span),
         span: Span,
-    ) -> Checked<Value> {
+    ) -> Checked<Judged> {
         let facts = self.facts().clone();
         let f = |a: &Ix, b: &Ix| if max { larger(&facts, a, b) } else { smaller(&facts, a, b) };
         if let Some(value) = self.zip_indices(&a, &b, &f, span)? {
             return Ok(value);
         }
         let (a, b) = (self.as_data(a, a_span)?, self.as_data(b, b_span)?);
-        Ok(Value::Data(self.apply_binary(if max { Binary::Max } else { Binary::Min }, a, b, span)?))
+        Ok(Judged::Data(self.apply_binary(if max { Binary::Max } else { Binary::Min }, a, b, span)?))
     }
 
     fn reduction(
@@ -220,7 +220,7 @@ impl Function<'_, '_> {
         args: &[ast::Expr],
         named: &[(Ident, ast::Expr)],
         span: Span,
-    ) -> Checked<Value> {
+    ) -> Checked<Judged> {
         let [x] = args else {
             let text = format!("`{word}` over axes is of one tensor, not of {}", args.len());
             return self.error(Code::E0235, span, text);
@@ -231,11 +231,11 @@ impl Function<'_, '_> {
             return self.fail(error);
         }
         let value = self.expr(x)?;
-        if let (Value::Vector(parts), [], true) = (&value, named, !matches!(op, ReduceOp::All | ReduceOp::Any)) {
+        if let (Judged::Vector(parts), [], true) = (&value, named, !matches!(op, ReduceOp::All | ReduceOp::Any)) {
             return self.reduce_indices(op, parts, span);
         }
         let draft = match value {
-            Value::Index(_) | Value::Cond(_) if named.is_empty() => return Ok(value),
+            Judged::Index(_) | Judged::Cond(_) if named.is_empty() => return Ok(value),
             value => self.as_data(value, x.span)?,
         };
         let rank = draft.rank();
@@ -243,8 +243,8 @@ impl Function<'_, '_> {
             [] => (0..rank).collect(),
             [(_, axes)] => {
                 let places = match self.expr(axes)? {
-                    Value::Index(index) => vec![index],
-                    Value::Vector(parts) => parts,
+                    Judged::Index(index) => vec![index],
+                    Judged::Vector(parts) => parts,
                     value => return self.no_index(&value, axes.span),
                 };
                 let mut found = Vec::new();
@@ -273,7 +273,7 @@ impl Function<'_, '_> {
             }
             _ => return self.error(Code::E0202, span, "`axis` is given twice"),
         };
-        Ok(Value::Data(self.reduce(op, axes, draft, span)?))
+        Ok(Judged::Data(self.reduce(op, axes, draft, span)?))
     }
 
     /// A reduction over axes, in increasing order.
@@ -313,7 +313,7 @@ impl Function<'_, '_> {
         Ok(Draft { flex: draft.flex, expr: Expr { kind, ty, span } })
     }
 
-    fn reduce_indices(&mut self, op: ReduceOp, parts: &[Index], span: Span) -> Checked<Value> {
+    fn reduce_indices(&mut self, op: ReduceOp, parts: &[Index], span: Span) -> Checked<Judged> {
         let facts = self.facts().clone();
         let f = |a: &Ix, b: &Ix| match op {
             ReduceOp::Sum => a.add(b),
@@ -330,23 +330,23 @@ impl Function<'_, '_> {
             }
         };
         let made = parts.iter().try_fold(first, |so_far, part| so_far.zip(part, &f));
-        Ok(Value::Index(self.made(span, made)?))
+        Ok(Judged::Index(self.made(span, made)?))
     }
 }
 
-fn shape(f: &mut Function<'_, '_>, _: &str, x: &ast::Expr, _: Span) -> Checked<Value> {
+fn shape(f: &mut Checker<'_, '_>, _: &str, x: &ast::Expr, _: Span) -> Checked<Judged> {
     let draft = f.data(x)?;
-    Ok(Value::Vector(draft.expr.ty.shape.iter().map(|size| Index::Is(size.clone())).collect()))
+    Ok(Judged::Vector(draft.expr.ty.shape.iter().map(|size| Index::Is(size.clone())).collect()))
 }
 
-fn dim(f: &mut Function<'_, '_>, _: &str, x: &ast::Expr, _: Span) -> Checked<Value> {
+fn dim(f: &mut Checker<'_, '_>, _: &str, x: &ast::Expr, _: Span) -> Checked<Judged> {
     let draft = f.data(x)?;
-    Ok(Value::Index(Ix::from(draft.rank() as i64).into()))
+    Ok(Judged::Index(Ix::from(draft.rank() as i64).into()))
 }
 
-fn select(f: &mut Function<'_, '_>, _: &str, [c, a, b]: [&ast::Expr; 3], span: Span) -> Checked<Value> {
+fn select(f: &mut Checker<'_, '_>, _: &str, [c, a, b]: [&ast::Expr; 3], span: Span) -> Checked<Judged> {
     let value = match f.expr(c)? {
-        Value::Cond(cond) => {
+        Judged::Cond(cond) => {
             let (a, b) = ((f.expr(a)?, a.span), (f.expr(b)?, b.span));
             return f.either(cond, a, b, span);
         }
@@ -358,37 +358,37 @@ fn select(f: &mut Function<'_, '_>, _: &str, [c, a, b]: [&ast::Expr; 3], span: S
         return f.fail(Diagnostic::error(Code::E0232, c.span, text).help("compare: `x > 0`"));
     }
     let (a, b) = (f.data(a)?, f.data(b)?);
-    Ok(Value::Data(f.choose(condition, a, b, span)?))
+    Ok(Judged::Data(f.choose(condition, a, b, span)?))
 }
 
-fn abs(f: &mut Function<'_, '_>, _: &str, x: &ast::Expr, span: Span) -> Checked<Value> {
+fn abs(f: &mut Checker<'_, '_>, _: &str, x: &ast::Expr, span: Span) -> Checked<Judged> {
     match f.expr(x)? {
-        value @ (Value::Index(_) | Value::Vector(_)) => {
+        value @ (Judged::Index(_) | Judged::Vector(_)) => {
             let facts = f.facts().clone();
             let absolute = |a: &Ix, _: &Ix| larger(&facts, a, &a.scale(-1)?);
-            let zero = Value::Index(Ix::from(0).into());
+            let zero = Judged::Index(Ix::from(0).into());
             f.zip_indices(&value, &zero, &absolute, span)?.ok_or(super::Reported)
         }
         value => {
             let draft = f.as_data(value, x.span)?;
-            Ok(Value::Data(f.apply_unary(Unary::Abs, draft, span)?))
+            Ok(Judged::Data(f.apply_unary(Unary::Abs, draft, span)?))
         }
     }
 }
 
-fn pow(f: &mut Function<'_, '_>, _: &str, [a, b]: [&ast::Expr; 2], span: Span) -> Checked<Value> {
+fn pow(f: &mut Checker<'_, '_>, _: &str, [a, b]: [&ast::Expr; 2], span: Span) -> Checked<Judged> {
     let (a, b) = (f.data(a)?, f.data(b)?);
-    Ok(Value::Data(f.apply_binary(Binary::Pow, a, b, span)?))
+    Ok(Judged::Data(f.apply_binary(Binary::Pow, a, b, span)?))
 }
 
 /// Division that rounds, and its remainder.
-fn division(f: &mut Function<'_, '_>, word: &str, [left, right]: [&ast::Expr; 2], span: Span) -> Checked<Value> {
+fn division(f: &mut Checker<'_, '_>, word: &str, [left, right]: [&ast::Expr; 2], span: Span) -> Checked<Judged> {
     let (a, b) = (f.expr(left)?, f.expr(right)?);
-    if let (Value::Index(_) | Value::Vector(_), Value::Index(divisor)) = (&a, &b) {
+    if let (Judged::Index(_) | Judged::Vector(_), Judged::Index(divisor)) = (&a, &b) {
         let Some(divisor) = divisor.constant().filter(|divisor| *divisor >= 1) else {
             let text = format!("`{word}` of an index divides by a literal, at least 1");
             let error = Diagnostic::error(Code::E0216, right.span, text);
-            return f.fail(error.note("a division by a symbolic size is outside of what can be proved"));
+            return f.fail(error.note("a division by a symbolic size is outside what can be proved"));
         };
         let divide = |a: &Ix, _: &Ix| match word {
             "floor_div" => a.floor_div(divisor),
@@ -401,13 +401,13 @@ fn division(f: &mut Function<'_, '_>, word: &str, [left, right]: [&ast::Expr; 2]
     }
     let (a, b) = (f.as_data(a, left.span)?, f.as_data(b, right.span)?);
     match word {
-        "floor_div" => Ok(Value::Data(f.apply_binary(Binary::FloorDiv, a, b, span)?)),
-        "mod" => Ok(Value::Data(f.apply_binary(Binary::Mod, a, b, span)?)),
+        "floor_div" => Ok(Judged::Data(f.apply_binary(Binary::FloorDiv, a, b, span)?)),
+        "mod" => Ok(Judged::Data(f.apply_binary(Binary::Mod, a, b, span)?)),
         _ => f.error(Code::E0232, span, "`ceil_div` is of indices; of data: `-floor_div(-a, b)`"),
     }
 }
 
-fn flatten(f: &mut Function<'_, '_>, word: &str, x: &ast::Expr, span: Span) -> Checked<Value> {
+fn flatten(f: &mut Checker<'_, '_>, word: &str, x: &ast::Expr, span: Span) -> Checked<Judged> {
     let draft = f.data(x)?;
     let shape = f.at_least(&draft, 2, word)?;
     let size = f.made(span, shape[0].mul(&shape[1]))?;
@@ -415,7 +415,7 @@ fn flatten(f: &mut Function<'_, '_>, word: &str, x: &ast::Expr, span: Span) -> C
     Ok(f.reshaped(draft, shape, Kind::Flatten, span))
 }
 
-fn split(f: &mut Function<'_, '_>, word: &str, [k, x]: [&ast::Expr; 2], span: Span) -> Checked<Value> {
+fn split(f: &mut Checker<'_, '_>, word: &str, [k, x]: [&ast::Expr; 2], span: Span) -> Checked<Judged> {
     let k = match f.plain_index(k)?.as_constant() {
         Some(k) if k >= 1 => k,
         _ => return f.error(Code::E0216, k.span, "the size of a block is a literal, at least 1"),
@@ -427,7 +427,7 @@ fn split(f: &mut Function<'_, '_>, word: &str, [k, x]: [&ast::Expr; 2], span: Sp
     Ok(f.reshaped(draft, shape, |e| Kind::Split(k, e), span))
 }
 
-fn transpose(f: &mut Function<'_, '_>, word: &str, x: &ast::Expr, span: Span) -> Checked<Value> {
+fn transpose(f: &mut Checker<'_, '_>, word: &str, x: &ast::Expr, span: Span) -> Checked<Judged> {
     let draft = f.data(x)?;
     let shape = f.at_least(&draft, 2, word)?;
     let swapped = [shape[1].clone(), shape[0].clone()].into_iter().chain(shape[2..].iter().cloned()).collect();
@@ -435,7 +435,7 @@ fn transpose(f: &mut Function<'_, '_>, word: &str, x: &ast::Expr, span: Span) ->
 }
 
 /// Padding and truncation of the first dimension, on either side.
-fn resize(f: &mut Function<'_, '_>, word: &str, [k, x]: [&ast::Expr; 2], span: Span) -> Checked<Value> {
+fn resize(f: &mut Checker<'_, '_>, word: &str, [k, x]: [&ast::Expr; 2], span: Span) -> Checked<Judged> {
     let amount = f.plain_index(k)?;
     let draft = f.data(x)?;
     let shape = f.at_least(&draft, 1, word)?;
@@ -458,7 +458,7 @@ fn resize(f: &mut Function<'_, '_>, word: &str, [k, x]: [&ast::Expr; 2], span: S
     Ok(f.reshaped(draft, shape, kind, span))
 }
 
-fn reshape(f: &mut Function<'_, '_>, _: &str, [shape, x]: [&ast::Expr; 2], span: Span) -> Checked<Value> {
+fn reshape(f: &mut Checker<'_, '_>, _: &str, [shape, x]: [&ast::Expr; 2], span: Span) -> Checked<Judged> {
     let shape = f.sizes_of(shape)?;
     let draft = f.data(x)?;
     let product = |sizes: &[Ix]| sizes.iter().try_fold(Ix::from(1), |product, size| product.mul(size));
@@ -472,7 +472,7 @@ fn reshape(f: &mut Function<'_, '_>, _: &str, [shape, x]: [&ast::Expr; 2], span:
     Ok(f.reshaped(draft, shape.into(), Kind::Reshape, span))
 }
 
-fn stored(f: &mut Function<'_, '_>, _: &str, x: &ast::Expr, span: Span) -> Checked<Value> {
+fn stored(f: &mut Checker<'_, '_>, _: &str, x: &ast::Expr, span: Span) -> Checked<Judged> {
     let draft = f.data(x)?;
     let shape = draft.expr.ty.shape.clone();
     Ok(f.reshaped(draft, shape, Kind::Stored, span))

@@ -6,24 +6,24 @@ use certen_index::Ix;
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::index::Index;
-use super::scope::{Function, Meaning};
+use super::scope::{Checker, Referent};
 use super::types::shape_text;
-use super::value::{Draft, Value};
+use super::value::{Draft, Judged};
 use super::{Checked, Reported};
 use crate::ast::{self, Dim, Elem, ExprKind, Ident, Results};
-use crate::library::{DerivedRef, FileRef, Found, FunctionRef};
-use crate::typed::{Bound, Expr, Kind};
+use crate::library::{Declared, DerivedRef, FileRef, FunctionRef};
+use crate::typed::{Expr, Kind, Rhs};
 
-impl Function<'_, '_> {
+impl Checker<'_, '_> {
     pub fn call(
         &mut self,
         name: Ident,
         args: &[ast::Expr],
         named: &[(Ident, ast::Expr)],
         span: Span,
-    ) -> Checked<Value> {
+    ) -> Checked<Judged> {
         match self.meaning(name.name) {
-            Some(Meaning::Wrong) => return Err(Reported),
+            Some(Referent::Wrong) => return Err(Reported),
             Some(_) => {
                 let error = Diagnostic::error(Code::E0235, name.span, format!("`{}` is no function", name.name))
                     .help(format!("elements are selected with brackets: `{}[…]`", name.name));
@@ -32,7 +32,7 @@ impl Function<'_, '_> {
             None => {}
         }
         match self.world.library.lookup(self.file, name.name) {
-            Some(Found::Function(function)) => {
+            Some(Declared::Function(function)) => {
                 if let Some((keyword, _)) = named.first() {
                     let text = format!("`{}` has no argument called `{}`", name.name, keyword.name);
                     return self.error(Code::E0235, keyword.span, text);
@@ -48,11 +48,11 @@ impl Function<'_, '_> {
                 }
                 self.apply(function, values, span)
             }
-            Some(Found::Const(_)) => {
+            Some(Declared::Const(_)) => {
                 let text = format!("`{}` is a constant, not a function", name.name);
                 self.error(Code::E0235, name.span, text)
             }
-            Some(Found::Derived(derived)) => self.no_call(derived, name.span),
+            Some(Declared::Derived(derived)) => self.no_call(derived, name.span),
             None => match self.builtin(name, args, named, span)? {
                 Some(value) => Ok(value),
                 None => {
@@ -77,8 +77,8 @@ impl Function<'_, '_> {
     }
 
     /// `take` and `drop` of the prelude on an index vector: the result is one too, not data.
-    fn of_vectors(&mut self, name: Ident, values: &[(Value, Span)]) -> Option<Value> {
-        let [(Value::Vector(count), _), (Value::Vector(parts), _)] = values else { return None };
+    fn of_vectors(&mut self, name: Ident, values: &[(Judged, Span)]) -> Option<Judged> {
+        let [(Judged::Vector(count), _), (Judged::Vector(parts), _)] = values else { return None };
         let take = match name.name.as_str() {
             "take" => true,
             "drop" => false,
@@ -95,7 +95,7 @@ impl Function<'_, '_> {
             (false, true) => 0..length - amount,
             (false, false) => amount..length,
         };
-        Some(Value::Vector(parts[kept].to_vec()))
+        Some(Judged::Vector(parts[kept].to_vec()))
     }
 
     /// A call of a function with several results; nothing if it has one.
@@ -105,11 +105,13 @@ impl Function<'_, '_> {
         args: &[ast::Expr],
         named: &[(Ident, ast::Expr)],
         span: Span,
-    ) -> Checked<Option<(Bound, Vec<TensorType>)>> {
+    ) -> Checked<Option<(Rhs, Vec<TensorType>)>> {
         if self.meaning(name.name).is_some() || !named.is_empty() {
             return Ok(None);
         }
-        let Some(Found::Function(function)) = self.world.library.lookup(self.file, name.name) else { return Ok(None) };
+        let Some(Declared::Function(function)) = self.world.library.lookup(self.file, name.name) else {
+            return Ok(None);
+        };
         let ast = self.world.library.function(function);
         let several = match &ast.results {
             Results::Named(results) => results.len() > 1,
@@ -124,19 +126,19 @@ impl Function<'_, '_> {
             values.push((self.expr(arg)?, arg.span));
         }
         let (call, types) = self.instantiated(function, values, span)?;
-        Ok(Some((Bound::Call(call), types)))
+        Ok(Some((Rhs::Call(call), types)))
     }
 
     /// A function applied to values, for one result.
-    pub fn apply(&mut self, function: FunctionRef, values: Vec<(Value, Span)>, span: Span) -> Checked<Value> {
+    pub fn apply(&mut self, function: FunctionRef, values: Vec<(Judged, Span)>, span: Span) -> Checked<Judged> {
         let ast = self.world.library.function(function);
         if matches!(&ast.results, Results::One(ty) if ty.elem == Elem::Size) {
             return self.index_function(function, values, span);
         }
         // An index that is one of several is lifted to the call.
         let case = values.iter().enumerate().find_map(|(at, (value, _))| match value {
-            Value::Index(Index::Case(case)) if is_index(ast, at) => Some((at, None, case.clone())),
-            Value::Vector(components) if is_index(ast, at) => {
+            Judged::Index(Index::Case(case)) if is_index(ast, at) => Some((at, None, case.clone())),
+            Judged::Vector(components) if is_index(ast, at) => {
                 components.iter().enumerate().find_map(|(component, index)| match index {
                     Index::Case(case) => Some((at, Some(component), case.clone())),
                     Index::Is(_) => None,
@@ -149,8 +151,8 @@ impl Function<'_, '_> {
             let replaced = |with: &Index| {
                 let mut values = values.clone();
                 match (&mut values[at].0, component) {
-                    (Value::Vector(parts), Some(component)) => parts[component] = with.clone(),
-                    (value, _) => *value = Value::Index(with.clone()),
+                    (Judged::Vector(parts), Some(component)) => parts[component] = with.clone(),
+                    (value, _) => *value = Judged::Index(with.clone()),
                 }
                 values
             };
@@ -174,7 +176,7 @@ impl Function<'_, '_> {
             return self.fail(error);
         };
         let ty = ty.clone();
-        Ok(Value::Data(Draft::fixed(Expr { kind: Kind::Call(Box::new(call)), ty, span })))
+        Ok(Judged::Data(Draft::fixed(Expr { kind: Kind::Call(Box::new(call)), ty, span })))
     }
 
     pub fn arity(&mut self, ast: &ast::Function, given: usize, span: Span) -> Checked<()> {
@@ -197,13 +199,13 @@ impl Function<'_, '_> {
     }
 
     /// A function on indices is evaluated where it is called.
-    fn index_function(&mut self, function: FunctionRef, values: Vec<(Value, Span)>, span: Span) -> Checked<Value> {
+    fn index_function(&mut self, function: FunctionRef, values: Vec<(Judged, Span)>, span: Span) -> Checked<Judged> {
         let ast = self.world.library.function(function);
         self.arity(ast, values.len(), span)?;
         for (param, (value, place)) in ast.params.iter().zip(&values) {
             match (value, param.ty.elem, param.ty.dims.is_empty()) {
-                (Value::Index(_), Elem::Size, true) | (Value::Vector(_), Elem::Size, false) => {}
-                (Value::Data(_), ..) | (_, Elem::Size, _) => return self.no_index(value, *place),
+                (Judged::Index(_), Elem::Size, true) | (Judged::Vector(_), Elem::Size, false) => {}
+                (Judged::Data(_), ..) | (_, Elem::Size, _) => return self.no_index(value, *place),
                 _ => {
                     let error =
                         Diagnostic::error(Code::E0231, param.ty.span, "a function that gives an index takes indices")
@@ -215,11 +217,11 @@ impl Function<'_, '_> {
         let (name, signature) = (ast.name.name, ast.span);
         self.inline(function.file, span, |f| {
             for (param, (value, _)) in ast.params.iter().zip(values) {
-                if let (Value::Vector(parts), [Dim::Size(length)]) = (&value, param.ty.dims.as_slice()) {
+                if let (Judged::Vector(parts), [Dim::Size(length)]) = (&value, param.ty.dims.as_slice()) {
                     let given = Ix::from(parts.len() as i64);
                     match &length.kind {
                         ExprKind::Name(d) if f.meaning(*d).is_none() && !f.is_constant(*d) => {
-                            f.bind(*d, Meaning::Size(Value::Index(given.into())));
+                            f.bind(*d, Referent::Size(Judged::Index(given.into())));
                         }
                         _ => {
                             let stated = f.plain_index(length)?;
@@ -232,17 +234,17 @@ impl Function<'_, '_> {
                         }
                     }
                 }
-                f.bind(param.name.name, Meaning::Size(value));
+                f.bind(param.name.name, Referent::Size(value));
             }
             for clause in &ast.wheres {
-                let Value::Cond(goal) = f.expr(clause)? else {
+                let Judged::Cond(goal) = f.expr(clause)? else {
                     return f.error(Code::E0231, clause.span, "a `where` clause is a condition on sizes");
                 };
                 let error = f.unmet(name, clause, span);
                 f.require(&goal, |_, _| error)?;
             }
             match f.block(&ast.body)? {
-                value @ (Value::Index(_) | Value::Vector(_)) => Ok(value),
+                value @ (Judged::Index(_) | Judged::Vector(_)) => Ok(value),
                 _ => f.error(Code::E0236, signature, format!("`{name}` is declared to give an index, and gives data")),
             }
         })
@@ -255,8 +257,8 @@ impl Function<'_, '_> {
         while let Some(e) = todo.pop() {
             if let ExprKind::Name(name) = &e.kind {
                 let value = match self.meaning(*name) {
-                    Some(Meaning::Size(Value::Index(Index::Is(ix)))) if ix.as_var() != Some(*name) => ix.to_string(),
-                    Some(Meaning::Size(Value::Vector(parts))) => {
+                    Some(Referent::Size(Judged::Index(Index::Is(ix)))) if ix.as_var() != Some(*name) => ix.to_string(),
+                    Some(Referent::Size(Judged::Vector(parts))) => {
                         let parts = parts.iter().filter_map(Index::plain).cloned().collect::<Vec<Ix>>();
                         shape_text(&parts)
                     }
@@ -292,8 +294,8 @@ impl Function<'_, '_> {
                 Index::Is(Ix::var(name))
             };
             let value = match length {
-                None => Value::Index(part(None)),
-                Some(length) => Value::Vector((0..length).map(|at| part(Some(at))).collect()),
+                None => Judged::Index(part(None)),
+                Some(length) => Judged::Vector((0..length).map(|at| part(Some(at))).collect()),
             };
             values.push((param, value));
         }
@@ -301,21 +303,21 @@ impl Function<'_, '_> {
             if param.ty.elem != Elem::Size {
                 return self.error(Code::E0231, param.ty.span, "a function that gives an index takes indices");
             }
-            if let (Value::Vector(parts), [Dim::Size(ast::Expr { kind: ExprKind::Name(d), .. })]) =
+            if let (Judged::Vector(parts), [Dim::Size(ast::Expr { kind: ExprKind::Name(d), .. })]) =
                 (&value, param.ty.dims.as_slice())
             {
-                self.bind(*d, Meaning::Size(Value::Index(Ix::from(parts.len() as i64).into())));
+                self.bind(*d, Referent::Size(Judged::Index(Ix::from(parts.len() as i64).into())));
             }
-            self.bind(param.name.name, Meaning::Size(value));
+            self.bind(param.name.name, Referent::Size(value));
         }
         for clause in &ast.wheres {
             match self.expr(clause)? {
-                Value::Cond(cond) => self.assume(cond),
+                Judged::Cond(cond) => self.assume(cond),
                 _ => return self.error(Code::E0231, clause.span, "a `where` clause is a condition on sizes"),
             }
         }
         match self.block(&ast.body)? {
-            Value::Index(_) | Value::Vector(_) => Ok(()),
+            Judged::Index(_) | Judged::Vector(_) => Ok(()),
             _ => {
                 let text = format!("`{}` is declared to give an index, and gives data", ast.name.name);
                 self.error(Code::E0236, ast.span, text)

@@ -12,8 +12,8 @@ use super::Checked;
 use super::access::Access;
 use super::bounds::{FindShapes, Upper};
 use super::index::{extent, within};
-use super::plan::{End, Plan, Slot};
-use super::scope::Function;
+use super::plan::{End, Plan, PlanSlot};
+use super::scope::Checker;
 use super::types::shape_text;
 use super::value::Draft;
 use crate::ast;
@@ -28,7 +28,7 @@ const LAST_PARTITION: Rule = Rule { name: "last partition", paper: "SaC, Sec. 4"
 /// All elements have one shape.
 const HOMOGENEITY: Rule = Rule { name: "shape homogeneity", paper: "SaC, Sec. 6" };
 
-impl Function<'_, '_> {
+impl Checker<'_, '_> {
     pub fn comprehension(&mut self, parts: &[ast::Partition], span: Span) -> Checked<Draft> {
         let Some((last, earlier)) = parts.split_last() else {
             return self.error(Code::E0103, span, "a comprehension without partitions");
@@ -195,8 +195,8 @@ impl Function<'_, '_> {
         match self.equal_condition(&first.0, &second.0) {
             Some(clause) => error
                 .help(format!("if they are meant to be equal, say so: `where {clause}`"))
-                .help("or write the bound behind the body"),
-            None => error.help("write the bound behind the body"),
+                .help("or write the bound after the body"),
+            None => error.help("write the bound after the body"),
         }
     }
 
@@ -377,9 +377,9 @@ impl Function<'_, '_> {
                 .slots
                 .iter()
                 .map(|slot| match slot {
-                    Slot::Index(at) => typed::Slot::Index(plan.indices[*at]),
-                    Slot::Dot => typed::Slot::Dots(1),
-                    Slot::Dots => typed::Slot::Dots(rest_length),
+                    PlanSlot::Index(at) => typed::Slot::Index(plan.indices[*at]),
+                    PlanSlot::Dot => typed::Slot::Dots(1),
+                    PlanSlot::Dots => typed::Slot::Dots(rest_length),
                 })
                 .collect();
             if uneven && !rest && rest_length > 0 {
@@ -401,5 +401,5 @@ fn no_bound(unbounded: &[String], span: Span) -> Diagnostic {
     Diagnostic::error(Code::E0230, span, format!("there is no upper bound for {listed}"))
         .rule(FIND_SHAPES)
         .note(format!("no selection in the body says how far {listed} may go"))
-        .help(format!("write it behind the body, for example `| {pattern} < {help}`"))
+        .help(format!("write it after the body, for example `| {pattern} < {help}`"))
 }

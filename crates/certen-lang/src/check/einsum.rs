@@ -8,13 +8,13 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
 use super::builtin::text_of;
-use super::scope::Function;
+use super::scope::Checker;
 use super::types::shape_text;
 use super::value::{Draft, Flex, block_expr};
 use crate::ast;
 use crate::typed::{self, Expr, Kind};
 
-impl Function<'_, '_> {
+impl Checker<'_, '_> {
     pub fn einsum(&mut self, spec: &ast::Expr, operands: &[ast::Expr], span: Span) -> Checked<Draft> {
         let (inputs, output) = self.letters(spec, operands.len())?;
         let mut drafts = Vec::new();

@@ -10,7 +10,7 @@ use certen_core::ElemType;
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use crate::ast::{self, Dim, Elem, ExprKind};
-use crate::library::{FileRef, Found, Library};
+use crate::library::{Declared, FileRef, Library};
 
 /// The largest rank of a tensor.
 pub(super) const MAX_RANK: usize = 8;
@@ -70,7 +70,7 @@ pub(super) struct Argument {
 
 /// Who asks for an instance: what is open is then told by whom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Open {
+pub(super) enum Asker {
     /// The caller of the whole program.
     Entry,
     /// A call at this place.
@@ -78,21 +78,21 @@ pub(super) enum Open {
 }
 
 /// A dimension of a type, or a segment of several.
-pub(super) enum Part<'a> {
+pub(super) enum Axes<'a> {
     One(&'a Dim),
     /// The segment's key, the name of its length if it has one, its least length, and whether it has a name.
     Many(Name, Option<Name>, usize),
 }
 
 /// The dimensions of a parameter's type. A segment without a name is known by the parameter and its position.
-pub(super) fn parts<'a>(owner: Name, ty: &'a ast::Type) -> Vec<Part<'a>> {
+pub(super) fn parts<'a>(owner: Name, ty: &'a ast::Type) -> Vec<Axes<'a>> {
     let anonymous = |at: usize| Name::new(&format!("{owner}.{at}"));
     let part = |(at, dim): (usize, &'a Dim)| match dim {
-        Dim::Size(_) | Dim::One(_) => Part::One(dim),
-        Dim::Rest(name) => Part::Many(name.name, None, 0),
-        Dim::Ranked { rank, least, shape } => Part::Many(shape.name, Some(rank.name), *least),
-        Dim::Any(_) => Part::Many(anonymous(at), None, 0),
-        Dim::Some(_) => Part::Many(anonymous(at), None, 1),
+        Dim::Size(_) | Dim::One(_) => Axes::One(dim),
+        Dim::Rest(name) => Axes::Many(name.name, None, 0),
+        Dim::Ranked { rank, least, shape } => Axes::Many(shape.name, Some(rank.name), *least),
+        Dim::Any(_) => Axes::Many(anonymous(at), None, 0),
+        Dim::Some(_) => Axes::Many(anonymous(at), None, 1),
     };
     ty.dims.iter().enumerate().map(part).collect()
 }
@@ -117,7 +117,7 @@ pub(super) fn rank_names(function: &ast::Function) -> HashSet<Name> {
 }
 
 pub(super) fn is_constant(library: &Library, file: FileRef, name: Name) -> bool {
-    matches!(library.lookup(file, name), Some(Found::Const(_)))
+    matches!(library.lookup(file, name), Some(Declared::Const(_)))
 }
 
 /// What is known so far of the instance that a call asks for.
@@ -125,7 +125,7 @@ struct Solver<'a> {
     library: &'a Library,
     file: FileRef,
     function: &'a ast::Function,
-    open: Open,
+    open: Asker,
     ranks: HashSet<Name>,
     lengths: BTreeMap<Name, usize>,
 }
@@ -136,7 +136,7 @@ pub(super) fn solve(
     file: FileRef,
     function: &ast::Function,
     arguments: &[Argument],
-    open: Open,
+    open: Asker,
 ) -> Result<Instance, Box<Diagnostic>> {
     let mut solver = Solver { library, file, function, open, ranks: rank_names(function), lengths: BTreeMap::new() };
     loop {
@@ -161,16 +161,16 @@ pub(super) fn solve(
 impl Solver<'_> {
     fn place(&self, param: &ast::Param) -> Span {
         match self.open {
-            Open::Entry => param.ty.span,
-            Open::Call(span) => span,
+            Asker::Entry => param.ty.span,
+            Asker::Call(span) => span,
         }
     }
 
     fn refuse(&self, param: &ast::Param, argument: &Argument, text: String) -> Result<(), Box<Diagnostic>> {
         let error = Diagnostic::error(Code::E0234, argument.place.unwrap_or(self.place(param)), text);
         Err(Box::new(match self.open {
-            Open::Call(_) => error.also(param.ty.span, "declared here"),
-            Open::Entry => error,
+            Asker::Call(_) => error.also(param.ty.span, "declared here"),
+            Asker::Entry => error,
         }))
     }
 
@@ -195,11 +195,11 @@ impl Solver<'_> {
                 self.lengths.insert(name, value as usize);
                 return Ok(());
             }
-            (None, Open::Entry) => return Ok(()),
+            (None, Asker::Entry) => return Ok(()),
             (Some(value), _) => {
                 format!("`{name}` is a number of dimensions, from 0 to {MAX_RANK}, not {value}")
             }
-            (None, Open::Call(_)) => format!("`{name}` is a number of dimensions, so it must be a literal"),
+            (None, Asker::Call(_)) => format!("`{name}` is a number of dimensions, so it must be a literal"),
         };
         self.refuse(param, argument, text)
     }
@@ -217,31 +217,31 @@ impl Solver<'_> {
     fn tensor(&mut self, param: &ast::Param, argument: &Argument, rank: usize) -> Result<(), Box<Diagnostic>> {
         let name = param.name.name;
         let parts = parts(name, &param.ty);
-        let known = |part: &Part| match part {
-            Part::One(_) => Some(1),
-            Part::Many(key, length, _) => self.lengths.get(key).or(length.and_then(|d| self.lengths.get(&d))).copied(),
+        let known = |part: &Axes| match part {
+            Axes::One(_) => Some(1),
+            Axes::Many(key, length, _) => self.lengths.get(key).or(length.and_then(|d| self.lengths.get(&d))).copied(),
         };
         let sum: usize = parts.iter().filter_map(known).sum();
-        let unknown: Vec<&Part> = parts.iter().filter(|part| known(part).is_none()).collect();
-        let least: usize = unknown.iter().map(|part| if let Part::Many(_, _, least) = part { *least } else { 0 }).sum();
+        let unknown: Vec<&Axes> = parts.iter().filter(|part| known(part).is_none()).collect();
+        let least: usize = unknown.iter().map(|part| if let Axes::Many(_, _, least) = part { *least } else { 0 }).sum();
         if rank < sum + least || (unknown.is_empty() && rank != sum) {
             let wants = if unknown.is_empty() { format!("{sum}") } else { format!("at least {}", sum + least) };
             let many = if rank == 1 { "1 dimension".to_owned() } else { format!("{rank} dimensions") };
             let function = self.function.name.name;
             let text = match self.open {
-                Open::Entry => format!("`{name}` has {many}; `{function}` takes {wants}"),
-                Open::Call(_) => format!("this has {many}, and `{name}` of `{function}` has {wants}"),
+                Asker::Entry => format!("`{name}` has {many}; `{function}` takes {wants}"),
+                Asker::Call(_) => format!("this has {many}, and `{name}` of `{function}` has {wants}"),
             };
             return self.refuse(param, argument, text);
         }
-        if let [Part::Many(key, length, _)] = unknown.as_slice() {
+        if let [Axes::Many(key, length, _)] = unknown.as_slice() {
             self.lengths.insert(*key, rank - sum);
             if let Some(d) = length {
                 self.lengths.insert(*d, rank - sum);
             }
         }
         for part in &parts {
-            if let Part::Many(key, Some(d), least) = part
+            if let Axes::Many(key, Some(d), least) = part
                 && let Some(&length) = self.lengths.get(d)
             {
                 if length < *least {
@@ -260,23 +260,23 @@ impl Solver<'_> {
             let name = param.name.name;
             let known = |name: &Name| self.lengths.contains_key(name);
             let scalar_rank = param.ty.elem == Elem::Size && param.ty.dims.is_empty() && self.ranks.contains(&name);
-            if parts(name, &param.ty).iter().all(|part| !matches!(part, Part::Many(key, ..) if !known(key)))
+            if parts(name, &param.ty).iter().all(|part| !matches!(part, Axes::Many(key, ..) if !known(key)))
                 && self.vector_length(param).is_none_or(|d| known(&d))
                 && (!scalar_rank || known(&name))
             {
                 continue;
             }
             let text = match self.open {
-                Open::Entry => {
+                Asker::Entry => {
                     format!("`{}` works for any rank: the rank of `{name}` is not known", self.function.name.name)
                 }
-                Open::Call(_) => format!("the number of dimensions of `{name}` does not follow from the arguments"),
+                Asker::Call(_) => format!("the number of dimensions of `{name}` does not follow from the arguments"),
             };
             let error = Diagnostic::error(Code::E0234, self.place(param), text);
             return Err(Box::new(match self.open {
-                Open::Entry if scalar_rank => error.help(format!("say it with `--dim {name}=1`, for example")),
-                Open::Entry => error.help(format!("give the array, or say it with `--rank {name}=2`, for example")),
-                Open::Call(_) => error,
+                Asker::Entry if scalar_rank => error.help(format!("say it with `--dim {name}=1`, for example")),
+                Asker::Entry => error.help(format!("give the array, or say it with `--rank {name}=2`, for example")),
+                Asker::Call(_) => error,
             }));
         }
         Ok(())
@@ -321,11 +321,11 @@ pub(super) fn samples(library: &Library, file: FileRef, function: &ast::Function
         || function
             .params
             .iter()
-            .any(|param| parts(param.name.name, &param.ty).iter().any(|part| matches!(part, Part::Many(..))));
+            .any(|param| parts(param.name.name, &param.ty).iter().any(|part| matches!(part, Axes::Many(..))));
     let least = function.params.iter().flat_map(|param| parts(param.name.name, &param.ty)).fold(
         BTreeMap::<Name, usize>::new(),
         |mut least, part| {
-            if let Part::Many(key, length, n) = part {
+            if let Axes::Many(key, length, n) = part {
                 let key = length.unwrap_or(key);
                 let known = least.entry(key).or_default();
                 *known = (*known).max(n);
@@ -342,7 +342,7 @@ pub(super) fn samples(library: &Library, file: FileRef, function: &ast::Function
             let mut lengths = BTreeMap::new();
             for param in &function.params {
                 for part in parts(param.name.name, &param.ty) {
-                    if let Part::Many(key, d, _) = part {
+                    if let Axes::Many(key, d, _) = part {
                         lengths.insert(key, length(d.unwrap_or(key)));
                     }
                 }
@@ -353,9 +353,9 @@ pub(super) fn samples(library: &Library, file: FileRef, function: &ast::Function
                 }
             }
             let too_large = function.params.iter().any(|param| {
-                let size = |part: &Part| match part {
-                    Part::One(_) => 1,
-                    Part::Many(key, ..) => lengths.get(key).copied().unwrap_or(0),
+                let size = |part: &Axes| match part {
+                    Axes::One(_) => 1,
+                    Axes::Many(key, ..) => lengths.get(key).copied().unwrap_or(0),
                 };
                 parts(param.name.name, &param.ty).iter().map(size).sum::<usize>() > MAX_RANK
             });

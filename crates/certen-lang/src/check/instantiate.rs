@@ -9,13 +9,13 @@ use certen_index::{Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::index::Index;
-use super::instance::{Argument, Instance, Open, Part, class_has, class_name, parts, solve};
-use super::scope::{Function, Meaning};
+use super::instance::{Argument, Asker, Axes, Instance, class_has, class_name, parts, solve};
+use super::scope::{Checker, Referent};
 use super::signature::SizeSource;
-use super::value::{Draft, Flex, Value};
+use super::value::{Draft, Flex, Judged};
 use super::{Checked, Reported};
 use crate::ast::{self, Dim, Elem, ExprKind};
-use crate::library::{Found, FunctionRef};
+use crate::library::{Declared, FunctionRef};
 use crate::typed::{self, FunctionId};
 
 /// A call beside the signature that it is matched with.
@@ -35,12 +35,12 @@ struct Matched<'l> {
 /// A size that the signature states for a dimension of an argument: which argument, the expression, and its size here.
 type Stated<'l> = (usize, &'l ast::Expr, Ix);
 
-impl<'l> Function<'_, 'l> {
+impl<'l> Checker<'_, 'l> {
     /// A call of the instance that the arguments ask for, and the types of its results.
     pub fn instantiated(
         &mut self,
         function: FunctionRef,
-        values: Vec<(Value, Span)>,
+        values: Vec<(Judged, Span)>,
         span: Span,
     ) -> Checked<(typed::Call, Vec<TensorType>)> {
         let library = self.world.library;
@@ -57,7 +57,7 @@ impl<'l> Function<'_, 'l> {
         };
         let (mut arguments, drafts) = self.arguments(&mut matched, values)?;
         literal_types(ast, &mut arguments, &drafts);
-        let instance = match solve(library, function.file, ast, &arguments, Open::Call(span)) {
+        let instance = match solve(library, function.file, ast, &arguments, Asker::Call(span)) {
             Ok(instance) => instance,
             Err(error) => return self.fail(*error),
         };
@@ -74,7 +74,7 @@ impl<'l> Function<'_, 'l> {
     fn arguments(
         &mut self,
         matched: &mut Matched<'l>,
-        values: Vec<(Value, Span)>,
+        values: Vec<(Judged, Span)>,
     ) -> Checked<(Vec<Argument>, Vec<Option<Draft>>)> {
         let mut arguments = Vec::new();
         let mut drafts: Vec<Option<Draft>> = Vec::new();
@@ -90,19 +90,19 @@ impl<'l> Function<'_, 'l> {
             drafts.push(None);
             let plain = |index: &Index| index.plain().cloned();
             match (&value, param.ty.dims.is_empty()) {
-                (Value::Index(index), true) => {
+                (Judged::Index(index), true) => {
                     let Some(ix) = plain(index) else { return self.no_cases(matched.ast, place) };
                     arguments.push(Argument { value: ix.as_constant(), ..known });
                     matched.sizes.insert(param.name.name, ix);
                 }
-                (Value::Vector(parts), false) => {
+                (Judged::Vector(parts), false) => {
                     let Some(parts) = parts.iter().map(plain).collect::<Option<Vec<Ix>>>() else {
                         return self.no_cases(matched.ast, place);
                     };
                     arguments.push(Argument { rank: Some(parts.len()), ..known });
                     matched.vectors.insert(param.name.name, parts);
                 }
-                (Value::Index(_), false) => {
+                (Judged::Index(_), false) => {
                     let text = format!("`{}` is an index vector: `[k]`", param.name.name);
                     return self.error(Code::E0231, place, text);
                 }
@@ -134,12 +134,12 @@ impl<'l> Function<'_, 'l> {
             let mut dims = draft.expr.ty.shape.iter().cloned();
             for (position, part) in parts(param.name.name, &param.ty).into_iter().enumerate() {
                 match part {
-                    Part::One(Dim::Size(expr)) => stated.extend(dims.next().map(|size| (at, expr, size))),
-                    Part::One(_) => {
+                    Axes::One(Dim::Size(expr)) => stated.extend(dims.next().map(|size| (at, expr, size))),
+                    Axes::One(_) => {
                         let key = Name::new(&format!("{}.{position}", param.name.name));
                         matched.vectors.insert(key, dims.next().into_iter().collect());
                     }
-                    Part::Many(key, _, _) => {
+                    Axes::Many(key, _, _) => {
                         let length = instance.lengths.get(&key).copied().unwrap_or(0);
                         let sizes: Vec<Ix> = dims.by_ref().take(length).collect();
                         let Some(known) = matched.vectors.get(&key) else {
@@ -182,7 +182,7 @@ impl<'l> Function<'_, 'l> {
             if let ExprKind::Name(name) = &expr.kind
                 && !matched.sizes.contains_key(name)
                 && !matched.lengths.contains_key(name)
-                && !matches!(self.world.library.lookup(matched.function.file, *name), Some(Found::Const(_)))
+                && !matches!(self.world.library.lookup(matched.function.file, *name), Some(Declared::Const(_)))
             {
                 matched.sizes.insert(*name, size);
             } else {
@@ -196,14 +196,14 @@ impl<'l> Function<'_, 'l> {
     fn in_signature<T>(&mut self, matched: &Matched, of: impl FnOnce(&mut Self) -> Checked<T>) -> Checked<T> {
         self.inline(matched.function.file, matched.span, |f| {
             for (name, length) in &matched.lengths {
-                f.bind(*name, Meaning::Size(Value::Index(Ix::from(*length as i64).into())));
+                f.bind(*name, Referent::Size(Judged::Index(Ix::from(*length as i64).into())));
             }
             for (name, ix) in &matched.sizes {
-                f.bind(*name, Meaning::Size(Value::Index(ix.clone().into())));
+                f.bind(*name, Referent::Size(Judged::Index(ix.clone().into())));
             }
             for (name, parts) in &matched.vectors {
                 let parts = parts.iter().map(|part| Index::Is(part.clone())).collect();
-                f.bind(*name, Meaning::Size(Value::Vector(parts)));
+                f.bind(*name, Referent::Size(Judged::Vector(parts)));
             }
             of(f)
         })
@@ -232,7 +232,7 @@ impl<'l> Function<'_, 'l> {
             let (goal, error) = self.in_signature(matched, |f| {
                 Ok((f.expr(clause)?, f.unmet(matched.ast.name.name, clause, matched.span)))
             })?;
-            let Value::Cond(goal) = goal else { return Err(Reported) };
+            let Judged::Cond(goal) = goal else { return Err(Reported) };
             self.require(&goal, |_, _| error)?;
         }
         Ok(())

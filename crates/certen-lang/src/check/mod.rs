@@ -42,7 +42,7 @@ use crate::library::{ConstRef, FileRef, FunctionRef, Library};
 use crate::typed::{self, FunctionId};
 use crate::{passes, to_core, tree};
 use instance::{Argument, Instance};
-use scope::Function;
+use scope::Checker;
 
 /// What is known of the arguments of an entry whose signature leaves ranks or element types open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,8 +64,8 @@ pub(crate) struct Reported;
 
 type Checked<T> = Result<T, Reported>;
 
-/// A file whose functions are all checked, with everything that they call. An instance is checked once, whoever asks for
-/// it.
+/// A file whose functions are all checked, with everything that they call. An instance is checked once, however often it is
+/// asked for.
 pub struct CheckedFile {
     library: Library,
     instances: Instances,
@@ -234,7 +234,7 @@ impl<'l> World<'l> {
         call: Option<Span>,
     ) -> Checked<FunctionId> {
         self.instances.asking.push(Vec::new());
-        let mut checker = Function::new(self, function);
+        let mut checker = Checker::new(self, function);
         let made = checker.definition(instance);
         let found = checker.take_errors();
         let remark = format!("in this call{}", instance.describe());
@@ -269,7 +269,7 @@ impl<'l> World<'l> {
 
     fn check_constant(&mut self, constant: ConstRef) {
         let name = &self.library.constant(constant).name;
-        let mut checker = Function::of_file(self, constant.file);
+        let mut checker = Checker::of_file(self, constant.file);
         // What is wrong is among the errors.
         let _ = checker.name(name.name, name.span);
         let found = checker.take_errors();
@@ -280,7 +280,7 @@ impl<'l> World<'l> {
     fn check_by_itself(&mut self, function: FunctionRef) {
         let ast = self.library.function(function);
         if matches!(&ast.results, Results::One(ty) if ty.elem == Elem::Size) {
-            let mut checker = Function::new(self, function);
+            let mut checker = Checker::new(self, function);
             // What is wrong is among the errors.
             let _ = checker.index_definition();
             let found = checker.take_errors();
@@ -310,7 +310,7 @@ impl<'l> World<'l> {
                 place: None,
             })
             .collect();
-        match instance::solve(self.library, function.file, ast, &arguments, instance::Open::Entry) {
+        match instance::solve(self.library, function.file, ast, &arguments, instance::Asker::Entry) {
             Ok(instance) => self.instance(function, instance, None),
             Err(error) => {
                 self.report(Diagnostics::from(*error), None);
@@ -331,13 +331,13 @@ fn is_truncation(met: &tree::Met<'_>) -> bool {
     matches!(met, tree::Met::Expr(expr) if matches!(expr.kind, typed::Kind::Trunc(..)))
 }
 
-/// Makes the `let`s of a function that truncate results of it: those that nobody reads are judged too. Gives the number of
+/// Makes the `let`s of a function that truncate results of it: those that are never read are judged too. Gives the number of
 /// results that it had.
 fn show_truncating_lets(function: &mut typed::Function) -> usize {
     let own = function.results.len();
     let mut taken: HashSet<Name> = function.results.iter().map(|(name, _)| *name).collect();
     for bound in &function.body.lets {
-        let (typed::Bound::Expr(e), [(name, ty)]) = (&bound.value, bound.names.as_slice()) else { continue };
+        let (typed::Rhs::Expr(e), [(name, ty)]) = (&bound.value, bound.names.as_slice()) else { continue };
         let mut found = false;
         tree::walk(e, &mut |met| found |= is_truncation(&met));
         if found {

@@ -9,19 +9,19 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 use super::Checked;
 use super::bounds::selections_with;
 use super::index::Index;
-use super::scope::Function;
-use super::value::Value;
+use super::scope::Checker;
+use super::value::Judged;
 use crate::ast::{self, Bound, ExprKind, Ident, Pattern, Selector, Subject};
 use crate::typed;
 
 /// A partition or generator before its body is checked.
 pub(super) struct Plan {
-    pub slots: Vec<Slot>,
+    pub slots: Vec<PlanSlot>,
     /// Unique names, outermost first.
     pub indices: Vec<Name>,
     /// What the user calls them.
     pub shown: Vec<String>,
-    pub bindings: Vec<(Ident, Value)>,
+    pub bindings: Vec<(Ident, Judged)>,
     pub lower: Vec<End>,
     pub upper: Vec<End>,
     pub span: Span,
@@ -29,7 +29,7 @@ pub(super) struct Plan {
 
 /// A place in a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(super) enum PlanSlot {
     /// An index, by its position among the indices.
     Index(usize),
     Dot,
@@ -74,14 +74,14 @@ impl Plan {
 
     /// For each dimension of a result of some rank: the index that it belongs to, or none for one of the body's.
     pub fn positions(&self, rank: usize) -> Vec<Option<usize>> {
-        let fixed = self.slots.iter().filter(|slot| **slot != Slot::Dots).count();
+        let fixed = self.slots.iter().filter(|slot| **slot != PlanSlot::Dots).count();
         let rest = rank.saturating_sub(fixed);
         let mut positions = Vec::new();
         for slot in &self.slots {
             match slot {
-                Slot::Index(at) => positions.push(Some(*at)),
-                Slot::Dot => positions.push(None),
-                Slot::Dots => positions.extend(std::iter::repeat_n(None, rest)),
+                PlanSlot::Index(at) => positions.push(Some(*at)),
+                PlanSlot::Dot => positions.push(None),
+                PlanSlot::Dots => positions.extend(std::iter::repeat_n(None, rest)),
             }
         }
         positions.resize(rank.max(positions.len()), None);
@@ -89,7 +89,7 @@ impl Plan {
     }
 
     pub fn dots(&self) -> (usize, bool) {
-        (self.slots.iter().filter(|slot| **slot == Slot::Dot).count(), self.slots.contains(&Slot::Dots))
+        (self.slots.iter().filter(|slot| **slot == PlanSlot::Dot).count(), self.slots.contains(&PlanSlot::Dots))
     }
 
     /// The range of each index beside its name.
@@ -98,7 +98,7 @@ impl Plan {
     }
 
     fn push(&mut self, name: Name, shown: String) {
-        self.slots.push(Slot::Index(self.indices.len()));
+        self.slots.push(PlanSlot::Index(self.indices.len()));
         self.indices.push(name);
         self.shown.push(shown);
         self.lower.push(End::Missing);
@@ -107,18 +107,18 @@ impl Plan {
 }
 
 /// A bound that is written: its components, and whether it is a vector.
-enum Written {
+enum WrittenBound {
     Dot,
     At(Vec<Ix>, bool, Span),
 }
 
 /// A relation of a generator with its bounds.
-type Bounded<'a> = (&'a ast::Relation, Option<Written>, Option<Written>);
+type Bounded<'a> = (&'a ast::Relation, Option<WrittenBound>, Option<WrittenBound>);
 
 /// A name of a pattern, and which indices it stands for.
 type Named = (Name, Range<usize>);
 
-impl Function<'_, '_> {
+impl Checker<'_, '_> {
     /// The indices of a pattern and its written bounds. `rank` is that of the result, if it is known.
     pub fn plan(
         &mut self,
@@ -166,8 +166,8 @@ impl Function<'_, '_> {
             return Ok(0);
         };
         let singles = slots.iter().filter(|slot| matches!(slot, ast::Slot::Index(_))).count();
-        let vector = |bound: &Option<Written>| match bound {
-            Some(Written::At(parts, true, _)) => Some(parts.len()),
+        let vector = |bound: &Option<WrittenBound>| match bound {
+            Some(WrittenBound::At(parts, true, _)) => Some(parts.len()),
             _ => None,
         };
         let by_bounds = bounds.iter().find_map(|(relation, lower, upper)| {
@@ -204,8 +204,8 @@ impl Function<'_, '_> {
         for slot in slots {
             let first = plan.indices.len();
             match *slot {
-                ast::Slot::Dot(_) => plan.slots.push(Slot::Dot),
-                ast::Slot::Dots(_) => plan.slots.push(Slot::Dots),
+                ast::Slot::Dot(_) => plan.slots.push(PlanSlot::Dot),
+                ast::Slot::Dots(_) => plan.slots.push(PlanSlot::Dots),
                 ast::Slot::Index(ident) => {
                     if named.iter().any(|(name, _)| *name == ident.name) {
                         let text = format!("`{}` stands twice in this pattern", ident.name);
@@ -214,7 +214,7 @@ impl Function<'_, '_> {
                     let (name, ix) = self.new_index(ident.name);
                     named.push((ident.name, first..first + 1));
                     plan.push(name, ident.name.to_string());
-                    plan.bindings.push((ident, Value::Index(ix.into())));
+                    plan.bindings.push((ident, Judged::Index(ix.into())));
                 }
                 ast::Slot::Rest(ident) => {
                     let mut parts = Vec::new();
@@ -224,7 +224,7 @@ impl Function<'_, '_> {
                         plan.push(name, format!("{}[{at}]", ident.name));
                         parts.push(Index::Is(ix));
                     }
-                    plan.bindings.push((ident, Value::Vector(parts)));
+                    plan.bindings.push((ident, Judged::Vector(parts)));
                 }
             }
         }
@@ -247,16 +247,16 @@ impl Function<'_, '_> {
                 return self.error(Code::E0202, relation.span, format!("a second {what} bound for the same index"));
             }
             match bound {
-                Written::Dot => ends.fill(End::Dot),
-                Written::At(parts, false, _) => {
+                WrittenBound::Dot => ends.fill(End::Dot),
+                WrittenBound::At(parts, false, _) => {
                     ends.fill(End::Written(parts.first().cloned().unwrap_or_else(|| Ix::from(0))));
                 }
-                Written::At(parts, true, span) if parts.len() != ends.len() => {
+                WrittenBound::At(parts, true, span) if parts.len() != ends.len() => {
                     let indices = if ends.len() == 1 { "index" } else { "indices" };
                     let text = format!("a bound of {} components for {} {indices}", parts.len(), ends.len());
                     return self.error(Code::E0233, span, text);
                 }
-                Written::At(parts, true, _) => {
+                WrittenBound::At(parts, true, _) => {
                     ends.iter_mut().zip(parts).for_each(|(end, part)| *end = End::Written(part));
                 }
             }
@@ -265,15 +265,15 @@ impl Function<'_, '_> {
     }
 
     /// A written bound. A dot is the end of the range whichever relation stands beside it.
-    fn bound(&mut self, bound: Option<&(Bound, bool)>, upper: bool) -> Checked<Option<Written>> {
+    fn bound(&mut self, bound: Option<&(Bound, bool)>, upper: bool) -> Checked<Option<WrittenBound>> {
         let Some((bound, reached)) = bound else { return Ok(None) };
         let e = match bound {
-            Bound::Dot(_) => return Ok(Some(Written::Dot)),
+            Bound::Dot(_) => return Ok(Some(WrittenBound::Dot)),
             Bound::At(e) => e,
         };
         let (parts, vector) = match self.expr(e)? {
-            Value::Index(index) => (vec![index], false),
-            Value::Vector(parts) => (parts, true),
+            Judged::Index(index) => (vec![index], false),
+            Judged::Vector(parts) => (parts, true),
             value => return self.no_index(&value, e.span),
         };
         // Ranges are half open: `<` below and `<=` above move by one.
@@ -287,7 +287,7 @@ impl Function<'_, '_> {
                 None => return self.error(Code::E0216, e.span, "a bound cannot depend on an `if`"),
             }
         }
-        Ok(Some(Written::At(plain, vector, e.span)))
+        Ok(Some(WrittenBound::At(plain, vector, e.span)))
     }
 
     /// The number of indices that a vector has where the body selects with it: the smallest.
@@ -308,7 +308,7 @@ impl Function<'_, '_> {
                         Some(0)
                     }
                     Selector::At(e) => match self.probing(|function| function.expr(e)).0 {
-                        Ok(Value::Vector(parts)) => Some(parts.len()),
+                        Ok(Judged::Vector(parts)) => Some(parts.len()),
                         _ => Some(1),
                     },
                 };

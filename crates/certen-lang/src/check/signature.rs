@@ -7,9 +7,9 @@ use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::index::Index;
-use super::instance::{Instance, MAX_RANK, Part, class_name, is_constant, parts, rank_names};
-use super::scope::{Function, Meaning};
-use super::value::Value;
+use super::instance::{Axes, Instance, MAX_RANK, class_name, is_constant, parts, rank_names};
+use super::scope::{Checker, Referent};
+use super::value::Judged;
 use super::{Checked, Reported};
 use crate::ast::{self, Dim, Elem, ExprKind, Results};
 use crate::typed;
@@ -28,7 +28,7 @@ pub(super) enum SizeSource {
 
 /// What the parameters of a definition declare.
 #[derive(Default)]
-struct Declared {
+struct DeclaredSizes {
     sizes: Vec<typed::Size>,
     /// Where each size comes from.
     sources: Vec<SizeSource>,
@@ -45,7 +45,7 @@ pub(super) enum Asked {
     Many(usize),
 }
 
-impl Function<'_, '_> {
+impl Checker<'_, '_> {
     /// The element type that a type names.
     pub fn elem_of(&mut self, ty: &ast::Type) -> Checked<ElemType> {
         match ty.elem {
@@ -80,7 +80,7 @@ impl Function<'_, '_> {
                 Dim::Any(_) => asked.push(Asked::Many(0)),
                 Dim::Some(_) => asked.push(Asked::Many(1)),
                 Dim::Rest(name) | Dim::Ranked { shape: name, .. } => match self.meaning(name.name).cloned() {
-                    Some(Meaning::Size(Value::Vector(sizes))) => {
+                    Some(Referent::Size(Judged::Vector(sizes))) => {
                         for size in sizes {
                             match size.plain() {
                                 Some(ix) => asked.push(Asked::Size(ix.clone())),
@@ -107,7 +107,7 @@ impl Function<'_, '_> {
             let text = format!("two parameters are called `{}`", twice.name.name);
             return self.error(Code::E0202, twice.name.span, text);
         }
-        let mut declared = Declared::default();
+        let mut declared = DeclaredSizes::default();
         self.size_parameters(function, instance, &mut declared)?;
         self.sizes_of_tensors(function, instance, &mut declared)?;
         declared.facts.iter().for_each(|fact| self.assume(fact.clone()));
@@ -132,7 +132,7 @@ impl Function<'_, '_> {
     }
 
     /// A new size. One that is not given as an argument is that of a dimension, and not negative.
-    fn declare(&mut self, base: Name, given: bool, source: SizeSource, declared: &mut Declared) -> Index {
+    fn declare(&mut self, base: Name, given: bool, source: SizeSource, declared: &mut DeclaredSizes) -> Index {
         let name = self.fresh(base);
         declared.sizes.push(typed::Size { name, given });
         declared.sources.push(source);
@@ -147,19 +147,19 @@ impl Function<'_, '_> {
         &mut self,
         function: &ast::Function,
         instance: &Instance,
-        declared: &mut Declared,
+        declared: &mut DeclaredSizes,
     ) -> Checked<()> {
         let ranks = rank_names(function);
         for d in &ranks {
             if let Some(&length) = instance.lengths.get(d) {
-                self.bind(*d, Meaning::Size(Value::Index(Index::Is(Ix::from(length as i64)))));
+                self.bind(*d, Referent::Size(Judged::Index(Index::Is(Ix::from(length as i64)))));
             }
         }
         for param in function.params.iter().filter(|param| param.ty.elem == Elem::Size) {
             let name = param.name.name;
             let value = match param.ty.dims.as_slice() {
                 [] if ranks.contains(&name) => continue,
-                [] => Value::Index(self.declare(name, true, SizeSource::Name(name), declared)),
+                [] => Judged::Index(self.declare(name, true, SizeSource::Name(name), declared)),
                 [Dim::Size(length)] => {
                     let length = self.plain_index(length)?;
                     let length = length.as_constant().and_then(|n| usize::try_from(n).ok());
@@ -172,14 +172,14 @@ impl Function<'_, '_> {
                         let base = Name::new(&format!("{name}_{at}"));
                         self.declare(base, true, SizeSource::Part(name, at), declared)
                     };
-                    Value::Vector((0..length).map(component).collect())
+                    Judged::Vector((0..length).map(component).collect())
                 }
                 _ => {
                     let text = "an index vector has one dimension: `size[d]`, or `size[2]`";
                     return self.error(Code::E0234, param.ty.span, text);
                 }
             };
-            self.bind(name, Meaning::Size(value));
+            self.bind(name, Referent::Size(value));
         }
         Ok(())
     }
@@ -189,13 +189,13 @@ impl Function<'_, '_> {
         &mut self,
         function: &ast::Function,
         instance: &Instance,
-        declared: &mut Declared,
+        declared: &mut DeclaredSizes,
     ) -> Checked<()> {
         for param in function.params.iter().filter(|param| param.ty.elem != Elem::Size) {
             let owner = param.name.name;
             for (at, part) in parts(owner, &param.ty).into_iter().enumerate() {
                 let (key, value) = match part {
-                    Part::One(Dim::Size(ast::Expr { kind: ExprKind::Name(name), span })) => {
+                    Axes::One(Dim::Size(ast::Expr { kind: ExprKind::Name(name), span })) => {
                         if self.meaning(*name).is_some() || is_constant(self.world.library, self.file, *name) {
                             continue;
                         }
@@ -203,26 +203,26 @@ impl Function<'_, '_> {
                             let text = format!("`{name}` is a parameter, and cannot be a size too");
                             return self.error(Code::E0211, *span, text);
                         }
-                        (*name, Value::Index(self.declare(*name, false, SizeSource::Name(*name), declared)))
+                        (*name, Judged::Index(self.declare(*name, false, SizeSource::Name(*name), declared)))
                     }
-                    Part::One(Dim::One(_)) => {
+                    Axes::One(Dim::One(_)) => {
                         let key = Name::new(&format!("{owner}.{at}"));
                         let base = Name::new(&format!("{owner}_{at}"));
-                        (key, Value::Vector(vec![self.declare(base, false, SizeSource::Part(key, 0), declared)]))
+                        (key, Judged::Vector(vec![self.declare(base, false, SizeSource::Part(key, 0), declared)]))
                     }
-                    Part::One(_) => continue,
-                    Part::Many(key, _, _) if self.meaning(key).is_some() => continue,
-                    Part::Many(key, _, _) => {
+                    Axes::One(_) => continue,
+                    Axes::Many(key, _, _) if self.meaning(key).is_some() => continue,
+                    Axes::Many(key, _, _) => {
                         let length = instance.lengths.get(&key).copied().unwrap_or(0);
                         let base = if key.as_str().contains('.') { owner } else { key };
                         let component = |part| {
                             let base = Name::new(&format!("{base}_{part}"));
                             self.declare(base, false, SizeSource::Part(key, part), declared)
                         };
-                        (key, Value::Vector((0..length).map(component).collect()))
+                        (key, Judged::Vector((0..length).map(component).collect()))
                     }
                 };
-                self.bind(key, Meaning::Size(value));
+                self.bind(key, Referent::Size(value));
             }
         }
         Ok(())
@@ -232,7 +232,7 @@ impl Function<'_, '_> {
     fn tensor_parameters(
         &mut self,
         function: &ast::Function,
-        declared: &mut Declared,
+        declared: &mut DeclaredSizes,
     ) -> Checked<Vec<(Name, TensorType)>> {
         let mut params = Vec::new();
         for param in function.params.iter().filter(|param| param.ty.elem != Elem::Size) {
@@ -250,15 +250,15 @@ impl Function<'_, '_> {
             }
             let ty = TensorType::new(self.elem_of(&param.ty)?, shape);
             let unique = self.fresh(param.name.name);
-            self.bind(param.name.name, Meaning::Tensor(unique, ty.clone()));
+            self.bind(param.name.name, Referent::Tensor(unique, ty.clone()));
             params.push((unique, ty));
         }
         Ok(params)
     }
 
-    fn assume_wheres(&mut self, function: &ast::Function, declared: &mut Declared) -> Checked<()> {
+    fn assume_wheres(&mut self, function: &ast::Function, declared: &mut DeclaredSizes) -> Checked<()> {
         for clause in &function.wheres {
-            let Value::Cond(cond) = self.expr(clause)? else {
+            let Judged::Cond(cond) = self.expr(clause)? else {
                 let error = Diagnostic::error(Code::E0231, clause.span, "a `where` clause is a condition on sizes")
                     .help("data is not known when a program is checked; sizes and `size` parameters are");
                 return self.fail(error);
@@ -314,7 +314,7 @@ impl Function<'_, '_> {
                 Dim::Rest(name) | Dim::Ranked { shape: name, .. } => name.name,
                 Dim::One(_) | Dim::Any(_) | Dim::Some(_) => Name::new(&format!("{}.{at}", param.name.name)),
             };
-            if let Some(Meaning::Size(Value::Vector(sizes))) = self.meaning(key) {
+            if let Some(Referent::Size(Judged::Vector(sizes))) = self.meaning(key) {
                 shape.extend(sizes.iter().filter_map(|size| size.plain().cloned()));
             }
         }

@@ -61,7 +61,7 @@ fn eliminate(partition: &mut Partition, fresh: &mut dyn FnMut() -> Name) {
     (partition.pattern, partition.ranges) = (pattern, ranges);
     if !selected.is_empty() {
         let span = partition.body.span;
-        // What stands here in between is not seen by anyone.
+        // A placeholder: it is replaced at once.
         let nothing = Expr { kind: Kind::Index(Ix::from(0)), ty: TensorType::scalar(ty.elem), span };
         let body = std::mem::replace(&mut partition.body, nothing);
         partition.body = Expr { kind: Kind::Select(Box::new(body), selected), ty, span };

@@ -10,7 +10,7 @@ use certen_syntax::Name;
 
 use crate::to_ast::to_ast;
 use crate::tree::each_expr;
-use crate::typed::{Block, Bound, FoldOp, Function, Iterate, Kind, Program, Slot};
+use crate::typed::{Block, FoldOp, Function, Iterate, Kind, Program, Rhs, Slot};
 
 pub mod bounds;
 pub mod dots;
@@ -88,7 +88,7 @@ fn names_of_iterate(iterate: &Iterate, names: &mut HashSet<Name>) {
 fn names_of_block(block: &Block, names: &mut HashSet<Name>) {
     for bound in &block.lets {
         names.extend(bound.names.iter().map(|(name, _)| *name));
-        if let Bound::Iterate(iterate) = &bound.value {
+        if let Rhs::Iterate(iterate) = &bound.value {
             names_of_iterate(iterate, names);
         }
     }

@@ -11,7 +11,7 @@ use certen_syntax::{Name, Span};
 
 use crate::passes;
 use crate::to_core::to_core;
-use crate::typed::{Block, Bound, Expr, Function, Generator, Kind, Let, Partition, Program, Range, Size, Slot};
+use crate::typed::{Block, Expr, Function, Generator, Kind, Let, Partition, Program, Range, Rhs, Size, Slot};
 
 fn ix(text: &str) -> Ix {
     match text.split_once(['+', '-']) {
@@ -83,7 +83,7 @@ fn generator(indices: &[(&str, &str, &str)], body: Expr) -> Generator {
 }
 
 fn bind(name: &str, e: Expr) -> Let {
-    Let { names: vec![(name.into(), e.ty.clone())], value: Bound::Expr(e) }
+    Let { names: vec![(name.into(), e.ty.clone())], value: Rhs::Expr(e) }
 }
 
 /// A function of sizes that are at least 0 and of tensors `x: n,m`.

@@ -4,7 +4,7 @@ use certen_core::{Binary, ReduceOp, Unary};
 use certen_index::{Cond, Ix};
 
 use super::*;
-use crate::typed::{Block, Bound, Call, Expr, Fold, FoldOp, Iterate, Kind, Let, Program, Side};
+use crate::typed::{Block, Call, Expr, Fold, FoldOp, Iterate, Kind, Let, Program, Rhs, Side};
 
 fn unary(op: Unary, e: Expr) -> Expr {
     let ty = e.ty.clone();
@@ -85,7 +85,7 @@ fn views_are_substituted_and_other_lets_are_bindings() {
 
 #[test]
 fn calls_are_inlined_and_names_are_not_captured() {
-    // fn shift(x: f64[k]) { let i = x + 1; { [j] -> i[j] * x[j] } }, called inside of a comprehension over i and j.
+    // fn shift(x: f64[k]) { let i = x + 1; { [j] -> i[j] * x[j] } }, called inside a comprehension over i and j.
     let inner = function(
         "shift",
         "k",
@@ -247,7 +247,7 @@ fn iterations_know_their_step_and_carry_several_states() {
         },
     };
     let names = vec![("p".into(), ty("n")), ("q".into(), ty(""))];
-    let p = of(vec![Let { names, value: Bound::Iterate(iterate) }], binary(Binary::Mul, var("p", "n"), var("q", "")));
+    let p = of(vec![Let { names, value: Rhs::Iterate(iterate) }], binary(Binary::Mul, var("p", "n"), var("q", "")));
     // u: 1 2, 1 2, 2 3, 4 5; v: 1, 2 + 3 = 5, 10 + 3 = 13, 26 + 5 = 31.
     assert_eq!(value(&p, &[("n", 2), ("m", 0)]).1, [4.0 * 31.0, 5.0 * 31.0]);
 }

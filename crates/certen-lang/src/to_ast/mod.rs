@@ -2,8 +2,8 @@
 //!
 //! Each instance is a function with the name of the instance and the types that it was instantiated with. A size that
 //! some tensor has as a plain dimension is bound by it; all other index-level parameters become parameters `k: size` in
-//! front of the tensors, in the order of [`typed::Function::sizes`], and calls pass them in front. Of the ranges those
-//! ends are shown that are marked as written.
+//! front of the tensors, in the order of [`typed::Function::sizes`], and calls pass them in front. Of each range, the
+//! ends that are marked as written are shown.
 //!
 //! Two things that the typed tree says with types the text has to say with words: a number or index is data of the
 //! element type that its surroundings want, and where they want none it is converted (`f32(2.0)`, `f64(i)`); and a fold
@@ -20,7 +20,7 @@ use certen_syntax::{Name, Span};
 use crate::ast::{self, BinaryOp, ExprKind, UnaryOp};
 use crate::tree::{Met, names_of, walk_block};
 use crate::typed::{
-    Block, Bound, Call, Expr, Fold, FoldOp, Function, FunctionId, Generator, Iterate, Kind, Partition, Program, Range,
+    Block, Call, Expr, Fold, FoldOp, Function, FunctionId, Generator, Iterate, Kind, Partition, Program, Range, Rhs,
     Side, Slot, WithDefault,
 };
 use nodes::{call, cond, ident, int, ix, list, name, negated, node, ty};
@@ -132,13 +132,13 @@ impl<'a> Writer<'a> {
             let names = bound.names.iter().map(|(n, _)| ident(*n)).collect();
             let mut stated = None;
             let value = match &bound.value {
-                Bound::Expr(e) => {
+                Rhs::Expr(e) => {
                     // Without its type it would be an index, or of another element type.
                     stated = adapts(e).then(|| ty(&e.ty));
                     self.expr(e, if stated.is_some() { Wanted::Known } else { Wanted::Open })
                 }
-                Bound::Call(called) => self.call(called),
-                Bound::Iterate(iterate) => self.iterate(iterate),
+                Rhs::Call(called) => self.call(called),
+                Rhs::Iterate(iterate) => self.iterate(iterate),
             };
             lets.push(ast::Let { names, ty: stated, value });
         }

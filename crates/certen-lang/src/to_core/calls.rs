@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use certen_syntax::{Name, Span};
 
 use super::policy;
-use super::{Activation, Build, Built, Meaning, View, ill_formed};
-use crate::typed::{Block, Bound, Call, Expr, Function, Kind, Let};
+use super::{Activation, Build, Built, Denoted, View, ill_formed};
+use crate::typed::{Block, Call, Expr, Function, Kind, Let, Rhs};
 
 impl<'a> Build<'a> {
     pub(super) fn lets(&mut self, block: &'a Block, act: Activation, span: Span) -> Built<()> {
@@ -15,8 +15,8 @@ impl<'a> Build<'a> {
 
     pub(super) fn bind_let(&mut self, bound: &'a Let, act: Activation, span: Span) -> Built<()> {
         match (&bound.value, bound.names.as_slice()) {
-            (Bound::Expr(e), [(name, _)]) => self.mean_expr(act, *name, e, act),
-            (Bound::Call(call), names) => {
+            (Rhs::Expr(e), [(name, _)]) => self.mean_expr(act, *name, e, act),
+            (Rhs::Call(call), names) => {
                 let inner = self.call(call, act, span)?;
                 let callee = self.callee(call, span)?;
                 for ((name, _), result) in names.iter().zip(&callee.body.results) {
@@ -25,7 +25,7 @@ impl<'a> Build<'a> {
                 }
                 Ok(())
             }
-            (Bound::Iterate(iterate), names) => {
+            (Rhs::Iterate(iterate), names) => {
                 let survey = self.survey_iterate(iterate, act);
                 let placement = self.outwards(survey);
                 let hidden = self.leave(placement.depth);
@@ -35,12 +35,12 @@ impl<'a> Build<'a> {
                     let term = self.under(&guard, term, span)?;
                     let given = self.names.tensor(*name, self.depth());
                     let (stored, ty) = self.bind(given, term);
-                    self.mean(act, *name, Meaning::Stored(stored, ty));
+                    self.mean(act, *name, Denoted::Stored(stored, ty));
                 }
                 self.enter_again(hidden);
                 Ok(())
             }
-            (Bound::Expr(e), _) => Err(ill_formed(e.span, "one value for several names")),
+            (Rhs::Expr(e), _) => Err(ill_formed(e.span, "one value for several names")),
         }
     }
 
@@ -51,13 +51,13 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    pub(super) fn stored_or_view(&mut self, base: Name, expr: &'a Expr, act: Activation) -> Built<Meaning<'a>> {
+    pub(super) fn stored_or_view(&mut self, base: Name, expr: &'a Expr, act: Activation) -> Built<Denoted<'a>> {
         let survey = self.survey(expr, act);
         if let Some(reads) = self.reads(expr, act).filter(|_| survey.links < policy::MOST_LINKS) {
-            return Ok(Meaning::View(View { expr, act, reads, survey }));
+            return Ok(Denoted::View(View { expr, act, reads, survey }));
         }
         let (name, ty) = self.store(expr, act, base, self.outwards(survey))?;
-        Ok(Meaning::Stored(name, ty))
+        Ok(Denoted::Stored(name, ty))
     }
 
     pub(super) fn callee(&self, call: &Call, span: Span) -> Built<&'a Function> {
@@ -69,7 +69,7 @@ impl<'a> Build<'a> {
         let callee = self.callee(call, span)?;
         let mut own = HashMap::new();
         for (size, value) in callee.sizes.iter().zip(&call.sizes) {
-            own.insert(size.name, Meaning::Index(self.ix(act, value, span)?));
+            own.insert(size.name, Denoted::Index(self.ix(act, value, span)?));
         }
         for ((param, _), arg) in callee.params.iter().zip(&call.args) {
             own.insert(*param, self.stored_or_view(*param, arg, act)?);
@@ -95,7 +95,7 @@ impl<'a> Build<'a> {
                 Some((only(&self.callee(call, expr.span)?.body.results)?, inner))
             }
             Kind::Var(name) => match self.meaning(act, *name) {
-                Some(Meaning::View(view)) => Some((view.expr, view.act)),
+                Some(Denoted::View(view)) => Some((view.expr, view.act)),
                 _ => None,
             },
             _ => None,

@@ -6,7 +6,7 @@ use certen_core::{Carried, Range, Term, TermId, Terms};
 use certen_index::Ix;
 use certen_syntax::{Name, Span};
 
-use super::{Activation, Before, Build, Built, Meaning, ill_formed};
+use super::{Activation, Before, Build, Built, Denoted, ill_formed};
 use crate::typed::{Expr, Iterate};
 
 impl<'a> Build<'a> {
@@ -15,7 +15,7 @@ impl<'a> Build<'a> {
         let times = self.ix(act, &iterate.times, span)?;
         let firsts = iterate.states.iter().map(|(_, first)| self.tensor(first, act)).collect::<Built<Vec<TermId>>>()?;
         let step = self.open_loop(Some(iterate.step), &Range::to(times.clone()), true, span)?;
-        let mut before = vec![self.mean_for_now(act, iterate.step, Meaning::Index(Ix::var(step)))];
+        let mut before = vec![self.mean_for_now(act, iterate.step, Denoted::Index(Ix::var(step)))];
         let mut names = Vec::new();
         for ((state, _), first) in iterate.states.iter().zip(&firsts) {
             let (name, meant) = self.state(act, *state, *first);
@@ -47,7 +47,7 @@ impl<'a> Build<'a> {
         if let Some(scope) = self.scopes.last_mut() {
             scope.names.push(given);
         }
-        let meaning = Meaning::Stored(state, self.terms.ty(first).clone());
+        let meaning = Denoted::Stored(state, self.terms.ty(first).clone());
         (state, self.mean_for_now(act, name, meaning))
     }
 

@@ -11,8 +11,8 @@
 //! What gets a name of its own is decided in [`policy`], and only there.
 //!
 //! Needs: a typed tree without comprehensions ([`crate::passes`]). Guarantees: a program that
-//! [`Program::check`](certen_core::Program::check) accepts and that means the same. Recursive in the depth of expressions and calls: run it on a thread
-//! with a large stack.
+//! [`Program::check`](certen_core::Program::check) accepts and that means the same. Recursive in the depth of expressions
+//! and calls: run it on a thread with a large stack.
 
 mod calls;
 mod element;
@@ -32,10 +32,10 @@ use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use crate::typed::{Expr, Function, Kind, Program};
-use names::{Given, Names};
+use names::{CoreNames, GivenName};
 use padding::Places;
 use policy::{Nature, Placement, Survey};
-use scopes::Scope;
+use scopes::Frame;
 
 /// The Core program of the entry of a typed program; `name` is what it is called.
 ///
@@ -67,8 +67,8 @@ fn build(program: &Program, name: Name) -> Result<(Core, Places), Diagnostic> {
         program,
         terms: Terms::new(facts),
         bindings: Vec::new(),
-        names: Names::default(),
-        scopes: vec![Scope::program()],
+        names: CoreNames::default(),
+        scopes: vec![Frame::program()],
         activations: Vec::new(),
         natures: HashMap::new(),
         functions: vec![None; program.functions.len()],
@@ -95,7 +95,7 @@ fn build(program: &Program, name: Name) -> Result<(Core, Places), Diagnostic> {
 struct Activation(usize);
 
 /// What a name of the typed tree stands for.
-enum Meaning<'a> {
+enum Denoted<'a> {
     /// A size or an index.
     Index(Ix),
     /// A tensor of Core.
@@ -108,7 +108,7 @@ enum Meaning<'a> {
 struct Before<'a> {
     act: Activation,
     name: Name,
-    before: Option<Meaning<'a>>,
+    before: Option<Denoted<'a>>,
 }
 
 struct View<'a> {
@@ -122,11 +122,11 @@ struct Build<'a> {
     program: &'a Program,
     terms: Terms,
     bindings: Vec<Binding>,
-    names: Names,
+    names: CoreNames,
     /// The scopes that are open, that of the program first.
-    scopes: Vec<Scope>,
+    scopes: Vec<Frame>,
     /// What is in scope in a function has one meaning for each name, so one map for each call is enough.
-    activations: Vec<HashMap<Name, Meaning<'a>>>,
+    activations: Vec<HashMap<Name, Denoted<'a>>>,
     natures: HashMap<*const Expr, Nature>,
     functions: Vec<Option<Nature>>,
     places: Places,
@@ -160,11 +160,11 @@ impl<'a> Build<'a> {
         let mut own = HashMap::new();
         for size in &entry.sizes {
             self.names.reserve(size.name);
-            own.insert(size.name, Meaning::Index(Ix::var(size.name)));
+            own.insert(size.name, Denoted::Index(Ix::var(size.name)));
         }
         for (name, ty) in &entry.params {
             self.names.reserve(*name);
-            own.insert(*name, Meaning::Stored(*name, ty.clone()));
+            own.insert(*name, Denoted::Stored(*name, ty.clone()));
         }
         let act = self.activation(own);
         for bound in &entry.body.lets {
@@ -182,16 +182,16 @@ impl<'a> Build<'a> {
 
     // Names of the typed tree
 
-    fn activation(&mut self, meanings: HashMap<Name, Meaning<'a>>) -> Activation {
+    fn activation(&mut self, meanings: HashMap<Name, Denoted<'a>>) -> Activation {
         self.activations.push(meanings);
         Activation(self.activations.len() - 1)
     }
 
-    fn meaning(&self, act: Activation, name: Name) -> Option<&Meaning<'a>> {
+    fn meaning(&self, act: Activation, name: Name) -> Option<&Denoted<'a>> {
         self.activations.get(act.0).and_then(|names| names.get(&name))
     }
 
-    fn mean(&mut self, act: Activation, name: Name, meaning: Meaning<'a>) {
+    fn mean(&mut self, act: Activation, name: Name, meaning: Denoted<'a>) {
         if let Some(names) = self.activations.get_mut(act.0) {
             names.insert(name, meaning);
         }
@@ -199,7 +199,7 @@ impl<'a> Build<'a> {
 
     /// Gives a name a meaning for a while; what it meant before is to be [restored](Build::restore). Indices whose scopes
     /// are beside each other can have one name, and a view brings its own indices into the scope of others.
-    fn mean_for_now(&mut self, act: Activation, name: Name, meaning: Meaning<'a>) -> Before<'a> {
+    fn mean_for_now(&mut self, act: Activation, name: Name, meaning: Denoted<'a>) -> Before<'a> {
         let before = self.activations.get_mut(act.0).and_then(|names| names.insert(name, meaning));
         Before { act, name, before }
     }
@@ -217,7 +217,7 @@ impl<'a> Build<'a> {
 
     fn index_of(&self, act: Activation, name: Name) -> Option<Ix> {
         match self.meaning(act, name) {
-            Some(Meaning::Index(ix)) => Some(ix.clone()),
+            Some(Denoted::Index(ix)) => Some(ix.clone()),
             _ => None,
         }
     }
@@ -248,7 +248,7 @@ impl<'a> Build<'a> {
         self.scopes.len() - 1
     }
 
-    fn open(&mut self, scope: Scope) {
+    fn open(&mut self, scope: Frame) {
         self.scopes.push(scope);
     }
 
@@ -271,18 +271,18 @@ impl<'a> Build<'a> {
         });
         let given = self.names.index(base, self.scopes.len());
         let name = given.name;
-        self.open(Scope::counting(given, range, stated).map_err(bad_index(span))?);
+        self.open(Frame::counting(given, range, stated).map_err(bad_index(span))?);
         Ok(name)
     }
 
     /// Leaves the scopes further in than a depth for a while: what is built does not see their names.
-    fn leave(&mut self, depth: usize) -> Vec<Scope> {
+    fn leave(&mut self, depth: usize) -> Vec<Frame> {
         let hidden = self.scopes.split_off(depth + 1);
         hidden.iter().flat_map(|scope| &scope.names).for_each(|given| self.names.give_back(given));
         hidden
     }
 
-    fn enter_again(&mut self, hidden: Vec<Scope>) {
+    fn enter_again(&mut self, hidden: Vec<Frame>) {
         for scope in hidden {
             let depth = self.scopes.len();
             scope.names.iter().for_each(|given| self.names.take_back(given, depth));
@@ -342,7 +342,7 @@ impl<'a> Build<'a> {
     }
 
     /// Binds a term in the innermost scope, unless it has a name already.
-    fn bind(&mut self, given: Given, term: TermId) -> (Name, TensorType) {
+    fn bind(&mut self, given: GivenName, term: TermId) -> (Name, TensorType) {
         if let Term::Ref(name, ty) = self.terms.get(term) {
             self.names.give_back(&given);
             return (*name, ty.clone());
@@ -410,7 +410,7 @@ impl<'a> Build<'a> {
     /// The whole tensor where a condition holds, else zeros.
     fn guarded(&mut self, expr: &'a Expr, act: Activation, guard: &Cond) -> Built<TermId> {
         if expr.ty.is_scalar() || self.has_order(expr) {
-            self.open(Scope::branch(guard));
+            self.open(Frame::branch(guard));
             let term = self.tensor(expr, act)?;
             let term = self.close(term, expr.span)?;
             return self.add(Term::Guard(guard.clone(), term), expr.span);
@@ -422,7 +422,7 @@ impl<'a> Build<'a> {
         let shape = self.frame_shape(expr, act)?;
         let hints = self.hints(expr);
         self.generation(&shape, &hints, expr.span, |build, indices| {
-            build.open(Scope::branch(guard));
+            build.open(Frame::branch(guard));
             let term = build.pull(expr, act, indices)?;
             let term = build.close(term, expr.span)?;
             build.add(Term::Guard(guard.clone(), term), expr.span)
@@ -470,7 +470,7 @@ impl<'a> Build<'a> {
     /// An element of a tensor by name, or the tensor if there are no indices.
     fn read(&mut self, act: Activation, name: Name, indices: &[Ix], span: Span) -> Built<TermId> {
         match self.meaning(act, name) {
-            Some(Meaning::Stored(name, ty)) => {
+            Some(Denoted::Stored(name, ty)) => {
                 let (name, ty) = (*name, ty.clone());
                 self.terms.element(name, ty, indices).map_err(ill_typed(span))
             }

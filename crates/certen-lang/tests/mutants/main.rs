@@ -106,7 +106,7 @@ fn numbers(note: &str) -> BTreeMap<Name, i64> {
     found
 }
 
-/// `[1, 2]` behind a phrase.
+/// `[1, 2]` after a phrase.
 fn vector(note: &str, behind: &str) -> Option<Vec<i64>> {
     let from = &note[note.find(behind)? + behind.len()..];
     let inside = from.strip_prefix(" [")?.split(']').next()?;

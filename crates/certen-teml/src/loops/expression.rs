@@ -13,7 +13,7 @@ use crate::nest::{Item, Loop, Mode, each_loop, loop_names, only_loop, ranges, sh
 use crate::rules::{Evaluated, malformed};
 
 /// A loop expression that is being evaluated.
-pub(super) struct Expression<'a> {
+pub(super) struct LoopExpression<'a> {
     pub context: &'a Context<'a>,
     pub by: u8,
     pub span: Span,
@@ -51,7 +51,7 @@ pub(super) fn path_of(items: &[Item], wanted: &Rc<Loop>) -> Option<Path> {
     Some(Path { parts: parts.collect(), nth: (count > 1).then_some(nth) })
 }
 
-impl Expression<'_> {
+impl LoopExpression<'_> {
     // Patterns
 
     /// The loops of the perfect part, outermost first.

@@ -56,7 +56,7 @@ pub(super) fn head(notation: Notation, expr: &Expr) -> String {
 
 /// An expression as text; operands that are not names stand in parentheses.
 pub(super) fn expr_text(program: &Program, id: ExprId) -> String {
-    enum Piece {
+    enum Pending {
         Expr(ExprId),
         Operand(ExprId),
         /// An operand before its operation.
@@ -65,40 +65,40 @@ pub(super) fn expr_text(program: &Program, id: ExprId) -> String {
         Close,
     }
     let mut text = String::new();
-    let mut todo = vec![Piece::Expr(id)];
+    let mut todo = vec![Pending::Expr(id)];
     while let Some(piece) = todo.pop() {
         let id = match piece {
-            Piece::Close => {
+            Pending::Close => {
                 text.push(')');
                 continue;
             }
-            Piece::Exponent(id) => {
+            Pending::Exponent(id) => {
                 let _ = write!(text, " {}", head(program.notation, program.expr(id)));
                 continue;
             }
-            Piece::Operand(id) | Piece::First(id) => {
-                if matches!(piece, Piece::Operand(_)) {
+            Pending::Operand(id) | Pending::First(id) => {
+                if matches!(piece, Pending::Operand(_)) {
                     text.push(' ');
                 }
                 if !matches!(program.expr(id), Expr::Var(_) | Expr::Paren(_)) {
                     text.push('(');
-                    todo.push(Piece::Close);
+                    todo.push(Pending::Close);
                 }
                 id
             }
-            Piece::Expr(id) => id,
+            Pending::Expr(id) => id,
         };
         match program.expr(id) {
             Expr::Paren(inner) => {
                 text.push('(');
-                todo.push(Piece::Close);
-                todo.push(Piece::Expr(*inner));
+                todo.push(Pending::Close);
+                todo.push(Pending::Expr(*inner));
             }
-            Expr::Power(_, e) => todo.extend([Piece::Exponent(id), Piece::First(*e)]),
+            Expr::Power(_, e) => todo.extend([Pending::Exponent(id), Pending::First(*e)]),
             expr => {
                 let _ = write!(text, "{}", head(program.notation, expr));
                 let first = todo.len();
-                todo.extend(expr.parts().map(Piece::Operand));
+                todo.extend(expr.parts().map(Pending::Operand));
                 todo[first..].reverse();
             }
         }
