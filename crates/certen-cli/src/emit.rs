@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use certen::road::dialects::algebra::Notation;
+use certen::road::figures::three_address::three_address;
 use certen::road::runtime::write_text;
 use certen::road::syntax::{Blame, Code, Diagnostic};
 use certen::{Module, Options};
@@ -135,7 +136,7 @@ fn files(args: &EmitArgs, module: &Module, report: &Report) -> Result<Vec<(Strin
                 return Err(report.error(Diagnostic::error(Code::E0407, None, text)));
             };
             let ending = if typed.program.notation == Notation::Model { "model" } else { "teil" };
-            vec![(format!("{name}.{ending}"), typed.three_address().to_string())]
+            vec![(format!("{name}.{ending}"), three_address(typed).to_string())]
         }
         Form::Simplified => {
             let (program, _) = module.simplified().map_err(refuse)?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use certen::road::derive::Taken as Rewritten;
-use certen::road::dialects::algebra::{Analysis, Defined};
+use certen::road::figures::analysis::{Analysis, Defined, analysis};
 use certen::road::schedule::{Condition, Status, Taken, statements};
 use certen::road::syntax::to_json;
 use certen::{
@@ -85,8 +85,8 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
             stages.insert("padding".into(), serde_json::Value::Object(each.collect()));
         }
         if let Some(typed) = module.typed().filter(|_| wanted("analysis")) {
-            let each = typed.analysis(module.sources(), ANALYSED_STATEMENTS);
-            stages.insert("analysis".into(), each.iter().map(analysis).collect());
+            let each = analysis(typed, module.sources(), ANALYSED_STATEMENTS);
+            stages.insert("analysis".into(), each.iter().map(analysed).collect());
         }
         if stages.contains_key("steps") {
             let walk = module.walk().map_err(|f| refused(&report, &f))?;
@@ -214,7 +214,7 @@ fn steps(module: &Module, walk: &Walk<'_>) -> serde_json::Value {
 }
 
 /// What the analyses say of a statement.
-fn analysis(stmt: &Analysis) -> serde_json::Value {
+fn analysed(stmt: &Analysis) -> serde_json::Value {
     let from = |defined: &Defined| match defined {
         Defined::Line(line) => json!(line),
         Defined::Input => json!("input"),

@@ -1,4 +1,4 @@
-//! Front doors: the languages of the papers, one folder each.
+//! Front doors: the languages of the papers.
 //!
 //! A front door reads its dialect, types it by the paper's rules and elaborates it into Core. TeIL and the model
 //! language are two notations for one index-free tensor algebra, so they share everything but their text: [`algebra`]

@@ -452,19 +452,36 @@ impl BinaryOp {
     }
 }
 
+impl Pattern {
+    /// The names that it binds.
+    pub fn names(&self) -> Vec<Name> {
+        match self {
+            Pattern::Vector(name) => vec![name.name],
+            Pattern::List(slots, _) => {
+                let name = |slot: &Slot| match slot {
+                    Slot::Index(name) | Slot::Rest(name) => Some(name.name),
+                    Slot::Dot(_) | Slot::Dots(_) => None,
+                };
+                slots.iter().filter_map(name).collect()
+            }
+        }
+    }
+}
+
+impl Relation {
+    /// The bounds that are expressions.
+    pub fn bounds(&self) -> impl Iterator<Item = &Expr> {
+        let ends = self.lower.iter().chain(&self.upper);
+        ends.filter_map(|(bound, _)| if let Bound::At(e) = bound { Some(e) } else { None })
+    }
+}
+
 impl Expr {
     /// Adds the expressions that this one is made of, those in its types aside.
     pub fn parts<'a>(&'a self, parts: &mut Vec<&'a Expr>) {
         fn block<'a>(block: &'a Block, parts: &mut Vec<&'a Expr>) {
             parts.extend(block.lets.iter().map(|binding| &binding.value));
             parts.extend(&block.results);
-        }
-        fn relation<'a>(relation: &'a Relation, parts: &mut Vec<&'a Expr>) {
-            for (bound, _) in relation.lower.iter().chain(&relation.upper) {
-                if let Bound::At(e) = bound {
-                    parts.push(e);
-                }
-            }
         }
         match &self.kind {
             ExprKind::Name(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) | ExprKind::Text(_) => {}
@@ -493,13 +510,13 @@ impl Expr {
             ExprKind::Block(inner) => block(inner, parts),
             ExprKind::Comprehension(partitions) => {
                 for partition in partitions {
-                    partition.generator.iter().for_each(|r| relation(r, parts));
+                    parts.extend(partition.generator.iter().flat_map(Relation::bounds));
                     parts.push(&partition.body);
                 }
             }
             ExprKind::With(with) => {
                 for (_, bounds, body) in &with.generators {
-                    relation(bounds, parts);
+                    parts.extend(bounds.bounds());
                     parts.push(body);
                 }
                 match &with.operation {

@@ -2,7 +2,7 @@
 //!
 //! Token by token: spaces and indentation are ours, line breaks are the user's. A line is indented by four spaces more
 //! than the line that opened the innermost bracket around it, and by four more if it continues a statement, unless the
-//! bracket has something behind it on its line. Comments are kept as they are; behind code they stand after two spaces.
+//! bracket has something after it on its line. Comments are kept as they are; after code, two spaces come first.
 //! Of a schedule and a derivation every step has a line of its own.
 //!
 //! Guarantees: tokens and comments stay the same, lines do not end in spaces, there are no two empty lines in a row,
@@ -57,7 +57,7 @@ struct Line {
 }
 
 /// A bracket that is open.
-struct Open {
+struct Bracket {
     bracket: &'static str,
     /// Where its line begins in the text.
     line_start: usize,
@@ -65,7 +65,7 @@ struct Open {
     outside: usize,
     /// How far lines in the bracket are indented.
     inside: usize,
-    /// Whether something stands behind it on its line.
+    /// Whether something stands after it on its line.
     hanging: bool,
     /// Whether it holds the indices of a selection or the sizes of a type: `x[i+1]`.
     indices: bool,
@@ -82,7 +82,7 @@ enum Item {
 struct Formatter<'a> {
     tokens: &'a [Token],
     out: String,
-    open: Vec<Open>,
+    open: Vec<Bracket>,
     line: Line,
     /// The declaration that is being written.
     item: Item,
@@ -111,7 +111,7 @@ impl Formatter<'_> {
         self.line.breaks += line_ends(rest);
     }
 
-    /// Begins a line, behind an empty one if the user had any.
+    /// Begins a line, after an empty one if the user had any.
     fn new_line(&mut self, indent: usize) {
         if !self.out.is_empty() {
             self.out.push_str(if self.line.breaks > 1 { "\n\n" } else { "\n" });
@@ -159,7 +159,7 @@ impl Formatter<'_> {
                     _ => outside + INDENT,
                 };
                 let indices = bracket == "[" && previous.is_some_and(ends_operand);
-                self.open.push(Open { bracket, line_start, outside, inside, hanging: false, indices });
+                self.open.push(Bracket { bracket, line_start, outside, inside, hanging: false, indices });
             }
             TokenKind::Punct(")" | "]" | "}") => {
                 self.open.pop();

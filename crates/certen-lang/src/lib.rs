@@ -5,7 +5,6 @@
 
 pub mod ast;
 mod check;
-pub mod demand;
 pub mod format;
 mod library;
 pub mod parse;
@@ -13,7 +12,7 @@ pub mod passes;
 mod pretty;
 mod print;
 #[cfg(test)]
-mod testing;
+mod tests;
 mod to_ast;
 mod to_core;
 mod tree;
@@ -21,7 +20,7 @@ pub mod typed;
 
 #[doc(hidden)]
 pub use check::unproved;
-pub use check::{Known, check_all, instantiate};
-pub use library::{ConstRef, DerivedRef, Entry, FileRef, Found, FunctionRef, Library, Read};
+pub use check::{CheckedFile, Known};
+pub use library::{ConstRef, Declared, DerivedRef, Entry, FileRef, FunctionRef, Library, ReadFile};
 pub use to_ast::to_ast;
 pub use to_core::to_core;

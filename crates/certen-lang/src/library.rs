@@ -77,7 +77,7 @@ pub enum Entry {
 
 /// What a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Found {
+pub enum Declared {
     /// A function.
     Function(FunctionRef),
     /// A constant.
@@ -86,32 +86,32 @@ pub enum Found {
     Derived(DerivedRef),
 }
 
-impl Found {
+impl Declared {
     /// The file that declares it.
     pub fn file(self) -> FileRef {
         match self {
-            Found::Function(function) => function.file,
-            Found::Const(constant) => constant.file,
-            Found::Derived(derived) => derived.file,
+            Declared::Function(function) => function.file,
+            Declared::Const(constant) => constant.file,
+            Declared::Derived(derived) => derived.file,
         }
     }
 }
 
 /// Reads a file: from the name of the importing file and the path that it writes, the name of the imported file and its
 /// text. A name belongs to one file only; that of the main file is the one it has in [`Sources`].
-pub type Read<'a> = dyn FnMut(&str, &str) -> Result<(String, String), String> + 'a;
+pub type ReadFile<'a> = dyn FnMut(&str, &str) -> Result<(String, String), String> + 'a;
 
 /// A program's files, parsed.
 #[derive(Debug)]
 pub struct Library {
     /// The prelude, the main file, then what is imported.
-    files: Vec<Parsed>,
+    files: Vec<ParsedFile>,
     /// The pieces of scripts that every file knows.
     tactics: Vec<Tactic>,
 }
 
 #[derive(Debug, Default)]
-struct Parsed {
+struct ParsedFile {
     functions: Vec<ast::Function>,
     constants: Vec<ast::Const>,
     schedules: Vec<Schedule>,
@@ -119,13 +119,18 @@ struct Parsed {
     tactics: Vec<Tactic>,
     imports: Vec<(ast::Import, FileRef)>,
     /// What the file itself declares.
-    names: HashMap<Name, Found>,
+    names: HashMap<Name, Declared>,
 }
 
 impl Library {
     /// Parses a file of `sources`, what it imports, and the prelude. What is wrong with the texts, their imports and
     /// their names is reported; the library holds what could be read.
-    pub fn load(sources: &mut Sources, file: FileId, read: &mut Read<'_>, diagnostics: &mut Diagnostics) -> Library {
+    pub fn load(
+        sources: &mut Sources,
+        file: FileId,
+        read: &mut ReadFile<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> Library {
         let prelude = sources.add("prelude.ten", PRELUDE_TEXT);
         let mut library = Library { files: Vec::new(), tactics: Vec::new() };
         let mut known: HashMap<String, FileRef> = HashMap::new();
@@ -137,12 +142,12 @@ impl Library {
             let this = FileRef(at as u32);
             at += 1;
             let Some(source) = sources.get(file) else {
-                library.files.push(Parsed::default());
+                library.files.push(ParsedFile::default());
                 continue;
             };
             let name = source.name().to_owned();
             let items = parse(source, file, diagnostics).items;
-            let (parsed, imports) = Parsed::new(this, items, diagnostics);
+            let (parsed, imports) = ParsedFile::new(this, items, diagnostics);
             library.files.push(parsed);
             for import in imports {
                 let found = match read(&name, &import.path) {
@@ -195,10 +200,10 @@ impl Library {
     /// What a file imports has other names than what it declares and than what else it imports.
     fn check_imports(&self, at: usize, diagnostics: &mut Diagnostics) {
         let file = &self.files[at];
-        let mut brought: HashMap<Name, (&ast::Import, Found)> = HashMap::new();
+        let mut brought: HashMap<Name, (&ast::Import, Declared)> = HashMap::new();
         for (import, imported) in &file.imports {
             let Some(imported) = self.files.get(imported.0 as usize) else { continue };
-            let mut names: Vec<(Name, Found)> = imported.names.iter().map(|(name, found)| (*name, *found)).collect();
+            let mut names: Vec<(Name, Declared)> = imported.names.iter().map(|(name, found)| (*name, *found)).collect();
             names.sort_by_key(|(_, found)| self.place(*found).start);
             for (name, found) in names {
                 if let Some(own) = file.names.get(&name) {
@@ -226,11 +231,11 @@ impl Library {
         }
     }
 
-    fn place(&self, found: Found) -> Span {
+    fn place(&self, found: Declared) -> Span {
         match found {
-            Found::Function(function) => self.function(function).name.span,
-            Found::Const(constant) => self.constant(constant).name.span,
-            Found::Derived(derived) => self.derivation(derived).name_span,
+            Declared::Function(function) => self.function(function).name.span,
+            Declared::Const(constant) => self.constant(constant).name.span,
+            Declared::Derived(derived) => self.derivation(derived).name_span,
         }
     }
 
@@ -254,7 +259,7 @@ impl Library {
     }
 
     /// What a name stands for in a file.
-    pub fn lookup(&self, file: FileRef, name: Name) -> Option<Found> {
+    pub fn lookup(&self, file: FileRef, name: Name) -> Option<Declared> {
         self.visible(file).find_map(|file| file.names.get(&name).copied())
     }
 
@@ -264,7 +269,7 @@ impl Library {
     }
 
     /// The files whose names a file sees: itself, its imports, the prelude.
-    fn visible(&self, file: FileRef) -> impl Iterator<Item = &Parsed> {
+    fn visible(&self, file: FileRef) -> impl Iterator<Item = &ParsedFile> {
         let own = self.files.get(file.0 as usize);
         let imports = own.into_iter().flat_map(|own| &own.imports).map(|(_, import)| *import);
         let prelude = (file != FileRef::PRELUDE).then_some(FileRef::PRELUDE);
@@ -349,10 +354,10 @@ impl Library {
     }
 }
 
-impl Parsed {
+impl ParsedFile {
     /// A file's declarations by kind, and its imports.
-    fn new(file: FileRef, items: Vec<ast::Item>, diagnostics: &mut Diagnostics) -> (Parsed, Vec<ast::Import>) {
-        let mut parsed = Parsed::default();
+    fn new(file: FileRef, items: Vec<ast::Item>, diagnostics: &mut Diagnostics) -> (ParsedFile, Vec<ast::Import>) {
+        let mut parsed = ParsedFile::default();
         let mut imports = Vec::new();
         let mut places: HashMap<Name, Span> = HashMap::new();
         for item in items {
@@ -370,19 +375,19 @@ impl Parsed {
                     continue;
                 }
                 ast::Item::Derive(derivation) => {
-                    let found = Found::Derived(DerivedRef { file, index: parsed.derivations.len() as u32 });
+                    let found = Declared::Derived(DerivedRef { file, index: parsed.derivations.len() as u32 });
                     let (name, span) = (derivation.name, derivation.name_span);
                     parsed.derivations.push(derivation);
                     (name, span, found)
                 }
                 ast::Item::Const(constant) => {
-                    let found = Found::Const(ConstRef { file, index: parsed.constants.len() as u32 });
+                    let found = Declared::Const(ConstRef { file, index: parsed.constants.len() as u32 });
                     let ast::Ident { name, span } = constant.name;
                     parsed.constants.push(constant);
                     (name, span, found)
                 }
                 ast::Item::Function(function) => {
-                    let found = Found::Function(FunctionRef { file, index: parsed.functions.len() as u32 });
+                    let found = Declared::Function(FunctionRef { file, index: parsed.functions.len() as u32 });
                     let ast::Ident { name, span } = function.name;
                     parsed.functions.push(function);
                     (name, span, found)

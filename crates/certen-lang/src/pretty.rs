@@ -10,7 +10,7 @@ const INDENT: usize = 4;
 
 /// A part of a text that is laid out.
 #[derive(Clone, Debug)]
-pub(crate) enum Piece {
+pub(crate) enum Chunk {
     /// Text without line ends.
     Text(String),
     /// A group begins.
@@ -29,21 +29,21 @@ pub(crate) enum Piece {
     Hard,
 }
 
-impl Piece {
+impl Chunk {
     fn width(&self) -> usize {
         match self {
-            Piece::Text(text) => text.chars().count(),
-            Piece::Break(flat) => flat.len(),
-            Piece::Fill => 1,
+            Chunk::Text(text) => text.chars().count(),
+            Chunk::Break(flat) => flat.len(),
+            Chunk::Fill => 1,
             // More than any line, but small enough to be added up.
-            Piece::Hard => 1 << 20,
-            Piece::Open | Piece::Close | Piece::Indent | Piece::Dedent => 0,
+            Chunk::Hard => 1 << 20,
+            Chunk::Open | Chunk::Close | Chunk::Indent | Chunk::Dedent => 0,
         }
     }
 }
 
 /// Lays a text out.
-pub(crate) fn layout(pieces: &[Piece]) -> String {
+pub(crate) fn layout(pieces: &[Chunk]) -> String {
     let ends = group_ends(pieces);
     let mut before = Vec::with_capacity(pieces.len() + 1);
     let mut sum = 0usize;
@@ -67,31 +67,31 @@ pub(crate) fn layout(pieces: &[Piece]) -> String {
         let on_one_line = flat.last().copied().unwrap_or(false);
         let mut line_end = false;
         match piece {
-            Piece::Text(text) => {
+            Chunk::Text(text) => {
                 if let Some(indent) = new_line.take() {
                     out.extend(std::iter::repeat_n(' ', indent));
                 }
                 out.push_str(text);
                 column += piece.width();
             }
-            Piece::Open => {
+            Chunk::Open => {
                 let end = ends[at];
                 flat.push(on_one_line || column + before[end] - before[at] + tail(end) <= WIDTH);
             }
-            Piece::Close => {
+            Chunk::Close => {
                 flat.pop();
             }
-            Piece::Indent => indent += 1,
-            Piece::Dedent => indent -= 1,
-            Piece::Break(text) if on_one_line => {
+            Chunk::Indent => indent += 1,
+            Chunk::Dedent => indent -= 1,
+            Chunk::Break(text) if on_one_line => {
                 out.push_str(text);
                 column += text.len();
             }
-            Piece::Fill if on_one_line || column + 1 + tail(at + 1) <= WIDTH => {
+            Chunk::Fill if on_one_line || column + 1 + tail(at + 1) <= WIDTH => {
                 out.push(' ');
                 column += 1;
             }
-            Piece::Break(_) | Piece::Fill | Piece::Hard => line_end = true,
+            Chunk::Break(_) | Chunk::Fill | Chunk::Hard => line_end = true,
         }
         if line_end {
             out.truncate(out.trim_end_matches(' ').len());
@@ -104,13 +104,13 @@ pub(crate) fn layout(pieces: &[Piece]) -> String {
 }
 
 /// For each [`Piece::Open`] the place of its [`Piece::Close`].
-fn group_ends(pieces: &[Piece]) -> Vec<usize> {
+fn group_ends(pieces: &[Chunk]) -> Vec<usize> {
     let mut ends = vec![pieces.len(); pieces.len()];
     let mut open = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
         match piece {
-            Piece::Open => open.push(at),
-            Piece::Close => {
+            Chunk::Open => open.push(at),
+            Chunk::Close => {
                 if let Some(start) = open.pop() {
                     ends[start] = at;
                 }
@@ -122,12 +122,12 @@ fn group_ends(pieces: &[Piece]) -> Vec<usize> {
 }
 
 /// For each piece the width of the text from it to the next place where a line can end.
-fn tails(pieces: &[Piece]) -> Vec<usize> {
+fn tails(pieces: &[Chunk]) -> Vec<usize> {
     let mut tails = vec![0; pieces.len()];
     let mut next = 0;
     for (at, piece) in pieces.iter().enumerate().rev() {
         next = match piece {
-            Piece::Break(_) | Piece::Fill | Piece::Hard => 0,
+            Chunk::Break(_) | Chunk::Fill | Chunk::Hard => 0,
             _ => next + piece.width(),
         };
         tails[at] = next;

@@ -14,7 +14,7 @@ use crate::ast::{
     BinaryOp, Block, Bound, Const, Dim, Elem, Expr, ExprKind, File, FoldOp, Function, Ident, Import, Item, Iterate,
     Let, Param, Partition, Pattern, Relation, Results, Selector, Slot, Subject, Type, UnaryOp, With, WithOp,
 };
-use crate::pretty::{Piece, layout};
+use crate::pretty::{Chunk, layout};
 
 /// How tightly unary operators bind: looser than the power.
 const UNARY: u8 = 7;
@@ -23,7 +23,7 @@ const ATOM: u8 = 9;
 
 /// What is to be printed.
 enum Todo<'a> {
-    Piece(Piece),
+    Chunk(Chunk),
     /// With parentheses if it binds less tightly.
     Expr(&'a Expr, u8, Spaces),
     Block(&'a Block),
@@ -41,13 +41,13 @@ enum Spaces {
 struct Seq<'a>(Vec<Todo<'a>>);
 
 impl<'a> Seq<'a> {
-    fn piece(&mut self, piece: Piece) -> &mut Self {
-        self.0.push(Todo::Piece(piece));
+    fn piece(&mut self, piece: Chunk) -> &mut Self {
+        self.0.push(Todo::Chunk(piece));
         self
     }
 
     fn text(&mut self, text: impl Into<String>) -> &mut Self {
-        self.piece(Piece::Text(text.into()))
+        self.piece(Chunk::Text(text.into()))
     }
 
     fn name(&mut self, name: &Ident) -> &mut Self {
@@ -75,12 +75,12 @@ impl<'a> Seq<'a> {
 
     /// Something in brackets, on lines of its own if it does not fit.
     fn bracketed(&mut self, open: &str, close: &str, space: &'static str, inner: impl FnOnce(&mut Self)) -> &mut Self {
-        self.piece(Piece::Open).text(open).piece(Piece::Indent).piece(Piece::Break(space));
+        self.piece(Chunk::Open).text(open).piece(Chunk::Indent).piece(Chunk::Break(space));
         inner(self);
-        self.piece(Piece::Dedent).piece(Piece::Break(space)).text(close).piece(Piece::Close)
+        self.piece(Chunk::Dedent).piece(Chunk::Break(space)).text(close).piece(Chunk::Close)
     }
 
-    fn separated<T>(&mut self, between: Piece, parts: &'a [T], one: impl Fn(&mut Self, &'a T)) -> &mut Self {
+    fn separated<T>(&mut self, between: Chunk, parts: &'a [T], one: impl Fn(&mut Self, &'a T)) -> &mut Self {
         for (at, part) in parts.iter().enumerate() {
             if at > 0 {
                 self.text(",").piece(between.clone());
@@ -95,7 +95,7 @@ impl<'a> Seq<'a> {
             return self.text(open).text(close);
         }
         self.bracketed(open, close, "", |seq| {
-            seq.separated(Piece::Break(" "), parts, one);
+            seq.separated(Chunk::Break(" "), parts, one);
         })
     }
 }
@@ -106,7 +106,7 @@ fn print<'a>(start: Seq<'a>) -> String {
     while let Some(next) = todo.pop() {
         let mut seq = Seq::default();
         match next {
-            Todo::Piece(piece) => pieces.push(piece),
+            Todo::Chunk(piece) => pieces.push(piece),
             Todo::Expr(expr, tightness, spaces) => seq.put_expr(without_parens(expr), tightness, spaces),
             Todo::Block(block) => seq.put_block(block),
         }
@@ -160,7 +160,7 @@ impl<'a> Seq<'a> {
             ExprKind::Paren(inner) => self.expr(inner, 0),
             ExprKind::List(parts) if !parts.is_empty() && parts.iter().all(is_short) => {
                 self.bracketed("[", "]", "", |seq| {
-                    seq.separated(Piece::Fill, parts, |seq, part| {
+                    seq.separated(Chunk::Fill, parts, |seq, part| {
                         seq.expr(part, 0);
                     });
                 })
@@ -180,14 +180,14 @@ impl<'a> Seq<'a> {
             ExprKind::Select(tensor, selectors) => self.expr(tensor, ATOM).list("[", "]", selectors, Seq::put_selector),
             ExprKind::Call(function, args, named) => self.call(function, args, named),
             ExprKind::If(condition, then, otherwise) => {
-                self.piece(Piece::Open).text("if ").within(condition, 0, spaces).text(" ").block(then).text(" else ");
+                self.piece(Chunk::Open).text("if ").within(condition, 0, spaces).text(" ").block(then).text(" else ");
                 match otherwise.results.as_slice() {
                     [result] if otherwise.lets.is_empty() && matches!(result.kind, ExprKind::If(..)) => {
                         self.within(result, 0, spaces)
                     }
                     _ => self.block(otherwise),
                 };
-                self.piece(Piece::Close)
+                self.piece(Chunk::Close)
             }
             ExprKind::Block(block) => self.block(block),
             ExprKind::Comprehension(partitions) => self.comprehension(partitions),
@@ -210,17 +210,17 @@ impl<'a> Seq<'a> {
         }
         let above = tightness + 1;
         let first_tightness = if op.is_comparison() { above } else { tightness };
-        self.piece(Piece::Open).piece(Piece::Indent).within(first, first_tightness, spaces);
+        self.piece(Chunk::Open).piece(Chunk::Indent).within(first, first_tightness, spaces);
         for (op, operand) in rest.into_iter().rev() {
             let tight = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div);
             if spaces == Spaces::None && tight {
                 self.text(op.symbol());
             } else {
-                self.piece(Piece::Break(" ")).text(op.symbol()).text(" ");
+                self.piece(Chunk::Break(" ")).text(op.symbol()).text(" ");
             }
             self.within(operand, above, spaces);
         }
-        self.piece(Piece::Dedent).piece(Piece::Close)
+        self.piece(Chunk::Dedent).piece(Chunk::Close)
     }
 
     fn call(&mut self, function: &Ident, args: &'a [Expr], named: &'a [(Ident, Expr)]) -> &mut Self {
@@ -229,12 +229,12 @@ impl<'a> Seq<'a> {
             return self.text("()");
         }
         self.bracketed("(", ")", "", |seq| {
-            seq.separated(Piece::Break(" "), args, |seq, arg| {
+            seq.separated(Chunk::Break(" "), args, |seq, arg| {
                 seq.expr(arg, 0);
             });
             for (at, (name, value)) in named.iter().enumerate() {
                 if at + args.len() > 0 {
-                    seq.text(",").piece(Piece::Break(" "));
+                    seq.text(",").piece(Chunk::Break(" "));
                 }
                 seq.name(name).text(" = ").expr(value, 0);
             }
@@ -274,20 +274,20 @@ impl<'a> Seq<'a> {
 
     /// A block that is always on lines of its own.
     fn body(&mut self, block: &'a Block) {
-        self.text("{").piece(Piece::Indent).piece(Piece::Hard);
+        self.text("{").piece(Chunk::Indent).piece(Chunk::Hard);
         self.put_inside(block);
-        self.piece(Piece::Dedent).piece(Piece::Hard).text("}");
+        self.piece(Chunk::Dedent).piece(Chunk::Hard).text("}");
     }
 
     fn put_inside(&mut self, block: &'a Block) {
         for (at, binding) in block.lets.iter().enumerate() {
             if at > 0 {
-                self.piece(Piece::Hard);
+                self.piece(Chunk::Hard);
             }
             self.put_let(binding);
         }
         if !block.lets.is_empty() && !block.results.is_empty() {
-            self.piece(Piece::Hard);
+            self.piece(Chunk::Hard);
         }
         self.put_values(&block.results);
     }
@@ -330,33 +330,33 @@ impl<'a> Seq<'a> {
 
     /// Things in braces, each on a line of its own.
     fn lines<T>(&mut self, parts: &'a [T], one: impl Fn(&mut Self, &'a T)) -> &mut Self {
-        self.text("{").piece(Piece::Indent);
+        self.text("{").piece(Chunk::Indent);
         for part in parts {
-            self.piece(Piece::Hard);
+            self.piece(Chunk::Hard);
             one(self, part);
             self.text(";");
         }
-        self.piece(Piece::Dedent).piece(Piece::Hard).text("}")
+        self.piece(Chunk::Dedent).piece(Chunk::Hard).text("}")
     }
 
     fn put_partition(&mut self, partition: &'a Partition) {
-        self.piece(Piece::Open).put_pattern(&partition.pattern);
+        self.piece(Chunk::Open).put_pattern(&partition.pattern);
         self.text(" -> ").expr(&partition.body, 0);
         if !partition.generator.is_empty() {
-            // Behind a brace there is room.
+            // After a brace there is room.
             let braced = matches!(
                 partition.body.kind,
                 ExprKind::Block(_) | ExprKind::Comprehension(_) | ExprKind::If(..) | ExprKind::Iterate(_)
             );
-            self.piece(Piece::Indent)
-                .piece(if braced { Piece::Text(" ".into()) } else { Piece::Break(" ") })
+            self.piece(Chunk::Indent)
+                .piece(if braced { Chunk::Text(" ".into()) } else { Chunk::Break(" ") })
                 .text("| ");
-            self.separated(Piece::Fill, &partition.generator, |seq, relation| {
+            self.separated(Chunk::Fill, &partition.generator, |seq, relation| {
                 seq.put_relation(relation, &partition.pattern);
             });
-            self.piece(Piece::Dedent);
+            self.piece(Chunk::Dedent);
         }
-        self.piece(Piece::Close);
+        self.piece(Chunk::Close);
     }
 
     fn put_pattern(&mut self, pattern: &Pattern) {
@@ -418,7 +418,7 @@ impl<'a> Seq<'a> {
             WithOp::Genarray(shape, default) => self.text("genarray").bracketed("(", ")", "", |seq| {
                 seq.expr(shape, 0);
                 if let Some(default) = default {
-                    seq.text(",").piece(Piece::Break(" ")).expr(default, 0);
+                    seq.text(",").piece(Chunk::Break(" ")).expr(default, 0);
                 }
             }),
             WithOp::Modarray(tensor) => self.text("modarray").bracketed("(", ")", "", |seq| {
@@ -435,7 +435,7 @@ impl<'a> Seq<'a> {
                     FoldOp::Function(name) => name.name.as_str(),
                 };
                 self.text("fold").bracketed("(", ")", "", |seq| {
-                    seq.text(op).text(",").piece(Piece::Break(" ")).expr(neutral, 0);
+                    seq.text(op).text(",").piece(Chunk::Break(" ")).expr(neutral, 0);
                 })
             }
         }
@@ -443,7 +443,7 @@ impl<'a> Seq<'a> {
 
     fn iterate(&mut self, iterate: &'a Iterate, spaces: Spaces) -> &mut Self {
         let bound = BinaryOp::Concat.precedence();
-        self.piece(Piece::Open).text("iterate ");
+        self.piece(Chunk::Open).text("iterate ");
         match &iterate.step {
             Some(step) => self.name(step).text(" < ").within(&iterate.times, bound, spaces).text(" "),
             None => self.within(&iterate.times, bound, spaces).text(" times "),
@@ -454,7 +454,7 @@ impl<'a> Seq<'a> {
                 seq.name(name).text(" = ").expr(value, 0);
             }),
         };
-        self.text(" ").block(&iterate.body).piece(Piece::Close)
+        self.text(" ").block(&iterate.body).piece(Chunk::Close)
     }
 
     fn put_type(&mut self, ty: &'a Type) -> &mut Self {
@@ -486,7 +486,7 @@ impl<'a> Seq<'a> {
     }
 
     fn put_function(&mut self, function: &'a Function) {
-        self.piece(Piece::Open).text("fn ").name(&function.name);
+        self.piece(Chunk::Open).text("fn ").name(&function.name);
         self.list("(", ")", &function.params, Seq::put_param);
         match &function.results {
             Results::Inferred => {}
@@ -501,13 +501,13 @@ impl<'a> Seq<'a> {
             self.text(" associative(").expr(identity, 0).text(")");
         }
         if !function.wheres.is_empty() {
-            self.piece(Piece::Indent).piece(Piece::Break(" ")).text("where ");
-            self.separated(Piece::Fill, &function.wheres, |seq, condition| {
+            self.piece(Chunk::Indent).piece(Chunk::Break(" ")).text("where ");
+            self.separated(Chunk::Fill, &function.wheres, |seq, condition| {
                 seq.expr(condition, 0);
             });
-            self.piece(Piece::Dedent);
+            self.piece(Chunk::Dedent);
         }
-        self.piece(Piece::Close).text(" ").body(&function.body);
+        self.piece(Chunk::Close).text(" ").body(&function.body);
     }
 
     fn put_const(&mut self, constant: &'a Const) {
@@ -523,7 +523,7 @@ impl<'a> Seq<'a> {
     fn put_lines(&mut self, text: &impl fmt::Display) {
         for (at, line) in text.to_string().lines().enumerate() {
             if at > 0 {
-                self.piece(Piece::Hard);
+                self.piece(Chunk::Hard);
             }
             self.text(line);
         }
@@ -548,10 +548,10 @@ impl<'a> Seq<'a> {
                 item.is_some_and(|item| !matches!(item, Item::Import(_) | Item::Const(_)))
             };
             if at > 0 && (apart(at - 1) || apart(at)) {
-                self.piece(Piece::Hard);
+                self.piece(Chunk::Hard);
             }
             self.put_item(item);
-            self.piece(Piece::Hard);
+            self.piece(Chunk::Hard);
         }
     }
 }

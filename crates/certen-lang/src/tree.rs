@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use certen_index::{Cond, Ix};
 use certen_syntax::Name;
 
-use crate::typed::{Block, Bound, Call, Expr, FoldOp, Generator, Iterate, Kind, Range, WithDefault};
+use crate::typed::{Block, Call, Expr, FoldOp, FunctionId, Generator, Iterate, Kind, Range, Rhs, WithDefault};
 
 /// What is met on a walk, in the order of the text.
 pub(crate) enum Met<'a> {
@@ -87,9 +87,9 @@ pub(crate) fn walk<'a>(expr: &'a Expr, meet: &mut dyn FnMut(Met<'a>)) {
 pub(crate) fn walk_block<'a>(block: &'a Block, meet: &mut dyn FnMut(Met<'a>)) {
     for bound in &block.lets {
         match &bound.value {
-            Bound::Expr(e) => walk(e, meet),
-            Bound::Call(call) => walk_call(call, meet),
-            Bound::Iterate(iterate) => walk_iterate(iterate, meet),
+            Rhs::Expr(e) => walk(e, meet),
+            Rhs::Call(call) => walk_call(call, meet),
+            Rhs::Iterate(iterate) => walk_iterate(iterate, meet),
         }
     }
     block.results.iter().for_each(|e| walk(e, meet));
@@ -134,4 +134,88 @@ pub(crate) fn names_of(met: &Met<'_>) -> BTreeSet<Name> {
         Met::Cond(cond) => cond.collect_names(&mut names),
     }
     names
+}
+
+/// Calls a function on every expression of a block, parts first.
+pub(crate) fn each_expr(block: &mut Block, change: &mut dyn FnMut(&mut Expr)) {
+    for bound in &mut block.lets {
+        match &mut bound.value {
+            Rhs::Expr(e) => each(e, change),
+            Rhs::Call(call) => call.args.iter_mut().for_each(|arg| each(arg, change)),
+            Rhs::Iterate(iterate) => each_of_iterate(iterate, change),
+        }
+    }
+    block.results.iter_mut().for_each(|e| each(e, change));
+}
+
+fn each_of_iterate(iterate: &mut Iterate, change: &mut dyn FnMut(&mut Expr)) {
+    iterate.states.iter_mut().for_each(|(_, first)| each(first, change));
+    each_expr(&mut iterate.body, change);
+}
+
+fn each(expr: &mut Expr, change: &mut dyn FnMut(&mut Expr)) {
+    match &mut expr.kind {
+        Kind::Var(_) | Kind::Literal(_) | Kind::Index(_) => {}
+        Kind::Stack(parts) => parts.iter_mut().for_each(|part| each(part, change)),
+        Kind::Comprehension(partitions) => partitions.iter_mut().for_each(|p| each(&mut p.body, change)),
+        Kind::With(with) => {
+            with.generators.iter_mut().for_each(|generator| each(&mut generator.body, change));
+            let (WithDefault::Cell(default) | WithDefault::Array(default)) = &mut with.default;
+            each(default, change);
+        }
+        Kind::Fold(fold) => {
+            fold.generators.iter_mut().for_each(|generator| each(&mut generator.body, change));
+            each(&mut fold.neutral, change);
+            if let FoldOp::Function { next, .. } = &mut fold.op {
+                each(next, change);
+            }
+        }
+        Kind::Select(a, _)
+        | Kind::Unary(_, a)
+        | Kind::Guard(_, a)
+        | Kind::Cast(a)
+        | Kind::Reduce(_, _, a)
+        | Kind::Flatten(a)
+        | Kind::Split(_, a)
+        | Kind::Transpose(a)
+        | Kind::Pad(_, _, a)
+        | Kind::Trunc(_, _, a)
+        | Kind::Reshape(a)
+        | Kind::Stored(a) => each(a, change),
+        Kind::Binary(_, a, b) | Kind::If(_, a, b) | Kind::Concat(a, b) => {
+            each(a, change);
+            each(b, change);
+        }
+        Kind::Choose(a, b, c) => {
+            each(a, change);
+            each(b, change);
+            each(c, change);
+        }
+        Kind::Call(call) => call.args.iter_mut().for_each(|arg| each(arg, change)),
+        Kind::Iterate(iterate) => each_of_iterate(iterate, change),
+        Kind::Block(block) => each_expr(block, change),
+    }
+    change(expr);
+}
+
+/// Gives every call of a block the function of another number.
+pub(crate) fn renumber(block: &mut Block, number: &dyn Fn(FunctionId) -> FunctionId) {
+    each_expr(block, &mut |expr| match &mut expr.kind {
+        Kind::Call(call) => call.function = number(call.function),
+        Kind::Iterate(iterate) => renumber_lets(&mut iterate.body, number),
+        Kind::Block(block) => renumber_lets(block, number),
+        _ => {}
+    });
+    renumber_lets(block, number);
+}
+
+/// The same for what a block's own `let`s call; blocks further in are met as expressions.
+fn renumber_lets(block: &mut Block, number: &dyn Fn(FunctionId) -> FunctionId) {
+    for bound in &mut block.lets {
+        match &mut bound.value {
+            Rhs::Expr(_) => {}
+            Rhs::Call(call) => call.function = number(call.function),
+            Rhs::Iterate(iterate) => renumber_lets(&mut iterate.body, number),
+        }
+    }
 }

@@ -72,12 +72,12 @@ pub struct Let {
     /// What is bound: one name for each value.
     pub names: Vec<(Name, TensorType)>,
     /// What the names stand for.
-    pub value: Bound,
+    pub value: Rhs,
 }
 
 /// What a `let` binds.
 #[derive(Clone, Debug)]
-pub enum Bound {
+pub enum Rhs {
     /// One value.
     Expr(Expr),
     /// The results of a call.
@@ -168,7 +168,7 @@ pub enum Kind {
     Transpose(Box<Expr>),
     /// One after the other along the outermost dimension.
     Concat(Box<Expr>, Box<Expr>),
-    /// Zeros before or behind the outermost dimension.
+    /// Zeros before or after the outermost dimension.
     Pad(Side, Ix, Box<Expr>),
     /// The outermost dimension without its first or last elements.
     Trunc(Side, Ix, Box<Expr>),

@@ -2,7 +2,7 @@
 
 use certen_core::domain::{Machine, Scalar};
 use certen_core::{ElemType, Evaluator, Named, Program, Tensor};
-use certen_lang::{Known, Library, check_all, instantiate, passes, to_core, typed};
+use certen_lang::{CheckedFile, Known, Library, passes, to_core, typed};
 use certen_syntax::{Diagnostics, Name, Sources};
 
 /// The typed tree of the function `main` of a text.
@@ -11,13 +11,10 @@ fn checked(text: &str) -> Result<typed::Program, String> {
     let file = sources.add("test.ten", text);
     let mut diagnostics = Diagnostics::new();
     let library = Library::load(&mut sources, file, &mut |_, _| Err("no imports".into()), &mut diagnostics);
-    check_all(&library, &mut diagnostics);
-    let known = Known::default();
-    let program = library
-        .entry(Some("main".into()))
-        .map_err(|error| diagnostics.push(error))
-        .ok()
-        .and_then(|entry| instantiate(&library, library.meaning(entry)?, &known, &mut diagnostics));
+    let program = CheckedFile::new(library, &mut diagnostics).and_then(|mut file| {
+        let entry = file.library().entry(Some("main".into())).map_err(|error| diagnostics.push(error)).ok()?;
+        file.instantiate(file.library().meaning(entry)?, &Known::default(), &mut diagnostics)
+    });
     program.ok_or_else(|| {
         let messages: Vec<String> =
             diagnostics.into_sorted().iter().map(|d| format!("{} {} {:?}", d.code, d.message, d.notes)).collect();

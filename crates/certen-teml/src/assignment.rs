@@ -4,7 +4,7 @@
 //! for the whole program, since a virtual tensor can be part of many statements, and of another one more than once.
 //!
 //! Guarantees: parts of a node have smaller numbers than the node, and equal nodes have the same number. Iterators have
-//! names that no size, no tensor and no statement has; those of a [`Node::Sum`] occur nowhere but inside of it, which may
+//! names that no size, no tensor and no statement has; those of a [`Node::Sum`] occur nowhere but inside it, which may
 //! itself be part of a tree more than once. All accesses are in bounds, for all sizes.
 
 use certen_core::{Binary, ElemType, Literal, ReduceOp, TensorType};

@@ -17,6 +17,7 @@ use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::assignment::{Assignment, Begin, Statements, Tensor};
 use crate::expression::Expression;
+use crate::rules::Evaluated;
 
 /// Where a version of a tensor comes from: a statement, or nothing in the program.
 pub(crate) type Version = Option<usize>;
@@ -67,7 +68,7 @@ pub(crate) fn element_index(dimension: usize) -> Name {
 const MOST_PARTS: usize = 64;
 
 /// The elements that have a value.
-enum Defined {
+enum Filled {
     /// None.
     Nothing,
     /// Those that statements have written, part by part.
@@ -150,7 +151,7 @@ pub(crate) fn flow(statements: &Statements) -> Result<Flow, Vec<Diagnostic>> {
         vec![Diagnostic::error(Code::E0216, None, format!("a size of `{}` cannot be used: {error}", statements.name))]
     })?;
     assumed.into_iter().for_each(|fact| known.assume(fact));
-    let mut walk = Walk {
+    let mut walk = FlowWalk {
         flow: Flow {
             inputs: Vec::new(),
             outputs: Vec::new(),
@@ -173,14 +174,14 @@ pub(crate) fn flow(statements: &Statements) -> Result<Flow, Vec<Diagnostic>> {
     if !errors.is_empty() {
         return Err(errors);
     }
-    let Walk { mut flow, now, inputs } = walk;
+    let FlowWalk { mut flow, now, inputs } = walk;
     flow.inputs = statements.tensors.iter().map(|tensor| tensor.name).filter(|name| inputs.contains(name)).collect();
     let read: BTreeSet<(Name, usize)> =
         flow.reads.iter().flatten().filter_map(|(name, version)| Some((*name, (*version)?))).collect();
     let mut seen = BTreeSet::new();
     for assignment in &statements.assignments {
         let name = assignment.target;
-        if let Some(State { version: Some(last), .. }) = now.get(&name)
+        if let Some(TensorState { version: Some(last), .. }) = now.get(&name)
             && seen.insert(name)
             && !read.contains(&(name, *last))
         {
@@ -188,29 +189,27 @@ pub(crate) fn flow(statements: &Statements) -> Result<Flow, Vec<Diagnostic>> {
         }
     }
     let unwritten = |(name, last): &(Name, usize)| match &now.get(name)?.defined {
-        Defined::Parts(parts) => flow.unwritten(*name, parts, &statements.assignments[*last]),
-        Defined::Nothing | Defined::Whole => None,
+        Filled::Parts(parts) => flow.unwritten(*name, parts, &statements.assignments[*last]),
+        Filled::Nothing | Filled::Whole => None,
     };
     let errors: Vec<Diagnostic> = flow.outputs.iter().filter_map(unwritten).collect();
     if errors.is_empty() { Ok(flow) } else { Err(errors) }
 }
 
 /// What is known of a tensor between two statements.
-struct State {
+struct TensorState {
     version: Version,
-    defined: Defined,
+    defined: Filled,
 }
 
-struct Walk {
+struct FlowWalk {
     flow: Flow,
-    now: HashMap<Name, State>,
+    now: HashMap<Name, TensorState>,
     inputs: BTreeSet<Name>,
 }
 
-type Walked<T> = Result<T, Box<Diagnostic>>;
-
-impl Walk {
-    fn assignment(&mut self, at: usize, assignment: &Assignment, value: &Expression) -> Walked<()> {
+impl FlowWalk {
+    fn assignment(&mut self, at: usize, assignment: &Assignment, value: &Expression) -> Evaluated<()> {
         let mut reads: Vec<(Name, Version)> = Vec::new();
         let mut seen = BTreeSet::new();
         for (name, indices) in value.elements() {
@@ -226,24 +225,25 @@ impl Walk {
             }
         }
         let written = self.region(assignment)?;
-        let state = self.now.entry(assignment.target).or_insert(State { version: None, defined: Defined::Nothing });
-        let keeps = !written.whole() && !matches!(state.defined, Defined::Nothing);
+        let state =
+            self.now.entry(assignment.target).or_insert(TensorState { version: None, defined: Filled::Nothing });
+        let keeps = !written.whole() && !matches!(state.defined, Filled::Nothing);
         self.flow.kept.push(keeps.then_some(state.version));
         state.version = Some(at);
         match &mut state.defined {
-            Defined::Whole => {}
-            defined if written.whole() => *defined = Defined::Whole,
+            Filled::Whole => {}
+            defined if written.whole() => *defined = Filled::Whole,
             defined => {
-                if let Defined::Nothing = defined {
-                    *defined = Defined::Parts(Parts::default());
+                if let Filled::Nothing = defined {
+                    *defined = Filled::Parts(Parts::default());
                 }
-                if let Defined::Parts(parts) = defined {
+                if let Filled::Parts(parts) = defined {
                     parts.add(assignment, &written);
                     // Before parts become too old to be looked at.
                     if parts.conds.len().is_multiple_of(MOST_PARTS)
                         && self.flow.everywhere(assignment.target, parts).map_err(too_complex(assignment))?
                     {
-                        *defined = Defined::Whole;
+                        *defined = Filled::Whole;
                     }
                 }
             }
@@ -254,16 +254,21 @@ impl Walk {
     }
 
     /// A read of an element: its version, if it is shown to have a value.
-    fn read(&mut self, (assignment, value): (&Assignment, &Expression), name: Name, indices: &[Ix]) -> Walked<Version> {
+    fn read(
+        &mut self,
+        (assignment, value): (&Assignment, &Expression),
+        name: Name,
+        indices: &[Ix],
+    ) -> Evaluated<Version> {
         let state = match self.now.entry(name) {
             Entry::Occupied(state) => state.into_mut(),
             Entry::Vacant(none) => {
                 self.inputs.insert(name);
-                none.insert(State { version: None, defined: Defined::Whole });
+                none.insert(TensorState { version: None, defined: Filled::Whole });
                 return Ok(None);
             }
         };
-        let Defined::Parts(parts) = &mut state.defined else { return Ok(state.version) };
+        let Filled::Parts(parts) = &mut state.defined else { return Ok(state.version) };
         let verdict = self.flow.is_inside(parts, (assignment, value), name, indices);
         let verdict = verdict.map_err(too_complex(assignment))?;
         if verdict == Verdict::Yes {
@@ -271,7 +276,7 @@ impl Walk {
         }
         let count = parts.conds.len();
         // One error for a tensor is enough.
-        state.defined = Defined::Whole;
+        state.defined = Filled::Whole;
         let element = shown(name, indices);
         let message = format!("`{}` reads `{element}`, which is not shown to have a value", assignment.id);
         let mut error = Diagnostic::error(Code::E0212, assignment.span, message)
@@ -291,7 +296,7 @@ impl Walk {
     }
 
     /// The elements that a statement writes.
-    fn region(&self, assignment: &Assignment) -> Walked<Region> {
+    fn region(&self, assignment: &Assignment) -> Evaluated<Region> {
         let tensor = self.flow.tensors.get(&assignment.target);
         let shape = tensor.map_or(&[][..], |tensor| &tensor.shape);
         let mut region = Region { conds: Vec::new(), solved: Vec::new() };
@@ -413,7 +418,7 @@ impl Flow {
 type Solved = (Result<Vec<Cond>, IxError>, Option<(Name, Ix)>);
 
 /// What has to hold of an element's index for a statement to write it in a dimension, and the iterator that does.
-fn solve(assignment: &Assignment, dimension: usize, out: &Ix) -> Walked<Solved> {
+fn solve(assignment: &Assignment, dimension: usize, out: &Ix) -> Evaluated<Solved> {
     let x = Ix::var(element_index(dimension));
     let iterators: Vec<&(Name, Ix)> = assignment.iterators.iter().filter(|(name, _)| out.mentions(*name)).collect();
     let (name, extent) = match iterators.as_slice() {

@@ -21,7 +21,7 @@ use crate::nests;
 use crate::parse::parse;
 use crate::ranges::{Sizes, names};
 use crate::rules::{Evaluated, malformed};
-use crate::tensors::{Meaning, Names, Place, Tensors};
+use crate::tensors::{AssignedPlace, IterNames, Meaning, Tensors};
 use crate::tree::{Defined, tree};
 
 /// How many statements are shown with their states.
@@ -44,7 +44,7 @@ pub struct Front {
 }
 
 /// What an identifier stands for.
-enum Known {
+enum Introduced {
     Tensor(Meaning),
     Loop(Nest),
     /// A statement with a mistake, which was reported.
@@ -70,7 +70,7 @@ pub fn read(
 /// Evaluates a program.
 fn evaluate(program: &Program, name: Name, elem: ElemType, diagnostics: &mut Diagnostics) -> Front {
     let (sizes, names) = scan(program, diagnostics);
-    let mut state = State {
+    let mut state = Evaluation {
         tensors: Tensors::new(sizes, names),
         loops: Loops::default(),
         known: FxHashMap::default(),
@@ -96,10 +96,10 @@ fn evaluate(program: &Program, name: Name, elem: ElemType, diagnostics: &mut Dia
             Ok(Some(known)) => {
                 state.show(&stmt.it, id, Some(&known));
                 if let Some(id) = id {
-                    if let Known::Tensor(Meaning::Virtual(found)) = &known {
+                    if let Introduced::Tensor(Meaning::Virtual(found)) = &known {
                         state.defined.insert(found.value, state.count, id);
                     }
-                    if let Known::Tensor(Meaning::Real(at)) = &known {
+                    if let Introduced::Tensor(Meaning::Real(at)) = &known {
                         state.built.insert(*at, (state.count, id));
                         state.writers.insert(state.tensors.assignments[*at].target, id);
                     }
@@ -110,14 +110,14 @@ fn evaluate(program: &Program, name: Name, elem: ElemType, diagnostics: &mut Dia
             Err(error) => {
                 diagnostics.extend(error.map(|error| *error));
                 if let Some(id) = id {
-                    state.known.insert(id, Known::Broken);
+                    state.known.insert(id, Introduced::Broken);
                 }
             }
         }
     }
     #[cfg(test)]
     let nests = std::mem::take(&mut state.nests);
-    let State { tensors, states, routes, count, .. } = state;
+    let Evaluation { tensors, states, routes, count, .. } = state;
     let states = match count.checked_sub(MOST_SHOWN) {
         Some(more @ 1..) => format!("{states}… and {more} more\n"),
         _ => states,
@@ -139,7 +139,7 @@ fn evaluate(program: &Program, name: Name, elem: ElemType, diagnostics: &mut Dia
 }
 
 /// The names that a program uses, each for one thing.
-fn scan(program: &Program, diagnostics: &mut Diagnostics) -> (Sizes, Names) {
+fn scan(program: &Program, diagnostics: &mut Diagnostics) -> (Sizes, IterNames) {
     let mut sizes = Sizes::default();
     let (mut ids, mut iterators) = (FxHashSet::default(), FxHashSet::default());
     // Loops and virtual tensors are nowhere in what is made of a program: iterators may be called like them.
@@ -185,13 +185,13 @@ fn scan(program: &Program, diagnostics: &mut Diagnostics) -> (Sizes, Names) {
         }
     }
     iterators.retain(|name| !sizes.has(*name));
-    (sizes, Names::new(ids, iterators))
+    (sizes, IterNames::new(ids, iterators))
 }
 
-struct State {
+struct Evaluation {
     tensors: Tensors,
     loops: Loops,
-    known: FxHashMap<Name, Known>,
+    known: FxHashMap<Name, Introduced>,
     defined: Defined,
     /// The states in which real statements got their names.
     built: FxHashMap<usize, (usize, Name)>,
@@ -210,30 +210,30 @@ struct State {
 /// A mistake; none if it was reported where it was made.
 type Done<T> = Result<T, Option<Box<Diagnostic>>>;
 
-impl State {
-    fn statement(&mut self, stmt: &At<Stmt>, diagnostics: &mut Diagnostics) -> Done<Option<Known>> {
+impl Evaluation {
+    fn statement(&mut self, stmt: &At<Stmt>, diagnostics: &mut Diagnostics) -> Done<Option<Introduced>> {
         match &stmt.it {
             Stmt::Assign { id, target, value: Expr::Tensor(expr) } => {
                 if operands(expr).iter().any(|id| self.is_broken(id)) {
                     return Err(None);
                 }
-                let State { tensors, known, .. } = self;
+                let Evaluation { tensors, known, .. } = self;
                 let named: FxHashMap<Name, usize> =
                     operands(expr).iter().filter_map(|id| Some((id.it, tensors.named(id.it)?))).collect();
                 let lookup = |id: &Id| lookup(known, &named, id);
-                let place = Place { id, target: target.as_ref(), span: stmt.span };
+                let place = AssignedPlace { id, target: target.as_ref(), span: stmt.span };
                 let meaning = tensors.assign(&lookup, &place, expr, self.elem, diagnostics);
-                Ok(Some(Known::Tensor(meaning?)))
+                Ok(Some(Introduced::Tensor(meaning?)))
             }
             Stmt::Assign { value: Expr::Loop(expr), .. } => {
-                if expr.ids.iter().any(|id| matches!(self.known.get(&id.it), Some(Known::Broken))) {
+                if expr.ids.iter().any(|id| matches!(self.known.get(&id.it), Some(Introduced::Broken))) {
                     return Err(None);
                 }
                 let nest = match expr.op.it {
                     LoopOp::Build => self.build(expr, stmt.span)?,
                     _ => self.transform(expr, stmt.span)?,
                 };
-                Ok(Some(Known::Loop(nest)))
+                Ok(Some(Introduced::Loop(nest)))
             }
             Stmt::Codegen { name, loops } => {
                 self.codegen(name.as_ref(), loops, stmt.span)?;
@@ -251,7 +251,7 @@ impl State {
 
     /// Whether an operand is a statement with a mistake, and not a tensor beside.
     fn is_broken(&self, id: &Id) -> bool {
-        matches!(self.known.get(&id.it), Some(Known::Broken)) && self.tensors.named(id.it).is_none()
+        matches!(self.known.get(&id.it), Some(Introduced::Broken)) && self.tensors.named(id.it).is_none()
     }
 
     /// Eq. 19.
@@ -260,22 +260,22 @@ impl State {
             return Err(Box::new(Diagnostic::error(Code::E0246, span, "there is nothing to build")));
         };
         let at = match self.known.get(&id.it) {
-            Some(Known::Tensor(Meaning::Real(at))) => *at,
+            Some(Introduced::Tensor(Meaning::Real(at))) => *at,
             None => return Err(unknown(&self.known, id, 19)),
             Some(other) => {
                 let what = match other {
-                    Known::Loop(_) => "a loop",
-                    Known::Tensor(Meaning::Virtual(_)) => "a virtual tensor",
+                    Introduced::Loop(_) => "a loop",
+                    Introduced::Tensor(Meaning::Virtual(_)) => "a virtual tensor",
                     _ => "a tensor, which no statement of this name writes",
                 };
                 let message = format!("`{}` is {what}: loops are built around assignments", id.it);
                 let error = malformed(Code::E0245, 19, id.span, message);
                 let writer = self.writers.get(&id.it);
                 return Err(Box::new(match (other, writer) {
-                    (Known::Tensor(Meaning::Tensor(_)), Some(name)) => {
+                    (Introduced::Tensor(Meaning::Tensor(_)), Some(name)) => {
                         error.help(format!("`{name}` writes it: `build({name})`"))
                     }
-                    (Known::Tensor(Meaning::Virtual(_)), _) => {
+                    (Introduced::Tensor(Meaning::Virtual(_)), _) => {
                         error.help(format!("`eq({}, -> [..])` assigns it", id.it))
                     }
                     _ => *error,
@@ -289,7 +289,7 @@ impl State {
 
     fn nest(&self, id: &Id) -> Evaluated<Nest> {
         match self.known.get(&id.it) {
-            Some(Known::Loop(nest)) => Ok(nest.clone()),
+            Some(Introduced::Loop(nest)) => Ok(nest.clone()),
             None => Err(unknown(&self.known, id, 26)),
             Some(_) => {
                 let error =
@@ -304,7 +304,7 @@ impl State {
         for id in &expr.ids {
             nests.push(self.nest(id)?);
         }
-        let State { tensors, loops, built, .. } = self;
+        let Evaluation { tensors, loops, built, .. } = self;
         let leaf = |leaf: &Leaf| shown_leaf(built, leaf);
         let taken = |name: Name| tensors.is_name(name);
         loops.evaluate(&Context { sizes: &tensors.sizes, taken: &taken, leaf: &leaf }, expr, nests, span)
@@ -315,7 +315,7 @@ impl State {
         #[cfg(test)]
         self.nests.push(Vec::new());
         for id in loops {
-            if matches!(self.known.get(&id.it), Some(Known::Broken)) {
+            if matches!(self.known.get(&id.it), Some(Introduced::Broken)) {
                 return Err(None);
             }
             let nest = self.nest(id)?;
@@ -350,17 +350,17 @@ impl State {
     }
 
     /// Writes down what a statement has changed.
-    fn show(&mut self, stmt: &Stmt, id: Option<Name>, known: Option<&Known>) {
+    fn show(&mut self, stmt: &Stmt, id: Option<Name>, known: Option<&Introduced>) {
         if self.count > MOST_SHOWN {
             return;
         }
         let (now, before) = (self.count, self.count - 1);
         let before = if before == 0 { "∅".to_owned() } else { format!("σ{before}") };
         let changed = match (id, known) {
-            (Some(id), Some(Known::Tensor(meaning))) => {
+            (Some(id), Some(Introduced::Tensor(meaning))) => {
                 format!("{before}{{{id} ↦ {}}}", tree(&self.tensors, &self.defined, meaning))
             }
-            (Some(id), Some(Known::Loop(nest))) => {
+            (Some(id), Some(Introduced::Loop(nest))) => {
                 let leaf = |leaf: &Leaf| shown_leaf(&self.built, leaf);
                 let ranges = nest::ranges(&nest.items);
                 let ranges = if ranges.is_empty() { ranges } else { format!(", {ranges}") };
@@ -383,22 +383,22 @@ fn operands(expr: &TensorExpr) -> Vec<Id> {
     }
 }
 
-fn lookup(known: &FxHashMap<Name, Known>, tensors: &FxHashMap<Name, usize>, id: &Id) -> Evaluated<Meaning> {
+fn lookup(known: &FxHashMap<Name, Introduced>, tensors: &FxHashMap<Name, usize>, id: &Id) -> Evaluated<Meaning> {
     match known.get(&id.it) {
-        Some(Known::Tensor(meaning)) => Ok(meaning.clone()),
-        Some(Known::Loop(_)) => {
+        Some(Introduced::Tensor(meaning)) => Ok(meaning.clone()),
+        Some(Introduced::Loop(_)) => {
             let message = format!("`{}` is a loop, and no tensor expression", id.it);
             Err(malformed(Code::E0245, 15, id.span, message))
         }
         // A tensor that a statement with a mistake writes.
-        Some(Known::Broken) | None => match tensors.get(&id.it) {
+        Some(Introduced::Broken) | None => match tensors.get(&id.it) {
             Some(&at) => Ok(Meaning::Tensor(at)),
             None => Err(unknown(known, id, 15)),
         },
     }
 }
 
-fn unknown(known: &FxHashMap<Name, Known>, id: &Id, by: u8) -> Box<Diagnostic> {
+fn unknown(known: &FxHashMap<Name, Introduced>, id: &Id, by: u8) -> Box<Diagnostic> {
     let error = malformed(Code::E0201, by, id.span, format!("`{}` has not been introduced", id.it));
     Box::new(match near(id.it.as_str(), known.keys().map(|name| name.as_str())) {
         Some(near) => error.meant(id.it, near),

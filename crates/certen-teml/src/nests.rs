@@ -102,8 +102,6 @@ struct Builder<'a> {
     distributed: bool,
 }
 
-type Built<T> = Result<T, Diagnostic>;
-
 impl<'a> Builder<'a> {
     fn new(statements: &'a Statements, meaning: &'a Meaning, order: &[Vec<usize>]) -> Builder<'a> {
         let flow = &meaning.flow;
@@ -155,7 +153,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The loops, and whether a sum was pulled out of a product for them.
-    fn program(mut self, order: &[Vec<usize>]) -> Built<(LoopProgram, bool)> {
+    fn program(mut self, order: &[Vec<usize>]) -> Result<(LoopProgram, bool), Diagnostic> {
         let mut body = Vec::new();
         for entry in order {
             let first = body.len();
@@ -191,8 +189,8 @@ impl<'a> Builder<'a> {
         Ok((loops, self.distributed))
     }
 
-    /// The nests of a statement; its target is kept in a new place behind it if that was the caller's.
-    fn assignment(&mut self, at: usize, assignment: &Assignment) -> Built<Nests> {
+    /// The nests of a statement; its target is kept in a new place after it if that was the caller's.
+    fn assignment(&mut self, at: usize, assignment: &Assignment) -> Result<Nests, Diagnostic> {
         let target = assignment.target;
         let right = Expression::of(&self.statements.values, assignment.value);
         let pulled = pull(assignment, right)?;
@@ -235,7 +233,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The buffer for old values of a target.
-    fn old_buffer(&mut self, assignment: &Assignment) -> Built<Name> {
+    fn old_buffer(&mut self, assignment: &Assignment) -> Result<Name, Diagnostic> {
         if let Some(buffer) = self.old.get(&assignment.target) {
             return Ok(*buffer);
         }
@@ -251,13 +249,13 @@ impl<'a> Builder<'a> {
         label
     }
 
-    fn ty(&self, assignment: &Assignment, tensor: Name) -> Built<TensorType> {
+    fn ty(&self, assignment: &Assignment, tensor: Name) -> Result<TensorType, Diagnostic> {
         let missing = || ill_typed(assignment)(TypeError(format!("there is no tensor {tensor}")));
         self.meaning.flow.tensors.get(&tensor).map(|tensor| tensor.ty()).ok_or_else(missing)
     }
 
     /// A nest that copies the target of a statement from one buffer to another.
-    fn copy(&mut self, assignment: &Assignment, from: Name, to: Name, nests: &mut Vec<Stmt>) -> Built<()> {
+    fn copy(&mut self, assignment: &Assignment, from: Name, to: Name, nests: &mut Vec<Stmt>) -> Result<(), Diagnostic> {
         let ty = self.ty(assignment, assignment.target)?;
         let index = |dimension: usize| Name::fresh(&format!("c{dimension}"), |name| self.taken.contains(&name));
         let names: Vec<Name> = (1..=ty.rank()).map(index).collect();
@@ -278,7 +276,7 @@ impl<'a> Builder<'a> {
         iterators: &[(Name, Ix)],
         op: Option<ReduceOp>,
         (value, negated): (&Expression, bool),
-    ) -> Built<Stmt> {
+    ) -> Result<Stmt, Diagnostic> {
         let elem = self.ty(assignment, assignment.target)?.elem;
         let (storage, tensors) = (&self.storage, &self.meaning.flow.tensors);
         let mut stored = value.term(

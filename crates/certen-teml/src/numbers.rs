@@ -22,14 +22,14 @@ pub(crate) struct Number(usize);
 /// Numbers of all versions that were met.
 #[derive(Default)]
 pub(crate) struct Numbers {
-    versions: HashMap<Version, Number>,
-    values: HashMap<Value, usize>,
+    versions: HashMap<VersionKey, Number>,
+    values: HashMap<NumberedValue, usize>,
     /// Versions that are copies: of which one, and of which of its elements.
     copies: HashMap<Number, (Number, Vec<Ix>)>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
-enum Version {
+enum VersionKey {
     Given(Name),
     Nothing(Name),
     Made {
@@ -44,7 +44,7 @@ enum Version {
 }
 
 #[derive(PartialEq, Eq, Hash)]
-enum Value {
+enum NumberedValue {
     Element(Number, Vec<Ix>),
     Number(Literal),
     Op(Binary, usize, usize),
@@ -52,14 +52,14 @@ enum Value {
 }
 
 impl Numbers {
-    fn version(&mut self, version: Version) -> Number {
+    fn version(&mut self, version: VersionKey) -> Number {
         let next = Number(self.versions.len());
         *self.versions.entry(version).or_insert(next)
     }
 
     /// What the caller gives.
     pub fn given(&mut self, tensor: Name) -> Number {
-        self.version(Version::Given(tensor))
+        self.version(VersionKey::Given(tensor))
     }
 
     /// What a statement makes of the versions that are there: of its target, if the old value matters, and of what it reads.
@@ -75,7 +75,7 @@ impl Numbers {
     ) -> Result<Number, IxError> {
         let mut read = |numbers: &mut Numbers, name: Name| match now(name) {
             Some(number) => number,
-            None => numbers.version(Version::Nothing(name)),
+            None => numbers.version(VersionKey::Nothing(name)),
         };
         let names = positions(assignment, value);
         let renamed = |ix: &Ix| ix.substitute(&|name| names.get(&name).cloned());
@@ -87,12 +87,12 @@ impl Numbers {
                 Part::Element(name, indices) => {
                     let version = read(self, *name);
                     let (version, indices) = self.original(version, all(indices)?)?;
-                    Value::Element(version, indices)
+                    NumberedValue::Element(version, indices)
                 }
-                Part::Number(literal) => Value::Number(*literal),
-                Part::Op(op, a, b) => Value::Op(*op, of(a), of(b)),
+                Part::Number(literal) => NumberedValue::Number(*literal),
+                Part::Op(op, a, b) => NumberedValue::Op(*op, of(a), of(b)),
                 Part::Sum(iterators, body) => {
-                    Value::Sum(iterators.iter().map(|(_, extent)| extent.clone()).collect(), of(body))
+                    NumberedValue::Sum(iterators.iter().map(|(_, extent)| extent.clone()).collect(), of(body))
                 }
             };
             let next = self.values.len();
@@ -111,7 +111,7 @@ impl Numbers {
             }
             _ => None,
         };
-        let number = self.version(Version::Made {
+        let number = self.version(VersionKey::Made {
             target: assignment.target,
             out: all(&assignment.out)?,
             extents: assignment.iterators.iter().map(|(_, extent)| extent.clone()).collect(),

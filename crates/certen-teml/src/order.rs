@@ -17,7 +17,7 @@ fn wrong(route: &Route, message: String) -> Diagnostic {
     Diagnostic::error(Code::E0249, route.span, message)
 }
 
-/// All statements in their order, `init`s among them: each before the first entry that uses its tensor and stands behind
+/// All statements in their order, `init`s among them: each before the first entry that uses its tensor and stands after
 /// it in the text. Entries stay together.
 ///
 /// # Errors

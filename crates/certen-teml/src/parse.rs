@@ -20,13 +20,12 @@ use certen_index::{Ix, parse_ix};
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Sources, Span, TokenKind, lex, near};
 
 use crate::ast::{ARITHMETIC, At, Expr, Id, Iters, LoopExpr, LoopOp, Number, Program, Stmt, TensorExpr};
-
-type Read<T> = Result<T, Box<Diagnostic>>;
+use crate::rules::Evaluated;
 
 /// Reads a program; statements with mistakes are left out.
 pub fn parse(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Program {
     let Some(source) = sources.get(file) else { return Program::default() };
-    // The same text, with blanks for what stands behind `#`: places stay where they are.
+    // The same text, with blanks for what stands after `#`: places stay where they are.
     let mut own = Sources::new();
     let copy = own.add(source.name(), without_hashes(source.text()));
     let Some(copy) = own.get(copy) else { return Program::default() };
@@ -80,17 +79,17 @@ fn since(cursor: &Cursor<'_>, start: Span) -> Span {
     cursor.previous().map_or(start, |last| start.to(last.span))
 }
 
-fn id(cursor: &mut Cursor<'_>, what: &str) -> Read<Id> {
+fn id(cursor: &mut Cursor<'_>, what: &str) -> Evaluated<Id> {
     let (it, span) = cursor.expect_name(what)?;
     Ok(At { it, span })
 }
 
-fn punct(cursor: &mut Cursor<'_>, punct: &str) -> Read<()> {
+fn punct(cursor: &mut Cursor<'_>, punct: &str) -> Evaluated<()> {
     cursor.expect_punct(punct)?;
     Ok(())
 }
 
-fn statement(cursor: &mut Cursor<'_>) -> Read<At<Stmt>> {
+fn statement(cursor: &mut Cursor<'_>) -> Evaluated<At<Stmt>> {
     let start = cursor.peek().span;
     let call = cursor.peek_at(1).is("(");
     let it = match cursor.peek().word() {
@@ -111,7 +110,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Read<At<Stmt>> {
                 Stmt::Codegen { name: Some(id), loops: codegen(cursor)? }
             } else {
                 let target = if cursor.eat("@") {
-                    let target = self::id(cursor, "the name of a tensor behind `@`")?;
+                    let target = self::id(cursor, "the name of a tensor after `@`")?;
                     punct(cursor, ":")?;
                     Some(target)
                 } else {
@@ -133,14 +132,14 @@ fn wrong(span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(Code::E0103, span, message)
 }
 
-fn codegen(cursor: &mut Cursor<'_>) -> Read<Vec<Id>> {
+fn codegen(cursor: &mut Cursor<'_>) -> Evaluated<Vec<Id>> {
     cursor.take();
     punct(cursor, "(")?;
     ids(cursor, "the name of a loop")
 }
 
 /// Names up to a closing parenthesis.
-fn ids(cursor: &mut Cursor<'_>, what: &str) -> Read<Vec<Id>> {
+fn ids(cursor: &mut Cursor<'_>, what: &str) -> Evaluated<Vec<Id>> {
     let mut all = vec![id(cursor, what)?];
     while cursor.eat(",") {
         all.push(id(cursor, what)?);
@@ -149,7 +148,7 @@ fn ids(cursor: &mut Cursor<'_>, what: &str) -> Read<Vec<Id>> {
     Ok(all)
 }
 
-fn init(cursor: &mut Cursor<'_>) -> Read<Stmt> {
+fn init(cursor: &mut Cursor<'_>) -> Evaluated<Stmt> {
     cursor.take();
     punct(cursor, "(")?;
     let id = id(cursor, "the name of a tensor")?;
@@ -193,7 +192,7 @@ fn known(word: &str) -> bool {
         || loop_op(base).is_some()
 }
 
-fn expression(cursor: &mut Cursor<'_>) -> Read<Expr> {
+fn expression(cursor: &mut Cursor<'_>) -> Evaluated<Expr> {
     let token = cursor.peek();
     let Some(word) = token.word().filter(|word| known(word) && *word != "codegen") else {
         let mut error = cursor.expected("an expression");
@@ -274,7 +273,7 @@ fn expression(cursor: &mut Cursor<'_>) -> Read<Expr> {
     Ok(Expr::Tensor(tensor))
 }
 
-fn several(cursor: &mut Cursor<'_>, word: &str, span: Span) -> Read<Vec<Id>> {
+fn several(cursor: &mut Cursor<'_>, word: &str, span: Span) -> Evaluated<Vec<Id>> {
     let operands = ids(cursor, "the name of a tensor")?;
     match operands.len() {
         1 => Err(wrong(since(cursor, span), format!("`{word}` has at least two operands")).into()),
@@ -282,7 +281,7 @@ fn several(cursor: &mut Cursor<'_>, word: &str, span: Span) -> Read<Vec<Id>> {
     }
 }
 
-fn element_type(cursor: &mut Cursor<'_>) -> Read<Option<ElemType>> {
+fn element_type(cursor: &mut Cursor<'_>) -> Evaluated<Option<ElemType>> {
     let Some(word) = cursor.peek().word() else { return Ok(None) };
     let elem = match word {
         "double" => Some(ElemType::F64),
@@ -299,7 +298,7 @@ fn element_type(cursor: &mut Cursor<'_>) -> Read<Option<ElemType>> {
     Ok(elem)
 }
 
-fn operation(cursor: &mut Cursor<'_>, op: Binary, real: bool, word: &str) -> Read<TensorExpr> {
+fn operation(cursor: &mut Cursor<'_>, op: Binary, real: bool, word: &str) -> Evaluated<TensorExpr> {
     let one = id(cursor, "the name of a tensor")?;
     punct(cursor, ",")?;
     let two = id(cursor, "the name of a tensor")?;
@@ -334,11 +333,11 @@ fn operation(cursor: &mut Cursor<'_>, op: Binary, real: bool, word: &str) -> Rea
     Ok(TensorExpr::Op { op, operands: [(one, first), (two, second)], to })
 }
 
-fn optional_iters(cursor: &mut Cursor<'_>) -> Read<Option<Iters>> {
+fn optional_iters(cursor: &mut Cursor<'_>) -> Evaluated<Option<Iters>> {
     if cursor.peek().is("[") { iters(cursor).map(Some) } else { Ok(None) }
 }
 
-fn iters(cursor: &mut Cursor<'_>) -> Read<Iters> {
+fn iters(cursor: &mut Cursor<'_>) -> Evaluated<Iters> {
     let start = cursor.peek().span;
     punct(cursor, "[")?;
     let mut it: Vec<At<Ix>> = Vec::new();
@@ -357,7 +356,7 @@ fn iters(cursor: &mut Cursor<'_>) -> Read<Iters> {
 }
 
 /// `[1, 2]` or `[[1, 2], [3, 4]]`
-fn pairs(cursor: &mut Cursor<'_>) -> Read<Vec<At<[i64; 2]>>> {
+fn pairs(cursor: &mut Cursor<'_>) -> Evaluated<Vec<At<[i64; 2]>>> {
     if !(cursor.peek().is("[") && cursor.peek_at(1).is("[")) {
         return Ok(vec![pair(cursor)?]);
     }
@@ -370,7 +369,7 @@ fn pairs(cursor: &mut Cursor<'_>) -> Read<Vec<At<[i64; 2]>>> {
     Ok(all)
 }
 
-fn pair(cursor: &mut Cursor<'_>) -> Read<At<[i64; 2]>> {
+fn pair(cursor: &mut Cursor<'_>) -> Evaluated<At<[i64; 2]>> {
     let start = cursor.peek().span;
     punct(cursor, "[")?;
     let (one, _) = cursor.expect_int("the position of a dimension")?;
@@ -380,7 +379,7 @@ fn pair(cursor: &mut Cursor<'_>) -> Read<At<[i64; 2]>> {
     Ok(At { it: [one, two], span: since(cursor, start) })
 }
 
-fn loop_expression(cursor: &mut Cursor<'_>, op: At<LoopOp>) -> Read<LoopExpr> {
+fn loop_expression(cursor: &mut Cursor<'_>, op: At<LoopOp>) -> Evaluated<LoopExpr> {
     let usage = |error: Diagnostic| {
         let usage = op.it.usage().replace(" or ", "` or `");
         Box::new(error.help(format!("it is written `{usage}`")))

@@ -189,7 +189,7 @@ struct Summand {
     distributed: bool,
 }
 
-enum Task {
+enum PullTask {
     Visit(usize, usize),
     Op(Binary),
 }
@@ -212,7 +212,7 @@ impl<'a> Products<'a> {
         let wrong = |why: &str| no_nest(self.assignment, why);
         let nodes = &self.from.parts;
         let every: HashSet<Name> = self.from.sums().map(|(name, _)| *name).collect();
-        let mut todo = vec![Task::Visit(root, 0)];
+        let mut todo = vec![PullTask::Visit(root, 0)];
         let mut made: Vec<usize> = Vec::new();
         let mut distributed = false;
         while let Some(task) = todo.pop() {
@@ -220,8 +220,8 @@ impl<'a> Products<'a> {
                 return Err(wrong("it has too many parts"));
             }
             let (at, names) = match task {
-                Task::Visit(at, names) => (at, names),
-                Task::Op(op) => {
+                PullTask::Visit(at, names) => (at, names),
+                PullTask::Op(op) => {
                     let (Some(b), Some(a)) = (made.pop(), made.pop()) else { return Err(wrong("a part is missing")) };
                     self.value.parts.push(Part::Op(op, a, b));
                     made.push(self.value.parts.len() - 1);
@@ -237,7 +237,7 @@ impl<'a> Products<'a> {
                         return Err(wrong("something is divided by a sum"));
                     }
                     distributed = true;
-                    todo.extend([Task::Op(*op), Task::Visit(*b, names), Task::Visit(*a, names)]);
+                    todo.extend([PullTask::Op(*op), PullTask::Visit(*b, names), PullTask::Visit(*a, names)]);
                 }
                 Some(Part::Sum(iterators, body)) => {
                     let mut names = names;
@@ -256,7 +256,7 @@ impl<'a> Products<'a> {
                         }
                         self.iterators.push((new, extent.clone()));
                     }
-                    todo.push(Task::Visit(*body, names));
+                    todo.push(PullTask::Visit(*body, names));
                 }
                 _ => return Err(wrong("a sum stands in a sum or difference that is multiplied")),
             }

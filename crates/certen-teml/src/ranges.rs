@@ -56,19 +56,19 @@ pub(crate) struct Use {
 }
 
 /// What iterators are known from, in order.
-pub(crate) enum Known {
+pub(crate) enum Evidence {
     /// An expression that has them.
     Dims(Vec<Dim>),
     /// Positions that are indexed here.
     Uses(Vec<Use>),
 }
 
-impl Known {
+impl Evidence {
     /// The iterators that occur.
     pub(crate) fn iterators(&self, sizes: &Sizes) -> Vec<Name> {
         match self {
-            Known::Dims(dims) => dims.iter().map(|dim| dim.iter).collect(),
-            Known::Uses(uses) => {
+            Evidence::Dims(dims) => dims.iter().map(|dim| dim.iter).collect(),
+            Evidence::Uses(uses) => {
                 uses.iter().flat_map(|used| names(&used.entry)).filter(|name| !sizes.has(*name)).collect()
             }
         }
@@ -152,7 +152,7 @@ fn too_complex(span: Span, error: IxError) -> Box<Diagnostic> {
 }
 
 /// The ranges of all iterators, in the order of their first appearance. `by` is the equation that asks.
-pub(crate) fn solve(sizes: &Sizes, by: u8, known: &[Known]) -> Evaluated<Vec<Dim>> {
+pub(crate) fn solve(sizes: &Sizes, by: u8, known: &[Evidence]) -> Evaluated<Vec<Dim>> {
     let mut solver =
         Solver { sizes, by, order: Vec::new(), solved: FxHashMap::default(), affine: FxHashSet::default() };
     solver.run(known)
@@ -167,31 +167,43 @@ struct Solver<'a> {
     affine: FxHashSet<Name>,
 }
 
+/// An index position with its iterators.
+type Position<'a> = (&'a Use, Vec<Name>);
+
 impl Solver<'_> {
-    fn run(&mut self, known: &[Known]) -> Evaluated<Vec<Dim>> {
-        let mut seen: FxHashSet<Name> = FxHashSet::default();
-        let mut uses: Vec<(&Use, Vec<Name>)> = Vec::new();
+    fn run(&mut self, known: &[Evidence]) -> Evaluated<Vec<Dim>> {
+        let uses = self.list(known);
         for known in known {
+            if let Evidence::Dims(dims) = known {
+                dims.iter().try_for_each(|dim| self.meet(dim.clone(), None))?;
+            }
+        }
+        let (single, several): (Vec<_>, Vec<_>) =
+            uses.iter().filter(|(_, iters)| !iters.is_empty()).partition(|(_, iters)| iters.len() == 1);
+        for (used, iters) in single {
+            let extent = self.extent(used, iters[0])?;
+            self.meet(self.dim(used, iters[0], extent), used.written)?;
+        }
+        self.sums(several)?;
+        let dims: Vec<Dim> = self.order.iter().filter_map(|iter| Some(self.solved.get(iter)?.0.clone())).collect();
+        for (used, _) in &uses {
+            self.in_bounds(&dims, used)?;
+        }
+        Ok(dims)
+    }
+
+    /// The iterators in order, and the positions that are indexed here with the iterators of each.
+    fn list<'k>(&mut self, known: &'k [Evidence]) -> Vec<Position<'k>> {
+        let mut seen: FxHashSet<Name> = FxHashSet::default();
+        let mut uses = Vec::new();
+        for known in known {
+            self.order.extend(known.iterators(self.sizes).into_iter().filter(|iter| seen.insert(*iter)));
             match known {
-                Known::Dims(dims) => {
-                    for dim in dims {
-                        if seen.insert(dim.iter) {
-                            self.order.push(dim.iter);
-                        }
-                        if !dim.plain {
-                            self.affine.insert(dim.iter);
-                        }
-                    }
-                }
-                Known::Uses(list) => {
+                Evidence::Dims(dims) => self.affine.extend(dims.iter().filter(|dim| !dim.plain).map(|dim| dim.iter)),
+                Evidence::Uses(list) => {
                     for used in list {
                         let iters: Vec<Name> =
                             names(&used.entry).into_iter().filter(|name| !self.sizes.has(*name)).collect();
-                        for &iter in &iters {
-                            if seen.insert(iter) {
-                                self.order.push(iter);
-                            }
-                        }
                         if used.entry.as_var().is_none() {
                             self.affine.extend(iters.iter().copied());
                         }
@@ -200,20 +212,11 @@ impl Solver<'_> {
                 }
             }
         }
-        for known in known {
-            if let Known::Dims(dims) = known {
-                for dim in dims {
-                    self.meet(dim.clone(), None)?;
-                }
-            }
-        }
-        for (used, iters) in &uses {
-            if let [iter] = iters.as_slice() {
-                let extent = self.extent(used, *iter)?;
-                self.meet(self.dim(used, *iter, extent), used.written)?;
-            }
-        }
-        let mut open: Vec<&(&Use, Vec<Name>)> = uses.iter().filter(|(_, iters)| iters.len() > 1).collect();
+        uses
+    }
+
+    /// Solves positions with several iterators: each, as soon as one of its iterators alone is unknown.
+    fn sums(&mut self, mut open: Vec<&Position>) -> Evaluated<()> {
         loop {
             let unknown = |iters: &[Name]| -> Vec<Name> {
                 iters.iter().copied().filter(|iter| !self.solved.contains_key(iter)).collect()
@@ -239,21 +242,13 @@ impl Solver<'_> {
                 self.meet(dim, written)?;
             }
         }
-        if let Some((used, iters)) = open.first() {
-            let unknown: Vec<String> =
-                iters.iter().filter(|iter| !self.solved.contains_key(*iter)).map(|iter| format!("`{iter}`")).collect();
-            let message = format!("the ranges of {} cannot be inferred", unknown.join(" and "));
-            let error = malformed(Code::E0243, self.by, used.span, message);
-            let error = error.label(format!("{} says only how large their sum can be", used.source));
-            return Err(Box::new(
-                error.help("an iterator that stands alone in some position has the range of that dimension"),
-            ));
-        }
-        let dims: Vec<Dim> = self.order.iter().filter_map(|iter| Some(self.solved.get(iter)?.0.clone())).collect();
-        for (used, _) in &uses {
-            self.in_bounds(&dims, used)?;
-        }
-        Ok(dims)
+        let Some((used, iters)) = open.first() else { return Ok(()) };
+        let unknown: Vec<String> =
+            iters.iter().filter(|iter| !self.solved.contains_key(*iter)).map(|iter| format!("`{iter}`")).collect();
+        let message = format!("the ranges of {} cannot be inferred", unknown.join(" and "));
+        let error = malformed(Code::E0243, self.by, used.span, message);
+        let error = error.label(format!("{} says only how large their sum can be", used.source));
+        Err(Box::new(error.help("an iterator that stands alone in some position has the range of that dimension")))
     }
 
     fn dim(&self, used: &Use, iter: Name, extent: Ix) -> Dim {

@@ -11,8 +11,9 @@ use std::fmt::Debug;
 
 use certen_core::domain::{Element, Exact, Fault, Field, Machine, Partial, Rational, Scalar};
 use certen_core::{Binary, Domain, ElemType, EvalError, Evaluator, Literal, Program, Tensor, Unary};
-use certen_dialects::algebra::semantics::{Memory, Semantics};
 use certen_dialects::algebra::{Arith, Typed};
+use certen_figures::in_place::in_place;
+use certen_figures::semantics::{Memory, Semantics};
 use certen_syntax::Name;
 use certen_testgen::{Expr, Sample, cases};
 use common::{FUEL, checked, core, for_samples, memory, named, shared_core};
@@ -163,7 +164,7 @@ fn most_statements_that_are_not_in_place_cannot_be_written_directly() {
                 again.write_directly(&mut direct, at, order).expect("values");
                 direct[&target] != memory[&target]
             };
-            if typed.in_place(at).is_allowed() {
+            if in_place(&typed, at).is_allowed() {
                 allowed.set(allowed.get() + 1);
                 assert!(!ORDERS.into_iter().any(differs));
             } else if memory[&target].data().len() > 1 {

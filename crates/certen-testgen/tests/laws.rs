@@ -135,7 +135,7 @@ fn simplified(original: &Typed, strict: bool) -> (Typed, Vec<Applied>) {
         panic!("ill-typed:\n{}\n{text}\n{:?}", original.program, complaints.into_sorted())
     };
     assert_eq!((after.inputs(), after.outputs()), (original.inputs(), original.outputs()));
-    assert!(after.program.exprs().len() <= original.program.exprs().len() - applied.len().min(1));
+    assert!(after.program.exprs.len() <= original.program.exprs.len() - applied.len().min(1));
     let shapes = |typed: &Typed| {
         let shape = |id| typed.shape(id).len();
         typed.program.stmts.iter().map(|stmt| shape(stmt.value)).collect::<Vec<_>>()
@@ -305,12 +305,12 @@ fn depth_and_length_cost_little() {
     let deep = |n: usize| format!("alloc A : [2, 2]\nalloc y : [2, 2]\ny = {}A\n", "proj 1 1 expa 1 2 ".repeat(n));
     let original = typed(&deep(50_000));
     let (after, applied) = original.simplified(false);
-    assert_eq!((after.exprs().len(), applied.len()), (1, 50_000));
+    assert_eq!((after.exprs.len(), applied.len()), (1, 50_000));
     let odd = format!("alloc A : [2, 2]\nalloc y : [2, 2]\ny = {}A\n", "transp 1 2 ".repeat(99_999));
     let (after, _) = typed(&odd).simplified(false);
-    assert_eq!(after.exprs().len(), 2);
+    assert_eq!(after.exprs.len(), 2);
     let mut long = String::from("alloc A : [2]\nalloc y : [2]\n");
     long += &"y = red+ 1 (expa 1 3 (add A y))\n".repeat(50_000);
     let (after, applied) = typed(&long).simplified(false);
-    assert_eq!((after.exprs().len(), applied.len()), (200_000, 50_000));
+    assert_eq!((after.exprs.len(), applied.len()), (200_000, 50_000));
 }

@@ -15,8 +15,8 @@ use std::ops::RangeInclusive;
 
 use certen_core::domain::{Element, Exact, Field, Partial, Rational};
 use certen_core::{Domain, ElemType, EvalError, Fault, Literal, Tensor};
-use certen_dialects::algebra::semantics::{Memory, Semantics};
 use certen_dialects::algebra::{ExprId, Stmt, Typed};
+use certen_figures::semantics::{Memory, Semantics};
 use certen_syntax::Name;
 use certen_testgen::{Sample, Size, cases, oracle};
 use common::{FUEL, checked, for_models};

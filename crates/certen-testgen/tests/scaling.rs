@@ -11,8 +11,12 @@ use std::time::{Duration, Instant};
 use certen_codegen::emit_c;
 use certen_core::domain::{Exact, Rational};
 use certen_core::{Tensor, parse_program};
-use certen_dialects::algebra::{InPlace, Notation};
-use certen_lang::{Library, check_all};
+use certen_dialects::algebra::Notation;
+use certen_figures::analysis::analysis;
+use certen_figures::in_place::{InPlace, in_place};
+use certen_figures::three_address::three_address;
+use certen_figures::translate::translate;
+use certen_lang::{CheckedFile, Library};
 use certen_loops::{FpMode, Lend, lower, pad, parse_loops, peak_bytes, reuse, verify};
 use certen_syntax::{Diagnostics, Sources, render_all};
 use common::{core, diagnose, diagnose_in, evaluate, typed, typed_in, typed_with_sources};
@@ -229,13 +233,13 @@ fn analyses_grow_linearly() {
     for (what, notation, text) in TEXTS {
         grows_linearly(what, MANY, |count| {
             let (typed, sources) = typed_with_sources(notation, &text(count));
-            assert_eq!(typed.analysis(&sources, count).len(), count);
+            assert_eq!(analysis(&typed, &sources, count).len(), count);
         });
     }
     let deep = |part: &str| format!("alloc A : [m, m]\nA = {}A{}\n", part.repeat(MANY), ")".repeat(MANY));
-    assert_eq!(typed(&deep("add A (")).in_place(0), InPlace::SameElement);
-    assert_eq!(typed(&deep("transp 1 2 (")).in_place(0), InPlace::SameElement);
-    assert!(!typed(&deep("add (transp 1 2 A) (")).in_place(0).is_allowed());
+    assert_eq!(in_place(&typed(&deep("add A (")), 0), InPlace::SameElement);
+    assert_eq!(in_place(&typed(&deep("transp 1 2 (")), 0), InPlace::SameElement);
+    assert!(!in_place(&typed(&deep("add (transp 1 2 A) (")), 0).is_allowed());
 }
 
 #[test]
@@ -280,11 +284,11 @@ fn goes_all_the_way(notation: Notation, value: &str, factor: i64) {
     assert!(!again.derivation(0, 10).is_empty());
     let inputs = || vec![("A".into(), Tensor::new(vec![2], [3, 5].map(Exact::from).to_vec()).unwrap())];
     let expected = Tensor::new(vec![2], [3 * factor, 5 * factor].map(Exact::from).to_vec()).unwrap();
-    for typed in [&typed, &again, &common::typed(&typed.program.to(Notation::CoreTeil).unwrap().to_string())] {
+    for typed in [&typed, &again, &common::typed(&translate(&typed.program, Notation::CoreTeil).unwrap().to_string())] {
         let program = core(typed);
         assert_eq!(evaluate(&program, &Rational, &[], inputs())[0].1, expected);
     }
-    drop(typed_in(notation, &typed.three_address().to_string()));
+    drop(typed_in(notation, &three_address(&typed).to_string()));
 
     let program = core(&typed);
     let mut sources = Sources::new();
@@ -343,7 +347,7 @@ fn transpositions_of_the_model_language_100_000_deep() {
     for value in [behind, within] {
         let typed = typed_in(Notation::Model, &format!("{decls}{value}\n"));
         let again = typed_in(Notation::Model, &typed.program.to_string());
-        let teil = common::typed(&typed.program.to(Notation::Teil).unwrap().to_string());
+        let teil = common::typed(&translate(&typed.program, Notation::Teil).unwrap().to_string());
         for typed in [typed, again, teil] {
             let a = Tensor::new(vec![2, 3], (1..7).map(Exact::from).collect()).unwrap();
             let outputs = evaluate(&core(&typed), &Rational, &[], vec![("A".into(), a.clone())]);
@@ -413,8 +417,7 @@ fn a_long_ten_file_is_checked_in_a_second() {
         let file = sources.add("copies.ten", copies(&functions, count));
         let mut diagnostics = Diagnostics::new();
         let library = Library::load(&mut sources, file, &mut |_, _| Err("no file".into()), &mut diagnostics);
-        library.check_cycles(&mut diagnostics);
-        check_all(&library, &mut diagnostics);
+        drop(CheckedFile::new(library, &mut diagnostics));
         assert!(!diagnostics.has_errors(), "{}", render_all(&sources, &diagnostics.into_sorted(), false));
     };
     let text = copies(&functions, 16);

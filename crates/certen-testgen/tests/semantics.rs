@@ -8,8 +8,8 @@ use std::cell::Cell;
 
 use certen_core::domain::{Element, Exact, Field, Partial, Rational};
 use certen_core::{Domain, ElemType, EvalError, Evaluator, Fault, Tensor};
-use certen_dialects::algebra::semantics::{Memory, Semantics};
 use certen_dialects::algebra::{self, Typed};
+use certen_figures::semantics::{Memory, Semantics};
 use certen_syntax::Name;
 use certen_testgen::{Sample, cases, oracle};
 use common::{FUEL, checked, core, evaluate, for_samples, memory, named, typed};

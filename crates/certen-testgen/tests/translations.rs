@@ -7,6 +7,8 @@ use std::cell::Cell;
 use certen_core::domain::{Element, Field, Partial};
 use certen_core::{Tensor, parse_program};
 use certen_dialects::algebra::{Arith, Expr, Notation, Typed};
+use certen_figures::three_address::three_address;
+use certen_figures::translate::translate;
 use certen_syntax::{Name, Sources};
 use certen_testgen::{Sample, cases};
 use common::{checked, core, evaluate, for_models, for_samples, typed, typed_in};
@@ -57,10 +59,10 @@ fn full_teil_and_core_teil_agree() {
         }
         let original = checked(sample);
         let expected = outputs(&original, sample);
-        let restricted = typed(&original.program.to(Notation::CoreTeil).unwrap().to_string());
+        let restricted = typed(&translate(&original.program, Notation::CoreTeil).unwrap().to_string());
         assert_eq!(restricted.program.notation, Notation::CoreTeil);
         assert_eq!(outputs(&restricted, sample), expected);
-        let general = typed(&restricted.program.to(Notation::Teil).unwrap().to_string());
+        let general = typed(&translate(&restricted.program, Notation::Teil).unwrap().to_string());
         assert_eq!(general.program.notation, Notation::Teil);
         assert_eq!(outputs(&general, sample), expected);
     });
@@ -75,13 +77,13 @@ fn teil_and_the_model_language_agree() {
             return;
         }
         let original = checked(sample);
-        let Ok(model) = original.program.to(Notation::Model) else { return };
+        let Ok(model) = translate(&original.program, Notation::Model) else { return };
         written.set(written.get() + 1);
         let model = typed_in(Notation::Model, &model.to_string());
-        assert_eq!(model.program.to(Notation::Model).unwrap().to_string(), model.program.to_string());
+        assert_eq!(translate(&model.program, Notation::Model).unwrap().to_string(), model.program.to_string());
         let expected = outputs(&original, sample);
         assert_eq!(outputs(&model, sample), expected);
-        let back = typed(&model.program.to(Notation::Teil).unwrap().to_string());
+        let back = typed(&translate(&model.program, Notation::Teil).unwrap().to_string());
         assert_eq!(outputs(&back, sample), expected);
     });
     assert!(written.get() >= cases() / 20, "only {} programs", written.get());
@@ -95,16 +97,16 @@ fn the_model_language_and_teil_agree() {
     for_models(4 * cases(), 26, |sample| {
         let original = checked(sample);
         let only_here = |expr: &Expr| matches!(expr, Expr::Elem(Arith::Sub | Arith::Div, ..));
-        let foreign = original.program.exprs().iter().any(only_here);
+        let foreign = original.program.exprs.iter().any(only_here);
         for notation in [Notation::Teil, Notation::CoreTeil] {
-            let teil = original.program.to(notation);
+            let teil = translate(&original.program, notation);
             assert_eq!(teil.is_err(), foreign, "{teil:?}");
             let Ok(teil) = teil else { return };
             written.set(written.get() + 1);
             let teil = typed(&teil.to_string());
             let expected = outputs(&original, sample);
             assert_eq!(outputs(&teil, sample), expected);
-            let back = teil.program.to(Notation::Model);
+            let back = translate(&teil.program, Notation::Model);
             // Core-TeIL may have a transposition between a sum and its diagonal, which then are no contraction.
             assert!(back.is_ok() || notation == Notation::CoreTeil, "{back:?}");
             let Ok(back) = back else { continue };
@@ -119,7 +121,7 @@ fn the_model_language_and_teil_agree() {
 fn three_address_form_agrees() {
     for_samples(cases(), 23, |sample| {
         let original = checked(sample);
-        let flat = typed_in(sample.mode, &original.three_address().to_string());
+        let flat = typed_in(sample.mode, &three_address(&original).to_string());
         assert_eq!((flat.inputs(), flat.outputs()), (original.inputs(), original.outputs()));
         assert_eq!(outputs(&flat, sample), outputs(&original, sample));
         let program = &flat.program;

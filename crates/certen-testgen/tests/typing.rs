@@ -67,7 +67,7 @@ fn the_generator_covers_the_language() {
         assert!(sample.magnitude() <= EXACT);
         assert!(sample.tensors.len() <= if sample.mode == Notation::Model { 18 } else { 7 });
         let mut seen = HashSet::new();
-        for expr in typed.program.exprs() {
+        for expr in &typed.program.exprs {
             seen.insert(match expr {
                 Expr::Var(_) => "name",
                 Expr::Paren(_) => "parentheses",

@@ -4,6 +4,8 @@
 //! help, Python's `explain` and the tests read the list.
 
 use certen_core::Program;
+use certen_figures::analysis::analysis_text;
+use certen_figures::reshapes::reshapes;
 use certen_index::Ix;
 use certen_rewrite::Agreement;
 use certen_syntax::Name;
@@ -87,7 +89,7 @@ pub static VIEWS: [View; 18] = [
         about: "What each statement reads, whether it is dead, can be computed in place, and shares values with others",
         stage: Stage::Checked,
         show: |Asked { module, .. }| {
-            Ok(module.typed().map(|typed| typed.analysis_text(module.sources(), ANALYSED_STATEMENTS)))
+            Ok(module.typed().map(|typed| analysis_text(typed, module.sources(), ANALYSED_STATEMENTS)))
         },
     },
     View {
@@ -123,7 +125,7 @@ pub static VIEWS: [View; 18] = [
         stage: Stage::Core,
         // Only where it is asked for: that everything has generations says nothing.
         show: |Asked { module, by_name, .. }| match by_name {
-            true => Ok(Some(format!("{}\n", module.derived()?.unwrap_or(module.core()).reshapes()))),
+            true => Ok(Some(format!("{}\n", reshapes(module.derived()?.unwrap_or(module.core()))))),
             false => Ok(None),
         },
     },

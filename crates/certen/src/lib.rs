@@ -106,6 +106,7 @@ pub mod road {
     pub use certen_core as core;
     pub use certen_derive as derive;
     pub use certen_dialects as dialects;
+    pub use certen_figures as figures;
     pub use certen_index as index;
     pub use certen_lang as lang;
     pub use certen_loops as loops;

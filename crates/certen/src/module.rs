@@ -7,6 +7,7 @@ use std::path::Path;
 
 use certen_core::padding::{self, PadType};
 use certen_dialects::algebra::{self, Applied, Notation};
+use certen_figures::translate::translate;
 use certen_syntax::schedule::{Schedule, Step};
 use certen_syntax::{Code, Diagnostic, Name, Sources};
 
@@ -124,7 +125,7 @@ impl Module {
     /// If it has an operation that the notation cannot write, or is not in a notation of the algebra.
     pub fn written_in(&self, notation: Notation) -> Result<algebra::Program, Failure> {
         let Some(typed) = self.typed() else { return Err(self.not_of_the_algebra()) };
-        typed.program.to(notation).map_err(|error| self.refuse(*error))
+        translate(&typed.program, notation).map_err(|error| self.refuse(*error))
     }
 
     /// The program made simpler by the laws of the tensor algebra (TeIL, Sec. 3.6), and where they were applied.

@@ -6,15 +6,14 @@ use std::time::{Duration, Instant};
 use certen_core::domain::{Element, Exact, Field, Machine, Partial, Rational, Scalar};
 use certen_core::{DEFAULT_FUEL, Domain, ElemType, EvalError, Evaluator, Limits, Literal, Tensor, Trace};
 use certen_dialects::algebra::Typed;
-use certen_dialects::algebra::semantics::{Semantics, Spill};
+use certen_figures::padded;
+use certen_figures::semantics::{Semantics, Spill};
 use certen_loops::Interpreter;
 use certen_runtime::{Array, RuntimeError, default_threads, standard_environment, with_threads};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::call::Call;
-use crate::call::{Bound, Given};
+use crate::call::{Bound, Call, Given};
 use crate::failure::Failure;
-use crate::padded;
 use crate::pipeline::Module;
 
 /// What runs a program.

@@ -6,16 +6,15 @@
 //! nothing can call.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use certen_core::script::Derivation;
 use certen_core::{ElemType, Program};
+use certen_figures::demand;
 use certen_lang::ast::{self, Dim, Elem, Expr, ExprKind, Function, Ident, Results, Type};
 use certen_lang::parse::parse_block_text;
-use certen_lang::{
-    DerivedRef, Entry, FunctionRef, Known, Library, check_all, demand, instantiate, passes, to_core, typed,
-};
+use certen_lang::{CheckedFile, DerivedRef, Entry, FunctionRef, Known, Library, passes, to_core, typed};
 use certen_syntax::schedule::Schedule;
 use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Sources, Span};
 
@@ -62,7 +61,8 @@ pub(crate) struct TenFile {
     file: FileId,
     /// What is probably not meant.
     warnings: Vec<Diagnostic>,
-    library: Deep<Library>,
+    /// Locked while an instance is checked, which is then remembered.
+    checked: Mutex<Deep<CheckedFile>>,
     /// How long it took to check it.
     time: Duration,
 }
@@ -88,27 +88,28 @@ impl TenFile {
         let mut sources = Sources::new();
         let file = sources.add(name, text);
         let mut diagnostics = Diagnostics::new();
-        let library = deeply(|| {
+        let checked = deeply(|| {
             let mut read = |from: &str, path: &str| imports.read(from, path);
             let mut library = Library::load(&mut sources, file, &mut read, &mut diagnostics);
             if library.has_scripts() {
                 library.add_tactics(certen_derive::prelude(&mut sources, &mut diagnostics));
                 diagnostics.extend(certen_derive::called_like_rewrites(library.own_tactics()));
             }
-            if !diagnostics.has_errors() {
-                library.check_cycles(&mut diagnostics);
-            }
-            if !diagnostics.has_errors() {
-                check_all(&library, &mut diagnostics);
-            }
-            Deep::new(library)
+            if diagnostics.has_errors() { None } else { CheckedFile::new(library, &mut diagnostics).map(Deep::new) }
         });
-        let (sources, is_wrong) = (Arc::new(sources), diagnostics.has_errors());
-        let warnings = diagnostics.into_sorted();
-        if is_wrong {
-            return Err(Failure::new(sources, warnings));
+        let (sources, warnings) = (Arc::new(sources), diagnostics.into_sorted());
+        match checked {
+            Some(checked) => {
+                let checked = Mutex::new(checked);
+                Ok(TenFile { sources, file, warnings, checked, time: begin.elapsed() })
+            }
+            None => Err(Failure::new(sources, warnings)),
         }
-        Ok(TenFile { sources, file, warnings, library, time: begin.elapsed() })
+    }
+
+    /// Looks at the file, on a large stack.
+    fn with<R: Send>(&self, look: impl FnOnce(&mut CheckedFile) -> R + Send) -> R {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner).with_mut(look)
     }
 
     /// Reads texts that were read from a disk before.
@@ -128,14 +129,16 @@ impl TenFile {
 
     /// How its functions are called.
     pub fn interfaces(&self) -> Vec<Interface> {
-        self.library.with(|library| {
+        self.with(|checked| {
+            let library = checked.library();
             library.own_entries().filter_map(|entry| interface(&self.sources, library, entry)).collect()
         })
     }
 
     /// How the function of this name is called; without one, `main`, or the only one.
     pub fn interface(&self, wanted: Option<Name>) -> Result<Interface, Failure> {
-        let found = self.library.with(|library| {
+        let found = self.with(|checked| {
+            let library = checked.library();
             // What is derived from nothing was refused before.
             interface(&self.sources, library, library.entry(wanted)?)
                 .ok_or_else(|| Diagnostic::error(Code::E0410, None, "the program has no function to run"))
@@ -146,14 +149,15 @@ impl TenFile {
     /// The program of a function.
     pub fn program(self: &Arc<TenFile>, options: &Options) -> (Option<TenProgram>, Diagnostics) {
         let mut diagnostics = Diagnostics::new();
-        let made = self.library.with(|library| {
+        let made = self.with(|checked| {
+            let library = checked.library();
             let entry = library.entry(options.function).map_err(|error| diagnostics.push(error)).ok()?;
             // C has another `main`.
             let name = match library.entry_name(entry) {
                 name if name.as_str() == "main" => kernel_name(self.sources.name(self.file)),
                 name => name,
             };
-            made(library, entry, name, options, &mut KnownDerivations::default(), &mut diagnostics)
+            made(checked, entry, name, options, &mut KnownDerivations::default(), &mut diagnostics)
         });
         let made = made.map(|(core, front, [check, to_core])| {
             (core, TenFront { file: Some(self.clone()), ..front }, [self.time + check, to_core])
@@ -164,22 +168,23 @@ impl TenFile {
 
     /// All functions of the file, each with its program if it is wanted to look at its loops.
     pub fn functions(&self, options: &Options) -> Vec<CheckedFunction> {
-        self.library.with(|library| {
+        self.with(|file| {
+            let entries: Vec<Entry> = file.library().own_entries().collect();
             let mut known = KnownDerivations::default();
             let checked = |entry: Entry| {
-                let interface = interface(&self.sources, library, entry)?;
+                let interface = interface(&self.sources, file.library(), entry)?;
                 let derived = match entry {
                     Entry::Function(_) => None,
-                    Entry::Derived(derived) => Some(library.derivation(derived).clone()),
+                    Entry::Derived(derived) => Some(file.library().derivation(derived).clone()),
                 };
                 let made = match interface.schedules.is_empty() && derived.is_none() {
                     true => None,
-                    false => made(library, entry, interface.name, options, &mut known, &mut Diagnostics::new()),
+                    false => made(file, entry, interface.name, options, &mut known, &mut Diagnostics::new()),
                 };
                 let begin = made.as_ref().map_or_else(Begin::default, |(_, front, _)| front.begin());
                 Some(CheckedFunction { interface, derived, core: made.map(|(core, ..)| core), begin })
             };
-            library.own_entries().filter_map(checked).collect()
+            entries.into_iter().filter_map(checked).collect()
         })
     }
 
@@ -190,17 +195,17 @@ impl TenFile {
         options: &Options,
     ) -> Vec<(Option<TenProgram>, Diagnostics)> {
         let (sources, file) = (Arc::make_mut(&mut self.sources), self.file);
-        self.library.with_mut(|library| {
+        self.checked.get_mut().unwrap_or_else(PoisonError::into_inner).with_mut(|checked| {
             let add = |expression: &Expression| {
                 let mut diagnostics = Diagnostics::new();
                 let function = wrap(sources, file, expression, &mut diagnostics);
-                (function.map(|function| library.add(function)), diagnostics)
+                (function.map(|function| checked.add(function)), diagnostics)
             };
             let entries: Vec<_> = expressions.iter().map(add).collect();
             let compile = |(entry, mut diagnostics): (Option<FunctionRef>, Diagnostics)| {
                 let made = entry.and_then(|entry| {
                     let (name, known) = (Name::new(RESULT), &mut KnownDerivations::default());
-                    made(library, Entry::Function(entry), name, options, known, &mut diagnostics)
+                    made(checked, Entry::Function(entry), name, options, known, &mut diagnostics)
                 });
                 (made, diagnostics)
             };
@@ -278,7 +283,8 @@ impl TenFront {
     /// The program after each pass, as a text that means the same; then what its functions demand.
     pub fn stages(&self) -> Vec<(&'static str, String)> {
         let mut stages = self.typed.with(passes::stages);
-        let demands = self.file.as_ref().map(|file| file.library.with(demand::text)).unwrap_or_default();
+        let demands =
+            self.file.as_ref().map(|file| file.with(|checked| demand::text(checked.library()))).unwrap_or_default();
         stages.push(("demands", demands));
         stages
     }
@@ -291,7 +297,7 @@ impl TenFront {
 
 /// One function as a program of this name; what is derived means what it begins with.
 fn made(
-    library: &Library,
+    file: &mut CheckedFile,
     run: Entry,
     name: Name,
     options: &Options,
@@ -299,8 +305,10 @@ fn made(
     diagnostics: &mut Diagnostics,
 ) -> Option<TenProgram> {
     let begin = Instant::now();
-    let entry = library.meaning(run)?;
-    let typed = instantiate(library, entry, &open(library.function(entry), options), diagnostics)?;
+    let entry = file.library().meaning(run)?;
+    let known_arguments = open(file.library().function(entry), options);
+    let typed = file.instantiate(entry, &known_arguments, diagnostics)?;
+    let library = file.library();
     let checked = Instant::now();
     let mut passed = typed.clone();
     passes::run(&mut passed);

@@ -10,9 +10,10 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use certen::road::core::Program;
 use certen::road::core::script::{Derivation, ScriptStep, Tactic};
-use certen::road::core::{Program, Reshapes};
 use certen::road::derive::{prelude, rewrites};
+use certen::road::figures::reshapes::reshapes;
 use certen::road::lang::ast::Item;
 use certen::road::lang::format::format;
 use certen::road::lang::parse::parse;
@@ -398,10 +399,10 @@ fn figure_6() {
     let mut table = "| program | function | gen | concat | trunc | transpose | flatten | split |\n".to_owned();
     table += "|---|---|--:|--:|--:|--:|--:|--:|\n";
     for Row { file, function, called, paper } in &FIG_6 {
-        let found: Reshapes = derived(&module(file, function)).reshapes();
-        let numbers = found.each().map(|(_, number)| number);
-        assert_eq!(numbers[..6], *paper, "{called}: {found}");
-        assert_eq!(found.pads, 0, "{called}");
+        let found = reshapes(&derived(&module(file, function)));
+        let [numbers @ .., pads] = found.0;
+        assert_eq!(numbers, *paper, "{called}: {found}");
+        assert_eq!(pads, 0, "{called}");
         let cell = |number: &u64| if *number == 0 { "-".into() } else { number.to_string() };
         let cells: Vec<String> = paper.iter().map(cell).collect();
         table += &format!("| {called} | [`{function}`]({file}.ten) | {} |\n", cells.join(" | "));

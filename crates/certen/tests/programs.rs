@@ -26,6 +26,9 @@ use std::path::{Path, PathBuf};
 use certen::road::core::domain::Scalar;
 use certen::road::core::{Program, Tensor};
 use certen::road::dialects::algebra::Notation;
+use certen::road::figures::analysis::analysis_text;
+use certen::road::figures::reshapes::reshapes;
+use certen::road::figures::three_address::three_address;
 use certen::road::syntax::{Code, render_all};
 use certen::{
     Array, Backend, Call, Choice, DomainChoice, ElemType, Failure, FpMode, Input, Known, Module, Name, Options, Output,
@@ -205,7 +208,7 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
             let typed = typed()?;
             (0..typed.program.stmts.len()).map(|at| typed.derivation(at, 100)).collect::<Vec<_>>().join("\n")
         }
-        "analysis" => typed()?.analysis_text(module.sources(), 100),
+        "analysis" => analysis_text(typed()?, module.sources(), 100),
         "states" => module.states().ok_or("`states` of a program that is not TeML")?.to_owned(),
         "steps" => module.walk().map_err(|f| f.to_string())?.text(),
         "core" => module.core().to_string(),
@@ -216,13 +219,13 @@ fn stage(module: &Module, key: &str) -> Result<String, String> {
         "core-teil" => in_notation(Notation::CoreTeil)?,
         "model" => in_notation(Notation::Model)?,
         "laws" => module.laws().map_err(|f| f.to_string())?,
-        "three-address" => typed()?.three_address().to_string(),
+        "three-address" => three_address(typed()?).to_string(),
         "optimised" => {
             let program = module.rewritten().map_err(|failure| failure.to_string())?;
             let count = program.multiplications().map_err(|e| e.to_string())?;
             format!("{count} multiplications\n{program}")
         }
-        "reshapes" => module.core().reshapes().to_string(),
+        "reshapes" => reshapes(module.core()).to_string(),
         "multiplications" => module.core().multiplications().map_err(|e| e.to_string())?.to_string(),
         _ => match module.stages().into_iter().find(|(name, _)| *name == key) {
             Some((_, text)) => text,

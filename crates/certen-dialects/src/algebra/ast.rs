@@ -119,7 +119,7 @@ impl Expr {
 
 /// Contractions of one pair each that come to the same as one of all pairs: each counts the dimensions that the ones
 /// before it have left.
-pub(crate) fn one_by_one(pairs: &[Pair]) -> Vec<Pair> {
+pub fn one_by_one(pairs: &[Pair]) -> Vec<Pair> {
     let left =
         |done: &[Pair], i: i64| i - done.iter().flat_map(|(a, b)| [*a, *b]).filter(|gone| *gone < i).count() as i64;
     let each = |(at, (i0, i1)): (usize, &Pair)| (left(&pairs[..at], *i0), left(&pairs[..at], *i1));
@@ -136,7 +136,7 @@ pub struct Marker {
 }
 
 impl fmt::Display for Marker {
-    /// The words, each with a blank behind it.
+    /// The words, each with a blank after it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = [(self.input, "input "), (self.output, "output ")];
         words.into_iter().filter(|(set, _)| *set).try_for_each(|(_, word)| f.write_str(word))
@@ -197,15 +197,15 @@ pub struct Program {
     /// The end of its text.
     pub end: Span,
     /// All expressions: parts before the expressions they are in, statement by statement.
-    pub(crate) exprs: Vec<Expr>,
+    pub exprs: Vec<Expr>,
     /// Where each expression stands.
-    pub(crate) spans: Vec<Span>,
+    pub spans: Vec<Span>,
 }
 
 impl Program {
-    /// All expressions: parts before the expressions they are in, statement by statement.
-    pub fn exprs(&self) -> &[Expr] {
-        &self.exprs
+    /// The places of all expressions.
+    pub fn ids(&self) -> impl Iterator<Item = ExprId> + use<> {
+        (0..self.exprs.len() as u32).map(ExprId)
     }
 
     /// An expression.

@@ -68,7 +68,7 @@ struct Elaborator<'a> {
     sum_indices: Vec<Name>,
 }
 
-enum Task {
+enum Pending {
     Eval(Equation<Ix>, usize),
     Combine(Binary),
     Reduce(ReduceOp, Name, Ix),
@@ -193,55 +193,55 @@ impl<'a> Elaborator<'a> {
     }
 
     fn expr(&mut self, element: Equation<Ix>) -> Result<TermId, TypeError> {
-        let mut tasks = vec![Task::Eval(element, 0)];
+        let mut tasks = vec![Pending::Eval(element, 0)];
         let mut values: Vec<TermId> = Vec::new();
         let missing = || TypeError("an operand is missing".into());
         while let Some(task) = tasks.pop() {
             match task {
-                Task::Eval(Equation::Same((id, index)), depth) => match self.sharing.held[id.index()] {
+                Pending::Eval(Equation::Same((id, index)), depth) => match self.sharing.held[id.index()] {
                     Some(holder) => {
                         let shape: Vec<Ix> = self.sharing.shape(self.typed, holder).cloned().collect();
                         let ty = TensorType::new(self.elem, shape);
                         values.push(self.terms.element(self.holder(holder), ty, index)?);
                     }
-                    None => tasks.push(Task::Eval(equation(self.typed, id, index, from_zero), depth)),
+                    None => tasks.push(Pending::Eval(equation(self.typed, id, index, from_zero), depth)),
                 },
-                Task::Eval(Equation::Read(_, name, index), _) => {
+                Pending::Eval(Equation::Read(_, name, index), _) => {
                     values.push(self.terms.element(name, self.declared(name), index)?);
                 }
-                Task::Eval(Equation::Combine(op, left, right), depth) => {
-                    tasks.push(Task::Combine(op));
-                    tasks.push(Task::Eval(Equation::Same(right), depth));
-                    tasks.push(Task::Eval(Equation::Same(left), depth));
+                Pending::Eval(Equation::Combine(op, left, right), depth) => {
+                    tasks.push(Pending::Combine(op));
+                    tasks.push(Pending::Eval(Equation::Same(right), depth));
+                    tasks.push(Pending::Eval(Equation::Same(left), depth));
                 }
-                Task::Eval(Equation::Reduce(reduction), depth) => {
+                Pending::Eval(Equation::Reduce(reduction), depth) => {
                     let name = self.index_name("k", depth);
-                    tasks.push(Task::Reduce(reduction.op, name, reduction.size().clone()));
-                    tasks.push(Task::Eval(reduction.at(&Ix::var(name)), depth + 1));
+                    tasks.push(Pending::Reduce(reduction.op, name, reduction.size().clone()));
+                    tasks.push(Pending::Eval(reduction.at(&Ix::var(name)), depth + 1));
                 }
-                Task::Eval(Equation::Scale(n, e), depth) => {
-                    tasks.push(Task::Combine(Binary::Mul));
-                    tasks.push(Task::Eval(Equation::Same(e), depth));
-                    tasks.push(Task::Number(n));
+                Pending::Eval(Equation::Scale(n, e), depth) => {
+                    tasks.push(Pending::Combine(Binary::Mul));
+                    tasks.push(Pending::Eval(Equation::Same(e), depth));
+                    tasks.push(Pending::Number(n));
                 }
-                Task::Eval(Equation::Power(n, e), depth) if !is_product(&n, self.elem) => {
-                    tasks.push(Task::Combine(Binary::Pow));
-                    tasks.push(Task::Exponent(n));
-                    tasks.push(Task::Eval(Equation::Same(e), depth));
+                Pending::Eval(Equation::Power(n, e), depth) if !is_product(&n, self.elem) => {
+                    tasks.push(Pending::Combine(Binary::Pow));
+                    tasks.push(Pending::Exponent(n));
+                    tasks.push(Pending::Eval(Equation::Same(e), depth));
                 }
-                Task::Eval(Equation::Power(n, e), depth) => {
-                    tasks.push(Task::Eval(Equation::Reduce(Reduction::power(n, e)), depth));
+                Pending::Eval(Equation::Power(n, e), depth) => {
+                    tasks.push(Pending::Eval(Equation::Reduce(Reduction::power(n, e)), depth));
                 }
-                Task::Number(n) => values.push(self.terms.add(Term::Index(n, self.elem))?),
-                Task::Exponent(n) => values.push(self.terms.add(match n.as_constant() {
+                Pending::Number(n) => values.push(self.terms.add(Term::Index(n, self.elem))?),
+                Pending::Exponent(n) => values.push(self.terms.add(match n.as_constant() {
                     Some(n) => Term::Literal(Literal::whole(n, self.elem), self.elem),
                     None => Term::Index(n, self.elem),
                 })?),
-                Task::Combine(op) => {
+                Pending::Combine(op) => {
                     let (right, left) = (values.pop().ok_or_else(missing)?, values.pop().ok_or_else(missing)?);
                     values.push(self.terms.add(Term::Binary(op, left, right))?);
                 }
-                Task::Reduce(op, name, size) => {
+                Pending::Reduce(op, name, size) => {
                     let body = values.pop().ok_or_else(missing)?;
                     values.push(self.terms.add(Term::Reduce(op, name, Range::to(size), Cond::always(), body))?);
                 }

@@ -2,7 +2,7 @@
 //!
 //! [`equation`] is the figure: given an expression and the list of indices it is evaluated at, it says what the
 //! expression's parts are evaluated at and how they are combined. With numbers for indices it is evaluation
-//! ([`semantics`](super::semantics)), with symbols it is elaboration into Core ([`elaborate`](super::elaborate)).
+//! (`certen_figures::semantics`), with symbols it is elaboration into Core ([`elaborate`](super::elaborate)).
 //! Indices count from 0 here, positions from 1 as in the text.
 
 use certen_core::{Binary, ElemType, MAX_MULTIPLIED, ReduceOp};
@@ -13,10 +13,10 @@ use super::ast::{Arith, Expr, ExprId, Pair};
 use super::typed::Typed;
 
 /// An expression and the indices it is evaluated at.
-pub(super) type At<I> = (ExprId, Vec<I>);
+pub type At<I> = (ExprId, Vec<I>);
 
 /// The right-hand side of an equation.
-pub(super) enum Equation<I> {
+pub enum Equation<I> {
     /// `μ x ī`; the expression is the name.
     Read(ExprId, Name, Vec<I>),
     /// The value of a part.
@@ -33,7 +33,7 @@ pub(super) enum Equation<I> {
 
 /// Whether a power is the product of copies, one after the other: over integers, and over f32, which does not have every
 /// exponent as a number, unless it is known and small.
-pub(super) fn is_product(exponent: &Ix, elem: ElemType) -> bool {
+pub fn is_product(exponent: &Ix, elem: ElemType) -> bool {
     match elem {
         ElemType::F64 => false,
         ElemType::F32 => exponent.as_constant().is_none_or(|n| n > MAX_MULTIPLIED),
@@ -42,18 +42,18 @@ pub(super) fn is_product(exponent: &Ix, elem: ElemType) -> bool {
 }
 
 /// Values of a part, combined over one or more indices inside each other.
-pub(super) struct Reduction<I> {
+pub struct Reduction<I> {
     /// How the values are combined.
     pub op: ReduceOp,
     /// The sizes that the indices run over, the outermost last.
     sizes: Vec<Ix>,
     part: ExprId,
-    index: Vec<Slot<I>>,
+    index: Vec<PartIndex<I>>,
 }
 
 /// An index of the part of a reduction.
 #[derive(Clone)]
-enum Slot<I> {
+enum PartIndex<I> {
     /// Given.
     Known(I),
     /// The reduced index that runs over this one of the sizes.
@@ -67,7 +67,7 @@ impl<I: Clone> Reduction<I> {
             op: ReduceOp::Prod,
             sizes: vec![exponent],
             part,
-            index: index.into_iter().map(Slot::Known).collect(),
+            index: index.into_iter().map(PartIndex::Known).collect(),
         }
     }
 
@@ -80,25 +80,20 @@ impl<I: Clone> Reduction<I> {
     pub fn at(&self, m: &I) -> Equation<I> {
         let inner = self.sizes.len() - 1;
         let slots = self.index.iter().map(|slot| match slot {
-            Slot::Reduced(at) if *at == inner => Slot::Known(m.clone()),
+            PartIndex::Reduced(at) if *at == inner => PartIndex::Known(m.clone()),
             slot => slot.clone(),
         });
         if inner > 0 {
             let (sizes, index) = (self.sizes[..inner].to_vec(), slots.collect());
             return Equation::Reduce(Reduction { op: self.op, sizes, part: self.part, index });
         }
-        let known = |slot| if let Slot::Known(i) = slot { Some(i) } else { None };
+        let known = |slot| if let PartIndex::Known(i) = slot { Some(i) } else { None };
         Equation::Same((self.part, slots.filter_map(known).collect()))
     }
 }
 
 /// `[[e]] Γ μ ī = …`, for a well-typed `e` of as many dimensions as there are indices.
-pub(super) fn equation<I: Clone>(
-    typed: &Typed,
-    id: ExprId,
-    mut index: Vec<I>,
-    literal: impl Fn(&Ix) -> I,
-) -> Equation<I> {
+pub fn equation<I: Clone>(typed: &Typed, id: ExprId, mut index: Vec<I>, literal: impl Fn(&Ix) -> I) -> Equation<I> {
     let place = |position: &i64| *position as usize - 1;
     match typed.program.expr(id) {
         Expr::Var(name) => Equation::Read(id, *name, index),
@@ -141,14 +136,14 @@ pub(super) fn equation<I: Clone>(
 /// The reduction of a part along the diagonals of pairs of its dimensions, the first pair innermost.
 fn reduce<I: Clone>(typed: &Typed, op: ReduceOp, pairs: &[Pair], part: ExprId, index: Vec<I>) -> Equation<I> {
     let shape = typed.shape(part);
-    let mut slots: Vec<Option<Slot<I>>> = vec![None; shape.len()];
+    let mut slots: Vec<Option<PartIndex<I>>> = vec![None; shape.len()];
     let mut sizes = Vec::with_capacity(pairs.len());
     for (at, &(i0, i1)) in pairs.iter().enumerate() {
         let (first, second) = (i0.min(i1) as usize - 1, i0.max(i1) as usize - 1);
         sizes.push((*shape[first].size).clone());
-        (slots[first], slots[second]) = (Some(Slot::Reduced(at)), Some(Slot::Reduced(at)));
+        (slots[first], slots[second]) = (Some(PartIndex::Reduced(at)), Some(PartIndex::Reduced(at)));
     }
     let mut given = index.into_iter();
-    let index = slots.into_iter().filter_map(|slot| slot.or_else(|| given.next().map(Slot::Known))).collect();
+    let index = slots.into_iter().filter_map(|slot| slot.or_else(|| given.next().map(PartIndex::Known))).collect();
     Equation::Reduce(Reduction { op, sizes, part, index })
 }

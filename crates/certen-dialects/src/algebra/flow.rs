@@ -13,7 +13,7 @@ use super::ast::{Decl, Expr, Program};
 
 /// Where a name's value comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Origin {
+pub enum Origin {
     /// Memory as it was before the first statement.
     Initial,
     /// The assignment of this statement.
@@ -22,8 +22,10 @@ pub(super) enum Origin {
 
 /// What data flow found out.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Flow {
+pub struct Flow {
+    /// The tensors that the caller gives.
     pub inputs: Vec<Name>,
+    /// The tensors that the caller gets.
     pub outputs: Vec<Name>,
     /// For each expression that is a name, what it reads.
     pub reads: Vec<Option<Origin>>,

@@ -1,11 +1,6 @@
-//! What differs between the notations of the algebra: the words of messages, and the text of programs.
+//! What differs between the notations of the algebra, beside the text of programs: the words of messages.
 
-use std::fmt;
-
-use certen_index::Ix;
-
-use super::ast::{Arith, Expr, ExprId, Pair, Program};
-use crate::{model, teil};
+use super::ast::{Arith, Pair};
 
 /// Which notation a program is written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,6 +32,8 @@ pub(super) struct Words {
     pub diagonal: &'static str,
     /// The rule of an empty program, and its figure.
     pub empty: (&'static str, &'static str),
+    /// Words that cannot name anything.
+    pub reserved: &'static [&'static str],
 }
 
 const TEIL: Words = Words {
@@ -52,6 +49,10 @@ const TEIL: Words = Words {
     transp: |(i0, i1)| format!("`transp {i0} {i1}` of the right-hand side"),
     diagonal: "the diagonal",
     empty: ("OK-Empty", "TeIL, Fig. 8"),
+    reserved: &[
+        "alloc", "where", "add", "mul", "prod", "red", "redmin", "redmax", "transp", "diag", "contr", "expa", "proj",
+        "true", "false",
+    ],
 };
 
 const MODEL: Words = Words {
@@ -64,9 +65,10 @@ const MODEL: Words = Words {
         Arith::Mul => "`*`",
         Arith::Div => "`/`",
     },
-    transp: |(i0, i1)| format!("the right-hand side with `^ [{i0} {i1}]` behind it"),
+    transp: |(i0, i1)| format!("the right-hand side with `^ [{i0} {i1}]` after it"),
     diagonal: "a contraction",
     empty: ("ok-empty", "model language, Fig. 8"),
+    reserved: &["var", "type", "where", "true", "false"],
 };
 
 impl Notation {
@@ -77,47 +79,8 @@ impl Notation {
         }
     }
 
-    /// Sizes as a user would write them.
-    pub(crate) fn shape<'a>(self, sizes: impl IntoIterator<Item = &'a Ix>) -> String {
-        match self {
-            Notation::Teil | Notation::CoreTeil => teil::shape(sizes),
-            Notation::Model => model::shape(sizes),
-        }
-    }
-
-    /// An expression whose operations are all the notation's.
-    fn expr(self, program: &Program, id: ExprId) -> String {
-        match self {
-            Notation::Teil | Notation::CoreTeil => teil::expr_text(program, id),
-            Notation::Model => model::expr_text(program, id),
-        }
-    }
-
-    /// An operation without its operands, as a user would write it.
-    pub(super) fn head(self, expr: &Expr) -> String {
-        match self {
-            Notation::Teil | Notation::CoreTeil => teil::head(self, expr),
-            Notation::Model => model::head(expr),
-        }
-    }
-}
-
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.notation == Notation::CoreTeil {
-            writeln!(f, "mode core")?;
-        }
-        let declare = self.notation.words().declare;
-        for decl in &self.decls {
-            let shape = self.notation.shape(decl.shape.iter().map(|(size, _)| size));
-            writeln!(f, "{declare} {}{} : {shape}", decl.marker, decl.name)?;
-        }
-        for clause in &self.wheres {
-            writeln!(f, "where {}", clause.cond)?;
-        }
-        for stmt in &self.stmts {
-            writeln!(f, "{} = {}", stmt.target, self.notation.expr(self, stmt.value))?;
-        }
-        Ok(())
+    /// Words that cannot name a tensor, a type or a size.
+    pub fn reserved(self) -> &'static [&'static str] {
+        self.words().reserved
     }
 }

@@ -18,15 +18,13 @@ pub(crate) trait Grammar: Default {
     const NOTATION: Notation;
     /// Words that begin a declaration, beside `where`.
     const DECLARE: &'static [&'static str];
-    /// Words that cannot name a tensor or a size.
-    const RESERVED: &'static [&'static str];
 
     /// Reads what may stand before everything else, if it does.
     fn preamble(_reader: &mut Reader<'_, Self>) -> Parsed<()> {
         Ok(())
     }
 
-    /// Reads a declaration behind its first word.
+    /// Reads a declaration after its first word.
     fn declaration(reader: &mut Reader<'_, Self>, word: &str) -> Parsed<()>;
 
     /// Reads an expression.
@@ -126,7 +124,7 @@ impl<G: Grammar> Reader<'_, G> {
     /// A name that is not a word of the language.
     pub fn name(&mut self, what: &str) -> Parsed<(Name, Span)> {
         let (name, span) = self.cursor.expect_name(what)?;
-        if G::RESERVED.contains(&name.as_str()) {
+        if G::NOTATION.reserved().contains(&name.as_str()) {
             let error = Diagnostic::error(Code::E0103, span, format!("`{name}` is a word of the language"));
             return Err(Box::new(error.label(format!("expected {what}"))));
         }
@@ -156,7 +154,7 @@ impl<G: Grammar> Reader<'_, G> {
         let before = self.cursor;
         let value = read(&mut self.cursor)?;
         let count = self.cursor.taken() - before.taken();
-        let reserved = |word: &str| G::RESERVED.contains(&word) && !matches!(word, "true" | "false");
+        let reserved = |word: &str| G::NOTATION.reserved().contains(&word) && !matches!(word, "true" | "false");
         let mut tokens = (0..count).map(|at| before.peek_at(at));
         if let Some(token) = tokens.find(|token| token.word().is_some_and(reserved)) {
             let text = format!("`{}` is a word of the language", token.word().unwrap_or_default());

@@ -29,7 +29,7 @@ use super::typed::Typed;
 
 /// What holds a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Holder {
+pub enum Holder {
     /// Memory as it was before the first statement.
     Input(Name),
     /// The binding of a statement.
@@ -40,7 +40,7 @@ pub(super) enum Holder {
 
 /// A value with a binding of its own.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shared {
+pub struct Shared {
     /// What it is called; nothing else in the program is.
     pub name: Name,
     /// Where it first occurs.
@@ -50,7 +50,7 @@ pub(super) struct Shared {
 }
 
 /// Which values are held where. Only live statements take part.
-pub(super) struct Sharing {
+pub struct Sharing {
     /// The values with bindings of their own, in order.
     pub shared: Vec<Shared>,
     /// For each expression, what holds its value, if that is not computed in its place.
@@ -73,7 +73,7 @@ enum Key {
     Made(Expr),
 }
 
-struct Value {
+struct NumberedValue {
     parts: Vec<ValueId>,
     /// How many elements it has, unless that is too large.
     size: Option<Ix>,
@@ -87,7 +87,7 @@ struct Value {
     leaf: bool,
 }
 
-impl Value {
+impl NumberedValue {
     fn readable(&self) -> bool {
         self.leaf || self.shareable
     }
@@ -135,7 +135,7 @@ impl Sharing {
 struct Numbering<'a> {
     typed: &'a Typed,
     numbers: HashMap<Key, ValueId>,
-    values: Vec<Value>,
+    values: Vec<NumberedValue>,
     /// The value of each expression.
     of: Vec<ValueId>,
 }
@@ -174,7 +174,7 @@ impl Numbering<'_> {
         next
     }
 
-    fn value(&mut self, id: ExprId) -> Value {
+    fn value(&mut self, id: ExprId) -> NumberedValue {
         let typed = self.typed;
         let expr = typed.program.expr(id);
         let shape = typed.shape(id);
@@ -198,7 +198,7 @@ impl Numbering<'_> {
                 | Expr::Power(_, e) => solid(*e),
                 Expr::Expa(..) => false,
             };
-        Value {
+        NumberedValue {
             parts: expr.parts().map(|part| self.of[part.index()]).collect(),
             size: product(shape.iter().map(|dim| &*dim.size)),
             inner,

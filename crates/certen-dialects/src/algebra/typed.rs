@@ -33,7 +33,8 @@ pub struct Typed {
     pub facts: Facts,
     pub(super) types: Vec<Shape>,
     pub(super) decls: HashMap<Name, usize>,
-    pub(super) flow: Flow,
+    /// Which assignments are read, and which statements matter.
+    pub flow: Flow,
 }
 
 impl Typed {
@@ -43,7 +44,7 @@ impl Typed {
     }
 
     /// Whether a size is shown to be 1; only conditions can show it of a name.
-    pub(super) fn is_one(&self, size: &Ix) -> bool {
+    pub fn is_one(&self, size: &Ix) -> bool {
         match size.as_constant() {
             Some(size) => size == 1,
             None => !self.program.wheres.is_empty() && self.facts.prove_equal(size, &Ix::from(1)) == Verdict::Yes,

@@ -28,18 +28,18 @@ impl fmt::Display for IndexName {
 
 /// Where subscripts stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum SubPlace {
     /// Those of an operand, counted from 0.
     Operand(usize),
-    /// Behind the arrow.
+    /// After the arrow.
     Output,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SubPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Operand(at) => write!(f, "operand {at}"),
-            Place::Output => f.write_str("the output"),
+            SubPlace::Operand(at) => write!(f, "operand {at}"),
+            SubPlace::Output => f.write_str("the output"),
         }
     }
 }
@@ -52,12 +52,12 @@ pub enum EinsumError {
         /// The character.
         found: char,
         /// Where it stands.
-        place: Place,
+        place: SubPlace,
     },
     /// Dots that are not the three of one ellipsis.
-    Dots(Place),
+    Dots(SubPlace),
     /// A second ellipsis.
-    TwoEllipses(Place),
+    TwoEllipses(SubPlace),
     /// A `-` without `>`.
     Arrow,
     /// The text is for another number of operands.
@@ -147,7 +147,7 @@ impl fmt::Display for EinsumError {
             }
             Dots(place) => write!(f, "a '.' that is not part of '...' in the subscripts of {place}"),
             TwoEllipses(place) => write!(f, "'...' stands twice in the subscripts of {place}"),
-            Arrow => f.write_str("'-' without '>': the output stands behind '->'"),
+            Arrow => f.write_str("'-' without '>': the output stands after '->'"),
             Operands { subscripts, operands } => {
                 let verb = if *operands == 1 { "is" } else { "are" };
                 write!(f, "the subscripts are for {}, but there {verb} {operands}", count(*subscripts, "operand"))

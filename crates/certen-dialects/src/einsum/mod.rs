@@ -3,7 +3,7 @@
 //! The front door for people who come from `numpy.einsum`. [`Subscripts`] are the text (or NumPy's lists of numbers),
 //! [`Einsum`] is what they mean for operands of given shapes: indices with their sizes, which of them each dimension of
 //! an operand walks along, and which are kept. An index that is not kept is summed. [`Einsum::to_core`] writes the sum,
-//! in one nest of loops or in [`Step`]s with intermediate results, as a program of Core with symbolic sizes.
+//! in one nest of loops or in [`Product`]s with intermediate results, as a program of Core with symbolic sizes.
 //!
 //! NumPy's manual is not precise, so the behaviour of `numpy.einsum` 2.4 without `optimize` was found by experiment and
 //! is written down in the tests (`tests.rs`): what it refuses with a `ValueError` is refused here, with an
@@ -24,8 +24,8 @@ mod resolve;
 mod subscripts;
 mod to_core;
 
-pub use error::{EinsumError, IndexName, Place};
-pub use resolve::{Axis, Einsum, Index, Step};
+pub use error::{EinsumError, IndexName, SubPlace};
+pub use resolve::{Axis, Einsum, Index, Product};
 pub use subscripts::{Sub, Subscripts};
 
 #[cfg(test)]

@@ -42,8 +42,8 @@ pub struct Einsum {
 
 /// One product and its sum: the axes of the result say which indices are kept.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Step {
-    /// What is multiplied, from left to right: the operands count from 0, results of steps go on behind them.
+pub struct Product {
+    /// What is multiplied, from left to right: the operands count from 0, results of steps go on after them.
     pub factors: Vec<usize>,
     /// The indices of the result, outermost first.
     pub kept: Vec<usize>,
@@ -55,68 +55,13 @@ impl Einsum {
     /// # Errors
     /// Where NumPy raises a `ValueError`.
     pub fn new(subscripts: &Subscripts, shapes: &[&[usize]]) -> Result<Einsum, EinsumError> {
-        let terms = &subscripts.operands;
-        if terms.len() != shapes.len() {
-            return Err(EinsumError::Operands { subscripts: terms.len(), operands: shapes.len() });
+        let terms = subscripts.operands.len();
+        if terms != shapes.len() {
+            return Err(EinsumError::Operands { subscripts: terms, operands: shapes.len() });
         }
-        // Dimensions by the index that they walk, an ellipsis written out, and how often it stands for something.
-        let mut walked: Vec<Vec<IndexName>> = Vec::with_capacity(terms.len());
-        let mut broadcast: Option<(usize, Vec<usize>)> = None;
-        for (at, (term, shape)) in terms.iter().zip(shapes).enumerate() {
-            let ellipsis = term.contains(&Sub::Ellipsis);
-            let labels = term.len() - usize::from(ellipsis);
-            if shape.len() < labels || (!ellipsis && shape.len() > labels) {
-                return Err(EinsumError::Rank { operand: at, indices: labels, ellipsis, rank: shape.len() });
-            }
-            let more = shape.len() - labels;
-            let mut names = Vec::with_capacity(shape.len());
-            for sub in term {
-                match *sub {
-                    Sub::Label(label) => names.push(subscripts.name(label)),
-                    Sub::Ellipsis => {
-                        if broadcast.as_ref().is_none_or(|(_, shape)| shape.len() < more) && more > 0 {
-                            broadcast = Some((at, shape[names.len()..names.len() + more].to_vec()));
-                        }
-                        names.extend((1..=more).rev().map(IndexName::Ellipsis));
-                    }
-                }
-            }
-            walked.push(names);
-        }
-        let ellipsis = broadcast.as_ref().map_or(0, |(_, shape)| shape.len());
-        if let Some((operand, shape)) = broadcast
-            && !subscripts.output.contains(&Sub::Ellipsis)
-        {
-            return Err(EinsumError::EllipsisDropped { operand, shape });
-        }
+        let (walked, ellipsis) = written_out(subscripts, shapes)?;
         let mut einsum = Einsum::default();
-        // Where each index got its size: the first operand in which that is not 1.
-        let mut told: Vec<usize> = Vec::new();
-        for (at, (names, shape)) in walked.iter().zip(shapes).enumerate() {
-            let mut axes: Vec<(usize, usize)> = Vec::with_capacity(names.len());
-            for (name, &size) in names.iter().zip(*shape) {
-                let place = match einsum.indices.iter().position(|index| index.name == *name) {
-                    Some(place) => place,
-                    None => {
-                        einsum.indices.push(Index { name: *name, size });
-                        told.push(at);
-                        einsum.indices.len() - 1
-                    }
-                };
-                if let Some((_, other)) = axes.iter().find(|(index, other)| *index == place && *other != size) {
-                    return Err(EinsumError::Diagonal { index: *name, operand: at, sizes: [*other, size] });
-                }
-                axes.push((place, size));
-                let index = &mut einsum.indices[place];
-                if index.size == 1 && size != 1 {
-                    (index.size, told[place]) = (size, at);
-                } else if size != 1 && size != index.size {
-                    let (operands, sizes) = ([told[place], at], [index.size, size]);
-                    return Err(EinsumError::Sizes { index: *name, operands, sizes });
-                }
-            }
-            einsum.terms.push(axes.into_iter().map(|(index, _)| index).collect());
-        }
+        einsum.number(&walked, shapes)?;
         if einsum.indices.len() > MAX_INDICES {
             return Err(EinsumError::TooManyIndices(einsum.indices.len()));
         }
@@ -137,6 +82,38 @@ impl Einsum {
         }
         einsum.output = output;
         Ok(einsum)
+    }
+
+    /// Numbers the indices by their first occurrence, and finds the size of each.
+    fn number(&mut self, walked: &[Vec<IndexName>], shapes: &[&[usize]]) -> Result<(), EinsumError> {
+        // Where each index got its size: the first operand in which that is not 1.
+        let mut told: Vec<usize> = Vec::new();
+        for (at, (names, shape)) in walked.iter().zip(shapes).enumerate() {
+            let mut axes: Vec<(usize, usize)> = Vec::with_capacity(names.len());
+            for (name, &size) in names.iter().zip(*shape) {
+                let place = match self.indices.iter().position(|index| index.name == *name) {
+                    Some(place) => place,
+                    None => {
+                        self.indices.push(Index { name: *name, size });
+                        told.push(at);
+                        self.indices.len() - 1
+                    }
+                };
+                if let Some((_, other)) = axes.iter().find(|(index, other)| *index == place && *other != size) {
+                    return Err(EinsumError::Diagonal { index: *name, operand: at, sizes: [*other, size] });
+                }
+                axes.push((place, size));
+                let index = &mut self.indices[place];
+                if index.size == 1 && size != 1 {
+                    (index.size, told[place]) = (size, at);
+                } else if size != 1 && size != index.size {
+                    let (operands, sizes) = ([told[place], at], [index.size, size]);
+                    return Err(EinsumError::Sizes { index: *name, operands, sizes });
+                }
+            }
+            self.terms.push(axes.into_iter().map(|(index, _)| index).collect());
+        }
+        Ok(())
     }
 
     /// The indices.
@@ -205,7 +182,7 @@ impl Einsum {
         (merged, groups)
     }
 
-    /// Whether the second index stands behind the first wherever one of them stands, both stretched or none.
+    /// Whether the second index stands after the first wherever one of them stands, both stretched or none.
     fn are_neighbours(&self, first: usize, second: usize) -> bool {
         let side_by_side = |term: &[usize]| {
             let mut stand = (0..term.len()).filter(|at| term[*at] == first || term[*at] == second);
@@ -225,12 +202,12 @@ impl Einsum {
     }
 
     /// Everything in one nest of loops, as it is written.
-    pub fn as_written(&self) -> Step {
-        Step { factors: (0..self.operands.len()).collect(), kept: self.output.clone() }
+    pub fn as_written(&self) -> Product {
+        Product { factors: (0..self.operands.len()).collect(), kept: self.output.clone() }
     }
 
     /// The axes of an operand, or of the result of a step before.
-    pub fn axes(&self, steps: &[Step], value: usize) -> Vec<Axis> {
+    pub fn axes(&self, steps: &[Product], value: usize) -> Vec<Axis> {
         match self.operands.get(value) {
             Some(axes) => axes.clone(),
             None => {
@@ -242,7 +219,7 @@ impl Einsum {
 
     /// The indices that a step sums over, the outermost sum first: in the order of their first occurrence in its
     /// factors.
-    pub fn summed(&self, steps: &[Step], step: &Step) -> Vec<usize> {
+    pub fn summed(&self, steps: &[Product], step: &Product) -> Vec<usize> {
         let mut summed = Vec::new();
         for factor in &step.factors {
             for axis in self.axes(steps, *factor) {
@@ -278,5 +255,39 @@ impl Einsum {
             });
         }
         letters
+    }
+}
+
+/// The index that each dimension of each operand walks, with ellipses written out, and the most dimensions that one
+/// stands for.
+fn written_out(subscripts: &Subscripts, shapes: &[&[usize]]) -> Result<(Vec<Vec<IndexName>>, usize), EinsumError> {
+    let mut walked: Vec<Vec<IndexName>> = Vec::with_capacity(shapes.len());
+    let mut broadcast: Option<(usize, &[usize])> = None;
+    for (at, (term, shape)) in subscripts.operands.iter().zip(shapes).enumerate() {
+        let ellipsis = term.contains(&Sub::Ellipsis);
+        let labels = term.len() - usize::from(ellipsis);
+        if shape.len() < labels || (!ellipsis && shape.len() > labels) {
+            return Err(EinsumError::Rank { operand: at, indices: labels, ellipsis, rank: shape.len() });
+        }
+        let more = shape.len() - labels;
+        let mut names = Vec::with_capacity(shape.len());
+        for sub in term {
+            match *sub {
+                Sub::Label(label) => names.push(subscripts.name(label)),
+                Sub::Ellipsis => {
+                    if more > broadcast.map_or(0, |(_, shape)| shape.len()) {
+                        broadcast = Some((at, &shape[names.len()..names.len() + more]));
+                    }
+                    names.extend((1..=more).rev().map(IndexName::Ellipsis));
+                }
+            }
+        }
+        walked.push(names);
+    }
+    match broadcast {
+        Some((operand, shape)) if !subscripts.output.contains(&Sub::Ellipsis) => {
+            Err(EinsumError::EllipsisDropped { operand, shape: shape.to_vec() })
+        }
+        _ => Ok((walked, broadcast.map_or(0, |(_, shape)| shape.len()))),
     }
 }

@@ -1,11 +1,11 @@
 //! The notation: `ij,jk->ik`, or NumPy's lists of numbers.
 //!
 //! Indices are numbered as NumPy orders them: A to Z, then a to z, from 0 to 51. Without an arrow the output has those
-//! that stand once, in this order, behind the dimensions of ellipses.
+//! that stand once, in this order, after the dimensions of ellipses.
 
 use std::fmt;
 
-use super::error::{EinsumError, IndexName, Place};
+use super::error::{EinsumError, IndexName, SubPlace};
 
 /// How many operands NumPy takes.
 pub(super) const MAX_OPERANDS: usize = 63;
@@ -62,10 +62,10 @@ impl Subscripts {
             check_count(operands)?;
             return Err(EinsumError::Operands { subscripts: terms, operands });
         }
-        let place = Place::Operand;
+        let place = SubPlace::Operand;
         let inputs = inputs.split(',').enumerate().map(|(at, term)| parse_term(term, place(at)));
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-        let output = output.map(|term| parse_term(term, Place::Output)).transpose()?;
+        let output = output.map(|term| parse_term(term, SubPlace::Output)).transpose()?;
         Subscripts::checked(inputs, output, false)
     }
 
@@ -81,7 +81,7 @@ impl Subscripts {
         check_count(operands.len())?;
         let mut counts = [0usize; LABELS as usize];
         for (at, term) in operands.iter().enumerate() {
-            one_ellipsis(term, Place::Operand(at))?;
+            one_ellipsis(term, SubPlace::Operand(at))?;
             for sub in term {
                 if let Sub::Label(label) = *sub {
                     *counts.get_mut(label as usize).ok_or(EinsumError::Number(label))? += 1;
@@ -96,7 +96,7 @@ impl Subscripts {
             }
         };
         let subscripts = Subscripts { operands, output, numbers };
-        one_ellipsis(&subscripts.output, Place::Output)?;
+        one_ellipsis(&subscripts.output, SubPlace::Output)?;
         let mut seen = [false; LABELS as usize];
         for sub in &subscripts.output {
             let Sub::Label(label) = *sub else { continue };
@@ -143,7 +143,7 @@ fn check_count(operands: usize) -> Result<(), EinsumError> {
     if (1..=MAX_OPERANDS).contains(&operands) { Ok(()) } else { Err(EinsumError::TooManyOperands(operands)) }
 }
 
-fn one_ellipsis(term: &[Sub], place: Place) -> Result<(), EinsumError> {
+fn one_ellipsis(term: &[Sub], place: SubPlace) -> Result<(), EinsumError> {
     match term.iter().filter(|sub| **sub == Sub::Ellipsis).count() {
         0 | 1 => Ok(()),
         _ => Err(EinsumError::TwoEllipses(place)),
@@ -151,7 +151,7 @@ fn one_ellipsis(term: &[Sub], place: Place) -> Result<(), EinsumError> {
 }
 
 /// Letters and at most one ellipsis; blanks between them mean nothing.
-fn parse_term(text: &str, place: Place) -> Result<Vec<Sub>, EinsumError> {
+fn parse_term(text: &str, place: SubPlace) -> Result<Vec<Sub>, EinsumError> {
     let mut subs = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {

@@ -56,7 +56,7 @@ fn errors_name_index_operand_and_sizes() {
         ("ij->i>j | 2,3", "'>' in the subscripts of the output: an index is a letter from a to z or A to Z"),
         ("i.j | 2,3", "a '.' that is not part of '...' in the subscripts of operand 0"),
         ("...i... | 2", "'...' stands twice in the subscripts of operand 0"),
-        ("ij - > i | 2,3", "'-' without '>': the output stands behind '->'"),
+        ("ij - > i | 2,3", "'-' without '>': the output stands after '->'"),
         ("...i->i | 4,2,3", "'...' of operand 0 stands for dimensions of size [4, 2], but the output has no '...'"),
         ("...,... | 2,3 | 2,4", "the last dimension of '...' is 3 in operand 0 and 4 in operand 1"),
         ("...,...i | 2,3 | 4,3,5", "dimension 2 from the right of '...' is 2 in operand 0 and 4 in operand 1"),
@@ -87,8 +87,8 @@ fn lists_number_indices_as_numpy_orders_them() {
 /// The program of an einsum, as text, without its declarations.
 fn core(question: &str, steps: &[(&[usize], &[usize])]) -> String {
     let einsum = resolved(question).unwrap();
-    let step = |(factors, kept): &(&[usize], &[usize])| Step { factors: factors.to_vec(), kept: kept.to_vec() };
-    let steps: Vec<Step> = steps.iter().map(step).collect();
+    let step = |(factors, kept): &(&[usize], &[usize])| Product { factors: factors.to_vec(), kept: kept.to_vec() };
+    let steps: Vec<Product> = steps.iter().map(step).collect();
     let steps = if steps.is_empty() { vec![einsum.as_written()] } else { steps };
     let program = einsum.to_core(&steps, ElemType::F64).unwrap().to_string();
     program.lines().filter(|line| line.contains(" = ")).collect::<Vec<_>>().join("; ")

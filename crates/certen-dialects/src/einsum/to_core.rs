@@ -4,7 +4,7 @@
 //! dimension that is stretched has the literal size 1 and is read at 0; a diagonal is an index that is read twice.
 //! Names are numbered as indices are, so that two einsums that differ in letters, or in sizes, are one program.
 //!
-//! The order of loops is not the order of operations. Where the result has a last index, the sums stand outside of its
+//! The order of loops is not the order of operations. Where the result has a last index, the sums stand outside its
 //! generation if they can ([`Einsum::is_in_rows`]): the same products are added to each element in the same order, but
 //! neighbours in memory one after the other, which C compilers make vectors of. A factor whose neighbours along that
 //! index are not neighbours in memory is copied first, if it is read more than once. An inner sum of several is a row
@@ -19,14 +19,14 @@ use certen_core::{
 use certen_index::{Cond, Facts, Ix};
 use certen_syntax::Name;
 
-use super::resolve::{Axis, Einsum, Step};
+use super::resolve::{Axis, Einsum, Product};
 
 impl Einsum {
     /// The program that makes these steps, the last of which makes the output, `result`. Its inputs are the operands.
     ///
     /// # Errors
     /// If the elements cannot be multiplied and added, or a step does not fit the einsum.
-    pub fn to_core(&self, steps: &[Step], elem: ElemType) -> Result<Program, TypeError> {
+    pub fn to_core(&self, steps: &[Product], elem: ElemType) -> Result<Program, TypeError> {
         let mut facts = Facts::new();
         let sizes: Vec<Name> = (1..=self.indices().len()).map(|at| numbered("n", at)).collect();
         for size in &sizes {
@@ -57,27 +57,27 @@ impl Einsum {
         Ok(program)
     }
 
-    /// Whether the program computes the result of a step in rows: along its last index, inside of the sums. Otherwise
+    /// Whether the program computes the result of a step in rows: along its last index, inside the sums. Otherwise
     /// the innermost sum, if there is one, is made in lanes.
-    pub fn is_in_rows(&self, steps: &[Step], step: &Step) -> bool {
+    pub fn is_in_rows(&self, steps: &[Product], step: &Product) -> bool {
         let Some(&row) = step.kept.last() else { return false };
         let fits =
-            |factor: &usize| self.walk(steps, *factor, row) != Walk::Jumps || self.is_reused(steps, step, *factor);
+            |factor: &usize| self.walk(steps, *factor, row) != Stride::Jumps || self.is_reused(steps, step, *factor);
         !self.summed(steps, step).is_empty() && step.factors.iter().all(fits)
     }
 
     /// How a factor lies along an index.
-    fn walk(&self, steps: &[Step], factor: usize, row: usize) -> Walk {
+    fn walk(&self, steps: &[Product], factor: usize, row: usize) -> Stride {
         let axes = self.axes(steps, factor);
         match axes.iter().position(|axis| *axis == Axis::Index(row)) {
-            None => Walk::Stands,
-            Some(at) if at + 1 == axes.len() => Walk::Goes,
-            Some(_) => Walk::Jumps,
+            None => Stride::Stands,
+            Some(at) if at + 1 == axes.len() => Stride::Goes,
+            Some(_) => Stride::Jumps,
         }
     }
 
     /// Whether elements of a factor are read more than once: there is an index that it does not have.
-    fn is_reused(&self, steps: &[Step], step: &Step, factor: usize) -> bool {
+    fn is_reused(&self, steps: &[Product], step: &Product, factor: usize) -> bool {
         let axes = self.axes(steps, factor);
         let all = step.kept.iter().chain(&self.summed(steps, step)).copied().collect::<Vec<_>>();
         all.iter().any(|index| !axes.contains(&Axis::Index(*index)))
@@ -86,7 +86,7 @@ impl Einsum {
 
 /// How a factor lies along an index.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Walk {
+enum Stride {
     /// It does not depend on it.
     Stands,
     /// Neighbours are neighbours in memory.
@@ -107,7 +107,7 @@ type At<'a> = dyn Fn(usize) -> Result<Ix, TypeError> + 'a;
 
 struct Builder<'a> {
     einsum: &'a Einsum,
-    steps: &'a [Step],
+    steps: &'a [Product],
     elem: ElemType,
     terms: Terms,
     /// The symbolic size of each index.
@@ -139,7 +139,7 @@ impl Builder<'_> {
         TensorType::new(self.elem, shape)
     }
 
-    fn step(&mut self, step: &Step) -> Result<TermId, TypeError> {
+    fn step(&mut self, step: &Product) -> Result<TermId, TypeError> {
         let row = step.kept.last().copied().filter(|_| self.einsum.is_in_rows(self.steps, step));
         let summed = self.einsum.summed(self.steps, step);
         let (mut term, kept) = match (row, step.kept.split_last(), summed.split_last()) {
@@ -164,10 +164,10 @@ impl Builder<'_> {
 
     /// The product of a step's factors, each index being what it is at; copies are made of factors that jump along a
     /// row.
-    fn product(&mut self, step: &Step, row: Option<usize>, at: &At<'_>) -> Result<TermId, TypeError> {
+    fn product(&mut self, step: &Product, row: Option<usize>, at: &At<'_>) -> Result<TermId, TypeError> {
         let mut product = None;
         for factor in &step.factors {
-            let jumps = row.filter(|row| self.einsum.walk(self.steps, *factor, *row) == Walk::Jumps);
+            let jumps = row.filter(|row| self.einsum.walk(self.steps, *factor, *row) == Stride::Jumps);
             let element = match jumps {
                 Some(row) => self.copied(*factor, row)?,
                 None => self.element(*factor, at)?,
@@ -181,7 +181,7 @@ impl Builder<'_> {
     }
 
     /// A sum of products in lanes.
-    fn lanes(&mut self, step: &Step, index: usize) -> Result<TermId, TypeError> {
+    fn lanes(&mut self, step: &Product, index: usize) -> Result<TermId, TypeError> {
         let (q, l, lanes) = (Name::new("q"), Name::new("l"), Name::new("lanes"));
         let blocks = self.size(index).floor_div(LANES)?;
         let place = Ix::var(q).scale(LANES)?.add(&Ix::var(l))?;

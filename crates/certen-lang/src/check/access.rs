@@ -7,7 +7,7 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
 use super::index::{affine, within};
-use super::scope::Function;
+use super::scope::Checker;
 use super::types::shape_text;
 
 /// An access of a body whose bounds are being inferred.
@@ -25,7 +25,7 @@ pub(super) struct Access {
     pub span: Span,
 }
 
-impl Function<'_, '_> {
+impl Checker<'_, '_> {
     /// Proves that indices are inside the first dimensions of a shape, or lists them if their bounds are being inferred.
     pub fn access(&mut self, what: &str, indices: &[Ix], shape: &[Ix], span: Span) -> Checked<()> {
         if let Some(accesses) = &mut self.probe {
@@ -44,8 +44,7 @@ impl Function<'_, '_> {
             return Ok(());
         }
         for (at, (index, size)) in indices.iter().zip(shape).enumerate() {
-            let made = within(index, &Ix::from(0), size);
-            let goal = self.made(span, made)?;
+            let goal = self.made(span, within(index, &Ix::from(0), size))?;
             let verdict = self.facts().prove(&goal);
             if verdict != Verdict::Yes {
                 let error = self.out_of_bounds(what, indices, at, shape, verdict, span);

@@ -4,18 +4,18 @@ use certen_core::{ElemType, TensorType};
 use certen_index::{Cond, Ix};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
-use super::scope::{Function, Meaning};
-use super::value::{Draft, Flex, Value, block_expr, constant_size};
+use super::scope::{Checker, Referent};
+use super::value::{Draft, Flex, Judged, block_expr, constant_size};
 use super::{Checked, Reported};
 use crate::ast::{self, ExprKind};
-use crate::typed::{self, Bound};
+use crate::typed::{self, Rhs};
 
 /// Constants and `let`s of literals up to this many numbers stay flexible: they are written again at each use.
 const SMALL: usize = 64;
 
-impl Function<'_, '_> {
+impl Checker<'_, '_> {
     /// A block with one result.
-    pub fn block(&mut self, block: &ast::Block) -> Checked<Value> {
+    pub fn block(&mut self, block: &ast::Block) -> Checked<Judged> {
         if let ([], [result]) = (block.lets.as_slice(), block.results.as_slice()) {
             return self.expr(result);
         }
@@ -26,7 +26,7 @@ impl Function<'_, '_> {
                 return function.error(Code::E0235, block.span, text);
             };
             match function.expr(result)? {
-                Value::Data(draft) => Ok(Value::Data(Draft { expr: block_expr(lets, draft.expr), flex: draft.flex })),
+                Judged::Data(draft) => Ok(Judged::Data(Draft { expr: block_expr(lets, draft.expr), flex: draft.flex })),
                 value => Ok(value),
             }
         })
@@ -66,10 +66,10 @@ impl Function<'_, '_> {
     }
 
     /// Checks a stated type of the index level.
-    fn must_be_index(&mut self, value: &Value, ty: &ast::Type, span: Span) -> Checked<()> {
+    fn must_be_index(&mut self, value: &Judged, ty: &ast::Type, span: Span) -> Checked<()> {
         match (value, ty.dims.as_slice()) {
-            (Value::Index(_), []) => Ok(()),
-            (Value::Vector(parts), [ast::Dim::Size(length)]) => {
+            (Judged::Index(_), []) => Ok(()),
+            (Judged::Vector(parts), [ast::Dim::Size(length)]) => {
                 let stated = self.plain_index(length)?;
                 if stated.as_constant() == Some(parts.len() as i64) {
                     return Ok(());
@@ -78,7 +78,7 @@ impl Function<'_, '_> {
                 let error = Diagnostic::error(Code::E0236, span, text).also(ty.span, "stated here");
                 self.fail(error)
             }
-            (Value::Data(_) | Value::Cond(_), _) => self.no_index(value, span),
+            (Judged::Data(_) | Judged::Cond(_), _) => self.no_index(value, span),
             _ => {
                 let text = "one index and an index vector are different things: `size` and `size[2]`";
                 let error = Diagnostic::error(Code::E0236, span, text).also(ty.span, "stated here");
@@ -88,13 +88,13 @@ impl Function<'_, '_> {
     }
 
     /// What gives several values at once: a call of such a function, or an iteration of several states.
-    fn several(&mut self, e: &ast::Expr) -> Checked<Option<(Bound, Vec<TensorType>)>> {
+    fn several(&mut self, e: &ast::Expr) -> Checked<Option<(Rhs, Vec<TensorType>)>> {
         match &e.kind {
             ExprKind::Paren(inner) => self.several(inner),
             ExprKind::Iterate(iterate) if iterate.states.len() != 1 => {
                 let made = self.iterate(iterate, e.span)?;
                 let types = made.states.iter().map(|(_, init)| init.ty.clone()).collect();
-                Ok(Some((Bound::Iterate(made), types)))
+                Ok(Some((Rhs::Iterate(made), types)))
             }
             ExprKind::Call(name, args, named) => self.call_several(*name, args, named, e.span),
             _ => Ok(None),
@@ -110,7 +110,7 @@ impl Function<'_, '_> {
                 Ok(typed) => made.extend(typed),
                 Err(Reported) => {
                     wrong = true;
-                    binding.names.iter().for_each(|name| self.bind(name.name, Meaning::Wrong));
+                    binding.names.iter().for_each(|name| self.bind(name.name, Referent::Wrong));
                 }
             }
         }
@@ -127,20 +127,20 @@ impl Function<'_, '_> {
             } else if let Some(ty) = &binding.ty {
                 let mut draft = self.as_data(value, binding.value.span)?;
                 self.must_have(&mut draft, ty, &format!("`{}`", name.name))?;
-                value = Value::Data(draft);
+                value = Judged::Data(draft);
             }
-            let Value::Data(draft) = value else {
-                self.bind(name.name, Meaning::Alias(value));
+            let Judged::Data(draft) = value else {
+                self.bind(name.name, Referent::Alias(value));
                 return Ok(None);
             };
             if draft.flex != Flex::No && constant_size(&draft.expr, SMALL).is_some() {
-                self.bind(name.name, Meaning::Alias(Value::Data(draft)));
+                self.bind(name.name, Referent::Alias(Judged::Data(draft)));
                 return Ok(None);
             }
             let unique = self.fresh(name.name);
             let ty = draft.expr.ty.clone();
-            self.bind(name.name, Meaning::Tensor(unique, ty.clone()));
-            return Ok(Some(typed::Let { names: vec![(unique, ty)], value: Bound::Expr(draft.expr) }));
+            self.bind(name.name, Referent::Tensor(unique, ty.clone()));
+            return Ok(Some(typed::Let { names: vec![(unique, ty)], value: Rhs::Expr(draft.expr) }));
         }
         let wanted = binding.names.len();
         let Some((value, types)) = self.several(&binding.value)? else {
@@ -156,7 +156,7 @@ impl Function<'_, '_> {
         let mut names = Vec::new();
         for (ident, ty) in binding.names.iter().zip(types) {
             let unique = self.fresh(ident.name);
-            self.bind(ident.name, Meaning::Tensor(unique, ty.clone()));
+            self.bind(ident.name, Referent::Tensor(unique, ty.clone()));
             names.push((unique, ty));
         }
         Ok(Some(typed::Let { names, value }))
@@ -202,8 +202,7 @@ impl Function<'_, '_> {
         }
         let base = iterate.step.map_or(Name::new("t"), |step| step.name);
         let (step, index) = self.new_index(base);
-        let made = super::index::within(&index, &Ix::from(0), times);
-        let facts = vec![self.made(span, made)?];
+        let facts = vec![self.made(span, super::index::within(&index, &Ix::from(0), times))?];
         // Where bounds are inferred, an access may go as far as the steps let it.
         let range = (step, Ix::from(0), times.clone());
         let seen = self.probe.as_ref().map_or(0, Vec::len);
@@ -227,12 +226,12 @@ impl Function<'_, '_> {
     ) -> Checked<typed::Iterate> {
         self.under(facts, |function| {
             if let Some(ident) = iterate.step {
-                function.bind_index(ident, Value::Index(index.into()))?;
+                function.bind_index(ident, Judged::Index(index.into()))?;
             }
             let mut states = Vec::new();
             for ((ident, _), init) in iterate.states.iter().zip(inits.iter()) {
                 let unique = function.fresh(ident.name);
-                function.bind(ident.name, Meaning::Tensor(unique, init.expr.ty.clone()));
+                function.bind(ident.name, Referent::Tensor(unique, init.expr.ty.clone()));
                 states.push((unique, init.expr.clone()));
             }
             let (lets, mut values) = function.block_values(&iterate.body, Some(states.len()))?;

@@ -6,7 +6,7 @@
 //! the end of their range that asks for most. Accesses under an `if` or `guard` count only where there are no others.
 //!
 //! The paper takes the minimum of all candidates. Here the smallest must be the same one for all sizes: a minimum that
-//! the reader does not see is how sizes that should agree, and do not, go unnoticed.
+//! the reader does not see hides sizes that should agree and do not.
 
 use certen_index::{Facts, Ix, KnownOrder};
 use certen_syntax::{Name, Span};

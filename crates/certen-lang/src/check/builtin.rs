@@ -9,55 +9,78 @@ use certen_syntax::{Code, Diagnostic, Span};
 
 use super::Checked;
 use super::index::{Index, larger, smaller};
-use super::scope::Function;
+use super::scope::Checker;
 use super::types::shape_text;
-use super::value::{Draft, Flex, Value};
+use super::value::{Draft, Flex, Judged};
 use crate::ast::{self, ExprKind, Ident};
 use crate::typed::{Expr, Kind, Side};
 
-/// Every built-in function, for suggestions.
-pub(super) const NAMES: &[&str] = &[
-    "shape",
-    "dim",
-    "select",
-    "guard",
-    "abs",
-    "floor",
-    "ceil",
-    "round",
-    "sqrt",
-    "exp",
-    "log",
-    "sin",
-    "cos",
-    "tanh",
-    "min",
-    "max",
-    "pow",
-    "floor_div",
-    "ceil_div",
-    "mod",
-    "sum",
-    "prod",
-    "all",
-    "any",
-    "einsum",
-    "flatten",
-    "split",
-    "transpose",
-    "pad_l",
-    "pad_r",
-    "trunc_l",
-    "trunc_r",
-    "reshape",
-    "stored",
-    "f32",
-    "f64",
-    "i32",
-    "i64",
-    "u8",
-    "bool",
-];
+/// A built-in function: what it takes, and its typing rule, which is told the name it is called by.
+enum Builtin {
+    /// A function of Core, entry by entry.
+    Entries(Unary),
+    /// Over all axes of a tensor, or over some.
+    Reduction(ReduceOp),
+    /// A reduction that is also a choice among several values.
+    Extreme(ReduceOp),
+    Cast(ElemType),
+    One(fn(&mut Checker<'_, '_>, &str, &ast::Expr, Span) -> Checked<Judged>),
+    Two(fn(&mut Checker<'_, '_>, &str, [&ast::Expr; 2], Span) -> Checked<Judged>),
+    Three(fn(&mut Checker<'_, '_>, &str, [&ast::Expr; 3], Span) -> Checked<Judged>),
+    Einsum,
+}
+
+#[rustfmt::skip]
+const BUILTINS: &[(&str, Builtin)] = {
+    use Builtin::*;
+    &[
+        ("shape", One(shape)),
+        ("dim", One(dim)),
+        ("select", Three(select)),
+        ("guard", Two(|f, _, [c, e], span| Ok(Judged::Data(f.guard(c, e, span)?)))),
+        ("abs", One(abs)),
+        ("floor", Entries(Unary::Floor)),
+        ("ceil", Entries(Unary::Ceil)),
+        ("round", Entries(Unary::Round)),
+        ("sqrt", Entries(Unary::Sqrt)),
+        ("exp", Entries(Unary::Exp)),
+        ("log", Entries(Unary::Log)),
+        ("sin", Entries(Unary::Sin)),
+        ("cos", Entries(Unary::Cos)),
+        ("tanh", Entries(Unary::Tanh)),
+        ("min", Extreme(ReduceOp::Min)),
+        ("max", Extreme(ReduceOp::Max)),
+        ("pow", Two(pow)),
+        ("floor_div", Two(division)),
+        ("ceil_div", Two(division)),
+        ("mod", Two(division)),
+        ("sum", Reduction(ReduceOp::Sum)),
+        ("prod", Reduction(ReduceOp::Prod)),
+        ("all", Reduction(ReduceOp::All)),
+        ("any", Reduction(ReduceOp::Any)),
+        ("einsum", Einsum),
+        ("flatten", One(flatten)),
+        ("split", Two(split)),
+        ("transpose", One(transpose)),
+        ("pad_l", Two(resize)),
+        ("pad_r", Two(resize)),
+        ("trunc_l", Two(resize)),
+        ("trunc_r", Two(resize)),
+        ("reshape", Two(reshape)),
+        ("stored", One(stored)),
+        ("f32", Cast(ElemType::F32)),
+        ("f64", Cast(ElemType::F64)),
+        ("i32", Cast(ElemType::I32)),
+        ("i64", Cast(ElemType::I64)),
+        ("u8", Cast(ElemType::U8)),
+        ("bool", Cast(ElemType::Bool)),
+    ]
+};
+
+/// The name of every built-in function, for suggestions.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    BUILTINS.iter().map(|(name, _)| *name)
+}
 
 /// What other languages have and this one has not, with what to do instead.
 const ABSENT: &[(&str, &str)] = &[
@@ -85,7 +108,7 @@ const ABSENT: &[(&str, &str)] = &[
     ("tensordot", "`einsum`, or a comprehension with `sum`"),
 ];
 
-impl Function<'_, '_> {
+impl Checker<'_, '_> {
     /// A built-in function, if there is one of this name.
     pub fn builtin(
         &mut self,
@@ -93,210 +116,75 @@ impl Function<'_, '_> {
         args: &[ast::Expr],
         named: &[(Ident, ast::Expr)],
         span: Span,
-    ) -> Checked<Option<Value>> {
+    ) -> Checked<Option<Judged>> {
         let word = name.name.as_str();
-        let reduce = match word {
-            "sum" => Some(ReduceOp::Sum),
-            "prod" => Some(ReduceOp::Prod),
-            "min" => Some(ReduceOp::Min),
-            "max" => Some(ReduceOp::Max),
-            "all" => Some(ReduceOp::All),
-            "any" => Some(ReduceOp::Any),
-            _ => None,
+        let Some((_, builtin)) = BUILTINS.iter().find(|(known, _)| *known == word) else {
+            return match ABSENT.iter().find(|(absent, _)| *absent == word) {
+                Some((_, instead)) if named.is_empty() => {
+                    let error = Diagnostic::error(Code::E0201, name.span, format!("there is no function `{word}`"));
+                    self.fail(error.help(*instead))
+                }
+                _ => Ok(None),
+            };
         };
-        if let Some(op) = reduce
+        if let Builtin::Reduction(op) | Builtin::Extreme(op) = builtin
             && (args.len() == 1 || !named.is_empty())
         {
-            return self.reduction(op, word, args, named, span).map(Some);
+            return self.reduction(*op, word, args, named, span).map(Some);
         }
         if let Some((keyword, _)) = named.first() {
-            if NAMES.contains(&word) {
-                let text = format!("`{word}` has no argument called `{}`", keyword.name);
-                return self.error(Code::E0235, keyword.span, text);
-            }
-            return Ok(None);
+            let text = format!("`{word}` has no argument called `{}`", keyword.name);
+            return self.error(Code::E0235, keyword.span, text);
         }
-        let value = match (word, args) {
-            ("shape", [x]) => {
+        let value = match (builtin, args) {
+            (Builtin::Entries(op), [x]) => {
                 let draft = self.data(x)?;
-                Value::Vector(draft.expr.ty.shape.iter().map(|size| Index::Is(size.clone())).collect())
+                Judged::Data(self.apply_unary(*op, draft, span)?)
             }
-            ("dim", [x]) => {
-                let draft = self.data(x)?;
-                Value::Index(Ix::from(draft.rank() as i64).into())
-            }
-            ("select", [c, a, b]) => match self.expr(c)? {
-                Value::Cond(cond) => {
-                    let (a, b) = ((self.expr(a)?, a.span), (self.expr(b)?, b.span));
-                    self.either(cond, a, b, span)?
-                }
-                value => {
-                    let condition = self.as_data(value, c.span)?;
-                    if condition.flex != Flex::No || condition.elem() != ElemType::Bool {
-                        let error = Diagnostic::error(
-                            Code::E0232,
-                            c.span,
-                            format!("a condition is made of truth values, not of {}", condition.elem()),
-                        );
-                        return self.fail(error.help("compare: `x > 0`"));
-                    }
-                    let (a, b) = (self.data(a)?, self.data(b)?);
-                    Value::Data(self.choose(condition, a, b, span)?)
-                }
-            },
-            ("guard", [c, e]) => Value::Data(self.guard(c, e, span)?),
-            ("abs", [x]) => match self.expr(x)? {
-                value @ (Value::Index(_) | Value::Vector(_)) => {
-                    let facts = self.facts().clone();
-                    let f = |a: &Ix, _: &Ix| larger(&facts, a, &a.scale(-1)?);
-                    let zero = Value::Index(Ix::from(0).into());
-                    match self.zip_indices(&value, &zero, &f, span)? {
-                        Some(value) => value,
-                        None => return Err(super::Reported),
-                    }
-                }
-                value => {
-                    let draft = self.as_data(value, x.span)?;
-                    Value::Data(self.apply_unary(Unary::Abs, draft, span)?)
-                }
-            },
-            ("floor" | "ceil" | "round" | "sqrt" | "exp" | "log" | "sin" | "cos" | "tanh", [x]) => {
-                let Some(op) = Unary::from_name(word) else { return Ok(None) };
-                let draft = self.data(x)?;
-                Value::Data(self.apply_unary(op, draft, span)?)
-            }
-            ("min" | "max", [first, rest @ ..]) if !rest.is_empty() => {
+            (Builtin::Extreme(op), [first, rest @ ..]) => {
                 let mut so_far = self.expr(first)?;
                 for next in rest {
                     let value = self.expr(next)?;
-                    so_far = self.extreme(word == "max", (so_far, first.span), (value, next.span), span)?;
+                    so_far = self.extreme(*op == ReduceOp::Max, (so_far, first.span), (value, next.span), span)?;
                 }
                 so_far
             }
-            ("pow", [a, b]) => {
-                let (a, b) = (self.data(a)?, self.data(b)?);
-                Value::Data(self.apply_binary(Binary::Pow, a, b, span)?)
-            }
-            ("floor_div" | "ceil_div" | "mod", [a, b]) => {
-                let (left, right) = (self.expr(a)?, self.expr(b)?);
-                self.division(word, (left, a.span), (right, b.span), span)?
-            }
-            ("einsum", [spec, operands @ ..]) => Value::Data(self.einsum(spec, operands, span)?),
-            ("flatten", [x]) => {
-                let draft = self.data(x)?;
-                let shape = self.at_least(&draft, 2, word)?;
-                let made = shape[0].mul(&shape[1]);
-                let size = self.made(span, made)?;
-                self.reshaped(
-                    draft,
-                    std::iter::once(size).chain(shape[2..].iter().cloned()).collect(),
-                    Kind::Flatten,
-                    span,
-                )
-            }
-            ("split", [k, x]) => {
-                let k = match self.plain_index(k)?.as_constant() {
-                    Some(k) if k >= 1 => k,
-                    _ => return self.error(Code::E0216, k.span, "the size of a block is a literal, at least 1"),
-                };
-                let draft = self.data(x)?;
-                let shape = self.at_least(&draft, 1, word)?;
-                let made = shape[0].ceil_div(k);
-                let blocks = self.made(span, made)?;
-                let shape = [blocks, Ix::from(k)].into_iter().chain(shape[1..].iter().cloned()).collect();
-                self.reshaped(draft, shape, |e| Kind::Split(k, e), span)
-            }
-            ("transpose", [x]) => {
-                let draft = self.data(x)?;
-                let shape = self.at_least(&draft, 2, word)?;
-                let swapped =
-                    [shape[1].clone(), shape[0].clone()].into_iter().chain(shape[2..].iter().cloned()).collect();
-                self.reshaped(draft, swapped, Kind::Transpose, span)
-            }
-            ("pad_l" | "pad_r" | "trunc_l" | "trunc_r", [k, x]) => {
-                let amount = self.plain_index(k)?;
-                let draft = self.data(x)?;
-                let shape = self.at_least(&draft, 1, word)?;
-                let side = if word.ends_with("_l") { Side::Left } else { Side::Right };
-                let pads = word.starts_with("pad");
-                let made = Cond::le(&Ix::from(0), &amount)
-                    .and_then(|goal| Ok(if pads { goal } else { goal.and(Cond::le(&amount, &shape[0])?) }));
-                let goal = self.made(span, made)?;
-                let note = format!("the first dimension has the size {}", shape[0]);
-                self.require(&goal, |_, _| {
-                    let text = match pads {
-                        true => format!("the amount {amount} can be negative"),
-                        false => format!("the amount {amount} can be negative or more than there is"),
-                    };
-                    Diagnostic::error(Code::E0207, k.span, text).note(note)
-                })?;
-                let made = if pads { shape[0].add(&amount) } else { shape[0].sub(&amount) };
-                let size = self.made(span, made)?;
-                let shape = std::iter::once(size).chain(shape[1..].iter().cloned()).collect();
-                match pads {
-                    true => self.reshaped(draft, shape, |e| Kind::Pad(side, amount, e), span),
-                    false => self.reshaped(draft, shape, |e| Kind::Trunc(side, amount, e), span),
-                }
-            }
-            ("reshape", [shape, x]) => {
-                let shape = self.sizes_of(shape)?;
-                let draft = self.data(x)?;
-                let product = |sizes: &[Ix]| sizes.iter().try_fold(Ix::from(1), |product, size| product.mul(size));
-                let made = product(&shape).and_then(|new| Ok((product(&draft.expr.ty.shape)?, new)));
-                let (before, after) = self.made(span, made)?;
-                if self.facts().prove_equal(&before, &after) != Verdict::Yes {
-                    let error = Diagnostic::error(Code::E0206, span, "the shapes have different numbers of elements")
-                        .note(format!(
-                            "{} has {before}, and {} has {after}",
-                            shape_text(&draft.expr.ty.shape),
-                            shape_text(&shape)
-                        ));
-                    return self.fail(error);
-                }
-                self.reshaped(draft, shape.into(), Kind::Reshape, span)
-            }
-            ("stored", [x]) => {
-                let draft = self.data(x)?;
-                let shape = draft.expr.ty.shape.clone();
-                self.reshaped(draft, shape, Kind::Stored, span)
-            }
-            ("f32" | "f64" | "i32" | "i64" | "u8" | "bool", [x]) => {
-                let Ok(elem) = word.parse::<ElemType>() else { return Ok(None) };
-                let mut draft = self.data(x)?;
-                if draft.flex != Flex::No && draft.can_be(elem) {
-                    self.give(&mut draft, elem)?;
-                } else {
-                    draft.flex = Flex::No;
-                }
-                if draft.elem() == elem {
-                    Value::Data(draft)
-                } else {
-                    let ty = TensorType { elem, shape: draft.expr.ty.shape.clone() };
-                    Value::Data(Draft::fixed(Expr { kind: Kind::Cast(Box::new(draft.expr)), ty, span }))
-                }
-            }
+            (Builtin::Cast(elem), [x]) => self.cast(*elem, x, span)?,
+            (Builtin::One(rule), [x]) => rule(self, word, x, span)?,
+            (Builtin::Two(rule), [a, b]) => rule(self, word, [a, b], span)?,
+            (Builtin::Three(rule), [a, b, c]) => rule(self, word, [a, b, c], span)?,
+            (Builtin::Einsum, [spec, operands @ ..]) => Judged::Data(self.einsum(spec, operands, span)?),
             _ => {
-                if let Some((_, instead)) = ABSENT.iter().find(|(absent, _)| *absent == word) {
-                    let error = Diagnostic::error(Code::E0201, name.span, format!("there is no function `{word}`"));
-                    return self.fail(error.help(*instead));
-                }
-                if NAMES.contains(&word) {
-                    let text = format!("`{word}` does not take {} arguments", args.len());
-                    let error = Diagnostic::error(Code::E0235, span, text);
-                    return self.fail(match reduce {
-                        Some(_) => error.help(format!("`{word}(x)`, or over some axes: `{word}(x, axis = 0)`")),
-                        None => error,
-                    });
-                }
-                return Ok(None);
+                let text = format!("`{word}` does not take {} arguments", args.len());
+                let error = Diagnostic::error(Code::E0235, span, text);
+                return self.fail(match builtin {
+                    Builtin::Reduction(_) | Builtin::Extreme(_) => {
+                        error.help(format!("`{word}(x)`, or over some axes: `{word}(x, axis = 0)`"))
+                    }
+                    _ => error,
+                });
             }
         };
         Ok(Some(value))
     }
 
-    fn reshaped(&mut self, draft: Draft, shape: Arc<[Ix]>, kind: impl FnOnce(Box<Expr>) -> Kind, span: Span) -> Value {
+    fn cast(&mut self, elem: ElemType, x: &ast::Expr, span: Span) -> Checked<Judged> {
+        let mut draft = self.data(x)?;
+        if draft.flex != Flex::No && draft.can_be(elem) {
+            self.give(&mut draft, elem)?;
+        } else {
+            draft.flex = Flex::No;
+        }
+        if draft.elem() == elem {
+            return Ok(Judged::Data(draft));
+        }
+        let ty = TensorType { elem, shape: draft.expr.ty.shape.clone() };
+        Ok(Judged::Data(Draft::fixed(Expr { kind: Kind::Cast(Box::new(draft.expr)), ty, span })))
+    }
+
+    fn reshaped(&mut self, draft: Draft, shape: Arc<[Ix]>, kind: impl FnOnce(Box<Expr>) -> Kind, span: Span) -> Judged {
         let ty = TensorType { elem: draft.elem(), shape };
-        Value::Data(Draft { flex: draft.flex, expr: Expr { kind: kind(Box::new(draft.expr)), ty, span } })
+        Judged::Data(Draft { flex: draft.flex, expr: Expr { kind: kind(Box::new(draft.expr)), ty, span } })
     }
 
     fn at_least(&mut self, draft: &Draft, rank: usize, what: &str) -> Checked<Arc<[Ix]>> {
@@ -312,55 +200,18 @@ impl Function<'_, '_> {
     fn extreme(
         &mut self,
         max: bool,
-        (a, a_span): (Value, Span),
-        (b, b_span): (Value, Span),
+        (a, a_span): (Judged, Span),
+        (b, b_span): (Judged, Span),
         span: Span,
-    ) -> Checked<Value> {
+    ) -> Checked<Judged> {
         let facts = self.facts().clone();
         let f = |a: &Ix, b: &Ix| if max { larger(&facts, a, b) } else { smaller(&facts, a, b) };
         if let Some(value) = self.zip_indices(&a, &b, &f, span)? {
             return Ok(value);
         }
         let (a, b) = (self.as_data(a, a_span)?, self.as_data(b, b_span)?);
-        Ok(Value::Data(self.apply_binary(if max { Binary::Max } else { Binary::Min }, a, b, span)?))
+        Ok(Judged::Data(self.apply_binary(if max { Binary::Max } else { Binary::Min }, a, b, span)?))
     }
-
-    /// Division that rounds, and what is left of it.
-    fn division(
-        &mut self,
-        word: &str,
-        (a, a_span): (Value, Span),
-        (b, b_span): (Value, Span),
-        span: Span,
-    ) -> Checked<Value> {
-        if let (Value::Index(_) | Value::Vector(_), Value::Index(divisor)) = (&a, &b) {
-            let Some(divisor) = divisor.constant().filter(|divisor| *divisor >= 1) else {
-                let error = Diagnostic::error(
-                    Code::E0216,
-                    b_span,
-                    format!("`{word}` of an index divides by a literal, at least 1"),
-                )
-                .note("a division by a symbolic size is outside of what can be proved");
-                return self.fail(error);
-            };
-            let f = |a: &Ix, _: &Ix| match word {
-                "floor_div" => a.floor_div(divisor),
-                "ceil_div" => a.ceil_div(divisor),
-                _ => a.modulo(divisor),
-            };
-            if let Some(value) = self.zip_indices(&a, &b, &f, span)? {
-                return Ok(value);
-            }
-        }
-        let (a, b) = (self.as_data(a, a_span)?, self.as_data(b, b_span)?);
-        match word {
-            "floor_div" => Ok(Value::Data(self.apply_binary(Binary::FloorDiv, a, b, span)?)),
-            "mod" => Ok(Value::Data(self.apply_binary(Binary::Mod, a, b, span)?)),
-            _ => self.error(Code::E0232, span, "`ceil_div` is of indices; of data: `-floor_div(-a, b)`"),
-        }
-    }
-
-    // Reductions
 
     fn reduction(
         &mut self,
@@ -369,7 +220,7 @@ impl Function<'_, '_> {
         args: &[ast::Expr],
         named: &[(Ident, ast::Expr)],
         span: Span,
-    ) -> Checked<Value> {
+    ) -> Checked<Judged> {
         let [x] = args else {
             let text = format!("`{word}` over axes is of one tensor, not of {}", args.len());
             return self.error(Code::E0235, span, text);
@@ -380,11 +231,11 @@ impl Function<'_, '_> {
             return self.fail(error);
         }
         let value = self.expr(x)?;
-        if let (Value::Vector(parts), [], true) = (&value, named, !matches!(op, ReduceOp::All | ReduceOp::Any)) {
+        if let (Judged::Vector(parts), [], true) = (&value, named, !matches!(op, ReduceOp::All | ReduceOp::Any)) {
             return self.reduce_indices(op, parts, span);
         }
         let draft = match value {
-            Value::Index(_) | Value::Cond(_) if named.is_empty() => return Ok(value),
+            Judged::Index(_) | Judged::Cond(_) if named.is_empty() => return Ok(value),
             value => self.as_data(value, x.span)?,
         };
         let rank = draft.rank();
@@ -392,8 +243,8 @@ impl Function<'_, '_> {
             [] => (0..rank).collect(),
             [(_, axes)] => {
                 let places = match self.expr(axes)? {
-                    Value::Index(index) => vec![index],
-                    Value::Vector(parts) => parts,
+                    Judged::Index(index) => vec![index],
+                    Judged::Vector(parts) => parts,
                     value => return self.no_index(&value, axes.span),
                 };
                 let mut found = Vec::new();
@@ -422,7 +273,7 @@ impl Function<'_, '_> {
             }
             _ => return self.error(Code::E0202, span, "`axis` is given twice"),
         };
-        Ok(Value::Data(self.reduce(op, axes, draft, span)?))
+        Ok(Judged::Data(self.reduce(op, axes, draft, span)?))
     }
 
     /// A reduction over axes, in increasing order.
@@ -444,8 +295,7 @@ impl Function<'_, '_> {
         if matches!(op, ReduceOp::Min | ReduceOp::Max) {
             for axis in &axes {
                 let size = draft.expr.ty.shape[*axis].clone();
-                let made = Cond::le(&Ix::from(1), &size);
-                let goal = self.made(span, made)?;
+                let goal = self.made(span, Cond::le(&Ix::from(1), &size))?;
                 let word = if op == ReduceOp::Min { "minimum" } else { "maximum" };
                 self.require(&goal, |_, _| {
                     let text = match size.as_constant() {
@@ -463,7 +313,7 @@ impl Function<'_, '_> {
         Ok(Draft { flex: draft.flex, expr: Expr { kind, ty, span } })
     }
 
-    fn reduce_indices(&mut self, op: ReduceOp, parts: &[Index], span: Span) -> Checked<Value> {
+    fn reduce_indices(&mut self, op: ReduceOp, parts: &[Index], span: Span) -> Checked<Judged> {
         let facts = self.facts().clone();
         let f = |a: &Ix, b: &Ix| match op {
             ReduceOp::Sum => a.add(b),
@@ -480,8 +330,152 @@ impl Function<'_, '_> {
             }
         };
         let made = parts.iter().try_fold(first, |so_far, part| so_far.zip(part, &f));
-        Ok(Value::Index(self.made(span, made)?))
+        Ok(Judged::Index(self.made(span, made)?))
     }
+}
+
+fn shape(f: &mut Checker<'_, '_>, _: &str, x: &ast::Expr, _: Span) -> Checked<Judged> {
+    let draft = f.data(x)?;
+    Ok(Judged::Vector(draft.expr.ty.shape.iter().map(|size| Index::Is(size.clone())).collect()))
+}
+
+fn dim(f: &mut Checker<'_, '_>, _: &str, x: &ast::Expr, _: Span) -> Checked<Judged> {
+    let draft = f.data(x)?;
+    Ok(Judged::Index(Ix::from(draft.rank() as i64).into()))
+}
+
+fn select(f: &mut Checker<'_, '_>, _: &str, [c, a, b]: [&ast::Expr; 3], span: Span) -> Checked<Judged> {
+    let value = match f.expr(c)? {
+        Judged::Cond(cond) => {
+            let (a, b) = ((f.expr(a)?, a.span), (f.expr(b)?, b.span));
+            return f.either(cond, a, b, span);
+        }
+        value => value,
+    };
+    let condition = f.as_data(value, c.span)?;
+    if condition.flex != Flex::No || condition.elem() != ElemType::Bool {
+        let text = format!("a condition is made of truth values, not of {}", condition.elem());
+        return f.fail(Diagnostic::error(Code::E0232, c.span, text).help("compare: `x > 0`"));
+    }
+    let (a, b) = (f.data(a)?, f.data(b)?);
+    Ok(Judged::Data(f.choose(condition, a, b, span)?))
+}
+
+fn abs(f: &mut Checker<'_, '_>, _: &str, x: &ast::Expr, span: Span) -> Checked<Judged> {
+    match f.expr(x)? {
+        value @ (Judged::Index(_) | Judged::Vector(_)) => {
+            let facts = f.facts().clone();
+            let absolute = |a: &Ix, _: &Ix| larger(&facts, a, &a.scale(-1)?);
+            let zero = Judged::Index(Ix::from(0).into());
+            f.zip_indices(&value, &zero, &absolute, span)?.ok_or(super::Reported)
+        }
+        value => {
+            let draft = f.as_data(value, x.span)?;
+            Ok(Judged::Data(f.apply_unary(Unary::Abs, draft, span)?))
+        }
+    }
+}
+
+fn pow(f: &mut Checker<'_, '_>, _: &str, [a, b]: [&ast::Expr; 2], span: Span) -> Checked<Judged> {
+    let (a, b) = (f.data(a)?, f.data(b)?);
+    Ok(Judged::Data(f.apply_binary(Binary::Pow, a, b, span)?))
+}
+
+/// Division that rounds, and its remainder.
+fn division(f: &mut Checker<'_, '_>, word: &str, [left, right]: [&ast::Expr; 2], span: Span) -> Checked<Judged> {
+    let (a, b) = (f.expr(left)?, f.expr(right)?);
+    if let (Judged::Index(_) | Judged::Vector(_), Judged::Index(divisor)) = (&a, &b) {
+        let Some(divisor) = divisor.constant().filter(|divisor| *divisor >= 1) else {
+            let text = format!("`{word}` of an index divides by a literal, at least 1");
+            let error = Diagnostic::error(Code::E0216, right.span, text);
+            return f.fail(error.note("a division by a symbolic size is outside what can be proved"));
+        };
+        let divide = |a: &Ix, _: &Ix| match word {
+            "floor_div" => a.floor_div(divisor),
+            "ceil_div" => a.ceil_div(divisor),
+            _ => a.modulo(divisor),
+        };
+        if let Some(value) = f.zip_indices(&a, &b, &divide, span)? {
+            return Ok(value);
+        }
+    }
+    let (a, b) = (f.as_data(a, left.span)?, f.as_data(b, right.span)?);
+    match word {
+        "floor_div" => Ok(Judged::Data(f.apply_binary(Binary::FloorDiv, a, b, span)?)),
+        "mod" => Ok(Judged::Data(f.apply_binary(Binary::Mod, a, b, span)?)),
+        _ => f.error(Code::E0232, span, "`ceil_div` is of indices; of data: `-floor_div(-a, b)`"),
+    }
+}
+
+fn flatten(f: &mut Checker<'_, '_>, word: &str, x: &ast::Expr, span: Span) -> Checked<Judged> {
+    let draft = f.data(x)?;
+    let shape = f.at_least(&draft, 2, word)?;
+    let size = f.made(span, shape[0].mul(&shape[1]))?;
+    let shape = std::iter::once(size).chain(shape[2..].iter().cloned()).collect();
+    Ok(f.reshaped(draft, shape, Kind::Flatten, span))
+}
+
+fn split(f: &mut Checker<'_, '_>, word: &str, [k, x]: [&ast::Expr; 2], span: Span) -> Checked<Judged> {
+    let k = match f.plain_index(k)?.as_constant() {
+        Some(k) if k >= 1 => k,
+        _ => return f.error(Code::E0216, k.span, "the size of a block is a literal, at least 1"),
+    };
+    let draft = f.data(x)?;
+    let shape = f.at_least(&draft, 1, word)?;
+    let blocks = f.made(span, shape[0].ceil_div(k))?;
+    let shape = [blocks, Ix::from(k)].into_iter().chain(shape[1..].iter().cloned()).collect();
+    Ok(f.reshaped(draft, shape, |e| Kind::Split(k, e), span))
+}
+
+fn transpose(f: &mut Checker<'_, '_>, word: &str, x: &ast::Expr, span: Span) -> Checked<Judged> {
+    let draft = f.data(x)?;
+    let shape = f.at_least(&draft, 2, word)?;
+    let swapped = [shape[1].clone(), shape[0].clone()].into_iter().chain(shape[2..].iter().cloned()).collect();
+    Ok(f.reshaped(draft, swapped, Kind::Transpose, span))
+}
+
+/// Padding and truncation of the first dimension, on either side.
+fn resize(f: &mut Checker<'_, '_>, word: &str, [k, x]: [&ast::Expr; 2], span: Span) -> Checked<Judged> {
+    let amount = f.plain_index(k)?;
+    let draft = f.data(x)?;
+    let shape = f.at_least(&draft, 1, word)?;
+    let side = if word.ends_with("_l") { Side::Left } else { Side::Right };
+    let pads = word.starts_with("pad");
+    let made = Cond::le(&Ix::from(0), &amount)
+        .and_then(|goal| Ok(if pads { goal } else { goal.and(Cond::le(&amount, &shape[0])?) }));
+    let goal = f.made(span, made)?;
+    let note = format!("the first dimension has the size {}", shape[0]);
+    f.require(&goal, |_, _| {
+        let text = match pads {
+            true => format!("the amount {amount} can be negative"),
+            false => format!("the amount {amount} can be negative or more than there is"),
+        };
+        Diagnostic::error(Code::E0207, k.span, text).note(note)
+    })?;
+    let size = f.made(span, if pads { shape[0].add(&amount) } else { shape[0].sub(&amount) })?;
+    let shape = std::iter::once(size).chain(shape[1..].iter().cloned()).collect();
+    let kind = |e| if pads { Kind::Pad(side, amount, e) } else { Kind::Trunc(side, amount, e) };
+    Ok(f.reshaped(draft, shape, kind, span))
+}
+
+fn reshape(f: &mut Checker<'_, '_>, _: &str, [shape, x]: [&ast::Expr; 2], span: Span) -> Checked<Judged> {
+    let shape = f.sizes_of(shape)?;
+    let draft = f.data(x)?;
+    let product = |sizes: &[Ix]| sizes.iter().try_fold(Ix::from(1), |product, size| product.mul(size));
+    let made = product(&shape).and_then(|new| Ok((product(&draft.expr.ty.shape)?, new)));
+    let (before, after) = f.made(span, made)?;
+    if f.facts().prove_equal(&before, &after) != Verdict::Yes {
+        let (old, new) = (shape_text(&draft.expr.ty.shape), shape_text(&shape));
+        let error = Diagnostic::error(Code::E0206, span, "the shapes have different numbers of elements");
+        return f.fail(error.note(format!("{old} has {before}, and {new} has {after}")));
+    }
+    Ok(f.reshaped(draft, shape.into(), Kind::Reshape, span))
+}
+
+fn stored(f: &mut Checker<'_, '_>, _: &str, x: &ast::Expr, span: Span) -> Checked<Judged> {
+    let draft = f.data(x)?;
+    let shape = draft.expr.ty.shape.clone();
+    Ok(f.reshaped(draft, shape, Kind::Stored, span))
 }
 
 /// The text of an einsum specification.

@@ -6,23 +6,22 @@ use certen_syntax::{Code, Diagnostic, Span};
 
 use super::Checked;
 use super::index::Index;
-use super::scope::Function;
-use super::value::{Draft, Flex, Value};
+use super::scope::Checker;
+use super::value::{Draft, Flex, Judged};
 use crate::ast;
 use crate::typed::{Expr, Kind};
 
-impl Function<'_, '_> {
+impl Checker<'_, '_> {
     pub fn conditional(
         &mut self,
         cond: &ast::Expr,
         then: &ast::Block,
         otherwise: &ast::Block,
         span: Span,
-    ) -> Checked<Value> {
+    ) -> Checked<Judged> {
         match self.expr(cond)? {
-            Value::Cond(cond) => {
-                let made = cond.not();
-                let not = self.made(span, made)?;
+            Judged::Cond(cond) => {
+                let not = self.made(span, cond.not())?;
                 match self.decided(&cond, &not) {
                     Some(true) => return self.block(then),
                     Some(false) => return self.block(otherwise),
@@ -32,7 +31,7 @@ impl Function<'_, '_> {
                 let second = self.guarded(not, |function| function.block(otherwise))?;
                 self.either(cond, (first, then.span), (second, otherwise.span), span)
             }
-            Value::Data(condition) => {
+            Judged::Data(condition) => {
                 if condition.rank() > 0 || condition.elem() != ElemType::Bool || condition.flex != Flex::No {
                     let text = format!("a condition is one truth value, not {}", condition.expr.ty);
                     let error = Diagnostic::error(Code::E0232, cond.span, text);
@@ -44,7 +43,7 @@ impl Function<'_, '_> {
                 }
                 let (a, b) = (self.block(then)?, self.block(otherwise)?);
                 let (a, b) = (self.as_data(a, then.span)?, self.as_data(b, otherwise.span)?);
-                Ok(Value::Data(self.choose(condition, a, b, span)?))
+                Ok(Judged::Data(self.choose(condition, a, b, span)?))
             }
             value => self.no_condition(&value, cond.span),
         }
@@ -61,8 +60,8 @@ impl Function<'_, '_> {
         }
     }
 
-    fn no_condition<T>(&mut self, value: &Value, span: Span) -> Checked<T> {
-        let what = if matches!(value, Value::Vector(_)) { "an index vector" } else { "an index" };
+    fn no_condition<T>(&mut self, value: &Judged, span: Span) -> Checked<T> {
+        let what = if matches!(value, Judged::Vector(_)) { "an index vector" } else { "an index" };
         self.error(Code::E0232, span, format!("a condition is wanted here, not {what}"))
     }
 
@@ -70,23 +69,19 @@ impl Function<'_, '_> {
     pub fn either(
         &mut self,
         cond: Cond,
-        (a, a_span): (Value, Span),
-        (b, b_span): (Value, Span),
+        (a, a_span): (Judged, Span),
+        (b, b_span): (Judged, Span),
         span: Span,
-    ) -> Checked<Value> {
+    ) -> Checked<Judged> {
         match (a, b) {
-            (Value::Index(a), Value::Index(b)) => {
-                let made = Index::one_of(cond, a, b);
-                Ok(Value::Index(self.made(span, made)?))
-            }
-            (Value::Vector(a), Value::Vector(b)) if a.len() == b.len() => {
+            (Judged::Index(a), Judged::Index(b)) => Ok(Judged::Index(self.made(span, Index::one_of(cond, a, b))?)),
+            (Judged::Vector(a), Judged::Vector(b)) if a.len() == b.len() => {
                 let made = a.into_iter().zip(b).map(|(a, b)| Index::one_of(cond.clone(), a, b)).collect();
-                Ok(Value::Vector(self.made(span, made)?))
+                Ok(Judged::Vector(self.made(span, made)?))
             }
-            (Value::Cond(a), Value::Cond(b)) => {
-                let made = cond.not();
-                let not = self.made(span, made)?;
-                Ok(Value::Cond(cond.and(a).or(not.and(b))))
+            (Judged::Cond(a), Judged::Cond(b)) => {
+                let not = self.made(span, cond.not())?;
+                Ok(Judged::Cond(cond.and(a).or(not.and(b))))
             }
             (a, b) => {
                 let (a, b) = (self.as_data(a, a_span)?, self.as_data(b, b_span)?);
@@ -95,7 +90,7 @@ impl Function<'_, '_> {
                 self.same_shape(&a, &b, span, "the branches of `if` have different shapes")?;
                 let ty = a.expr.ty.clone();
                 let kind = Kind::If(cond, Box::new(a.expr), Box::new(b.expr));
-                Ok(Value::Data(Draft { flex: a.flex, expr: Expr { kind, ty, span } }))
+                Ok(Judged::Data(Draft { flex: a.flex, expr: Expr { kind, ty, span } }))
             }
         }
     }

@@ -8,65 +8,24 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
 use super::builtin::text_of;
-use super::scope::Function;
+use super::scope::Checker;
 use super::types::shape_text;
 use super::value::{Draft, Flex, block_expr};
 use crate::ast;
 use crate::typed::{self, Expr, Kind};
 
-impl Function<'_, '_> {
+impl Checker<'_, '_> {
     pub fn einsum(&mut self, spec: &ast::Expr, operands: &[ast::Expr], span: Span) -> Checked<Draft> {
-        let Some(text) = text_of(spec) else {
-            return self.error(Code::E0235, spec.span, "the first argument of `einsum` is a text: \"ij,jk->ik\"");
-        };
-        let malformed = |function: &mut Self, text: String| {
-            let error = Diagnostic::error(Code::E0235, spec.span, text).note("for example \"ij,jk->ik\"");
-            function.fail(error)
-        };
-        let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-        let (inputs, output) = match compact.split_once("->") {
-            Some((inputs, output)) => (inputs.to_string(), Some(output.to_string())),
-            None => (compact, None),
-        };
-        let inputs: Vec<Vec<char>> = inputs.split(',').map(|input| input.chars().collect()).collect();
-        let letters = inputs.iter().flatten().copied().chain(output.iter().flat_map(|output| output.chars()));
-        if let Some(other) = letters.clone().find(|c| !c.is_ascii_alphabetic()) {
-            let help = if other == '.' { "; `...` is not in this version" } else { "" };
-            return malformed(self, format!("`{other}` is no letter{help}"));
-        }
-        if inputs.len() != operands.len() {
-            return malformed(self, format!("{} operands are described, and {} given", inputs.len(), operands.len()));
-        }
-        // As in NumPy, what is not written is every letter that occurs once, in alphabetical order.
-        let output: Vec<char> = match output {
-            Some(output) => output.chars().collect(),
-            None => {
-                let mut all: Vec<char> = inputs.iter().flatten().copied().collect();
-                all.sort_unstable();
-                let once = |c: &char| all.iter().filter(|other| *other == c).count() == 1;
-                all.iter().copied().filter(once).collect()
-            }
-        };
-        for (at, c) in output.iter().enumerate() {
-            if output[..at].contains(c) {
-                return malformed(self, format!("`{c}` stands twice in the output"));
-            }
-            if !inputs.iter().flatten().any(|other| other == c) {
-                return malformed(self, format!("`{c}` of the output is in no operand"));
-            }
-        }
+        let (inputs, output) = self.letters(spec, operands.len())?;
         let mut drafts = Vec::new();
         let mut sizes: Vec<(char, Ix, usize)> = Vec::new();
         for (at, (letters, operand)) in inputs.iter().zip(operands).enumerate() {
             let draft = self.data(operand)?;
             if draft.rank() != letters.len() {
                 let shown: String = letters.iter().collect();
-                let error = Diagnostic::error(
-                    Code::E0206,
-                    operand.span,
-                    format!("`{shown}` stands for {}, and this has {}", dimensions(letters.len()), draft.rank()),
-                )
-                .note(format!("its shape is {}", shape_text(&draft.expr.ty.shape)));
+                let text = format!("`{shown}` stands for {}, and this has {}", dimensions(letters.len()), draft.rank());
+                let error = Diagnostic::error(Code::E0206, operand.span, text)
+                    .note(format!("its shape is {}", shape_text(&draft.expr.ty.shape)));
                 return self.fail(error);
             }
             for (letter, size) in letters.iter().zip(draft.expr.ty.shape.iter()) {
@@ -96,6 +55,50 @@ impl Function<'_, '_> {
             drafts.push(draft);
         }
         self.contraction(drafts, &inputs, &output, &sizes, span)
+    }
+
+    /// The letters of each operand and of the output.
+    fn letters(&mut self, spec: &ast::Expr, operands: usize) -> Checked<(Vec<Vec<char>>, Vec<char>)> {
+        let Some(text) = text_of(spec) else {
+            return self.error(Code::E0235, spec.span, "the first argument of `einsum` is a text: \"ij,jk->ik\"");
+        };
+        let malformed = |function: &mut Self, text: String| {
+            let error = Diagnostic::error(Code::E0235, spec.span, text).note("for example \"ij,jk->ik\"");
+            function.fail(error)
+        };
+        let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+        let (inputs, output) = match compact.split_once("->") {
+            Some((inputs, output)) => (inputs.to_string(), Some(output.to_string())),
+            None => (compact, None),
+        };
+        let inputs: Vec<Vec<char>> = inputs.split(',').map(|input| input.chars().collect()).collect();
+        let letters = inputs.iter().flatten().copied().chain(output.iter().flat_map(|output| output.chars()));
+        if let Some(other) = letters.clone().find(|c| !c.is_ascii_alphabetic()) {
+            let help = if other == '.' { "; `...` is not in this version" } else { "" };
+            return malformed(self, format!("`{other}` is no letter{help}"));
+        }
+        if inputs.len() != operands {
+            return malformed(self, format!("{} operands are described, and {} given", inputs.len(), operands));
+        }
+        // As in NumPy, what is not written is every letter that occurs once, in alphabetical order.
+        let output: Vec<char> = match output {
+            Some(output) => output.chars().collect(),
+            None => {
+                let mut all: Vec<char> = inputs.iter().flatten().copied().collect();
+                all.sort_unstable();
+                let once = |c: &char| all.iter().filter(|other| *other == c).count() == 1;
+                all.iter().copied().filter(once).collect()
+            }
+        };
+        for (at, c) in output.iter().enumerate() {
+            if output[..at].contains(c) {
+                return malformed(self, format!("`{c}` stands twice in the output"));
+            }
+            if !inputs.iter().flatten().any(|other| other == c) {
+                return malformed(self, format!("`{c}` of the output is in no operand"));
+            }
+        }
+        Ok((inputs, output))
     }
 
     /// The sum of products over the letters that are not in the output.
@@ -131,26 +134,13 @@ impl Function<'_, '_> {
         let names: Vec<(char, Name)> =
             sizes.iter().map(|(c, ..)| (*c, self.fresh(Name::new(&c.to_string())))).collect();
         let index = |c: char| names.iter().find(|(known, _)| *known == c).map(|(_, name)| *name);
+        let indices = inputs.iter().map(|letters| letters.iter().filter_map(|c| index(*c)).map(Ix::var).collect());
+        let factors = operands.into_iter().zip(indices).map(|(operand, indices)| element(operand, indices, span));
         let scalar = TensorType::scalar(elem);
-        let mut product: Option<Expr> = None;
-        for (operand, letters) in operands.into_iter().zip(inputs) {
-            let indices: Vec<Ix> = letters.iter().filter_map(|c| index(*c)).map(Ix::var).collect();
-            let element = match operand.kind {
-                _ if indices.is_empty() => operand,
-                Kind::Select(base, before) => {
-                    let indices = before.into_iter().chain(indices).collect();
-                    Expr { kind: Kind::Select(base, indices), ty: scalar.clone(), span }
-                }
-                _ => Expr { kind: Kind::Select(Box::new(operand), indices), ty: scalar.clone(), span },
-            };
-            product = Some(match product {
-                None => element,
-                Some(product) => {
-                    let kind = Kind::Binary(Binary::Mul, Box::new(product), Box::new(element));
-                    Expr { kind, ty: scalar.clone(), span }
-                }
-            });
-        }
+        let product = factors.reduce(|product, factor| {
+            let kind = Kind::Binary(Binary::Mul, Box::new(product), Box::new(factor));
+            Expr { kind, ty: scalar.clone(), span }
+        });
         let Some(product) = product else {
             return self.error(Code::E0235, span, "`einsum` needs an operand");
         };
@@ -228,6 +218,17 @@ impl Function<'_, '_> {
         let output: Vec<char> = output.chars().collect();
         self.contraction(vec![left, right], &inputs, &output, &sizes, span)
     }
+}
+
+/// An element of an operand.
+fn element(operand: Expr, indices: Vec<Ix>, span: Span) -> Expr {
+    let ty = TensorType::scalar(operand.ty.elem);
+    let kind = match operand.kind {
+        _ if indices.is_empty() => return operand,
+        Kind::Select(base, before) => Kind::Select(base, before.into_iter().chain(indices).collect()),
+        _ => Kind::Select(Box::new(operand), indices),
+    };
+    Expr { kind, ty, span }
 }
 
 fn dimensions(count: usize) -> String {

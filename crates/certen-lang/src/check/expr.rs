@@ -7,12 +7,12 @@ use certen_index::{Cond, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span, near};
 
 use super::index::Index;
-use super::scope::{Function, Meaning};
+use super::scope::{Checker, Referent};
 use super::types::shape_text;
-use super::value::{Draft, Flex, Value, index_expr};
+use super::value::{Draft, Flex, Judged, index_expr};
 use super::{Checked, Reported, too_complex};
-use crate::Found;
 use crate::ast::{self, BinaryOp, ExprKind, UnaryOp};
+use crate::library::Declared;
 use crate::typed::{Expr, Kind};
 
 /// The largest exponent of a power of indices: all but those of 0, 1 and -1 are then beyond 64 bits.
@@ -21,18 +21,18 @@ const MAX_INDEX_POWER: i64 = 63;
 /// Constants and index functions inside each other.
 const MAX_INLINED: usize = 200;
 
-impl<'l> Function<'_, 'l> {
+impl<'l> Checker<'_, 'l> {
     /// What an expression stands for.
-    pub fn expr(&mut self, e: &ast::Expr) -> Checked<Value> {
+    pub fn expr(&mut self, e: &ast::Expr) -> Checked<Judged> {
         Ok(match &e.kind {
             ExprKind::Name(name) => return self.name(*name, e.span),
-            ExprKind::Int(value) => Value::Index(Ix::from(*value).into()),
+            ExprKind::Int(value) => Judged::Index(Ix::from(*value).into()),
             ExprKind::Float(value) => {
                 let ty = TensorType::scalar(ElemType::F64);
                 let expr = Expr { kind: Kind::Literal(Literal::Float(*value)), ty, span: e.span };
-                Value::Data(Draft { expr, flex: Flex::Float })
+                Judged::Data(Draft { expr, flex: Flex::Float })
             }
-            ExprKind::Bool(value) => Value::Cond(if *value { Cond::always() } else { Cond::never() }),
+            ExprKind::Bool(value) => Judged::Cond(if *value { Cond::always() } else { Cond::never() }),
             ExprKind::Text(_) => {
                 return self.error(Code::E0103, e.span, "a text has a meaning only as the first argument of `einsum`");
             }
@@ -44,19 +44,16 @@ impl<'l> Function<'_, 'l> {
             ExprKind::Call(name, args, named) => return self.call(*name, args, named, e.span),
             ExprKind::If(cond, then, otherwise) => return self.conditional(cond, then, otherwise, e.span),
             ExprKind::Block(block) => return self.block(block),
-            ExprKind::Comprehension(parts) => Value::Data(self.comprehension(parts, e.span)?),
-            ExprKind::With(with) => Value::Data(self.with_loop(with, e.span)?),
+            ExprKind::Comprehension(parts) => Judged::Data(self.comprehension(parts, e.span)?),
+            ExprKind::With(with) => Judged::Data(self.with_loop(with, e.span)?),
             ExprKind::Iterate(iterate) => {
                 let made = self.iterate(iterate, e.span)?;
                 if made.states.len() != 1 {
-                    return self.error(
-                        Code::E0235,
-                        e.span,
-                        format!("an iteration of {} states gives {0} values", made.states.len()),
-                    );
+                    let text = format!("an iteration of {} states gives {0} values", made.states.len());
+                    return self.error(Code::E0235, e.span, text);
                 }
                 let ty = made.states[0].1.ty.clone();
-                Value::Data(Draft::fixed(Expr { kind: Kind::Iterate(Box::new(made)), ty, span: e.span }))
+                Judged::Data(Draft::fixed(Expr { kind: Kind::Iterate(Box::new(made)), ty, span: e.span }))
             }
         })
     }
@@ -70,7 +67,7 @@ impl<'l> Function<'_, 'l> {
     /// An expression as an index without cases.
     pub fn plain_index(&mut self, e: &ast::Expr) -> Checked<Ix> {
         match self.expr(e)? {
-            Value::Index(index) => match index.plain() {
+            Judged::Index(index) => match index.plain() {
                 Some(ix) => Ok(ix.clone()),
                 None => self.error(Code::E0216, e.span, "a size or bound cannot depend on an `if`"),
             },
@@ -79,45 +76,45 @@ impl<'l> Function<'_, 'l> {
     }
 
     /// The error that something is no index.
-    pub fn no_index<T>(&mut self, value: &Value, span: Span) -> Checked<T> {
+    pub fn no_index<T>(&mut self, value: &Judged, span: Span) -> Checked<T> {
         self.no_index_but(value, span, "places and shapes that data decides are not in this version")
     }
 
     /// The error that something is no index, with what to do if it is data.
-    pub fn no_index_but<T>(&mut self, value: &Value, span: Span, help: &str) -> Checked<T> {
+    pub fn no_index_but<T>(&mut self, value: &Judged, span: Span, help: &str) -> Checked<T> {
         let error = match value {
-            Value::Data(Draft {
+            Judged::Data(Draft {
                 expr: Expr { kind: Kind::Binary(Binary::Div, ..), .. },
                 flex: Flex::Int | Flex::Float,
             }) => Diagnostic::error(Code::E0231, span, "`/` makes fractions, and a fraction is no index")
                 .help("`floor_div(a, 2)` rounds down, `ceil_div(a, 2)` up"),
-            Value::Data(_) => {
+            Judged::Data(_) => {
                 Diagnostic::error(Code::E0231, span, "this is data, and data never becomes an index or size")
                     .note(
                         "shapes and indices are made of sizes, indices and literals: they are known before any data is",
                     )
                     .help(help)
             }
-            Value::Vector(parts) => {
+            Judged::Vector(parts) => {
                 let text = format!("one index is wanted here, not an index vector of {} components", parts.len());
                 Diagnostic::error(Code::E0231, span, text)
             }
-            Value::Cond(_) => Diagnostic::error(Code::E0231, span, "an index is wanted here, not a condition"),
-            Value::Index(_) => Diagnostic::error(Code::E0231, span, "an index vector is wanted here, not one index"),
+            Judged::Cond(_) => Diagnostic::error(Code::E0231, span, "an index is wanted here, not a condition"),
+            Judged::Index(_) => Diagnostic::error(Code::E0231, span, "an index vector is wanted here, not one index"),
         };
         self.fail(error)
     }
 
     /// A value as data: an index takes the element type of its context.
-    pub fn as_data(&mut self, value: Value, span: Span) -> Checked<Draft> {
+    pub fn as_data(&mut self, value: Judged, span: Span) -> Checked<Draft> {
         Ok(match value {
-            Value::Data(draft) => draft,
-            Value::Index(index) => Draft { expr: index_data(&index, span), flex: Flex::Int },
-            Value::Vector(parts) => {
+            Judged::Data(draft) => draft,
+            Judged::Index(index) => Draft { expr: index_data(&index, span), flex: Flex::Int },
+            Judged::Vector(parts) => {
                 let parts: Vec<Expr> = parts.iter().map(|part| index_data(part, span)).collect();
                 Draft { expr: self.stack(parts, TensorType::scalar(ElemType::I64), span), flex: Flex::Int }
             }
-            Value::Cond(cond) => Draft::fixed(truth(cond, span)),
+            Judged::Cond(cond) => Draft::fixed(truth(cond, span)),
         })
     }
 
@@ -133,21 +130,21 @@ impl<'l> Function<'_, 'l> {
     }
 
     /// What a name stands for.
-    pub fn name(&mut self, name: Name, span: Span) -> Checked<Value> {
+    pub fn name(&mut self, name: Name, span: Span) -> Checked<Judged> {
         match self.meaning(name) {
-            Some(Meaning::Size(value) | Meaning::Alias(value)) => {
+            Some(Referent::Size(value) | Referent::Alias(value)) => {
                 let mut value = value.clone();
-                if let Value::Data(draft) = &mut value {
+                if let Judged::Data(draft) = &mut value {
                     draft.expr.span = span;
                 }
                 return Ok(value);
             }
-            Some(Meaning::Tensor(unique, ty)) => return Ok(Value::Data(Self::var(*unique, ty.clone(), span))),
-            Some(Meaning::Wrong) => return Err(Reported),
+            Some(Referent::Tensor(unique, ty)) => return Ok(Judged::Data(Self::var(*unique, ty.clone(), span))),
+            Some(Referent::Wrong) => return Err(Reported),
             None => {}
         }
         match self.world.library.lookup(self.file, name) {
-            Some(Found::Const(constant)) => {
+            Some(Declared::Const(constant)) => {
                 let value = &self.world.library.constant(constant);
                 self.inline(constant.file, span, |function| {
                     let made = function.expr(&value.value)?;
@@ -155,17 +152,17 @@ impl<'l> Function<'_, 'l> {
                         (Some(ty), made) => {
                             let mut draft = function.as_data(made, value.value.span)?;
                             function.must_have(&mut draft, ty, &format!("`{name}`"))?;
-                            Ok(Value::Data(draft))
+                            Ok(Judged::Data(draft))
                         }
                         (None, made) => Ok(made),
                     }
                 })
             }
-            Some(Found::Function(_)) => {
+            Some(Declared::Function(_)) => {
                 let text = format!("`{name}` is a function: it is called as `{name}(…)`");
                 self.error(Code::E0235, span, text)
             }
-            Some(Found::Derived(derived)) => self.no_call(derived, span),
+            Some(Declared::Derived(derived)) => self.no_call(derived, span),
             None => self.unknown(name, span),
         }
     }
@@ -204,15 +201,15 @@ impl<'l> Function<'_, 'l> {
     /// The visible name most like one that is not there.
     pub fn nearest(&self, name: Name) -> Option<&str> {
         let names = self.visible().chain(self.world.library.names(self.file)).map(|name| name.as_str());
-        let names = names.chain(super::builtin::NAMES.iter().copied());
+        let names = names.chain(super::builtin::names());
         near(name.as_str(), names.filter(|other| !other.contains('.')))
     }
 
-    fn list(&mut self, parts: &[ast::Expr], span: Span) -> Checked<Value> {
-        let values = parts.iter().map(|part| self.expr(part)).collect::<Checked<Vec<Value>>>()?;
-        if values.iter().all(|value| matches!(value, Value::Index(_))) {
-            let index = |value| if let Value::Index(index) = value { Some(index) } else { None };
-            return Ok(Value::Vector(values.into_iter().filter_map(index).collect()));
+    fn list(&mut self, parts: &[ast::Expr], span: Span) -> Checked<Judged> {
+        let values = parts.iter().map(|part| self.expr(part)).collect::<Checked<Vec<Judged>>>()?;
+        if values.iter().all(|value| matches!(value, Judged::Index(_))) {
+            let index = |value| if let Judged::Index(index) = value { Some(index) } else { None };
+            return Ok(Judged::Vector(values.into_iter().filter_map(index).collect()));
         }
         let mut drafts = Vec::new();
         for (value, part) in values.into_iter().zip(parts) {
@@ -230,29 +227,26 @@ impl<'l> Function<'_, 'l> {
         }
         let part = first.expr.ty.clone();
         let parts = std::iter::once(first).chain(drafts).map(|draft| draft.expr).collect();
-        Ok(Value::Data(Draft { expr: self.stack(parts, part, span), flex }))
+        Ok(Judged::Data(Draft { expr: self.stack(parts, part, span), flex }))
     }
 
     // Operators
 
-    fn unary(&mut self, op: UnaryOp, a: &ast::Expr, span: Span) -> Checked<Value> {
+    fn unary(&mut self, op: UnaryOp, a: &ast::Expr, span: Span) -> Checked<Judged> {
         match (op, self.expr(a)?) {
-            (UnaryOp::Neg, Value::Index(index)) => {
+            (UnaryOp::Neg, Judged::Index(index)) => {
                 let made = index.map(&|ix| ix.scale(-1));
-                Ok(Value::Index(self.made(span, made)?))
+                Ok(Judged::Index(self.made(span, made)?))
             }
-            (UnaryOp::Neg, Value::Vector(parts)) => {
+            (UnaryOp::Neg, Judged::Vector(parts)) => {
                 let made = parts.iter().map(|part| part.map(&|ix| ix.scale(-1))).collect();
-                Ok(Value::Vector(self.made(span, made)?))
+                Ok(Judged::Vector(self.made(span, made)?))
             }
-            (UnaryOp::Not, Value::Cond(cond)) => {
-                let made = cond.not();
-                Ok(Value::Cond(self.made(span, made)?))
-            }
+            (UnaryOp::Not, Judged::Cond(cond)) => Ok(Judged::Cond(self.made(span, cond.not())?)),
             (op, value) => {
                 let draft = self.as_data(value, a.span)?;
                 let op = if op == UnaryOp::Neg { Unary::Neg } else { Unary::Not };
-                Ok(Value::Data(self.apply_unary(op, draft, span)?))
+                Ok(Judged::Data(self.apply_unary(op, draft, span)?))
             }
         }
     }
@@ -274,12 +268,12 @@ impl<'l> Function<'_, 'l> {
         Ok(Draft { flex: a.flex, expr: Expr { kind: Kind::Unary(op, Box::new(a.expr)), ty, span } })
     }
 
-    fn binary(&mut self, op: BinaryOp, a: &ast::Expr, b: &ast::Expr, span: Span) -> Checked<Value> {
+    fn binary(&mut self, op: BinaryOp, a: &ast::Expr, b: &ast::Expr, span: Span) -> Checked<Judged> {
         match op {
             BinaryOp::And | BinaryOp::Or => return self.logic(op == BinaryOp::And, a, b, span),
             BinaryOp::MatMul => {
                 let (left, right) = (self.data(a)?, self.data(b)?);
-                return Ok(Value::Data(self.matrix_product(left, right, span)?));
+                return Ok(Judged::Data(self.matrix_product(left, right, span)?));
             }
             _ => {}
         }
@@ -291,10 +285,10 @@ impl<'l> Function<'_, 'l> {
     pub fn operate(
         &mut self,
         op: BinaryOp,
-        (left, left_span): (Value, Span),
-        (right, right_span): (Value, Span),
+        (left, left_span): (Judged, Span),
+        (right, right_span): (Judged, Span),
         span: Span,
-    ) -> Checked<Value> {
+    ) -> Checked<Judged> {
         let of_indices: Option<OfTwo<Ix>> = match op {
             BinaryOp::Add => Some(Ix::add),
             BinaryOp::Sub => Some(Ix::sub),
@@ -309,7 +303,7 @@ impl<'l> Function<'_, 'l> {
         if let Some(f) = comparison(op)
             && let Some(cond) = self.compare_indices(&left, &right, f, op == BinaryOp::Ne, span)?
         {
-            return Ok(Value::Cond(cond));
+            return Ok(Judged::Cond(cond));
         }
         if op == BinaryOp::Concat {
             return self.concatenate((left, left_span), (right, right_span), span);
@@ -334,12 +328,12 @@ impl<'l> Function<'_, 'l> {
             BinaryOp::Ne => (Binary::Ne, left, right),
             BinaryOp::And | BinaryOp::Or | BinaryOp::Concat | BinaryOp::MatMul => return Err(Reported),
         };
-        Ok(Value::Data(self.apply_binary(op, left, right, span)?))
+        Ok(Judged::Data(self.apply_binary(op, left, right, span)?))
     }
 
     /// A power of the index level: exact, as all of it is. With an exponent that is negative or broken, there is none.
-    fn index_power(&mut self, base: &Value, exponent: &Value, span: Span) -> Checked<Option<Value>> {
-        let constant = if let Value::Index(exponent) = exponent { exponent.constant() } else { None };
+    fn index_power(&mut self, base: &Judged, exponent: &Judged, span: Span) -> Checked<Option<Judged>> {
+        let constant = if let Judged::Index(exponent) = exponent { exponent.constant() } else { None };
         let Some(k @ 0..) = constant else { return Ok(None) };
         let power = |ix: &Ix| match k {
             0 => Ok(Ix::from(1)),
@@ -347,9 +341,9 @@ impl<'l> Function<'_, 'l> {
             _ => Err(IxError::Overflow),
         };
         let made = match base {
-            Value::Index(base) => base.map(&power).map(Value::Index),
-            Value::Vector(parts) => {
-                parts.iter().map(|part| part.map(&power)).collect::<Result<_, _>>().map(Value::Vector)
+            Judged::Index(base) => base.map(&power).map(Judged::Index),
+            Judged::Vector(parts) => {
+                parts.iter().map(|part| part.map(&power)).collect::<Result<_, _>>().map(Judged::Vector)
             }
             _ => return Ok(None),
         };
@@ -392,23 +386,23 @@ impl<'l> Function<'_, 'l> {
     /// Index arithmetic, if both operands are of the index level: one index goes with each component of a vector.
     pub fn zip_indices(
         &mut self,
-        left: &Value,
-        right: &Value,
+        left: &Judged,
+        right: &Judged,
         f: &dyn Fn(&Ix, &Ix) -> Result<Ix, IxError>,
         span: Span,
-    ) -> Checked<Option<Value>> {
-        let made: Result<Value, _> = match (left, right) {
-            (Value::Index(a), Value::Index(b)) => a.zip(b, f).map(Value::Index),
-            (Value::Vector(a), Value::Index(b)) => {
-                a.iter().map(|a| a.zip(b, f)).collect::<Result<_, _>>().map(Value::Vector)
+    ) -> Checked<Option<Judged>> {
+        let made: Result<Judged, _> = match (left, right) {
+            (Judged::Index(a), Judged::Index(b)) => a.zip(b, f).map(Judged::Index),
+            (Judged::Vector(a), Judged::Index(b)) => {
+                a.iter().map(|a| a.zip(b, f)).collect::<Result<_, _>>().map(Judged::Vector)
             }
-            (Value::Index(a), Value::Vector(b)) => {
-                b.iter().map(|b| a.zip(b, f)).collect::<Result<_, _>>().map(Value::Vector)
+            (Judged::Index(a), Judged::Vector(b)) => {
+                b.iter().map(|b| a.zip(b, f)).collect::<Result<_, _>>().map(Judged::Vector)
             }
-            (Value::Vector(a), Value::Vector(b)) if a.len() == b.len() => {
-                a.iter().zip(b).map(|(a, b)| a.zip(b, f)).collect::<Result<_, _>>().map(Value::Vector)
+            (Judged::Vector(a), Judged::Vector(b)) if a.len() == b.len() => {
+                a.iter().zip(b).map(|(a, b)| a.zip(b, f)).collect::<Result<_, _>>().map(Judged::Vector)
             }
-            (Value::Vector(a), Value::Vector(b)) => {
+            (Judged::Vector(a), Judged::Vector(b)) => {
                 let text = format!("index vectors of {} and {} components", a.len(), b.len());
                 return self.error(Code::E0206, span, text);
             }
@@ -420,18 +414,18 @@ impl<'l> Function<'_, 'l> {
     /// A condition, if both operands are of the index level. Of vectors it must hold for every component; `!=` for some.
     fn compare_indices(
         &mut self,
-        left: &Value,
-        right: &Value,
+        left: &Judged,
+        right: &Judged,
         f: OfTwo<Cond>,
         some: bool,
         span: Span,
     ) -> Checked<Option<Cond>> {
         let pairs: Vec<(&Index, &Index)> = match (left, right) {
-            (Value::Index(a), Value::Index(b)) => vec![(a, b)],
-            (Value::Vector(a), Value::Index(b)) => a.iter().map(|a| (a, b)).collect(),
-            (Value::Index(a), Value::Vector(b)) => b.iter().map(|b| (a, b)).collect(),
-            (Value::Vector(a), Value::Vector(b)) if a.len() == b.len() => a.iter().zip(b).collect(),
-            (Value::Vector(a), Value::Vector(b)) => {
+            (Judged::Index(a), Judged::Index(b)) => vec![(a, b)],
+            (Judged::Vector(a), Judged::Index(b)) => a.iter().map(|a| (a, b)).collect(),
+            (Judged::Index(a), Judged::Vector(b)) => b.iter().map(|b| (a, b)).collect(),
+            (Judged::Vector(a), Judged::Vector(b)) if a.len() == b.len() => a.iter().zip(b).collect(),
+            (Judged::Vector(a), Judged::Vector(b)) => {
                 let text = format!("index vectors of {} and {} components", a.len(), b.len());
                 return self.error(Code::E0206, span, text);
             }
@@ -446,13 +440,13 @@ impl<'l> Function<'_, 'l> {
     }
 
     /// `&&` and `||`: a condition on the left guards the right side.
-    fn logic(&mut self, and: bool, a: &ast::Expr, b: &ast::Expr, span: Span) -> Checked<Value> {
+    fn logic(&mut self, and: bool, a: &ast::Expr, b: &ast::Expr, span: Span) -> Checked<Judged> {
         match self.expr(a)? {
-            Value::Cond(left) => {
+            Judged::Cond(left) => {
                 let made = if and { Ok(left.clone()) } else { left.not() };
                 let known = self.made(span, made)?;
                 match self.guarded(known, |function| function.expr(b))? {
-                    Value::Cond(right) => Ok(Value::Cond(if and { left.and(right) } else { left.or(right) })),
+                    Judged::Cond(right) => Ok(Judged::Cond(if and { left.and(right) } else { left.or(right) })),
                     value => {
                         let right = self.as_data(value, b.span)?;
                         let mut right = self.outside(right)?;
@@ -462,7 +456,7 @@ impl<'l> Function<'_, 'l> {
                         let (then, otherwise) = if and { (right.expr, other) } else { (other, right.expr) };
                         let ty = then.ty.clone();
                         let kind = Kind::If(left, Box::new(then), Box::new(otherwise));
-                        Ok(Value::Data(Draft::fixed(Expr { kind, ty, span })))
+                        Ok(Judged::Data(Draft::fixed(Expr { kind, ty, span })))
                     }
                 }
             }
@@ -470,15 +464,15 @@ impl<'l> Function<'_, 'l> {
                 let left = self.as_data(value, a.span)?;
                 let right = self.data(b)?;
                 let op = if and { Binary::And } else { Binary::Or };
-                Ok(Value::Data(self.apply_binary(op, left, right, span)?))
+                Ok(Judged::Data(self.apply_binary(op, left, right, span)?))
             }
         }
     }
 
     /// `a ++ b`: index vectors, or tensors along their outermost dimension.
-    fn concatenate(&mut self, (left, ls): (Value, Span), (right, rs): (Value, Span), span: Span) -> Checked<Value> {
-        if let (Value::Vector(a), Value::Vector(b)) = (&left, &right) {
-            return Ok(Value::Vector(a.iter().chain(b).cloned().collect()));
+    fn concatenate(&mut self, (left, ls): (Judged, Span), (right, rs): (Judged, Span), span: Span) -> Checked<Judged> {
+        if let (Judged::Vector(a), Judged::Vector(b)) = (&left, &right) {
+            return Ok(Judged::Vector(a.iter().chain(b).cloned().collect()));
         }
         let (mut a, mut b) = (self.as_data(left, ls)?, self.as_data(right, rs)?);
         self.unify(&mut a, &mut b, span)?;
@@ -498,12 +492,11 @@ impl<'l> Function<'_, 'l> {
                 return self.fail(error);
             }
         }
-        let made = a.expr.ty.shape[0].add(&b.expr.ty.shape[0]);
-        let size = self.made(span, made)?;
+        let size = self.made(span, a.expr.ty.shape[0].add(&b.expr.ty.shape[0]))?;
         let shape: Arc<[Ix]> = std::iter::once(size).chain(a.expr.ty.shape[1..].iter().cloned()).collect();
         let ty = TensorType { elem: a.elem(), shape };
         let kind = Kind::Concat(Box::new(a.expr), Box::new(b.expr));
-        Ok(Value::Data(Draft { flex: a.flex, expr: Expr { kind, ty, span } }))
+        Ok(Judged::Data(Draft { flex: a.flex, expr: Expr { kind, ty, span } }))
     }
 }
 

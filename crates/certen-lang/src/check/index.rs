@@ -30,8 +30,6 @@ impl From<Ix> for Index {
     }
 }
 
-type Made<T> = Result<T, IxError>;
-
 impl Index {
     /// One of two by a condition, or the one that is certain.
     pub fn case(cond: Cond, then: Index, otherwise: Index) -> Index {
@@ -44,7 +42,7 @@ impl Index {
     }
 
     /// One of two by a condition, if there are not too many cases in all.
-    pub fn one_of(cond: Cond, then: Index, otherwise: Index) -> Made<Index> {
+    pub fn one_of(cond: Cond, then: Index, otherwise: Index) -> Result<Index, IxError> {
         let index = Index::case(cond, then, otherwise);
         if index.cases() > MAX_CASES { Err(IxError::TooComplex) } else { Ok(index) }
     }
@@ -63,7 +61,7 @@ impl Index {
     }
 
     /// Applied in every case.
-    pub fn map(&self, f: &dyn Fn(&Ix) -> Made<Ix>) -> Made<Index> {
+    pub fn map(&self, f: &dyn Fn(&Ix) -> Result<Ix, IxError>) -> Result<Index, IxError> {
         Ok(match self {
             Index::Is(ix) => Index::Is(f(ix)?),
             Index::Case(case) => Index::case(case.0.clone(), case.1.map(f)?, case.2.map(f)?),
@@ -79,7 +77,7 @@ impl Index {
     }
 
     /// Applied in every pair of cases.
-    pub fn zip(&self, other: &Index, f: &dyn Fn(&Ix, &Ix) -> Made<Ix>) -> Made<Index> {
+    pub fn zip(&self, other: &Index, f: &dyn Fn(&Ix, &Ix) -> Result<Ix, IxError>) -> Result<Index, IxError> {
         if self.cases().saturating_mul(other.cases()) > MAX_CASES {
             return Err(IxError::TooComplex);
         }
@@ -91,11 +89,11 @@ impl Index {
     }
 
     /// A condition on two, in every pair of cases.
-    pub fn compare(&self, other: &Index, f: &dyn Fn(&Ix, &Ix) -> Made<Cond>) -> Made<Cond> {
+    pub fn compare(&self, other: &Index, f: &dyn Fn(&Ix, &Ix) -> Result<Cond, IxError>) -> Result<Cond, IxError> {
         if self.cases().saturating_mul(other.cases()) > MAX_CASES {
             return Err(IxError::TooComplex);
         }
-        let either = |cond: &Cond, then: Cond, otherwise: Cond| -> Made<Cond> {
+        let either = |cond: &Cond, then: Cond, otherwise: Cond| -> Result<Cond, IxError> {
             Ok(cond.clone().and(then).or(cond.not()?.and(otherwise)))
         };
         match (self, other) {
@@ -106,13 +104,13 @@ impl Index {
     }
 }
 
-fn short(a: &Ix, b: &Ix) -> Made<()> {
+fn short(a: &Ix, b: &Ix) -> Result<(), IxError> {
     let length = a.to_string().len() + b.to_string().len();
     if length > MAX_LENGTH { Err(IxError::TooComplex) } else { Ok(()) }
 }
 
 /// The smaller of two, or their minimum where neither is always the smaller.
-pub(super) fn smaller(facts: &Facts, a: &Ix, b: &Ix) -> Made<Ix> {
+pub(super) fn smaller(facts: &Facts, a: &Ix, b: &Ix) -> Result<Ix, IxError> {
     short(a, b)?;
     match facts.compare(a, b) {
         KnownOrder::Equal if nowhere(facts, a, b) => a.min_with(b),
@@ -123,7 +121,7 @@ pub(super) fn smaller(facts: &Facts, a: &Ix, b: &Ix) -> Made<Ix> {
 }
 
 /// The larger of two, or their maximum where neither is always the larger.
-pub(super) fn larger(facts: &Facts, a: &Ix, b: &Ix) -> Made<Ix> {
+pub(super) fn larger(facts: &Facts, a: &Ix, b: &Ix) -> Result<Ix, IxError> {
     short(a, b)?;
     match facts.compare(a, b) {
         KnownOrder::Equal if nowhere(facts, a, b) => a.max_with(b),
@@ -140,7 +138,7 @@ fn nowhere(facts: &Facts, a: &Ix, b: &Ix) -> bool {
 }
 
 /// A size: the expression where it is known not to be negative, else the larger of it and zero.
-pub(super) fn extent(facts: &Facts, lower: &Ix, upper: &Ix) -> Made<Ix> {
+pub(super) fn extent(facts: &Facts, lower: &Ix, upper: &Ix) -> Result<Ix, IxError> {
     let size = upper.sub(lower)?;
     match facts.prove(&Cond::le(&Ix::from(0), &size)?) {
         Verdict::Yes => Ok(size),
@@ -149,7 +147,7 @@ pub(super) fn extent(facts: &Facts, lower: &Ix, upper: &Ix) -> Made<Ix> {
 }
 
 /// `i >= lower && i < upper`
-pub(super) fn within(i: &Ix, lower: &Ix, upper: &Ix) -> Made<Cond> {
+pub(super) fn within(i: &Ix, lower: &Ix, upper: &Ix) -> Result<Cond, IxError> {
     Ok(Cond::le(lower, i)?.and(Cond::lt(i, upper)?))
 }
 

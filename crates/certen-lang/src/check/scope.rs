@@ -7,19 +7,19 @@ use certen_index::{Cond, Facts, Ix, IxError};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Remedy, Span};
 
 use super::access::Access;
-use super::value::{Draft, Value};
+use super::value::{Draft, Judged};
 use super::{Checked, Reported, World, too_complex};
 use crate::ast::{self, Elem, Ident};
+use crate::library::{Declared, FileRef, FunctionRef};
 use crate::typed::{Expr, Kind};
-use crate::{FileRef, Found, FunctionRef};
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
-pub(super) enum Meaning {
+pub(super) enum Referent {
     /// A size or an index-level parameter.
-    Size(Value),
+    Size(Judged),
     /// An index, a `let` of the index level or of a small constant.
-    Alias(Value),
+    Alias(Judged),
     /// A tensor, under its unique name.
     Tensor(Name, TensorType),
     /// Something whose definition is wrong: no further message.
@@ -27,7 +27,7 @@ pub(super) enum Meaning {
 }
 
 /// A function that is being checked.
-pub(super) struct Function<'w, 'l> {
+pub(super) struct Checker<'w, 'l> {
     pub world: &'w mut World<'l>,
     /// Where its names are looked up.
     pub file: FileRef,
@@ -37,9 +37,9 @@ pub(super) struct Function<'w, 'l> {
     pub sizes: Vec<Name>,
     /// What its element classes stand for.
     pub elems: Vec<(Elem, ElemType)>,
-    names: HashMap<Name, Meaning>,
-    /// What the names meant outside of the open scopes.
-    hidden: Vec<(Name, Option<Meaning>)>,
+    names: HashMap<Name, Referent>,
+    /// What the names meant outside the open scopes.
+    hidden: Vec<(Name, Option<Referent>)>,
     used: HashSet<Name>,
     /// What the user calls indices whose unique names differ.
     renamed: HashMap<Name, Name>,
@@ -60,15 +60,15 @@ pub(super) struct Function<'w, 'l> {
     pub inlined: usize,
 }
 
-impl<'w, 'l> Function<'w, 'l> {
+impl<'w, 'l> Checker<'w, 'l> {
     /// A function.
-    pub fn new(world: &'w mut World<'l>, function: FunctionRef) -> Function<'w, 'l> {
-        Function { source: Some(function), ..Function::of_file(world, function.file) }
+    pub fn new(world: &'w mut World<'l>, function: FunctionRef) -> Checker<'w, 'l> {
+        Checker { source: Some(function), ..Checker::of_file(world, function.file) }
     }
 
-    /// The scope of a file, outside of any function.
-    pub fn of_file(world: &'w mut World<'l>, file: FileRef) -> Function<'w, 'l> {
-        Function {
+    /// The scope of a file, outside any function.
+    pub fn of_file(world: &'w mut World<'l>, file: FileRef) -> Checker<'w, 'l> {
+        Checker {
             world,
             file,
             source: None,
@@ -97,7 +97,7 @@ impl<'w, 'l> Function<'w, 'l> {
 
     /// Whether a name is that of a constant.
     pub fn is_constant(&self, name: Name) -> bool {
-        matches!(self.world.library.lookup(self.file, name), Some(Found::Const(_)))
+        matches!(self.world.library.lookup(self.file, name), Some(Declared::Const(_)))
     }
 
     // Errors
@@ -230,12 +230,12 @@ impl<'w, 'l> Function<'w, 'l> {
         made
     }
 
-    pub fn bind(&mut self, name: Name, meaning: Meaning) {
+    pub fn bind(&mut self, name: Name, meaning: Referent) {
         let before = self.names.insert(name, meaning);
         self.hidden.push((name, before));
     }
 
-    pub fn meaning(&self, name: Name) -> Option<&Meaning> {
+    pub fn meaning(&self, name: Name) -> Option<&Referent> {
         self.names.get(&name)
     }
 
@@ -254,13 +254,13 @@ impl<'w, 'l> Function<'w, 'l> {
 
     /// Binds an index under a unique name. Indices may hide each other and tensors, but not a size: shapes in messages
     /// would then lie.
-    pub fn bind_index(&mut self, ident: Ident, meaning: Value) -> Checked<()> {
-        if let Some(Meaning::Size(_)) = self.meaning(ident.name) {
+    pub fn bind_index(&mut self, ident: Ident, meaning: Judged) -> Checked<()> {
+        if let Some(Referent::Size(_)) = self.meaning(ident.name) {
             let text = format!("`{}` is a size here, and cannot be an index too", ident.name);
             let error = Diagnostic::error(Code::E0211, ident.span, text).help("give the index another name");
             return self.fail(error);
         }
-        self.bind(ident.name, Meaning::Alias(meaning));
+        self.bind(ident.name, Referent::Alias(meaning));
         Ok(())
     }
 

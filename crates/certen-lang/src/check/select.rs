@@ -8,11 +8,11 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
 use super::index::{Index, extent};
-use super::scope::Function;
+use super::scope::Checker;
 use super::types::shape_text;
-use super::value::{Draft, Value, block_expr};
+use super::value::{Draft, Judged, block_expr};
 use crate::ast::{self, ExprKind, Selector};
-use crate::typed::{self, Bound, Expr, Kind};
+use crate::typed::{self, Expr, Kind, Rhs};
 
 /// What one dimension is selected by.
 enum Taken {
@@ -23,17 +23,17 @@ enum Taken {
     Part(Ix, Option<Ix>),
 }
 
-impl Function<'_, '_> {
-    pub fn select(&mut self, base: &ast::Expr, selectors: &[Selector], span: Span) -> Checked<Value> {
+impl Checker<'_, '_> {
+    pub fn select(&mut self, base: &ast::Expr, selectors: &[Selector], span: Span) -> Checked<Judged> {
         let tensor = match self.expr(base)? {
-            Value::Vector(parts) => match self.component(&parts, selectors, span)? {
+            Judged::Vector(parts) => match self.component(&parts, selectors, span)? {
                 Some(value) => return Ok(value),
-                None => self.as_data(Value::Vector(parts), base.span)?,
+                None => self.as_data(Judged::Vector(parts), base.span)?,
             },
-            Value::Index(_) | Value::Cond(_) => {
+            Judged::Index(_) | Judged::Cond(_) => {
                 return self.error(Code::E0204, base.span, "this is one index: there is nothing to select from");
             }
-            Value::Data(draft) => draft,
+            Judged::Data(draft) => draft,
         };
         let what = match &base.kind {
             ExprKind::Name(name) => format!("`{name}`"),
@@ -46,8 +46,8 @@ impl Function<'_, '_> {
         for selector in selectors {
             match selector {
                 Selector::At(e) => match self.expr(e)? {
-                    Value::Index(index) => taken.push((Taken::At(index), e.span)),
-                    Value::Vector(parts) => taken.extend(parts.into_iter().map(|part| (Taken::At(part), e.span))),
+                    Judged::Index(index) => taken.push((Taken::At(index), e.span)),
+                    Judged::Vector(parts) => taken.extend(parts.into_iter().map(|part| (Taken::At(part), e.span))),
                     value => {
                         let help = "reading at places that data names (gather, scatter) is not in this version";
                         return self.no_index_but(&value, e.span, help);
@@ -90,24 +90,24 @@ impl Function<'_, '_> {
             let skipped = shape.len() - taken.len();
             taken.splice(at..at, (0..skipped).map(|_| (Taken::Whole, span)));
         }
-        // Dimensions that stay behind the last index need not be written.
+        // Dimensions that stay after the last index need not be written.
         while matches!(taken.last(), Some((Taken::Whole, _))) {
             taken.pop();
         }
         if taken.iter().all(|(one, _)| matches!(one, Taken::At(_))) {
             let indices =
                 taken.into_iter().filter_map(|(one, _)| if let Taken::At(index) = one { Some(index) } else { None });
-            return self.at(&what, tensor, indices.collect(), span).map(Value::Data);
+            return self.at(&what, tensor, indices.collect(), span).map(Judged::Data);
         }
-        self.slice(&what, tensor, taken, span).map(Value::Data)
+        self.slice(&what, tensor, taken, span).map(Judged::Data)
     }
 
     /// A component or part of an index vector, if the selectors are numbers.
-    fn component(&mut self, parts: &[Index], selectors: &[Selector], span: Span) -> Checked<Option<Value>> {
+    fn component(&mut self, parts: &[Index], selectors: &[Selector], span: Span) -> Checked<Option<Judged>> {
         let number = |function: &mut Self, e: &ast::Expr| -> Checked<Option<i64>> {
             match function.expr(e)? {
-                Value::Index(index) => Ok(index.constant()),
-                Value::Vector(one) if one.len() == 1 => Ok(one[0].constant()),
+                Judged::Index(index) => Ok(index.constant()),
+                Judged::Vector(one) if one.len() == 1 => Ok(one[0].constant()),
                 value => function.no_index(&value, e.span),
             }
         };
@@ -119,7 +119,7 @@ impl Function<'_, '_> {
             [Selector::At(e)] => match number(self, e)? {
                 None => Ok(None),
                 Some(at) => match usize::try_from(at).ok().and_then(|at| parts.get(at)) {
-                    Some(part) => Ok(Some(Value::Index(part.clone()))),
+                    Some(part) => Ok(Some(Judged::Index(part.clone()))),
                     None => wrong(self, at),
                 },
             },
@@ -136,7 +136,7 @@ impl Function<'_, '_> {
                 if from < 0 || to > length || from > to {
                     return wrong(self, if from < 0 { from } else { to });
                 }
-                Ok(Some(Value::Vector(parts[from as usize..to as usize].to_vec())))
+                Ok(Some(Judged::Vector(parts[from as usize..to as usize].to_vec())))
             }
             _ => Ok(None),
         }
@@ -147,8 +147,7 @@ impl Function<'_, '_> {
         if let Some(place) = indices.iter().position(|index| index.plain().is_none())
             && let Index::Case(case) = &indices[place]
         {
-            let made = case.0.not();
-            let not = self.made(span, made)?;
+            let not = self.made(span, case.0.not())?;
             let replaced = |with: &Index| {
                 let mut indices = indices.clone();
                 indices[place] = with.clone();
@@ -200,7 +199,7 @@ impl Function<'_, '_> {
         let name = self.fresh(Name::new(base));
         let ty = tensor.expr.ty.clone();
         let var = Self::var(name, ty.clone(), tensor.expr.span);
-        (vec![typed::Let { names: vec![(name, ty)], value: Bound::Expr(tensor.expr) }], var)
+        (vec![typed::Let { names: vec![(name, ty)], value: Rhs::Expr(tensor.expr) }], var)
     }
 
     /// A selection with slices: a comprehension over what they leave.
@@ -222,18 +221,16 @@ impl Function<'_, '_> {
                 }
                 Taken::Whole => Some((Ix::from(0), whole.clone())),
                 Taken::Part(from, to) => {
-                    let made = extent(self.facts(), &from, to.as_ref().unwrap_or(whole));
-                    Some((from, self.made(place, made)?))
+                    let size = self.made(place, extent(self.facts(), &from, to.as_ref().unwrap_or(whole)))?;
+                    Some((from, size))
                 }
             };
             match part {
                 None => {}
                 Some((from, size)) => {
                     let (name, index) = self.new_index(Name::new("i"));
-                    let made = super::index::within(&index, &Ix::from(0), &size);
-                    facts.push(self.made(place, made)?);
-                    let made = index.add(&from);
-                    indices.push(self.made(place, made)?.into());
+                    facts.push(self.made(place, super::index::within(&index, &Ix::from(0), &size))?);
+                    indices.push(self.made(place, index.add(&from))?.into());
                     pattern.push(typed::Slot::Index(name));
                     ranges.push(typed::Range {
                         lower: Ix::from(0),
@@ -265,8 +262,8 @@ impl Function<'_, '_> {
     /// `guard(c, e)`: the body is checked where the condition holds.
     pub fn guard(&mut self, cond: &ast::Expr, body: &ast::Expr, span: Span) -> Checked<Draft> {
         let cond = match self.expr(cond)? {
-            Value::Cond(cond) => cond,
-            Value::Data(_) => {
+            Judged::Cond(cond) => cond,
+            Judged::Data(_) => {
                 let error =
                     Diagnostic::error(Code::E0231, cond.span, "the condition of a guard is on indices, not data")
                         .help("to choose by data: `select(c, x, 0)`");

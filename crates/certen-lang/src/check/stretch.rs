@@ -1,18 +1,18 @@
 //! Operands that NumPy would stretch, and what to write here instead.
 //!
-//! Entrywise operations want equal shapes, or a scalar. A row with a matrix, or a dimension of size 1 with one of size n,
-//! is what people try first who know broadcasting; the message shows the comprehension that does it. Nothing here
+//! Entrywise operations want equal shapes, or a scalar. People who know broadcasting first try a row with a
+//! matrix, or a dimension of size 1 with one of size n; the message shows the comprehension that does it. Nothing here
 //! changes what is accepted.
 
 use certen_index::{Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Span};
 
-use super::scope::Function;
+use super::scope::Checker;
 use super::types::shape_text;
 use super::value::Draft;
 use crate::typed::Kind;
 
-impl Function<'_, '_> {
+impl Checker<'_, '_> {
     /// The error that operands have different ranks, or differ in dimensions of size 1 only. The symbol is what stands
     /// between them in the example.
     pub fn stretched(&self, a: &Draft, b: &Draft, symbol: &str, span: Span) -> Option<Diagnostic> {

@@ -8,12 +8,12 @@ use certen_syntax::{Code, Diagnostic, Span};
 
 use super::Checked;
 use super::index::extent;
-use super::scope::Function;
+use super::scope::Checker;
 use super::signature::Asked;
 use super::value::{Draft, Flex, TooLarge};
 use crate::ast;
 
-impl Function<'_, '_> {
+impl Checker<'_, '_> {
     /// An expression as it is seen where less holds than where it was made. A size that was not negative there may be
     /// here, where the expression is never evaluated; then it is 0, as sizes are everywhere.
     pub fn outside(&mut self, mut draft: Draft) -> Checked<Draft> {

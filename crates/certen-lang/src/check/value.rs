@@ -12,7 +12,7 @@ use crate::typed::{Block, Expr, Kind, WithDefault};
 
 /// What an expression stands for.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(super) enum Judged {
     /// An integer of the index level.
     Index(Index),
     /// An index vector.

@@ -5,16 +5,16 @@ use certen_index::Ix;
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
-use super::comprehension::{End, Plan, Slot};
 use super::index::extent;
-use super::scope::Function;
+use super::plan::{End, Plan, PlanSlot};
+use super::scope::Checker;
 use super::types::shape_text;
-use super::value::{Draft, Flex, Value};
-use crate::Found;
+use super::value::{Draft, Flex, Judged};
 use crate::ast::{self, FoldOp, WithOp};
+use crate::library::Declared;
 use crate::typed::{self, Expr, Generator, Kind, WithDefault};
 
-impl Function<'_, '_> {
+impl Checker<'_, '_> {
     pub fn with_loop(&mut self, with: &ast::With, span: Span) -> Checked<Draft> {
         match &with.operation {
             WithOp::Genarray(shape, default) => {
@@ -43,8 +43,8 @@ impl Function<'_, '_> {
     /// An index vector of sizes; one index is a vector of one.
     pub fn sizes_of(&mut self, shape: &ast::Expr) -> Checked<Vec<Ix>> {
         let parts = match self.expr(shape)? {
-            Value::Vector(parts) => parts,
-            Value::Index(index) => vec![index],
+            Judged::Vector(parts) => parts,
+            Judged::Index(index) => vec![index],
             value => {
                 let help = "a size that is known only at run time is a parameter: `k: size`";
                 return self.no_index_but(&value, shape.span, help);
@@ -55,8 +55,7 @@ impl Function<'_, '_> {
             let Some(ix) = part.plain() else {
                 return self.error(Code::E0216, shape.span, "a size cannot depend on an `if`");
             };
-            let made = extent(self.facts(), &Ix::from(0), ix);
-            sizes.push(self.made(shape.span, made)?);
+            sizes.push(self.made(shape.span, extent(self.facts(), &Ix::from(0), ix))?);
         }
         Ok(sizes)
     }
@@ -69,7 +68,7 @@ impl Function<'_, '_> {
         for (pattern, relation, body) in &with.generators {
             let rank = shape.map(<[Ix]>::len);
             let mut plan = self.plan(pattern, std::slice::from_ref(relation), rank, None, relation.span)?;
-            if plan.slots.iter().any(|slot| !matches!(slot, Slot::Index(_))) {
+            if plan.slots.iter().any(|slot| !matches!(slot, PlanSlot::Index(_))) {
                 let error = Diagnostic::error(Code::E0233, relation.span, "the pattern of a with-loop has no dots")
                     .help("comprehensions have them: `{ [i, .] -> … }`");
                 return self.fail(error);
@@ -213,10 +212,10 @@ impl Function<'_, '_> {
             }
             (None, FoldOp::Function(ident)) => {
                 let found = self.world.library.lookup(self.file, ident.name);
-                if let Some(Found::Derived(derived)) = found {
+                if let Some(Declared::Derived(derived)) = found {
                     return self.no_call(derived, ident.span);
                 }
-                let Some(Found::Function(function)) = found else {
+                let Some(Declared::Function(function)) = found else {
                     let mut error =
                         Diagnostic::error(Code::E0201, ident.span, format!("there is no function `{}`", ident.name));
                     if let Some(near) = self.nearest(ident.name) {
@@ -232,7 +231,7 @@ impl Function<'_, '_> {
                 neutral.flex = Flex::No;
                 let ty = neutral.expr.ty.clone();
                 let (so_far, element) = (self.fresh(Name::new("so_far")), self.fresh(Name::new("element")));
-                let args = [so_far, element].map(|name| Value::Data(Self::var(name, ty.clone(), ident.span)));
+                let args = [so_far, element].map(|name| Judged::Data(Self::var(name, ty.clone(), ident.span)));
                 let next = self.apply(function, args.into_iter().map(|value| (value, ident.span)).collect(), span)?;
                 let mut next = self.as_data(next, span)?;
                 self.give(&mut next, ty.elem)?;

@@ -5,10 +5,8 @@ use std::collections::HashMap;
 
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
 
-use super::{FileRef, Found, Library};
-use crate::ast::{
-    Block, Bound, Dim, Expr, ExprKind, FoldOp, Function, Pattern, Relation, Results, Selector, Slot, Type, WithOp,
-};
+use super::{Declared, FileRef, Library};
+use crate::ast::{Block, Dim, Expr, ExprKind, FoldOp, Function, Relation, Results, Type, WithOp};
 
 /// How many names of a cycle are shown on each side.
 const SHOWN: usize = 5;
@@ -16,43 +14,43 @@ const SHOWN: usize = 5;
 impl Library {
     /// Reports the functions and constants that use themselves, directly or through others.
     pub fn check_cycles(&self, diagnostics: &mut Diagnostics) {
-        let mut state: HashMap<Found, State> = HashMap::new();
+        let mut state: HashMap<Declared, Progress> = HashMap::new();
         let all = self.files().flat_map(|file| {
-            let functions = self.functions_of(file).map(Found::Function);
-            functions.chain(self.constants_of(file).map(Found::Const))
+            let functions = self.functions_of(file).map(Declared::Function);
+            functions.chain(self.constants_of(file).map(Declared::Const))
         });
         for root in all {
             if state.contains_key(&root) {
                 continue;
             }
             // What is being looked at, from the root on: each with what it uses and the place where the next is used.
-            let mut path: Vec<Open> = Vec::new();
-            state.insert(root, State::Open(0));
-            path.push(Open { item: root, uses: self.uses(root).into_iter(), at: Span::default() });
+            let mut path: Vec<Visit> = Vec::new();
+            state.insert(root, Progress::Open(0));
+            path.push(Visit { item: root, uses: self.uses(root).into_iter(), at: Span::default() });
             while let Some(open) = path.last_mut() {
                 let Some((used, span)) = open.uses.next() else {
-                    state.insert(open.item, State::Done);
+                    state.insert(open.item, Progress::Done);
                     path.pop();
                     continue;
                 };
                 open.at = span;
                 match state.get(&used) {
-                    Some(State::Done) => {}
-                    Some(State::Open(from)) => diagnostics.push(self.cycle(&path[*from..])),
+                    Some(Progress::Done) => {}
+                    Some(Progress::Open(from)) => diagnostics.push(self.cycle(&path[*from..])),
                     None => {
-                        state.insert(used, State::Open(path.len()));
-                        path.push(Open { item: used, uses: self.uses(used).into_iter(), at: Span::default() });
+                        state.insert(used, Progress::Open(path.len()));
+                        path.push(Visit { item: used, uses: self.uses(used).into_iter(), at: Span::default() });
                     }
                 }
             }
         }
     }
 
-    fn cycle(&self, path: &[Open]) -> Diagnostic {
-        let name = |open: &Open| match open.item {
-            Found::Function(function) => self.function(function).name.name,
-            Found::Const(constant) => self.constant(constant).name.name,
-            Found::Derived(derived) => self.derivation(derived).name,
+    fn cycle(&self, path: &[Visit]) -> Diagnostic {
+        let name = |open: &Visit| match open.item {
+            Declared::Function(function) => self.function(function).name.name,
+            Declared::Const(constant) => self.constant(constant).name.name,
+            Declared::Derived(derived) => self.derivation(derived).name,
         };
         let names: Vec<&str> = path.iter().chain(path.first()).map(|open| name(open).as_str()).collect();
         let shown = match names.len() {
@@ -74,19 +72,19 @@ impl Library {
     }
 
     /// The functions and constants that an item uses, and where.
-    fn uses(&self, item: Found) -> Vec<(Found, Span)> {
+    fn uses(&self, item: Declared) -> Vec<(Declared, Span)> {
         let file = item.file();
-        let is_const = |name| matches!(self.lookup(file, name), Some(Found::Const(_)));
-        let mut walk = Walk { library: self, file, bound: HashMap::new(), todo: Vec::new(), found: Vec::new() };
+        let is_const = |name| matches!(self.lookup(file, name), Some(Declared::Const(_)));
+        let mut walk = UseWalk { library: self, file, bound: HashMap::new(), todo: Vec::new(), found: Vec::new() };
         match item {
-            Found::Const(constant) => {
+            Declared::Const(constant) => {
                 let constant = self.constant(constant);
                 constant.ty.iter().for_each(|ty| walk.ty(ty));
                 walk.todo.push(Work::Expr(&constant.value));
             }
             // Nothing calls it; what it is derived from is looked at by itself.
-            Found::Derived(_) => {}
-            Found::Function(function) => {
+            Declared::Derived(_) => {}
+            Declared::Function(function) => {
                 let function = self.function(function);
                 bound_by_signature(function, is_const).into_iter().for_each(|name| walk.bind(name));
                 walk.signature(function);
@@ -99,16 +97,16 @@ impl Library {
 }
 
 /// How far the search has come with an item.
-enum State {
+enum Progress {
     /// It is this far along the path.
     Open(usize),
     /// Everything that it uses has been looked at.
     Done,
 }
 
-struct Open {
-    item: Found,
-    uses: std::vec::IntoIter<(Found, Span)>,
+struct Visit {
+    item: Declared,
+    uses: std::vec::IntoIter<(Declared, Span)>,
     /// Where the next one on the path is used.
     at: Span,
 }
@@ -132,14 +130,14 @@ fn bound_by_signature(function: &Function, is_const: impl Fn(Name) -> bool) -> V
 }
 
 /// A walk over expressions that knows which names are bound around them.
-struct Walk<'a> {
+struct UseWalk<'a> {
     library: &'a Library,
     file: FileRef,
     /// How many binders of a name are open.
     bound: HashMap<Name, usize>,
     /// What is still to be seen, last first.
     todo: Vec<Work<'a>>,
-    found: Vec<(Found, Span)>,
+    found: Vec<(Declared, Span)>,
 }
 
 enum Work<'a> {
@@ -149,7 +147,7 @@ enum Work<'a> {
     Unbind(Name),
 }
 
-impl<'a> Walk<'a> {
+impl<'a> UseWalk<'a> {
     fn bind(&mut self, name: Name) {
         *self.bound.entry(name).or_default() += 1;
     }
@@ -219,23 +217,9 @@ impl<'a> Walk<'a> {
                     self.use_of(*name, expr.span);
                 }
             }
-            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) | ExprKind::Text(_) => {}
-            ExprKind::Paren(inner) | ExprKind::Unary(_, inner) => self.todo.push(Work::Expr(inner)),
-            ExprKind::List(parts) => self.todo.extend(parts.iter().map(Work::Expr)),
-            ExprKind::Binary(_, left, right) => self.todo.extend([Work::Expr(left), Work::Expr(right)]),
-            ExprKind::Select(array, selectors) => {
-                self.todo.push(Work::Expr(array));
-                for selector in selectors {
-                    match selector {
-                        Selector::At(index) => self.todo.push(Work::Expr(index)),
-                        Selector::Slice(from, to, _) => self.todo.extend(from.iter().chain(to).map(Work::Expr)),
-                        Selector::Dot(_) | Selector::Dots(_) => {}
-                    }
-                }
-            }
-            ExprKind::Call(function, args, named) => {
+            ExprKind::Call(function, ..) => {
                 self.use_of(function.name, function.span);
-                self.todo.extend(args.iter().chain(named.iter().map(|(_, value)| value)).map(Work::Expr));
+                self.parts(expr);
             }
             ExprKind::If(condition, then, otherwise) => {
                 self.todo.extend([Work::Expr(condition), Work::Block(then), Work::Block(otherwise)]);
@@ -243,19 +227,18 @@ impl<'a> Walk<'a> {
             ExprKind::Block(block) => self.todo.push(Work::Block(block)),
             ExprKind::Comprehension(partitions) => {
                 for partition in partitions {
-                    partition.generator.iter().for_each(|relation| self.relation(relation));
-                    self.under(&partition.pattern, &partition.body);
+                    self.todo.extend(partition.generator.iter().flat_map(Relation::bounds).map(Work::Expr));
+                    self.under(partition.pattern.names(), Work::Expr(&partition.body));
                 }
             }
             ExprKind::With(with) => {
                 for (pattern, relation, body) in &with.generators {
-                    self.relation(relation);
-                    self.under(pattern, body);
+                    self.todo.extend(relation.bounds().map(Work::Expr));
+                    self.under(pattern.names(), Work::Expr(body));
                 }
                 match &with.operation {
                     WithOp::Genarray(shape, default) => {
-                        self.todo.push(Work::Expr(shape));
-                        self.todo.extend(default.iter().map(Work::Expr));
+                        self.todo.extend([shape].into_iter().chain(default).map(Work::Expr));
                     }
                     WithOp::Modarray(array) => self.todo.push(Work::Expr(array)),
                     WithOp::Fold(op, neutral) => {
@@ -270,36 +253,24 @@ impl<'a> Walk<'a> {
                 self.todo.push(Work::Expr(&iterate.times));
                 self.todo.extend(iterate.states.iter().map(|(_, first)| Work::Expr(first)));
                 let states = iterate.states.iter().map(|(state, _)| state.name);
-                let names: Vec<Name> = iterate.step.iter().map(|step| step.name).chain(states).collect();
-                self.todo.extend(names.iter().map(|name| Work::Bind(*name)));
-                self.todo.push(Work::Block(&iterate.body));
-                self.todo.extend(names.into_iter().map(Work::Unbind));
+                let names = iterate.step.iter().map(|step| step.name).chain(states).collect();
+                self.under(names, Work::Block(&iterate.body));
             }
+            // All others bind nothing.
+            _ => self.parts(expr),
         }
     }
 
-    fn relation(&mut self, relation: &'a Relation) {
-        let bounds = relation.lower.iter().chain(&relation.upper).filter_map(|(bound, _)| match bound {
-            Bound::At(at) => Some(Work::Expr(at)),
-            Bound::Dot(_) => None,
-        });
-        self.todo.extend(bounds);
+    fn parts(&mut self, expr: &'a Expr) {
+        let mut parts = Vec::new();
+        expr.parts(&mut parts);
+        self.todo.extend(parts.into_iter().map(Work::Expr));
     }
 
-    /// A body under the names of a pattern.
-    fn under(&mut self, pattern: &Pattern, body: &'a Expr) {
-        let names: Vec<Name> = match pattern {
-            Pattern::Vector(name) => vec![name.name],
-            Pattern::List(slots, _) => slots
-                .iter()
-                .filter_map(|slot| match slot {
-                    Slot::Index(name) | Slot::Rest(name) => Some(name.name),
-                    Slot::Dot(_) | Slot::Dots(_) => None,
-                })
-                .collect(),
-        };
+    /// A body under the names that are bound there.
+    fn under(&mut self, names: Vec<Name>, body: Work<'a>) {
         self.todo.extend(names.iter().map(|name| Work::Bind(*name)));
-        self.todo.push(Work::Expr(body));
+        self.todo.push(body);
         self.todo.extend(names.into_iter().map(Work::Unbind));
     }
 }

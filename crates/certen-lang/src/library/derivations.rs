@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use certen_core::script::{Derivation, Tactic};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span, near};
 
-use super::{DerivedRef, FileRef, Found, FunctionRef, Library};
+use super::{Declared, DerivedRef, FileRef, FunctionRef, Library};
 
 /// How many derivations may lead from a function to something derived.
 const MAX_CHAIN: usize = 256;
@@ -41,12 +41,12 @@ impl Library {
         // A circle has no end either.
         while path.len() <= MAX_CHAIN + 1 {
             match self.lookup(at.file, self.derivation(at).from)? {
-                Found::Function(function) => {
+                Declared::Function(function) => {
                     path.reverse();
                     return Some((function, path));
                 }
-                Found::Derived(next) => at = next,
-                Found::Const(_) => return None,
+                Declared::Derived(next) => at = next,
+                Declared::Const(_) => return None,
             }
             path.push(at);
         }
@@ -87,8 +87,8 @@ impl Library {
                     let error = Diagnostic::error(Code::E0902, derivation.from_span, text);
                     diagnostics.push(error.help("derive from a function of your own that calls it"));
                 }
-                Some(Found::Function(_)) => {}
-                Some(Found::Derived(from)) => {
+                Some(Declared::Function(_)) => {}
+                Some(Declared::Derived(from)) => {
                     // Said once, at the first that is too far away.
                     if self.origin(from).is_some_and(|(_, path)| path.len() == MAX_CHAIN) {
                         let text =
@@ -141,7 +141,7 @@ impl Library {
                 };
                 path.push(at);
                 next = match self.lookup(at.file, self.derivation(at).from) {
-                    Some(Found::Derived(next)) => Some(next),
+                    Some(Declared::Derived(next)) => Some(next),
                     _ => None,
                 };
             }
@@ -163,10 +163,10 @@ impl Library {
     }
 
     /// That a derivation begins with something that is no function.
-    fn no_origin(&self, file: FileRef, derivation: &Derivation, found: Option<Found>) -> Diagnostic {
+    fn no_origin(&self, file: FileRef, derivation: &Derivation, found: Option<Declared>) -> Diagnostic {
         let from = derivation.from;
         let text = match found {
-            Some(Found::Const(_)) => format!("`{from}` is a constant: only functions are derived from"),
+            Some(Declared::Const(_)) => format!("`{from}` is a constant: only functions are derived from"),
             _ => format!("there is no function `{from}`"),
         };
         let error = Diagnostic::error(Code::E0902, derivation.from_span, text);

@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 use certen_syntax::schedule::Schedule;
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span, near};
 
-use super::{Entry as Run, Found, Library};
+use super::{Declared, Entry as Run, Library};
 
 /// How many functions a message lists.
 const SHOWN: usize = 8;
@@ -19,8 +19,8 @@ impl Library {
     /// The schedules of a function, or of what is derived from one, in the order of the text.
     pub fn schedules(&self, entry: Run) -> impl Iterator<Item = &Schedule> {
         let found = match entry {
-            Run::Function(function) => Found::Function(function),
-            Run::Derived(derived) => Found::Derived(derived),
+            Run::Function(function) => Declared::Function(function),
+            Run::Derived(derived) => Declared::Derived(derived),
         };
         let file = self.files.get(found.file().0 as usize);
         file.into_iter().flat_map(move |file| {
@@ -36,7 +36,7 @@ impl Library {
         for schedule in &file.schedules {
             let Some(function) = schedule.function else { continue };
             match file.names.get(&function) {
-                Some(Found::Function(_) | Found::Derived(_)) => {}
+                Some(Declared::Function(_) | Declared::Derived(_)) => {}
                 found => {
                     diagnostics.push(self.no_function(at, schedule, function, found));
                     continue;
@@ -65,16 +65,16 @@ impl Library {
     }
 
     /// That a schedule is for something that is no function of its file.
-    fn no_function(&self, at: usize, schedule: &Schedule, name: Name, found: Option<&Found>) -> Diagnostic {
+    fn no_function(&self, at: usize, schedule: &Schedule, name: Name, found: Option<&Declared>) -> Diagnostic {
         let text = match found {
-            Some(Found::Const(_)) => format!("`{name}` is a constant, which has no loops of its own"),
+            Some(Declared::Const(_)) => format!("`{name}` is a constant, which has no loops of its own"),
             _ => format!("there is no function `{name}` in this file"),
         };
         let error = Diagnostic::error(Code::E0802, schedule.head, text).label("a schedule for it");
         let Some(file) = self.files.get(at) else { return error };
         let imports = file.imports.iter().filter_map(|(import, file)| Some((import, self.files.get(file.0 as usize)?)));
         for (import, imported) in imports {
-            if let Some(Found::Function(_) | Found::Derived(_)) = imported.names.get(&name) {
+            if let Some(Declared::Function(_) | Declared::Derived(_)) = imported.names.get(&name) {
                 let note = format!("\"{}\", which this file imports, declares it", import.path);
                 return error.note(note).help("a schedule stands in the file of its function, or in a file of its own");
             }

@@ -2,7 +2,7 @@
 
 use certen_syntax::{Code, Diagnostics, Name, Sources, render_all};
 
-use super::{Entry, FileRef, Found, Library};
+use super::{Declared, Entry, FileRef, Library};
 
 /// A library whose main file is the first, and what was found wrong with it.
 fn load(files: &[(&str, &str)]) -> (Library, Vec<Code>, String) {
@@ -42,7 +42,7 @@ fn a_name_is_that_of_the_file_then_of_its_imports() {
     assert_eq!(codes, [], "{text}");
     let homes = ["f", "g", "h", "K", "x", "y"].map(|name| home(&library, name));
     assert_eq!(homes, [Some(1), Some(2), Some(3), Some(2), None, None]);
-    assert!(matches!(library.lookup(FileRef::MAIN, Name::new("K")), Some(Found::Const(_))));
+    assert!(matches!(library.lookup(FileRef::MAIN, Name::new("K")), Some(Declared::Const(_))));
     // Five files: the prelude, and each of the others once.
     assert_eq!(library.files().count(), 5);
     let names: Vec<Name> = library.names(FileRef::MAIN).collect();
@@ -167,7 +167,7 @@ fn what_is_derived_begins_with_a_function() {
     ]);
     assert_eq!(codes_found, [], "{text}");
     let origin = |name: &str| {
-        let Some(Found::Derived(derived)) = library.lookup(FileRef::MAIN, Name::new(name)) else { panic!("{name}") };
+        let Some(Declared::Derived(derived)) = library.lookup(FileRef::MAIN, Name::new(name)) else { panic!("{name}") };
         let (function, path) = library.origin(derived).unwrap();
         let path = path.into_iter().map(|it| library.derivation(it).name.as_str());
         [library.function(function).name.name.as_str()].into_iter().chain(path).collect::<Vec<_>>().join(" ")
@@ -224,7 +224,9 @@ fn a_schedule_belongs_to_a_function_of_its_file() {
     let (library, codes_found, text) = load(&[("a", main), ("b", "fn g() { 1 } schedule g { unroll(j); }")]);
     assert_eq!(codes_found, [], "{text}");
     let schedules = |name: &str| {
-        let Some(Found::Function(function)) = library.lookup(FileRef::MAIN, Name::new(name)) else { panic!("{name}") };
+        let Some(Declared::Function(function)) = library.lookup(FileRef::MAIN, Name::new(name)) else {
+            panic!("{name}")
+        };
         library.schedules(Entry::Function(function)).map(|schedule| schedule.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(schedules("f"), ["schedule fast for f {\n    unroll(i);\n}", "schedule f { }"]);

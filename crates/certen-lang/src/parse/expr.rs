@@ -110,7 +110,7 @@ impl Parser<'_> {
         Ok(spanned(ExprKind::Binary(BinaryOp::Pow, Box::new(base), Box::new(exponent)), span))
     }
 
-    /// An operand and the selections behind it.
+    /// An operand and the selections after it.
     fn postfix(&mut self) -> Parsed<Expr> {
         let mut expr = self.primary()?;
         while self.cursor.peek().is("[") {
@@ -245,7 +245,7 @@ impl Parser<'_> {
         self.cursor.peek_at(ahead).word().is_some() && self.cursor.peek_at(ahead + 1).is("=")
     }
 
-    /// The arguments of a call, those with names behind the others.
+    /// The arguments of a call, those with names after the others.
     fn call(&mut self, function: Ident) -> Parsed<ExprKind> {
         let open = self.expect("(")?;
         let mut args = Vec::new();
@@ -254,7 +254,7 @@ impl Parser<'_> {
             let token = self.cursor.peek();
             if self.state_stands_at(0) {
                 if args.is_empty() {
-                    let error = wrong(token.span, "an argument with a name stands behind those without");
+                    let error = wrong(token.span, "an argument with a name stands after those without");
                     return Err(match token.word() {
                         Some("axis") => error.help("write the tensor first, as in `sum(x, axis = 0)`"),
                         _ => error.help("if a comparison is meant, write `==`"),

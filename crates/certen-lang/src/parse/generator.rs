@@ -28,7 +28,7 @@ struct Comparison {
 }
 
 /// What is written between the commas of a generator.
-struct Written {
+struct WrittenRelation {
     first: Term,
     comparison: Comparison,
     second: Term,
@@ -88,7 +88,7 @@ impl Parser<'_> {
         let start = self.cursor.peek().span;
         let pattern = self.pattern()?;
         if !self.cursor.eat("->") {
-            let error = slips::unexpected(&self.cursor, "`->` behind the pattern");
+            let error = slips::unexpected(&self.cursor, "`->` after the pattern");
             return Err(error.also(open, "in the comprehension that begins here").into());
         }
         let body = self.expr()?;
@@ -167,7 +167,7 @@ impl Parser<'_> {
         Some(Comparison { rising, equal, span: token.span })
     }
 
-    fn written(&mut self) -> Parsed<Written> {
+    fn written(&mut self) -> Parsed<WrittenRelation> {
         let start = self.cursor.peek().span;
         let first = self.term()?;
         let Some(comparison) = self.comparison() else {
@@ -179,7 +179,7 @@ impl Parser<'_> {
             Some(comparison) => Some((comparison, self.term()?)),
             None => None,
         };
-        Ok(Written { first, comparison, second, more, span: self.since(start) })
+        Ok(WrittenRelation { first, comparison, second, more, span: self.since(start) })
     }
 
     /// `(lo <= pattern < hi) : e`
@@ -224,8 +224,8 @@ impl Parser<'_> {
 const MIDDLE: &str = "the indices stand in the middle: `(lower <= [i, j] < upper)`";
 
 /// Finds out what a relation bounds.
-fn relation(written: Written, pattern: &Pattern) -> Parsed<Relation> {
-    let Written { first, comparison, second, more, span } = written;
+fn relation(written: WrittenRelation, pattern: &Pattern) -> Parsed<Relation> {
+    let WrittenRelation { first, comparison, second, more, span } = written;
     if let Some((last, third)) = more {
         return match subject(&second, pattern)? {
             Some(subject) => ranged(Some((bound(first)?, comparison)), subject, Some((last, bound(third)?)), span),

@@ -1,7 +1,7 @@
 //! What the brackets of a text say before anything is read: how deep in braces a token is, which the parser needs to
 //! find the end of a broken statement, and which parentheses hold several values, so that it never has to go back.
 //!
-//! One pass over the tokens. A line that begins a declaration is outside of all brackets, whatever was left open before
+//! One pass over the tokens. A line that begins a declaration is outside all brackets, whatever was left open before
 //! it, so that a missing brace spoils one declaration only.
 
 use std::collections::HashSet;

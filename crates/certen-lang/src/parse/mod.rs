@@ -6,8 +6,8 @@
 //!
 //! Needs a stack for [`MAX_NESTING`] levels of expressions: callers run it on a thread with 64 MiB or more. Guarantees:
 //! never fails, whatever the text; without errors the tree is exactly the text's, with exact spans; no expression is
-//! nested deeper than [`MAX_NESTING`]. After a mistake inside a block reading goes on behind the next `;` of the block,
-//! and outside of functions at the next line that begins a declaration, so that one mistake gives one message.
+//! nested deeper than [`MAX_NESTING`]. After a mistake inside a block reading goes on after the next `;` of the block,
+//! and outside functions at the next line that begins a declaration, so that one mistake gives one message.
 
 mod expr;
 mod generator;
@@ -100,7 +100,7 @@ fn wrong(span: Span, message: impl Into<String>) -> Diagnostic {
 struct Nesting {
     /// How many expressions are open.
     level: usize,
-    /// The height of what was read of the innermost open one: the levels inside of it.
+    /// The height of what was read of the innermost open one: the levels inside it.
     height: usize,
     /// Whether this is the bound of `iterate t < k (u = …)`, where `k (u = …` is not a call.
     in_step_bound: bool,
@@ -120,7 +120,7 @@ struct Parser<'a> {
     diagnostics: &'a mut Diagnostics,
     layout: Layout,
     nesting: Nesting,
-    /// 2 if a declaration was just met in a block; behind it, when this is 1, may be the rest of the block.
+    /// 2 if a declaration was just met in a block; after it, when this is 1, may be the rest of the block.
     left_open: u8,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Parser<'a> {
         Err(slips::unclosed(&self.cursor, &format!("{or}`{punct}`"), open).into())
     }
 
-    /// Comma-separated things up to a closing bracket, which is taken. The last may have a comma behind it.
+    /// Comma-separated things up to a closing bracket, which is taken. The last may have a comma after it.
     fn list<T>(&mut self, close: &str, open: Span, one: impl Fn(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         let mut list = Vec::new();
         while !self.cursor.peek().is(close) {
@@ -285,7 +285,7 @@ impl<'a> Parser<'a> {
         if !self.cursor.peek().is("{") {
             if self.cursor.peek().is(":") {
                 let error = self.cursor.expected("`->`, `where` or `{`");
-                return Err(error.help("the type of the result stands behind `->`").into());
+                return Err(error.help("the type of the result stands after `->`").into());
             }
             return self.unexpected(if wheres.is_empty() { "`->`, `where` or `{`" } else { "`,` or `{`" });
         }
@@ -408,7 +408,7 @@ impl<'a> Parser<'a> {
         Ok(block)
     }
 
-    /// A binding, or the result, which is behind all bindings.
+    /// A binding, or the result, which is after all bindings.
     fn statement(&mut self, block: &mut Block, of: BlockOf, open: Span) -> Parsed<()> {
         if self.cursor.peek().word() == Some("let") {
             let binding = self.binding()?;
@@ -429,7 +429,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips the rest of a statement: behind the next `;` of the block, or to its end.
+    /// Skips the rest of a statement: after the next `;` of the block, or to its end.
     fn skip_statement(&mut self, depth: u32) -> Parsed<()> {
         loop {
             let token = self.cursor.peek();
@@ -476,7 +476,7 @@ impl<'a> Parser<'a> {
         Ok(Let { names, ty, value })
     }
 
-    /// The `;` behind a declaration or binding. If the next line begins without one, only that is wrong.
+    /// The `;` after a declaration or binding. If the next line begins without one, only that is wrong.
     fn semicolon(&mut self) -> Parsed<()> {
         if self.cursor.eat(";") {
             return Ok(());

@@ -39,7 +39,7 @@ pub(super) fn reserved(cursor: &Cursor<'_>, what: &str) -> Diagnostic {
         "let" if what == "an expression" => error.help("bindings stand in a block: `{ let a = …; … }`"),
         "size" if cursor.peek_at(1).is("(") => error.help("`shape(x)` gives all sizes, `shape(x)[0]` the first"),
         "where" if cursor.peek_at(1).is("(") => error.help("to choose by data: `select(c, a, b)`"),
-        "genarray" | "modarray" | "fold" => error.help("it stands behind a with-loop: `with { … } : genarray(shape)`"),
+        "genarray" | "modarray" | "fold" => error.help("it stands after a with-loop: `with { … } : genarray(shape)`"),
         _ => error,
     }
 }
@@ -93,7 +93,7 @@ fn slip(cursor: &Cursor<'_>) -> Option<Slip> {
         "'" if after_operand => said("`'` is not an operator", "write `transpose(x)`"),
         "'" => said("`'` begins nothing", "a text stands in `\"`"),
         "#" => said("`#` begins nothing", "a comment begins with `//`"),
-        "=" if after_operand => help("`==` compares; `=` stands behind `let` and in `f(x, axis = 0)` only"),
+        "=" if after_operand => help("`==` compares; `=` stands after `let` and in `f(x, axis = 0)` only"),
         "+=" | "*=" if after_operand => {
             said("there is no assignment", "bind the new value to a name: `let y = x + 1;`")
         }
@@ -102,7 +102,7 @@ fn slip(cursor: &Cursor<'_>) -> Option<Slip> {
             said("a number begins with a digit", "write `0.5`, for example")
         }
         "." if after_operand && matches!(last.map(|l| l.kind), Some(TokenKind::Int(_))) => {
-            said("a number with a point has a digit behind it", "write `1.0`, for example")
+            said("a number with a point has a digit after it", "write `1.0`, for example")
         }
         ".." if after_operand => help("a slice `a..b` stands in brackets: `x[a..b]`"),
         "..." if after_operand => help("`s...` stands in types and patterns only"),
@@ -168,7 +168,7 @@ pub(super) fn no_statement(cursor: &Cursor<'_>) -> Parsed<()> {
         Some("for" | "while") if next.word().is_some() || next.is("(") => no_loop(first),
         Some("loop") if next.is("{") => no_loop(first),
         Some("fn" | "def") if next.word().is_some() => {
-            let error = wrong(first.span, "a function inside of a block");
+            let error = wrong(first.span, "a function inside a block");
             error.help("move it out, or close the block before it with `}`")
         }
         Some("const" | "import" | "where") => return Err(reserved(cursor, "`let` or an expression").into()),

@@ -6,7 +6,7 @@
 //! inference, because the types of all expressions around depend on it, and leaves its result in
 //! [`Range`](crate::typed::Range); this pass marks every end as written, so that from here on all of them are shown.
 
-use super::each_expr;
+use crate::tree::each_expr;
 use crate::typed::{Kind, Program};
 
 /// Writes out the bounds of all indices.

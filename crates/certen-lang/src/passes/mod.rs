@@ -8,7 +8,9 @@ use std::collections::HashSet;
 
 use certen_syntax::Name;
 
-use crate::typed::{Block, Bound, Expr, FoldOp, Function, Iterate, Kind, Program, Slot, WithDefault};
+use crate::to_ast::to_ast;
+use crate::tree::each_expr;
+use crate::typed::{Block, FoldOp, Function, Iterate, Kind, Program, Rhs, Slot};
 
 pub mod bounds;
 pub mod dots;
@@ -43,75 +45,13 @@ pub fn run(program: &mut Program) {
 
 /// The program as the checker made it and after each pass, as texts that mean the same.
 pub fn stages(program: &Program) -> Vec<(&'static str, String)> {
-    let mut stages = vec![("written", crate::to_ast(program).to_string())];
+    let mut stages = vec![("written", to_ast(program).to_string())];
     let mut program = program.clone();
     for pass in ALL {
         (pass.run)(&mut program);
-        stages.push((pass.name, crate::to_ast(&program).to_string()));
+        stages.push((pass.name, to_ast(&program).to_string()));
     }
     stages
-}
-
-/// Calls a function on every expression of a block, parts first.
-fn each_expr(block: &mut Block, change: &mut dyn FnMut(&mut Expr)) {
-    for bound in &mut block.lets {
-        match &mut bound.value {
-            Bound::Expr(e) => each(e, change),
-            Bound::Call(call) => call.args.iter_mut().for_each(|arg| each(arg, change)),
-            Bound::Iterate(iterate) => each_of_iterate(iterate, change),
-        }
-    }
-    block.results.iter_mut().for_each(|e| each(e, change));
-}
-
-fn each_of_iterate(iterate: &mut Iterate, change: &mut dyn FnMut(&mut Expr)) {
-    iterate.states.iter_mut().for_each(|(_, first)| each(first, change));
-    each_expr(&mut iterate.body, change);
-}
-
-fn each(expr: &mut Expr, change: &mut dyn FnMut(&mut Expr)) {
-    match &mut expr.kind {
-        Kind::Var(_) | Kind::Literal(_) | Kind::Index(_) => {}
-        Kind::Stack(parts) => parts.iter_mut().for_each(|part| each(part, change)),
-        Kind::Comprehension(partitions) => partitions.iter_mut().for_each(|p| each(&mut p.body, change)),
-        Kind::With(with) => {
-            with.generators.iter_mut().for_each(|generator| each(&mut generator.body, change));
-            let (WithDefault::Cell(default) | WithDefault::Array(default)) = &mut with.default;
-            each(default, change);
-        }
-        Kind::Fold(fold) => {
-            fold.generators.iter_mut().for_each(|generator| each(&mut generator.body, change));
-            each(&mut fold.neutral, change);
-            if let FoldOp::Function { next, .. } = &mut fold.op {
-                each(next, change);
-            }
-        }
-        Kind::Select(a, _)
-        | Kind::Unary(_, a)
-        | Kind::Guard(_, a)
-        | Kind::Cast(a)
-        | Kind::Reduce(_, _, a)
-        | Kind::Flatten(a)
-        | Kind::Split(_, a)
-        | Kind::Transpose(a)
-        | Kind::Pad(_, _, a)
-        | Kind::Trunc(_, _, a)
-        | Kind::Reshape(a)
-        | Kind::Stored(a) => each(a, change),
-        Kind::Binary(_, a, b) | Kind::If(_, a, b) | Kind::Concat(a, b) => {
-            each(a, change);
-            each(b, change);
-        }
-        Kind::Choose(a, b, c) => {
-            each(a, change);
-            each(b, change);
-            each(c, change);
-        }
-        Kind::Call(call) => call.args.iter_mut().for_each(|arg| each(arg, change)),
-        Kind::Iterate(iterate) => each_of_iterate(iterate, change),
-        Kind::Block(block) => each_expr(block, change),
-    }
-    change(expr);
 }
 
 /// Every name that a function binds.
@@ -148,7 +88,7 @@ fn names_of_iterate(iterate: &Iterate, names: &mut HashSet<Name>) {
 fn names_of_block(block: &Block, names: &mut HashSet<Name>) {
     for bound in &block.lets {
         names.extend(bound.names.iter().map(|(name, _)| *name));
-        if let Bound::Iterate(iterate) = &bound.value {
+        if let Rhs::Iterate(iterate) = &bound.value {
             names_of_iterate(iterate, names);
         }
     }

@@ -13,7 +13,7 @@ use certen_core::{Literal, TensorType};
 use certen_index::Ix;
 use certen_syntax::{Name, Span};
 
-use super::each_expr;
+use crate::tree::each_expr;
 use crate::typed::{Expr, Generator, Kind, Partition, Program, Range, Slot, With, WithDefault};
 
 /// Makes every comprehension a with-loop. Needs patterns without dots.

@@ -8,8 +8,8 @@ use certen_core::{Literal, Range, ReduceOp, Term, TermId, Unary};
 use certen_index::{Cond, Ix};
 use certen_syntax::{Name, Span};
 
-use super::scopes::Scope;
-use super::{Activation, Build, Built, Meaning, bad_index, ill_formed};
+use super::scopes::Frame;
+use super::{Activation, Build, Built, Denoted, bad_index, ill_formed};
 use crate::typed::{Expr, Generator, Kind, With, WithDefault};
 
 impl<'a> Build<'a> {
@@ -73,7 +73,7 @@ impl<'a> Build<'a> {
                 let other = cond.not().map_err(bad_index(span))?;
                 return self.either(
                     &cond,
-                    (Scope::branch(&cond), Scope::branch(&other)),
+                    (Frame::branch(&cond), Frame::branch(&other)),
                     |build| build.operand(a, act, indices),
                     |build| build.operand(b, act, indices),
                     span,
@@ -84,7 +84,7 @@ impl<'a> Build<'a> {
                 if cond.is_always() {
                     return self.operand(a, act, indices);
                 }
-                self.open(Scope::branch(&cond));
+                self.open(Frame::branch(&cond));
                 let body = self.operand(a, act, indices)?;
                 Term::Guard(cond, self.close(body, span)?)
             }
@@ -108,7 +108,7 @@ impl<'a> Build<'a> {
     pub(super) fn either(
         &mut self,
         cond: &Cond,
-        (yes, no): (Scope, Scope),
+        (yes, no): (Frame, Frame),
         then: impl FnOnce(&mut Self) -> Built<TermId>,
         otherwise: impl FnOnce(&mut Self) -> Built<TermId>,
         span: Span,
@@ -146,11 +146,11 @@ impl<'a> Build<'a> {
         }
         let mut chosen = Vec::new();
         for (part, cond) in before.iter().zip(&conds) {
-            self.open(Scope::part(cond));
+            self.open(Frame::part(cond));
             let element = self.operand(part, act, rest)?;
             chosen.push(self.close(element, span)?);
         }
-        self.open(Scope::part(&Cond::always()));
+        self.open(Frame::part(&Cond::always()));
         let element = self.operand(last, act, rest)?;
         let mut term = self.close(element, span)?;
         for (cond, element) in conds.into_iter().zip(chosen).rev() {
@@ -160,9 +160,9 @@ impl<'a> Build<'a> {
     }
 
     /// The first generator that contains the indices gives the element, else the default does. Elements are only asked
-    /// for inside of the frame, so that is known.
+    /// for inside the frame, so that is known.
     fn with_loop(&mut self, with: &'a With, act: Activation, indices: &[Ix], span: Span) -> Built<TermId> {
-        let mut scope = Scope::part(&Cond::always());
+        let mut scope = Frame::part(&Cond::always());
         for (ix, size) in indices.iter().zip(&with.frame) {
             let size = self.ix(act, size, span)?;
             scope.known.push(Cond::le(&Ix::from(0), ix).map_err(bad_index(span))?);
@@ -185,12 +185,12 @@ impl<'a> Build<'a> {
             }
             // What is safe because no earlier generator has the indices stays inside the loops of those indices.
             let new = refused.iter().cloned().fold(any, Cond::and);
-            let mut scope = Scope::generator(&inside, new);
+            let mut scope = Frame::generator(&inside, new);
             scope.known.append(&mut refused.clone());
             self.open(scope);
             let mut before = Vec::new();
             for ((name, _), ix) in generator.indices.iter().zip(indices) {
-                before.push(self.mean_for_now(act, *name, Meaning::Index(ix.clone())));
+                before.push(self.mean_for_now(act, *name, Denoted::Index(ix.clone())));
             }
             let rest = indices.get(generator.indices.len()..).unwrap_or_default();
             let element = self.operand(&generator.body, act, rest)?;
@@ -207,7 +207,7 @@ impl<'a> Build<'a> {
             Some(element) => element,
             None => {
                 let new = refused.iter().cloned().fold(Cond::always(), Cond::and);
-                let mut scope = Scope::generator(&Cond::always(), new);
+                let mut scope = Frame::generator(&Cond::always(), new);
                 scope.known = refused;
                 self.open(scope);
                 let element = match &with.default {

@@ -12,8 +12,8 @@ use certen_core::{Carried, Range, ReduceOp, TensorType, Term, TermId};
 use certen_index::{Cond, Ix};
 use certen_syntax::{Name, Span};
 
-use super::scopes::Scope;
-use super::{Activation, Build, Built, Meaning, bad_index, ill_formed};
+use super::scopes::Frame;
+use super::{Activation, Build, Built, Denoted, bad_index, ill_formed};
 use crate::typed::{Expr, Fold, FoldOp, Generator, Kind};
 
 impl<'a> Build<'a> {
@@ -59,7 +59,7 @@ impl<'a> Build<'a> {
             let none = any.not().map_err(bad_index(span))?;
             let with_it = self.either(
                 &any,
-                (Scope::branch(&any), Scope::branch(&none)),
+                (Frame::branch(&any), Frame::branch(&none)),
                 |build| {
                     let missing = Some(neutral);
                     let reduced = build.reduce_generator(fold, at, op, act, of(&generator.body), missing, span)?;
@@ -91,12 +91,12 @@ impl<'a> Build<'a> {
         for (name, range) in &generator.indices {
             let range = self.range(act, range, span)?;
             let index = self.open_loop(Some(*name), &range, true, span)?;
-            before.push(self.mean_for_now(act, *name, Meaning::Index(Ix::var(index))));
+            before.push(self.mean_for_now(act, *name, Denoted::Index(Ix::var(index))));
             loops.push((index, range));
         }
         let own: Vec<Ix> = loops.iter().map(|(name, _)| Ix::var(*name)).collect();
         let new = self.new_indices(&fold.generators[..at], act, &own, span)?;
-        self.open(Scope::branch(&new));
+        self.open(Frame::branch(&new));
         let mut term = self.element(&generator.body, act, indices)?;
         term = self.close(term, span)?;
         let mut cond = Cond::always();
@@ -170,7 +170,7 @@ impl<'a> Build<'a> {
         let base = if lo == Ix::from(0) { *name } else { Name::new("step") };
         let step = self.open_loop(Some(base), &Range::to(times.clone()), true, span)?;
         let index = lo.add(&Ix::var(step)).map_err(bad_index(span))?;
-        let counted = self.mean_for_now(act, *name, Meaning::Index(index.clone()));
+        let counted = self.mean_for_now(act, *name, Denoted::Index(index.clone()));
         let (state, so_far) = self.state(act, *so_far, first);
         let now = self.terms.reference(state, self.terms.ty(first).clone()).map_err(super::ill_typed(span))?;
         outer.push(index);
@@ -196,7 +196,7 @@ impl<'a> Build<'a> {
         let given = self.names.tensor(*so_far, self.depth());
         let (name, ty) = self.bind(given, now);
         let now = self.add(Term::Ref(name, ty.clone()), span)?;
-        self.mean(act, *so_far, Meaning::Stored(name, ty));
+        self.mean(act, *so_far, Denoted::Stored(name, ty));
         let body = &fold.generators[at].body;
         let new = self.new_indices(&fold.generators[..at], act, indices, span)?;
         if new.is_always() {
@@ -209,7 +209,7 @@ impl<'a> Build<'a> {
             let old = new.not().map_err(bad_index(span))?;
             build.either(
                 &new,
-                (Scope::branch(&new), Scope::branch(&old)),
+                (Frame::branch(&new), Frame::branch(&old)),
                 |build| {
                     build.mean_expr(act, *element, body, act)?;
                     build.element(next, act, cell)

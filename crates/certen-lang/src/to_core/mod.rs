@@ -11,31 +11,31 @@
 //! What gets a name of its own is decided in [`policy`], and only there.
 //!
 //! Needs: a typed tree without comprehensions ([`crate::passes`]). Guarantees: a program that
-//! [`Program::check`](certen_core::Program::check) accepts and that means the same. Recursive in the depth of expressions and calls: run it on a thread
-//! with a large stack.
+//! [`Program::check`](certen_core::Program::check) accepts and that means the same. Recursive in the depth of expressions
+//! and calls: run it on a thread with a large stack.
 
+mod calls;
 mod element;
 mod folds;
+mod iterate;
 mod names;
 mod padding;
 mod policy;
 mod scopes;
 mod shapes;
 mod structure;
-#[cfg(test)]
-mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use certen_core::{Binding, Parameter, Program as Core, Range, TensorType, Term, TermId, Terms, TypeError};
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
-use crate::typed::{Block, Bound, Call, Expr, Function, Iterate, Kind, Let, Program};
-use names::{Given, Names};
+use crate::typed::{Expr, Function, Kind, Program};
+use names::{CoreNames, GivenName};
 use padding::Places;
 use policy::{Nature, Placement, Survey};
-use scopes::Scope;
+use scopes::Frame;
 
 /// The Core program of the entry of a typed program; `name` is what it is called.
 ///
@@ -67,8 +67,8 @@ fn build(program: &Program, name: Name) -> Result<(Core, Places), Diagnostic> {
         program,
         terms: Terms::new(facts),
         bindings: Vec::new(),
-        names: Names::default(),
-        scopes: vec![Scope::program()],
+        names: CoreNames::default(),
+        scopes: vec![Frame::program()],
         activations: Vec::new(),
         natures: HashMap::new(),
         functions: vec![None; program.functions.len()],
@@ -95,7 +95,7 @@ fn build(program: &Program, name: Name) -> Result<(Core, Places), Diagnostic> {
 struct Activation(usize);
 
 /// What a name of the typed tree stands for.
-enum Meaning<'a> {
+enum Denoted<'a> {
     /// A size or an index.
     Index(Ix),
     /// A tensor of Core.
@@ -108,7 +108,7 @@ enum Meaning<'a> {
 struct Before<'a> {
     act: Activation,
     name: Name,
-    before: Option<Meaning<'a>>,
+    before: Option<Denoted<'a>>,
 }
 
 struct View<'a> {
@@ -122,11 +122,11 @@ struct Build<'a> {
     program: &'a Program,
     terms: Terms,
     bindings: Vec<Binding>,
-    names: Names,
+    names: CoreNames,
     /// The scopes that are open, that of the program first.
-    scopes: Vec<Scope>,
+    scopes: Vec<Frame>,
     /// What is in scope in a function has one meaning for each name, so one map for each call is enough.
-    activations: Vec<HashMap<Name, Meaning<'a>>>,
+    activations: Vec<HashMap<Name, Denoted<'a>>>,
     natures: HashMap<*const Expr, Nature>,
     functions: Vec<Option<Nature>>,
     places: Places,
@@ -160,11 +160,11 @@ impl<'a> Build<'a> {
         let mut own = HashMap::new();
         for size in &entry.sizes {
             self.names.reserve(size.name);
-            own.insert(size.name, Meaning::Index(Ix::var(size.name)));
+            own.insert(size.name, Denoted::Index(Ix::var(size.name)));
         }
         for (name, ty) in &entry.params {
             self.names.reserve(*name);
-            own.insert(*name, Meaning::Stored(*name, ty.clone()));
+            own.insert(*name, Denoted::Stored(*name, ty.clone()));
         }
         let act = self.activation(own);
         for bound in &entry.body.lets {
@@ -182,16 +182,16 @@ impl<'a> Build<'a> {
 
     // Names of the typed tree
 
-    fn activation(&mut self, meanings: HashMap<Name, Meaning<'a>>) -> Activation {
+    fn activation(&mut self, meanings: HashMap<Name, Denoted<'a>>) -> Activation {
         self.activations.push(meanings);
         Activation(self.activations.len() - 1)
     }
 
-    fn meaning(&self, act: Activation, name: Name) -> Option<&Meaning<'a>> {
+    fn meaning(&self, act: Activation, name: Name) -> Option<&Denoted<'a>> {
         self.activations.get(act.0).and_then(|names| names.get(&name))
     }
 
-    fn mean(&mut self, act: Activation, name: Name, meaning: Meaning<'a>) {
+    fn mean(&mut self, act: Activation, name: Name, meaning: Denoted<'a>) {
         if let Some(names) = self.activations.get_mut(act.0) {
             names.insert(name, meaning);
         }
@@ -199,7 +199,7 @@ impl<'a> Build<'a> {
 
     /// Gives a name a meaning for a while; what it meant before is to be [restored](Build::restore). Indices whose scopes
     /// are beside each other can have one name, and a view brings its own indices into the scope of others.
-    fn mean_for_now(&mut self, act: Activation, name: Name, meaning: Meaning<'a>) -> Before<'a> {
+    fn mean_for_now(&mut self, act: Activation, name: Name, meaning: Denoted<'a>) -> Before<'a> {
         let before = self.activations.get_mut(act.0).and_then(|names| names.insert(name, meaning));
         Before { act, name, before }
     }
@@ -217,7 +217,7 @@ impl<'a> Build<'a> {
 
     fn index_of(&self, act: Activation, name: Name) -> Option<Ix> {
         match self.meaning(act, name) {
-            Some(Meaning::Index(ix)) => Some(ix.clone()),
+            Some(Denoted::Index(ix)) => Some(ix.clone()),
             _ => None,
         }
     }
@@ -248,7 +248,7 @@ impl<'a> Build<'a> {
         self.scopes.len() - 1
     }
 
-    fn open(&mut self, scope: Scope) {
+    fn open(&mut self, scope: Frame) {
         self.scopes.push(scope);
     }
 
@@ -271,18 +271,18 @@ impl<'a> Build<'a> {
         });
         let given = self.names.index(base, self.scopes.len());
         let name = given.name;
-        self.open(Scope::counting(given, range, stated).map_err(bad_index(span))?);
+        self.open(Frame::counting(given, range, stated).map_err(bad_index(span))?);
         Ok(name)
     }
 
     /// Leaves the scopes further in than a depth for a while: what is built does not see their names.
-    fn leave(&mut self, depth: usize) -> Vec<Scope> {
+    fn leave(&mut self, depth: usize) -> Vec<Frame> {
         let hidden = self.scopes.split_off(depth + 1);
         hidden.iter().flat_map(|scope| &scope.names).for_each(|given| self.names.give_back(given));
         hidden
     }
 
-    fn enter_again(&mut self, hidden: Vec<Scope>) {
+    fn enter_again(&mut self, hidden: Vec<Frame>) {
         for scope in hidden {
             let depth = self.scopes.len();
             scope.names.iter().for_each(|given| self.names.take_back(given, depth));
@@ -342,7 +342,7 @@ impl<'a> Build<'a> {
     }
 
     /// Binds a term in the innermost scope, unless it has a name already.
-    fn bind(&mut self, given: Given, term: TermId) -> (Name, TensorType) {
+    fn bind(&mut self, given: GivenName, term: TermId) -> (Name, TensorType) {
         if let Term::Ref(name, ty) = self.terms.get(term) {
             self.names.give_back(&given);
             return (*name, ty.clone());
@@ -368,103 +368,6 @@ impl<'a> Build<'a> {
         let (name, ty) = self.bind(given, term);
         self.add(Term::Ref(name, ty), span)
     }
-
-    // Blocks and calls
-
-    fn lets(&mut self, block: &'a Block, act: Activation, span: Span) -> Built<()> {
-        block.lets.iter().try_for_each(|bound| self.bind_let(bound, act, span))
-    }
-
-    fn bind_let(&mut self, bound: &'a Let, act: Activation, span: Span) -> Built<()> {
-        match (&bound.value, bound.names.as_slice()) {
-            (Bound::Expr(e), [(name, _)]) => self.mean_expr(act, *name, e, act),
-            (Bound::Call(call), names) => {
-                let inner = self.call(call, act, span)?;
-                let callee = self.callee(call, span)?;
-                for ((name, _), result) in names.iter().zip(&callee.body.results) {
-                    let meaning = self.stored_or_view(*name, result, inner)?;
-                    self.mean(act, *name, meaning);
-                }
-                Ok(())
-            }
-            (Bound::Iterate(iterate), names) => {
-                let survey = self.survey_iterate(iterate, act);
-                let placement = self.outwards(survey);
-                let hidden = self.leave(placement.depth);
-                let guard = self.unknown_part(placement.guard);
-                let terms = self.iterate(iterate, act, span)?;
-                for ((name, _), term) in names.iter().zip(terms) {
-                    let term = self.under(&guard, term, span)?;
-                    let given = self.names.tensor(*name, self.depth());
-                    let (stored, ty) = self.bind(given, term);
-                    self.mean(act, *name, Meaning::Stored(stored, ty));
-                }
-                self.enter_again(hidden);
-                Ok(())
-            }
-            (Bound::Expr(e), _) => Err(ill_formed(e.span, "one value for several names")),
-        }
-    }
-
-    /// Gives a name of one activation an expression of another.
-    fn mean_expr(&mut self, act: Activation, name: Name, expr: &'a Expr, of: Activation) -> Built<()> {
-        let meaning = self.stored_or_view(name, expr, of)?;
-        self.mean(act, name, meaning);
-        Ok(())
-    }
-
-    fn stored_or_view(&mut self, base: Name, expr: &'a Expr, act: Activation) -> Built<Meaning<'a>> {
-        let survey = self.survey(expr, act);
-        if let Some(reads) = self.reads(expr, act).filter(|_| survey.links < policy::MOST_LINKS) {
-            return Ok(Meaning::View(View { expr, act, reads, survey }));
-        }
-        let (name, ty) = self.store(expr, act, base, self.outwards(survey))?;
-        Ok(Meaning::Stored(name, ty))
-    }
-
-    fn callee(&self, call: &Call, span: Span) -> Built<&'a Function> {
-        self.program.functions.get(call.function).ok_or_else(|| ill_formed(span, "a call of nothing"))
-    }
-
-    /// Enters a function: its sizes and parameters have a meaning, its `let`s are bound.
-    fn call(&mut self, call: &'a Call, act: Activation, span: Span) -> Built<Activation> {
-        let callee = self.callee(call, span)?;
-        let mut own = HashMap::new();
-        for (size, value) in callee.sizes.iter().zip(&call.sizes) {
-            own.insert(size.name, Meaning::Index(self.ix(act, value, span)?));
-        }
-        for ((param, _), arg) in callee.params.iter().zip(&call.args) {
-            own.insert(*param, self.stored_or_view(*param, arg, act)?);
-        }
-        let inner = self.activation(own);
-        self.lets(&callee.body, inner, span)?;
-        Ok(inner)
-    }
-
-    /// The expression that a call or block gives, once everything before it is bound.
-    fn result(&mut self, expr: &'a Expr, act: Activation) -> Built<Option<(&'a Expr, Activation)>> {
-        let only = |results: &'a [Expr]| match results {
-            [result] => Ok(result),
-            _ => Err(ill_formed(expr.span, "several values where one is wanted")),
-        };
-        Ok(match &expr.kind {
-            Kind::Block(block) => {
-                self.lets(block, act, expr.span)?;
-                Some((only(&block.results)?, act))
-            }
-            Kind::Call(call) => {
-                let inner = self.call(call, act, expr.span)?;
-                Some((only(&self.callee(call, expr.span)?.body.results)?, inner))
-            }
-            Kind::Var(name) => match self.meaning(act, *name) {
-                Some(Meaning::View(view)) => Some((view.expr, view.act)),
-                _ => None,
-            },
-            _ => None,
-        })
-    }
-
-    // Tensors
 
     /// Refuses a program that becomes too large.
     fn count_step(&mut self, span: Span) -> Built<()> {
@@ -507,7 +410,7 @@ impl<'a> Build<'a> {
     /// The whole tensor where a condition holds, else zeros.
     fn guarded(&mut self, expr: &'a Expr, act: Activation, guard: &Cond) -> Built<TermId> {
         if expr.ty.is_scalar() || self.has_order(expr) {
-            self.open(Scope::branch(guard));
+            self.open(Frame::branch(guard));
             let term = self.tensor(expr, act)?;
             let term = self.close(term, expr.span)?;
             return self.add(Term::Guard(guard.clone(), term), expr.span);
@@ -519,7 +422,7 @@ impl<'a> Build<'a> {
         let shape = self.frame_shape(expr, act)?;
         let hints = self.hints(expr);
         self.generation(&shape, &hints, expr.span, |build, indices| {
-            build.open(Scope::branch(guard));
+            build.open(Frame::branch(guard));
             let term = build.pull(expr, act, indices)?;
             let term = build.close(term, expr.span)?;
             build.add(Term::Guard(guard.clone(), term), expr.span)
@@ -567,94 +470,11 @@ impl<'a> Build<'a> {
     /// An element of a tensor by name, or the tensor if there are no indices.
     fn read(&mut self, act: Activation, name: Name, indices: &[Ix], span: Span) -> Built<TermId> {
         match self.meaning(act, name) {
-            Some(Meaning::Stored(name, ty)) => {
+            Some(Denoted::Stored(name, ty)) => {
                 let (name, ty) = (*name, ty.clone());
                 self.terms.element(name, ty, indices).map_err(ill_typed(span))
             }
             _ => Err(ill_formed(span, format!("the tensor {name} is not bound"))),
         }
     }
-
-    /// The terms of all states of an iteration.
-    fn iterate(&mut self, iterate: &'a Iterate, act: Activation, span: Span) -> Built<Vec<TermId>> {
-        let times = self.ix(act, &iterate.times, span)?;
-        let firsts = iterate.states.iter().map(|(_, first)| self.tensor(first, act)).collect::<Built<Vec<TermId>>>()?;
-        let step = self.open_loop(Some(iterate.step), &Range::to(times.clone()), true, span)?;
-        let mut before = vec![self.mean_for_now(act, iterate.step, Meaning::Index(Ix::var(step)))];
-        let mut names = Vec::new();
-        for ((state, _), first) in iterate.states.iter().zip(&firsts) {
-            let (name, meant) = self.state(act, *state, *first);
-            names.push(name);
-            before.push(meant);
-        }
-        self.lets(&iterate.body, act, span)?;
-        let mut nexts = Vec::new();
-        for (result, first) in iterate.body.results.iter().zip(&firsts) {
-            nexts.push(self.tensor_like(result, act, *first)?);
-        }
-        let nexts = self.close_all(nexts, span)?;
-        self.restore(before.into_iter());
-        let states = names.into_iter().zip(firsts).zip(nexts);
-        let states: Box<[certen_core::Carried]> =
-            states.map(|((name, init), next)| certen_core::Carried { name, init, next }).collect();
-        (0..states.len()).map(|at| self.add(Term::Iterate(times.clone(), step, states.clone(), at), span)).collect()
-    }
-
-    /// The term of the state of an iteration that has one.
-    fn only_state(&mut self, iterate: &'a Iterate, act: Activation, span: Span) -> Built<TermId> {
-        let states = self.iterate(iterate, act, span)?;
-        states.first().copied().ok_or_else(|| ill_formed(span, "an iteration without states"))
-    }
-
-    /// Names a state in the innermost scope; it has the type of its first value.
-    fn state(&mut self, act: Activation, name: Name, first: TermId) -> (Name, Before<'a>) {
-        let given = self.names.index(name, self.depth());
-        let state = given.name;
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.names.push(given);
-        }
-        let meaning = Meaning::Stored(state, self.terms.ty(first).clone());
-        (state, self.mean_for_now(act, name, meaning))
-    }
-
-    /// A whole tensor with the shape, letter for letter, of another: shapes that are equal only under the conditions
-    /// around are not so to Core.
-    fn tensor_like(&mut self, expr: &'a Expr, act: Activation, other: TermId) -> Built<TermId> {
-        let term = self.tensor(expr, act)?;
-        let wanted = self.terms.ty(other).shape.clone();
-        if self.terms.ty(term).shape == wanted || wanted.is_empty() {
-            return Ok(term);
-        }
-        // It is made first: inside of the loops that follow, the names of its own indices would be bound twice.
-        let term = self.named(term, "next", expr.span)?;
-        let hints = self.hints(expr);
-        self.generation(&wanted, &hints, expr.span, |build, indices| {
-            build.add(Term::Select(term, indices.into()), expr.span)
-        })
-    }
-
-    /// Ends the innermost scope, whose content is several terms: each gets the `let`s that it needs.
-    fn close_all(&mut self, contents: Vec<TermId>, span: Span) -> Built<Vec<TermId>> {
-        let Some(scope) = self.scopes.pop() else { return Ok(contents) };
-        scope.names.iter().rev().for_each(|given| self.names.give_back(given));
-        let mut closed = Vec::new();
-        for content in contents {
-            let mut needed = mentioned(&self.terms, content);
-            let mut body = content;
-            for (name, value) in scope.lets.iter().rev() {
-                if needed.contains(name) {
-                    needed.extend(mentioned(&self.terms, *value));
-                    body = self.add(Term::Let(*name, *value, body), span)?;
-                }
-            }
-            closed.push(body);
-        }
-        Ok(closed)
-    }
-}
-
-/// The tensors that a term refers to.
-fn mentioned(terms: &Terms, root: TermId) -> HashSet<Name> {
-    let name = |id: TermId| if let Term::Ref(name, _) = terms.get(id) { Some(*name) } else { None };
-    terms.reachable([root]).filter_map(name).collect()
 }

@@ -10,24 +10,24 @@ use certen_syntax::Name;
 
 /// The names that are in use.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct CoreNames {
     /// Sizes, inputs, and everything that is bound around what is being built; and in which scope.
     active: HashMap<Name, usize>,
     /// Every name that was given since the statement began.
     recent: HashSet<Name>,
-    /// The smallest number worth trying behind a name.
+    /// The smallest number worth trying after a name.
     next: HashMap<Name, u64>,
 }
 
 /// A name that is given back when its scope is closed.
-pub(super) struct Given {
+pub(super) struct GivenName {
     /// The name.
     pub(super) name: Name,
     base: Name,
     count: u64,
 }
 
-impl Names {
+impl CoreNames {
     /// Takes a name as it is; sizes and inputs are unique already.
     pub(super) fn reserve(&mut self, name: Name) {
         self.active.insert(name, 0);
@@ -39,16 +39,16 @@ impl Names {
     }
 
     /// A name for an index or state of a scope.
-    pub(super) fn index(&mut self, base: Name, depth: usize) -> Given {
+    pub(super) fn index(&mut self, base: Name, depth: usize) -> GivenName {
         self.give(base, depth, false)
     }
 
     /// A name for a tensor that is bound in a scope.
-    pub(super) fn tensor(&mut self, base: Name, depth: usize) -> Given {
+    pub(super) fn tensor(&mut self, base: Name, depth: usize) -> GivenName {
         self.give(base, depth, true)
     }
 
-    fn give(&mut self, base: Name, depth: usize, unused: bool) -> Given {
+    fn give(&mut self, base: Name, depth: usize, unused: bool) -> GivenName {
         let mut count = self.next.get(&base).copied().unwrap_or(0);
         loop {
             let name = if count == 0 { base } else { Name::new(&format!("{base}_{count}")) };
@@ -57,14 +57,14 @@ impl Names {
                 self.active.insert(name, depth);
                 self.recent.insert(name);
                 self.next.insert(base, count + 1);
-                return Given { name, base, count };
+                return GivenName { name, base, count };
             }
             count += 1;
         }
     }
 
     /// Ends the scope of a name.
-    pub(super) fn give_back(&mut self, given: &Given) {
+    pub(super) fn give_back(&mut self, given: &GivenName) {
         self.active.remove(&given.name);
         if let Some(next) = self.next.get_mut(&given.base) {
             *next = (*next).min(given.count);
@@ -72,7 +72,7 @@ impl Names {
     }
 
     /// Takes a name that was given back again, for the same scope.
-    pub(super) fn take_back(&mut self, given: &Given, depth: usize) {
+    pub(super) fn take_back(&mut self, given: &GivenName, depth: usize) {
         self.active.insert(given.name, depth);
     }
 

@@ -1,5 +1,5 @@
-//! Where truncations and what makes padding stand in the text: Core decides what is padding
-//! ([`certen_core::padding`]), and here its answer finds back to the user's words.
+//! Where truncations and what makes padding stand in the text. Core decides what is padding
+//! ([`certen_core::padding`]); this module finds the place in the user's text for its answer.
 
 use std::collections::HashMap;
 

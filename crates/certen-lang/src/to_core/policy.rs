@@ -9,11 +9,11 @@
 //! 2. An expression is *costly* if it contains a reduction, a fold, an iteration or a function such as `exp`, itself or
 //!    in a function that it calls. Of a costly expression that stands inside loops, those loops matter on whose
 //!    indices it does not depend. If the indices at which it is pulled do not run through its elements once as these
-//!    loops run (a scalar never does), it would be computed several times: then it is stored outside of them.
+//!    loops run (a scalar never does), it would be computed several times: then it is stored outside them.
 //! 3. What the user says is stored, and so is what has no elements that could be computed alone: iterations and folds
 //!    with a function that make tensors, and long lists that are read at an index that is not known.
 //! 4. What is stored is bound as far out as rule 2 asks for, but no further. An expression that selects, or takes a
-//!    minimum, may be safe only because of the ranges and conditions around it. Bound outside of them it is
+//!    minimum, may be safe only because of the ranges and conditions around it. Bound outside them it is
 //!    guarded by what is left of them there: that the range has something in it, that the condition holds. Where that
 //!    cannot be said outside, it stays inside.
 
@@ -22,7 +22,7 @@ use certen_index::{Cond, Ix};
 use certen_syntax::Name;
 
 use super::scopes::What;
-use super::{Activation, Build, Meaning};
+use super::{Activation, Build, Denoted};
 use crate::tree::{Met, names_of, walk, walk_block, walk_iterate};
 use crate::typed::{Expr, FoldOp, FunctionId, Iterate, Kind, WithDefault};
 
@@ -165,11 +165,11 @@ impl<'a> Build<'a> {
     fn meet_survey(&self, met: &Met<'_>, act: Activation, survey: &mut Survey) {
         for name in names_of(met) {
             match self.meaning(act, name) {
-                Some(Meaning::Index(ix)) => survey.depth = survey.depth.max(self.depth_of(ix)),
-                Some(Meaning::Stored(name, _)) => {
+                Some(Denoted::Index(ix)) => survey.depth = survey.depth.max(self.depth_of(ix)),
+                Some(Denoted::Stored(name, _)) => {
                     survey.depth = survey.depth.max(self.names.depth(*name).unwrap_or(0));
                 }
-                Some(Meaning::View(view)) => {
+                Some(Denoted::View(view)) => {
                     survey.depth = survey.depth.max(view.survey.depth);
                     survey.partial |= view.survey.partial;
                     survey.links = survey.links.max(view.survey.links + 1);
@@ -194,8 +194,8 @@ impl<'a> Build<'a> {
     /// Rule 1: how many reads an element of a view costs; nothing if the expression is no view.
     pub(super) fn reads(&self, expr: &Expr, act: Activation) -> Option<usize> {
         let known = |name| match self.meaning(act, name) {
-            Some(Meaning::View(view)) => Some(view.reads),
-            Some(Meaning::Stored(..)) => Some(1),
+            Some(Denoted::View(view)) => Some(view.reads),
+            Some(Denoted::Stored(..)) => Some(1),
             _ => None,
         };
         let mut looks = MOST_LOOKS;

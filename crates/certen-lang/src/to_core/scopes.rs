@@ -8,7 +8,7 @@ use certen_core::{Range, TermId};
 use certen_index::{Cond, Ix, IxError};
 use certen_syntax::Name;
 
-use super::names::Given;
+use super::names::GivenName;
 
 /// What a scope is made by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +22,7 @@ pub(super) enum What {
 }
 
 /// A scope.
-pub(super) struct Scope {
+pub(super) struct Frame {
     pub(super) what: What,
     /// What is known inside, beyond what is known outside.
     pub(super) known: Vec<Cond>,
@@ -34,43 +34,43 @@ pub(super) struct Scope {
     /// What is bound around the content.
     pub(super) lets: Vec<(Name, TermId)>,
     /// Names that end with the scope.
-    pub(super) names: Vec<Given>,
+    pub(super) names: Vec<GivenName>,
 }
 
-impl Scope {
+impl Frame {
     /// The scope of the whole program.
-    pub(super) fn program() -> Scope {
-        Scope::new(What::Branch, Vec::new(), Cond::always())
+    pub(super) fn program() -> Frame {
+        Frame::new(What::Branch, Vec::new(), Cond::always())
     }
 
     /// An index over a range. `stated` says that the range is one of the user's: the content is only known to be safe
     /// if there is something in it. Ranges that arise from the shapes of operands are not.
-    pub(super) fn counting(index: Given, range: &Range, stated: bool) -> Result<Scope, IxError> {
+    pub(super) fn counting(index: GivenName, range: &Range, stated: bool) -> Result<Frame, IxError> {
         let i = Ix::var(index.name);
         let known = vec![Cond::le(&range.lo, &i)?, Cond::lt(&i, &range.hi)?];
         let reached = if stated { Cond::lt(&range.lo, &range.hi)? } else { Cond::always() };
-        let mut scope = Scope::new(What::Loop(index.name), known, reached);
+        let mut scope = Frame::new(What::Loop(index.name), known, reached);
         scope.names.push(index);
         Ok(scope)
     }
 
     /// Under a condition.
-    pub(super) fn branch(cond: &Cond) -> Scope {
-        Scope::new(What::Branch, vec![cond.clone()], cond.clone())
+    pub(super) fn branch(cond: &Cond) -> Frame {
+        Frame::new(What::Branch, vec![cond.clone()], cond.clone())
     }
 
     /// Under a condition that is not what makes the content safe.
-    pub(super) fn part(cond: &Cond) -> Scope {
-        Scope::new(What::Generator, vec![cond.clone()], Cond::always())
+    pub(super) fn part(cond: &Cond) -> Frame {
+        Frame::new(What::Generator, vec![cond.clone()], Cond::always())
     }
 
     /// In a generator: the condition says that the indices are in it, `reached` that it has any.
-    pub(super) fn generator(cond: &Cond, reached: Cond) -> Scope {
+    pub(super) fn generator(cond: &Cond, reached: Cond) -> Frame {
         let parts = |cond: &Cond| if let Cond::And(all) = cond { all.clone() } else { vec![cond.clone()] };
-        Scope { inside: parts(cond), ..Scope::new(What::Generator, vec![cond.clone()], reached) }
+        Frame { inside: parts(cond), ..Frame::new(What::Generator, vec![cond.clone()], reached) }
     }
 
-    fn new(what: What, known: Vec<Cond>, reached: Cond) -> Scope {
-        Scope { what, known, reached, inside: Vec::new(), lets: Vec::new(), names: Vec::new() }
+    fn new(what: What, known: Vec<Cond>, reached: Cond) -> Frame {
+        Frame { what, known, reached, inside: Vec::new(), lets: Vec::new(), names: Vec::new() }
     }
 }

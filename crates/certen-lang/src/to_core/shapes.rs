@@ -8,7 +8,7 @@ use certen_core::{Term, TermId};
 use certen_index::{Cond, Ix};
 use certen_syntax::Span;
 
-use super::scopes::Scope;
+use super::scopes::Frame;
 use super::{Activation, Build, Built, bad_index, ill_formed};
 use crate::typed::{Expr, Kind, Side};
 
@@ -81,7 +81,7 @@ impl<'a> Build<'a> {
                 let left_only = if self.is_known(&left) { Cond::always() } else { left.clone() };
                 self.either(
                     &left_only,
-                    (Scope::part(&left), Scope::part(&right)),
+                    (Frame::part(&left), Frame::part(&right)),
                     |build| build.element(a, act, indices),
                     |build| build.element(b, act, &behind),
                     span,
@@ -131,7 +131,7 @@ impl<'a> Build<'a> {
     /// An element where a condition holds, else zero, as padding.
     fn inside(&mut self, cond: Cond, a: &'a Expr, act: Activation, from: &[Ix], span: Span) -> Built<TermId> {
         let cond = self.unknown_part(cond);
-        self.open(Scope::part(&cond));
+        self.open(Frame::part(&cond));
         let element = self.element(a, act, from)?;
         let element = self.close(element, span)?;
         self.under(&cond, element, span)

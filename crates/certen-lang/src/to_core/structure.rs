@@ -1,8 +1,8 @@
 //! Compute order and storage order as the user wrote them (Liu et al., *A Verified Compiler for a Functional Tensor
 //! Language*, Sec. 2).
 //!
-//! In ATL generations become loops in the order in which they stand, and operators that move elements change nothing but
-//! where is stored: `flatten({ [io] -> transpose(flatten({ [jo, ji, ii] -> e })) })` computes tile after tile and stores
+//! In ATL generations become loops in the order in which they stand, and operators that move elements only change
+//! where elements are stored: `flatten({ [io] -> transpose(flatten({ [jo, ji, ii] -> e })) })` computes tile after tile and stores
 //! a matrix. Pulling the elements of such a tensor would leave one loop for each of its dimensions. So where a whole tensor
 //! is wanted, what is around an operator that moves elements stays around it: comprehensions, conditions, guards, and sums
 //! of tensors. What has no such operator inside, [`Build::tensor`] pulls.
@@ -14,8 +14,8 @@ use certen_core::{Range, ReduceOp, Term, TermId};
 use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::Name;
 
-use super::scopes::Scope;
-use super::{Activation, Build, Built, Meaning, bad_index};
+use super::scopes::Frame;
+use super::{Activation, Build, Built, Denoted, bad_index};
 use crate::typed::{Expr, Kind, With};
 
 /// Loops that are open, outermost first.
@@ -36,7 +36,7 @@ impl<'a> Build<'a> {
             },
             Kind::Guard(cond, a) => {
                 let cond = self.cond(act, cond, span)?;
-                self.open(Scope::branch(&cond));
+                self.open(Frame::branch(&cond));
                 let body = self.inner(a, act)?;
                 let body = self.close(body, span)?;
                 Ok(Some(self.under(&cond, body, span)?))
@@ -44,10 +44,10 @@ impl<'a> Build<'a> {
             Kind::If(cond, a, b) => {
                 let cond = self.cond(act, cond, span)?;
                 let other = cond.not().map_err(bad_index(span))?;
-                self.open(Scope::branch(&cond));
+                self.open(Frame::branch(&cond));
                 let then = self.inner(a, act)?;
                 let then = self.close(then, span)?;
-                self.open(Scope::branch(&other));
+                self.open(Frame::branch(&other));
                 let otherwise = self.inner(b, act)?;
                 let otherwise = self.close(otherwise, span)?;
                 Ok(match (cond.is_always(), cond.is_never()) {
@@ -60,7 +60,7 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// A whole tensor that stands inside of another, stored further out if it would be computed several times.
+    /// A whole tensor that stands inside another, stored further out if it would be computed several times.
     pub(super) fn inner(&mut self, expr: &'a Expr, act: Activation) -> Built<TermId> {
         match self.placement(expr, act, &[]) {
             Some(placement) => {
@@ -98,7 +98,7 @@ impl<'a> Build<'a> {
         Ok(Some(term))
     }
 
-    /// The cell of a comprehension inside of the loops over its frame, which are left open; nothing if its generator does
+    /// The cell of a comprehension inside the loops over its frame, which are left open; nothing if its generator does
     /// not cover the frame.
     fn cell(&mut self, with: &'a With, expr: &'a Expr, act: Activation) -> Built<Option<(Loops, TermId)>> {
         let span = expr.span;
@@ -118,10 +118,10 @@ impl<'a> Build<'a> {
         }
         let indices: Vec<Ix> = loops.iter().map(|(name, _)| Ix::var(*name)).collect();
         let (_, any) = self.membership(generator, act, &indices, span)?;
-        self.open(Scope::generator(&Cond::always(), any));
+        self.open(Frame::generator(&Cond::always(), any));
         let mut before = Vec::new();
         for ((name, _), ix) in generator.indices.iter().zip(&indices) {
-            before.push(self.mean_for_now(act, *name, Meaning::Index(ix.clone())));
+            before.push(self.mean_for_now(act, *name, Denoted::Index(ix.clone())));
         }
         let cell = self.inner(&generator.body, act)?;
         let cell = self.close(cell, span)?;

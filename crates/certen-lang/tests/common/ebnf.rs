@@ -252,7 +252,7 @@ impl Maker<'_> {
         for token in made {
             match token.as_str() {
                 "..." if std::mem::replace(&mut dots, true) => {
-                    // Behind a name it is left out, alone it becomes a dot.
+                    // After a name it is left out, alone it becomes a dot.
                     if self.tokens.last().is_some_and(|last| last == "[" || last == ",") {
                         self.tokens.push(".".into());
                     }

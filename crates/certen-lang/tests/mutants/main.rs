@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use certen_lang::typed::Function;
-use certen_lang::{Library, check_all, unproved};
+use certen_lang::{CheckedFile, Library, unproved};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Sources, Span};
 use trace::{Fault, Sizes, What, allowed, trace};
 
@@ -43,12 +43,14 @@ fn check(path: &Path, text: &str) -> Checked {
     };
     let library = Library::load(&mut sources, file, imports, &mut diagnostics);
     let mut functions = None;
+    let mut ran = Ok(());
     if !diagnostics.has_errors() {
-        library.check_cycles(&mut diagnostics);
         let mut others = Diagnostics::new();
         let made = unproved(&library, &mut others);
         functions = (!others.has_errors()).then_some(made);
-        check_all(&library, &mut diagnostics);
+        if let Some(mut checked) = CheckedFile::new(library, &mut diagnostics) {
+            ran = run::runs(&mut checked);
+        }
     }
     if let Some(functions) = &mut functions {
         // Those of the prelude are not looked at, only the calls of them; their places are kept.
@@ -57,7 +59,6 @@ fn check(path: &Path, text: &str) -> Checked {
             function.body.results.clear();
         });
     }
-    let ran = if diagnostics.has_errors() { Ok(()) } else { run::runs(&library) };
     Checked { found: diagnostics.into_sorted(), functions, ran }
 }
 
@@ -105,7 +106,7 @@ fn numbers(note: &str) -> BTreeMap<Name, i64> {
     found
 }
 
-/// `[1, 2]` behind a phrase.
+/// `[1, 2]` after a phrase.
 fn vector(note: &str, behind: &str) -> Option<Vec<i64>> {
     let from = &note[note.find(behind)? + behind.len()..];
     let inside = from.strip_prefix(" [")?.split(']').next()?;

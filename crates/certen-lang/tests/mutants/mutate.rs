@@ -108,7 +108,7 @@ impl Places<'_> {
         block.results.iter().for_each(|result| self.data(result));
     }
 
-    /// An expression of the data level: what is of the index level inside of it.
+    /// An expression of the data level: what is of the index level inside it.
     fn data(&mut self, e: &Expr) {
         match &e.kind {
             ExprKind::Select(base, selectors) => {

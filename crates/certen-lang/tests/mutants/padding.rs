@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use certen_core::ReduceOp;
 use certen_index::Ix;
-use certen_lang::typed::{Bound, Call, Expr, Function, Kind, Let, Side, WithDefault};
+use certen_lang::typed::{Call, Expr, Function, Kind, Let, Rhs, Side, WithDefault};
 use certen_syntax::Name;
 
 use crate::trace::{Part, Sizes, Stop, holds, numbered, placed};
@@ -39,9 +39,9 @@ impl<'a> Env<'a> {
     pub fn bind(&mut self, binding: &'a Let) {
         for (at, (name, _)) in binding.names.iter().enumerate() {
             let meaning = match &binding.value {
-                Bound::Expr(e) => Meaning::Expr(e),
-                Bound::Call(call) => Meaning::Result(call, at),
-                Bound::Iterate(_) => continue,
+                Rhs::Expr(e) => Meaning::Expr(e),
+                Rhs::Call(call) => Meaning::Result(call, at),
+                Rhs::Iterate(_) => continue,
             };
             self.tensors.insert(*name, meaning);
         }

@@ -2,15 +2,16 @@
 
 use certen_core::domain::{Machine, Scalar};
 use certen_core::{EvalError, Evaluator, Tensor};
-use certen_lang::{Known, Library, instantiate, passes, to_core};
+use certen_lang::{CheckedFile, FunctionRef, Known, passes, to_core};
 use certen_syntax::{Diagnostics, Name};
 
 use crate::sizes;
 
 /// Runs every function of the main file that is not polymorphic at some small sizes; says what is wrong with one.
-pub fn runs(library: &Library) -> Result<(), String> {
-    for entry in library.own_functions() {
-        let Some(typed) = instantiate(library, entry, &Known::default(), &mut Diagnostics::new()) else { continue };
+pub fn runs(file: &mut CheckedFile) -> Result<(), String> {
+    let entries: Vec<FunctionRef> = file.library().own_functions().collect();
+    for entry in entries {
+        let Some(typed) = file.instantiate(entry, &Known::default(), &mut Diagnostics::new()) else { continue };
         let mut elaborated = typed.clone();
         passes::run(&mut elaborated);
         let core = to_core(&elaborated, Name::new("main")).map_err(|error| error.message)?;

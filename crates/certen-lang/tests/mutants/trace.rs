@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use certen_core::ReduceOp;
 use certen_index::{Cond, Ix};
 use certen_lang::typed::{
-    Block, Bound, Call, Expr, FoldOp, Function, Generator, Iterate, Kind, Partition, Range, Side, Slot, WithDefault,
+    Block, Call, Expr, FoldOp, Function, Generator, Iterate, Kind, Partition, Range, Rhs, Side, Slot, WithDefault,
 };
 use certen_syntax::{Name, Span};
 
@@ -97,12 +97,12 @@ impl<'a> Walk<'a, '_> {
         for binding in &block.lets {
             self.env.bind(binding);
             match &binding.value {
-                Bound::Expr(e) => self.expr(e)?,
-                Bound::Call(call) => {
+                Rhs::Expr(e) => self.expr(e)?,
+                Rhs::Call(call) => {
                     let span = call.args.first().map_or(Span::default(), |arg| arg.span);
                     self.call(call, span)?;
                 }
-                Bound::Iterate(iterate) => self.iterate(iterate)?,
+                Rhs::Iterate(iterate) => self.iterate(iterate)?,
             }
         }
         block.results.iter().try_for_each(|result| self.expr(result))

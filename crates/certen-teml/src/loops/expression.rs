@@ -13,7 +13,7 @@ use crate::nest::{Item, Loop, Mode, each_loop, loop_names, only_loop, ranges, sh
 use crate::rules::{Evaluated, malformed};
 
 /// A loop expression that is being evaluated.
-pub(super) struct Expression<'a> {
+pub(super) struct LoopExpression<'a> {
     pub context: &'a Context<'a>,
     pub by: u8,
     pub span: Span,
@@ -51,7 +51,7 @@ pub(super) fn path_of(items: &[Item], wanted: &Rc<Loop>) -> Option<Path> {
     Some(Path { parts: parts.collect(), nth: (count > 1).then_some(nth) })
 }
 
-impl Expression<'_> {
+impl LoopExpression<'_> {
     // Patterns
 
     /// The loops of the perfect part, outermost first.
@@ -83,11 +83,8 @@ impl Expression<'_> {
 
     pub(super) fn at_least(&self, number: &At<i64>, least: i64, what: &str) -> Evaluated<()> {
         if number.it < least {
-            return Err(self.malformed(
-                Code::E0246,
-                number.span,
-                format!("{what} is at least {least}, not {}", number.it),
-            ));
+            let text = format!("{what} is at least {least}, not {}", number.it);
+            return Err(self.malformed(Code::E0246, number.span, text));
         }
         Ok(())
     }

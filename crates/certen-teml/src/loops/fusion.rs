@@ -8,16 +8,17 @@ use certen_syntax::{Code, Name};
 use rustc_hash::FxHashSet;
 
 use super::Nest;
-use super::expression::{Expression, path_of, step, too_complex};
+use super::expression::{LoopExpression, path_of, step, too_complex};
 use crate::ast::At;
 use crate::nest::{Edit, Item, Loop, each_loop, fuse, parts};
 use crate::rules::Evaluated;
 
-impl Expression<'_> {
+impl LoopExpression<'_> {
     /// Eq. 22.
     pub(super) fn fuse_outer(&mut self, other: Nest, r: &At<i64>) -> Evaluated<()> {
         let (one, _) = self.position(r)?;
-        let theirs = Expression { context: self.context, by: self.by, span: self.span, nest: other, steps: Vec::new() };
+        let theirs =
+            LoopExpression { context: self.context, by: self.by, span: self.span, nest: other, steps: Vec::new() };
         let (two, at) = theirs.position(r)?;
         let mut edit = Edit::default();
         for (a, b) in one.iter().zip(&two).take(at + 1) {
@@ -59,11 +60,8 @@ impl Expression<'_> {
             let loops: Vec<usize> =
                 items.iter().enumerate().filter(|(_, item)| matches!(item, Item::Loop(_))).map(|(at, _)| at).collect();
             let &[one, two] = loops.as_slice() else {
-                return Err(self.malformed(
-                    Code::E0246,
-                    self.span,
-                    "the loops that are to be fused do not follow each other",
-                ));
+                let text = "the loops that are to be fused do not follow each other";
+                return Err(self.malformed(Code::E0246, self.span, text));
             };
             let fused = self.fused(items, one, two, stage)?;
             stage = crate::nest::stage_at(items, one, stage);
@@ -85,7 +83,7 @@ impl Expression<'_> {
         fuse(items, one, two, stage, &mut |name| is_taken(name)).map_err(too_complex(self.span))
     }
 
-    /// Eq. 23: the loops inside of loop r - 1 become one.
+    /// Eq. 23: the loops inside loop r - 1 become one.
     pub(super) fn fuse_inner(&mut self, r: &At<i64>) -> Evaluated<()> {
         self.at_least(r, 1, "the position of a loop")?;
         let chain = self.chain();

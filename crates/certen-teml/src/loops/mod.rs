@@ -4,8 +4,8 @@
 //! from 1, outermost first. Beside the tree, a nest carries the steps of `certen-schedule` that make it of the nests of `build`.
 //! `parallelize` and `vectorize` change no tree (Sec. 3.3.3); their steps come last.
 //!
-//! Any size is allowed: the loop inside of a block ends at the smaller of the block's end and the loop's own. A nest in which a
-//! bound is used outside of the loop that gives it its value is malformed, and so is unrolling a number of iterations that
+//! Any size is allowed: the loop inside a block ends at the smaller of the block's end and the loop's own. A nest in which a
+//! bound is used outside the loop that gives it its value is malformed, and so is unrolling a number of iterations that
 //! depends on sizes.
 
 mod expression;
@@ -20,7 +20,7 @@ use certen_index::Ix;
 use certen_syntax::schedule::{Arg, ArgKind, Step};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
-use self::expression::{Expression, path_of, step, too_complex};
+use self::expression::{LoopExpression, path_of, step, too_complex};
 use crate::ast::{LoopExpr, LoopOp};
 use crate::nest::{Item, Leaf, Loop, Mode, each_loop, statements};
 use crate::ranges::Sizes;
@@ -44,7 +44,7 @@ pub(crate) struct Nest {
     steps: Option<usize>,
 }
 
-/// A step, behind others.
+/// A step, after others.
 struct Made {
     before: [Option<usize>; 2],
     step: Option<Step>,
@@ -116,7 +116,7 @@ impl Loops {
             LoopOp::Parallelize | LoopOp::Vectorize | LoopOp::Skew | LoopOp::Peel => 0,
         };
         let mut before = [nest.steps, None];
-        let mut this = Expression { context, by, span, nest, steps: Vec::new() };
+        let mut this = LoopExpression { context, by, span, nest, steps: Vec::new() };
         match (expr.op.it, numbers.as_slice()) {
             (LoopOp::Stripmine, [r, v]) => this.stripmine(r, v)?,
             (LoopOp::Interchange, [r1, r2]) => this.interchange(r1, r2)?,
@@ -147,7 +147,7 @@ impl Loops {
             let message = format!("this nest would have {count} statements and loops; at most {MOST_STATEMENTS}");
             return Err(malformed(Code::E0246, by, span, message));
         }
-        let Expression { mut nest, steps, .. } = this;
+        let LoopExpression { mut nest, steps, .. } = this;
         let mut steps = steps.into_iter();
         nest.steps = self.add(before, steps.next());
         for step in steps {

@@ -7,22 +7,19 @@ use certen_syntax::schedule::{Arg, ArgKind};
 use certen_syntax::{Code, Span};
 
 use super::MOST_LEVELS;
-use super::expression::{Expression, too_complex};
+use super::expression::{LoopExpression, too_complex};
 use crate::ast::At;
 use crate::nest::{Edit, Loop, Mode};
 use crate::rules::Evaluated;
 
-impl Expression<'_> {
+impl LoopExpression<'_> {
     /// Eq. 20. The outer bound is that of the last block: the paper's is one too few for inclusive bounds.
     pub(super) fn stripmine(&mut self, r: &At<i64>, v: &At<i64>) -> Evaluated<()> {
         let (chain, at) = self.position(r)?;
         self.at_least(v, 1, "the size of a block")?;
         if chain.len() >= MOST_LEVELS {
-            return Err(self.malformed(
-                Code::E0246,
-                r.span,
-                format!("there are at most {MOST_LEVELS} loops inside each other"),
-            ));
+            let text = format!("there are at most {MOST_LEVELS} loops inside each other");
+            return Err(self.malformed(Code::E0246, r.span, text));
         }
         let args = vec![self.path(&chain[at], r.span), Self::int(v.it, v.span)];
         let split = self.split(&chain, at, v.it)?;
@@ -70,16 +67,14 @@ impl Expression<'_> {
         compute().map_err(too_complex(self.span))
     }
 
-    /// Refuses an order of the perfect part in which a bound is used outside of the loop that gives it its value.
+    /// Refuses an order of the perfect part in which a bound is used outside the loop that gives it its value.
     fn in_scope(&self, order: &[Rc<Loop>], span: Span) -> Evaluated<()> {
         for (at, found) in order.iter().enumerate() {
             let bounds = [&found.lb, &found.ub, &found.lo, &found.hi];
             let escaped = order[at..].iter().find(|inner| bounds.iter().any(|bound| bound.mentions(inner.index)));
             if let Some(inner) = escaped {
-                let message = format!(
-                    "the bounds of `{}` depend on `{}`, which would stand inside of it",
-                    found.index, inner.index
-                );
+                let message =
+                    format!("the bounds of `{}` depend on `{}`, which would stand inside it", found.index, inner.index);
                 let error = self.malformed(Code::E0247, span, message);
                 return Err(Box::new(error.label(format!("`{}` runs over {}", found.index, found.shown()))));
             }
@@ -94,7 +89,7 @@ impl Expression<'_> {
         let facts = self.facts(&chain[..at])?;
         let compute = || -> Result<Option<[Loop; 2]>, IxError> {
             let one = Ix::from(1);
-            // A loop inside of a block counts from the beginning of the block, so its values say nothing here.
+            // A loop inside a block counts from the beginning of the block, so its values say nothing here.
             let counts = |found: &Loop| Ok(found.lb == found.lo && found.ub.add(&one)? == found.hi);
             let depends = inner.lo.mentions(outer.index) || inner.hi.mentions(outer.index);
             if !depends || !counts(outer)? || !counts(inner)? {
@@ -125,7 +120,7 @@ impl Expression<'_> {
         let (_, one) = self.position(r1)?;
         let (chain, two) = self.position(r2)?;
         if one >= two {
-            let error = self.malformed(Code::E0246, r2.span, format!("loop {} is not inside of loop {}", r2.it, r1.it));
+            let error = self.malformed(Code::E0246, r2.span, format!("loop {} is not inside loop {}", r2.it, r1.it));
             return Err(Box::new(match one == two {
                 true => *error,
                 false => error.help(format!("write the outer one first: `interchange(…, {}, {})`", r2.it, r1.it)),
@@ -151,9 +146,9 @@ impl Expression<'_> {
         let count = usize::try_from(n.it).unwrap_or(usize::MAX);
         if count >= chain.len() - at {
             let message = match chain.len() - at - 1 {
-                0 => format!("no loop stands inside of loop {}", r.it),
-                1 => format!("only one loop stands inside of loop {}", r.it),
-                several => format!("only {several} loops stand inside of loop {}", r.it),
+                0 => format!("no loop stands inside loop {}", r.it),
+                1 => format!("only one loop stands inside loop {}", r.it),
+                several => format!("only {several} loops stand inside loop {}", r.it),
             };
             return Err(self.malformed(Code::E0246, n.span, message));
         }
@@ -204,11 +199,8 @@ impl Expression<'_> {
         let (_, one) = self.position(r1)?;
         let (chain, two) = self.position(r2)?;
         if one >= two {
-            return Err(self.malformed(
-                Code::E0246,
-                r2.span,
-                format!("loop {} is not inside of loop {}", r2.it, r1.it),
-            ));
+            let text = format!("loop {} is not inside loop {}", r2.it, r1.it);
+            return Err(self.malformed(Code::E0246, r2.span, text));
         }
         if f.it == 0 {
             return Err(self.malformed(Code::E0246, f.span, "a factor of 0 changes nothing"));

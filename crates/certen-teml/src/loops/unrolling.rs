@@ -8,12 +8,12 @@ use certen_syntax::{Code, Name, Span};
 use rustc_hash::FxHashSet;
 
 use super::MOST_STATEMENTS;
-use super::expression::{Expression, too_complex};
+use super::expression::{LoopExpression, too_complex};
 use crate::ast::At;
 use crate::nest::{Edit, Guard, Item, Loop, copy, loop_names, only_loop, simplified, statements};
 use crate::rules::Evaluated;
 
-impl Expression<'_> {
+impl LoopExpression<'_> {
     /// The number of iterations, or their largest number.
     fn trips(&self, found: &Loop, span: Span) -> Evaluated<i64> {
         let compute = || -> Result<Option<i64>, IxError> {
@@ -226,9 +226,9 @@ impl Expression<'_> {
             Turns { index: found.index, inner: loop_names(&found.body), conditional: false, found: Vec::new() };
         turns.items(&found.body).map_err(too_complex(self.span))?;
         if turns.conditional {
-            let message = format!("some statements inside of `{}` run only in some of its iterations", found.index);
+            let message = format!("some statements inside `{}` run only in some of its iterations", found.index);
             let error = self.malformed(Code::E0246, r.span, message);
-            return Err(Box::new(error.help("cut the last block off before the loop inside of it is unrolled")));
+            return Err(Box::new(error.help("cut the last block off before the loop inside it is unrolled")));
         }
         let constant = |item: &Item| matches!(item, Item::Loop(inner) if inner.lo.as_constant().is_some() && inner.hi.as_constant().is_some());
         if turns.found.is_empty() && !found.body.iter().any(constant) {
@@ -261,7 +261,7 @@ struct Pieces {
     main: Option<usize>,
 }
 
-/// From which values of an index on the blocks inside of its loop are not full.
+/// From which values of an index on the blocks inside its loop are not full.
 struct Turns {
     index: Name,
     inner: FxHashSet<Name>,

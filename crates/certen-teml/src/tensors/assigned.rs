@@ -4,25 +4,25 @@ use certen_core::{Binary, ElemType, ReduceOp};
 use certen_index::Ix;
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
 
-use super::operands::{Written, uses};
+use super::operands::{WrittenIters, uses};
 use super::{MOST_PARTS, Right, Tensors, dimensions};
 use crate::assignment::{Assignment, Begin, Node, Tensor, ValueId};
 use crate::ast::Id;
-use crate::ranges::{Dim, Known, Use, names, solve};
+use crate::ranges::{Dim, Evidence, Use, names, solve};
 use crate::rules::{Evaluated, malformed};
 
 impl Tensors {
     /// The list of all dimensions, for operations that write no list.
-    pub(super) fn all_of(&self, dims: &[Dim]) -> Vec<Written> {
-        dims.iter().map(|dim| Written { entry: Ix::var(dim.iter), span: dim.span }).collect()
+    pub(super) fn all_of(&self, dims: &[Dim]) -> Vec<WrittenIters> {
+        dims.iter().map(|dim| WrittenIters { entry: Ix::var(dim.iter), span: dim.span }).collect()
     }
 
     /// An assignment to a tensor in memory (Eq. 14, 16, 17, 18).
     pub(super) fn real(
         &mut self,
-        place: &Place<'_>,
+        place: &AssignedPlace<'_>,
         right: Right,
-        to: &[Written],
+        to: &[WrittenIters],
         diagnostics: &mut Diagnostics,
     ) -> Evaluated<usize> {
         let name = place.target_name();
@@ -35,7 +35,7 @@ impl Tensors {
         }
         let uses = place.target_uses(self, to)?;
         let is_new = self.named(name).is_none();
-        let dims = solve(&self.sizes, place.by(), &[Known::Dims(right.dims), Known::Uses(uses)])?;
+        let dims = solve(&self.sizes, place.by(), &[Evidence::Dims(right.dims), Evidence::Uses(uses)])?;
         let mut out: Vec<Name> = Vec::with_capacity(to.len());
         for written in to {
             let iters: Vec<Name> = names(&written.entry).into_iter().filter(|name| !self.sizes.has(*name)).collect();
@@ -131,9 +131,9 @@ impl Tensors {
 
     /// A contraction names the dimensions that it leaves out by their positions: which ones are left nobody has written
     /// down, so that a slip in a position would change the shape of the result and go unnoticed.
-    fn not_introduced(&self, place: &Place<'_>, to: &[Written], dims: &[Dim]) -> Box<Diagnostic> {
+    fn not_introduced(&self, place: &AssignedPlace<'_>, to: &[WrittenIters], dims: &[Dim]) -> Box<Diagnostic> {
         let name = place.target_name();
-        let extent = |written: &Written| dims.iter().find(|dim| written.entry.as_var() == Some(dim.iter));
+        let extent = |written: &WrittenIters| dims.iter().find(|dim| written.entry.as_var() == Some(dim.iter));
         let shape: Vec<String> = to.iter().filter_map(extent).map(|dim| dim.extent.to_string()).collect();
         let message =
             format!("`{name}` has not been introduced, and nothing says which shape this contraction should have");
@@ -145,8 +145,8 @@ impl Tensors {
     /// A tensor that was not introduced before it is written, with the shape of the right side.
     pub(super) fn introduced(
         &mut self,
-        place: &Place<'_>,
-        to: &[Written],
+        place: &AssignedPlace<'_>,
+        to: &[WrittenIters],
         dims: &[Dim],
         elem: ElemType,
         diagnostics: &mut Diagnostics,
@@ -179,14 +179,14 @@ impl Tensors {
 }
 
 /// Where a statement stands and what it is called.
-pub(crate) struct Place<'a> {
+pub(crate) struct AssignedPlace<'a> {
     pub id: &'a Id,
-    /// The tensor behind `@`.
+    /// The tensor after `@`.
     pub target: Option<&'a Id>,
     pub span: Span,
 }
 
-impl Place<'_> {
+impl AssignedPlace<'_> {
     fn by(&self) -> u8 {
         if self.target.is_some() { 18 } else { 17 }
     }
@@ -196,7 +196,7 @@ impl Place<'_> {
     }
 
     /// The positions of the target, if it is known.
-    pub(super) fn target_uses(&self, tensors: &Tensors, to: &[Written]) -> Evaluated<Vec<Use>> {
+    pub(super) fn target_uses(&self, tensors: &Tensors, to: &[WrittenIters]) -> Evaluated<Vec<Use>> {
         let name = self.target_name();
         let Some(at) = tensors.named(name) else {
             let Some(target) = self.target else { return Ok(Vec::new()) };

@@ -19,8 +19,8 @@ use certen_syntax::Span;
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub(crate) use self::assigned::Place;
-pub(crate) use self::names::Names;
+pub(crate) use self::assigned::AssignedPlace;
+pub(crate) use self::names::IterNames;
 use crate::assignment::{Assignment, Begin, Node, Tensor, ValueId, Values};
 use crate::ast::{At, Id, Number, TensorExpr};
 use crate::ranges::{Dim, Sizes};
@@ -65,7 +65,7 @@ pub(crate) struct Tensors {
     scalars: FxHashSet<usize>,
     /// The shape of every part of a right side that is an operation.
     pub shapes: FxHashMap<ValueId, Vec<Ix>>,
-    names: Names,
+    names: IterNames,
     /// How many parts each right side has when it is written out.
     weights: Vec<u64>,
     renamings: FxHashMap<Vec<(Name, Name)>, u32>,
@@ -82,7 +82,7 @@ pub(super) struct Right {
 }
 
 impl Tensors {
-    pub(crate) fn new(sizes: Sizes, names: Names) -> Tensors {
+    pub(crate) fn new(sizes: Sizes, names: IterNames) -> Tensors {
         Tensors {
             values: Values::new(),
             tensors: Vec::new(),
@@ -118,12 +118,12 @@ impl Tensors {
     pub(crate) fn assign(
         &mut self,
         lookup: &dyn Fn(&Id) -> Evaluated<Meaning>,
-        place: &Place<'_>,
+        place: &AssignedPlace<'_>,
         expr: &TensorExpr,
         elem: ElemType,
         diagnostics: &mut Diagnostics,
     ) -> Evaluated<Meaning> {
-        let &Place { id, target, span } = place;
+        let &AssignedPlace { id, target, span } = place;
         if self.values.len() > MOST_VALUES {
             return Err(Box::new(Diagnostic::error(Code::E0703, span, "the program has too many operations")));
         }

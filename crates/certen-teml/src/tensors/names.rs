@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::ranges::Sizes;
 
 /// Names for iterators, which have to differ from those of sizes, tensors and statements.
-pub(crate) struct Names {
+pub(crate) struct IterNames {
     /// What the program uses for tensors and real statements.
     pub ids: FxHashSet<Name>,
     /// What the program uses as iterators.
@@ -16,9 +16,9 @@ pub(crate) struct Names {
     summed: u64,
 }
 
-impl Names {
-    pub(crate) fn new(ids: FxHashSet<Name>, iterators: FxHashSet<Name>) -> Names {
-        Names { ids, iterators, replaced: FxHashMap::default(), generated: Vec::new(), summed: 0 }
+impl IterNames {
+    pub(crate) fn new(ids: FxHashSet<Name>, iterators: FxHashSet<Name>) -> IterNames {
+        IterNames { ids, iterators, replaced: FxHashMap::default(), generated: Vec::new(), summed: 0 }
     }
 
     /// The iterator that the program calls so.

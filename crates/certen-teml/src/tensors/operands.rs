@@ -8,19 +8,19 @@ use rustc_hash::FxHashSet;
 use super::{Meaning, Right, Tensors, Virtual, dimensions};
 use crate::assignment::{Node, Tensor, ValueId};
 use crate::ast::{At, Id, Iters};
-use crate::ranges::{Dim, Known, Source, Use, names, solve};
+use crate::ranges::{Dim, Evidence, Source, Use, names, solve};
 use crate::rules::{Evaluated, malformed};
 
 /// An operand with its iterators.
 pub(super) struct Operand {
     pub value: ValueId,
-    pub known: Known,
+    pub known: Evidence,
     pub elem: ElemType,
     pub id: Id,
 }
 
 /// An entry of the list of iterators of a target.
-pub(super) struct Written {
+pub(super) struct WrittenIters {
     pub entry: Ix,
     pub span: Span,
 }
@@ -53,7 +53,7 @@ impl Tensors {
         let found = self.resolve(lookup, id)?;
         match (found, list) {
             (Err(found), None) => {
-                Ok(Operand { value: found.value, known: Known::Dims(found.dims), elem: found.elem, id: *id })
+                Ok(Operand { value: found.value, known: Evidence::Dims(found.dims), elem: found.elem, id: *id })
             }
             (Err(found), Some(list)) => {
                 let message = format!("`{}` is virtual: it already has iterators", id.it);
@@ -66,7 +66,7 @@ impl Tensors {
             (Ok(at), None) if self.is_scalar(at) => {
                 let elem = self.tensors[at].elem;
                 let value = self.values.add(Node::Element(self.tensors[at].name, Vec::new()));
-                Ok(Operand { value, known: Known::Dims(Vec::new()), elem, id: *id })
+                Ok(Operand { value, known: Evidence::Dims(Vec::new()), elem, id: *id })
             }
             (Ok(at), Some(list)) if self.is_scalar(at) => {
                 let message = format!("`{}` is a scalar, which has no iterators", self.tensors[at].name);
@@ -95,14 +95,14 @@ impl Tensors {
                 let written = self.written(list);
                 let entries = written.iter().map(|written| written.entry.clone()).collect();
                 let value = self.values.add(Node::Element(name, entries));
-                let known = Known::Uses(uses(name, &shape, &written, None));
+                let known = Evidence::Uses(uses(name, &shape, &written, None));
                 Ok(Operand { value, known, elem, id: *id })
             }
         }
     }
 
     /// A list of iterators, under the names that they have here.
-    pub(super) fn written(&mut self, list: &Iters) -> Vec<Written> {
+    pub(super) fn written(&mut self, list: &Iters) -> Vec<WrittenIters> {
         let entry = |this: &mut Tensors, entry: &At<Ix>| {
             let replaced: Vec<(Name, Name)> = names(&entry.it)
                 .into_iter()
@@ -116,7 +116,7 @@ impl Tensors {
             } else {
                 entry.it.substitute(&new).unwrap_or(entry.it.clone())
             };
-            Written { entry: ix, span: entry.span }
+            WrittenIters { entry: ix, span: entry.span }
         };
         list.it.iter().map(|one| entry(self, one)).collect()
     }
@@ -134,11 +134,11 @@ impl Tensors {
         match found {
             Ok(at) => {
                 let Tensor { name, shape, elem, .. } = self.tensors[*at].clone();
-                let written: Vec<Written> =
-                    iters.iter().map(|&iter| Written { entry: Ix::var(iter), span: id.span }).collect();
+                let written: Vec<WrittenIters> =
+                    iters.iter().map(|&iter| WrittenIters { entry: Ix::var(iter), span: id.span }).collect();
                 let entries = written.iter().map(|written| written.entry.clone()).collect();
                 let value = self.values.add(Node::Element(name, entries));
-                Operand { value, known: Known::Uses(uses(name, &shape, &written, None)), elem, id: *id }
+                Operand { value, known: Evidence::Uses(uses(name, &shape, &written, None)), elem, id: *id }
             }
             Err(found) => {
                 let mut map: Vec<(Name, Name)> =
@@ -151,7 +151,7 @@ impl Tensors {
                     plain: true,
                     ..dim.clone()
                 });
-                Operand { value, known: Known::Dims(dims.collect()), elem: found.elem, id: *id }
+                Operand { value, known: Evidence::Dims(dims.collect()), elem: found.elem, id: *id }
             }
         }
     }
@@ -226,9 +226,9 @@ impl Tensors {
     ) -> Evaluated<Right> {
         let elem = self.one_type(&operands)?;
         let values: Vec<ValueId> = operands.iter().map(|operand| operand.value).collect();
-        let mut known: Vec<Known> = operands.into_iter().map(|operand| operand.known).collect();
+        let mut known: Vec<Evidence> = operands.into_iter().map(|operand| operand.known).collect();
         let own: FxHashSet<Name> = known.iter().flat_map(|known| known.iterators(&self.sizes)).collect();
-        known.push(Known::Uses(target));
+        known.push(Evidence::Uses(target));
         let dims = solve(&self.sizes, by, &known)?;
         let value = match (op, values.as_slice()) {
             (Some(op), [one, two]) => self.operation(op, *one, *two, &dims[..own.len().min(dims.len())]),
@@ -238,8 +238,8 @@ impl Tensors {
     }
 }
 
-pub(super) fn uses(tensor: Name, shape: &[Ix], written: &[Written], target: Option<u8>) -> Vec<Use> {
-    let one = |(at, (size, written)): (usize, (&Ix, &Written))| Use {
+pub(super) fn uses(tensor: Name, shape: &[Ix], written: &[WrittenIters], target: Option<u8>) -> Vec<Use> {
+    let one = |(at, (size, written)): (usize, (&Ix, &WrittenIters))| Use {
         entry: written.entry.clone(),
         size: size.clone(),
         span: written.span,

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::{Meaning, Right, Tensors, dimensions};
 use crate::assignment::{Node, ValueId};
 use crate::ast::{At, Id};
-use crate::ranges::{Dim, Known, solve};
+use crate::ranges::{Dim, Evidence, solve};
 use crate::rules::{Evaluated, malformed};
 
 impl Tensors {
@@ -35,7 +35,7 @@ impl Tensors {
         }
         let elem = self.one_type(&list)?;
         let values: Vec<ValueId> = list.iter().map(|operand| operand.value).collect();
-        let known: Vec<Known> = list.into_iter().map(|operand| operand.known).collect();
+        let known: Vec<Evidence> = list.into_iter().map(|operand| operand.known).collect();
         let dims = solve(&self.sizes, by, &known)?;
         let value = values.iter().skip(1).fold(values[0], |one, &two| self.operation(op, one, two, &dims));
         Ok(Right { value, dims, elem, contract: false })

@@ -8,8 +8,9 @@ use std::cell::RefCell;
 
 use arbitrary::Unstructured;
 use certen_core::{Domain, ElemType, Evaluator, Program, Tensor};
-use certen_dialects::algebra::{self, Notation, Typed, semantics::Memory};
+use certen_dialects::algebra::{self, Notation, Typed};
 use certen_dialects::{model, teil};
+use certen_figures::semantics::Memory;
 use certen_syntax::{Diagnostic, Diagnostics, FileId, Name, Sources, render_all};
 use certen_testgen::Sample;
 use proptest::collection::vec;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use certen_core::{ElemType, Program};
-use certen_dialects::einsum::{Axis, Einsum, Step};
+use certen_dialects::einsum::{Axis, Einsum, Product};
 use certen_loops::FpMode;
 use certen_runtime::{RuntimeError, View, ViewMut, default_threads, with_threads};
 use rustc_hash::FxHashMap;
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Compiled {
 
 impl Compiled {
     /// What contractions of this form share.
-    pub fn of(einsum: &Einsum, steps: &[Step], elem: ElemType) -> Arc<Compiled> {
+    pub fn of(einsum: &Einsum, steps: &[Product], elem: ElemType) -> Arc<Compiled> {
         static KNOWN: OnceLock<Mutex<Forms>> = OnceLock::new();
         let key = key(einsum, steps, elem);
         KNOWN.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner).get(key, FORMS)
@@ -86,7 +86,7 @@ impl Forms {
 }
 
 /// A form as bytes: no two forms have the same. Indices, operands and steps are few, so each number is a byte.
-fn key(einsum: &Einsum, steps: &[Step], elem: ElemType) -> Box<[u8]> {
+fn key(einsum: &Einsum, steps: &[Product], elem: ElemType) -> Box<[u8]> {
     const END: u8 = u8::MAX;
     const ONE: u8 = u8::MAX - 1;
     let mut key = vec![elem as u8];

@@ -34,7 +34,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use certen_core::ElemType;
-use certen_dialects::einsum::{Axis, Einsum, Step};
+use certen_dialects::einsum::{Axis, Einsum, Product};
 pub use certen_dialects::einsum::{EinsumError, IndexName, Sub, Subscripts};
 use certen_runtime::{Array, ArrayError, Nest, RuntimeError, View, ViewMut, available_bytes};
 use certen_syntax::{Code, Diagnostic};
@@ -339,7 +339,7 @@ impl Contraction {
     }
 
     /// The shape of the result of a step, with the indices that the user wrote.
-    fn made_shape(&self, step: &Step) -> Vec<usize> {
+    fn made_shape(&self, step: &Product) -> Vec<usize> {
         apart(&self.groups, &step.kept).map(|index| self.written.indices()[index].size).collect()
     }
 

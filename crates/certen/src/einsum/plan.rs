@@ -5,7 +5,7 @@
 //! has is summed in a step of its own before they are multiplied, since a sum of products with a common factor is one
 //! product.
 
-use certen_dialects::einsum::{Axis, Einsum, EinsumError, Step};
+use certen_dialects::einsum::{Axis, Einsum, EinsumError, Product};
 use certen_rewrite::{OrderSearch, pairwise};
 
 use super::Order;
@@ -16,7 +16,7 @@ pub(super) struct Plan {
     /// As NumPy writes it.
     pub path: Vec<Vec<usize>>,
     /// What is computed, the result last.
-    pub steps: Vec<Step>,
+    pub steps: Vec<Product>,
     /// After each step, what is left.
     pub left: Vec<Vec<usize>>,
 }
@@ -47,7 +47,7 @@ impl Plan {
 
 /// How many multiplications and additions a step makes: one addition for each product that is summed. That inner sums
 /// are added to outer ones, too, is left out, as usual.
-pub(super) fn operations(einsum: &Einsum, steps: &[Step], step: &Step) -> u128 {
+pub(super) fn operations(einsum: &Einsum, steps: &[Product], step: &Product) -> u128 {
     let summed = einsum.summed(steps, step);
     let size = |index: &usize| einsum.indices()[*index].size as u128;
     let times = step.kept.iter().chain(&summed).map(size).fold(1, u128::saturating_mul);
@@ -80,7 +80,7 @@ fn path(einsum: &Einsum, search: OrderSearch, most: Option<usize>) -> Vec<Vec<us
 }
 
 /// The indices that a value depends on, each once.
-fn indices(einsum: &Einsum, steps: &[Step], value: usize) -> Vec<usize> {
+fn indices(einsum: &Einsum, steps: &[Product], value: usize) -> Vec<usize> {
     let mut indices = Vec::new();
     for axis in einsum.axes(steps, value) {
         if let Axis::Index(index) = axis
@@ -120,7 +120,7 @@ fn follow(einsum: &Einsum, path: Vec<Vec<usize>>) -> Result<Plan, EinsumError> {
         for place in 0..factors.len() {
             let kept: Vec<usize> = own[place].iter().copied().filter(|i| needed(i) || shared(i)).collect();
             if factors.len() > 1 && kept.len() < own[place].len() {
-                plan.steps.push(Step { factors: vec![factors[place]], kept });
+                plan.steps.push(Product { factors: vec![factors[place]], kept });
                 factors[place] = operands + plan.steps.len() - 1;
                 let left = factors.iter().chain(&waiting).copied().collect();
                 plan.left.push(left);
@@ -149,7 +149,7 @@ fn follow(einsum: &Einsum, path: Vec<Vec<usize>>) -> Result<Plan, EinsumError> {
         if unchanged {
             waiting.extend(factors);
         } else {
-            plan.steps.push(Step { factors, kept });
+            plan.steps.push(Product { factors, kept });
             waiting.push(operands + plan.steps.len() - 1);
             plan.left.push(waiting.clone());
         }

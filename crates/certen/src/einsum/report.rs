@@ -44,7 +44,8 @@ impl Contraction {
         let naive = plan::operations(einsum, &[], &einsum.as_written()) as f64;
         let cost = self.flops() as f64;
         let scaling = |step| apart(&self.groups, einsum.summed(steps, step).iter().chain(&step.kept)).count();
-        let elements = |step: &super::Step| einsum.shape(&step.kept).iter().map(|size| *size as f64).product::<f64>();
+        let elements =
+            |step: &super::Product| einsum.shape(&step.kept).iter().map(|size| *size as f64).product::<f64>();
         let speedup = if cost == 0.0 { 1.0 } else { naive / cost };
         let rule = "-".repeat(WIDTH);
         let mut text = String::new();

@@ -352,13 +352,13 @@ proptest! {
             let (einsum, steps) = (&contraction.einsum, &contraction.plan.steps);
             let core = einsum.to_core(steps, ElemType::F64).unwrap();
             let size = |name| core.sizes.iter().position(|own| *own == name).map(|at| einsum.indices()[at].size as i64);
-            let times = |step: &Step| {
+            let times = |step: &Product| {
                 let loops = [step.kept.clone(), einsum.summed(steps, step)].concat();
                 einsum.shape(&loops).iter().product::<usize>() * (step.factors.len() - 1)
             };
             let multiplications = core.multiplications().unwrap().eval(&size).unwrap();
             prop_assert_eq!(multiplications, steps.iter().map(times).sum::<usize>() as i64);
-            let additions = |step: &Step| {
+            let additions = |step: &Product| {
                 let summed = einsum.summed(steps, step);
                 let loops = [step.kept.clone(), summed.clone()].concat();
                 if summed.is_empty() { 0 } else { einsum.shape(&loops).iter().product::<usize>() }

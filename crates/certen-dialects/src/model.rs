@@ -1,5 +1,6 @@
-//! The text of the model language (Fig. 1, with the markers of Sec. 5, type names, several pairs at once, and symbolic
-//! sizes).
+//! The model language (Rink, "Modeling of languages for tensor manipulation", 2018): how its text is read (Fig. 1, with
+//! the markers of Sec. 5, type names, several pairs at once, and symbolic sizes). What the text means is in
+//! [`algebra`](crate::algebra), which it shares with TeIL.
 //!
 //! ```text
 //! program := (type | decl | where)* stmt*
@@ -17,7 +18,7 @@
 //!
 //! All operators associate to the left and none binds tighter than another (Sec. 3.1); where a reader would expect one
 //! to, a warning says so. Parentheses and operators that wait for an operand are on a stack of our own, so that depth
-//! costs memory, not stack. What all notations have in common is in [`algebra`](crate::algebra).
+//! costs memory, not stack.
 
 use std::collections::HashMap;
 
@@ -26,9 +27,6 @@ use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Sources, Span, 
 
 use crate::algebra::read::{Grammar, Parsed, Reader, read};
 use crate::algebra::{Arith, Decl, Expr, ExprId, Notation, Pair, Program};
-
-/// Words that cannot name a tensor, a type or a size.
-pub(crate) const RESERVED: &[&str] = &["var", "type", "where", "true", "false"];
 
 /// Reads a program. What could not be read is left out, with an error.
 pub fn parse(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Program {
@@ -48,7 +46,6 @@ type Parser<'a> = Reader<'a, Model>;
 impl Grammar for Model {
     const NOTATION: Notation = Notation::Model;
     const DECLARE: &'static [&'static str] = &["var", "type"];
-    const RESERVED: &'static [&'static str] = RESERVED;
 
     fn declaration(parser: &mut Parser<'_>, word: &str) -> Parsed<()> {
         if word == "type" { parser.type_name() } else { parser.var() }
@@ -170,7 +167,7 @@ impl Parser<'_> {
                 continue;
             }
             let mut done = self.primary(&stack)?;
-            // The primary is the right operand of what waits for it; behind it, operators and parentheses may follow.
+            // The primary is the right operand of what waits for it; after it, operators and parentheses may follow.
             loop {
                 let operator_waits = |(waiting, _): &mut (Waiting, Span)| matches!(waiting, Waiting::Operator(..));
                 if let Some((Waiting::Operator(make, left), _)) = stack.pop_if(operator_waits) {
@@ -218,7 +215,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Contractions and transpositions behind an expression.
+    /// Contractions and transpositions after an expression.
     fn postfix(&mut self, mut done: ExprId, loosest: &mut Binding) -> Parsed<ExprId> {
         loop {
             let token = self.cursor.peek();

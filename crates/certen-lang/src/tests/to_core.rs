@@ -3,8 +3,8 @@
 use certen_core::{Binary, ReduceOp, Unary};
 use certen_index::{Cond, Ix};
 
-use crate::testing::*;
-use crate::typed::{Block, Bound, Call, Expr, Fold, FoldOp, Iterate, Kind, Let, Program, Side};
+use super::*;
+use crate::typed::{Block, Call, Expr, Fold, FoldOp, Iterate, Kind, Let, Program, Rhs, Side};
 
 fn unary(op: Unary, e: Expr) -> Expr {
     let ty = e.ty.clone();
@@ -85,7 +85,7 @@ fn views_are_substituted_and_other_lets_are_bindings() {
 
 #[test]
 fn calls_are_inlined_and_names_are_not_captured() {
-    // fn shift(x: f64[k]) { let i = x + 1; { [j] -> i[j] * x[j] } }, called inside of a comprehension over i and j.
+    // fn shift(x: f64[k]) { let i = x + 1; { [j] -> i[j] * x[j] } }, called inside a comprehension over i and j.
     let inner = function(
         "shift",
         "k",
@@ -152,11 +152,11 @@ fn a_hoisted_maximum_is_not_computed_over_nothing() {
     assert_eq!(value(&p, &[("n", 3), ("m", 0)]).1, [-2.0, -1.0, 0.0]);
 }
 
-fn fold(op: FoldOp, neutral: f64, generators: Vec<crate::typed::Generator>) -> Expr {
+fn fold(op: FoldOp, neutral: f64, generators: Vec<Generator>) -> Expr {
     expr(Kind::Fold(Box::new(Fold { generators, neutral: number(neutral), op })), "")
 }
 
-fn overlapping() -> Vec<crate::typed::Generator> {
+fn overlapping() -> Vec<Generator> {
     let first = generator(&[("i", "0", "2")], at(var("x", "n"), "i"));
     let second = generator(&[("j", "1", "n")], binary(Binary::Mul, number(10.0), at(var("x", "n"), "j")));
     vec![first, second]
@@ -216,7 +216,7 @@ fn folds_with_a_function_run_in_the_order_of_the_indices() {
 #[test]
 fn folds_of_cells_are_entrywise() {
     let rows = || vec![generator(&[("i", "0", "n")], at(var("a", "n,m"), "i"))];
-    let neutral = crate::passes::with_loops::zeros(&ty("m"), Default::default());
+    let neutral = passes::with_loops::zeros(&ty("m"), Default::default());
     let f = Fold { generators: rows(), neutral: neutral.clone(), op: FoldOp::Reduce(ReduceOp::Sum) };
     let p = of(vec![], expr(Kind::Fold(Box::new(f)), "m"));
     assert_eq!(value(&p, &[("n", 2), ("m", 3)]), (vec![3], vec![5.0, 7.0, 9.0]));
@@ -247,7 +247,7 @@ fn iterations_know_their_step_and_carry_several_states() {
         },
     };
     let names = vec![("p".into(), ty("n")), ("q".into(), ty(""))];
-    let p = of(vec![Let { names, value: Bound::Iterate(iterate) }], binary(Binary::Mul, var("p", "n"), var("q", "")));
+    let p = of(vec![Let { names, value: Rhs::Iterate(iterate) }], binary(Binary::Mul, var("p", "n"), var("q", "")));
     // u: 1 2, 1 2, 2 3, 4 5; v: 1, 2 + 3 = 5, 10 + 3 = 13, 26 + 5 = 31.
     assert_eq!(value(&p, &[("n", 2), ("m", 0)]).1, [4.0 * 31.0, 5.0 * 31.0]);
 }
@@ -279,11 +279,11 @@ fn moved_elements() {
         binary(Binary::Add, expr(Kind::Trunc(Side::Left, ix("1"), x()), "n-1"), number(0.0)),
     ] {
         let mut program = with_two(e);
-        crate::passes::run(&mut program);
-        assert_eq!(crate::to_core(&program, "test".into()).map(|_| ()).unwrap_err().code, certen_syntax::Code::E0241);
+        passes::run(&mut program);
+        assert_eq!(to_core(&program, "test".into()).map(|_| ()).unwrap_err().code, certen_syntax::Code::E0241);
     }
     let mut flat = expr(Kind::Flatten(a()), "");
-    flat.ty = certen_core::TensorType::new(certen_core::ElemType::F64, vec![ix("n").mul(&ix("m")).unwrap()]);
+    flat.ty = TensorType::new(ElemType::F64, vec![ix("n").mul(&ix("m")).unwrap()]);
     assert_eq!(both(flat.clone()).1, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     flat.kind = Kind::Reshape(a());
     assert_eq!(both(flat.clone()).1, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);

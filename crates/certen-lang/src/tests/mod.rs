@@ -1,14 +1,19 @@
-//! Typed trees by hand, for tests: short words for the parts of a tree, and its value.
+//! Tests of the road from the typed tree on: trees by hand, with short words for their parts, and their value.
+
+mod dots;
+mod to_ast;
+mod to_core;
 
 use certen_core::domain::{Machine, Scalar};
 use certen_core::{Binary, ElemType, Evaluator, Literal, ReduceOp, Tensor, TensorType, print_term};
 use certen_index::{Cond, Ix};
 use certen_syntax::{Name, Span};
 
-use crate::typed::{Block, Bound, Expr, Function, Generator, Kind, Let, Partition, Program, Range, Size, Slot};
-use crate::{passes, to_core};
+use crate::passes;
+use crate::to_core::to_core;
+use crate::typed::{Block, Expr, Function, Generator, Kind, Let, Partition, Program, Range, Rhs, Size, Slot};
 
-pub(crate) fn ix(text: &str) -> Ix {
+fn ix(text: &str) -> Ix {
     match text.split_once(['+', '-']) {
         Some((a, b)) if !a.is_empty() => {
             let (a, b) = (ix(a), ix(b));
@@ -22,44 +27,44 @@ fn ixs(text: &str) -> Vec<Ix> {
     text.split(',').filter(|part| !part.is_empty()).map(ix).collect()
 }
 
-pub(crate) fn ty(shape: &str) -> TensorType {
+fn ty(shape: &str) -> TensorType {
     TensorType::new(ElemType::F64, ixs(shape))
 }
 
-pub(crate) fn expr(kind: Kind, shape: &str) -> Expr {
+fn expr(kind: Kind, shape: &str) -> Expr {
     Expr { kind, ty: ty(shape), span: Span::default() }
 }
 
-pub(crate) fn var(name: &str, shape: &str) -> Expr {
+fn var(name: &str, shape: &str) -> Expr {
     expr(Kind::Var(name.into()), shape)
 }
 
-pub(crate) fn number(value: f64) -> Expr {
+fn number(value: f64) -> Expr {
     expr(Kind::Literal(Literal::Float(value)), "")
 }
 
-pub(crate) fn at(e: Expr, indices: &str) -> Expr {
+fn at(e: Expr, indices: &str) -> Expr {
     let indices = ixs(indices);
     let ty = TensorType::new(e.ty.elem, e.ty.shape[indices.len()..].to_vec());
     Expr { kind: Kind::Select(Box::new(e), indices), ty, span: Span::default() }
 }
 
-pub(crate) fn binary(op: Binary, a: Expr, b: Expr) -> Expr {
+fn binary(op: Binary, a: Expr, b: Expr) -> Expr {
     let ty = if a.ty.is_scalar() { b.ty.clone() } else { a.ty.clone() };
     Expr { kind: Kind::Binary(op, Box::new(a), Box::new(b)), ty, span: Span::default() }
 }
 
-pub(crate) fn sum(e: Expr) -> Expr {
+fn sum(e: Expr) -> Expr {
     let axes = (0..e.ty.rank()).collect();
     expr(Kind::Reduce(ReduceOp::Sum, axes, Box::new(e)), "")
 }
 
-pub(crate) fn range(lower: &str, upper: &str) -> Range {
+fn range(lower: &str, upper: &str) -> Range {
     Range { lower: ix(lower), upper: ix(upper), lower_written: false, upper_written: false }
 }
 
 /// `[i, .] -> body | lower <= i < upper`, with the bounds of the indices in order.
-pub(crate) fn partition(pattern: &str, ranges: &[(&str, &str)], body: Expr) -> Partition {
+fn partition(pattern: &str, ranges: &[(&str, &str)], body: Expr) -> Partition {
     let slot = |part: &str| match part.strip_prefix('.') {
         Some(dots) => Slot::Dots(dots.parse().unwrap_or(1)),
         None => Slot::Index(part.into()),
@@ -68,21 +73,21 @@ pub(crate) fn partition(pattern: &str, ranges: &[(&str, &str)], body: Expr) -> P
     Partition { pattern, ranges: ranges.iter().map(|(lo, hi)| range(lo, hi)).collect(), body }
 }
 
-pub(crate) fn comprehension(partitions: Vec<Partition>, shape: &str) -> Expr {
+fn comprehension(partitions: Vec<Partition>, shape: &str) -> Expr {
     expr(Kind::Comprehension(partitions), shape)
 }
 
-pub(crate) fn generator(indices: &[(&str, &str, &str)], body: Expr) -> Generator {
+fn generator(indices: &[(&str, &str, &str)], body: Expr) -> Generator {
     let indices = indices.iter().map(|(name, lo, hi)| (Name::new(name), range(lo, hi))).collect();
     Generator { indices, body }
 }
 
-pub(crate) fn bind(name: &str, e: Expr) -> Let {
-    Let { names: vec![(name.into(), e.ty.clone())], value: Bound::Expr(e) }
+fn bind(name: &str, e: Expr) -> Let {
+    Let { names: vec![(name.into(), e.ty.clone())], value: Rhs::Expr(e) }
 }
 
 /// A function of sizes that are at least 0 and of tensors `x: n,m`.
-pub(crate) fn function(name: &str, sizes: &str, params: &[(&str, &str)], lets: Vec<Let>, result: Expr) -> Function {
+fn function(name: &str, sizes: &str, params: &[(&str, &str)], lets: Vec<Let>, result: Expr) -> Function {
     let sizes: Vec<Name> = sizes.split(',').filter(|size| !size.is_empty()).map(Name::new).collect();
     Function {
         name: name.into(),
@@ -97,12 +102,12 @@ pub(crate) fn function(name: &str, sizes: &str, params: &[(&str, &str)], lets: V
 }
 
 /// The last of the functions is run.
-pub(crate) fn program(functions: Vec<Function>) -> Program {
+fn program(functions: Vec<Function>) -> Program {
     Program { entry: functions.len() - 1, functions }
 }
 
 /// The bindings of the Core of a program, after all passes.
-pub(crate) fn core_text(program: &Program) -> Vec<String> {
+fn core_text(program: &Program) -> Vec<String> {
     let mut program = program.clone();
     passes::run(&mut program);
     let core = to_core(&program, "test".into()).unwrap();
@@ -110,7 +115,7 @@ pub(crate) fn core_text(program: &Program) -> Vec<String> {
 }
 
 /// The value of a program's first result; inputs count on from 1.
-pub(crate) fn value(program: &Program, sizes: &[(&str, i64)]) -> (Vec<usize>, Vec<f64>) {
+fn value(program: &Program, sizes: &[(&str, i64)]) -> (Vec<usize>, Vec<f64>) {
     let mut program = program.clone();
     passes::run(&mut program);
     let core = to_core(&program, "test".into()).unwrap();

@@ -1,18 +1,17 @@
 //! What the analyses of the model language's Sec. 5 have found out, statement by statement, for people.
 //!
-//! For each statement: which assignments its reads see ([`flow`](super::flow)), whether it is dead, whether it can be
-//! computed in place ([`in_place`](super::in_place)), and what it shares with others ([`sharing`](super::sharing)).
+//! For each statement: which assignments its reads see ([`flow`](certen_dialects::algebra::flow)), whether it is dead, whether it can be
+//! computed in place ([`in_place`](mod@crate::in_place)), and what it shares with others ([`sharing`](certen_dialects::algebra::sharing)).
 
 use std::collections::HashSet;
 use std::fmt;
 
+use certen_dialects::algebra::flow::Origin;
+use certen_dialects::algebra::sharing::{Holder, Sharing};
+use certen_dialects::algebra::{Expr, ExprId, Typed};
 use certen_syntax::{Name, Sources, Span};
 
-use super::ast::{Expr, ExprId};
-use super::flow::Origin;
-use super::in_place::InPlace;
-use super::sharing::{Holder, Sharing};
-use super::typed::Typed;
+use crate::in_place::{InPlace, in_place};
 
 /// How many names and how many shared values are listed for one statement.
 const MAX_LISTED: usize = 20;
@@ -72,21 +71,19 @@ impl fmt::Display for Analysis {
     }
 }
 
-impl Typed {
-    /// What is known of each of the first `limit` statements. The sources are those that the program was read from.
-    pub fn analysis(&self, sources: &Sources, limit: usize) -> Vec<Analysis> {
-        let analyst = Analyst { typed: self, sources, sharing: Sharing::of(self) };
-        let inputs: HashSet<Name> = self.inputs().iter().copied().collect();
-        (0..self.program.stmts.len().min(limit)).map(|at| analyst.stmt(at, &inputs)).collect()
-    }
+/// What is known of each of the first `limit` statements. The sources are those that the program was read from.
+pub fn analysis(typed: &Typed, sources: &Sources, limit: usize) -> Vec<Analysis> {
+    let analyst = Analyst { typed, sources, sharing: Sharing::of(typed) };
+    let inputs: HashSet<Name> = typed.inputs().iter().copied().collect();
+    (0..typed.program.stmts.len().min(limit)).map(|at| analyst.stmt(at, &inputs)).collect()
+}
 
-    /// The same as text; says how many statements are left out.
-    pub fn analysis_text(&self, sources: &Sources, limit: usize) -> String {
-        let shown: String = self.analysis(sources, limit).iter().map(Analysis::to_string).collect();
-        match self.program.stmts.len().saturating_sub(limit) {
-            0 => shown,
-            more => format!("{shown}… and {more} more\n"),
-        }
+/// The same as text; says how many statements are left out.
+pub fn analysis_text(typed: &Typed, sources: &Sources, limit: usize) -> String {
+    let shown: String = analysis(typed, sources, limit).iter().map(Analysis::to_string).collect();
+    match typed.program.stmts.len().saturating_sub(limit) {
+        0 => shown,
+        more => format!("{shown}… and {more} more\n"),
     }
 }
 
@@ -115,7 +112,7 @@ impl Analyst<'_> {
                 reads.push((*name, from));
             }
         }
-        let in_place = self.typed.in_place(at);
+        let in_place = in_place(self.typed, at);
         let why = match &in_place {
             InPlace::NotRead => format!("`{target}` is not read"),
             InPlace::SameElement => format!("`{target}` is read only at the element that is written"),

@@ -1,41 +1,38 @@
 //! Translation of TeIL into Core-TeIL (TeIL, Sec. 4.1): any operation is the one on the first dimensions, with
-//! transpositions of neighbours before and behind it.
+//! transpositions of neighbours before and after it.
 //!
 //! Needs: a typed program, so that positions exist. Guarantees: the same meaning (tested in `certen-testgen`). The way
 //! back is free: every Core-TeIL program is a TeIL program.
 
 use certen_core::ReduceOp;
+use certen_dialects::algebra::{Expr, ExprId, Notation, Program, Stmt, one_by_one};
 use certen_syntax::Span;
 
-use crate::algebra::{Expr, ExprId, Notation, Program, Stmt, one_by_one};
-
-impl Program {
-    /// The program in Core-TeIL. Operations must be TeIL's, and positions must exist.
-    pub(crate) fn to_core_teil(&self) -> Program {
-        let mut core = Program {
-            notation: Notation::CoreTeil,
-            decls: self.decls.clone(),
-            wheres: self.wheres.clone(),
-            ..Program::default()
-        };
-        let mut translated: Vec<ExprId> = Vec::with_capacity(self.exprs.len());
-        for (expr, &span) in self.exprs.iter().zip(&self.spans) {
-            let mut build = Build { core: &mut core, span };
-            let id = build.expr(expr, &translated);
-            translated.push(id);
-        }
-        let stmts = self.stmts.iter().map(|stmt| Stmt { value: translated[stmt.value.index()], ..stmt.clone() });
-        core.stmts = stmts.collect();
-        core
+/// The program in Core-TeIL. Operations must be TeIL's, and positions must exist.
+pub(crate) fn to_core_teil(program: &Program) -> Program {
+    let mut core = Program {
+        notation: Notation::CoreTeil,
+        decls: program.decls.clone(),
+        wheres: program.wheres.clone(),
+        ..Program::default()
+    };
+    let mut translated: Vec<ExprId> = Vec::with_capacity(program.exprs.len());
+    for id in program.ids() {
+        let mut build = CoreTeilBuilder { core: &mut core, span: program.span(id) };
+        let id = build.expr(program.expr(id), &translated);
+        translated.push(id);
     }
+    let stmts = program.stmts.iter().map(|stmt| Stmt { value: translated[stmt.value.index()], ..stmt.clone() });
+    core.stmts = stmts.collect();
+    core
 }
 
-struct Build<'a> {
+struct CoreTeilBuilder<'a> {
     core: &'a mut Program,
     span: Span,
 }
 
-impl Build<'_> {
+impl CoreTeilBuilder<'_> {
     fn add(&mut self, expr: Expr) -> ExprId {
         self.core.add(expr, self.span)
     }
@@ -68,7 +65,7 @@ impl Build<'_> {
             Expr::Transp(pairs, e) => pairs.iter().fold(part(e), |e, &(i0, i1)| {
                 let (low, high) = (i0.min(i1), i0.max(i1));
                 let down = self.moved(e, high, low);
-                // The dimension that was at `low` is now behind it.
+                // The dimension that was at `low` is now after it.
                 self.moved(down, low + 1, high)
             }),
             Expr::Diag(i0, i1, e) => self.diag(*i0, *i1, part(e)),

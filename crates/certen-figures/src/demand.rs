@@ -5,7 +5,7 @@
 //! with-loop, the shape expression in full and the shape of the default, but nothing of its body. Read as an analysis
 //! and not as a rewriting, the rules give for each parameter of a function the level that is needed for the value, the
 //! shape and the dimensionality of its result. That shapes never need elements of data (S needs at most S) is why default
-//! elements can be found without computing any ([`crate::passes::with_loops`]).
+//! elements can be found without computing any ([`certen_lang::passes`]).
 //!
 //! Works on trees as they are written. Names in the types of parameters are what they stand for: a size is part of a
 //! shape, a rank is a dimensionality. What is seen to be a scalar by its form has a shape that needs nothing.
@@ -14,13 +14,12 @@ use std::collections::HashMap;
 use std::fmt;
 
 use certen_core::ElemType;
-use certen_syntax::Name;
-
-use crate::ast::{
+use certen_lang::ast::{
     BinaryOp, Block, Bound, Dim, Elem, Expr, ExprKind, Function, Partition, Pattern, Relation, Selector, Slot, With,
     WithOp,
 };
-use crate::{FileRef, Found, Library};
+use certen_lang::{Declared, FileRef, Library};
+use certen_syntax::Name;
 
 use Level::{D, F, N, S};
 
@@ -52,7 +51,7 @@ impl fmt::Display for Level {
 /// For each parameter the levels that are needed for the value, the shape and the dimensionality of the result.
 /// `lookup` finds the functions that are called; calls have no cycles.
 pub fn demands<'a>(lookup: &dyn Fn(Name) -> Option<&'a Function>, function: &'a Function) -> Vec<(Name, [Level; 3])> {
-    let mut analysis = Analysis { lookup, known: HashMap::new() };
+    let mut analysis = Demands { lookup, known: HashMap::new() };
     let levels = analysis.vector(function);
     function.params.iter().map(|param| param.name.name).zip(levels).collect()
 }
@@ -61,10 +60,10 @@ pub fn demands<'a>(lookup: &dyn Fn(Name) -> Option<&'a Function>, function: &'a 
 pub fn text(library: &Library) -> String {
     let functions = || library.own_functions().map(|function| library.function(function));
     let lookup = |name: Name| match library.lookup(FileRef::MAIN, name) {
-        Some(Found::Function(function)) => Some(library.function(function)),
+        Some(Declared::Function(function)) => Some(library.function(function)),
         _ => None,
     };
-    let mut analysis = Analysis { lookup: &lookup, known: HashMap::new() };
+    let mut analysis = Demands { lookup: &lookup, known: HashMap::new() };
     let mut text = String::new();
     for function in functions() {
         let levels = analysis.vector(function);
@@ -78,7 +77,7 @@ pub fn text(library: &Library) -> String {
     text
 }
 
-struct Analysis<'l, 'a> {
+struct Demands<'l, 'a> {
     lookup: &'l dyn Fn(Name) -> Option<&'a Function>,
     known: HashMap<Name, Vec<[Level; 3]>>,
 }
@@ -88,14 +87,14 @@ type Needs = HashMap<Name, Level>;
 
 /// What the names of a function stand for, beside themselves.
 #[derive(Default)]
-struct Names {
+struct TypeNames {
     /// Names in the types of parameters: the parameter, and the levels of it that the name's value and shape are.
     parts: HashMap<Name, (Name, Level, Level)>,
     /// How many dimensions parameters have, where their types say so.
     ranks: HashMap<Name, usize>,
 }
 
-impl<'a> Analysis<'_, 'a> {
+impl<'a> Demands<'_, 'a> {
     /// The propagation vector `D_X(f)`, for each parameter.
     fn vector(&mut self, function: &'a Function) -> Vec<[Level; 3]> {
         if let Some(known) = self.known.get(&function.name.name) {
@@ -120,7 +119,7 @@ impl<'a> Analysis<'_, 'a> {
     }
 
     /// `let x = a; e` is `(λx. e) a`: a is needed at the level of x in e.
-    fn block(&mut self, block: &'a Block, level: Level, names: &Names) -> Needs {
+    fn block(&mut self, block: &'a Block, level: Level, names: &TypeNames) -> Needs {
         let mut needs = Needs::new();
         block.results.iter().for_each(|e| self.expr(e, level, names, &mut needs));
         for bound in block.lets.iter().rev() {
@@ -132,7 +131,7 @@ impl<'a> Analysis<'_, 'a> {
     }
 
     /// Joins what a level of an expression needs.
-    fn expr(&mut self, e: &'a Expr, level: Level, names: &Names, needs: &mut Needs) {
+    fn expr(&mut self, e: &'a Expr, level: Level, names: &TypeNames, needs: &mut Needs) {
         if level == N {
             return;
         }
@@ -191,7 +190,7 @@ impl<'a> Analysis<'_, 'a> {
     }
 
     /// Operands of one shape, or scalars, whose shape is known: `+` needs of `A + 1` only the shape of A (Sec. 6.2).
-    fn entrywise(&mut self, operands: &[&'a Expr], level: Level, names: &Names, needs: &mut Needs) {
+    fn entrywise(&mut self, operands: &[&'a Expr], level: Level, names: &TypeNames, needs: &mut Needs) {
         for operand in operands {
             if level == F || !is_scalar(operand, names) {
                 self.expr(operand, level, names, needs);
@@ -207,7 +206,7 @@ impl<'a> Analysis<'_, 'a> {
         of: &'a Expr,
         selectors: &'a [Selector],
         level: Level,
-        names: &Names,
+        names: &TypeNames,
         needs: &mut Needs,
     ) {
         if level < F && is_scalar(whole, names) {
@@ -233,7 +232,7 @@ impl<'a> Analysis<'_, 'a> {
         args: &'a [Expr],
         axis: Option<&'a Expr>,
         level: Level,
-        names: &Names,
+        names: &TypeNames,
         needs: &mut Needs,
     ) {
         if let Some(callee) = (self.lookup)(function) {
@@ -282,7 +281,7 @@ impl<'a> Analysis<'_, 'a> {
 
     /// F[[with]]: everything in full. S[[with]] = F[[shape]] ++ S[[default]], D[[with]] = S[[shape]][0] + D[[default]]: the
     /// bodies are abandoned. A default that is left out has the shape of a body (Sec. 5.4).
-    fn with_loop(&mut self, with: &'a With, level: Level, names: &Names, needs: &mut Needs) {
+    fn with_loop(&mut self, with: &'a With, level: Level, names: &TypeNames, needs: &mut Needs) {
         let bodies = |analysis: &mut Self, level: Level, needs: &mut Needs| {
             for (pattern, relation, body) in &with.generators {
                 if level == F {
@@ -312,7 +311,7 @@ impl<'a> Analysis<'_, 'a> {
 
     /// As the with-loop that it becomes (Sec. 5.4): the upper bounds of the last partition are its shape, and its default
     /// has the shape of the last body. A bound that is left out is one of the sizes that the index selects in (Sec. 5.2).
-    fn comprehension(&mut self, partitions: &'a [Partition], level: Level, names: &Names, needs: &mut Needs) {
+    fn comprehension(&mut self, partitions: &'a [Partition], level: Level, names: &TypeNames, needs: &mut Needs) {
         for (at, partition) in partitions.iter().enumerate() {
             let last = at + 1 == partitions.len();
             if level < F && !last {
@@ -342,7 +341,7 @@ impl<'a> Analysis<'_, 'a> {
                 }
             }
             if !bounded && of_bound > N {
-                let indices = bound_by(&partition.pattern);
+                let indices = partition.pattern.names();
                 self.selected(&partition.body, &indices, if level == D { D } else { S }, names, &mut inside);
             }
             forget(&partition.pattern, &mut inside);
@@ -350,16 +349,12 @@ impl<'a> Analysis<'_, 'a> {
         }
     }
 
-    fn bounds(&mut self, relation: &'a Relation, level: Level, names: &Names, needs: &mut Needs) {
-        for (bound, _) in relation.lower.iter().chain(&relation.upper) {
-            if let Bound::At(e) = bound {
-                self.expr(e, level, names, needs);
-            }
-        }
+    fn bounds(&mut self, relation: &'a Relation, level: Level, names: &TypeNames, needs: &mut Needs) {
+        relation.bounds().for_each(|e| self.expr(e, level, names, needs));
     }
 
     /// `find-shapes` (Sec. 5.2): what the indices select in, at a level.
-    fn selected(&mut self, body: &'a Expr, indices: &[Name], level: Level, names: &Names, needs: &mut Needs) {
+    fn selected(&mut self, body: &'a Expr, indices: &[Name], level: Level, names: &TypeNames, needs: &mut Needs) {
         let mut todo = vec![body];
         while let Some(e) = todo.pop() {
             if let ExprKind::Select(of, selectors) = &e.kind {
@@ -368,7 +363,7 @@ impl<'a> Analysis<'_, 'a> {
                     self.expr(of, level, names, needs);
                 }
             }
-            parts(e, &mut todo);
+            e.parts(&mut todo);
         }
     }
 }
@@ -392,8 +387,8 @@ fn join(needs: &mut Needs, name: Name, level: Level) {
 }
 
 /// The names in the types of a function's parameters, each where it first stands, and the ranks that types state.
-fn names(function: &Function) -> Names {
-    let mut names = Names::default();
+fn names(function: &Function) -> TypeNames {
+    let mut names = TypeNames::default();
     let params: Vec<Name> = function.params.iter().map(|param| param.name.name).collect();
     for param in &function.params {
         let (of, dims) = (param.name.name, &param.ty.dims);
@@ -424,7 +419,7 @@ fn names(function: &Function) -> Names {
 }
 
 /// Whether an expression is a scalar, as far as its form shows it.
-fn is_scalar(e: &Expr, names: &Names) -> bool {
+fn is_scalar(e: &Expr, names: &TypeNames) -> bool {
     match &e.kind {
         ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) => true,
         ExprKind::Name(name) => {
@@ -455,22 +450,8 @@ fn is_scalar(e: &Expr, names: &Names) -> bool {
     }
 }
 
-/// The names that a pattern binds.
-fn bound_by(pattern: &Pattern) -> Vec<Name> {
-    match pattern {
-        Pattern::Vector(name) => vec![name.name],
-        Pattern::List(slots, _) => {
-            let named = slots.iter().filter_map(|slot| match slot {
-                Slot::Index(name) | Slot::Rest(name) => Some(name.name),
-                Slot::Dot(_) | Slot::Dots(_) => None,
-            });
-            named.collect()
-        }
-    }
-}
-
 fn forget(pattern: &Pattern, needs: &mut Needs) {
-    for name in bound_by(pattern) {
+    for name in pattern.names() {
         needs.remove(&name);
     }
 }
@@ -481,53 +462,9 @@ fn mentions(e: &Expr, names: &[Name]) -> bool {
         if matches!(&e.kind, ExprKind::Name(name) if names.contains(name)) {
             return true;
         }
-        parts(e, &mut todo);
+        e.parts(&mut todo);
     }
     false
-}
-
-/// The expressions that an expression is made of.
-fn parts<'a>(e: &'a Expr, out: &mut Vec<&'a Expr>) {
-    fn of_block<'a>(block: &'a Block, out: &mut Vec<&'a Expr>) {
-        out.extend(block.lets.iter().map(|bound| &bound.value));
-        out.extend(&block.results);
-    }
-    match &e.kind {
-        ExprKind::Name(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) | ExprKind::Text(_) => {}
-        ExprKind::Paren(a) | ExprKind::Unary(_, a) => out.push(a),
-        ExprKind::List(parts) => out.extend(parts),
-        ExprKind::Binary(_, a, b) => out.extend([&**a, &**b]),
-        ExprKind::Select(a, selectors) => {
-            out.push(a);
-            for selector in selectors {
-                match selector {
-                    Selector::At(at) => out.push(at),
-                    Selector::Slice(from, to, _) => out.extend(from.iter().chain(to)),
-                    Selector::Dot(_) | Selector::Dots(_) => {}
-                }
-            }
-        }
-        ExprKind::Call(_, args, named) => out.extend(args.iter().chain(named.iter().map(|(_, e)| e))),
-        ExprKind::If(cond, a, b) => {
-            out.push(cond);
-            of_block(a, out);
-            of_block(b, out);
-        }
-        ExprKind::Block(block) => of_block(block, out),
-        ExprKind::Comprehension(partitions) => out.extend(partitions.iter().map(|partition| &partition.body)),
-        ExprKind::With(with) => {
-            out.extend(with.generators.iter().map(|(_, _, body)| body));
-            match &with.operation {
-                WithOp::Genarray(shape, default) => out.extend([shape].into_iter().chain(default)),
-                WithOp::Modarray(e) | WithOp::Fold(_, e) => out.push(e),
-            }
-        }
-        ExprKind::Iterate(iterate) => {
-            out.push(&iterate.times);
-            out.extend(iterate.states.iter().map(|(_, first)| first));
-            of_block(&iterate.body, out);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -535,7 +472,7 @@ mod tests {
     use certen_syntax::{Diagnostics, Sources};
 
     use super::text;
-    use crate::Library;
+    use certen_lang::Library;
 
     fn lines(source: &str) -> Vec<String> {
         let mut sources = Sources::new();

@@ -1,14 +1,15 @@
-//! TeIL programs as text: what [`parse`](super::parse) reads back as the same program, up to parentheses.
+//! TeIL and Core-TeIL as text.
 
 use std::fmt::Write;
 
 use certen_core::ReduceOp;
 use certen_index::Ix;
 
-use crate::algebra::{Arith, Expr, ExprId, Notation, Pair, Program};
+use crate::algebra::ast::{Arith, Expr, ExprId, Pair, Program};
+use crate::algebra::notation::Notation;
 
 /// `[2, n, n + 1]`
-pub(crate) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
+pub(super) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
     format!("[{}]", sizes.into_iter().map(Ix::to_string).collect::<Vec<_>>().join(", "))
 }
 
@@ -22,7 +23,7 @@ fn reduction_word(op: ReduceOp) -> &'static str {
 }
 
 /// The word and numbers of an operation, as they stand before its operands.
-pub(crate) fn head(notation: Notation, expr: &Expr) -> String {
+pub(super) fn head(notation: Notation, expr: &Expr) -> String {
     // Text that a single argument can be: anything else stands in parentheses.
     let argument = |ix: &Ix| match ix.as_constant() {
         Some(value) if value >= 0 => value.to_string(),
@@ -54,8 +55,8 @@ pub(crate) fn head(notation: Notation, expr: &Expr) -> String {
 }
 
 /// An expression as text; operands that are not names stand in parentheses.
-pub(crate) fn expr_text(program: &Program, id: ExprId) -> String {
-    enum Piece {
+pub(super) fn expr_text(program: &Program, id: ExprId) -> String {
+    enum Pending {
         Expr(ExprId),
         Operand(ExprId),
         /// An operand before its operation.
@@ -64,40 +65,40 @@ pub(crate) fn expr_text(program: &Program, id: ExprId) -> String {
         Close,
     }
     let mut text = String::new();
-    let mut todo = vec![Piece::Expr(id)];
+    let mut todo = vec![Pending::Expr(id)];
     while let Some(piece) = todo.pop() {
         let id = match piece {
-            Piece::Close => {
+            Pending::Close => {
                 text.push(')');
                 continue;
             }
-            Piece::Exponent(id) => {
+            Pending::Exponent(id) => {
                 let _ = write!(text, " {}", head(program.notation, program.expr(id)));
                 continue;
             }
-            Piece::Operand(id) | Piece::First(id) => {
-                if matches!(piece, Piece::Operand(_)) {
+            Pending::Operand(id) | Pending::First(id) => {
+                if matches!(piece, Pending::Operand(_)) {
                     text.push(' ');
                 }
                 if !matches!(program.expr(id), Expr::Var(_) | Expr::Paren(_)) {
                     text.push('(');
-                    todo.push(Piece::Close);
+                    todo.push(Pending::Close);
                 }
                 id
             }
-            Piece::Expr(id) => id,
+            Pending::Expr(id) => id,
         };
         match program.expr(id) {
             Expr::Paren(inner) => {
                 text.push('(');
-                todo.push(Piece::Close);
-                todo.push(Piece::Expr(*inner));
+                todo.push(Pending::Close);
+                todo.push(Pending::Expr(*inner));
             }
-            Expr::Power(_, e) => todo.extend([Piece::Exponent(id), Piece::First(*e)]),
+            Expr::Power(_, e) => todo.extend([Pending::Exponent(id), Pending::First(*e)]),
             expr => {
                 let _ = write!(text, "{}", head(program.notation, expr));
                 let first = todo.len();
-                todo.extend(expr.parts().map(Piece::Operand));
+                todo.extend(expr.parts().map(Pending::Operand));
                 todo[first..].reverse();
             }
         }

@@ -11,12 +11,12 @@
 use std::collections::HashMap;
 
 use certen_core::{Binary, Domain, ElemType, EvalError, Literal, ReduceOp, Tensor};
+use certen_dialects::algebra::fig6::{Equation, Reduction, equation, is_product};
+use certen_dialects::algebra::{ExprId, Typed};
 use certen_index::Ix;
 use certen_syntax::Name;
 
-use super::ast::ExprId;
-use super::fig6::{Equation, Reduction, equation, is_product};
-use super::typed::Typed;
+use crate::in_place::in_place;
 
 /// μ: a map from names to maps from indices to values. The domain of `μ x` is the shape of the tensor.
 pub type Memory<V> = HashMap<Name, Tensor<V>>;
@@ -41,7 +41,7 @@ pub struct Spill {
     pub index: Vec<i64>,
 }
 
-enum Task<V> {
+enum EvalTask<V> {
     Eval(Equation<i64>),
     Combine(Binary),
     /// A size as a number.
@@ -188,7 +188,7 @@ impl<'a, D: Domain> Semantics<'a, D> {
         Ok((memory, spills))
     }
 
-    /// Every statement in order; those that can be computed in place ([`Typed::in_place`]) write each element directly
+    /// Every statement in order; those that can be computed in place ([`in_place`]) write each element directly
     /// into memory (model language, Sec. 5), in the order that `order` gives for so many elements, counted row by row.
     ///
     /// # Errors
@@ -200,7 +200,7 @@ impl<'a, D: Domain> Semantics<'a, D> {
     ) -> Result<Memory<D::Value>, EvalError> {
         let typed = self.typed;
         for (at, stmt) in typed.program.stmts.iter().enumerate() {
-            if typed.in_place(at).is_allowed() {
+            if in_place(typed, at).is_allowed() {
                 self.write_directly(&mut memory, at, &order)?;
             } else {
                 self.stmt(&mut memory, stmt.target, stmt.value)?;
@@ -269,57 +269,57 @@ impl<'a, D: Domain> Semantics<'a, D> {
     /// # Errors
     /// As [`Semantics::run`].
     pub fn expr(&mut self, memory: &Memory<D::Value>, id: ExprId, index: Vec<i64>) -> Result<D::Value, EvalError> {
-        let mut tasks = vec![Task::Eval(Equation::Same((id, index)))];
+        let mut tasks = vec![EvalTask::Eval(Equation::Same((id, index)))];
         let mut values: Vec<D::Value> = Vec::new();
         while let Some(task) = tasks.pop() {
             self.fuel = self.fuel.checked_sub(1).ok_or(EvalError::Fuel)?;
             match task {
-                Task::Eval(Equation::Same((id, index))) => {
+                EvalTask::Eval(Equation::Same((id, index))) => {
                     let literal = |m: &Ix| self.ix(m).map_or(-1, |m| m - 1);
-                    tasks.push(Task::Eval(equation(self.typed, id, index, literal)));
+                    tasks.push(EvalTask::Eval(equation(self.typed, id, index, literal)));
                 }
-                Task::Eval(Equation::Read(_, name, index)) => {
+                EvalTask::Eval(Equation::Read(_, name, index)) => {
                     let value = memory.get(&name).and_then(|tensor| tensor.get(&index));
                     let outside = || EvalError::OutOfBounds(format!("{name}{index:?}"));
                     values.push(value.cloned().ok_or_else(outside)?);
                 }
-                Task::Eval(Equation::Combine(op, left, right)) => {
-                    tasks.push(Task::Combine(op));
-                    tasks.push(Task::Eval(Equation::Same(right)));
-                    tasks.push(Task::Eval(Equation::Same(left)));
+                EvalTask::Eval(Equation::Combine(op, left, right)) => {
+                    tasks.push(EvalTask::Combine(op));
+                    tasks.push(EvalTask::Eval(Equation::Same(right)));
+                    tasks.push(EvalTask::Eval(Equation::Same(left)));
                 }
-                Task::Eval(Equation::Reduce(reduction)) => {
+                EvalTask::Eval(Equation::Reduce(reduction)) => {
                     // Padding is zero, so it changes sums only: those of the model language.
                     let size = self.ix(reduction.size())?;
                     let size = if reduction.op == ReduceOp::Sum { self.rounded(size)? } else { size };
                     let identity = reduction.op.identity(self.elem).map(|one| self.domain.literal(one, self.elem));
                     let sum = identity.transpose()?;
-                    tasks.push(Task::Reduce(Box::new(Reducing { reduction, next: 0, size, sum, pending: false })));
+                    tasks.push(EvalTask::Reduce(Box::new(Reducing { reduction, next: 0, size, sum, pending: false })));
                 }
-                Task::Eval(Equation::Scale(n, e)) => {
-                    tasks.push(Task::Combine(Binary::Mul));
-                    tasks.push(Task::Eval(Equation::Same(e)));
-                    tasks.push(Task::Number(n));
+                EvalTask::Eval(Equation::Scale(n, e)) => {
+                    tasks.push(EvalTask::Combine(Binary::Mul));
+                    tasks.push(EvalTask::Eval(Equation::Same(e)));
+                    tasks.push(EvalTask::Number(n));
                 }
-                Task::Eval(Equation::Power(n, e)) if !is_product(&n, self.elem) => {
-                    tasks.push(Task::Combine(Binary::Pow));
-                    tasks.push(Task::Number(n));
-                    tasks.push(Task::Eval(Equation::Same(e)));
+                EvalTask::Eval(Equation::Power(n, e)) if !is_product(&n, self.elem) => {
+                    tasks.push(EvalTask::Combine(Binary::Pow));
+                    tasks.push(EvalTask::Number(n));
+                    tasks.push(EvalTask::Eval(Equation::Same(e)));
                 }
                 // Exponents are not sizes of stores: nothing is rounded up.
-                Task::Eval(Equation::Power(n, e)) => {
+                EvalTask::Eval(Equation::Power(n, e)) => {
                     let (size, reduction) = (self.ix(&n)?, Reduction::power(n, e));
                     let sum = Some(self.domain.literal(Literal::whole(1, self.elem), self.elem)?);
-                    tasks.push(Task::Reduce(Box::new(Reducing { reduction, next: 0, size, sum, pending: false })));
+                    tasks.push(EvalTask::Reduce(Box::new(Reducing { reduction, next: 0, size, sum, pending: false })));
                 }
-                Task::Number(n) => values.push(self.domain.index(self.ix(&n)?, self.elem)?),
-                Task::Combine(op) => {
+                EvalTask::Number(n) => values.push(self.domain.index(self.ix(&n)?, self.elem)?),
+                EvalTask::Combine(op) => {
                     let (Some(b), Some(a)) = (values.pop(), values.pop()) else {
                         return Err(EvalError::EmptyReduction);
                     };
                     values.push(self.domain.binary(op, self.elem, &a, &b)?);
                 }
-                Task::Reduce(mut r) => {
+                EvalTask::Reduce(mut r) => {
                     if r.pending {
                         let value = values.pop().ok_or(EvalError::EmptyReduction)?;
                         r.sum = Some(match r.sum {
@@ -331,10 +331,10 @@ impl<'a, D: Domain> Semantics<'a, D> {
                         values.push(r.sum.ok_or(EvalError::EmptyReduction)?);
                         continue;
                     }
-                    let part = Task::Eval(r.reduction.at(&r.next));
+                    let part = EvalTask::Eval(r.reduction.at(&r.next));
                     r.next += 1;
                     r.pending = true;
-                    tasks.push(Task::Reduce(r));
+                    tasks.push(EvalTask::Reduce(r));
                     tasks.push(part);
                 }
             }

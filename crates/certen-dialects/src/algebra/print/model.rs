@@ -1,15 +1,15 @@
-//! Model language programs as text: what [`parse`](super::parse) reads back as the same program, up to parentheses and
-//! names of types.
+//! Model language programs as text, without names of types.
 
 use std::fmt::Write;
 
 use certen_index::Ix;
 
-use crate::algebra::{Arith, Expr, ExprId, Notation, Pair, Program};
-use crate::teil;
+use super::teil;
+use crate::algebra::ast::{Arith, Expr, ExprId, Pair, Program};
+use crate::algebra::notation::Notation;
 
 /// `[2 n (n + 1)]`
-pub(crate) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
+pub(super) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
     let size = |ix: &Ix| match ix.as_constant() {
         Some(value) if value >= 0 => value.to_string(),
         _ => ix.as_var().map_or_else(|| format!("({ix})"), |name| name.to_string()),
@@ -18,7 +18,7 @@ pub(crate) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
 }
 
 /// An operation without its operands.
-pub(crate) fn head(expr: &Expr) -> String {
+pub(super) fn head(expr: &Expr) -> String {
     let pairs = |pairs: &[Pair]| match pairs {
         [(i0, i1)] => format!("[{i0} {i1}]"),
         several => {
@@ -39,8 +39,8 @@ pub(crate) fn head(expr: &Expr) -> String {
 }
 
 /// An expression as text; operands that are not names stand in parentheses.
-pub(crate) fn expr_text(program: &Program, id: ExprId) -> String {
-    enum Piece {
+pub(super) fn expr_text(program: &Program, id: ExprId) -> String {
+    enum Pending {
         Expr(ExprId),
         Operand(ExprId),
         Operator(ExprId),
@@ -48,40 +48,40 @@ pub(crate) fn expr_text(program: &Program, id: ExprId) -> String {
         Close,
     }
     let mut text = String::new();
-    let mut todo = vec![Piece::Expr(id)];
+    let mut todo = vec![Pending::Expr(id)];
     while let Some(piece) = todo.pop() {
         let id = match piece {
-            Piece::Close => {
+            Pending::Close => {
                 text.push(')');
                 continue;
             }
-            Piece::Blank => {
+            Pending::Blank => {
                 text.push(' ');
                 continue;
             }
-            Piece::Operator(id) => {
+            Pending::Operator(id) => {
                 let _ = write!(text, " {}", head(program.expr(id)));
                 continue;
             }
-            Piece::Operand(id) if !matches!(program.expr(id), Expr::Var(_) | Expr::Paren(_)) => {
+            Pending::Operand(id) if !matches!(program.expr(id), Expr::Var(_) | Expr::Paren(_)) => {
                 text.push('(');
-                todo.push(Piece::Close);
+                todo.push(Pending::Close);
                 id
             }
-            Piece::Operand(id) | Piece::Expr(id) => id,
+            Pending::Operand(id) | Pending::Expr(id) => id,
         };
         match program.expr(id) {
             Expr::Var(name) => text += name.as_str(),
             Expr::Paren(inner) => {
                 text.push('(');
-                todo.extend([Piece::Close, Piece::Expr(*inner)]);
+                todo.extend([Pending::Close, Pending::Expr(*inner)]);
             }
             Expr::Elem(_, a, b) | Expr::Prod(a, b) => {
-                todo.extend([Piece::Operand(*b), Piece::Blank, Piece::Operator(id), Piece::Operand(*a)]);
+                todo.extend([Pending::Operand(*b), Pending::Blank, Pending::Operator(id), Pending::Operand(*a)]);
             }
             expr => {
-                todo.push(Piece::Operator(id));
-                todo.extend(expr.parts().map(Piece::Operand));
+                todo.push(Pending::Operator(id));
+                todo.extend(expr.parts().map(Pending::Operand));
             }
         }
     }

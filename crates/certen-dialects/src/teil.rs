@@ -1,4 +1,5 @@
-//! The text of TeIL and Core-TeIL (Fig. 5 and 12).
+//! TeIL, a type-safe imperative tensor language (Rink and Castrillon, ARRAY 2019), and its verified core, Core-TeIL: how
+//! their text is read (Fig. 5 and 12). What the text means is in [`algebra`](crate::algebra).
 //!
 //! ```text
 //! program  := ["mode" "core"] (alloc | where)* stmt*
@@ -15,7 +16,7 @@
 //!
 //! `size` and `cond` are those of `certen_index`. In Core-TeIL the positions are left out, `transp` takes one, and
 //! there is no `contr`. Reading an expression keeps the operations that wait for operands on a stack of our own, so
-//! that depth costs memory, not stack. What all notations have in common is in [`read`](crate::algebra).
+//! that depth costs memory, not stack.
 
 use std::collections::HashSet;
 
@@ -26,18 +27,12 @@ use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Sources, Span
 use crate::algebra::read::{Grammar, Parsed, Reader, read};
 use crate::algebra::{Arith, Decl, Expr, ExprId, Notation, Program};
 
-/// Words that cannot name a tensor or a size.
-pub(crate) const RESERVED: &[&str] = &[
-    "alloc", "where", "add", "mul", "prod", "red", "redmin", "redmax", "transp", "diag", "contr", "expa", "proj",
-    "true", "false",
-];
-
 /// Reads a program. What could not be read is left out, with an error.
 pub fn parse(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Program {
     read::<Teil>(sources, file, diagnostics)
 }
 
-/// Which tokens open a parenthesis behind whose end a `*` stands: it holds a size, as in `(n + 1) * A`.
+/// Which tokens open a parenthesis that a `*` follows: it holds a size, as in `(n + 1) * A`.
 #[derive(Default)]
 struct Teil {
     factors: Option<HashSet<usize>>,
@@ -48,7 +43,6 @@ type Parser<'a> = Reader<'a, Teil>;
 impl Grammar for Teil {
     const NOTATION: Notation = Notation::Teil;
     const DECLARE: &'static [&'static str] = &["alloc"];
-    const RESERVED: &'static [&'static str] = RESERVED;
 
     fn preamble(parser: &mut Parser<'_>) -> Parsed<()> {
         if parser.cursor.peek().word() == Some("mode") && !parser.cursor.peek_at(1).is("=") {
@@ -158,7 +152,9 @@ impl Parser<'_> {
         let token = self.cursor.peek();
         match token.kind {
             TokenKind::Int(_) => self.cursor.peek_at(1).is("*"),
-            TokenKind::Name(name) => self.cursor.peek_at(1).is("*") && !RESERVED.contains(&name.as_str()),
+            TokenKind::Name(name) => {
+                self.cursor.peek_at(1).is("*") && !Notation::Teil.reserved().contains(&name.as_str())
+            }
             TokenKind::Punct("(") => {
                 let cursor = self.cursor;
                 let factors = self.grammar.factors.get_or_insert_with(|| factors(cursor));
@@ -168,7 +164,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `^` and an exponent behind a name or a parenthesis, if they stand here.
+    /// `^` and an exponent after a name or a parenthesis, if they stand here.
     fn power(&mut self, base: ExprId) -> Parsed<ExprId> {
         if !self.cursor.eat("^") {
             return Ok(base);
@@ -188,7 +184,7 @@ impl Parser<'_> {
     /// Takes an operation's word and numbers, if one stands here.
     fn operation(&mut self) -> Parsed<Option<Waiting>> {
         let token = self.cursor.peek();
-        let Some(word) = token.word().filter(|word| RESERVED.contains(word)) else { return Ok(None) };
+        let Some(word) = token.word().filter(|word| Notation::Teil.reserved().contains(word)) else { return Ok(None) };
         let core = self.program.notation == Notation::CoreTeil;
         if matches!(word, "alloc" | "where") {
             return Err(Box::new(self.cursor.expected("an expression")));
@@ -257,7 +253,7 @@ impl Parser<'_> {
     }
 }
 
-/// The places of the parentheses, from a place on, behind whose end a `*` stands.
+/// The places of the parentheses, from a place on, after whose end a `*` stands.
 fn factors(cursor: Cursor<'_>) -> HashSet<usize> {
     let mut found = HashSet::new();
     let mut open = Vec::new();

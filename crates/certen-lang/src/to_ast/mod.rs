@@ -2,26 +2,28 @@
 //!
 //! Each instance is a function with the name of the instance and the types that it was instantiated with. A size that
 //! some tensor has as a plain dimension is bound by it; all other index-level parameters become parameters `k: size` in
-//! front of the tensors, in the order of [`typed::Function::sizes`], and calls pass them in front. Of the ranges those
-//! ends are shown that are marked as written.
+//! front of the tensors, in the order of [`typed::Function::sizes`], and calls pass them in front. Of each range, the
+//! ends that are marked as written are shown.
 //!
 //! Two things that the typed tree says with types the text has to say with words: a number or index is data of the
 //! element type that its surroundings want, and where they want none it is converted (`f32(2.0)`, `f64(i)`); and a fold
 //! with a function calls it by its name, where one that is associative states its identity.
 
+mod nodes;
+
 use std::collections::{HashMap, HashSet};
 
 use certen_core::{Binary, ElemType, Literal, ReduceOp, TensorType, Unary};
-use certen_index::{Cond, IndexFunction, Ix, Notation};
-use certen_syntax::{Diagnostics, Name, Sources, Span};
+use certen_index::{Cond, Ix};
+use certen_syntax::{Name, Span};
 
-use crate::ast::{self, BinaryOp, ExprKind, Ident, UnaryOp};
-use crate::parse::parse_expr;
+use crate::ast::{self, BinaryOp, ExprKind, UnaryOp};
 use crate::tree::{Met, names_of, walk_block};
 use crate::typed::{
-    Block, Bound, Call, Expr, FoldOp, Function, FunctionId, Generator, Iterate, Kind, Partition, Program, Range, Side,
-    Slot, WithDefault,
+    Block, Call, Expr, Fold, FoldOp, Function, FunctionId, Generator, Iterate, Kind, Partition, Program, Range, Rhs,
+    Side, Slot, WithDefault,
 };
+use nodes::{call, cond, ident, int, ix, list, name, negated, node, ty};
 
 /// The program as a file: its functions in order, the entry among them.
 pub fn to_ast(program: &Program) -> ast::File {
@@ -33,85 +35,6 @@ pub fn to_ast(program: &Program) -> ast::File {
         items.push(ast::Item::Function(made));
     }
     ast::File { items }
-}
-
-/// How index expressions are written: as the parser of index expressions reads them, but `min` and `max` take two.
-struct Pairs;
-
-impl Notation for Pairs {
-    fn call(&mut self, function: IndexFunction, arguments: &[String]) -> String {
-        let word = match function {
-            IndexFunction::FloorDiv => "floor_div",
-            IndexFunction::Min => "min",
-            IndexFunction::Max => "max",
-        };
-        let pair = |a: String, b: &String| format!("{word}({a}, {b})");
-        let mut arguments = arguments.iter();
-        let first = arguments.next().cloned().unwrap_or_default();
-        arguments.fold(first, pair)
-    }
-}
-
-fn node(kind: ExprKind) -> ast::Expr {
-    ast::Expr { kind, span: Span::default() }
-}
-
-fn ident(name: Name) -> Ident {
-    Ident { name, span: Span::default() }
-}
-
-fn name(name: Name) -> ast::Expr {
-    node(ExprKind::Name(name))
-}
-
-fn call(function: &str, args: Vec<ast::Expr>) -> ast::Expr {
-    node(ExprKind::Call(ident(function.into()), args, Vec::new()))
-}
-
-fn list(parts: impl IntoIterator<Item = ast::Expr>) -> ast::Expr {
-    node(ExprKind::List(parts.into_iter().collect()))
-}
-
-fn negated(e: ast::Expr) -> ast::Expr {
-    node(ExprKind::Unary(UnaryOp::Neg, Box::new(e)))
-}
-
-fn int(value: i64) -> ast::Expr {
-    match value.checked_neg() {
-        Some(positive) if value < 0 => negated(node(ExprKind::Int(positive))),
-        // The smallest integer has no opposite.
-        None => node(ExprKind::Binary(BinaryOp::Sub, Box::new(int(value + 1)), Box::new(int(1)))),
-        _ => node(ExprKind::Int(value)),
-    }
-}
-
-/// The text of an index expression or condition as a tree.
-fn parsed(text: &str) -> ast::Expr {
-    let mut sources = Sources::new();
-    let file = sources.add("", text);
-    let read = sources.get(file).and_then(|source| parse_expr(source, file, &mut Diagnostics::new()));
-    read.unwrap_or_else(|| name(text.into()))
-}
-
-fn ix(ix: &Ix) -> ast::Expr {
-    match (ix.as_constant(), ix.as_var()) {
-        (Some(value), _) => int(value),
-        (_, Some(var)) => name(var),
-        _ => parsed(&ix.write(&mut Pairs)),
-    }
-}
-
-fn cond(cond: &Cond) -> ast::Expr {
-    match (cond.is_always(), cond.is_never()) {
-        (true, _) => parsed("0 == 0"),
-        (_, true) => parsed("0 == 1"),
-        _ => parsed(&cond.write(&mut Pairs)),
-    }
-}
-
-fn ty(ty: &TensorType) -> ast::Type {
-    let dims = ty.shape.iter().map(|size| ast::Dim::Size(ix(size))).collect();
-    ast::Type { elem: ast::Elem::Is(ty.elem), dims, span: Span::default() }
 }
 
 /// Whether the text of an expression would be of the index level by itself.
@@ -209,13 +132,13 @@ impl<'a> Writer<'a> {
             let names = bound.names.iter().map(|(n, _)| ident(*n)).collect();
             let mut stated = None;
             let value = match &bound.value {
-                Bound::Expr(e) => {
+                Rhs::Expr(e) => {
                     // Without its type it would be an index, or of another element type.
                     stated = adapts(e).then(|| ty(&e.ty));
                     self.expr(e, if stated.is_some() { Wanted::Known } else { Wanted::Open })
                 }
-                Bound::Call(called) => self.call(called),
-                Bound::Iterate(iterate) => self.iterate(iterate),
+                Rhs::Call(called) => self.call(called),
+                Rhs::Iterate(iterate) => self.iterate(iterate),
             };
             lets.push(ast::Let { names, ty: stated, value });
         }
@@ -285,15 +208,7 @@ impl<'a> Writer<'a> {
                 };
                 node(ExprKind::With(Box::new(ast::With { generators, operation })))
             }
-            Kind::Fold(fold) => {
-                let generators = fold.generators.iter().map(|generator| self.generator(generator)).collect();
-                let op = match &fold.op {
-                    FoldOp::Reduce(op) => fold_op(*op),
-                    function => ast::FoldOp::Function(ident(self.step(function, &fold.neutral, &e.ty))),
-                };
-                let operation = ast::WithOp::Fold(op, self.expr(&fold.neutral, Wanted::Open));
-                node(ExprKind::With(Box::new(ast::With { generators, operation })))
-            }
+            Kind::Fold(fold) => self.fold(fold, &e.ty),
             Kind::Unary(op, a) => {
                 let a = self.expr(a, wanted);
                 match op {
@@ -312,40 +227,54 @@ impl<'a> Writer<'a> {
                 let (then, otherwise) = (self.braced(a, Wanted::Open), self.braced(b, Wanted::Open));
                 node(ExprKind::If(Box::new(cond(c)), then, otherwise))
             }
-            Kind::Guard(c, a) => call("guard", vec![cond(c), self.expr(a, Wanted::Open)]),
-            Kind::Cast(a) => call(e.ty.elem.name(), vec![self.expr(a, Wanted::Open)]),
+            Kind::Guard(c, a) => self.applied("guard", Some(cond(c)), a),
+            Kind::Cast(a) => self.applied(e.ty.elem.name(), None, a),
             Kind::Reduce(_, axes, a) if axes.is_empty() => self.expr(a, wanted),
-            Kind::Reduce(op, axes, a) => {
-                let axis = match axes.as_slice() {
-                    [_, ..] if axes.len() == a.ty.rank() => None,
-                    [axis] => Some(int(*axis as i64)),
-                    axes => Some(list(axes.iter().map(|axis| int(*axis as i64)))),
-                };
-                let named = axis.map(|axis| (ident("axis".into()), axis)).into_iter().collect();
-                let a = self.expr(a, Wanted::Open);
-                node(ExprKind::Call(ident(reduce_name(*op).into()), vec![a], named))
-            }
+            Kind::Reduce(op, axes, a) => self.reduce(*op, axes, a),
             Kind::Call(called) => self.call(called),
             Kind::Iterate(iterate) => self.iterate(iterate),
             Kind::Block(block) => node(ExprKind::Block(Box::new(self.block(block, wanted)))),
-            Kind::Flatten(a) => call("flatten", vec![self.expr(a, Wanted::Open)]),
-            Kind::Split(k, a) => call("split", vec![int(*k), self.expr(a, Wanted::Open)]),
-            Kind::Transpose(a) => call("transpose", vec![self.expr(a, Wanted::Open)]),
-            Kind::Stored(a) => call("stored", vec![self.expr(a, Wanted::Open)]),
+            Kind::Flatten(a) => self.applied("flatten", None, a),
+            Kind::Split(k, a) => self.applied("split", Some(int(*k)), a),
+            Kind::Transpose(a) => self.applied("transpose", None, a),
+            Kind::Stored(a) => self.applied("stored", None, a),
             Kind::Concat(a, b) => {
                 let (a, b) = (self.expr(a, Wanted::Open), self.expr(b, Wanted::Open));
                 node(ExprKind::Binary(BinaryOp::Concat, Box::new(a), Box::new(b)))
             }
-            Kind::Pad(side, k, a) => {
-                let word = if *side == Side::Left { "pad_l" } else { "pad_r" };
-                call(word, vec![ix(k), self.expr(a, Wanted::Open)])
-            }
-            Kind::Trunc(side, k, a) => {
-                let word = if *side == Side::Left { "trunc_l" } else { "trunc_r" };
-                call(word, vec![ix(k), self.expr(a, Wanted::Open)])
-            }
-            Kind::Reshape(a) => call("reshape", vec![list(e.ty.shape.iter().map(ix)), self.expr(a, Wanted::Open)]),
+            Kind::Pad(Side::Left, k, a) => self.applied("pad_l", Some(ix(k)), a),
+            Kind::Pad(Side::Right, k, a) => self.applied("pad_r", Some(ix(k)), a),
+            Kind::Trunc(Side::Left, k, a) => self.applied("trunc_l", Some(ix(k)), a),
+            Kind::Trunc(Side::Right, k, a) => self.applied("trunc_r", Some(ix(k)), a),
+            Kind::Reshape(a) => self.applied("reshape", Some(list(e.ty.shape.iter().map(ix))), a),
         }
+    }
+
+    /// A built-in function of a tensor, which some other argument can stand before.
+    fn applied(&mut self, word: &str, before: Option<ast::Expr>, a: &'a Expr) -> ast::Expr {
+        let a = self.expr(a, Wanted::Open);
+        call(word, before.into_iter().chain([a]).collect())
+    }
+
+    fn fold(&mut self, fold: &'a Fold, ty: &TensorType) -> ast::Expr {
+        let generators = fold.generators.iter().map(|generator| self.generator(generator)).collect();
+        let op = match &fold.op {
+            FoldOp::Reduce(op) => fold_op(*op),
+            function => ast::FoldOp::Function(ident(self.step(function, &fold.neutral, ty))),
+        };
+        let operation = ast::WithOp::Fold(op, self.expr(&fold.neutral, Wanted::Open));
+        node(ExprKind::With(Box::new(ast::With { generators, operation })))
+    }
+
+    fn reduce(&mut self, op: ReduceOp, axes: &[usize], a: &'a Expr) -> ast::Expr {
+        let axis = match axes {
+            [_, ..] if axes.len() == a.ty.rank() => None,
+            [axis] => Some(int(*axis as i64)),
+            axes => Some(list(axes.iter().map(|axis| int(*axis as i64)))),
+        };
+        let named = axis.map(|axis| (ident("axis".into()), axis)).into_iter().collect();
+        let a = self.expr(a, Wanted::Open);
+        node(ExprKind::Call(ident(reduce_name(op).into()), vec![a], named))
     }
 
     fn literal(&self, literal: Literal, elem: ElemType, wanted: Wanted) -> ast::Expr {
@@ -523,76 +452,4 @@ fn relations(ranges: &[(Name, &Range)]) -> Vec<ast::Relation> {
             span: Span::default(),
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use certen_core::Binary;
-    use certen_syntax::{Diagnostics, Sources};
-
-    use super::to_ast;
-    use crate::parse::parse;
-    use crate::passes;
-    use crate::testing::*;
-    use crate::typed::{Fold, FoldOp, Kind, Program};
-
-    /// The text, which is read as the same text again.
-    fn text(program: &Program) -> String {
-        let text = to_ast(program).to_string();
-        let mut sources = Sources::new();
-        let file = sources.add("stage.ten", text.clone());
-        let mut diagnostics = Diagnostics::new();
-        let read = parse(sources.get(file).unwrap(), file, &mut diagnostics);
-        assert!(!diagnostics.has_errors(), "{text}\n{diagnostics:?}");
-        assert_eq!(read.to_string(), text);
-        text
-    }
-
-    #[test]
-    fn every_stage_is_a_program() {
-        let body = binary(Binary::Add, at(var("a", "n,m"), "i"), number(-1.5));
-        let inner = comprehension(vec![partition("i,.", &[("0", "n-1")], body)], "n-1,m");
-        let mut stage = program(vec![function("f", "n,m", &[("a", "n,m")], vec![bind("b", inner)], var("b", "n-1,m"))]);
-        let mut texts = vec![text(&stage)];
-        for pass in passes::ALL {
-            (pass.run)(&mut stage);
-            texts.push(text(&stage));
-        }
-        let binding = |text: &String| {
-            let words: Vec<&str> = text.split_whitespace().collect();
-            words.join(" ").split(" { ").skip(1).collect::<Vec<_>>().join(" { ").split(';').next().map(String::from)
-        };
-        let lines: Vec<String> = texts.iter().filter_map(binding).collect();
-        assert_eq!(
-            lines,
-            [
-                "let b = { [i, .] -> a[i] + -1.5 }",
-                "let b = { [i, .] -> a[i] + -1.5 | [0] <= [i] < [n - 1] }",
-                "let b = { [i, t1] -> (a[i] + -1.5)[t1] | [0, 0] <= [i, t1] < [n - 1, m] }",
-                "let b = with { ([0, 0] <= [i, t1] < [n - 1, m]) : (a[i] + -1.5)[t1] } : genarray( [n - 1, m], 0.0 )",
-            ]
-        );
-        assert!(texts[0].starts_with("fn f(a: f64[n, m]) -> f64[n-1, m] {"), "{}", texts[0]);
-    }
-
-    #[test]
-    fn sizes_that_no_dimension_binds_are_passed() {
-        let mut f = function("f", "k,n", &[("x", "n+k")], vec![], at(var("x", "n+k"), "n"));
-        f.facts.push(certen_index::Cond::lt(&ix("0"), &ix("k")).unwrap());
-        assert_eq!(
-            text(&program(vec![f])),
-            "fn f(k: size, n: size, x: f64[k+n]) -> f64 where k >= 0, n >= 0, k >= 1 {\n    x[n]\n}\n"
-        );
-    }
-
-    #[test]
-    fn a_fold_names_its_function() {
-        let next = binary(Binary::Add, var("s", ""), var("e", ""));
-        let op = FoldOp::Function { so_far: "s".into(), element: "e".into(), next, associative: true };
-        let generators = vec![generator(&[("i", "0", "n")], at(var("x", "n"), "i"))];
-        let fold = expr(Kind::Fold(Box::new(Fold { generators, neutral: number(0.0), op })), "");
-        let text = text(&program(vec![function("f", "n", &[("x", "n")], vec![], fold)]));
-        assert!(text.starts_with("fn step(s: f64, e: f64) -> f64 associative(0.0) {"), "{text}");
-        assert!(text.contains("fold(step, 0.0)"), "{text}");
-    }
 }
