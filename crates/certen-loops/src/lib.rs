@@ -31,6 +31,7 @@ pub use lower::{FpMode, change, conjuncts, lower};
 pub use parallel::{MIN_PARALLEL_WORK, Work, parallelise, work};
 pub use parse::parse_loops;
 pub use races::are_independent;
+pub use rename::with_output_types;
 pub use verify::{unassigned, verify};
 pub use walk::{
     Around, Site, Use, as_element, changes_outside, combined, declarations, declared, declared_at_top, for_each_mut,

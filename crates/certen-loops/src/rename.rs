@@ -9,7 +9,7 @@ use certen_core::{TensorType, Term, TermId, Terms, TypeError};
 use certen_syntax::Name;
 
 use crate::ir::{LoopProgram, Stmt, Target};
-use crate::walk::as_element;
+use crate::walk::{as_element, for_each_mut};
 
 /// A buffer's new name and type.
 pub(crate) type Renaming = HashMap<Name, (Name, TensorType)>;
@@ -23,6 +23,25 @@ pub(crate) fn rename(program: &mut LoopProgram, renaming: &Renaming) -> Result<(
     program.body = rewriter.block(body);
     program.terms = terms;
     Ok(())
+}
+
+/// A program whose outputs have these types, which are equal to their own for all sizes but may be written in another way.
+///
+/// # Errors
+/// If a value does not have its type any more.
+pub fn with_output_types(mut program: LoopProgram, types: &[TensorType]) -> Result<LoopProgram, TypeError> {
+    let mut renaming = Renaming::new();
+    for (output, ty) in program.outputs.iter_mut().zip(types).filter(|(output, ty)| output.ty != **ty) {
+        output.ty = ty.clone();
+        renaming.insert(output.name, (output.name, ty.clone()));
+    }
+    let (terms, moved) = rebuilt(&program.terms, |name, _| renaming.get(&name).cloned())?;
+    for_each_mut(&mut program.body, |stmt| {
+        if let Some(value) = stmt.value_mut() {
+            *value = moved[value.index()];
+        }
+    });
+    Ok(LoopProgram { terms, ..program })
 }
 
 /// An arena in which references are to other buffers, and where each term is there.

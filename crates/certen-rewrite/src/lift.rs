@@ -495,6 +495,3 @@ impl Lifter<'_> {
         Ok(written)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -9,7 +9,7 @@ use certen_loops::FpMode;
 use certen_schedule::apply;
 use certen_syntax::{Diagnostics, Name, Sources, render_all};
 use certen_teml::{Compiled, compile};
-use certen_validate::{Outcome, Trial, validate};
+use certen_validate::{LoopComparison, Outcome, validate};
 
 fn kernels() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/teml");
@@ -64,7 +64,7 @@ fn every_path_is_proved_and_agrees() {
                     wrong += &format!("{name}: {}: {:?}\n", taken.step, taken.violations);
                 }
             }
-            let trial = Trial { lowered: path.lowered.as_deref(), ..Trial::default() };
+            let trial = LoopComparison { lowered: path.lowered.as_deref(), ..LoopComparison::default() };
             match validate(&compiled.core, &scheduled.program, &trial) {
                 Outcome::Agrees(_) => {}
                 Outcome::Differs(difference) => wrong += &format!("{name}: {difference}\n{}\n", scheduled.program),

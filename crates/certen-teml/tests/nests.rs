@@ -8,7 +8,7 @@ use certen_syntax::{Cursor, Diagnostics, Name, Sources, Span, lex};
 use certen_teml::nests::Paths;
 use certen_teml::to_core::{Meaning, meaning};
 use certen_teml::{Assignment, Begin, Entry, Node, Path, Route, Statements, Tensor, ValueId, Values};
-use certen_validate::{Outcome, Trial, validate};
+use certen_validate::{LoopComparison, Outcome, validate};
 
 fn ix(text: &str) -> Ix {
     let mut sources = Sources::new();
@@ -101,7 +101,7 @@ impl Made {
     fn agrees(&self, path: &Path) -> bool {
         let errors = verify(&path.loops);
         assert!(errors.is_empty(), "{errors:?}\n{}", path.loops);
-        let trial = Trial { lowered: path.lowered.as_deref(), ..Trial::default() };
+        let trial = LoopComparison { lowered: path.lowered.as_deref(), ..LoopComparison::default() };
         match validate(&self.meaning().core, &path.loops, &trial) {
             Outcome::Agrees(_) => true,
             Outcome::Differs(_) => false,

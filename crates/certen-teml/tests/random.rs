@@ -9,7 +9,7 @@ use certen_syntax::{Name, Span};
 use certen_teml::nests::Paths;
 use certen_teml::to_core::meaning;
 use certen_teml::{Assignment, Begin, Entry, Node, Route, Statements, Tensor, ValueId, Values};
-use certen_validate::{Outcome, Trial, validate};
+use certen_validate::{LoopComparison, Outcome, validate};
 
 /// Numbers that look random.
 struct Random(u64);
@@ -147,7 +147,7 @@ fn loops_that_are_said_to_be_equal_are() {
             assert!(shuffled || found.in_order, "round {round}: {}\n{}", meant.core, found.loops);
             let errors = verify(&found.loops);
             assert!(errors.is_empty(), "round {round}: {errors:?}\n{}", found.loops);
-            let trial = Trial { lowered: found.lowered.as_deref(), ..Trial::default() };
+            let trial = LoopComparison { lowered: found.lowered.as_deref(), ..LoopComparison::default() };
             match validate(&meant.core, &found.loops, &trial) {
                 Outcome::Differs(difference) if found.in_order => {
                     panic!("round {round}: {difference}\n{}\n{}", meant.core, found.loops)

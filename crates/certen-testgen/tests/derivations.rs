@@ -3,8 +3,8 @@
 use certen_core::script;
 use certen_core::{Program, parse_program, print_term};
 use certen_derive::{Derived, Refused, derive};
-use certen_rewrite::{Agreement, agree};
 use certen_syntax::{Diagnostic, Diagnostics, Name, Sources};
+use certen_validate::{Agreement, agree};
 
 fn core(text: &str) -> Program {
     let mut sources = Sources::new();

@@ -14,7 +14,7 @@ use certen_loops::{FpMode, lower, verify};
 use certen_schedule::{Status, apply, primitives};
 use certen_syntax::Sources;
 use certen_testgen::schedule::{Hunted, Truth, points, steps, truth};
-use certen_validate::{Outcome, Setting, Trial, validate};
+use certen_validate::{LoopComparison, Outcome, Setting, validate};
 
 /// `CERTEN_CASES`, twice as many in the slow set, else 300.
 fn cases() -> u64 {
@@ -86,7 +86,7 @@ fn hunt(hunted: &Hunted, tally: &Mutex<Tally>) {
     let violations = verify(&hunted.scheduled.program);
     let verified = violations.is_empty();
     let core = hunted.core.as_ref().filter(|_| verified);
-    let tested = core.map(|core| validate(core, &hunted.scheduled.program, &Trial::default()));
+    let tested = core.map(|core| validate(core, &hunted.scheduled.program, &LoopComparison::default()));
     // A difference in exact numbers is one, whoever finds it.
     if let (Truth::Same(_), Some(Outcome::Differs(difference))) = (&found, &tested)
         && matches!(difference.setting, Setting::Field | Setting::Integers | Setting::Rationals)
@@ -322,7 +322,7 @@ fn forty_steps_take_less_than_a_second() {
         let begun = Instant::now();
         let scheduled = apply(loops.clone(), &schedule, FpMode::Relaxed)
             .unwrap_or_else(|refused| panic!("{:?}", refused.diagnostic));
-        let outcome = validate(&core, &scheduled.program, &Trial::default());
+        let outcome = validate(&core, &scheduled.program, &LoopComparison::default());
         (begun.elapsed(), scheduled, outcome)
     };
     let (mut best, scheduled, outcome) = once();

@@ -7,8 +7,8 @@ use certen_core::domain::splitmix;
 use certen_core::script;
 use certen_core::{Program, Term, parse_program, print_term};
 use certen_derive::{ParameterKind, derive, rewrites};
-use certen_rewrite::{Agreement, agree};
 use certen_syntax::{Diagnostics, Name, Sources};
+use certen_validate::{Agreement, agree};
 
 const PROGRAMS: [&str; 5] = [
     "size m, k, n\nwhere m >= 0, k >= 0, n >= 0\ninput a : f64[m, k]\ninput b : f64[k, n]\n\

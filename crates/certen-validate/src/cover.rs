@@ -43,6 +43,19 @@ pub fn rows(program: &Program, nest: &LoopProgram) -> Vec<Row> {
     rows
 }
 
+/// A few small rows of different kinds, whatever the loops are: mostly different sizes, equal ones, the least ones.
+pub(crate) fn few(program: &Program) -> Vec<Row> {
+    let least = lower_bounds(program);
+    let each = |size: &dyn Fn(usize, i64) -> i64| {
+        let low = |name: &Name| least.get(name).copied().unwrap_or(0);
+        row(program, program.sizes.iter().enumerate().map(|(at, name)| (*name, size(at, low(name)))))
+    };
+    let different = each(&|at, low| low.max(1).saturating_add([1, 2, 0, 3][at % 4]));
+    let rows = [different, each(&|_, low| low.max(2).saturating_add(1)), each(&|_, low| low)];
+    let mut seen = HashSet::new();
+    rows.into_iter().flatten().filter(|row| seen.insert(row.clone())).collect()
+}
+
 /// Sizes near these that the program's facts allow.
 pub fn row(program: &Program, sizes: impl IntoIterator<Item = (Name, i64)>) -> Option<Row> {
     let sizes: FxHashMap<Name, i64> = sizes.into_iter().collect();

@@ -14,7 +14,7 @@ use certen_loops::{Event, Interpreter, LoopProgram};
 use certen_syntax::Name;
 
 use crate::inputs::{self, Literals, Place, Setting};
-use crate::{Difference, Point};
+use crate::loops::{Difference, Point};
 
 /// Why nothing was compared.
 pub(crate) enum Skipped {

@@ -8,7 +8,6 @@
 
 use std::collections::BTreeMap;
 
-use certen_core::Program;
 use certen_index::{Cond, IndexFunction, Ix, Notation};
 use certen_loops::{LoopProgram, Stmt, Target};
 
@@ -40,11 +39,6 @@ pub fn scaled(numbers: &[i64]) -> Option<Vec<i64>> {
         return None;
     }
     Some(numbers.iter().map(|n| small.get(n).copied().unwrap_or(*n)).collect())
-}
-
-/// A program at smaller literal sizes, the same everywhere, if its terms allow that.
-pub fn shrunk_program(program: &Program) -> Option<Program> {
-    certen_rewrite::shrunk(program, program).map(|(small, _)| small)
 }
 
 /// Whether two nests are equal up to numbers in index expressions, sizes and conditions.

@@ -3,12 +3,12 @@
 mod common;
 
 use certen_loops::{FpMode, LoopProgram};
-use certen_validate::{Difference, Outcome, Setting, Trial, bisect, scale, validate};
+use certen_validate::{Difference, LoopComparison, Outcome, Setting, bisect, scale, validate};
 use common::{by_hand, written};
 
 fn outcome(core: &str, loops: &str, strict: bool) -> Outcome {
     let case = written(core, loops);
-    validate(&case.meaning, &case.nest, &Trial { strict, ..Trial::default() })
+    validate(&case.meaning, &case.nest, &LoopComparison { strict, ..LoopComparison::default() })
 }
 
 fn difference(core: &str, loops: &str) -> Difference {
@@ -133,7 +133,7 @@ fn every_branch_is_reached() {
 #[test]
 fn evidence_says_what_was_done() {
     let case = &by_hand()[0];
-    let Outcome::Agrees(evidence) = validate(&case.meaning, &case.nest, &Trial::default()) else { panic!() };
+    let Outcome::Agrees(evidence) = validate(&case.meaning, &case.nest, &LoopComparison::default()) else { panic!() };
     let text = evidence.to_string();
     assert!(text.starts_with("equal to the meaning at ") && text.ends_with(" of 400,000 steps"), "{text}");
     let sizes: Vec<i64> =
@@ -141,7 +141,7 @@ fn evidence_says_what_was_done() {
     for size in [1, 3, 4, 5, 7, 8] {
         assert!(sizes.contains(&size), "{sizes:?}");
     }
-    assert_eq!(validate(&case.meaning, &case.nest, &Trial::default()), Outcome::Agrees(evidence));
+    assert_eq!(validate(&case.meaning, &case.nest, &LoopComparison::default()), Outcome::Agrees(evidence));
 }
 
 #[test]
@@ -151,10 +151,10 @@ fn what_takes_too_long_is_not_compared_but_shrunk() {
     let loops = "loops f\ninput x : f64[3000, 3000]\noutput y : f64[3000, 3000]\nnest y\n\
                  for i in 0..3000 {\n    for j in 0..3000 {\n        y[i, j] = x[j, i]\n    }\n}\n";
     let case = written(core, loops);
-    assert!(matches!(validate(&case.meaning, &case.nest, &Trial::default()), Outcome::Nothing(_)));
-    let small = scale::shrunk_program(&case.meaning).expect("literal sizes");
+    assert!(matches!(validate(&case.meaning, &case.nest, &LoopComparison::default()), Outcome::Nothing(_)));
+    let small = certen_validate::shrunk_program(&case.meaning).expect("literal sizes");
     let nest = certen_loops::lower(&small, FpMode::Relaxed).expect("loops");
-    assert!(matches!(validate(&small, &nest, &Trial::default()), Outcome::Agrees(_)));
+    assert!(matches!(validate(&small, &nest, &LoopComparison::default()), Outcome::Agrees(_)));
 }
 
 #[test]
@@ -166,9 +166,9 @@ fn bisection_finds_the_step_that_broke_it() {
     let values = ["x[i] * z[i]", "z[i] * x[i]", "z[i] * x[i] + f64(0.0)", "z[i] + x[i]", "x[i] + z[i]"];
     let cases: Vec<_> = values.iter().map(|value| nest(value)).collect();
     let nests: Vec<&LoopProgram> = cases.iter().map(|case| &case.nest).collect();
-    assert_eq!(bisect(&cases[0].meaning, &nests, &Trial::default()), Some(3));
-    assert_eq!(bisect(&cases[0].meaning, &nests[..3], &Trial::default()), None);
-    assert_eq!(bisect(&cases[0].meaning, &nests[4..], &Trial::default()), Some(0));
+    assert_eq!(bisect(&cases[0].meaning, &nests, &LoopComparison::default()), Some(3));
+    assert_eq!(bisect(&cases[0].meaning, &nests[..3], &LoopComparison::default()), None);
+    assert_eq!(bisect(&cases[0].meaning, &nests[4..], &LoopComparison::default()), Some(0));
 }
 
 #[test]

@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
-use certen_core::Program;
+use certen_core::{Program, TensorType, TypeError};
 use certen_index::{Condition, Status};
-use certen_loops::{FpMode, LoopProgram, lower, parse_loops};
-use certen_syntax::{Code, Diagnostic, Remedy, Sources};
+use certen_loops::{FpMode, LoopProgram, lower, with_output_types};
+use certen_syntax::{Code, Diagnostic, Remedy};
 use certen_teml::{Compiled, Path};
 
 use crate::choice::Choice;
@@ -57,7 +57,16 @@ impl Begin {
             };
         }
         let lowered = lower(program, fp)?;
-        Ok(if self.derivations().is_some() { with_outputs_of(core, lowered) } else { lowered })
+        if self.derivations().is_none() {
+            return Ok(lowered);
+        }
+        // Who calls the loops, or checks a certificate of them, knows the types that the meaning gives to its outputs.
+        let types = core.types();
+        let types: Vec<TensorType> = core.outputs.iter().filter_map(|(_, shown)| types.get(shown).cloned()).collect();
+        with_output_types(lowered, &types).map_err(|TypeError(text)| {
+            let text = format!("after `lowered`: an output of the derived program has another type: {text}");
+            Diagnostic::error(Code::E0704, None, text).note("this is a bug in Certen; no code was made")
+        })
     }
 
     /// What was done before the first step of the schedule, and what is known of it.
@@ -154,23 +163,4 @@ impl Begin {
             Begin::Lowering | Begin::Codegen(_) => None,
         }
     }
-}
-
-/// Loops whose outputs have the types that the meaning gives them. Those of the derived program are equal to them, for all
-/// sizes, but may be written in another way; who calls the loops, or checks a certificate of them, knows the meaning's.
-fn with_outputs_of(core: &Program, loops: LoopProgram) -> LoopProgram {
-    let types = core.types();
-    let mut new = loops.clone();
-    for (output, (_, shown)) in new.outputs.iter_mut().zip(&core.outputs) {
-        if let Some(ty) = types.get(shown) {
-            output.ty = ty.clone();
-        }
-    }
-    if new.outputs == loops.outputs {
-        return loops;
-    }
-    // What reads an output has its type: all of it is read again.
-    let mut sources = Sources::new();
-    let file = sources.add("derived.loops", new.to_string());
-    parse_loops(&sources, file).unwrap_or(loops)
 }

@@ -14,8 +14,8 @@ use certen_core::script::{Derivation, ScriptArg, ScriptArgKind, Tactic};
 use certen_core::{Binding, Program, print_term};
 use certen_derive::{Derived, Law, Refused, Taken, derive};
 use certen_loops::FpMode;
-use certen_rewrite::{Agreement, agree};
 use certen_syntax::{Code, Diagnostic, Label, Name, Remedy};
+use certen_validate::{Agreement, agree};
 
 use crate::blame::doubted;
 use crate::options::is_strict;

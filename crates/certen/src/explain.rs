@@ -7,8 +7,8 @@ use certen_core::Program;
 use certen_figures::analysis::analysis_text;
 use certen_figures::reshapes::reshapes;
 use certen_index::Ix;
-use certen_rewrite::Agreement;
 use certen_syntax::Name;
+use certen_validate::Agreement;
 
 use crate::failure::Failure;
 use crate::optimise::Optimised;

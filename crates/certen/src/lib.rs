@@ -115,4 +115,5 @@ pub mod road {
     pub use certen_schedule as schedule;
     pub use certen_syntax as syntax;
     pub use certen_teml as teml;
+    pub use certen_validate as validate;
 }

@@ -6,8 +6,9 @@
 
 use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Typed};
-use certen_rewrite::{Agreement, LiftReport, Lifted, agree, lift, never_dearer};
+use certen_rewrite::{LiftReport, Lifted, lift, never_dearer};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Remedy};
+use certen_validate::{Agreement, agree};
 
 use crate::options::{Options, is_strict};
 

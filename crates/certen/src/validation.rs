@@ -14,8 +14,8 @@ use certen_loops::LoopProgram;
 use certen_schedule::Scheduled;
 use certen_syntax::schedule::{Arg, ArgKind, Step};
 use certen_syntax::{Code, Diagnostic};
-use certen_validate::scale::{same_structure, scaled, shrunk_program};
-use certen_validate::{BUDGET, Difference, Evidence, Outcome, Trial, bisect, validate};
+use certen_validate::scale::{same_structure, scaled};
+use certen_validate::{BUDGET, Difference, Evidence, LoopComparison, Outcome, bisect, shrunk_program, validate};
 
 use crate::begin::Begin;
 use crate::blame::{after, doubted};
@@ -151,8 +151,8 @@ impl Attempt<'_> {
         }
     }
 
-    fn trial(&self, budget: u64) -> Trial<'_> {
-        Trial { budget, strict: self.strict, lowered: Some(&self.lowered) }
+    fn trial(&self, budget: u64) -> LoopComparison<'_> {
+        LoopComparison { budget, strict: self.strict, lowered: Some(&self.lowered) }
     }
 
     fn compared(&self, budget: u64) -> Outcome {

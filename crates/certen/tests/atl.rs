@@ -17,8 +17,8 @@ use certen::road::figures::reshapes::reshapes;
 use certen::road::lang::ast::Item;
 use certen::road::lang::format::format;
 use certen::road::lang::parse::parse;
-use certen::road::rewrite::{Agreement, agree};
 use certen::road::syntax::{Diagnostics, Sources};
+use certen::road::validate::{Agreement, agree};
 use certen::{Array, Backend, Call, DomainChoice, Module, Name, Options, Output, RunOptions, Values};
 
 /// A function of `examples/atl`, what the paper calls it, and its row of Fig. 6.

@@ -10,7 +10,7 @@ use certen::{Module, Name, Options};
 use certen_core::{Program, parse_program};
 use certen_loops::{LoopProgram, parse_loops};
 use certen_syntax::Sources;
-use certen_validate::Trial;
+use certen_validate::LoopComparison;
 
 /// A program, what its loops were made from, and its loops.
 pub struct Case {
@@ -21,8 +21,8 @@ pub struct Case {
 }
 
 impl Case {
-    pub fn trial(&self) -> Trial<'_> {
-        Trial { lowered: self.lowered.as_ref(), ..Trial::default() }
+    pub fn trial(&self) -> LoopComparison<'_> {
+        LoopComparison { lowered: self.lowered.as_ref(), ..LoopComparison::default() }
     }
 }
 

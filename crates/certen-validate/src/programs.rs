@@ -1,17 +1,18 @@
-//! The check of a rewrite: two programs compared on elements of their outputs, exactly.
+//! Two programs of Core compared on elements of their outputs, exactly: the check of a rewrite.
 //!
-//! Small sizes that satisfy the facts, random inputs in the prime field, a few elements of each output, computed by the
-//! reference evaluator from both programs: two programs that differ as polynomials agree by accident with a probability
-//! of about degree / 2^61. Programs that use order are compared in the rationals, which have one, on small integers
-//! and halves. Deterministic: the same programs are compared on the same elements everywhere, within a number of steps, not a time.
+//! A few elements of each output, at small sizes that satisfy the facts ([`crate::cover`]), on the inputs of the exact
+//! settings ([`crate::inputs`]), computed by the reference evaluator from both programs. Programs that use order are compared
+//! in the rationals, which have one. Where one element takes too many steps, both programs are made smaller
+//! ([`crate::shrink`]). Deterministic: the same programs are compared on the same elements everywhere, within a number of
+//! steps, not a time.
 
-use certen_core::domain::{Element, Exact, Field, Rational, splitmix};
-use certen_core::{Domain, ElemType, EvalError, Evaluator, Fault, Program, Tensor};
+use certen_core::domain::{Field, Rational, splitmix};
+use certen_core::{Domain, EvalError, Evaluator, Fault, Program, Tensor};
 use certen_syntax::Name;
-use rustc_hash::FxHashMap;
 
+use crate::cover::{self, Row};
+use crate::inputs::{self, Literals, Place};
 use crate::shrink::shrunk;
-use crate::sizes::{lower_bounds, repaired};
 
 /// What a comparison found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,28 +62,20 @@ pub fn agree(before: &Program, after: &Program, budget: u64) -> Agreement {
 
 fn agree_at_own_sizes(before: &Program, after: &Program, budget: u64) -> Agreement {
     let mut comparison = Comparison { before, after, compared: 0, out_of_budget: false };
-    let choices = small_sizes(before);
+    let (choices, literals) = (cover::few(before), Literals::of(before));
     if choices.is_empty() {
         return Agreement::OutOfBudget { elements: 0 };
     }
     let share = budget / choices.len() as u64;
     for (round, sizes) in choices.iter().enumerate() {
         let seed = 1 + round as u64;
-        let exact = before.terms.uses_order().then(|| {
-            comparison.at(&Rational, sizes, share, |at, elem| match elem {
-                ElemType::Bool => Exact::Bool(splitmix(seed ^ at) & 1 == 1),
-                ElemType::U8 => Exact::from((splitmix(seed ^ at) % 7) as i64),
-                // Halves, so that rounding shows.
-                elem if elem.is_float() => Exact::half((splitmix(seed ^ at) % 13) as i64 - 6),
-                _ => Exact::from((splitmix(seed ^ at) % 13) as i64 - 6),
-            })
-        });
+        let exact = before
+            .terms
+            .uses_order()
+            .then(|| comparison.at(&Rational, sizes, seed, share, |place| inputs::rational(&literals, place)));
         let found = match exact {
             // What the rationals do not have, a field can stand for.
-            None | Some(Err(NoValues)) => comparison.at(&Field { seed }, sizes, share, |at, elem| match elem {
-                ElemType::Bool => Element::Bool(splitmix(seed ^ at) & 1 == 1),
-                _ => Element::reduce(splitmix(seed ^ at)),
-            }),
+            None | Some(Err(NoValues)) => comparison.at(&Field { seed }, sizes, seed, share, inputs::field),
             Some(found) => found,
         };
         if let Ok(Some(difference)) = found {
@@ -93,27 +86,6 @@ fn agree_at_own_sizes(before: &Program, after: &Program, budget: u64) -> Agreeme
         Comparison { compared: elements, out_of_budget: false, .. } => Agreement::Agrees { elements, smaller: false },
         Comparison { compared: elements, .. } => Agreement::OutOfBudget { elements },
     }
-}
-
-/// Small sizes of different kinds that satisfy the program's facts: mostly different ones, equal ones, least ones.
-fn small_sizes(program: &Program) -> Vec<FxHashMap<Name, i64>> {
-    if program.sizes.is_empty() {
-        return vec![FxHashMap::default()];
-    }
-    let least = lower_bounds(program);
-    let each = |size: &dyn Fn(usize, i64) -> i64| {
-        let low = |name: &Name| least.get(name).copied().unwrap_or(0);
-        let sizes = program.sizes.iter().enumerate().map(|(at, name)| (*name, size(at, low(name)))).collect();
-        repaired(program, sizes)
-    };
-    let different = each(&|at, low| low.max(1).saturating_add([1, 2, 0, 3][at % 4]));
-    let mut choices: Vec<_> = different.into_iter().collect();
-    for more in [each(&|_, low| low.max(2).saturating_add(1)), each(&|_, low| low)].into_iter().flatten() {
-        if !choices.contains(&more) {
-            choices.push(more);
-        }
-    }
-    choices
 }
 
 /// The two programs' values cannot be computed in a domain.
@@ -131,11 +103,12 @@ impl Comparison<'_> {
     fn at<D: Domain>(
         &mut self,
         domain: &D,
-        sizes: &FxHashMap<Name, i64>,
+        sizes: &Row,
+        seed: u64,
         budget: u64,
-        element: impl Fn(u64, ElemType) -> D::Value,
+        element: impl Fn(Place) -> Option<D::Value>,
     ) -> Result<Option<Agreement>, NoValues> {
-        let value = |name: Name| sizes.get(&name).copied();
+        let value = |name: Name| sizes.iter().find(|(size, _)| *size == name).map(|(_, value)| *value);
         let mut left = budget;
         let mut inputs = Vec::new();
         for (number, input) in self.before.inputs.iter().enumerate() {
@@ -147,15 +120,15 @@ impl Comparison<'_> {
                 return Ok(None);
             };
             left = rest;
-            let at = |position: usize| -> Result<D::Value, NoValues> {
-                Ok(element(splitmix((number as u64) << 40 | position as u64), input.ty.elem))
+            let (elem, elements) = (input.ty.elem, shape.iter().product());
+            let at = |position: usize| {
+                element(Place { seed, input: number, position, count: elements, elem }).ok_or(NoValues)
             };
             let Some(Ok(tensor)) = Tensor::from_fn(shape, at) else { return Ok(None) };
             inputs.push((input.name, tensor));
         }
         let evaluator = |program| {
-            Evaluator::new(program, domain, sizes.iter().map(|(name, size)| (*name, *size)), inputs.clone())
-                .map(|e| e.with_fuel(left / 2))
+            Evaluator::new(program, domain, sizes.iter().copied(), inputs.clone()).map(|e| e.with_fuel(left / 2))
         };
         let (Ok(mut first), Ok(mut second)) = (evaluator(self.before), evaluator(self.after)) else { return Ok(None) };
         // Asking for an element takes a look at every binding.
@@ -193,9 +166,7 @@ impl Comparison<'_> {
                     Err(error) => error.to_string(),
                 };
                 let values = [format!("{expected:?}"), found];
-                let mut sizes: Vec<(Name, i64)> = sizes.iter().map(|(name, size)| (*name, *size)).collect();
-                sizes.sort_unstable();
-                return Ok(Some(Agreement::Differs { output: *output, index, sizes, values }));
+                return Ok(Some(Agreement::Differs { output: *output, index, sizes: sizes.clone(), values }));
             }
         }
         Ok(None)

@@ -13,8 +13,13 @@ use certen_index::Ix;
 /// Sizes up to this stay.
 const SMALL: i64 = 4;
 
+/// A program at smaller literal sizes, the same everywhere, if its terms allow that.
+pub fn shrunk_program(program: &Program) -> Option<Program> {
+    shrunk(program, program).map(|(small, _)| small)
+}
+
 /// Both programs at smaller sizes; none if there is nothing to shrink, or a term that cannot be.
-pub fn shrunk(before: &Program, after: &Program) -> Option<(Program, Program)> {
+pub(crate) fn shrunk(before: &Program, after: &Program) -> Option<(Program, Program)> {
     let mut sizes = BTreeSet::new();
     for program in [before, after] {
         program.inputs.iter().for_each(|input| sizes.extend(input.ty.shape.iter().filter_map(Ix::as_constant)));

@@ -1,8 +1,9 @@
-use super::*;
-use crate::check::{Agreement, agree};
-use crate::report::FACTORED;
-use certen_core::parse_program;
-use certen_syntax::Sources;
+//! Programs that lifting changes, and how: what it makes agrees with what was written.
+
+use certen_core::{Binary, Binding, Program, Term, parse_program};
+use certen_rewrite::{FACTORED, Lifted, lift};
+use certen_syntax::{Name, Sources};
+use certen_validate::{Agreement, agree};
 
 fn read(text: &str) -> Program {
     let mut sources = Sources::new();
