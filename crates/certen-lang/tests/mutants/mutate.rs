@@ -5,7 +5,7 @@
 //! arguments that are indices. Types stay as they are; that of a result is left out first, since it would refuse most
 //! mutants for their shape.
 
-use certen_lang::ast::{Block, Elem, Expr, ExprKind, File, Function, Item, Relation, Results, Rhs, Selector, WithOp};
+use certen_lang::ast::{Block, Bound, Elem, Expr, ExprKind, File, Function, Item, Relation, Results, Selector, WithOp};
 use certen_lang::parse::parse;
 use certen_syntax::{Diagnostics, Name, Sources, Span};
 
@@ -175,7 +175,7 @@ impl Places<'_> {
 
     fn relation(&mut self, relation: &Relation) {
         for (bound, _) in relation.lower.iter().chain(&relation.upper) {
-            if let Rhs::At(e) = bound {
+            if let Bound::At(e) = bound {
                 self.index(e);
             }
         }

@@ -73,10 +73,8 @@ impl LoopExpression<'_> {
             let bounds = [&found.lb, &found.ub, &found.lo, &found.hi];
             let escaped = order[at..].iter().find(|inner| bounds.iter().any(|bound| bound.mentions(inner.index)));
             if let Some(inner) = escaped {
-                let message = format!(
-                    "the bounds of `{}` depend on `{}`, which would stand inside it",
-                    found.index, inner.index
-                );
+                let message =
+                    format!("the bounds of `{}` depend on `{}`, which would stand inside it", found.index, inner.index);
                 let error = self.malformed(Code::E0247, span, message);
                 return Err(Box::new(error.label(format!("`{}` runs over {}", found.index, found.shown()))));
             }
