@@ -1,5 +1,5 @@
-//! TeIL, a type-safe imperative tensor language (Rink and Castrillon, ARRAY 2019), and its verified core, Core-TeIL: how
-//! their text is read (Fig. 5 and 12). What the text means is in [`algebra`](crate::algebra).
+//! TeIL, a type-safe imperative tensor language (Rink and Castrillon, ARRAY 2019), and its verified core, Core-TeIL:
+//! how their text is read (Fig. 5 and 12). What the text means is in [`algebra`](crate::algebra).
 //!
 //! ```text
 //! program  := ["mode" "core"] (alloc | where)* stmt*

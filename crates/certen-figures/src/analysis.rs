@@ -1,7 +1,8 @@
 //! What the analyses of the model language's Sec. 5 have found out, statement by statement, for people.
 //!
-//! For each statement: which assignments its reads see ([`flow`](certen_dialects::algebra::flow)), whether it is dead, whether it can be
-//! computed in place ([`in_place`](mod@crate::in_place)), and what it shares with others ([`sharing`](certen_dialects::algebra::sharing)).
+//! For each statement: which assignments its reads see ([`flow`](certen_dialects::algebra::flow)), whether it is dead,
+//! whether it can be computed in place ([`in_place`](mod@crate::in_place)), and what it shares with others
+//! ([`sharing`](certen_dialects::algebra::sharing)).
 
 use std::collections::HashSet;
 use std::fmt;

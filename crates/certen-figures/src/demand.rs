@@ -1,11 +1,11 @@
 //! What a function needs to know of its arguments: the propagation vectors of *Tensor Comprehensions in SaC*, Sec. 6.1.
 //!
-//! Of an array one may need nothing (N), the number of its dimensions (D), its shape (S) or its elements (F). Each rule of
-//! Fig. 2 says, for one form of expression, which levels of its parts give a level of the whole: for the shape of a
+//! Of an array one may need nothing (N), the number of its dimensions (D), its shape (S) or its elements (F). Each rule
+//! of Fig. 2 says, for one form of expression, which levels of its parts give a level of the whole: for the shape of a
 //! with-loop, the shape expression in full and the shape of the default, but nothing of its body. Read as an analysis
 //! and not as a rewriting, the rules give for each parameter of a function the level that is needed for the value, the
-//! shape and the dimensionality of its result. That shapes never need elements of data (S needs at most S) is why default
-//! elements can be found without computing any ([`certen_lang::passes`]).
+//! shape and the dimensionality of its result. That shapes never need elements of data (S needs at most S) is why
+//! default elements can be found without computing any ([`certen_lang::passes`]).
 //!
 //! Works on trees as they are written. Names in the types of parameters are what they stand for: a size is part of a
 //! shape, a rank is a dimensionality. What is seen to be a scalar by its form has a shape that needs nothing.
@@ -56,7 +56,8 @@ pub fn demands<'a>(lookup: &dyn Fn(Name) -> Option<&'a Function>, function: &'a 
     function.params.iter().map(|param| param.name.name).zip(levels).collect()
 }
 
-/// The demands of the functions of a library's main file, as they are written, for `explain`: one line for each parameter.
+/// The demands of the functions of a library's main file, as they are written, for `explain`: one line for each
+/// parameter.
 pub fn text(library: &Library) -> String {
     let functions = || library.own_functions().map(|function| library.function(function));
     let lookup = |name: Name| match library.lookup(FileRef::MAIN, name) {
@@ -279,8 +280,8 @@ impl<'a> Demands<'_, 'a> {
         }
     }
 
-    /// F[[with]]: everything in full. S[[with]] = F[[shape]] ++ S[[default]], D[[with]] = S[[shape]][0] + D[[default]]: the
-    /// bodies are abandoned. A default that is left out has the shape of a body (Sec. 5.4).
+    /// F[[with]]: everything in full. S[[with]] = F[[shape]] ++ S[[default]], D[[with]] = S[[shape]][0] + D[[default]]:
+    /// the bodies are abandoned. A default that is left out has the shape of a body (Sec. 5.4).
     fn with_loop(&mut self, with: &'a With, level: Level, names: &TypeNames, needs: &mut Needs) {
         let bodies = |analysis: &mut Self, level: Level, needs: &mut Needs| {
             for (pattern, relation, body) in &with.generators {
@@ -309,8 +310,9 @@ impl<'a> Demands<'_, 'a> {
         }
     }
 
-    /// As the with-loop that it becomes (Sec. 5.4): the upper bounds of the last partition are its shape, and its default
-    /// has the shape of the last body. A bound that is left out is one of the sizes that the index selects in (Sec. 5.2).
+    /// As the with-loop that it becomes (Sec. 5.4): the upper bounds of the last partition are its shape, and its
+    /// default has the shape of the last body. A bound that is left out is one of the sizes that the index selects in
+    /// (Sec. 5.2).
     fn comprehension(&mut self, partitions: &'a [Partition], level: Level, names: &TypeNames, needs: &mut Needs) {
         for (at, partition) in partitions.iter().enumerate() {
             let last = at + 1 == partitions.len();

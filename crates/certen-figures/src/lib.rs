@@ -1,5 +1,5 @@
-//! What readers of the papers look for and the compiler does not need: one module for each figure or section. `explain`,
-//! `emit` and the tests show it. Whatever compiling needs of the papers is where it is used.
+//! What readers of the papers look for and the compiler does not need: one module for each figure or section.
+//! `explain`, `emit` and the tests show it. Whatever compiling needs of the papers is where it is used.
 //!
 //! | module | paper |
 //! |---|---|

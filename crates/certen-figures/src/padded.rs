@@ -22,8 +22,8 @@ pub fn warning(typed: &Typed, spill: &Spill) -> Diagnostic {
 /// Values by name, and where padding was not zero.
 type Watched<V> = (Vec<(Name, Tensor<V>)>, Vec<Spill>);
 
-/// The outputs without their padding, and where it was not zero. Tensors that are no inputs begin undefined, or as zeros in a domain that cannot
-/// say so: no statement that reaches an output reads them before they are assigned.
+/// The outputs without their padding, and where it was not zero. Tensors that are not inputs begin undefined, or as
+/// zeros in a domain that cannot say so: no statement that reaches an output reads them before they are assigned.
 ///
 /// # Errors
 /// As [`Semantics::run_padded`].

@@ -1,8 +1,8 @@
 //! How many constructs that move elements a program has: the measure of Fig. 6 of *A Verified Compiler for a Functional
 //! Tensor Language*.
 //!
-//! A program is counted as the tree that its text is: a term that stands twice counts twice, what a `let` or binding names
-//! counts once. Bindings that no output needs do not count.
+//! A program is counted as the tree that its text is: a term that stands twice counts twice, what a `let` or binding
+//! names counts once. Bindings that no output needs do not count.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use certen_core::{Program, Term};
 /// What the constructs are called, in the order of Fig. 6, which does not have the last one.
 const NAMES: [&str; 7] = ["gen", "concat", "trunc", "transpose", "flatten", "split", "pad"];
 
-/// How often each construct occurs: generations, concatenations, truncations and transpositions, flattenings, splits and
-/// paddings, in the order of Fig. 6. Truncations and paddings are counted on either side.
+/// How often each construct occurs: generations, concatenations, truncations and transpositions, flattenings, splits
+/// and paddings, in the order of Fig. 6. Truncations and paddings are counted on either side.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Reshapes(pub [u64; 7]);
 

@@ -1,9 +1,9 @@
 //! A program in another notation.
 //!
 //! TeIL has reductions, diagonals, expansions, projections, multiples and powers that the model language cannot write;
-//! the model language has subtraction and division that TeIL cannot. What both have is the same, but for several pairs at
-//! once, which TeIL writes one by one, and `red+ i (diag i j e)`, which the model language writes as a contraction (TeIL,
-//! Eq. 6). Needs: a typed program. Guarantees: the same meaning (tested in `certen-testgen`).
+//! the model language has subtraction and division that TeIL cannot. What both have is the same, but for several pairs
+//! at once, which TeIL writes one by one, and `red+ i (diag i j e)`, which the model language writes as a contraction
+//! (TeIL, Eq. 6). Needs: a typed program. Guarantees: the same meaning (tested in `certen-testgen`).
 
 use std::collections::{HashMap, HashSet};
 

@@ -7,7 +7,7 @@
 //!
 //! Guarantees: tokens and comments stay the same, lines do not end in spaces, there are no two empty lines in a row,
 //! the text ends with its last line, and formatting again changes nothing. A text with a syntax error is refused: what
-//! is no program has no style. Needs the stack of [`parse`](crate::parse).
+//! is not a program has no style. Needs the stack of [`parse`](crate::parse).
 
 use certen_core::ElemType;
 use certen_core::script::{in_indices, is_spaced};

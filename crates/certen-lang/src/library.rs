@@ -4,7 +4,7 @@
 //! what the file itself declares, else for what a file that it imports declares, else for what the prelude declares;
 //! what the imports of an import declare is not seen. Two meanings of one name, other than hiding the prelude's, are an
 //! error at both places. Calls have no cycles ([`Library::check_cycles`]), so that everything that follows can
-//! instantiate functions one inside the other and come to an end.
+//! instantiate functions one inside the other, and ends.
 
 mod cycles;
 mod derivations;

@@ -151,7 +151,7 @@ impl<'a> Seq<'a> {
     fn put_kind(&mut self, kind: &'a ExprKind, spaces: Spaces) {
         match kind {
             ExprKind::Name(name) => self.text(name.as_str()),
-            // Its absolute value is no literal.
+            // Its absolute value is not a literal.
             ExprKind::Int(i64::MIN) => self.text(format!("-{} - 1", i64::MAX)),
             ExprKind::Int(value) => self.text(value.to_string()),
             ExprKind::Float(value) => self.text(format!("{value:?}")),

@@ -1,5 +1,5 @@
-//! A property: the tree of a loop expression and the loops that its steps make are the same nest, name by name and bound by
-//! bound, for random loop expressions.
+//! A property: the tree of a loop expression and the loops that its steps make are the same nest, name by name and
+//! bound by bound, for random loop expressions.
 
 use std::fmt::Write as _;
 
@@ -146,7 +146,7 @@ fn agreement(text: &str) -> Result<usize, String> {
         // What is not in the list of loops is built as it is.
         let listed: Vec<usize> = route.entries.iter().flat_map(|entry| entry.assignments.clone()).collect();
         let rest = (0..front.statements.assignments.len()).filter(|at| !listed.contains(at));
-        route.entries.extend(rest.map(|at| crate::Entry { assignments: vec![at], steps: Vec::new() }));
+        route.entries.extend(rest.map(|at| crate::assignment::Entry { assignments: vec![at], steps: Vec::new() }));
         let stages: Vec<Name> = listed.iter().map(|&at| front.statements.assignments[at].id).collect();
         let path = paths.path(route).map_err(|errors| format!("{errors:?}"))?;
         let steps: Vec<String> = path.steps.iter().map(|step| step.to_string()).collect();

@@ -1,7 +1,8 @@
 //! What a TeML program computes: its real statements, with everything inferred.
 //!
-//! `value` and `out` are over the iterators; nothing here knows of states or of loops. Right sides are trees in one arena
-//! for the whole program, since a virtual tensor can be part of many statements, and of another one more than once.
+//! `value` and `out` are over the iterators; nothing here knows of states or of loops. Right sides are trees in one
+//! arena for the whole program, since a virtual tensor can be part of many statements, and of another one more than
+//! once.
 //!
 //! Guarantees: parts of a node have smaller numbers than the node, and equal nodes have the same number. Iterators have
 //! names that no size, no tensor and no statement has; those of a [`Node::Sum`] occur nowhere but inside it, which may

@@ -1,8 +1,8 @@
 //! TeML programs as they are written: Fig. 1, with the operations of Sec. 4.
 //!
-//! Beyond the paper: sizes with names and sums of them, types of elements, iterators with factors and offsets, several pairs
-//! in a contraction, names for `codegen`, and the loop expressions from [`LoopOp::UnrollAndJam`] on. Every part that a
-//! message may speak of knows its place, which makes no difference to what is equal.
+//! Beyond the paper: sizes with names and sums of them, types of elements, iterators with factors and offsets, several
+//! pairs in a contraction, names for `codegen`, and the loop expressions from [`LoopOp::UnrollAndJam`] on. Every part
+//! that a message may speak of knows its place, which makes no difference to what is equal.
 
 use certen_core::{Binary, ElemType};
 use certen_index::Ix;

@@ -27,16 +27,16 @@ pub struct Path {
     pub loops: LoopProgram,
     /// The transformations.
     pub steps: Vec<Step>,
-    /// The program that these nests are made from, if one of *their* statements has a sum of `vcontract` inside a product
-    /// or under a quotient: the nest computes `sum(a*b)` for `a*sum(b)`, which is the same by distributivity, but on the
-    /// machine it rounds differently, and infinities and NaNs can differ.
+    /// The program that these nests are made from, if one of *their* statements has a sum of `vcontract` inside a
+    /// product or under a quotient: the nest computes `sum(a*b)` for `a*sum(b)`, which is the same by distributivity,
+    /// but on the machine it rounds differently, and infinities and NaNs can differ.
     ///
     /// None if no statement of the list was changed so. Then nests and meaning make the same operations, except that
     /// additions are made in another order: into the target itself (`x + sum(b)`, accumulation), or over several
     /// iterators at once (`contract` with two pairs, `vcontract` inside another one).
     pub lowered: Option<Arc<Program>>,
-    /// Whether the list computes every output by the same statements, on the same values, as the program: then it is equal
-    /// by construction.
+    /// Whether the list computes every output by the same statements, on the same values, as the program: then it is
+    /// equal by construction.
     pub in_order: bool,
     /// Where it stands.
     pub span: Span,

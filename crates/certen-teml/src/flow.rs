@@ -2,11 +2,11 @@
 //! never written.
 //!
 //! Every assignment makes a new version of its target. A tensor whose first use is a read is an input; one whose last
-//! version no later statement reads is an output. A statement that writes a part of its target keeps the other elements:
-//! if nothing has given them a value, they have none, and reading one of them is an error, as is an output that has one.
-//! What is written is a list of parts, each a condition on the indices of an element, and the prover is asked whether a
-//! read stays inside: only when there is one, and of the newest [`MOST_PARTS`] parts, so that many writes of parts stay
-//! fast.
+//! version no later statement reads is an output. A statement that writes a part of its target keeps the other
+//! elements: if nothing has given them a value, they have none, and reading one of them is an error, as is an output
+//! that has one. What is written is a list of parts, each a condition on the indices of an element, and the prover is
+//! asked whether a read stays inside: only when there is one, and of the newest [`MOST_PARTS`] parts, so that many
+//! writes of parts stay fast.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -33,7 +33,7 @@ pub struct Flow {
     /// For each statement, the tensors that it reads and their versions, each once; the target too if it accumulates.
     pub(crate) reads: Vec<Vec<(Name, Version)>>,
     /// For each statement, the version of its target that it leaves elements of as they are; none if it writes all of
-    /// them, or if no other has a value. This is no read: no operation is made on them.
+    /// them, or if no other has a value. This is not a read: no operation is made on them.
     pub(crate) kept: Vec<Option<Version>>,
     /// For each statement, how it writes its target.
     pub(crate) written: Vec<Region>,
@@ -82,7 +82,7 @@ enum Filled {
 struct Parts {
     /// What holds of the indices of each part's elements, the newest part last.
     conds: Vec<Cond>,
-    /// The parts that are single elements: who reads one by the same indices needs no prover.
+    /// The parts that are single elements: a read at the same indices needs no prover.
     elements: HashSet<Vec<Ix>>,
     /// Whether it is known that the newest parts are not shown to be everything.
     asked: bool,
@@ -143,8 +143,8 @@ pub(crate) fn too_complex(assignment: &Assignment) -> impl Fn(IxError) -> Diagno
 /// Follows all statements.
 ///
 /// # Errors
-/// E0212 where elements are read, or are a part of an output, that nothing has written; E0216 for indices of targets that
-/// are not understood.
+/// E0212 where elements are read, or are a part of an output, that nothing has written; E0216 for indices of targets
+/// that are not understood.
 pub(crate) fn flow(statements: &Statements) -> Result<Flow, Vec<Diagnostic>> {
     let mut known = Facts::new();
     let assumed = facts(&statements.tensors).map_err(|error| {

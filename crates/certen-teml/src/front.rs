@@ -1,10 +1,11 @@
 //! P_prog: the statements of a program, one after the other, each changing the state (Fig. 7 to 9).
 //!
-//! A state maps identifiers to tensor expressions and loop nests (Sec. 3.2). What a program means is not its last state but the
-//! real statements on the way, in the order of the text, and its `codegen` statements, which are branches side by side.
+//! A state maps identifiers to tensor expressions and loop nests (Sec. 3.2). What a program means is not its last state
+//! but the real statements on the way, in the order of the text, and its `codegen` statements, which are branches side
+//! by side.
 //!
-//! Guarantees: a mistake gives one message, and what depends on it gives none; statements that have nothing to do with it are
-//! evaluated all the same.
+//! Guarantees: a mistake gives one message, and what depends on it gives none; statements that have nothing to do with
+//! it are still evaluated.
 
 use std::fmt::Write as _;
 
@@ -142,7 +143,7 @@ fn evaluate(program: &Program, name: Name, elem: ElemType, diagnostics: &mut Dia
 fn scan(program: &Program, diagnostics: &mut Diagnostics) -> (Sizes, IterNames) {
     let mut sizes = Sizes::default();
     let (mut ids, mut iterators) = (FxHashSet::default(), FxHashSet::default());
-    // Loops and virtual tensors are nowhere in what is made of a program: iterators may be called like them.
+    // Loops and virtual tensors leave no trace in what a program becomes: iterators may have their names.
     let mut others: FxHashSet<Name> = FxHashSet::default();
     let mut places: FxHashMap<Name, Span> = FxHashMap::default();
     let mut lists = |list: Option<&Iters>| {
@@ -406,7 +407,7 @@ fn unknown(known: &FxHashMap<Name, Introduced>, id: &Id, by: u8) -> Box<Diagnost
     })
 }
 
-/// A statement in a tree: σ4(D), with what stands for its iterators where they are no loops any more.
+/// A statement in a tree: σ4(D), with what stands for its iterators where they are no longer loops.
 fn shown_leaf(built: &FxHashMap<usize, (usize, Name)>, leaf: &Leaf) -> String {
     let changed = |(_, at): &&(Name, Ix)| at.as_var().is_none();
     let values: Vec<String> = leaf.at.iter().filter(changed).map(|(name, at)| format!("{name} ↦ {at}")).collect();

@@ -1,5 +1,5 @@
-//! TeML: a meta-language whose programs make tensor expressions and loop nests ("Meta-programming for Cross-Domain Tensor
-//! Optimizations").
+//! TeML: a meta-language whose programs make tensor expressions and loop nests ("Meta-programming for Cross-Domain
+//! Tensor Optimizations").
 
 #[cfg(test)]
 mod agreement;

@@ -1,10 +1,11 @@
-//! Loop nests as trees: the domain L of Sec. 3.1, with what happens to them when a transformation copies, cuts or fuses.
+//! Loop nests as trees: the domain L of Sec. 3.1, with what happens to them when a transformation copies, cuts or
+//! fuses.
 //!
-//! The paper identifies an iterator with its range (lb, ub, st), in which the loop inside a block has the values that the
-//! whole loop had: (b + v*i, b + v*i + (v - 1), 1). That is how trees are shown, and what decides whether a bound leaves its
-//! scope. The loops of `certen-schedule` count from the beginning of the block; a nest keeps that range as well, and the names
-//! that the steps there give to their loops, so that a position in the tree can be said as a name. Both are the same nest: a
-//! property that is tested with random loop expressions.
+//! The paper identifies an iterator with its range (lb, ub, st), in which the loop inside a block has the values that
+//! the whole loop had: (b + v*i, b + v*i + (v - 1), 1). That is how trees are shown, and what decides whether a bound
+//! leaves its scope. The loops of `certen-schedule` count from the beginning of the block; a nest keeps that range as
+//! well, and the names that the steps there give to their loops, so that a position in the tree can be said as a name.
+//! Both are the same nest: a property that is tested with random loop expressions.
 //!
 //! Trees are never changed, since loop expressions leave what their operands stand for; parts are shared.
 

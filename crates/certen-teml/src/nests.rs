@@ -1,12 +1,12 @@
 //! Loops: the nests of `build`, in the order of a `codegen` statement.
 //!
-//! Every statement is a perfect nest over its iterators (TeML, Eq. 19; `pull.rs`), under the label of its id; what has to
-//! happen first is a nest of its own, directly before the first one of its entry: zeros or first values, the copy of a
-//! target that is read while it is overwritten, the copy of an input that is written. A tensor is one buffer; an input
-//! that is written has a second one. Sums are made in memory, by `+=`.
+//! Every statement is a perfect nest over its iterators (TeML, Eq. 19; `pull.rs`), under the label of its id; what has
+//! to happen first is a nest of its own, directly before the first one of its entry: zeros or first values, the copy of
+//! a target that is read while it is overwritten, the copy of an input that is written. A tensor is one buffer; an
+//! input that is written has a second one. Sums are made in memory, by `+=`.
 //!
-//! Needs: an order in which nothing is read that was not written (`order.rs`). Guarantees: the verifier accepts the loops, as
-//! long as all accesses of the statements are in bounds.
+//! Needs: an order in which nothing is read that was not written (`order.rs`). Guarantees: the verifier accepts the
+//! loops, as long as all accesses of the statements are in bounds.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::to_core::{Meaning, iterator_names, pulled_out};
 /// The loops of `build`, outermost first.
 ///
 /// # Errors
-/// E0248 for a statement with sums that are no loops of a perfect nest.
+/// E0248 for a statement with sums that are not loops of a perfect nest.
 pub fn iterators(values: &Values, assignment: &Assignment) -> Result<Vec<(Name, Ix)>, Diagnostic> {
     Ok(pull(assignment, Expression::of(values, assignment.value))?.iterators)
 }
@@ -54,8 +54,8 @@ impl<'a> Paths<'a> {
     /// The loops of a `codegen` statement.
     ///
     /// # Errors
-    /// E0248 for sums that are no loops; E0249 for a list that reads what nothing in it has written, leaves an output out,
-    /// or lists a statement twice.
+    /// E0248 for sums that are not loops; E0249 for a list that reads what nothing in it has written, leaves an output
+    /// out, or lists a statement twice.
     pub fn path(&mut self, route: Route) -> Result<Path, Vec<Diagnostic>> {
         let order = order(self.statements, &self.meaning.flow, &route)?;
         let in_order = self.runs.is_right(&route, &order)?;

@@ -1,9 +1,10 @@
-//! Value numbering: versions of tensors that are computed by the same operations from the same values have the same number.
+//! Value numbering: versions of tensors that are computed by the same operations from the same values have the same
+//! number.
 //!
 //! A version's number comes from its statement with iterators by their positions instead of their names, and numbers in
-//! place of the tensors that it reads. A statement that only copies elements, as a transposition does, is looked through: who reads the
-//! copy reads the original. So a path may take other statements than the program, such as those that work on a
-//! transposed copy, and still compute the same by construction.
+//! place of the tensors that it reads. A statement that only copies elements, as a transposition does, is looked
+//! through: reading the copy is reading the original. So a path may take other statements than the program, such as
+//! those that work on a transposed copy, and still compute the same by construction.
 
 use std::collections::HashMap;
 
@@ -62,7 +63,8 @@ impl Numbers {
         self.version(VersionKey::Given(tensor))
     }
 
-    /// What a statement makes of the versions that are there: of its target, if the old value matters, and of what it reads.
+    /// What a statement makes of the versions that are there: of its target, if the old value matters, and of what it
+    /// reads.
     ///
     /// # Errors
     /// If an index becomes too complex.

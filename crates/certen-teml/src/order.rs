@@ -1,8 +1,9 @@
 //! The order of a `codegen` list: which statements run when, `init`s included, and whether that is right.
 //!
-//! A list may have the statements in another order than the text, and leave some out. It is right by construction if all
-//! outputs get their values by the same operations from the same values (`numbers.rs`); otherwise its loops have to be
-//! compared with the meaning. A list that reads what nothing in it has written, or does not write an output, is refused.
+//! A list may have the statements in another order than the text, and leave some out. It is right by construction if
+//! all outputs get their values by the same operations from the same values (`numbers.rs`); otherwise its loops have to
+//! be compared with the meaning. A list that reads what nothing in it has written, or does not write an output, is
+//! refused.
 
 use std::collections::{HashMap, HashSet};
 
@@ -105,8 +106,8 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Whether the statements in this order give every output the value that it has in the program, by the same operations
-    /// on the same values: then their loops compute the meaning by construction.
+    /// Whether the statements in this order give every output the value that it has in the program, by the same
+    /// operations on the same values: then their loops compute the meaning by construction.
     ///
     /// # Errors
     /// E0249 for a statement that reads what nothing has written, and for an output that nothing writes.

@@ -12,8 +12,8 @@
 //! iters   := "[" [ix ("," ix)*] "]"      pairs := "[" INT "," INT "]" | "[" "[" INT "," INT "]" ("," ...)* "]"
 //! ```
 //!
-//! Comments begin with `//` or `#`. Guarantees: reading never fails, whatever the text; one mistake gives one message, and
-//! reading goes on at the next line that begins a statement.
+//! Comments begin with `//` or `#`. Guarantees: reading never fails, whatever the text; one mistake gives one message,
+//! and reading goes on at the next line that begins a statement.
 
 use certen_core::{Binary, ElemType};
 use certen_index::{Ix, parse_ix};

@@ -1,5 +1,5 @@
-//! Programs as text: what a person would write, one statement in a line. [`parse`](crate::parse::parse) reads it back as the
-//! same program.
+//! Programs as text: what a person would write, one statement in a line. [`parse`](crate::parse::parse) reads it back
+//! as the same program.
 
 use std::fmt;
 

@@ -1,9 +1,9 @@
 //! Sums become loops: a right side without `vcontract`, over more iterators.
 //!
 //! `t[i] = a * sum(k, b)` is computed by `t[i] = 0` and then `t[i] += a * b` in a nest over `i` and `k`, as deep as the
-//! statement has iterators (TeML, Eq. 19). A sum can be pulled out of products, of the left of a division, and out of one
-//! side of the outermost additions: then the other side is what the target begins with. Two sums that are added, and a sum
-//! in a divisor, are no perfect nest.
+//! statement has iterators (TeML, Eq. 19). A sum can be pulled out of products, of the left of a division, and out of
+//! one side of the outermost additions: then the other side is what the target begins with. Two sums that are added,
+//! and a sum in a divisor, are not a perfect nest.
 
 use std::collections::{HashMap, HashSet};
 
@@ -32,8 +32,8 @@ pub(crate) struct Pulled {
     pub negated: bool,
     /// The right side, without sums.
     pub value: Expression,
-    /// Whether a sum was pulled out of a product or a quotient, so that this is equal by distributivity. Without it only
-    /// the order is another in which values are added.
+    /// Whether a sum was pulled out of a product or a quotient, so that this is equal by distributivity. Without it
+    /// only the order is another in which values are added.
     pub distributed: bool,
 }
 
@@ -85,7 +85,7 @@ fn no_nest(assignment: &Assignment, why: &str) -> Diagnostic {
 /// Pulls the sums of a statement out.
 ///
 /// # Errors
-/// E0248 for sums that are no loops of a perfect nest.
+/// E0248 for sums that are not loops of a perfect nest.
 pub(crate) fn pull(assignment: &Assignment, value: Expression) -> Result<Pulled, Diagnostic> {
     let (op, negated) = match assignment.begin {
         Begin::Write => (None, false),

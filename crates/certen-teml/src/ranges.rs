@@ -1,12 +1,13 @@
 //! Ranges of iterators, inferred from how they are used to index tensors (Eq. 14, 15 and 19).
 //!
-//! An iterator runs from 0. One that only stands alone in index positions must meet dimensions of the same size, for all
-//! sizes. One that also stands in a sum, such as `i + 1` or `2*i + k`, runs as far as all its uses allow; which of two bounds
-//! is the smaller must not depend on the sizes. Iterators are solved in order: those that stand in positions of their own,
-//! then those that are the only unknown of a position: in `X[h + p]` with p known, h runs as far as the largest p allows.
+//! An iterator runs from 0. One that only stands alone in index positions must meet dimensions of the same size, for
+//! all sizes. One that also stands in a sum, such as `i + 1` or `2*i + k`, runs as far as all its uses allow; which of
+//! two bounds is the smaller must not depend on the sizes. Iterators are solved in order: those that stand in positions
+//! of their own, then those that are the only unknown of a position: in `X[h + p]` with p known, h runs as far as the
+//! largest p allows.
 //!
-//! Guarantees: every access that is asked about is in bounds, for all sizes; where that is not shown, it is an error with
-//! sizes for which it fails, if they are found.
+//! Guarantees: every access that is asked about is in bounds, for all sizes; where that is not shown, it is an error
+//! with sizes for which it fails, if they are found.
 
 use std::collections::BTreeSet;
 
@@ -75,8 +76,8 @@ impl Evidence {
     }
 }
 
-/// What is known of sizes. What is asked has few names, and only what is known of those matters: a program may have very many
-/// others.
+/// What is known of sizes. What is asked has few names, and only what is known of those matters: a program may have
+/// very many others.
 #[derive(Default)]
 pub(crate) struct Sizes {
     names: FxHashSet<Name>,

@@ -1,9 +1,9 @@
 //! The meaning: a program of Core with a new name for each assignment.
 //!
 //! `t[out] = value` becomes `t_1 = gen x. if(written(x), value, t[x])`, where the iterators in `value` follow from the
-//! indices `x` of the element (`flow.rs`); where all elements are written there is no condition, and the indices keep the
-//! names of the iterators. Accumulation adds to the old version, and iterators that are not on the left side become sums.
-//! Sums of `vcontract` stay where they are written.
+//! indices `x` of the element (`flow.rs`); where all elements are written there is no condition, and the indices keep
+//! the names of the iterators. Accumulation adds to the old version, and iterators that are not on the left side become
+//! sums. Sums of `vcontract` stay where they are written.
 //!
 //! Guarantees: [`Program::check`] accepts the result.
 
@@ -44,7 +44,7 @@ pub fn meaning(statements: &Statements) -> Result<Meaning, Vec<Diagnostic>> {
 /// The meaning with sums pulled out as they are for loops.
 pub(crate) fn pulled_out(statements: &Statements, flow: &Flow) -> Result<Program, Diagnostic> {
     program(statements, flow, |assignment, value| match pull(assignment, value.clone()) {
-        // What is no nest is in no path.
+        // What is not a nest is in no path.
         Err(_) => value,
         Ok(pulled) => pulled.into_one(assignment),
     })
@@ -56,8 +56,8 @@ pub(crate) fn iterator_names(statements: &Statements) -> impl Iterator<Item = Na
     of_statements.chain(statements.values.sums()).map(|(name, _)| *name)
 }
 
-/// The names of all versions, by the statement that makes them. The last one has the name of the tensor, unless that is an
-/// input.
+/// The names of all versions, by the statement that makes them. The last one has the name of the tensor, unless that is
+/// an input.
 fn versions(statements: &Statements, flow: &Flow) -> Vec<Name> {
     let mut taken: HashSet<Name> = statements.sizes.iter().copied().collect();
     taken.extend(statements.tensors.iter().map(|tensor| tensor.name));

@@ -3,8 +3,8 @@
 //! `x = e` becomes a generation over the indices of x whose body is `[[e]]` at those indices: index-free operations
 //! disappear, and no outer product is ever formed. An assignment that overwrites x binds a new name, so that a
 //! statement reads the old memory and makes a new one. Statements that reach no output are left out.
-//! [`elaborate_shared`] computes once what [`sharing`](super::sharing) has found. Needs: a typed program. Guarantees: the
-//! same values as [`semantics`](super::semantics) (tested in `certen-testgen`).
+//! [`elaborate_shared`] computes once what [`sharing`](super::sharing) has found. Needs: a typed program. Guarantees:
+//! the same values as `certen_figures::semantics` (tested in `certen-testgen`).
 
 use std::collections::{HashMap, HashSet};
 

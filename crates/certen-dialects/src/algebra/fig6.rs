@@ -31,8 +31,8 @@ pub enum Equation<I> {
     Power(Ix, At<I>),
 }
 
-/// Whether a power is the product of copies, one after the other: over integers, and over f32, which does not have every
-/// exponent as a number, unless it is known and small.
+/// Whether a power is the product of copies, one after the other: over integers, and over f32, which does not have
+/// every exponent as a number, unless it is known and small.
 pub fn is_product(exponent: &Ix, elem: ElemType) -> bool {
     match elem {
         ElemType::F64 => false,

@@ -47,7 +47,7 @@ impl fmt::Display for SubPlace {
 /// Why an einsum has no meaning: where NumPy raises a `ValueError`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EinsumError {
-    /// A character that is no letter, blank or ellipsis.
+    /// A character that is not a letter, blank or ellipsis.
     Character {
         /// The character.
         found: char,

@@ -26,7 +26,8 @@ pub(super) struct Access {
 }
 
 impl Checker<'_, '_> {
-    /// Proves that indices are inside the first dimensions of a shape, or lists them if their bounds are being inferred.
+    /// Proves that indices are inside the first dimensions of a shape, or lists them if their bounds are being
+    /// inferred.
     pub fn access(&mut self, what: &str, indices: &[Ix], shape: &[Ix], span: Span) -> Checked<()> {
         if let Some(accesses) = &mut self.probe {
             let guards = self.guards;

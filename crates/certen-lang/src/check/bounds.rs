@@ -2,8 +2,9 @@
 //!
 //! A body is evaluated once with its indices unbounded (`probing`), which lists its accesses. An access whose index is
 //! affine in an index of the pattern, `a*i + r` with `a` a number, bounds that index: `a*i + r < size` if `a > 0`, and
-//! `0 <= a*i + r` if `a < 0`. Indices that are bound further in, and indices of the pattern whose range is known, stand at
-//! the end of their range that asks for most. Accesses under an `if` or `guard` count only where there are no others.
+//! `0 <= a*i + r` if `a < 0`. Indices that are bound further in, and indices of the pattern whose range is known, stand
+//! at the end of their range that asks for most. Accesses under an `if` or `guard` count only where there are no
+//! others.
 //!
 //! The paper takes the minimum of all candidates. Here the smallest must be the same one for all sizes: a minimum that
 //! the reader does not see hides sizes that should agree and do not.

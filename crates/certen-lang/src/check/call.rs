@@ -67,7 +67,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// What is derived has loops of its own, which are no part of a caller's.
+    /// What is derived has loops of its own, which are not part of a caller's.
     pub fn no_call<T>(&mut self, derived: DerivedRef, span: Span) -> Checked<T> {
         let derivation = self.world.library.derivation(derived);
         let (name, from) = (derivation.name, derivation.from);

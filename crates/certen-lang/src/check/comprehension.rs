@@ -246,8 +246,8 @@ impl Checker<'_, '_> {
         Ok(())
     }
 
-    /// What holds of the indices of a partition where an earlier one has them not; nothing if the earlier one has an index
-    /// for a dimension in which this one has none.
+    /// What holds of the indices of a partition where an earlier one does not have them; nothing if the earlier one has an
+    /// index for a dimension in which this one has none.
     pub fn not_in(&mut self, before: &Plan, plan: &Plan, rank: usize, span: Span) -> Checked<Option<Cond>> {
         let mut inside = Cond::always();
         let ranges = before.ranges();

@@ -75,12 +75,12 @@ impl<'l> Checker<'_, 'l> {
         }
     }
 
-    /// The error that something is no index.
+    /// The error that something is not an index.
     pub fn no_index<T>(&mut self, value: &Judged, span: Span) -> Checked<T> {
         self.no_index_but(value, span, "places and shapes that data decides are not in this version")
     }
 
-    /// The error that something is no index, with what to do if it is data.
+    /// The error that something is not an index, with what to do if it is data.
     pub fn no_index_but<T>(&mut self, value: &Judged, span: Span, help: &str) -> Checked<T> {
         let error = match value {
             Judged::Data(Draft {
@@ -170,7 +170,7 @@ impl<'l> Checker<'_, 'l> {
     /// Evaluates something of another place as part of this function.
     pub fn inline<T>(
         &mut self,
-        file: crate::FileRef,
+        file: crate::library::FileRef,
         span: Span,
         what: impl FnOnce(&mut Self) -> Checked<T>,
     ) -> Checked<T> {
@@ -376,7 +376,7 @@ impl<'l> Checker<'_, 'l> {
             });
         };
         let compares = matches!(op, Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne);
-        // Operations of integers alone keep the type that they have: a float that the context wants is no operand.
+        // Operations of integers alone keep the type that they have: a float that the context wants is not an operand.
         let whole = matches!(op, Binary::FloorDiv | Binary::Mod);
         let flex = if compares || whole { Flex::No } else { a.flex };
         let ty = TensorType { elem, shape };
@@ -411,7 +411,8 @@ impl<'l> Checker<'_, 'l> {
         self.made(span, made).map(Some)
     }
 
-    /// A condition, if both operands are of the index level. Of vectors it must hold for every component; `!=` for some.
+    /// A condition, if both operands are of the index level. Of vectors it must hold for every component; `!=` for
+    /// some.
     fn compare_indices(
         &mut self,
         left: &Judged,

@@ -1,9 +1,9 @@
 //! The index level: integers made of sizes and indices, vectors of them, and conditions on them.
 //!
-//! It is evaluated while a function is checked: ranks are known, so every vector has a known length, and what is left is
-//! symbolic arithmetic ([`Ix`]). An index-level `if` has no [`Ix`]; it is kept as [`Index::Case`] and *lifted* to the data
-//! that it is used in: `x[if c { a } else { b }]` is `if c { x[a] } else { x[b] }`, so that each access is checked where
-//! its condition holds.
+//! It is evaluated while a function is checked: ranks are known, so every vector has a known length, and what is left
+//! is symbolic arithmetic ([`Ix`]). An index-level `if` has no [`Ix`]; it is kept as [`Index::Case`] and *lifted* to
+//! the data that it is used in: `x[if c { a } else { b }]` is `if c { x[a] } else { x[b] }`, so that each access is
+//! checked where its condition holds.
 
 use std::rc::Rc;
 

@@ -1,6 +1,6 @@
-//! Instantiation: the arguments of a call are matched with a signature. The ranks and element types of the arguments say
-//! which instance is meant, and it is checked once. Then the sizes must agree with those that the signature states, and
-//! its `where` clause is proved at the call.
+//! Instantiation: the arguments of a call are matched with a signature. The ranks and element types of the arguments
+//! say which instance is meant, and it is checked once. Then the sizes must agree with those that the signature states,
+//! and its `where` clause is proved at the call.
 
 use std::collections::{BTreeMap, HashMap};
 

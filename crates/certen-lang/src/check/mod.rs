@@ -2,7 +2,8 @@
 //!
 //! A function is checked once for each *instance*: the lengths of its shape variables, the element types that its
 //! classes stand for. Sizes stay symbolic, so one check holds for all sizes that satisfy its facts. A call is checked
-//! against the instance's signature alone: the arguments' types fit, the `where` clause is proved where the call stands.
+//! against the instance's signature alone: the arguments' types fit, the `where` clause is proved where the call
+//! stands.
 //!
 //! Checking evaluates the index level ([`index`]), gives every expression a type, infers the bounds of comprehensions
 //! ([`comprehension`], [`bounds`]) and proves every access ([`access`]). The guarantees are those of [`crate::typed`].
@@ -64,8 +65,8 @@ pub(crate) struct Reported;
 
 type Checked<T> = Result<T, Reported>;
 
-/// A file whose functions are all checked, with everything that they call. An instance is checked once, however often it is
-/// asked for.
+/// A file whose functions are all checked, with everything that they call. An instance is checked once, however often
+/// it is asked for.
 pub struct CheckedFile {
     library: Library,
     instances: Instances,
@@ -331,8 +332,8 @@ fn is_truncation(met: &tree::Met<'_>) -> bool {
     matches!(met, tree::Met::Expr(expr) if matches!(expr.kind, typed::Kind::Trunc(..)))
 }
 
-/// Makes the `let`s of a function that truncate results of it: those that are never read are judged too. Gives the number of
-/// results that it had.
+/// Makes the `let`s of a function that truncate results of it: those that are never read are judged too. Gives the
+/// number of results that it had.
 fn show_truncating_lets(function: &mut typed::Function) -> usize {
     let own = function.results.len();
     let mut taken: HashSet<Name> = function.results.iter().map(|(name, _)| *name).collect();

@@ -119,7 +119,7 @@ impl Checker<'_, '_> {
         Ok(())
     }
 
-    /// The shape of an entrywise operation: that of both, or of the one that is no scalar.
+    /// The shape of an entrywise operation: that of both, or of the one that is not a scalar.
     pub fn entrywise(&mut self, a: &Draft, b: &Draft, symbol: &str, span: Span) -> Checked<Arc<[Ix]>> {
         match (a.rank(), b.rank()) {
             (0, _) => Ok(b.expr.ty.shape.clone()),

@@ -1,8 +1,8 @@
 //! What expressions stand for while they are checked, and element types that are still open.
 //!
 //! A literal, and an index used as data, takes the element type that its context wants. Such a value is *flexible*
-//! ([`Flex`]); it carries its default type, and [`Draft::take`] gives it another one by walking over the part of its tree
-//! that is flexible. Each part is walked over once, since what has met a fixed type is fixed.
+//! ([`Flex`]); it carries its default type, and [`Draft::take`] gives it another one by walking over the part of its
+//! tree that is flexible. Each part is walked over once, since what has met a fixed type is fixed.
 
 use certen_core::{Binary, ElemType, Literal, TensorType};
 use certen_index::{Cond, Ix};
@@ -183,8 +183,8 @@ pub(super) fn whole(value: i64, elem: ElemType) -> Literal {
     }
 }
 
-/// The number of nodes of an expression that binds nothing and refers to no tensor, up to a limit; none if it does or is
-/// larger.
+/// The number of nodes of an expression that binds nothing and refers to no tensor, up to a limit; none if it does or
+/// is larger.
 pub(super) fn constant_size(expr: &Expr, limit: usize) -> Option<usize> {
     let sum = |parts: &[&Expr]| {
         parts.iter().try_fold(1, |size, part| {

@@ -1,9 +1,9 @@
 //! What is derived from what.
 //!
 //! `derive g from f { … }` declares `g`, which means what `f` means and is computed in another way. It can be run and
-//! scheduled like a function, and derived from further; it cannot be called. `f` is a function, or something derived, of the
-//! same file or of one that it imports. Pieces of scripts (`derivation t(…) { … }`) are names of their own, which only scripts
-//! know: those of the file, of its imports, and of the prelude of derivations.
+//! scheduled like a function, and derived from further; it cannot be called. `f` is a function, or something derived,
+//! of the same file or of one that it imports. Pieces of scripts (`derivation t(…) { … }`) are names of their own,
+//! which only scripts know: those of the file, of its imports, and of the prelude of derivations.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -33,8 +33,8 @@ impl Library {
         (0..count as u32).map(move |index| DerivedRef { file, index })
     }
 
-    /// The function that something is derived from in the end, and the derivations that lead from there to it, in order. None
-    /// if there is no such function, which [`Library::load`] has reported.
+    /// The function that something is derived from in the end, and the derivations that lead from there to it, in
+    /// order. None if there is no such function, which [`Library::load`] has reported.
     pub fn origin(&self, derived: DerivedRef) -> Option<(FunctionRef, Vec<DerivedRef>)> {
         let mut path = vec![derived];
         let mut at = derived;
@@ -119,7 +119,7 @@ impl Library {
         }
     }
 
-    /// Reports what is derived from itself, directly or by way of others; each circle once.
+    /// Reports what is derived from itself, directly or through others; each cycle once.
     pub(super) fn check_circles(&self, diagnostics: &mut Diagnostics) {
         // In which round each was met first.
         let mut met: HashMap<DerivedRef, usize> = HashMap::new();
@@ -162,7 +162,7 @@ impl Library {
         error.help("one of them has to begin with a function")
     }
 
-    /// That a derivation begins with something that is no function.
+    /// That a derivation begins with something that is not a function.
     fn no_origin(&self, file: FileRef, derivation: &Derivation, found: Option<Declared>) -> Diagnostic {
         let from = derivation.from;
         let text = match found {

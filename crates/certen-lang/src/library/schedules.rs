@@ -1,8 +1,8 @@
 //! Which schedules belong to which function.
 //!
 //! A schedule is for a function of its own file: what is imported brings no schedules along, and the schedule of a
-//! function that another one calls has no effect there, because its loops are part of the caller's. Of each function one
-//! schedule has no name, the one that is used unless another is chosen; the variants have names of their own.
+//! function that another one calls has no effect there, because its loops are part of the caller's. Of each function
+//! one schedule has no name, the one that is used unless another is chosen; the variants have names of their own.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -64,7 +64,7 @@ impl Library {
         }
     }
 
-    /// That a schedule is for something that is no function of its file.
+    /// That a schedule is for something that is not a function of its file.
     fn no_function(&self, at: usize, schedule: &Schedule, name: Name, found: Option<&Declared>) -> Diagnostic {
         let text = match found {
             Some(Declared::Const(_)) => format!("`{name}` is a constant, which has no loops of its own"),

@@ -13,7 +13,7 @@ pub(super) const CONCAT: u8 = BinaryOp::Concat.precedence();
 /// How tightly `+` and `-` bind.
 pub(super) const SUM: u8 = BinaryOp::Add.precedence();
 
-/// The operator that a token is, except for the power, whose right side is no expression.
+/// The operator that a token is, except for the power, whose right side is not an expression.
 fn operator(token: Token) -> Option<BinaryOp> {
     let TokenKind::Punct(punct) = token.kind else { return None };
     BinaryOp::ALL.into_iter().find(|op| *op != BinaryOp::Pow && op.symbol() == punct)

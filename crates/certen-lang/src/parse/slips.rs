@@ -241,7 +241,7 @@ pub(super) fn no_else(cursor: &Cursor<'_>, start: Span) -> Diagnostic {
     error.help("write both: `if c { a } else { b }`; `guard(c, a)` is zero where `c` does not hold")
 }
 
-/// What is no type.
+/// What is not a type.
 pub(super) fn no_type(cursor: &Cursor<'_>) -> Diagnostic {
     let error = unexpected(cursor, "a type");
     let instead = match cursor.peek().word() {

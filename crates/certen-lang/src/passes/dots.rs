@@ -1,9 +1,9 @@
 //! Eliminating dots: the rewrite `[[_]]_ED` of *Tensor Comprehensions in SaC*, Sec. 5.3.
 //!
-//! `[i, ., k] -> e | l <= [i, k] < u` becomes `[i, t1, k] -> e[t1] | l' <= [i, t1, k] < u'`: each dot gets a fresh index,
-//! `merge` puts it and its range, `0 <= t < shape(e)[j]`, into the dot's place, and the body is selected at the fresh
-//! indices. `...` stands for as many dots as there are dimensions left (`merge-d`); ranks are known here, so it is the
-//! same rule with a number. Dots take the body's dimensions from left to right.
+//! `[i, ., k] -> e | l <= [i, k] < u` becomes `[i, t1, k] -> e[t1] | l' <= [i, t1, k] < u'`: each dot gets a fresh
+//! index, `merge` puts it and its range, `0 <= t < shape(e)[j]`, into the dot's place, and the body is selected at the
+//! fresh indices. `...` stands for as many dots as there are dimensions left (`merge-d`); ranks are known here, so it
+//! is the same rule with a number. Dots take the body's dimensions from left to right.
 //!
 //! The paper finds `shape(e)` by putting zeros for the indices; here it is part of the body's type.
 

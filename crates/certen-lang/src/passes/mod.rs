@@ -1,8 +1,8 @@
 //! The passes on the typed tree: comprehensions become with-loops, step by step as in *Tensor Comprehensions in SaC*.
 //!
-//! Each pass is one of the paper's rewrite schemes. It takes a valid typed tree and leaves a valid typed tree that means
-//! the same, so that every stage can be shown as a program ([`crate::to_ast`]) and run. [`ALL`] has them in the order in
-//! which they are run; [`crate::to_core`] needs the last one's result.
+//! Each pass is one of the paper's rewrite schemes. It takes a valid typed tree and leaves a valid typed tree that
+//! means the same, so that every stage can be shown as a program ([`crate::to_ast`]) and run. [`ALL`] has them in the
+//! order in which they are run; [`crate::to_core`] needs the last one's result.
 
 use std::collections::HashSet;
 

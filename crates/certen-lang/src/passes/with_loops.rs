@@ -1,9 +1,9 @@
 //! Comprehensions to with-loops: the rewrite `[[_]]_W` of *Tensor Comprehensions in SaC*, Sec. 5.4, with the default
 //! elements of Sec. 6.
 //!
-//! `{ i1 -> e1 | l1 <= i1 < u1; …; in -> en | ln <= in < un }` becomes
-//! `with { (l1 <= i1 < u1) : e1; …; (ln <= in < un) : en; } : genarray(un, d)`. The upper bounds of the last partition are
-//! the frame; the checker has written them into the comprehension's type as sizes, which are not negative.
+//! `{ i1 -> e1 | l1 <= i1 < u1; …; in -> en | ln <= in < un }` becomes `with { (l1 <= i1 < u1) : e1; …; (ln <= in < un)
+//! : en; } : genarray(un, d)`. The upper bounds of the last partition are the frame; the checker has written them into
+//! the comprehension's type as sizes, which are not negative.
 //!
 //! The default element d is a cell of zeros with the shape of en. By the scheme S of Fig. 2 that shape is found from
 //! shapes alone, never by computing an element: it is what the type says, so `d` is `with { } : genarray(shape, 0)`, or

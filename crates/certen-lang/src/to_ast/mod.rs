@@ -1,4 +1,5 @@
-//! The typed tree as a program again: every stage of elaboration as a `.ten` text that parses, checks and means the same.
+//! The typed tree as a program again: every stage of elaboration as a `.ten` text that parses, checks and means the
+//! same.
 //!
 //! Each instance is a function with the name of the instance and the types that it was instantiated with. A size that
 //! some tensor has as a plain dimension is bound by it; all other index-level parameters become parameters `k: size` in
@@ -290,7 +291,7 @@ impl<'a> Writer<'a> {
     /// Two operands of one element type: one that has a type of its own says it for the other.
     fn pair(&mut self, a: &'a Expr, b: &'a Expr, wanted: Wanted) -> (ast::Expr, ast::Expr) {
         let known = |other: &Expr| if adapts(other) { wanted } else { Wanted::Known };
-        // Of two that are indices, one must be data all the same.
+        // Of two that are indices, one must still be data.
         let left = if is_index_like(a) && is_index_like(b) { Wanted::Open } else { known(b) };
         (self.expr(a, left), self.expr(b, known(a)))
     }
@@ -409,7 +410,7 @@ fn reduce_name(op: ReduceOp) -> &'static str {
     }
 }
 
-/// A number; infinities and what is no number are quotients.
+/// A number; infinities and what is not a number are quotients.
 fn float(value: f64) -> ast::Expr {
     let quotient = |a: f64| {
         let (a, b) = (node(ExprKind::Float(a)), node(ExprKind::Float(0.0)));

@@ -1,4 +1,5 @@
-//! Blocks and calls: calls are inlined, and what a `let` or a parameter stands for is stored or written into its readers.
+//! Blocks and calls: calls are inlined, and what a `let` or a parameter stands for is stored or written into its
+//! readers.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
 //! The element of an expression at indices: as in TeIL's Fig. 6, with index expressions for the indices.
 //!
-//! Each arm of [`Build::pull`] is the equation of its construct. A selection adds its indices in front, a with-loop takes
-//! as many away as its frame has, entrywise operations pass them on (to scalars: none), a reduction puts its own index
-//! into the place of the axis that it reduces.
+//! Each arm of [`Build::pull`] is the equation of its construct. A selection adds its indices in front, a with-loop
+//! takes as many away as its frame has, entrywise operations pass them on (to scalars: none), a reduction puts its own
+//! index into the place of the axis that it reduces.
 
 use certen_core::{Literal, Range, ReduceOp, Term, TermId, Unary};
 use certen_index::{Cond, Ix};

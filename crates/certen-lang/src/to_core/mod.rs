@@ -1,18 +1,18 @@
 //! With-loops to Core: the typed tree, after the passes, as one flat program.
 //!
-//! Calls are inlined, and tensor expressions are *pulled*: [`Build::element`] builds the scalar term of an expression at
-//! given indices, [`Build::tensor`] the whole tensor, which is a generation around an element, unless the user wrote an
-//! order of computation and storage, which [`structure`] and [`shapes`] keep. Indices and sizes of a
-//! function are never substituted into text; they are looked up in its [`Activation`], where they stand for index
-//! expressions over names of Core, which are fresh where they have to be. So nothing is captured.
+//! Calls are inlined, and tensor expressions are *pulled*: [`Build::element`] builds the scalar term of an expression
+//! at given indices, [`Build::tensor`] the whole tensor, which is a generation around an element, unless the user wrote
+//! an order of computation and storage, which [`structure`] and [`shapes`] keep. Indices and sizes of a function are
+//! never substituted into text; they are looked up in its [`Activation`], where they stand for index expressions over
+//! names of Core, which are fresh where they have to be. So nothing is captured.
 //!
 //! A with-loop is a generation over its frame and cell whose element is a chain of lazy `if`s over its generators; a
 //! condition that the facts and the ranges around prove is left out, so a generator over the whole frame leaves none.
 //! What gets a name of its own is decided in [`policy`], and only there.
 //!
 //! Needs: a typed tree without comprehensions ([`crate::passes`]). Guarantees: a program that
-//! [`Program::check`](certen_core::Program::check) accepts and that means the same. Recursive in the depth of expressions
-//! and calls: run it on a thread with a large stack.
+//! [`Program::check`](certen_core::Program::check) accepts and that means the same. Recursive in the depth of
+//! expressions and calls: run it on a thread with a large stack.
 
 mod calls;
 mod element;
@@ -41,7 +41,8 @@ use scopes::Frame;
 ///
 /// # Errors
 /// E0216 if an index expression that arises does not fit in 64 bits, E0241 if a truncation cuts more than padding. A
-/// typed tree that keeps the guarantees of [`crate::typed`] has no other errors; one that does not is refused with E0701.
+/// typed tree that keeps the guarantees of [`crate::typed`] has no other errors; one that does not is refused with
+/// E0701.
 pub fn to_core(program: &Program, name: Name) -> Result<Core, Diagnostic> {
     let (core, places) = build(program, name)?;
     match places.truncations(&core).into_iter().next() {
@@ -138,8 +139,8 @@ struct Build<'a> {
 
 type Built<T> = Result<T, Diagnostic>;
 
-/// Elements and tensors that are built before a program is refused: functions are written out where they are called, and functions
-/// that call each other twice double at every level.
+/// Elements and tensors that are built before a program is refused: functions are written out where they are called,
+/// and functions that call each other twice double at every level.
 const MAX_STEPS: usize = 2_000_000;
 
 /// The tree does not keep its guarantees.
@@ -197,8 +198,8 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// Gives a name a meaning for a while; what it meant before is to be [restored](Build::restore). Indices whose scopes
-    /// are beside each other can have one name, and a view brings its own indices into the scope of others.
+    /// Gives a name a meaning for a while; what it meant before is to be [restored](Build::restore). Indices whose
+    /// scopes are beside each other can have one name, and a view brings its own indices into the scope of others.
     fn mean_for_now(&mut self, act: Activation, name: Name, meaning: Denoted<'a>) -> Before<'a> {
         let before = self.activations.get_mut(act.0).and_then(|names| names.insert(name, meaning));
         Before { act, name, before }

@@ -191,7 +191,7 @@ impl<'a> Build<'a> {
         names.into_iter().filter_map(|name| self.names.depth(name)).max().unwrap_or(0)
     }
 
-    /// Rule 1: how many reads an element of a view costs; nothing if the expression is no view.
+    /// Rule 1: how many reads an element of a view costs; nothing if the expression is not a view.
     pub(super) fn reads(&self, expr: &Expr, act: Activation) -> Option<usize> {
         let known = |name| match self.meaning(act, name) {
             Some(Denoted::View(view)) => Some(view.reads),

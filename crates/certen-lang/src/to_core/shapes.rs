@@ -40,8 +40,8 @@ impl<'a> Build<'a> {
         Ok(made)
     }
 
-    /// Core's term for a truncation, which has to stay one: what it cuts is judged there. The checker has shown that the
-    /// amount is not negative, by conditions that Core does not see.
+    /// Core's term for a truncation, which has to stay one: what it cuts is judged there. The checker has shown that
+    /// the amount is not negative, by conditions that Core does not see.
     fn truncated(&mut self, side: Side, k: &Ix, a: &'a Expr, act: Activation, span: Span) -> Built<TermId> {
         let k = self.ix(act, k, span)?;
         let a = self.inner(a, act)?;
@@ -144,8 +144,8 @@ impl<'a> Build<'a> {
         self.add(Term::Ref(name, ty), expr.span)
     }
 
-    /// `reshape`: outer and inner dimensions that stay as they are keep their indices. What is between is counted row by
-    /// row; the source is indexed by quotients and remainders, if its sizes are numbers, and else flattened.
+    /// `reshape`: outer and inner dimensions that stay as they are keep their indices. What is between is counted row
+    /// by row; the source is indexed by quotients and remainders, if its sizes are numbers, and else flattened.
     fn reshape(&mut self, a: &'a Expr, expr: &'a Expr, act: Activation, indices: &[Ix]) -> Built<TermId> {
         let span = expr.span;
         let bad = bad_index(span);

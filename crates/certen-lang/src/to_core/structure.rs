@@ -1,11 +1,11 @@
 //! Compute order and storage order as the user wrote them (Liu et al., *A Verified Compiler for a Functional Tensor
 //! Language*, Sec. 2).
 //!
-//! In ATL generations become loops in the order in which they stand, and operators that move elements only change
-//! where elements are stored: `flatten({ [io] -> transpose(flatten({ [jo, ji, ii] -> e })) })` computes tile after tile and stores
-//! a matrix. Pulling the elements of such a tensor would leave one loop for each of its dimensions. So where a whole tensor
-//! is wanted, what is around an operator that moves elements stays around it: comprehensions, conditions, guards, and sums
-//! of tensors. What has no such operator inside, [`Build::tensor`] pulls.
+//! In ATL generations become loops in the order in which they stand, and operators that move elements only change where
+//! elements are stored: `flatten({ [io] -> transpose(flatten({ [jo, ji, ii] -> e })) })` computes tile after tile and
+//! stores a matrix. Pulling the elements of such a tensor would leave one loop for each of its dimensions. So where a
+//! whole tensor is wanted, what is around an operator that moves elements stays around it: comprehensions, conditions,
+//! guards, and sums of tensors. What has no such operator inside, [`Build::tensor`] pulls.
 //!
 //! Needs and guarantees: as [`Build::tensor`]. Where Core cannot see that shapes agree, which may need the conditions
 //! around, nothing is made and the caller pulls.
@@ -76,7 +76,7 @@ impl<'a> Build<'a> {
         let Some((loops, cell)) = self.cell(with, expr, act)? else { return Ok(None) };
         let mut term = Some(cell);
         for (index, range) in loops.into_iter().rev() {
-            // A shape that depends on the index is refused, but the scopes are to be closed all the same.
+            // A shape that depends on the index is refused, but the scopes must still be closed.
             let closed = self.close(term.unwrap_or(cell), expr.span)?;
             term = term.and_then(|_| self.terms.add(Term::Gen(index, range, closed)).ok());
         }

@@ -1,4 +1,5 @@
-//! A loop expression that is being evaluated: the patterns of Fig. 9, the names of loops, and parts in other parts' places.
+//! A loop expression that is being evaluated: the patterns of Fig. 9, the names of loops, and parts in other parts'
+//! places.
 
 use std::rc::Rc;
 

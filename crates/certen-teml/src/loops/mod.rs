@@ -1,12 +1,12 @@
 //! Loop expressions: E_l of Fig. 9, and those of Sec. 4.1 and beyond, which are made of them.
 //!
-//! Each takes a nest and gives another one. Its pattern must match the tree: positions count the loops of the perfect part
-//! from 1, outermost first. Beside the tree, a nest carries the steps of `certen-schedule` that make it of the nests of `build`.
-//! `parallelize` and `vectorize` change no tree (Sec. 3.3.3); their steps come last.
+//! Each takes a nest and gives another one. Its pattern must match the tree: positions count the loops of the perfect
+//! part from 1, outermost first. Beside the tree, a nest carries the steps of `certen-schedule` that make it of the
+//! nests of `build`. `parallelize` and `vectorize` change no tree (Sec. 3.3.3); their steps come last.
 //!
-//! Any size is allowed: the loop inside a block ends at the smaller of the block's end and the loop's own. A nest in which a
-//! bound is used outside the loop that gives it its value is malformed, and so is unrolling a number of iterations that
-//! depends on sizes.
+//! Any size is allowed: the loop inside a block ends at the smaller of the block's end and the loop's own. A nest in
+//! which a bound is used outside the loop that gives it its value is malformed, and so is unrolling a number of
+//! iterations that depends on sizes.
 
 mod expression;
 mod fusion;

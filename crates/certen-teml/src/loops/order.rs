@@ -1,4 +1,5 @@
-//! Loops in blocks and in another order: stripmine, interchange, what Sec. 4.1 makes of them (Eq. 20, 21, 27 to 29), and skewing.
+//! Loops in blocks and in another order: stripmine, interchange, what Sec. 4.1 makes of them (Eq. 20, 21, 27 to 29),
+//! and skewing.
 
 use std::rc::Rc;
 
@@ -82,8 +83,8 @@ impl LoopExpression<'_> {
         Ok(())
     }
 
-    /// Two neighbours that change places, where the bounds of the inner one depend on the outer one because it was skewed:
-    /// the same pairs of values, the new outer loop first.
+    /// Two neighbours that change places, where the bounds of the inner one depend on the outer one because it was
+    /// skewed: the same pairs of values, the new outer loop first.
     fn turned(&self, chain: &[Rc<Loop>], at: usize) -> Evaluated<Option<[Loop; 2]>> {
         let (outer, inner) = (&chain[at], &chain[at + 1]);
         let facts = self.facts(&chain[..at])?;
@@ -227,8 +228,8 @@ impl LoopExpression<'_> {
     }
 }
 
-/// The ranges of two loops after they have changed places, the new outer one first. None if the inner range depends on the
-/// outer index in another way than linearly.
+/// The ranges of two loops after they have changed places, the new outer one first. None if the inner range depends on
+/// the outer index in another way than linearly.
 fn turned(facts: &Facts, outer: &Loop, inner: &Loop) -> Result<Option<[(Ix, Ix); 2]>, IxError> {
     let (i, j, one) = (outer.index, Ix::var(inner.index), Ix::from(1));
     let (first, last) = (&outer.lo, &outer.hi.sub(&one)?);

@@ -1,4 +1,5 @@
-//! Iterations one after the other or side by side (Eq. 24, 25 and what Sec. 4.1 speaks of), and blocks that are not full.
+//! Iterations one after the other or side by side (Eq. 24, 25 and what Sec. 4.1 speaks of), and blocks that are not
+//! full.
 
 use std::rc::Rc;
 

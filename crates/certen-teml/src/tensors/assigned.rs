@@ -129,7 +129,7 @@ impl Tensors {
         (Begin::Write, value)
     }
 
-    /// A contraction names the dimensions that it leaves out by their positions: which ones are left nobody has written
+    /// A contraction names the dimensions that it leaves out by their positions: which ones are left is not written
     /// down, so that a slip in a position would change the shape of the result and go unnoticed.
     fn not_introduced(&self, place: &AssignedPlace<'_>, to: &[WrittenIters], dims: &[Dim]) -> Box<Diagnostic> {
         let name = place.target_name();

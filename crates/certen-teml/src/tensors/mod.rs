@@ -1,9 +1,10 @@
 //! Tensor expressions: E_t and P_stmt of Fig. 8, and the operations of Sec. 4.2, which are made of them.
 //!
-//! An identifier stands for a tensor, whose iterators are not given yet (ε), or for a virtual tensor, whose iterators are;
-//! one that names a real statement stands, as an operand, for the tensor that the statement writes. The where-clauses of Eq. 14
-//! and 15 follow: a list of iterators is given just where there is none yet. The operations of Sec. 4.2 write no lists: they
-//! give the dimensions of their operands the iterators `i1`, `i2`, … in order, also where a virtual operand had others.
+//! An identifier stands for a tensor, whose iterators are not given yet (ε), or for a virtual tensor, whose iterators
+//! are; one that names a real statement stands, as an operand, for the tensor that the statement writes. The
+//! where-clauses of Eq. 14 and 15 follow: a list of iterators is given just where there is none yet. The operations of
+//! Sec. 4.2 write no lists: they give the dimensions of their operands the iterators `i1`, `i2`, … in order, also where
+//! a virtual operand had others.
 //!
 //! A right side is a tree in an arena in which equal trees are one; a virtual tensor that is used again, or with other
 //! iterators again, costs nothing. So a program of any depth takes time and memory in proportion to its length.
@@ -29,7 +30,8 @@ use crate::rules::{Evaluated, malformed};
 /// More parts of right sides are not made.
 const MOST_VALUES: usize = 8_000_000;
 
-/// A right side is written out in loops, and a virtual tensor in it as often as it is used: not more than so many parts.
+/// A right side is written out in loops, and a virtual tensor in it as often as it is used: not more than so many
+/// parts.
 const MOST_PARTS: u64 = 300_000;
 
 /// What a tensor expression is.
@@ -43,7 +45,7 @@ pub(crate) enum Meaning {
     Real(usize),
 }
 
-/// A tensor expression whose elements are nowhere in memory.
+/// A tensor expression whose elements are not in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Virtual {
     /// Its elements, over its iterators.
