@@ -5,8 +5,8 @@ mod common;
 
 use certen_core::domain::{Element, Field, Partial};
 use certen_core::{Program, Tensor, parse_program};
+use certen_lift::{Lifted, lift};
 use certen_loops::{FpMode, Interpreter, lower, verify};
-use certen_rewrite::{Lifted, lift};
 use certen_syntax::{Name, Sources};
 use certen_testgen::cases;
 use certen_validate::{Agreement, agree};

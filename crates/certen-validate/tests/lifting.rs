@@ -1,7 +1,7 @@
 //! Programs that lifting changes, and how: what it makes agrees with what was written.
 
 use certen_core::{Binary, Binding, Program, Term, parse_program};
-use certen_rewrite::{FACTORED, Lifted, lift};
+use certen_lift::{FACTORED, Lifted, lift};
 use certen_syntax::{Name, Sources};
 use certen_validate::{Agreement, agree};
 

@@ -6,7 +6,7 @@
 
 use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Typed};
-use certen_rewrite::{LiftReport, Lifted, lift, never_dearer};
+use certen_lift::{LiftReport, Lifted, lift, never_dearer};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Remedy};
 use certen_validate::{Agreement, agree};
 
