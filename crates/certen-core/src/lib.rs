@@ -27,7 +27,7 @@ mod walk;
 pub use arguments::Arguments;
 pub use domain::{Domain, Fault};
 pub use error::EvalError;
-pub use eval::{DEFAULT_FUEL, Evaluator, Named};
+pub use eval::{DEFAULT_FUEL, Evaluator};
 pub use ops::{Binary, Literal, ReduceOp, Unary};
 pub use parse::{TermParser, parse_program};
 pub use power::{MAX_MULTIPLIED, by_squaring, multiplied};
