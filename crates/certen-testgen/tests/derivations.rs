@@ -3,7 +3,7 @@
 use certen_core::script;
 use certen_core::{Program, parse_program, print_term};
 use certen_derive::{Derived, Refused, derive};
-use certen_rewrite::{Agreement, agree};
+use certen_lift::{Agreement, agree};
 use certen_syntax::{Diagnostic, Diagnostics, Name, Sources};
 
 fn core(text: &str) -> Program {

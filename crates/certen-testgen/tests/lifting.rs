@@ -5,8 +5,8 @@ mod common;
 
 use certen_core::domain::{Element, Field, Partial};
 use certen_core::{Program, Tensor, parse_program};
+use certen_lift::{Agreement, Lifted, agree, lift};
 use certen_loops::{Interpreter, lower, verify};
-use certen_rewrite::{Agreement, Lifted, agree, lift};
 use certen_syntax::{Name, Sources};
 use certen_testgen::cases;
 use common::{FUEL, checked, core, evaluate, for_bytes, for_samples};

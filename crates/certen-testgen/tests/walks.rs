@@ -7,7 +7,7 @@ use certen_core::domain::splitmix;
 use certen_core::script;
 use certen_core::{Program, Term, parse_program, print_term};
 use certen_derive::{ParameterKind, derive, rewrites};
-use certen_rewrite::{Agreement, agree};
+use certen_lift::{Agreement, agree};
 use certen_syntax::{Diagnostics, Name, Sources};
 
 const PROGRAMS: [&str; 5] = [

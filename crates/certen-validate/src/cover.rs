@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use certen_core::{Program, Term};
 use certen_index::{Cond, Ix};
+use certen_lift::{lower_bounds, repaired};
 use certen_loops::{LoopProgram, Stmt, Target};
-use certen_rewrite::{lower_bounds, repaired};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 

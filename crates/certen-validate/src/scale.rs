@@ -44,7 +44,7 @@ pub fn scaled(numbers: &[i64]) -> Option<Vec<i64>> {
 
 /// A program at smaller literal sizes, the same everywhere, if its terms allow that.
 pub fn shrunk_program(program: &Program) -> Option<Program> {
-    certen_rewrite::shrunk(program, program).map(|(small, _)| small)
+    certen_lift::shrunk(program, program).map(|(small, _)| small)
 }
 
 /// Whether two nests are equal up to numbers in index expressions, sizes and conditions.

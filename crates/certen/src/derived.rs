@@ -13,8 +13,8 @@ use std::sync::{Arc, OnceLock};
 use certen_core::script::{Derivation, ScriptArg, ScriptArgKind, Tactic};
 use certen_core::{Binding, Program, print_term};
 use certen_derive::{Derived, Law, Refused, Taken, derive};
+use certen_lift::{Agreement, agree};
 use certen_loops::{LoopProgram, parse_loops};
-use certen_rewrite::{Agreement, agree};
 use certen_syntax::{Code, Diagnostic, Label, Name, Sources};
 
 use crate::begin::Begin;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use certen_core::Program;
 use certen_index::Ix;
-use certen_rewrite::Agreement;
+use certen_lift::Agreement;
 use certen_syntax::Name;
 
 use crate::{Failure, Module, Optimised};

@@ -94,8 +94,8 @@ pub mod road {
     pub use certen_dialects as dialects;
     pub use certen_index as index;
     pub use certen_lang as lang;
+    pub use certen_lift as lift;
     pub use certen_loops as loops;
-    pub use certen_rewrite as rewrite;
     pub use certen_runtime as runtime;
     pub use certen_schedule as schedule;
     pub use certen_syntax as syntax;

@@ -6,7 +6,7 @@
 
 use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Typed};
-use certen_rewrite::{Agreement, LiftReport, Lifted, agree, lift, never_dearer};
+use certen_lift::{Agreement, LiftReport, Lifted, agree, lift, never_dearer};
 use certen_syntax::{Code, Diagnostic, Diagnostics};
 
 use crate::Options;

@@ -16,7 +16,7 @@ use certen::road::derive::{prelude, rewrites};
 use certen::road::lang::ast::Item;
 use certen::road::lang::format::format;
 use certen::road::lang::parse::parse;
-use certen::road::rewrite::{Agreement, agree};
+use certen::road::lift::{Agreement, agree};
 use certen::road::syntax::{Diagnostics, Sources};
 use certen::{Array, Backend, Call, DomainChoice, Module, Name, Options, Output, RunOptions, Values};
 

@@ -259,7 +259,7 @@ fn the_examples_pass() {
             let Ok(module) = Module::from_file(&file, &Options { function, ..Options::default() }) else { continue };
             let core = module.core();
             let sizes = core.sizes.iter().zip([19, 11, 7, 13, 5, 3].iter().cycle()).map(|(name, size)| (*name, *size));
-            let sizes = certen::road::rewrite::repaired(core, sizes.collect());
+            let sizes = certen::road::lift::repaired(core, sizes.collect());
             let small = sizes.and_then(|sizes| core.at_sizes(&sizes).ok());
             let small = small.and_then(|core| Module::from_text("t.core", core.to_string(), &Options::default()).ok());
             for module in small.iter().chain([&module]) {

@@ -1,7 +1,7 @@
 //! `einsum`: sums of products of arrays, in NumPy's notation and with its meaning.
 //!
 //! A [`Contraction`] is an einsum for operands of given shapes, with the order in which they are contracted: in one
-//! nest of loops as it is written, in the order with the fewest operations (TeIL, Sec. 5; `certen_rewrite::pairwise`),
+//! nest of loops as it is written, in the order with the fewest operations (TeIL, Sec. 5; `certen_lift::pairwise`),
 //! or along a path of NumPy's. [`Contraction::run`] computes it on arrays with any strides.
 //!
 //! Two tiers do the work. Small contractions are loops of Rust ([`Nest`]): nothing is compiled. Once as many operations

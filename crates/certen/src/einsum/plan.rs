@@ -6,7 +6,7 @@
 //! product.
 
 use certen_dialects::einsum::{Axis, Einsum, EinsumError, Step};
-use certen_rewrite::{OrderSearch, pairwise};
+use certen_lift::{OrderSearch, pairwise};
 
 use super::Order;
 

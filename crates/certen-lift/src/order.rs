@@ -260,7 +260,7 @@ pub enum OrderSearch {
 /// With more than 64 factors or indices, the order is that of the factors.
 ///
 /// ```
-/// use certen_rewrite::{OrderSearch, pairwise};
+/// use certen_lift::{OrderSearch, pairwise};
 /// // A matrix product that is multiplied with a vector: A (B x), not (A B) x.
 /// let factors = [vec![0, 1], vec![1, 2], vec![2]];
 /// assert_eq!(pairwise(&[10, 20, 30], &[0], &factors, OrderSearch::Best), [(1, 2), (0, 3)]);
