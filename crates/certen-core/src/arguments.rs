@@ -6,9 +6,8 @@ use certen_index::Cond;
 use certen_syntax::Name;
 
 use crate::error::EvalError;
-use crate::eval::Named;
 use crate::program::Parameter;
-use crate::tensor::Tensor;
+use crate::tensor::{Named, Tensor};
 
 /// Sizes and inputs that fit a program.
 #[derive(Clone, Debug)]

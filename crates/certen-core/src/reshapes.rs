@@ -10,51 +10,32 @@ use std::ops::AddAssign;
 use crate::program::Program;
 use crate::term::Term;
 
-/// How often each construct occurs.
+/// How often each construct occurs, in the order of [`Reshapes::NAMES`].
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Reshapes {
-    /// Generations.
-    pub gens: u64,
-    /// Concatenations.
-    pub concats: u64,
-    /// Truncations, on either side.
-    pub truncs: u64,
-    /// Transpositions.
-    pub transposes: u64,
-    /// Flattenings.
-    pub flattens: u64,
-    /// Splits.
-    pub splits: u64,
-    /// Paddings, on either side; Fig. 6 does not have them.
-    pub pads: u64,
-}
+pub struct Reshapes([u64; 7]);
 
 impl Reshapes {
-    /// Each construct's name and number, in the order of Fig. 6.
+    /// The constructs, in the order of Fig. 6, which does not have `pad`. Truncations and paddings count on either side.
+    pub const NAMES: [&'static str; 7] = ["gen", "concat", "trunc", "transpose", "flatten", "split", "pad"];
+
+    /// Each construct's name and number.
     pub fn each(&self) -> [(&'static str, u64); 7] {
-        [
-            ("gen", self.gens),
-            ("concat", self.concats),
-            ("trunc", self.truncs),
-            ("transpose", self.transposes),
-            ("flatten", self.flattens),
-            ("split", self.splits),
-            ("pad", self.pads),
-        ]
+        std::array::from_fn(|at| (Reshapes::NAMES[at], self.0[at]))
     }
 
     fn own(term: &Term) -> Reshapes {
+        let at = match term {
+            Term::Gen(..) => 0,
+            Term::Concat(..) => 1,
+            Term::TruncLeft(..) | Term::TruncRight(..) => 2,
+            Term::Transpose(_) => 3,
+            Term::Flatten(_) => 4,
+            Term::Split(..) => 5,
+            Term::PadLeft(..) | Term::PadRight(..) => 6,
+            _ => return Reshapes::default(),
+        };
         let mut own = Reshapes::default();
-        match term {
-            Term::Gen(..) => own.gens = 1,
-            Term::Concat(..) => own.concats = 1,
-            Term::TruncLeft(..) | Term::TruncRight(..) => own.truncs = 1,
-            Term::Transpose(_) => own.transposes = 1,
-            Term::Flatten(_) => own.flattens = 1,
-            Term::Split(..) => own.splits = 1,
-            Term::PadLeft(..) | Term::PadRight(..) => own.pads = 1,
-            _ => {}
-        }
+        own.0[at] = 1;
         own
     }
 }
@@ -62,25 +43,16 @@ impl Reshapes {
 impl AddAssign for Reshapes {
     fn add_assign(&mut self, other: Reshapes) {
         // As a tree a shared term can be exponentially large.
-        self.gens = self.gens.saturating_add(other.gens);
-        self.concats = self.concats.saturating_add(other.concats);
-        self.truncs = self.truncs.saturating_add(other.truncs);
-        self.transposes = self.transposes.saturating_add(other.transposes);
-        self.flattens = self.flattens.saturating_add(other.flattens);
-        self.splits = self.splits.saturating_add(other.splits);
-        self.pads = self.pads.saturating_add(other.pads);
+        self.0.iter_mut().zip(other.0).for_each(|(count, more)| *count = count.saturating_add(more));
     }
 }
 
 impl fmt::Display for Reshapes {
     /// Those that there are: `4 gen, 2 trunc, 1 transpose, 2 flatten`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found: Vec<String> = self
-            .each()
-            .iter()
-            .filter(|(_, number)| *number > 0)
-            .map(|(name, number)| format!("{number} {name}"))
-            .collect();
+        let found =
+            self.each().into_iter().filter(|(_, number)| *number > 0).map(|(name, number)| format!("{number} {name}"));
+        let found: Vec<String> = found.collect();
         f.write_str(if found.is_empty() { "none".into() } else { found.join(", ") }.as_str())
     }
 }

@@ -1,5 +1,10 @@
 //! Dense tensors of values of a domain.
 
+use certen_syntax::Name;
+
+/// Tensors with their names.
+pub type Named<V> = Vec<(Name, Tensor<V>)>;
+
 /// A dense tensor, row by row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tensor<V> {

@@ -14,6 +14,7 @@ use std::convert::Infallible;
 use certen_index::{Cond, Ix, IxError};
 use certen_syntax::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
 
 use crate::term::{Carried, Range, Term, TermId, Terms, TypeError};
 
@@ -37,105 +38,63 @@ enum Seen<'a> {
     Part(&'a TermId),
 }
 
-/// Shows the components of a term to a function, in the order of Core's text: `&mut Term` and [`Component`], or `&Term` and
-/// [`Seen`].
+/// The components of a term, in the order of Core's text: of a `&mut Term` as [`Component`], of a `&Term` as [`Seen`].
 macro_rules! components {
-    ($term:expr, $Component:ident, $visit:ident $(, $try:tt)?) => {
-        match $term {
-            Term::Ref(..) | Term::Literal(..) | Term::Undefined(_) => {}
-            Term::Gen(name, Range { lo, hi }, body) => {
-                $visit($Component::Binder(name))$($try)?;
-                $visit($Component::Ix(lo))$($try)?;
-                $visit($Component::Ix(hi))$($try)?;
-                $visit($Component::Part(body))$($try)?;
-            }
+    ($term:expr, $Component:ident) => {{
+        use $Component::{Binder, Cond, Ix, Part};
+        let components: SmallVec<[$Component<'_>; 6]> = match $term {
+            Term::Ref(..) | Term::Literal(..) | Term::Undefined(_) => smallvec![],
+            Term::Gen(name, Range { lo, hi }, body) => smallvec![Binder(name), Ix(lo), Ix(hi), Part(body)],
             Term::Reduce(_, name, Range { lo, hi }, cond, body) => {
-                $visit($Component::Binder(name))$($try)?;
-                $visit($Component::Ix(lo))$($try)?;
-                $visit($Component::Ix(hi))$($try)?;
-                $visit($Component::Cond(cond))$($try)?;
-                $visit($Component::Part(body))$($try)?;
+                smallvec![Binder(name), Ix(lo), Ix(hi), Cond(cond), Part(body)]
             }
-            Term::Guard(cond, body) => {
-                $visit($Component::Cond(cond))$($try)?;
-                $visit($Component::Part(body))$($try)?;
-            }
-            Term::If(cond, a, b) => {
-                $visit($Component::Cond(cond))$($try)?;
-                $visit($Component::Part(a))$($try)?;
-                $visit($Component::Part(b))$($try)?;
-            }
-            Term::Let(name, value, body) => {
-                $visit($Component::Binder(name))$($try)?;
-                $visit($Component::Part(value))$($try)?;
-                $visit($Component::Part(body))$($try)?;
-            }
+            Term::Guard(cond, body) => smallvec![Cond(cond), Part(body)],
+            Term::If(cond, a, b) => smallvec![Cond(cond), Part(a), Part(b)],
+            Term::Let(name, value, body) => smallvec![Binder(name), Part(value), Part(body)],
             Term::Iterate(times, step, states, _) => {
-                $visit($Component::Binder(step))$($try)?;
-                $visit($Component::Ix(times))$($try)?;
+                let mut components = smallvec![Binder(step), Ix(times)];
                 for Carried { name, init, next } in states {
-                    $visit($Component::Binder(name))$($try)?;
-                    $visit($Component::Part(init))$($try)?;
-                    $visit($Component::Part(next))$($try)?;
+                    components.extend([Binder(name), Part(init), Part(next)]);
                 }
+                components
             }
             Term::Select(tensor, indices) => {
-                $visit($Component::Part(tensor))$($try)?;
+                let mut components = smallvec![Part(tensor)];
                 for ix in indices {
-                    $visit($Component::Ix(ix))$($try)?;
+                    components.push(Ix(ix));
                 }
+                components
             }
-            Term::Index(ix, _) => $visit($Component::Ix(ix))$($try)?,
+            Term::Index(ix, _) => smallvec![Ix(ix)],
             Term::PadLeft(k, a) | Term::PadRight(k, a) | Term::TruncLeft(k, a) | Term::TruncRight(k, a) => {
-                $visit($Component::Ix(k))$($try)?;
-                $visit($Component::Part(a))$($try)?;
+                smallvec![Ix(k), Part(a)]
             }
             Term::Flatten(a) | Term::Split(_, a) | Term::Transpose(a) | Term::Unary(_, a) | Term::Cast(_, a) => {
-                $visit($Component::Part(a))$($try)?;
+                smallvec![Part(a)]
             }
-            Term::Concat(a, b) | Term::Binary(_, a, b) => {
-                $visit($Component::Part(a))$($try)?;
-                $visit($Component::Part(b))$($try)?;
-            }
-            Term::Choose(a, b, c) | Term::Fma(a, b, c) => {
-                $visit($Component::Part(a))$($try)?;
-                $visit($Component::Part(b))$($try)?;
-                $visit($Component::Part(c))$($try)?;
-            }
-        }
-    };
+            Term::Concat(a, b) | Term::Binary(_, a, b) => smallvec![Part(a), Part(b)],
+            Term::Choose(a, b, c) | Term::Fma(a, b, c) => smallvec![Part(a), Part(b), Part(c)],
+        };
+        components
+    }};
 }
 
 impl Term {
-    fn each(&self, visit: &mut dyn FnMut(Seen<'_>)) {
-        components!(self, Seen, visit);
-    }
-
     /// The terms that this one is made of, in order.
     pub fn parts(&self) -> Vec<TermId> {
-        let mut parts = Vec::new();
-        self.each(&mut |seen| {
-            if let Seen::Part(part) = seen {
-                parts.push(*part);
-            }
-        });
-        parts
+        let part = |seen| if let Seen::Part(part) = seen { Some(*part) } else { None };
+        components!(self, Seen).into_iter().filter_map(part).collect()
     }
 
     /// The names that this term binds.
     pub fn binders(&self) -> Vec<Name> {
-        let mut binders = Vec::new();
-        self.each(&mut |seen| {
-            if let Seen::Binder(name) = seen {
-                binders.push(*name);
-            }
-        });
-        binders
+        let binder = |seen| if let Seen::Binder(name) = seen { Some(*name) } else { None };
+        components!(self, Seen).into_iter().filter_map(binder).collect()
     }
 
     /// The names in this term's own index expressions and its condition.
     pub fn collect_names(&self, names: &mut BTreeSet<Name>) {
-        self.each(&mut |seen| match seen {
+        components!(self, Seen).into_iter().for_each(|seen| match seen {
             Seen::Ix(ix) => ix.collect_names(names),
             Seen::Cond(cond) => cond.collect_names(names),
             Seen::Binder(_) | Seen::Part(_) => {}
@@ -144,21 +103,19 @@ impl Term {
 
     /// Whether there is a function, such as a minimum or a quotient, in its own index expressions or its condition.
     pub fn has_functions(&self) -> bool {
-        let mut any = false;
-        self.each(&mut |seen| match seen {
-            Seen::Ix(ix) => any |= ix.has_functions(),
-            Seen::Cond(cond) => any |= cond.has_functions(),
-            Seen::Binder(_) | Seen::Part(_) => {}
-        });
-        any
+        components!(self, Seen).into_iter().any(|seen| match seen {
+            Seen::Ix(ix) => ix.has_functions(),
+            Seen::Cond(cond) => cond.has_functions(),
+            Seen::Binder(_) | Seen::Part(_) => false,
+        })
     }
 
     /// The same term with other components.
     ///
     /// # Errors
     /// What the function says.
-    pub fn map<E>(mut self, mut change: impl FnMut(Component<'_>) -> Result<(), E>) -> Result<Term, E> {
-        components!(&mut self, Component, change, ?);
+    pub fn map<E>(mut self, change: impl FnMut(Component<'_>) -> Result<(), E>) -> Result<Term, E> {
+        components!(&mut self, Component).into_iter().try_for_each(change)?;
         Ok(self)
     }
 

@@ -20,7 +20,7 @@ use crate::arguments::Arguments;
 use crate::domain::Domain;
 use crate::error::EvalError;
 use crate::program::Program;
-use crate::tensor::{Tensor, index_of};
+use crate::tensor::{Named, Tensor, index_of};
 use crate::term::TermId;
 use crate::trace::{Limits, Log, Trace, TraceStep};
 use run::Run;
@@ -30,9 +30,6 @@ pub const DEFAULT_FUEL: u64 = 2_000_000_000;
 
 /// An element of a tensor.
 pub type Element = (Name, Vec<i64>);
-
-/// Tensors with their names.
-pub type Named<V> = Vec<(Name, Tensor<V>)>;
 
 /// An evaluation of a program on given sizes and inputs.
 ///
