@@ -245,40 +245,6 @@ impl Sample {
         Tensor::new(shape, data).unwrap_or_else(|| Tensor::scalar(0))
     }
 
-    /// A bound on the magnitude of everything that a run with [`Sample::elements`] computes, in any order. A quotient
-    /// counts as a product: so what divides does not get out of hand, but there the bound does not hold.
-    pub fn magnitude(&self) -> f64 {
-        let first = if self.divides() { 5.0 } else { 2.0 };
-        let mut bounds = vec![first; self.tensors.len()];
-        let mut most: f64 = first;
-        for (target, value) in &self.stmts {
-            let (_, bound) = self.bound(value, &bounds);
-            most = most.max(bound);
-            bounds[*target] = bound;
-        }
-        most
-    }
-
-    /// The shape of an expression and a bound, at least 1, on all its intermediate values.
-    fn bound(&self, expr: &Expr, bounds: &[f64]) -> (Vec<i64>, f64) {
-        let parts: Vec<(Vec<i64>, f64)> = expr.parts().into_iter().map(|part| self.bound(part, bounds)).collect();
-        let shapes: Vec<Vec<i64>> = parts.iter().map(|(shape, _)| shape.clone()).collect();
-        let shape = crate::oracle::rule(self, expr, &shapes).unwrap_or_default();
-        let of = |at: usize| parts[at].1;
-        let bound = match expr {
-            Expr::Var(tensor) => bounds[*tensor],
-            Expr::Elem(Arith::Add | Arith::Sub, ..) => of(0) + of(1),
-            Expr::Elem(..) | Expr::Prod(..) => of(0) * of(1),
-            Expr::Red(ReduceOp::Sum, i, _) => of(0) * parts[0].0[i - 1] as f64,
-            Expr::Red(ReduceOp::Prod, i, _) => of(0).powf(parts[0].0[i - 1] as f64),
-            Expr::Scale(n, _) => of(0) * self.value(*n) as f64,
-            Expr::Power(n, _) => of(0).powf(self.value(*n) as f64),
-            Expr::Contr(pairs, _) => pairs.iter().fold(of(0), |bound, (i0, _)| bound * parts[0].0[i0 - 1] as f64),
-            _ => of(0),
-        };
-        (shape, bound)
-    }
-
     /// The name of a tensor.
     pub fn name(&self, tensor: usize) -> &'static str {
         self.tensors.get(tensor).map_or(UNKNOWN, |tensor| tensor.name)

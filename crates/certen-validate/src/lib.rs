@@ -19,7 +19,8 @@ pub mod scale;
 mod shrink;
 
 pub use inputs::{Literals, Setting, draw, wrapping};
-pub use loops::{BUDGET, Difference, Evidence, LoopComparison, Outcome, Point, bisect, validate};
+pub use loops::{BUDGET, Evidence, LoopComparison, Outcome, bisect, validate};
+pub use point::{Difference, Point};
 pub use programs::{Agreement, agree};
 pub use reach::{Reached, Wanted};
 pub use shrink::shrunk_program;

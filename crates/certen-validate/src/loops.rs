@@ -31,7 +31,7 @@ use certen_syntax::Name;
 
 use crate::cover::{self, Row};
 use crate::inputs::{Literals, Setting};
-use crate::point::{Compared, Found, Skipped};
+use crate::point::{Compared, Difference, Found, Point, Skipped};
 use crate::reach::Reached;
 
 /// Steps of the evaluator and the interpreter together, unless told otherwise: at most about a tenth of a second without
@@ -87,41 +87,6 @@ impl Evidence {
         let never = self.unreached.first().map(|place| format!("never run: {place}"));
         never.or_else(|| (!self.together).then(|| "no run has several iterations of every loop at once".into()))
     }
-}
-
-/// One comparison of all outputs.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Point {
-    /// Where values are taken from.
-    pub setting: Setting,
-    /// The sizes, in the program's order.
-    pub sizes: Vec<(Name, i64)>,
-    /// What the inputs are made from.
-    pub seed: u64,
-    /// Elements that were compared.
-    pub elements: usize,
-    /// FNV-1a (64 bits) of the expected outputs: one line for each element, row by row, output by output; `undefined` where
-    /// a value is, `none` where the meaning has none.
-    pub digest: u64,
-}
-
-/// The first element that differs.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Difference {
-    /// Where values are taken from.
-    pub setting: Setting,
-    /// The sizes, in the program's order.
-    pub sizes: Vec<(Name, i64)>,
-    /// What the inputs are made from.
-    pub seed: u64,
-    /// The output.
-    pub output: Name,
-    /// The element; empty if the loops give no values at all.
-    pub index: Vec<i64>,
-    /// What the program means.
-    pub expected: String,
-    /// What the loops compute.
-    pub found: String,
 }
 
 /// Points in each setting other than the field, at most.

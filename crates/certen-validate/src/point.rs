@@ -14,7 +14,41 @@ use certen_loops::{Event, Interpreter, LoopProgram};
 use certen_syntax::Name;
 
 use crate::inputs::{self, Literals, Place, Setting};
-use crate::loops::{Difference, Point};
+
+/// One comparison of all outputs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Point {
+    /// Where values are taken from.
+    pub setting: Setting,
+    /// The sizes, in the program's order.
+    pub sizes: Vec<(Name, i64)>,
+    /// What the inputs are made from.
+    pub seed: u64,
+    /// Elements that were compared.
+    pub elements: usize,
+    /// FNV-1a (64 bits) of the expected outputs: one line for each element, row by row, output by output; `undefined` where
+    /// a value is, `none` where the meaning has none.
+    pub digest: u64,
+}
+
+/// The first element that differs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// Where values are taken from.
+    pub setting: Setting,
+    /// The sizes, in the program's order.
+    pub sizes: Vec<(Name, i64)>,
+    /// What the inputs are made from.
+    pub seed: u64,
+    /// The output.
+    pub output: Name,
+    /// The element; empty if the loops give no values at all.
+    pub index: Vec<i64>,
+    /// What the program means.
+    pub expected: String,
+    /// What the loops compute.
+    pub found: String,
+}
 
 /// Why nothing was compared.
 pub(crate) enum Skipped {

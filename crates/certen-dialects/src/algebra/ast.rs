@@ -7,7 +7,19 @@ use certen_core::{Binary, ReduceOp};
 use certen_index::{Cond, Ix};
 use certen_syntax::{Name, Span};
 
-use super::notation::Notation;
+/// Which notation a program is written in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Notation {
+    /// Full TeIL.
+    #[default]
+    Teil,
+    /// Core-TeIL (TeIL, Fig. 12), the part of TeIL whose operations work on the first dimension or dimensions only, and
+    /// whose transpositions exchange neighbours: the file begins with `mode core`. Its text leaves those positions out;
+    /// as data they are there, so that a Core-TeIL program *is* a TeIL program.
+    CoreTeil,
+    /// The model language.
+    Model,
+}
 
 /// A place in [`Program::exprs`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]

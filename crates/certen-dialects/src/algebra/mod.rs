@@ -25,10 +25,10 @@ pub mod sharing;
 mod typed;
 mod typing;
 
+pub use ast::Notation;
 pub use ast::{Arith, Decl, Expr, ExprId, Marker, Pair, Program, Stmt, Where, one_by_one};
 pub use elaborate::{elaborate, elaborate_shared};
 pub use laws::{Applied, LAWS, Law};
-pub use notation::Notation;
 pub use premise::Premise;
 pub use typed::{Dim, Typed};
 pub use typing::{MAX_NESTING, check};

@@ -1,20 +1,6 @@
 //! What differs between the notations of the algebra, beside the text of programs: the words of messages.
 
-use super::ast::{Arith, Pair};
-
-/// Which notation a program is written in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Notation {
-    /// Full TeIL.
-    #[default]
-    Teil,
-    /// Core-TeIL (TeIL, Fig. 12), the part of TeIL whose operations work on the first dimension or dimensions only, and
-    /// whose transpositions exchange neighbours: the file begins with `mode core`. Its text leaves those positions out;
-    /// as data they are there, so that a Core-TeIL program *is* a TeIL program.
-    CoreTeil,
-    /// The model language.
-    Model,
-}
+use super::ast::{Arith, Notation, Pair};
 
 /// How messages of a notation speak.
 pub(super) struct Words {

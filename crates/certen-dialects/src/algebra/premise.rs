@@ -7,8 +7,8 @@
 use certen_core::ReduceOp;
 use certen_syntax::{Code, Rule};
 
+use super::ast::Notation;
 use super::ast::{Arith, Expr, ExprId};
-use super::notation::Notation;
 
 /// What a rule demands, one for each way it can fail.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]

@@ -7,8 +7,8 @@
 use certen_index::parse_cond;
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Sources, Span, lex};
 
+use super::ast::Notation;
 use super::ast::{ExprId, Marker, Program, Stmt, Where};
-use super::notation::Notation;
 
 pub(crate) type Parsed<T> = Result<T, Box<Diagnostic>>;
 

@@ -16,9 +16,10 @@ use certen_core::MAX_RANK;
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Rule, Span};
 
+use super::ast::Notation;
 use super::ast::{Arith, Expr, ExprId, Pair, Program};
 use super::flow;
-use super::notation::{Notation, Words};
+use super::notation::Words;
 use super::premise::Premise;
 use super::typed::{Dim, Shape, Typed};
 use premises::with_counterexample;

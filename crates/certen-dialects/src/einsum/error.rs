@@ -4,6 +4,12 @@ use std::fmt;
 
 use certen_core::ElemType;
 
+/// How many operands NumPy takes.
+pub(super) const MAX_OPERANDS: usize = 63;
+
+/// How many indices NumPy can loop over, and how many dimensions an array can have.
+pub(super) const MAX_INDICES: usize = 64;
+
 /// What an index is called in messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum IndexName {
@@ -153,7 +159,7 @@ impl fmt::Display for EinsumError {
                 write!(f, "the subscripts are for {}, but there {verb} {operands}", count(*subscripts, "operand"))
             }
             TooManyOperands(0) => f.write_str("there are no operands"),
-            TooManyOperands(found) => write!(f, "{found} operands are more than {}", super::subscripts::MAX_OPERANDS),
+            TooManyOperands(found) => write!(f, "{found} operands are more than {}", MAX_OPERANDS),
             Number(found) => write!(f, "{found} is no index: lists number indices from 0 to 51"),
             OutputTwice(index) => write!(f, "{index} stands twice in the output"),
             OutputUnknown(index) => write!(f, "{index} of the output is in no operand"),
@@ -173,7 +179,7 @@ impl fmt::Display for EinsumError {
                 f,
                 "'...' of operand {operand} stands for dimensions of size {shape:?}, but the output has no '...'"
             ),
-            TooManyIndices(found) => write!(f, "{found} indices are more than {}", super::resolve::MAX_INDICES),
+            TooManyIndices(found) => write!(f, "{found} indices are more than {}", MAX_INDICES),
             Element(elem) => write!(f, "einsum of elements of type {elem}: it takes f32, f64, i32 and i64"),
             PathPosition { step, position, operands } => {
                 let are = if *operands == 1 { "is 1 operand" } else { "are operands" };

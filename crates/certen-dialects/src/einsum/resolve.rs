@@ -6,11 +6,8 @@
 //! on the index, and the dimension is an [`Axis::One`]. The dimensions of a diagonal are equal, and are not stretched
 //! apart. Indices that are never apart can be taken for one ([`Einsum::merged`]): loops become fewer and longer.
 
-use super::error::{EinsumError, IndexName};
+use super::error::{EinsumError, IndexName, MAX_INDICES};
 use super::subscripts::{Sub, Subscripts, letter};
-
-/// How many indices NumPy can loop over, and how many dimensions an array can have.
-pub(super) const MAX_INDICES: usize = 64;
 
 /// An index of an einsum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

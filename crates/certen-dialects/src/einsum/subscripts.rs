@@ -5,10 +5,7 @@
 
 use std::fmt;
 
-use super::error::{EinsumError, IndexName, SubPlace};
-
-/// How many operands NumPy takes.
-pub(super) const MAX_OPERANDS: usize = 63;
+use super::error::{EinsumError, IndexName, MAX_OPERANDS, SubPlace};
 
 /// How many different indices there can be.
 const LABELS: u32 = 52;

@@ -7,23 +7,8 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
 use super::index::{affine, within};
-use super::scope::Checker;
+use super::scope::{Access, Checker};
 use super::types::shape_text;
-
-/// An access of a body whose bounds are being inferred.
-#[derive(Clone, Debug)]
-pub(super) struct Access {
-    /// The index.
-    pub index: Ix,
-    /// The size that it must stay below.
-    pub size: Ix,
-    /// How many index-level conditions stand around it.
-    pub guards: usize,
-    /// The ranges of the indices that are bound further in, innermost last.
-    pub ranges: Vec<(Name, Ix, Ix)>,
-    /// Where it stands.
-    pub span: Span,
-}
 
 impl Checker<'_, '_> {
     /// Proves that indices are inside the first dimensions of a shape, or lists them if their bounds are being

@@ -12,8 +12,9 @@
 use certen_index::{Facts, Ix, KnownOrder};
 use certen_syntax::{Name, Span};
 
-use super::access::{Access, extreme};
+use super::access::extreme;
 use super::index::affine;
+use super::scope::Access;
 use crate::ast::{self, ExprKind, Selector};
 
 /// What is found for an index.

@@ -9,10 +9,10 @@ use certen_index::{Cond, Ix, KnownOrder, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Rule, Span};
 
 use super::Checked;
-use super::access::Access;
 use super::bounds::{FindShapes, Upper};
 use super::index::{extent, within};
 use super::plan::{End, Plan, PlanSlot};
+use super::scope::Access;
 use super::scope::Checker;
 use super::types::shape_text;
 use super::value::Draft;

@@ -6,12 +6,26 @@ use certen_core::{ElemType, TensorType};
 use certen_index::{Cond, Facts, Ix, IxError};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Remedy, Span};
 
-use super::access::Access;
 use super::value::{Draft, Judged};
 use super::{Checked, Reported, World, too_complex};
 use crate::ast::{self, Elem, Ident};
 use crate::library::{Declared, FileRef, FunctionRef};
 use crate::typed::{Expr, Kind};
+
+/// An access of a body whose bounds are being inferred.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    /// The index.
+    pub index: Ix,
+    /// The size that it must stay below.
+    pub size: Ix,
+    /// How many index-level conditions stand around it.
+    pub guards: usize,
+    /// The ranges of the indices that are bound further in, innermost last.
+    pub ranges: Vec<(Name, Ix, Ix)>,
+    /// Where it stands.
+    pub span: Span,
+}
 
 /// What a name stands for.
 #[derive(Clone, Debug)]

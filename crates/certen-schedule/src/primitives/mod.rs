@@ -9,6 +9,7 @@ use crate::refusal::Done;
 
 mod collapse;
 mod compute_at;
+mod exchange;
 mod fission;
 mod fma;
 mod fuse_inner;

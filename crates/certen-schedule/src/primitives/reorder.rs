@@ -5,7 +5,7 @@
 
 use certen_loops::verify;
 
-use super::interchange::{Exchanged, exchange};
+use super::exchange::{Exchanged, exchange};
 use super::{Example, Primitive};
 use crate::nest::Nest;
 use crate::place::{Place, Turn};

@@ -7,7 +7,6 @@
 mod generate;
 mod mistake;
 pub mod oracle;
-mod prelude;
 mod text;
 pub mod tree;
 

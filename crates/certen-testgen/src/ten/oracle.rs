@@ -4,11 +4,12 @@
 //! stated type and `where` clause is looked at when it is met; nothing of the code under test takes part. Values are
 //! whole numbers (truth values are 0 and 1) that both f64 and i64 represent, so every order of computation gives the same.
 
+mod prelude;
+
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use super::prelude;
 use super::tree::{
     Arg, Block, Cond, Elem, Expr, Function, Iterate, Ix, IxVec, Part, Program, Sel, Slot, Type, TypeDim, WithOp,
 };

@@ -14,13 +14,14 @@ use certen_core::domain::Scalar;
 use certen_core::domain::magnitude::{Magnitude, Measured};
 use certen_core::domain::splitmix;
 use certen_core::{
-    Binary, Binding, ElemType, EvalError, Evaluator, Fault, Literal, Parameter, Program, Range, Term, Terms, Unary,
+    Binary, Binding, ElemType, EvalError, Evaluator, Fault, Literal, Parameter, Program, Range, Term, Terms,
 };
 use certen_index::{Ix, IxError};
 use certen_runtime::{Array, NativeKernel, RuntimeError, with_threads};
 use certen_syntax::{Diagnostic, Name};
 
 use super::beside::THREADS;
+use super::given::needs_positive;
 use super::{MachineCode, Stopped, Trial, refused};
 
 /// Operations that a run may make: about a second of slow code.
@@ -279,16 +280,6 @@ fn scale(terms: &Terms) -> i64 {
     divisors.filter(|divisor| (2..=LARGEST_SCALE).contains(divisor)).fold(1, |scale, divisor| {
         let multiple = scale / gcd(scale, divisor) * divisor;
         if multiple <= LARGEST_SCALE { multiple } else { scale }
-    })
-}
-
-/// Whether some operation has no value, or hardly one, for numbers that are not positive.
-pub(super) fn needs_positive(terms: &Terms) -> bool {
-    terms.iter().any(|(_, term)| match term {
-        Term::Unary(op, _) => matches!(op, Unary::Sqrt | Unary::Log),
-        Term::Binary(Binary::Pow, ..) => true,
-        Term::Binary(Binary::Div | Binary::ControlledDiv, _, b) => !matches!(terms.get(*b), Term::Literal(..)),
-        _ => false,
     })
 }
 

@@ -6,10 +6,8 @@
 //! so that they have runs of their own.
 
 use certen_core::domain::Scalar;
-use certen_core::{ElemType, Program};
+use certen_core::{Binary, ElemType, Program, Term, Terms, Unary};
 use certen_validate::{Literals, draw, wrapping};
-
-use super::elements::needs_positive;
 
 /// Which numbers an input has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,4 +78,14 @@ fn float(set: Set, elem: ElemType, bits: u64) -> f64 {
         (_, 32..=43) => unit * 100.0,
         _ => 2.0 * unit,
     }
+}
+
+/// Whether some operation has no value, or hardly one, for numbers that are not positive.
+pub(super) fn needs_positive(terms: &Terms) -> bool {
+    terms.iter().any(|(_, term)| match term {
+        Term::Unary(op, _) => matches!(op, Unary::Sqrt | Unary::Log),
+        Term::Binary(Binary::Pow, ..) => true,
+        Term::Binary(Binary::Div | Binary::ControlledDiv, _, b) => !matches!(terms.get(*b), Term::Literal(..)),
+        _ => false,
+    })
 }

@@ -7,8 +7,8 @@ use std::fmt;
 
 use certen_index::Ix;
 
+use super::ast::Notation;
 use super::ast::{Expr, ExprId, Program};
-use super::notation::Notation;
 
 impl Notation {
     /// Sizes as a user would write them.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::oracle::{Given, Outcome, Trouble, Value, entrywise, indices, reduce};
-use super::tree::{Cond, IndexFunction, Ix};
+use super::super::tree::{Cond, IndexFunction, Ix};
+use super::{Given, Outcome, Trouble, Value, entrywise, indices, reduce};
 
 fn wrong<T>(text: &str) -> Outcome<T> {
     Err(Trouble::Type(text.into()))
