@@ -285,7 +285,7 @@ impl<'a> Obliging<'a> {
         }
         // What only the body assigns has a value afterwards if the body runs at all.
         let goal = Cond::lt(&range.lo, &range.hi).map_err(text)?;
-        let what = format!("the loop over {index}, which assigns a local that is read behind it, runs");
+        let what = format!("the loop over {index}, which assigns a local that is read after it, runs");
         self.runs.push(Some(Obligation { kind: Kind::Values, what, facts: self.facts(), goal }));
         for (name, mut pending) in changed {
             pending.push(self.runs.len() - 1);

@@ -139,7 +139,7 @@ pub(crate) fn read(value: &Value) -> Result<Witness, String> {
     let root = derivation(&mut entries, 0)?;
     match entries.next() {
         None => Ok(Witness { root }),
-        Some(entry) => Err(format!("{entry} stands behind the end")),
+        Some(entry) => Err(format!("{entry} stands beyond the end")),
     }
 }
 

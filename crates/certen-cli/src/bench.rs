@@ -60,7 +60,7 @@ fn choices(text: &str) -> Result<Choices, String> {
     });
     let pieces: Vec<&str> = pieces.map(str::trim).collect();
     match pieces.iter().any(|piece| piece.is_empty()) {
-        true => Err("a name is missing before or behind a comma".into()),
+        true => Err("a name is missing before or after a comma".into()),
         false => pieces.into_iter().map(schedule).collect::<Result<_, _>>().map(Choices),
     }
 }

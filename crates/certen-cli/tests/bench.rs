@@ -159,9 +159,9 @@ fn a_variant_that_is_not_there_is_an_error_at_once() {
     let desk = Desk::new();
     for (schedule, status, message) in [
         ("none,slow", 1, "`sums` has no schedule `slow`"),
-        ("lanes,,none", 2, "a name is missing before or behind a comma"),
+        ("lanes,,none", 2, "a name is missing before or after a comma"),
         ("gone.schedule", 2, "gone.schedule"),
-        ("", 2, "a name is missing before or behind a comma"),
+        ("", 2, "a name is missing before or after a comma"),
     ] {
         let ran = desk.bench("sums.ten", &["--schedule", schedule]);
         assert_eq!((ran.status, ran.out.as_str()), (Some(status), ""), "{schedule}: {}", ran.err);

@@ -7,7 +7,7 @@ use certen_codegen::emit_c;
 use certen_loops::{parse_loops, verify};
 use certen_syntax::Sources;
 
-/// A buffer, a local and an index from outside; private memory; a loop inside of another; ranges that depend on indices.
+/// A buffer, a local and an index from outside; private memory; a loop inside another; ranges that depend on indices.
 const PROGRAM: &str = "loops f
 size m, n
 where m >= 1, n >= 1

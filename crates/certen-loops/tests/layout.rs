@@ -203,7 +203,7 @@ fn states_of_iterations_keep_their_padding_zero() {
     assert!(padded.contains(&format!("for j in n..{WIDE}")), "{padded}");
 }
 
-/// Sizes that are not shown to be at least zero, sizes that are multiples, integers, and buffers inside of loops.
+/// Sizes that are not shown to be at least zero, sizes that are multiples, integers, and buffers inside loops.
 #[test]
 fn sizes_of_all_kinds_are_rounded() {
     let program = "loops p\nsize n, m\nwhere m >= 1, n >= 0\ninput x : f64[n]\noutput y : f64[n]

@@ -51,7 +51,7 @@ fn independent_iterations_are_accepted() {
         // One iteration has nobody to disturb, none neither.
         "parallel for i in 0..1 {\n s = 1.0\n}\n",
         "parallel for i in m..0 {\n s = 1.0\n}\n",
-        // Inside of each other.
+        // Inside each other.
         "parallel for i in 0..m {\n parallel for j in 0..n {\n z[i, j] = 1.0\n }\n}\n",
     ] {
         let program = program(body);
@@ -162,7 +162,7 @@ fn the_outermost_loop_that_can_be_shared_is_marked() {
         ("for i in 0..3 {\n for j in 0..n {\n z[i, j] = 1.0\n }\n}\n", &["j"]),
         ("for i in 0..1 {\n for j in 0..n {\n z[i, j] = 1.0\n }\n}\n", &["j"]),
         ("for i in 0..3 {\n local a : f64 = 0.0\n for j in 0..n {\n a += y[j]\n }\n z[i, 0] = a\n}\n", &["i"]),
-        // Inside of a condition.
+        // Inside a condition.
         ("if m < n {\n for i in 0..m {\n z[i, i] = 1.0\n }\n}\n", &["i"]),
     ] {
         let sequential = program(body);
@@ -193,7 +193,7 @@ fn work_is_that_of_the_deepest_loop() {
     let blocks = of("for o in 0..ceil_div(n, 4) {\n for i in 0..min(n - 4*o, 4) {\n z[0, 4*o + i] = 1.0\n }\n}\n");
     let value = |size: i64| blocks.extents.iter().map(|ix| ix.eval(&|_| Some(size)).unwrap()).collect::<Vec<_>>();
     assert_eq!((value(100), value(103), value(2)), (vec![25, 4], vec![26, 4], vec![1, 2]));
-    // What is left behind the blocks does not count, though one loop more of it depends on sizes, unless it is all that
+    // What is left after the blocks does not count, though one loop more of it depends on sizes, unless it is all that
     // there is.
     let lanes = "for j.o in 0..floor_div(n, 4) {\n vector for j.i in 0..4 {\n z[i, 4*j.o + j.i] = 1.0\n }\n}\n";
     let left = "for j.o.tail in floor_div(n, 4)..ceil_div(n, 4) {\n for j.i.tail in 0..n - 4*j.o.tail {\n z[i, 4*j.o.tail + \

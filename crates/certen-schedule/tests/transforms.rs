@@ -4,7 +4,7 @@
 //! make of them, with their conditions, or the message that refuses them. Verdicts:
 //!
 //! - `proved`: all conditions are shown; then both programs are run in the prime field at all small sizes, and must agree;
-//! - `fails`: a condition is refuted; then they must differ somewhere, unless `harmless` stands behind it;
+//! - `fails`: a condition is refuted; then they must differ somewhere, unless `harmless` stands after it;
 //! - `open`: a condition is not decided;
 //! - `refused`: the steps cannot be taken.
 //!

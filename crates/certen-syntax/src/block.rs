@@ -147,7 +147,7 @@ pub fn nth(cursor: &mut Cursor<'_>, what: &str) -> Read<Option<usize>> {
     if !cursor.eat("#") {
         return Ok(None);
     }
-    let (value, span) = cursor.expect_int("a number behind `#`")?;
+    let (value, span) = cursor.expect_int("a number after `#`")?;
     match usize::try_from(value) {
         Ok(nth) if nth > 0 => Ok(Some(nth)),
         _ => Err(wrong(span, format!("{what} of one name are counted from 1")).into()),

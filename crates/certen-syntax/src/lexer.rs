@@ -181,7 +181,7 @@ impl<'a> Lexer<'a> {
         let message = format!("the character `{}` changes the order in which text is shown", c.escape_unicode());
         let error = Diagnostic::error(Code::E0101, span, message);
         let error = error.note("with it, what is read is not what people see");
-        self.diagnostics.push(error.help("remove it, and others like it behind it"));
+        self.diagnostics.push(error.help("remove it, and others like it after it"));
     }
 
     /// A text in quotation marks, on one line.

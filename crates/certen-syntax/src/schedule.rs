@@ -247,7 +247,7 @@ fn arg(cursor: &mut Cursor<'_>, depth: usize) -> Read<Arg> {
         }
         TokenKind::Punct("-") => {
             cursor.take();
-            let (value, _) = cursor.expect_int("a whole number behind `-`")?;
+            let (value, _) = cursor.expect_int("a whole number after `-`")?;
             ArgKind::Int(-value)
         }
         TokenKind::Name(_) => ArgKind::Path(path(cursor)?),
@@ -276,7 +276,7 @@ fn path(cursor: &mut Cursor<'_>) -> Read<Path> {
     let (first, _) = cursor.expect_name("a name")?;
     let mut parts = vec![first];
     while cursor.eat(".") {
-        parts.push(cursor.expect_name("a name behind `.`")?.0);
+        parts.push(cursor.expect_name("a name after `.`")?.0);
     }
     Ok(Path { parts, nth: nth(cursor, "loops")? })
 }
@@ -375,9 +375,9 @@ schedule {
             ),
             (
                 "split(i., 2); unroll(j#0); fma(a)",
-                "1:9 expected a name behind `.`, found `,`\n1:24 loops of one name are counted from 1",
+                "1:9 expected a name after `.`, found `,`\n1:24 loops of one name are counted from 1",
             ),
-            ("split(i, - n)", "1:12 expected a whole number behind `-`, found `n`"),
+            ("split(i, - n)", "1:12 expected a whole number after `-`, found `n`"),
             ("32; split(i, 2)", "1:1 expected a step, such as `split(i, 32)`, found `32`"),
             (";", "1:1 expected a step, such as `split(i, 32)`, found `;`"),
             ("}", "1:1 expected a step, such as `split(i, 32)`, found `}`"),

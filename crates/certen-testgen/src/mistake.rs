@@ -387,12 +387,12 @@ impl Breaking<'_, '_> {
         Ok(if contract { Expr::Contr(pairs, part) } else { Expr::Diag(i0, i1, part) })
     }
 
-    /// A pair alone, or in the model language perhaps with one before or behind it that has nothing wrong.
+    /// A pair alone, or in the model language perhaps with one before or after it that has nothing wrong.
     fn among_others(&mut self, pair: Pair, mut shape: Vec<Size>) -> Result<(Vec<Pair>, Vec<Size>)> {
         if self.generator.sample.mode != Notation::Model || !chance(self.generator.choices, 1, 2)? {
             return Ok((vec![pair], shape));
         }
-        // Two more dimensions behind the others; a position that there was not must not become one of theirs.
+        // Two more dimensions after the others; a position that there was not must not become one of theirs.
         let (rank, size) = (shape.len(), self.generator.some_size()?);
         shape.extend([size, size]);
         let moved = |i: usize| if i > rank { i + 2 } else { i };

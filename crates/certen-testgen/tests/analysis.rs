@@ -141,7 +141,7 @@ fn writing_in_place_keeps_what_is_undefined() {
 
 /// What is called in place is so by its reads, and the other statements are not refused for nothing: for most of them
 /// there is an order in which writing directly gives another result. (Those that read the written element alone, but
-/// inside of a reduction, have none; nor have those at sizes where the elements happen to be the same.)
+/// inside a reduction, have none; nor have those at sizes where the elements happen to be the same.)
 #[test]
 fn most_statements_that_are_not_in_place_cannot_be_written_directly() {
     let domain = Partial(Field { seed: 2 });

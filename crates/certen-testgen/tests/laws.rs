@@ -78,7 +78,7 @@ fn plant(sample: &Sample, choices: &mut Choices<'_>, expr: &mut Expr) {
             let inner = inside(Expr::Transp(vec![(j, i)], e), choices);
             Expr::Transp(vec![(i, j)], inner)
         }
-        // A diagonal that is there: a copy of a dimension, before the transposition and behind it.
+        // A diagonal that is there: a copy of a dimension, before the transposition and after it.
         2 if rank >= 1 => {
             let i = 1 + choices.below(rank);
             let j = i + 1 + choices.below(rank + 1 - i);

@@ -88,7 +88,7 @@ fn zero<D: Domain>(domain: &D) -> D::Value {
     domain.literal(Literal::whole(0, ElemType::F64), ElemType::F64).expect("zero")
 }
 
-/// A tensor with zeros behind its elements in every dimension.
+/// A tensor with zeros after its elements in every dimension.
 fn padded<V: Clone>(tensor: &Tensor<V>, zero: &V, vector: i64) -> Tensor<V> {
     let shape = rounded(tensor.shape(), vector);
     let mut places = vec![Vec::new()];
@@ -268,7 +268,7 @@ fn evaluation_with_padding_is_evaluation_in_the_rounded_context() {
     });
 }
 
-/// Lemma 5: in a store whose padding is zero, every expression is zero outside of its type. Lemma 6: inside, it is what
+/// Lemma 5: in a store whose padding is zero, every expression is zero outside its type. Lemma 6: inside, it is what
 /// it is without padding. An expression with an undefined part says nothing.
 fn lemmas_5_and_6<D: Domain>(cases: u32, seed: u8, domain: &D, element: fn(&Sample, usize) -> Tensor<D::Value>) {
     let (kept, discarded) = (Cell::new(0u32), Cell::new(0u32));
@@ -329,7 +329,7 @@ fn theorems_2_and_3<D: Domain>(cases: u32, seed: u8, domain: &D, element: fn(&Sa
             let mut memory = first.clone();
             for (step, expected) in steps.iter().zip(&plain[1..]) {
                 memory = semantics(step, domain, sample).padded(vector).run(memory).expect("Cor. 3");
-                // Both theorems at once: the same elements, and zeros behind them.
+                // Both theorems at once: the same elements, and zeros after them.
                 assert_eq!(memory, padded_store(expected, &zero(domain), vector), "M = {vector}");
             }
             let (after, spills) = semantics(&typed, domain, sample).padded(vector).run_padded(first).expect("Cor. 3");

@@ -154,7 +154,7 @@ fn ended(text: &str) -> String {
     if let Some(last) = last
         .filter(|last| !last.is(";") && !matches!(first_word(&text), Some("fn" | "schedule" | "derive" | "derivation")))
     {
-        // A comment may stand behind it.
+        // A comment may stand after it.
         text.insert(last.span.end as usize, ';');
     }
     text + "\n"

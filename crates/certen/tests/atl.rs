@@ -272,7 +272,7 @@ fn blur_in_small_tiles() {
     check(&programs, &sizes.iter().map(|s| &s[..]).collect::<Vec<_>>(), box_sum);
 }
 
-/// A bufferless version would hide that the sums along the rows are kept for one tile, inside of the loops over tiles.
+/// A bufferless version would hide that the sums along the rows are kept for one tile, inside the loops over tiles.
 #[test]
 fn the_buffer_of_a_tile_is_inside_of_the_loops_over_tiles() {
     let blur = derived(&module("blur", "tiled_blur")).to_string();

@@ -16,7 +16,7 @@
 //! - `diagnostics`, `states`, `typed`, `analysis`, `core`, `padding`, `steps`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`, `laws`, and of
 //!   a `.ten` file `written`, `bounds`, `dots`, `with-loops`, `demands`: the text that people see.
 //!
-//! `cargo xtask bless` rewrites the expectations that a header has; write `//@ KEY:` with nothing behind it to have it
+//! `cargo xtask bless` rewrites the expectations that a header has; write `//@ KEY:` with nothing after it to have it
 //! filled in.
 
 use std::collections::BTreeMap;

@@ -109,7 +109,7 @@ fn one_mistake_one_message() {
         ("beta at 3; inline", "1:9 expected the name of an index or tensor, or a pattern in braces, found `3`"),
         (
             "beta at i#0; inline at x#",
-            "1:11 places of one name are counted from 1\n1:26 expected a number behind `#`, found the end of the file",
+            "1:11 places of one name are counted from 1\n1:26 expected a number after `#`, found the end of the file",
         ),
         ("beta inline", "1:6 expected `;`, found `inline`"),
         (

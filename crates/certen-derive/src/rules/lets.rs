@@ -62,7 +62,7 @@ pub(super) static LET_RESHAPE: Rewrite = Rewrite {
     right: "reshape(let x = A in B(x))",
     conditions: &[],
     law: Law::Exact,
-    about: "A buffer inside of flatten, transpose, split, pad or trunc.",
+    about: "A buffer inside flatten, transpose, split, pad or trunc.",
     how: How::Pattern,
 };
 
@@ -110,7 +110,7 @@ pub(super) static LET_VALUE: Rewrite = Rewrite {
     right: "let y = A in let x = B(y) in C(x)",
     conditions: &[],
     law: Law::Exact,
-    about: "A buffer inside of what another one is computed from. Backwards, it lives only as long as that is \
+    about: "A buffer inside what another one is computed from. Backwards, it lives only as long as that is \
             computed.",
     how: How::Pattern,
 };

@@ -83,7 +83,7 @@ pub(crate) static FAMILIES: &[Family] = &[
     },
     Family {
         title: "Names",
-        about: "A `let` inside of a generation is a buffer for one of its elements. Moved out, it is computed once and \
+        about: "A `let` inside a generation is a buffer for one of its elements. Moved out, it is computed once and \
                 shared; moved in, it is smaller.",
         rewrites: &[
             &lets::INLINE,

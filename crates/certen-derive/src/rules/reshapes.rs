@@ -141,7 +141,7 @@ pub(super) static UNFOLD_SPLIT: Rewrite = Rewrite {
     right: "gen io in 0..ceil_div(n, k). gen ii in 0..k. guard(k*io + ii < n, E(lo + k*io + ii))",
     conditions: &[],
     law: Law::Exact,
-    about: "A generation in blocks, as a generation of blocks; what the last one has behind the end is guarded.",
+    about: "A generation in blocks, as a generation of blocks; what the last one has beyond the end is guarded.",
     how: How::Pattern,
 };
 
@@ -194,7 +194,7 @@ pub(super) static UNFOLD_PAD_R: Rewrite = Rewrite {
     right: "gen i in lo..hi + k. guard(i < hi, E(i))",
     conditions: &["lo <= hi"],
     law: Law::Exact,
-    about: "Padding behind a generation is a longer one whose guard is false there.",
+    about: "Padding after a generation is a longer one whose guard is false there.",
     how: How::Pattern,
 };
 

@@ -32,7 +32,7 @@ pub(super) static TILE_SUM: Rewrite = Rewrite {
     right: "sum io in 0..ceil_div(n, k). sum ii in 0..k. guard(k*io + ii < n, E(lo + k*io + ii))",
     conditions: &[],
     law: Law::Ring,
-    about: "A sum in blocks of k; what the last block has behind the end is guarded.",
+    about: "A sum in blocks of k; what the last block has beyond the end is guarded.",
     how: How::Pattern,
 };
 

@@ -276,7 +276,7 @@ impl Prover<'_> {
         let hull = self.hull(&any, model);
         scope.used.insert(at);
         if let Some(row) = hull {
-            // Outside of all alternatives there is none, which leaves one case instead of many.
+            // Outside all alternatives there is none, which leaves one case instead of many.
             return self.sign_cases(&row, |prover, id| {
                 let mut scope = scope.clone();
                 scope.rows.push(id);

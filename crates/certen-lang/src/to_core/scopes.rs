@@ -28,7 +28,7 @@ pub(super) struct Frame {
     pub(super) known: Vec<Cond>,
     /// A condition under which the content is needed at all. Where it does not hold, the content need not be safe.
     pub(super) reached: Cond,
-    /// More of such conditions, one for each index of a generator. Outside of the loop of its index a condition need
+    /// More of such conditions, one for each index of a generator. Outside the loop of its index a condition need
     /// not hold: that the range has something in it is enough there.
     pub(super) inside: Vec<Cond>,
     /// What is bound around the content.

@@ -107,7 +107,7 @@ fn readers_inside(nest: &Nest, stage: &Stage, place: &Place, reader: &Loop) -> D
     }
     let what = |place: &Place| nest.called_at(place).unwrap_or_else(|| "a statement".into());
     let others: Vec<String> = outside.iter().map(what).collect();
-    let refusal = Refusal::cannot(format!("`{name}` is read outside of {called} too: by {}", others.join(", ")));
+    let refusal = Refusal::cannot(format!("`{name}` is read outside {called} too: by {}", others.join(", ")));
     Err(refusal.at_all(&outside).help("a loop around all readers can be given, or the readers can be fused first"))
 }
 

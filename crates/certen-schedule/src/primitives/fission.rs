@@ -23,10 +23,10 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "fission",
     usage: "fission(loop, inner)",
     about: "The loop `inner`, in the body of the loop `i`, gets a loop over `i` of its own. What stands before it gets \
-            the loop `i.before`, what stands behind it `i.after`. A local or buffer of the body that is used on more \
+            the loop `i.before`, what stands after it `i.after`. A local or buffer of the body that is used on more \
             than one side gets a dimension for `i`. If there are loops in between, they are cut as well.",
     legal: "What stands from `inner` on in an iteration has nothing to do with what stands before it in a later \
-            iteration, and what stands behind it nothing with `inner` in a later one: neither writes what the other \
+            iteration, and what stands after it nothing with `inner` in a later one: neither writes what the other \
             uses.",
     peers: "Exo: fission; ISL and Pluto: loop distribution; Halide: compute_root; OpenMP 6: fission",
     example: Example {
@@ -37,7 +37,7 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     },
     apply: |nest, args| {
         let outer = nest.find(args.path("a loop")?)?;
-        let inner = nest.find(args.path("a loop inside of it")?)?;
+        let inner = nest.find(args.path("a loop inside it")?)?;
         args.end()?;
         if !outer.contains(&inner) {
             let (one, two) = nest.called_both(&outer, &inner);
@@ -116,7 +116,7 @@ fn put_conditions(nest: &mut Nest, place: &Place, whole: &Loop, at: usize, inner
     }
     if !after.is_empty() {
         let status = apart(&facts, &loops, &after, &middle, &earlier);
-        found.push((format!("what stands behind {what} has nothing to do with it in a later {i}"), status));
+        found.push((format!("what stands after {what} has nothing to do with it in a later {i}"), status));
     }
     for (what, status) in found {
         match inner {

@@ -24,8 +24,8 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     usage: "fuse_outer(one, two) or fuse_outer(one, two, levels)",
     about: "The loops `one` and `two`, which follow each other in the same block, become one loop `one`: each iteration \
             does what the iterations of both did, the first with the first if they are equally long (after `peel`, one can run \
-            ahead of the other). With a number of levels, the only loops inside of both are fused as \
-            well, and so on. What stands between them moves before or behind. If one runs further than the other, \
+            ahead of the other). With a number of levels, the only loops inside both are fused as \
+            well, and so on. What stands between them moves before or after. If one runs further than the other, \
             conditions skip what is too much. The loop stays parallel if both are, and if that is right.",
     legal: "No iteration of `two` needs something of a later iteration of `one`: neither writes what the other uses.",
     peers: "TeML: fuse_outer; Exo: fuse; Halide: compute_with; TVM: compute_at; OpenMP 6: fuse",
@@ -37,7 +37,7 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     },
     apply: |nest, args| {
         let one = nest.find(args.path("a loop")?)?;
-        let two = nest.find(args.path("a loop behind it")?)?;
+        let two = nest.find(args.path("a loop after it")?)?;
         let levels = if args.left() > 0 { args.at_least(1, "a number of levels")? } else { 1 };
         args.end()?;
         let mut fused = fuse(nest, &one, &two)?;
@@ -255,7 +255,7 @@ fn moved(nest: &mut Nest, facts: &Facts, one: &Place, two: &Place, stage: Option
                     let refusal = Refusal::cannot("what stands between the loops has to do with both of them");
                     return Err(refusal
                         .at(&one.beside(at))
-                        .note("it can move neither before the first nor behind the second"));
+                        .note("it can move neither before the first nor after the second"));
                 }
             }
         }

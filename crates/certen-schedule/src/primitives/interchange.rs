@@ -24,7 +24,7 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     },
     apply: |nest, args| {
         let outer = nest.find(args.path("a loop")?)?;
-        let inner = nest.find(args.path("the loop inside of it")?)?;
+        let inner = nest.find(args.path("the loop inside it")?)?;
         args.end()?;
         let (outer, inner) = if inner.contains(&outer) { (inner, outer) } else { (outer, inner) };
         reorder(nest, &[inner, outer])

@@ -23,7 +23,7 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     usage: "parallelize(loop) or parallelize(loop, block)",
     about: "Threads share the iterations of the loop. If the loop combines into something from outside, as a sum does, \
             it is cut into blocks of 1024 iterations, or of `block`: a thread sums a block in order, and the sums of the \
-            blocks are added in order behind the loop. So the result is the same, to the last bit, for any number of \
+            blocks are added in order after the loop. So the result is the same, to the last bit, for any number of \
             threads. A loop that is no reduction stays as it is, or with `block` becomes a loop over blocks that threads \
             share.",
     legal: "No iteration writes what another one uses, but for what the loop only combines into, always with the same \

@@ -21,7 +21,7 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "peel",
     usage: "peel(loop, first, count), peel(loop, last, count) or peel(loop, tail)",
     about: "The first or the last `count` iterations of the loop `i` become a loop of their own, `i.head` or `i.tail`; \
-            the loops inside of it get the same ending. With `tail`, `i` is a loop over blocks, as `split` makes them: \
+            the loops inside it get the same ending. With `tail`, `i` is a loop over blocks, as `split` makes them: \
             the blocks that are full stay, and their bounds lose the minimum; the others become `i.tail`, or `i.head` if \
             they come first. A condition inside that holds in all iterations of a piece is left out there.",
     legal: "Always: the iterations are the same, in the same order.",
@@ -170,7 +170,7 @@ pub(crate) fn tail(nest: &mut Nest, place: &Place) -> Done<()> {
         let refusal = Refusal::cannot(format!("every block of the loop over {i} is full"));
         return Err(refusal
             .at(place)
-            .note("no range and no condition inside of it is other for the last blocks")
+            .note("no range and no condition inside it is other for the last blocks")
             .help(format!("`split` makes blocks; `peel({i}, last, 1)` takes the last iteration")));
     }
     let (mut last, mut first) = (None::<Ix>, None::<Ix>);

@@ -20,7 +20,7 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "registers",
     usage: "registers(buffer, loop)",
     about: "The elements of the buffer that `loop` uses, a small tile, are loaded into a buffer `C_tile` before the loop, \
-            used there, and stored back behind it. With constant sizes and inner loops unrolled or vectorised, a compiler \
+            used there, and stored back after it. With constant sizes and inner loops unrolled or vectorised, a compiler \
             keeps such a tile in registers.",
     legal: "Always: the loop uses the tile only.",
     peers: "Halide: store_in registers after rfactor; TVM: cache_write; Exo: stage_mem with accumulation; BLIS: micro-tile",
@@ -77,7 +77,7 @@ pub(crate) fn registers(nest: &mut Nest, buffer: &Buffer, place: &Place) -> Done
             };
             let refusal = Refusal::cannot(format!("{called} uses {what}")).at(place);
             return Err(
-                refusal.help("`split` the loops over its indices and `reorder` this loop inside of the outer ones")
+                refusal.help("`split` the loops over its indices and `reorder` this loop inside the outer ones")
             );
         }
     }

@@ -27,7 +27,7 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     },
     apply: |nest, args| {
         let outer = nest.find(args.path("a loop")?)?;
-        let inner = nest.find(args.path("a loop inside of it")?)?;
+        let inner = nest.find(args.path("a loop inside it")?)?;
         let (factor, _) = args.int("a factor")?;
         args.end()?;
         skew(nest, &outer, &inner, factor)

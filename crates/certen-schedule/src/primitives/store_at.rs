@@ -50,7 +50,7 @@ pub(crate) fn store_at(nest: &mut Nest, stored: &Stored, outer: Option<&Place>) 
         Some(outer) if outer.contains(alloc) => outer.path.len() + 1,
         Some(outer) => {
             let called = nest.called_at(outer).unwrap_or_else(|| "this loop".into());
-            let refusal = Refusal::cannot(format!("`{name}` is not allocated inside of {called}"));
+            let refusal = Refusal::cannot(format!("`{name}` is not allocated inside {called}"));
             return Err(refusal.at(outer).at(alloc).help(format!("`compute_at({name}, loop)` brings it into a loop")));
         }
     };

@@ -20,7 +20,7 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     usage: "unroll(loop) or unroll(loop, count)",
     about: "The loop is replaced by its iterations; their number is known, or at least its largest value: then each has \
             a condition. With `count`, the loop `i` becomes a loop `i.o` whose body has `count` iterations, and \
-            `i.o.tail` with those that are left. Loops inside get `.u0`, `.u1`, … behind their names.",
+            `i.o.tail` with those that are left. Loops inside get `.u0`, `.u1`, … after their names.",
     legal: "Always: the iterations are the same, in the same order.",
     peers: "Halide, TVM, TeML: unroll; Exo: unroll_loop; OpenMP: unroll full, unroll partial",
     example: Example {

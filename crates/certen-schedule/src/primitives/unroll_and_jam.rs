@@ -28,7 +28,7 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     usage: "unroll_and_jam(loop, count)",
     about: "The loop `i` becomes a loop `i.o` over `count` iterations at a time, which run side by side: each statement \
             inside becomes `count` statements, while the loops inside stay one, if their ranges do not depend on `i`; \
-            else each iteration has its own, with `.u0`, `.u1`, … behind its name. The iterations that are left stay as \
+            else each iteration has its own, with `.u0`, `.u1`, … after its name. The iterations that are left stay as \
             they were, in `i.o.tail`.",
     legal: "No iteration uses what a later one of the same block writes that now comes before it, or the other way \
             round: as for an interchange with the loops inside.",

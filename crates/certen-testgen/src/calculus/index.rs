@@ -1,4 +1,4 @@
-//! Sizes of dimensions, indices that are inside of them for a reason, and conditions.
+//! Sizes of dimensions, indices that are inside them for a reason, and conditions.
 
 use arbitrary::Result;
 use certen_core::{ElemType, Range, TensorType};

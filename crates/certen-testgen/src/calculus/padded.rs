@@ -56,7 +56,7 @@ impl Generator<'_, '_> {
         Ok(self.reshaped(term, ty))
     }
 
-    /// A truncation of anything, outside of a term or inside of generations only.
+    /// A truncation of anything, outside a term or inside generations only.
     pub(super) fn truncation_outside(&mut self) -> Result<TermId> {
         let elem = elem(self.u)?;
         let outer = self.u.int_in_range(0..=1)?;

@@ -23,7 +23,7 @@ pub(super) fn nest(draw: &mut Draw) -> LoopProgram {
     parse_loops(&sources, file).unwrap_or_else(|errors| panic!("{text}\n{errors:?}"))
 }
 
-/// A loop around a statement: its index, its size, where it begins and how far behind the size it ends.
+/// A loop around a statement: its index, its size, where it begins and how far beyond the size it ends.
 #[derive(Clone, Copy)]
 struct Around {
     index: &'static str,

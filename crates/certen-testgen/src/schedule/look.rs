@@ -155,7 +155,7 @@ impl Look {
         (0..self.loops.len()).filter(|at| self.loops[*at].next.is_some()).collect()
     }
 
-    /// A loop and those inside of it, each the whole body of the one before.
+    /// A loop and those inside it, each the whole body of the one before.
     pub(super) fn chain(&self, from: usize) -> Vec<usize> {
         let mut chain = vec![from];
         while let Some(last) = chain.last().and_then(|at| self.loops.get(*at)).filter(|seen| seen.perfect) {

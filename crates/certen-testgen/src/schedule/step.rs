@@ -89,7 +89,7 @@ fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String>
             vec![stage, reader]
         }
         "store_at" => {
-            // What was computed at a loop has a buffer inside of loops.
+            // What was computed at a loop has a buffer inside loops.
             let (stage, _) =
                 draw.pick(&look.inner).map_or_else(|| own(draw, look), |(name, at)| (name.to_string(), *at));
             vec![stage, if draw.chance(2) { "root".into() } else { any }]
@@ -257,7 +257,7 @@ fn order(draw: &mut Draw, rank: usize) -> String {
 struct Near {
     /// A loop.
     one: Option<usize>,
-    /// One inside of it, or behind it.
+    /// One inside it, or after it.
     two: Option<usize>,
     /// The loops that are perfectly nested, from the first one in.
     chain: Vec<usize>,
@@ -296,7 +296,7 @@ impl Near {
         Near::named(self.two.or(self.one), look)
     }
 
-    /// A loop and one inside of it, directly most of the time.
+    /// A loop and one inside it, directly most of the time.
     fn inside(&self, draw: &mut Draw, look: &Look) -> (Option<usize>, Option<usize>) {
         let pairs: Vec<usize> = (0..look.loops.len()).filter(|at| !look.loops[*at].children.is_empty()).collect();
         let Some(one) = draw.pick(&pairs).copied() else { return (self.one, self.two) };

@@ -95,7 +95,7 @@ impl TenMistake {
         }
     }
 
-    /// Outside of branches: one that what is known rules out is not looked at.
+    /// Outside branches: one that what is known rules out is not looked at.
     fn visit_live(self, e: &mut Expr, places: &mut Places) {
         self.visit_expr(e, places);
         if !matches!(e, Expr::If(..)) {

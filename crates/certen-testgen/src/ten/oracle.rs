@@ -18,7 +18,7 @@ use crate::EXACT;
 /// Why there is no value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trouble {
-    /// An access outside of its tensor, or a minimum of nothing.
+    /// An access outside its tensor, or a minimum of nothing.
     OutOfBounds(String),
     /// A shape that is not what it must be, or a `where` clause that does not hold.
     Type(String),
@@ -634,7 +634,7 @@ impl Oracle<'_> {
             };
             a.get(&taken.iter().map(place).collect::<Vec<_>>())
         })?;
-        // Indices must be inside of their dimension even where another dimension is empty.
+        // Indices must be inside their dimension even where another dimension is empty.
         for (take, size) in taken.iter().zip(&a.shape) {
             if let Ok(i) = take
                 && !(0..*size).contains(i)

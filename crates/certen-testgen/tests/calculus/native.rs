@@ -105,7 +105,7 @@ fn native_code_agrees_with_the_evaluator() {
     });
 }
 
-/// No access outside of a buffer or after its end, no leak, no undefined behaviour: under the sanitizers of addresses and
+/// No access outside a buffer or after its end, no leak, no undefined behaviour: under the sanitizers of addresses and
 /// undefined behaviour, with buffers of exactly their size, outputs full of garbage before.
 #[test]
 fn native_code_agrees_under_sanitizers() {

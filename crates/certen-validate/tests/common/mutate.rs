@@ -205,7 +205,7 @@ fn accumulations(nest: &LoopProgram, op: Option<ReduceOp>, value: TermId) -> Vec
     }
 }
 
-/// Changes inside of a value.
+/// Changes inside a value.
 fn values(nest: &LoopProgram, path: &[Turn], at: usize, value: TermId, found: &mut Vec<(Operator, LoopProgram)>) {
     let mut replace = |operator: Operator, place: TermId, term: Option<Term>| {
         let Some(term) = term else { return };

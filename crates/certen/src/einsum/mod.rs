@@ -58,7 +58,7 @@ pub enum Order {
     BestWithin(usize),
     /// As [`Order::Greedy`], with the same limit.
     GreedyWithin(usize),
-    /// As NumPy's `einsum_path` says: each step takes operands by their positions, and puts its result behind the
+    /// As NumPy's `einsum_path` says: each step takes operands by their positions, and puts its result after the
     /// others.
     Path(Vec<Vec<usize>>),
 }

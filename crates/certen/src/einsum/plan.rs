@@ -1,7 +1,7 @@
 //! The order of a contraction: a path as NumPy writes it, and the steps that follow it.
 //!
 //! Each entry of a path takes operands by their positions among those that are left, contracts them, and puts the
-//! result behind the others. An index that nothing else needs is summed in the entry; what only one of several factors
+//! result after the others. An index that nothing else needs is summed in the entry; what only one of several factors
 //! has is summed in a step of its own before they are multiplied, since a sum of products with a common factor is one
 //! product.
 

@@ -114,7 +114,7 @@ impl Generator<'_> {
                 Some(Expr::Shift(cut, amount, padded.into()))
             }
             10 => {
-                // A part in front and the rest behind it.
+                // A part in front and the rest after it.
                 let (front, back) = match first.terms.iter().next() {
                     Some((atom, count)) if first.terms.len() > 1 || *count > 1 => {
                         let front = Dim { plus: 0, terms: BTreeMap::from([(atom.clone(), 1)]) };
