@@ -233,7 +233,7 @@ fn blur_in_tiles() {
 fn refused(program: &str, steps: &str) -> (String, String, String) {
     let refused = taken(&core(program), steps).expect_err(steps);
     let error = &refused.diagnostic;
-    let more: Vec<String> = error.notes.iter().chain(&error.help).cloned().collect();
+    let more: Vec<String> = error.notes.iter().cloned().chain(error.advice()).collect();
     (error.code.to_string(), error.message.clone(), more.join("\n"))
 }
 
