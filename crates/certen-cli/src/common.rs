@@ -51,8 +51,8 @@ impl Common {
 pub struct Entry {
     #[command(flatten)]
     pub which: Which,
-    /// How its loops are transformed: `none`, the name of a variant in the file, `default` for the one without a name, a
-    /// file that ends in `.schedule`, or steps such as `split(i, 32); vectorize(j, 4)`. Without it, what the file says
+    /// How its loops are transformed: `none`, `auto` for what the compiler writes, the name of a variant in the file,
+    /// `default` for the one without a name, a file that ends in `.schedule`, or steps such as `split(i, 32); vectorize(j, 4)`. Without it, what the file says
     #[arg(long, value_name = "WHAT", value_parser = schedule)]
     pub schedule: Option<Choice>,
 }

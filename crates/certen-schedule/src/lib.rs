@@ -17,6 +17,7 @@
 
 mod apply;
 mod args;
+mod auto;
 mod bounds;
 mod collapse;
 mod depend;
@@ -34,6 +35,7 @@ mod stages;
 mod vectors;
 
 pub use apply::{Refused, Scheduled, Taken, apply};
+pub use auto::{Machine, Planned, automatic};
 pub use certen_index::{Condition, Proof, Status};
 pub use edit::{at_sizes, with_numbers};
 pub use page::{page, statements};

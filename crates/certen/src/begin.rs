@@ -35,7 +35,7 @@ impl Begin {
         let path = match choice {
             Choice::Default => program.paths.first(),
             Choice::Variant(name) => program.paths.iter().find(|path| path.name == *name),
-            Choice::None | Choice::Text { .. } => None,
+            Choice::None | Choice::Auto | Choice::Text { .. } => None,
         };
         path.map_or(Begin::Lowering, |path| Begin::Codegen(Arc::new(path.clone())))
     }

@@ -22,8 +22,10 @@ pub enum Choice {
     /// The one that its file has for its function, if there is one.
     #[default]
     Default,
-    /// None: the compiler chooses.
+    /// None: only what every nest gets, vectors and threads.
     None,
+    /// One that the compiler writes.
+    Auto,
     /// The variant of this name in its file.
     Variant(Name),
     /// A text of its own: steps, or what stands in a `.schedule` file.
@@ -36,7 +38,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// What a word on a command line means: `none`, `default`, the name of a variant, a file that ends in `.schedule`, or
+    /// What a word on a command line means: `none`, `auto`, `default`, the name of a variant, a file that ends in `.schedule`, or
     /// steps.
     ///
     /// # Errors
@@ -44,6 +46,7 @@ impl Choice {
     pub fn named(what: &str) -> Result<Choice, Failure> {
         match what {
             "none" => return Ok(Choice::None),
+            "auto" => return Ok(Choice::Auto),
             "default" => return Ok(Choice::Default),
             _ => {}
         }
@@ -75,7 +78,8 @@ impl Choice {
             schedules.iter().find(|schedule| schedule.variant == variant).map(|schedule| schedule.steps.clone())
         };
         match self {
-            Choice::None => Some(Vec::new()),
+            // What is automatic is written when the loops are known.
+            Choice::None | Choice::Auto => Some(Vec::new()),
             Choice::Default => Some(chosen(None, of_file).unwrap_or_default()),
             Choice::Variant(name) => chosen(Some(*name), of_file).or_else(|| {
                 diagnostics.push(no_variant(*name, function, of_file));
@@ -123,6 +127,7 @@ impl fmt::Display for Choice {
         match self {
             Choice::Default => f.write_str("default"),
             Choice::None => f.write_str("none"),
+            Choice::Auto => f.write_str("auto"),
             Choice::Variant(name) => write!(f, "{name}"),
             Choice::Text { name, text } if name == STEPS => {
                 f.write_str(&text.split_whitespace().collect::<Vec<_>>().join(" "))

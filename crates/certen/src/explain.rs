@@ -8,8 +8,10 @@ use certen_figures::analysis::analysis_text;
 use certen_figures::reshapes::reshapes;
 use certen_index::Ix;
 use certen_syntax::Name;
+use certen_syntax::schedule::Step;
 use certen_validate::Agreement;
 
+use crate::choice::Choice;
 use crate::failure::Failure;
 use crate::optimise::Optimised;
 use crate::pipeline::Module;
@@ -37,7 +39,7 @@ struct Asked<'a> {
 }
 
 /// All views, in the order of the road.
-pub static VIEWS: [View; 18] = [
+pub static VIEWS: [View; 19] = [
     View {
         name: "written",
         about: "A `.ten` program as the checker understood it: one function for each instance",
@@ -142,6 +144,15 @@ pub static VIEWS: [View; 18] = [
         show: |asked| or_remark(optimised(asked.module)),
     },
     View {
+        name: "schedule",
+        about: "The steps of the schedule, as they could be written in the file; of an automatic one, why these",
+        stage: Stage::Planned,
+        show: |Asked { module, by_name, .. }| match module.steps() {
+            [] => Ok(by_name.then(|| "no steps\n".into())),
+            steps => Ok(Some(schedule(module, steps)?)),
+        },
+    },
+    View {
         name: "steps",
         about: "The program after each rewrite of a derivation, the loops after each step of the schedule, with what is known of \
                 each",
@@ -220,6 +231,15 @@ impl Module {
         }
         Ok(sections)
     }
+}
+
+/// The steps, one to a line; an automatic schedule nest by nest.
+fn schedule(module: &Module, steps: &[Step]) -> Result<String, Failure> {
+    if module.options.schedule != Choice::Auto {
+        return Ok(steps.iter().map(|step| format!("{step};\n")).collect());
+    }
+    let (plans, _) = module.planned()?;
+    Ok(plans.iter().map(|plan| format!("// {}\n{}", plan.why, plan.steps)).collect::<Vec<_>>().join("\n"))
 }
 
 /// What was lifted, how it compares with the program as written, and the program that loops are made from.

@@ -201,14 +201,17 @@ impl Module {
                 let text = format!("`{function}` has no schedule without a name");
                 Some(Diagnostic::error(Code::E0802, None, text))
             }
-            Choice::None | Choice::Text { .. } => None,
+            Choice::None | Choice::Auto | Choice::Text { .. } => None,
         });
         unknown.map_or(Ok(choices.to_vec()), |error| Err(self.refuse(error)))
     }
 
     /// The steps of its schedule; none if the compiler chooses.
     pub fn steps(&self) -> &[Step] {
-        &self.accepted.steps
+        match self.options.schedule {
+            Choice::Auto => self.planned().map_or(&[], |(_, steps)| steps),
+            _ => &self.accepted.steps,
+        }
     }
 
     /// Whether it is derived from another program.

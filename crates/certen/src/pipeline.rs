@@ -16,13 +16,14 @@ use certen_codegen::{CCode, emit_c};
 use certen_core::Program;
 use certen_index::Ix;
 use certen_loops::{FpMode, LoopProgram, Stmt, verify};
-use certen_runtime::{NativeKernel, RuntimeError, Signature, standard_environment};
-use certen_schedule::{Refused, Scheduled, apply, at_sizes};
+use certen_runtime::{Cpu, NativeKernel, RuntimeError, Signature, standard_environment};
+use certen_schedule::{Machine, Planned, Refused, Scheduled, apply, at_sizes, automatic};
 use certen_syntax::schedule::Step;
 use certen_syntax::{Code, Diagnostic};
 
 use crate::begin::Begin;
 use crate::blame::violations;
+use crate::choice::Choice;
 use crate::failure::Failure;
 use crate::front::Accepted;
 use crate::layout::{LAYOUT, Layout};
@@ -51,6 +52,8 @@ type Cell<T> = OnceLock<Result<T, Failure>>;
 struct Made {
     optimised: Cell<Option<Optimised>>,
     lowered: Cell<LoopProgram>,
+    /// The schedule that the compiler wrote.
+    planned: Cell<(Vec<Planned>, Vec<Step>)>,
     scheduled: OnceLock<Result<Scheduled, Box<Refused>>>,
     loops: Cell<LoopProgram>,
     verified: Cell<()>,
@@ -147,6 +150,25 @@ impl Module {
         })
     }
 
+    /// The schedule that the compiler writes: what it does with each nest, and the steps.
+    ///
+    /// # Errors
+    /// As [`Module::lowered`].
+    pub fn planned(&self) -> Result<&(Vec<Planned>, Vec<Step>), Failure> {
+        once(&self.made.planned, || {
+            let lowered = self.lowered()?;
+            let cpu = self.options.cpu.map_or_else(Cpu::from_environment, Ok);
+            let machine = Machine::with_vectors(cpu.map_err(|error| self.runtime_failure(&error))?.vector_bytes());
+            let planned = || Ok(automatic(lowered, &machine, self.fp()));
+            self.timed(Stage::Planned, planned, |(_, steps)| (steps.len(), "steps"))
+        })
+    }
+
+    /// What may be assumed of its floats: integers are a ring in any mode.
+    fn fp(&self) -> FpMode {
+        if is_strict(self.core(), self.options.fp) { FpMode::Strict } else { FpMode::Relaxed }
+    }
+
     /// The loops after each step of its schedule; none without one.
     ///
     /// # Errors
@@ -176,8 +198,7 @@ impl Module {
     }
 
     fn applied(&self, loops: &LoopProgram, steps: &[Step]) -> Result<Scheduled, Box<Refused>> {
-        let fp = if is_strict(self.core(), self.options.fp) { FpMode::Strict } else { FpMode::Relaxed };
-        apply(loops.clone(), steps, fp)
+        apply(loops.clone(), steps, self.fp())
     }
 
     /// The loops that code is made from: laid out in memory, with vector loops and those marked that threads share.
@@ -262,7 +283,7 @@ impl Module {
         let mut accepted = Accepted::core(core);
         accepted.begin = begin.unwrap_or_else(|| self.accepted.begin.clone());
         accepted.steps = steps.into();
-        Ok(Module::new(accepted, &self.options).attempt()?.into_owned())
+        Ok(Module::new(accepted, &self.as_given()).attempt()?.into_owned())
     }
 
     /// The program in C.
@@ -369,7 +390,12 @@ impl Module {
         let mut accepted = Accepted::core(self.core().at_sizes(&sizes).ok()?);
         accepted.sources = self.accepted.sources.clone();
         accepted.warnings = self.accepted.warnings.clone();
-        Some(Module { accepted, options: self.options.clone(), made })
+        Some(Module { accepted, options: self.as_given(), made })
+    }
+
+    /// The options for a program that has the steps that it is given, also where they were written automatically.
+    fn as_given(&self) -> Options {
+        Options { schedule: Choice::None, ..self.options.clone() }
     }
 
     /// Runs a stage in the standard environment of floats, and notes how long it took.

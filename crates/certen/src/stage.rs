@@ -54,6 +54,9 @@ stages! {
     Lowered "lowered": "Core" => "loops",
         "Each tensor becomes a nest of loops that stores its elements.",
         "Every element is stored once, at its place.";
+    Planned "planned": "loops" => "steps",
+        "The compiler writes a schedule, if it is asked to: strategies propose steps for each nest.",
+        "Every condition of every step that it writes is proved for all sizes.";
     Scheduled "scheduled": "loops" => "loops",
         "The steps of the schedule change the loops.",
         "Each condition of each step is proved for all sizes, fails, or is open; none is forgotten.";
