@@ -157,6 +157,7 @@ impl Breaking<'_, '_> {
     }
 
     fn make(&mut self, mistake: Mistake) -> Result<()> {
+        // One arm for each mistake: a table.
         let model = self.generator.sample.mode == Notation::Model;
         let declare = |line: &str| vec![Line::Declaration(line.to_owned())];
         let other = format!("{UNKNOWN}_1");
@@ -250,6 +251,7 @@ impl Breaking<'_, '_> {
     }
 
     fn violate(&mut self, premise: Premise) -> Result<()> {
+        // One arm for each premise that can be violated: a table.
         let mode = self.generator.sample.mode;
         self.rule = Some(premise.rule(mode).name.to_owned());
         let (core, model) = (mode == Notation::CoreTeil, mode == Notation::Model);

@@ -103,6 +103,7 @@ impl Generator<'_, '_> {
 
     /// A tensor whose type is larger by padding at one end.
     fn padded(&mut self, ty: &TensorType, end: &End, fuel: usize) -> Result<TermId> {
+        // One arm for each construct of Core: a table.
         let Some(part) = fuel.checked_sub(1) else { return self.guarded_generation(ty, end, 0) };
         let large = end.enlarged(ty);
         let d = end.dimension;

@@ -35,6 +35,7 @@ fn block(draw: &mut Draw) -> String {
 }
 
 fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String> {
+    // One arm for each step: a table.
     let near = Near::of(draw, look);
     let path = |at: Option<usize>| Near::named(at, look);
     let (any, pair) = (near.any(draw, look), near.inside(draw, look));

@@ -19,6 +19,7 @@ impl Generator<'_> {
     }
 
     pub(super) fn comprehension(&mut self, c: &Scope, elem: Elem, dims: &[Dim], depth: usize) -> Option<Expr> {
+        // One arm for each way to write bounds: a table.
         let rank = dims.len();
         if rank == 0 {
             return None;

@@ -5,6 +5,7 @@ use super::*;
 impl Generator<'_> {
     /// A function for any rank.
     pub(super) fn polymorphic(&mut self) {
+        // One arm for each function: a table.
         let function = self.fresh("poly");
         let (x, y) = (|| var("x"), || var("y"));
         let v = |name: &str| IxVec::Name(name.into());

@@ -5,6 +5,7 @@ use super::*;
 impl Generator<'_> {
     /// Operations on whole tensors.
     pub(super) fn whole(&mut self, c: &Scope, elem: Elem, dims: &[Dim], depth: usize) -> Option<Expr> {
+        // One arm for each operation: a table of what makes a tensor of this shape.
         let longer = |by: i64| {
             let mut all = dims.to_vec();
             if let Some(first) = all.first_mut() {
