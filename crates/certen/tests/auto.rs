@@ -7,7 +7,7 @@ fn module(text: &str, schedule: Choice) -> Module {
 }
 
 /// Contractions over small integers, in every order of dimensions.
-const CONTRACTIONS: [&str; 12] = [
+const CONTRACTIONS: [&str; 14] = [
     "fn f(A: T[m, p], B: T[p, n]) -> T[m, n] { { [i, j] -> sum({ [k] -> A[i, k] * B[k, j] }) } }",
     "fn f(A: T[p, m], B: T[p, n]) -> T[m, n] { { [i, j] -> sum({ [k] -> A[k, i] * B[k, j] }) } }",
     "fn f(A: T[m, p], B: T[n, p]) -> T[m, n] { { [i, j] -> sum({ [k] -> A[i, k] * B[j, k] }) } }",
@@ -20,6 +20,8 @@ const CONTRACTIONS: [&str; 12] = [
     "fn f(S: T[m, n], A: T[m, p], B: T[p, n]) -> T[m, n] { { [i, j] -> S[i, j] * sum({ [k] -> A[i, k] * B[k, j] }) } }",
     "fn f(A: T[m, p], B: T[p, n], c: T[n]) -> T[m, n] { { [i, j] -> max(sum({ [k] -> A[i, k] * B[k, j] }) + c[j], 0) } }",
     "fn f(A: T[m, p], B: T[p, n]) -> T[m, n] { A @ B }",
+    "fn f(A: T[m, p, b], B: T[p, b, n]) -> T[m, n] { { [i, j] -> sum({ [k, l] -> A[i, k, l] * B[k, l, j] }) } }",
+    "fn f(A: T[m, p, b], B: T[b, n], c: T[p, n]) -> T[m, n] { { [i, j] -> sum({ [k, l] -> A[i, k, l] * B[l, j] * c[k, j] }) } }",
 ];
 
 #[test]

@@ -6,11 +6,13 @@
 //! registers while the sum runs. The panel of the operand with `v` that a column of tiles needs is packed, once for all rows:
 //! it is dense then, and the strides of the caller's array no longer matter.
 //!
-//! Applies: to nests with one sum of a product, whose result has `v` as its last index and nothing but its loops around
+//! Lanes need no step: vectors are made of the loops over `v` that nobody touches afterwards.
+//!
+//! Applies: to nests with one sum of a product, over one loop or several, whose result has `v` as its last index and nothing but its loops around
 //! the sum. Cost: the tile loads (rows + vectors) for rows * vectors fused operations; packing moves each element of the
 //! panel once for each `others` iteration. Elements that fill no tile stay as they were.
 
-use certen_core::{ElemType, Range, ReduceOp};
+use certen_core::{ElemType, Range, ReduceOp, Term};
 use certen_index::Ix;
 use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use, sites};
 use certen_syntax::Name;
@@ -51,18 +53,21 @@ impl<'a> Contraction<'a> {
         let mut stores = sites.iter().filter(|site| site.stmt.element().is_some());
         let (store, None) = (stores.next()?, stores.next()) else { return None };
         let (_, at) = store.stmt.element()?;
+        // Of sums inside each other, those around the innermost one add nothing but its result.
+        let is_result = |value| matches!(program.terms.get(value), Term::Ref(_, ty) if ty.is_scalar());
         let mut sums = sites.iter().filter(|site| match site.stmt {
-            Stmt::Assign { target: Target::Local(_), op, .. } => *op == Some(ReduceOp::Sum),
+            Stmt::Assign { target: Target::Local(_), value, .. } => !is_result(*value),
             _ => false,
         });
         let (sum, None) = (sums.next()?, sums.next()) else { return None };
+        let Stmt::Assign { op: Some(ReduceOp::Sum), .. } = sum.stmt else { return None };
         let free: Vec<(Name, &Range)> = store.loops().collect();
         let summed: Vec<(Name, &Range)> = sum.loops().skip(free.len()).collect();
         let begins_at_0 = |(_, range): &(Name, &Range)| range.lo.as_constant() == Some(0);
-        if summed.len() != 1 || !free.iter().chain(&summed).all(begins_at_0) {
+        if !free.iter().chain(&summed).all(begins_at_0) {
             return None;
         }
-        if size(summed[0].1).is_some_and(|terms| terms < SHORT) {
+        if size(summed.last()?.1).is_some_and(|terms| terms < SHORT) {
             return None;
         }
         let lanes = free.iter().map(|(index, _)| *index).find(|index| at.last() == Some(&Ix::var(*index)))?;
@@ -73,22 +78,27 @@ impl<'a> Contraction<'a> {
         Some(Contraction { free, summed, reads, lanes, elem })
     }
 
+    /// Whether the sum runs over an operand.
+    fn is_summed(&self, at: &[Ix]) -> bool {
+        self.summed.iter().any(|(index, _)| mentions(at, *index))
+    }
+
     /// The operands of the lanes that the sum runs over.
     fn panels(&self) -> impl Iterator<Item = &(Name, &'a [Ix])> {
-        let [lanes, summed] = [self.lanes, self.summed[0].0];
-        self.reads.iter().filter(move |(_, at)| mentions(at, lanes) && mentions(at, summed))
+        self.reads.iter().filter(|(_, at)| mentions(at, self.lanes) && self.is_summed(at))
     }
 
     fn tiled(&self, nest: Name, machine: &Machine, fp: FpMode, packed: bool) -> Option<Planned> {
         let is_row = |(index, _): &&(Name, &Range)| {
             *index != self.lanes
                 && self.panels().all(|(_, at)| !mentions(at, *index))
-                && self.reads.iter().any(|(_, at)| mentions(at, *index) && mentions(at, self.summed[0].0))
+                && self.reads.iter().any(|(_, at)| mentions(at, *index) && self.is_summed(at))
         };
         let (row, row_range) = self.free.iter().rev().find(is_row)?;
         let (_, lane_range) = self.free.iter().find(|(index, _)| *index == self.lanes)?;
-        let mut panels = self.panels();
-        let (panel, None) = (panels.next()?, panels.next()) else { return None };
+        // Only what the innermost sum runs over is used often enough.
+        let (innermost, _) = self.summed.last()?;
+        let panels: Vec<_> = self.panels().filter(|(_, at)| mentions(at, *innermost)).collect();
         let (rows, columns) = self.tile(machine, size(row_range), size(lane_range))?;
         let others: Vec<Name> =
             self.free.iter().map(|(index, _)| *index).filter(|index| index != row && *index != self.lanes).collect();
@@ -99,26 +109,34 @@ impl<'a> Contraction<'a> {
             let list: Vec<String> = wanted.iter().map(|index| path(*index, "")).collect();
             steps.push(format!("reorder([{}])", list.join(", ")));
         }
-        let (r, v, k) = (*row, self.lanes, self.summed[0].0);
+        let (r, v) = (*row, self.lanes);
         steps.push(format!("tile([{}, {}], [{rows}, {columns}])", path(r, ""), path(v, "")));
         for (index, range, block) in [(r, row_range, rows), (v, lane_range, columns)] {
             if size(range).is_none_or(|size| size % block != 0) {
                 steps.push(format!("peel({}, tail)", path(index, ".o")));
             }
         }
-        steps.push(format!("reorder([{}, {}, {}])", path(k, ""), path(r, ".i"), path(v, ".i")));
+        let mut inside: Vec<String> = self.summed.iter().map(|(index, _)| path(*index, "")).collect();
+        inside.extend([path(r, ".i"), path(v, ".i")]);
+        steps.push(format!("reorder([{}])", inside.join(", ")));
         steps.push(format!("interchange({}, {})", path(r, ".o"), path(v, ".o")));
         if packed {
-            steps.extend(pack(panel, v, &path(v, ".o"))?);
+            for panel in &panels {
+                steps.push(pack(panel, v, &path(v, ".o"))?);
+            }
         }
-        steps.extend(["", ".before", ".after"].map(|part| format!("vectorize({})", path(v, &format!(".i{part}")))));
         steps.push(format!("parallelize({})", others.first().map_or(path(v, ".o"), |outer| path(*outer, ""))));
         if fp == FpMode::Relaxed && self.elem.is_float() {
             steps.push(format!("fma({nest})"));
         }
-        let how = if packed { format!(", the panels of {} packed", panel.0) } else { String::new() };
+        let names = |names: Vec<String>| names.join(" and ");
+        let over = names(self.summed.iter().map(|(index, _)| index.to_string()).collect());
+        let how = match packed && !panels.is_empty() {
+            true => format!(", panels of {} packed", names(panels.iter().map(|(name, _)| name.to_string()).collect())),
+            false => String::new(),
+        };
         let why = format!(
-            "a contraction over {k}: {columns} lanes of {v} for {rows} rows of {r} stay in registers while it runs{how}"
+            "a contraction over {over}: {columns} lanes of {v} for {rows} rows of {r} stay in registers while it runs{how}"
         );
         Some(Planned { nest, steps: steps.join(";\n") + ";\n", why })
     }
@@ -138,18 +156,17 @@ impl<'a> Contraction<'a> {
 }
 
 /// Packs the panel that a column of tiles needs: the dimension of the lanes last.
-fn pack((panel, at): &(Name, &[Ix]), lanes: Name, column: &str) -> Option<Vec<String>> {
+fn pack((panel, at): &(Name, &[Ix]), lanes: Name, column: &str) -> Option<String> {
     let mut with_lanes = at.iter().enumerate().filter(|(_, ix)| ix.mentions(lanes));
     let ((place, ix), None) = (with_lanes.next()?, with_lanes.next()) else { return None };
     if *ix != Ix::var(lanes) {
         return None;
     }
-    let last = at.len() - 1;
-    if place == last {
-        return Some(vec![format!("stage({panel}, {column})"), format!("vectorize({panel}_staged.c{last})")]);
+    if place == at.len() - 1 {
+        return Some(format!("stage({panel}, {column})"));
     }
     let order: Vec<String> = (0..at.len()).filter(|d| *d != place).chain([place]).map(|d| d.to_string()).collect();
-    Some(vec![format!("stage({panel}, {column}, [{}])", order.join(", "))])
+    Some(format!("stage({panel}, {column}, [{}])", order.join(", ")))
 }
 
 fn mentions(at: &[Ix], index: Name) -> bool {
