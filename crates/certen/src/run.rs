@@ -12,7 +12,7 @@ use certen_loops::Interpreter;
 use certen_runtime::{Array, RuntimeError, default_threads, standard_environment, with_threads};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::call::{Bound, Call, Given};
+use crate::call::{Bound, Call, InputArray};
 use crate::failure::Failure;
 use crate::pipeline::Module;
 
@@ -242,7 +242,7 @@ impl Module {
         let failed = |error: RuntimeError| self.runtime_failure(&error);
         let threads = options.threads.map_or_else(default_threads, Ok).map_err(failed)?;
         let kernel = self.native()?;
-        let inputs: Vec<&Array> = bound.inputs.iter().flatten().map(Given::array).collect();
+        let inputs: Vec<&Array> = bound.inputs.iter().flatten().map(InputArray::array).collect();
         let mut arrays = kernel.signature().allocate_outputs(&bound.sizes).map_err(failed)?;
         let mut best = Duration::MAX;
         let runs = options.repeat.max(1);
