@@ -31,8 +31,9 @@ pub(crate) fn violations(
             error.notes.push(format!("its condition fails: {}{why}", condition.what));
         }
     }
-    let is_meant = |stmt: &Stmt| matches!(stmt, Stmt::For { index, mode, .. } if *mode != Mode::Serial && Some(*index) == violation.about);
     error.about = violation.about;
+    let is_about = |index: Name, mode: Mode| mode != Mode::Serial && Some(index) == violation.about;
+    let is_meant = |stmt: &Stmt| matches!(stmt, Stmt::For { index, mode, .. } if is_about(*index, *mode));
     let error = error.note(format!("the loops after this step:\n{}", marked(&taken.after, is_meant)));
     vec![match taken.step.name.as_str() {
         "parallelize" | "vectorize" => error.help("choose a loop whose iterations use nothing that another one writes"),
