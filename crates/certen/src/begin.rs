@@ -13,6 +13,7 @@ use certen_loops::{FpMode, LoopProgram, lower, with_output_types};
 use certen_syntax::{Code, Diagnostic, Remedy};
 use certen_teml::{Compiled, Path};
 
+use crate::blame::bug;
 use crate::choice::Choice;
 use crate::derived::Derivations;
 use crate::options::is_strict;
@@ -66,8 +67,7 @@ impl Begin {
         let types = core.types();
         let types: Vec<TensorType> = core.outputs.iter().filter_map(|(_, shown)| types.get(shown).cloned()).collect();
         with_output_types(lowered, &types).map_err(|TypeError(text)| {
-            let text = format!("after `lowered`: an output of the derived program has another type: {text}");
-            Diagnostic::error(Code::E0704, None, text).note("this is a bug in Certen; no code was made")
+            bug(format!("after `lowered`: an output of the derived program has another type: {text}"))
         })
     }
 

@@ -18,7 +18,7 @@ use certen_validate::scale::{same_structure, scaled};
 use certen_validate::{BUDGET, Difference, Evidence, LoopComparison, Outcome, bisect, shrunk_program, validate};
 
 use crate::begin::Begin;
-use crate::blame::{after, doubted};
+use crate::blame::{after, bug, doubted};
 
 /// Numbers of a schedule up to this are not made smaller.
 const SMALL: i64 = 4;
@@ -190,7 +190,7 @@ impl Attempt<'_> {
     fn blamed(&self, difference: &Difference, written: &Attempt<'_>, budget: u64) -> Diagnostic {
         let before = |difference: &Difference| {
             let blamed = self.begin.blamed(&self.core, &written.begin, difference, self.strict);
-            blamed.unwrap_or_else(|| wrong(difference))
+            blamed.unwrap_or_else(|| bug(format!("the loops do not compute what the program means: {difference}")))
         };
         let Some(scheduled) = &self.scheduled else { return before(difference) };
         let comparison = self.comparison(budget);
@@ -211,12 +211,6 @@ impl Attempt<'_> {
 
 const SCALED: &str = "found with smaller numbers in the steps, which make the same loops";
 const SHRUNK: &str = "found at smaller sizes, for which the loops are the same";
-
-/// The compiler itself is wrong.
-fn wrong(difference: &Difference) -> Diagnostic {
-    Diagnostic::error(Code::E0704, None, format!("the loops do not compute what the program means: {difference}"))
-        .note("this is a bug in Certen; no code was made")
-}
 
 /// The first step of the schedule that is not proved, as an error.
 fn unproved(scheduled: &Scheduled) -> Option<Diagnostic> {
