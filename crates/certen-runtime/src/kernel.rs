@@ -36,14 +36,12 @@ use certen_syntax::Name;
 use libloading::Library;
 
 use crate::array::{Array, ArrayError};
-use crate::cache::Cache;
-use crate::cache::{self, Loaded};
+use crate::cache::{self, Cache, Loaded};
 use crate::compiler::Compiler;
 use crate::cpu::Cpu;
 use crate::error::RuntimeError;
 use crate::pool::{self, ParallelFunction};
-use crate::view::Layout;
-use crate::view::{View, ViewMut};
+use crate::view::{Layout, View, ViewMut};
 
 /// The number of the calling convention that this module describes; `certen_abi` in the C text.
 pub const ABI: i32 = 2;

@@ -16,12 +16,10 @@ use certen_core::{ElemType, TensorType};
 use certen_runtime::{Array, NativeKernel, RuntimeError, default_threads, with_threads};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::call::{Call, Input};
-use crate::call::{InputArray, is_free};
+use crate::call::{Call, Input, InputArray, is_free};
 use crate::choice::Choice;
 use crate::failure::Failure;
-use crate::options::Options;
-use crate::options::is_strict;
+use crate::options::{Options, is_strict};
 use crate::pipeline::Module;
 use crate::texts::Texts;
 

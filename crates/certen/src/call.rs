@@ -84,7 +84,7 @@ impl Call {
 }
 
 /// A call whose sizes are known and whose arrays fit.
-pub(crate) struct Bound<'a> {
+pub(crate) struct BoundCall<'a> {
     /// The sizes, in the program's order.
     pub sizes: Vec<i64>,
     /// The inputs, in the program's order; none where one is missing and may be.
@@ -128,7 +128,7 @@ impl Call {
         module: &Module,
         loops: Option<&LoopProgram>,
         bytes: impl Fn(ElemType) -> usize,
-    ) -> Result<Bound<'a>, Box<Diagnostic>> {
+    ) -> Result<BoundCall<'a>, Box<Diagnostic>> {
         let program = module.core();
         self.given().known_names(module, self.allow_missing)?;
         let fitted = self.given().fit(module, loops, bytes)?;
@@ -148,7 +148,7 @@ impl Call {
                 }
             });
         }
-        Ok(Bound { sizes: fitted.sizes(program), inputs })
+        Ok(BoundCall { sizes: fitted.sizes(program), inputs })
     }
 
     /// Refuses loops that take more memory at a time than there is, with inputs that fit the program.

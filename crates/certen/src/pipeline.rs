@@ -44,18 +44,18 @@ pub struct Module {
 }
 
 /// What a stage makes, once it has.
-type Cell<T> = OnceLock<Result<T, Failure>>;
+type Stored<T> = OnceLock<Result<T, Failure>>;
 
 /// What the stages have made so far.
 #[derive(Default)]
 struct Made {
-    optimised: Cell<Option<Optimised>>,
-    lowered: Cell<LoopProgram>,
+    optimised: Stored<Option<Optimised>>,
+    lowered: Stored<LoopProgram>,
     scheduled: OnceLock<Result<Scheduled, Box<Refused>>>,
-    loops: Cell<LoopProgram>,
-    verified: Cell<()>,
-    validation: Cell<Validation>,
-    c: Cell<CCode>,
+    loops: Stored<LoopProgram>,
+    verified: Stored<()>,
+    validation: Stored<Validation>,
+    c: Stored<CCode>,
     /// Only what succeeds is kept: another attempt may find a compiler, or more memory.
     native: OnceLock<(NativeKernel, Trial)>,
     operations: OnceLock<Option<Ix>>,
@@ -63,7 +63,7 @@ struct Made {
 }
 
 /// What a cell has, made now if it has nothing.
-fn once<T>(cell: &Cell<T>, make: impl FnOnce() -> Result<T, Failure>) -> Result<&T, Failure> {
+fn once<T>(cell: &Stored<T>, make: impl FnOnce() -> Result<T, Failure>) -> Result<&T, Failure> {
     let found = match cell.get() {
         Some(found) => found,
         None => {

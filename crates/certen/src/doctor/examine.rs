@@ -99,14 +99,14 @@ impl Findings {
 /// Kernels with all that their outputs have to be.
 #[derive(Debug)]
 pub struct Examination {
-    batches: Vec<Prepared>,
+    batches: Vec<PreparedBatch>,
     /// Kernels that have no code, and why: a step of their schedule may be refused.
     pub refused: Vec<(Specimen, String)>,
 }
 
 /// A translation unit, and what each output of its calls has to be.
 #[derive(Debug)]
-struct Prepared {
+struct PreparedBatch {
     batch: Batch,
     c: Result<String, String>,
     outputs: Vec<Output>,
@@ -127,7 +127,7 @@ impl Examination {
     pub fn new(specimens: Vec<Specimen>, progress: &(dyn Fn(usize) + Sync)) -> Examination {
         let chunks: Vec<&[Specimen]> = specimens.chunks(TOGETHER).collect();
         let mut batches = in_parallel(&chunks, |chunk| {
-            let prepared = Prepared::new(chunk);
+            let prepared = PreparedBatch::new(chunk);
             progress(chunk.len());
             prepared
         });
@@ -159,10 +159,10 @@ impl Examination {
     }
 }
 
-impl Prepared {
-    fn new(specimens: &[Specimen]) -> Prepared {
+impl PreparedBatch {
+    fn new(specimens: &[Specimen]) -> PreparedBatch {
         let batch = Batch::new();
-        let mut prepared = Prepared { batch, c: Ok(String::new()), outputs: Vec::new(), refused: Vec::new() };
+        let mut prepared = PreparedBatch { batch, c: Ok(String::new()), outputs: Vec::new(), refused: Vec::new() };
         prepared.all(specimens);
         prepared.c = prepared.batch.c().map_err(|error| error.message);
         prepared
