@@ -1,36 +1,36 @@
 //! An interpreter of nests, in the field: no more than it takes to compare values.
 //!
-//! It recurses over blocks only. The value of a statement is computed part by part, in the order of the arena, which is
-//! put down once for each statement. Indices are looked at before every access, memory that nothing was written to is
+//! It recurses over blocks only. The value of a statement is computed part by part, in the order of the arena; the parts are
+//! listed once for each statement. Indices are checked before every access, memory that nothing was written to is
 //! *undefined*, and every statement and operation takes fuel. Loops that are not serial run backwards.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use certen_core::domain::{Element, Field, Partial};
-use certen_core::{Binary, Domain, ElemType, EvalError, Named, Range, Tensor, Term, TermId, Unary};
+use certen_core::{Binary, Domain, ElemType, EvalError, Literal, Named, Range, Tensor, Term, TermId, Unary};
 use certen_index::{Cond, Ix};
 use certen_loops::{LoopProgram, Mode, Stmt, Target, as_element};
 use certen_syntax::Name;
 
 /// An element of a tensor; none is undefined.
-pub(crate) type Value = Option<Element>;
+pub(crate) type FieldValue = Option<Element>;
 
 /// Runs a nest that [`obligations`](crate::obligations) has accepted, and gives its outputs and the fuel that is left.
 pub(crate) fn run(
     nest: &LoopProgram,
     field: &Partial<Field>,
     sizes: &[(Name, i64)],
-    inputs: Named<Value>,
+    inputs: Named<FieldValue>,
     fuel: u64,
-) -> Result<(Named<Value>, u64), EvalError> {
-    let mut machine = Machine {
+) -> Result<(Named<FieldValue>, u64), EvalError> {
+    let mut machine = NestInterpreter {
         nest,
         field,
         numbers: sizes.iter().copied().collect(),
         locals: HashMap::new(),
         buffers: inputs.into_iter().collect(),
-        orders: HashMap::new(),
+        parts: HashMap::new(),
         fuel,
     };
     for output in &nest.outputs {
@@ -51,10 +51,10 @@ fn gone(name: Name) -> EvalError {
 }
 
 /// One part of a value; its operands are results of earlier parts.
-enum Operation {
-    Read(TermId),
-    Literal(TermId),
-    Index(TermId, ElemType),
+enum Operation<'a> {
+    Read(Name, &'a [Ix]),
+    Literal(Literal, ElemType),
+    Index(&'a Ix, ElemType),
     Undefined,
     Unary(Unary, ElemType, usize),
     Binary(Binary, ElemType, usize, usize),
@@ -63,19 +63,19 @@ enum Operation {
     Cast(ElemType, ElemType, usize),
 }
 
-struct Machine<'a> {
+struct NestInterpreter<'a> {
     nest: &'a LoopProgram,
     field: &'a Partial<Field>,
     /// Sizes and indices.
     numbers: HashMap<Name, i64>,
-    locals: HashMap<Name, Value>,
-    buffers: HashMap<Name, Tensor<Value>>,
+    locals: HashMap<Name, FieldValue>,
+    buffers: HashMap<Name, Tensor<FieldValue>>,
     /// The parts of each statement's value.
-    orders: HashMap<TermId, Rc<[Operation]>>,
+    parts: HashMap<TermId, Rc<[Operation<'a>]>>,
     fuel: u64,
 }
 
-impl Machine<'_> {
+impl<'a> NestInterpreter<'a> {
     fn spend(&mut self, steps: usize) -> Result<(), EvalError> {
         self.fuel = self.fuel.checked_sub(steps as u64).ok_or(EvalError::Fuel)?;
         Ok(())
@@ -93,7 +93,7 @@ impl Machine<'_> {
     }
 
     /// A buffer that nothing was written to.
-    fn empty(&mut self, shape: &[Ix]) -> Result<Tensor<Value>, EvalError> {
+    fn empty(&mut self, shape: &[Ix]) -> Result<Tensor<FieldValue>, EvalError> {
         let size = |ix| Ok(usize::try_from(self.number(ix)?).unwrap_or(0));
         let shape = shape.iter().map(size).collect::<Result<Vec<usize>, EvalError>>()?;
         let elements = shape.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
@@ -154,7 +154,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn place(&mut self, target: &Target) -> Result<&mut Value, EvalError> {
+    fn place(&mut self, target: &Target) -> Result<&mut FieldValue, EvalError> {
         match target {
             Target::Local(name) => self.locals.get_mut(name).ok_or_else(|| gone(*name)),
             Target::Element(name, indices) => {
@@ -171,42 +171,29 @@ impl Machine<'_> {
         found.ok_or_else(|| EvalError::OutOfBounds(format!("{name}{index:?}")))
     }
 
-    fn value(&mut self, root: TermId) -> Result<Value, EvalError> {
-        let parts = match self.orders.get(&root) {
+    fn value(&mut self, root: TermId) -> Result<FieldValue, EvalError> {
+        let parts = match self.parts.get(&root) {
             Some(parts) => parts.clone(),
             None => {
-                let parts: Rc<[Operation]> = self.parts(root)?.into();
-                self.orders.insert(root, parts.clone());
+                let parts: Rc<[Operation<'a>]> = self.parts_of(root)?.into();
+                self.parts.insert(root, parts.clone());
                 parts
             }
         };
         self.spend(parts.len())?;
-        let terms = &self.nest.terms;
-        let mut values: Vec<Value> = Vec::with_capacity(parts.len());
+        let mut values: Vec<FieldValue> = Vec::with_capacity(parts.len());
         for part in parts.iter() {
             values.push(match part {
-                Operation::Read(id) => {
-                    let (name, _, indices) = as_element(terms, *id).ok_or(EvalError::Memory)?;
-                    match self.locals.get(&name).filter(|_| indices.is_empty()) {
-                        Some(value) => *value,
-                        None => {
-                            let at = self.position(name, indices)?;
-                            *self
-                                .buffers
-                                .get(&name)
-                                .and_then(|buffer| buffer.data().get(at))
-                                .ok_or_else(|| gone(name))?
-                        }
+                Operation::Read(name, indices) => match self.locals.get(name).filter(|_| indices.is_empty()) {
+                    Some(value) => *value,
+                    None => {
+                        let at = self.position(*name, indices)?;
+                        let element = self.buffers.get(name).and_then(|buffer| buffer.data().get(at));
+                        *element.ok_or_else(|| gone(*name))?
                     }
-                }
-                Operation::Literal(id) => match terms.get(*id) {
-                    Term::Literal(literal, elem) => self.field.literal(*literal, *elem)?,
-                    _ => None,
                 },
-                Operation::Index(id, elem) => match terms.get(*id) {
-                    Term::Index(ix, _) => self.field.index(self.number(ix)?, *elem)?,
-                    _ => None,
-                },
+                Operation::Literal(literal, elem) => self.field.literal(*literal, *elem)?,
+                Operation::Index(ix, elem) => self.field.index(self.number(ix)?, *elem)?,
                 Operation::Undefined => None,
                 Operation::Unary(op, elem, a) => self.field.unary(*op, *elem, &values[*a])?,
                 Operation::Binary(op, elem, a, b) => self.field.binary(*op, *elem, &values[*a], &values[*b])?,
@@ -218,7 +205,7 @@ impl Machine<'_> {
         Ok(values.pop().flatten())
     }
 
-    fn parts(&self, root: TermId) -> Result<Vec<Operation>, EvalError> {
+    fn parts_of(&self, root: TermId) -> Result<Vec<Operation<'a>>, EvalError> {
         let terms = &self.nest.terms;
         let unknown = || EvalError::Call("a value is not made of scalar operations".into());
         let (mut parts, mut places) = (Vec::new(), HashMap::new());
@@ -227,9 +214,12 @@ impl Machine<'_> {
             let elem = |part: &TermId| terms.ty(*part).elem;
             let part = match terms.get(id) {
                 Term::Ref(_, ty) if !ty.is_scalar() => continue,
-                Term::Ref(..) | Term::Select(..) => Operation::Read(id),
-                Term::Literal(..) => Operation::Literal(id),
-                Term::Index(_, elem) => Operation::Index(id, *elem),
+                Term::Ref(..) | Term::Select(..) => {
+                    let (name, _, indices) = as_element(terms, id).ok_or_else(unknown)?;
+                    Operation::Read(name, indices)
+                }
+                Term::Literal(literal, elem) => Operation::Literal(*literal, *elem),
+                Term::Index(ix, elem) => Operation::Index(ix, *elem),
                 Term::Undefined(_) => Operation::Undefined,
                 Term::Unary(op, a) => Operation::Unary(*op, elem(a), place(a)?),
                 Term::Binary(op, a, b) => Operation::Binary(*op, elem(a), place(a)?, place(b)?),

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::fault::Fault;
-use crate::machine::{self, run};
+use crate::machine::{FieldValue, run};
 
 /// Points that are tried.
 const POINTS: usize = 16;
@@ -93,7 +93,7 @@ pub fn tests(meaning: &Program, nest: &LoopProgram, seed: u64) -> Result<Vec<Tes
 }
 
 /// How many elements are defined, and a hash of them.
-fn compare(expected: &Named<machine::Value>, found: &Named<machine::Value>) -> Result<(u64, String), String> {
+fn compare(expected: &Named<FieldValue>, found: &Named<FieldValue>) -> Result<(u64, String), String> {
     let (mut elements, mut hash) = (0, Sha256::new());
     if expected.len() != found.len() {
         return Err("there are other outputs".into());
@@ -125,7 +125,7 @@ fn inputs(
     sizes: &[(Name, i64)],
     small: bool,
     random: &mut Random,
-) -> Option<Named<machine::Value>> {
+) -> Option<Named<FieldValue>> {
     let value = |name| sizes.iter().find(|(size, _)| *size == name).map(|(_, value)| *value);
     let (mut inputs, mut left) = (Vec::new(), MAX_INPUTS);
     for Parameter { name, ty } in parameters {

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use certen_index::{
     CaseSplit, Cond, Extreme, Ix, ProofEnd, ProofStep, Reason, Refutation, Witness, parse_cond, parse_ix,
 };
-use certen_syntax::{Cursor, Name, Span, Token, TokenKind};
+use certen_syntax::{Cursor, Diagnostic, Name, Span, Token, TokenKind};
 use serde_json::{Value, json};
 
 /// Cases inside each other, as in [`certen_index::check`].
@@ -64,8 +64,8 @@ fn ordered(derivation: &Refutation, places: &[usize]) -> Refutation {
         waits[at] = own.len();
         own.into_iter().for_each(|row| waiting[row - outer].push(at));
     }
-    let mut ready: BTreeSet<(&Ix, usize)> = BTreeSet::new();
-    ready.extend(steps.iter().enumerate().filter(|(at, _)| waits[*at] == 0).map(|(at, step)| (&step.row, at)));
+    let mut ready: BTreeSet<(&Ix, usize)> =
+        steps.iter().enumerate().filter(|(at, _)| waits[*at] == 0).map(|(at, step)| (&step.row, at)).collect();
     let (mut order, mut places) = (Vec::new(), places.to_vec());
     places.resize(outer + steps.len(), 0);
     while let Some((_, at)) = ready.pop_first() {
@@ -200,7 +200,7 @@ fn extreme(max: bool, parts: &[Value]) -> Result<Extreme, String> {
     Ok(Extreme { max, parts: parts.iter().map(ix).collect::<Result<_, String>>()? })
 }
 
-/// A number of a row, hypothesis or part. Far fewer than 2^32 are ever there.
+/// The number of a row, hypothesis or part. There are always far fewer than 2^32.
 fn count(value: &Value) -> Result<usize, String> {
     let count = value.as_u64().and_then(|value| u32::try_from(value).ok());
     count.map(|count| count as usize).ok_or_else(|| format!("{value} counts nothing"))
@@ -220,7 +220,7 @@ pub(crate) fn cond(text: &str) -> Result<Cond, String> {
     whole(text, parse_cond)
 }
 
-fn whole<T>(text: &str, parse: fn(&mut Cursor<'_>) -> Result<T, certen_syntax::Diagnostic>) -> Result<T, String> {
+fn whole<T>(text: &str, parse: fn(&mut Cursor<'_>) -> Result<T, Diagnostic>) -> Result<T, String> {
     let tokens = tokens(text)?;
     let mut cursor = Cursor::new(&tokens);
     let read = parse(&mut cursor).map_err(|error| error.message)?;

@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::common::{Common, Outcome, Which, refused, schedule};
-use crate::given::Given;
+use crate::given::InputArgs;
 use crate::report::{Report, list};
 use crate::run::threads;
 
@@ -27,7 +27,7 @@ pub struct BenchArgs {
     #[arg(long = "schedule", value_name = "WHAT,…", value_parser = choices)]
     schedules: Vec<Choices>,
     #[command(flatten)]
-    given: Given,
+    given: InputArgs,
     /// How many threads, with commas in between; by default $CERTEN_THREADS, else as many as there are cores
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = threads, allow_negative_numbers = true)]
     threads: Vec<NonZeroUsize>,

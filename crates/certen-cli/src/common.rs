@@ -48,7 +48,7 @@ impl Common {
 
 /// Options of every command that needs one function of a program.
 #[derive(Args)]
-pub struct Entry {
+pub struct EntryArgs {
     #[command(flatten)]
     pub which: Which,
     /// How its loops are transformed: `none`, `auto` for what the compiler writes, the name of a variant in the file,
@@ -75,7 +75,7 @@ pub struct Which {
     pub cpu: Option<Cpu>,
 }
 
-impl Entry {
+impl EntryArgs {
     pub fn options(&self, common: &Common, call: Option<&Call>) -> Options {
         Options { schedule: self.schedule.clone().unwrap_or_default(), ..self.which.options(common, call) }
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use certen::Cpu;
-use certen::doctor::{self, Examination, Found, Specimen};
+use certen::doctor::{self, Examination, Findings, Specimen};
 use certen::road::runtime::{Cache, Compiler, RuntimeError};
 use certen::road::syntax::{Blame, Diagnostic};
 use clap::Args;
@@ -179,8 +179,8 @@ impl Patient<'_> {
 }
 
 /// What an examination has found, and the first differences.
-fn summary(found: &Found) -> String {
-    let Found { kernels, elements, wrong, differences } = found;
+fn summary(found: &Findings) -> String {
+    let Findings { kernels, elements, wrong, differences } = found;
     let head = format!("{kernels} kernels, {elements} elements, ");
     if *wrong == 0 {
         return head + "all equal";

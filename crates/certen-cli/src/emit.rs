@@ -10,7 +10,7 @@ use certen::{Module, Options};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use crate::common::{Common, Entry, Outcome, refused, shown};
+use crate::common::{Common, EntryArgs, Outcome, refused, shown};
 use crate::report::{Report, list};
 
 #[derive(Args)]
@@ -30,7 +30,7 @@ pub struct EmitArgs {
     #[arg(long, value_name = "V", allow_negative_numbers = true)]
     pad: Option<i64>,
     #[command(flatten)]
-    entry: Entry,
+    entry: EntryArgs,
     #[command(flatten)]
     common: Common,
 }
@@ -98,10 +98,12 @@ pub fn emit(args: &EmitArgs) -> Outcome {
 fn files(args: &EmitArgs, module: &Module, report: &Report) -> Result<Vec<(String, String)>, Blame> {
     let name = module.core().name;
     let refuse = |failure| refused(report, &failure);
+    let c = || module.c().map_err(refuse);
+    let ending = |notation| if notation == Notation::Model { "model" } else { "teil" };
     let written = |notation| module.written_in(notation).map(|program| program.to_string()).map_err(refuse);
     Ok(match args.to {
         Form::C => {
-            let c = module.c().map_err(refuse)?;
+            let c = c()?;
             let mut files = vec![(format!("{}.c", c.name), c.source)];
             if args.out.is_some() {
                 files.push((format!("{}.h", c.name), c.header));
@@ -112,17 +114,17 @@ fn files(args: &EmitArgs, module: &Module, report: &Report) -> Result<Vec<(Strin
             files
         }
         Form::Kernel => {
-            let c = module.c().map_err(refuse)?;
+            let c = c()?;
             vec![(format!("{}.c", c.name), c.kernel)]
         }
         Form::Header => {
-            let c = module.c().map_err(refuse)?;
+            let c = c()?;
             vec![(format!("{}.h", c.name), c.header)]
         }
         Form::Loops => {
-            // Loops of a schedule that is refused are no program's.
+            // A schedule that is refused has no loops to show.
             if !module.steps().is_empty() {
-                module.c().map_err(refuse)?;
+                c()?;
             }
             vec![(format!("{name}.loops"), module.loops().map_err(refuse)?.to_string())]
         }
@@ -135,13 +137,11 @@ fn files(args: &EmitArgs, module: &Module, report: &Report) -> Result<Vec<(Strin
                 let text = "only TeIL and model language programs have this form";
                 return Err(report.error(Diagnostic::error(Code::E0407, None, text)));
             };
-            let ending = if typed.program.notation == Notation::Model { "model" } else { "teil" };
-            vec![(format!("{name}.{ending}"), three_address(typed).to_string())]
+            vec![(format!("{name}.{}", ending(typed.program.notation)), three_address(typed).to_string())]
         }
         Form::Simplified => {
             let (program, _) = module.simplified().map_err(refuse)?;
-            let ending = if program.notation == Notation::Model { "model" } else { "teil" };
-            vec![(format!("{name}.{ending}"), program.to_string())]
+            vec![(format!("{name}.{}", ending(program.notation)), program.to_string())]
         }
     })
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::common::{Outcome, refused};
-use crate::given::{DomainArg, Given};
+use crate::given::{DomainArg, InputArgs};
 use crate::report::{Report, list};
 use crate::show;
 
@@ -17,7 +17,7 @@ pub struct EvalArgs {
     #[arg(allow_hyphen_values = true)]
     expression: String,
     #[command(flatten)]
-    given: Given,
+    given: InputArgs,
     /// What the elements are: the machine's numbers, exact rationals, a prime field, numbers or undefined
     #[arg(long, value_enum, default_value_t = DomainArg::F64)]
     domain: DomainArg,

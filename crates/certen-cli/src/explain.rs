@@ -13,7 +13,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
-use crate::common::{Common, Entry, Outcome, refused, schedule};
+use crate::common::{Common, EntryArgs, Outcome, refused, schedule};
 use crate::passes;
 use crate::report::{Report, list};
 
@@ -38,7 +38,7 @@ pub struct ExplainArgs {
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = crate::given::dim)]
     dims: Vec<(Name, i64)>,
     #[command(flatten)]
-    entry: Entry,
+    entry: EntryArgs,
     #[command(flatten)]
     common: Common,
 }
@@ -110,7 +110,7 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
 fn compare(args: &ExplainArgs, report: &Report, options: &Options, choices: [&Choice; 2]) -> Outcome {
     let made = |choice: &Choice| {
         let module = Module::from_file(&args.file, &Options { schedule: choice.clone(), ..options.clone() })?;
-        // Loops of a schedule that is refused are no program's.
+        // A schedule that is refused has no loops to show.
         module.c()?;
         let loops = statements(module.loops()?);
         Ok((module, loops))

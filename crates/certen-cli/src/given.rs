@@ -10,10 +10,10 @@ use clap::{Args, ValueEnum};
 
 /// The options that give inputs and sizes.
 #[derive(Args)]
-pub struct Given {
+pub struct InputArgs {
     /// An input: NAME=FILE.npy, NAME=FILE.npz:KEY, NAME=random:SEED, NAME=iota or NAME=3.5
     #[arg(long = "in", value_name = "NAME=SOURCE", value_parser = input)]
-    pub inputs: Vec<(Name, Source)>,
+    pub inputs: Vec<(Name, InputSource)>,
     /// A size that no array tells, or a `size` parameter: `n=100`
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = dim)]
     pub dims: Vec<(Name, i64)>,
@@ -41,7 +41,7 @@ impl DomainArg {
 
 /// Where an input comes from.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum InputSource {
     Npy(PathBuf),
     Npz(PathBuf, String),
     Random(u64),
@@ -56,23 +56,23 @@ pub fn named(text: &str) -> Result<(Name, &str), String> {
     if is_name { Ok((Name::new(name), value)) } else { Err(format!("`{name}` is not a name")) }
 }
 
-fn input(text: &str) -> Result<(Name, Source), String> {
+fn input(text: &str) -> Result<(Name, InputSource), String> {
     let (name, value) = named(text)?;
     if let Some(seed) = value.strip_prefix("random:") {
         let seed = seed.parse().map_err(|_| format!("`{seed}` is not a seed: a whole number from 0 to 2^64 - 1"))?;
-        return Ok((name, Source::Random(seed)));
+        return Ok((name, InputSource::Random(seed)));
     }
     if value == "iota" {
-        return Ok((name, Source::Iota));
+        return Ok((name, InputSource::Iota));
     }
     if let Ok(number) = value.parse::<f64>() {
-        return Ok((name, Source::Fill(number)));
+        return Ok((name, InputSource::Fill(number)));
     }
     if let Some((path, key)) = value.rsplit_once(':').filter(|(path, _)| path.ends_with(".npz")) {
-        return Ok((name, Source::Npz(path.into(), key.into())));
+        return Ok((name, InputSource::Npz(path.into(), key.into())));
     }
     if value.ends_with(".npy") {
-        return Ok((name, Source::Npy(value.into())));
+        return Ok((name, InputSource::Npy(value.into())));
     }
     Err("an input is FILE.npy, FILE.npz:KEY, random:SEED, iota or a number".into())
 }
@@ -102,7 +102,7 @@ pub fn place(text: &str) -> Result<(Name, Vec<i64>), String> {
     Ok((Name::new(name), index))
 }
 
-impl Given {
+impl InputArgs {
     /// The call, with the arrays read.
     pub fn call(&self) -> Result<Call, Diagnostic> {
         Ok(self.dims.iter().fold(self.arrays()?, |call, (name, size)| call.dim(*name, *size)))
@@ -121,11 +121,11 @@ impl Given {
                 result.map(Input::Array).map_err(|e| Diagnostic::error(e.code(), None, format!("`{name}`: {e}")))
             };
             let input = match source {
-                Source::Npy(path) => read(read_npy(path))?,
-                Source::Npz(path, key) => read(read_npz(path, key))?,
-                Source::Random(seed) => Input::Random(*seed),
-                Source::Iota => Input::Iota,
-                Source::Fill(value) => Input::Fill(*value),
+                InputSource::Npy(path) => read(read_npy(path))?,
+                InputSource::Npz(path, key) => read(read_npz(path, key))?,
+                InputSource::Random(seed) => Input::Random(*seed),
+                InputSource::Iota => Input::Iota,
+                InputSource::Fill(value) => Input::Fill(*value),
             };
             call = call.input(*name, input);
         }

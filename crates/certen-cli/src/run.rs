@@ -10,8 +10,8 @@ use certen::{Array, Backend, Call, DomainChoice, Failure, Module, Name, Options,
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::common::{Common, Entry, Outcome, refused, shown};
-use crate::given::{DomainArg, Given, named, place};
+use crate::common::{Common, EntryArgs, Outcome, refused, shown};
+use crate::given::{DomainArg, InputArgs, named, place};
 use crate::report::{Report, list};
 use crate::{passes, show};
 
@@ -20,7 +20,7 @@ pub struct RunArgs {
     /// The program
     file: PathBuf,
     #[command(flatten)]
-    given: Given,
+    given: InputArgs,
     /// Write an output: NAME=FILE.npy, or FILE.npz for all of them
     #[arg(long = "out", value_name = "[NAME=]FILE", value_parser = target)]
     outs: Vec<(Option<Name>, PathBuf)>,
@@ -51,7 +51,7 @@ pub struct RunArgs {
     #[arg(long, default_value_t = DEFAULT_FUEL)]
     fuel: u64,
     #[command(flatten)]
-    entry: Entry,
+    entry: EntryArgs,
     #[command(flatten)]
     common: Common,
 }

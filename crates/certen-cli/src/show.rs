@@ -20,16 +20,14 @@ pub fn text(output: &Output) -> String {
         Values::Partial(_) => ", or undefined",
     };
     let head = format!("{} : {}[{}]{domain}\n", output.name, output.elem, sizes.join(", "));
-    let whole = output.shape.iter().product::<usize>() <= SHOWN_WHOLE;
-    head + &nested(output, whole) + "\n"
+    head + &nested(output) + "\n"
 }
 
-/// An output as text in the middle of a line: its elements, then its type; further lines begin with so many blanks.
+/// An output as text in the middle of a line: its elements, then its type; further lines are indented.
 pub fn value(output: &Output, indent: usize) -> String {
     let sizes: Vec<String> = output.shape.iter().map(usize::to_string).collect();
     let shape = if sizes.is_empty() { String::new() } else { format!("[{}]", sizes.join(", ")) };
-    let whole = output.shape.iter().product::<usize>() <= SHOWN_WHOLE;
-    let elements = nested(output, whole).replace('\n', &format!("\n{}", " ".repeat(indent)));
+    let elements = nested(output).replace('\n', &format!("\n{}", " ".repeat(indent)));
     format!("{elements} : {}{shape}", output.elem)
 }
 
@@ -39,7 +37,7 @@ pub fn entry(output: &Output) -> Value {
 }
 
 /// The elements in nested brackets, a row per line.
-fn nested(output: &Output, whole: bool) -> String {
+fn nested(output: &Output) -> String {
     enum Piece {
         Block(usize, usize),
         Text(String),
@@ -48,6 +46,7 @@ fn nested(output: &Output, whole: bool) -> String {
     if shape.contains(&0) {
         return "[]".into();
     }
+    let whole = shape.iter().product::<usize>() <= SHOWN_WHOLE;
     let strides: Vec<usize> = (0..shape.len()).map(|d| shape[d + 1..].iter().product()).collect();
     let mut text = String::new();
     let mut todo = vec![Piece::Block(0, 0)];

@@ -8,8 +8,8 @@ use certen::{Module, Name};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::common::{Common, Entry, Outcome, refused};
-use crate::given::{Given, place};
+use crate::common::{Common, EntryArgs, Outcome, refused};
+use crate::given::{InputArgs, place};
 use crate::report::{Report, list};
 use crate::show;
 
@@ -27,12 +27,12 @@ pub struct TraceArgs {
     #[arg(long, default_value_t = Limits::default().terms)]
     terms: usize,
     #[command(flatten)]
-    given: Given,
+    given: InputArgs,
     /// How many steps the evaluator may take
     #[arg(long, default_value_t = DEFAULT_FUEL)]
     fuel: u64,
     #[command(flatten)]
-    entry: Entry,
+    entry: EntryArgs,
     #[command(flatten)]
     common: Common,
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use certen::road::checker::{Certificate, Condition, Status, Step};
 use certen::road::runtime::write_text;
 use certen::road::syntax::{Code, Diagnostic};
-use certen::{Call, Failure, Function, Module, Name, Options, TRUSTED, Trial, Validation, programs};
+use certen::{Call, Failure, Module, Name, NamedModule, Options, TRUSTED, Trial, Validation, programs};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::common::{Common, Entry, Outcome, refused, shown};
+use crate::common::{Common, EntryArgs, Outcome, refused, shown};
 use crate::report::Report;
 
 /// A certificate with more bytes than this is not read.
@@ -35,7 +35,7 @@ pub struct VerifyArgs {
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = crate::given::dim)]
     dims: Vec<(Name, i64)>,
     #[command(flatten)]
-    entry: Entry,
+    entry: EntryArgs,
     #[command(flatten)]
     common: Common,
 }
@@ -72,7 +72,7 @@ fn show(args: &VerifyArgs, report: &Report, options: &Options) -> Outcome {
         write_text(path, &certificate.text())
             .map_err(|error| report.error(Diagnostic::error(error.code(), None, error.to_string())))?;
     }
-    let open: Vec<&Function> = functions.iter().filter(|(_, module)| module.is_err()).collect();
+    let open: Vec<&NamedModule> = functions.iter().filter(|(_, module)| module.is_err()).collect();
     if args.common.json {
         let each: Vec<Value> = found
             .iter()
@@ -136,7 +136,7 @@ fn about(text: &str, file: &Path, options: &Options) -> Option<Name> {
     let functions = programs(file, options).ok().filter(|functions| functions.len() > 1)?;
     let core = Certificate::read(text).ok().map(|certificate| certificate.core);
     let said = core.as_deref().and_then(|core| core.lines().next()?.strip_prefix("core ")).map(Name::new);
-    let name = |(name, module): &Function| module.is_ok().then_some(*name);
+    let name = |(name, module): &NamedModule| module.is_ok().then_some(*name);
     let found = functions.iter().filter_map(name).find(|name| said == Some(*name));
     found.or_else(|| if said.is_none() { functions.iter().find_map(name) } else { None })
 }

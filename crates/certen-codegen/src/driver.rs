@@ -1,4 +1,4 @@
-//! A `main` for people who want to try a program from C: inputs are made up, outputs are summed, time is told.
+//! A `main` for people who want to try a program from C: it makes up inputs, and prints the sum of each output and the time.
 //!
 //! The sizes are arguments of the command. The program itself is asked first whether it accepts them, by a call without
 //! arrays: an answer about sizes comes before one about pointers. Only then are shapes computed from them.
@@ -59,7 +59,7 @@ static uint64_t certen_random(void) {
 
 ";
 
-/// What an element of an input is.
+/// A made-up element of an input, in C.
 fn made_up(elem: ElemType) -> &'static str {
     match elem {
         ElemType::F64 => "(double)(certen_random() >> 11) / 9007199254740992.0",
@@ -89,7 +89,7 @@ impl Emitter<'_> {
         before += if sizes.is_empty() { "" } else { READ };
         before += if arrays.is_empty() { "" } else { NEW };
         before += if program.inputs.is_empty() { "" } else { RANDOM };
-        // Those of the program itself are static in its own file.
+        // The helpers of the program are static in its own file; `main.c` needs its own.
         let helpers = std::mem::take(&mut self.helpers);
         let mut text = String::new();
         let elems: BTreeSet<ElemType> = program.inputs.iter().map(|parameter| parameter.ty.elem).collect();

@@ -1,4 +1,4 @@
-//! Index expressions and conditions in C: the text of an [`Ix`], with C's names and our helper functions.
+//! Index expressions and conditions in C: the text of an [`Ix`], with C's names and the helper functions.
 
 use certen_core::{ElemType, Range, TensorType};
 use certen_index::{Bound, Cond, IndexFunction, Ix, Notation};
@@ -86,9 +86,14 @@ impl Emitter<'_> {
         })
     }
 
-    /// How large an index expression can get; names are indices of loops around, or sizes.
+    /// How large an index expression can get.
     pub(crate) fn bound(&self, ix: &Ix) -> Bound {
-        ix.bound(&|name| self.ranges.get(&name).cloned().unwrap_or_else(|| Bound::name(name)))
+        ix.bound(&|name| self.bound_of(name))
+    }
+
+    /// How large a name can get: the index of a loop around, or a size.
+    fn bound_of(&self, name: Name) -> Bound {
+        self.ranges.get(&name).cloned().unwrap_or_else(|| Bound::name(name))
     }
 
     /// From here on the index of a loop is known to be within its range.
@@ -100,7 +105,7 @@ impl Emitter<'_> {
         self.ranges.insert(index, bound);
     }
 
-    /// The number of bytes of an array is something that is computed.
+    /// The number of bytes of an array is computed, so it has to fit, too.
     pub(crate) fn bound_bytes(&mut self, ty: &TensorType) {
         let bytes = Bound::number(ty.elem.bytes() as u64);
         let bound = ty.shape.iter().fold(bytes, |product, size| product.times(&self.bound(size)));
@@ -119,7 +124,7 @@ impl Emitter<'_> {
 
     /// A condition that can stand in `if (…)`.
     pub(crate) fn cond(&mut self, cond: &Cond) -> Result<String, Diagnostic> {
-        let bound = cond.bound(&|name| self.ranges.get(&name).cloned().unwrap_or_else(|| Bound::name(name)));
+        let bound = cond.bound(&|name| self.bound_of(name));
         self.limit.join(&bound);
         let text = match cond {
             Cond::And(all) if all.is_empty() => "1".into(),
@@ -200,7 +205,7 @@ impl Notation for Emitter<'_> {
             IndexFunction::Max => Helper::Max(ElemType::I64),
         };
         let helper = self.helper(helper);
-        // Our helpers take two.
+        // The helpers take two.
         let nested = arguments.iter().cloned().reduce(|all, next| format!("{helper}({all}, {next})"));
         nested.unwrap_or_default()
     }

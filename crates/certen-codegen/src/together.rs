@@ -1,7 +1,7 @@
 //! Many programs in one translation unit: starting a C compiler takes longer than compiling a small program.
 //!
-//! Every program is printed as [`emit_c`](crate::emit_c) prints it for the runtime, under a name of its own; what the
-//! programs use of helpers stands there once. The entry makes all calls of all programs, one after the other: it gets
+//! Every program is printed as [`emit_c`](crate::emit_c) prints it for the runtime, under a name of its own; each
+//! helper that they use stands there once. The entry makes all calls of all programs, one after the other: it gets
 //! the sizes of each call in turn, then the inputs of all calls, then the outputs of all calls.
 
 use std::collections::BTreeSet;

@@ -54,7 +54,7 @@ impl<V> Arguments<V> {
         Ok(arguments)
     }
 
-    /// A size.
+    /// The value of a size; none if the program has no such size.
     pub fn size(&self, name: Name) -> Option<i64> {
         self.sizes.get(&name).copied()
     }

@@ -1,8 +1,7 @@
 //! Padding: which truncations are legal, for all sizes (ATL, Sec. 5 and 6), and how much padding there is.
 
 use certen_core::domain::{Element, Field, MaybePadding, Padded};
-use certen_core::padding::{self, Violation, Why};
-use certen_core::padding::{PadType, pad_type};
+use certen_core::padding::{self, PadType, Violation, Why, pad_type};
 use certen_core::{ElemType, Evaluator, Program, Tensor, Term, parse_program};
 use certen_index::{Cond, Ix};
 use certen_syntax::{Name, Sources};

@@ -13,8 +13,7 @@ use std::collections::BTreeMap;
 use certen_syntax::Name;
 
 use crate::cond::Cond;
-use crate::ix::Atom;
-use crate::ix::Ix;
+use crate::ix::{Atom, Ix};
 
 /// More products than this are not told apart: all names become the largest one.
 const MAX_PRODUCTS: usize = 64;

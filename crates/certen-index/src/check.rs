@@ -5,8 +5,7 @@
 //! with is rejected even where some other proof would have been accepted.
 
 use crate::cond::Cond;
-use crate::ix::{Ix, IxError};
-use crate::ix::{Mono, gcd};
+use crate::ix::{Ix, IxError, Mono, gcd};
 use crate::witness::{CaseSplit, Extreme, ProofEnd, ProofStep, Reason, Refutation, Witness};
 
 /// Why a witness is rejected.

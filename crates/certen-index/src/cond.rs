@@ -8,8 +8,7 @@ use std::fmt;
 use certen_syntax::Name;
 
 use crate::ix::{Ix, IxError};
-use crate::print::Notation;
-use crate::print::Plain;
+use crate::print::{Notation, Plain};
 
 /// A condition on sizes and indices.
 ///

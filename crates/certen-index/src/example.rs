@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use certen_syntax::Name;
 
 use crate::cond::Cond;
-use crate::ix::Ix;
-use crate::ix::{Atom, Mono};
+use crate::ix::{Atom, Ix, Mono};
 use crate::prover::{Answer, FEW_STEPS, satisfy};
 
 /// Steps spent on finding something nicer than what is there already.

@@ -7,8 +7,7 @@
 use certen_syntax::Name;
 
 use crate::facts::Facts;
-use crate::ix::Atom;
-use crate::ix::{Ix, IxError};
+use crate::ix::{Atom, Ix, IxError};
 
 /// A bound with more parts than this is not taken apart.
 const MAX_PARTS: usize = 16;

@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 
 use certen_syntax::Name;
 
-use crate::ix::Ix;
-use crate::ix::{Atom, Mono};
+use crate::ix::{Atom, Ix, Mono};
 
 /// More cases than this are not distinguished.
 const MOST_CASES: usize = 64;

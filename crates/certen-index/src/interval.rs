@@ -8,8 +8,7 @@ use certen_syntax::Name;
 
 use crate::cond::Cond;
 use crate::facts::{Facts, Verdict};
-use crate::ix::{Atom, Mono};
-use crate::ix::{Ix, IxError};
+use crate::ix::{Atom, Ix, IxError, Mono};
 
 impl Ix {
     /// The smallest and the largest value, as far as that is seen, while a name runs from `lo` to `hi`, both included:

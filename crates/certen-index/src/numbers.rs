@@ -1,8 +1,7 @@
 //! Expressions and conditions with other numbers: the same structure at another scale.
 
 use crate::cond::Cond;
-use crate::ix::Atom;
-use crate::ix::{Ix, IxError};
+use crate::ix::{Atom, Ix, IxError};
 
 impl Ix {
     /// The expression with other numbers in place of those that [`Ix::collect_numbers`] finds.

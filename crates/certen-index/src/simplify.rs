@@ -3,8 +3,7 @@
 
 use crate::cond::Cond;
 use crate::facts::{Facts, KnownOrder, Verdict};
-use crate::ix::Atom;
-use crate::ix::{Ix, IxError};
+use crate::ix::{Atom, Ix, IxError};
 
 impl Ix {
     /// The same value where the facts hold, without the parts of minima and maxima that never decide.

@@ -178,7 +178,7 @@ pub fn converted<'py>(
     let is_pythons = several || object.is_exact_instance_of::<PyFloat>();
     let rounding = if is_pythons { Rounding::Shorter } else { Rounding::Never };
     let Some(values) = same_values(&values, elem, rounding) else { return Ok(None) };
-    let array = fresh(py, elem, values.shape(), Order::C)?;
+    let array = fresh(py, elem, values.shape(), MemoryOrder::C)?;
     view_mut(&array, elem)?.assign(&values).map_err(|error| refused(&error))?;
     Ok(Some((elem, array)))
 }
@@ -201,7 +201,7 @@ fn has_exact_integers(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// # Errors
 /// If there is no memory for it.
 pub fn copied<'py>(array: &NdArray<'py>, elem: ElemType) -> PyResult<NdArray<'py>> {
-    let fresh = fresh(array.py(), elem, array.shape(), Order::C)?;
+    let fresh = fresh(array.py(), elem, array.shape(), MemoryOrder::C)?;
     assign(&fresh, array)?;
     Ok(fresh)
 }
@@ -236,7 +236,7 @@ const MANY_TRUTHS: usize = 1 << 26;
 /// A copy of contiguous truth values in which every byte is 0 or 1.
 fn truths<'py>(array: &NdArray<'py>) -> PyResult<NdArray<'py>> {
     let py = array.py();
-    let copy = fresh(py, ElemType::Bool, array.shape(), Order::C)?;
+    let copy = fresh(py, ElemType::Bool, array.shape(), MemoryOrder::C)?;
     let (from, to) = (bytes(array)?, bytes(&copy)?);
     let copy_all = || {
         let (read, written) = (from.data(), to.data().cast_mut());
@@ -303,7 +303,7 @@ fn is_plain(array: &NdArray<'_>, elem: ElemType) -> bool {
 
 /// How the elements of a fresh array lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
+pub enum MemoryOrder {
     /// Row by row.
     C,
     /// Column by column.
@@ -314,7 +314,7 @@ pub enum Order {
 ///
 /// # Errors
 /// If there is no memory for it, or it has more dimensions than NumPy knows.
-pub fn fresh<'py>(py: Python<'py>, elem: ElemType, shape: &[usize], order: Order) -> PyResult<NdArray<'py>> {
+pub fn fresh<'py>(py: Python<'py>, elem: ElemType, shape: &[usize], order: MemoryOrder) -> PyResult<NdArray<'py>> {
     let too_large = || PyMemoryError::new_err(format!("an array of shape {shape:?} is too large"));
     let mut dims: Few<npy_intp> = SmallVec::with_capacity(shape.len());
     for &size in shape {
@@ -325,8 +325,8 @@ pub fn fresh<'py>(py: Python<'py>, elem: ElemType, shape: &[usize], order: Order
     let mut padded = npy_intp::try_from(padded).map_err(|_| too_large())?;
     let rank = c_int::try_from(dims.len()).map_err(|_| too_large())?;
     let flags = match order {
-        Order::C => NPY_ARRAY_CARRAY,
-        Order::F => NPY_ARRAY_CARRAY & !NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS,
+        MemoryOrder::C => NPY_ARRAY_CARRAY,
+        MemoryOrder::F => NPY_ARRAY_CARRAY & !NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS,
     };
     let (none, nothing) = (ptr::null_mut(), ptr::null_mut());
     // SAFETY: the type is NumPy's own, the numbers are those of dtypes, and the sizes are as many as said. `memory`
@@ -374,7 +374,7 @@ pub struct Wanted<'py> {
     /// The sizes.
     pub shape: Few<usize>,
     /// How a fresh array lies.
-    pub order: Order,
+    pub order: MemoryOrder,
     /// The array that was given: of this shape, and writable.
     pub out: Option<NdArray<'py>>,
 }

@@ -13,7 +13,7 @@ use std::mem::discriminant;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use certen::ElemType;
-use certen::einsum::{Contraction, EinsumError, Order as Path, Sub, Subscripts};
+use certen::einsum::{Contraction, EinsumError, Order, Sub, Subscripts};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -21,7 +21,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyEllipsis, PyList, PyString, PyTuple
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
-use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
+use crate::arrays::{self, Few, MemoryOrder, NdArray, Trouble, Wanted};
 use crate::errors::{During, Integer, integer, raised, shown};
 use crate::fork::compiling;
 use crate::{SMALL, dtypes, threads};
@@ -46,7 +46,7 @@ impl Spelling {
 }
 
 /// A contraction, and what a call asks of it.
-struct Known {
+struct KnownContraction {
     contraction: Contraction,
     shape: Vec<usize>,
     /// How many operations it makes, and elements it moves.
@@ -58,17 +58,22 @@ struct Known {
 /// A contraction, and what it was made from.
 struct Remembered {
     spelling: Spelling,
-    path: Path,
+    path: Order,
     elem: ElemType,
     shapes: Vec<Vec<usize>>,
-    known: Arc<Known>,
+    known: Arc<KnownContraction>,
 }
 
 /// The contractions of this process, by a hash of what they were made from.
 static CONTRACTIONS: Mutex<Option<FxHashMap<u64, Remembered>>> = Mutex::new(None);
 
 /// The contraction of a call: an earlier one, or a new one.
-fn contraction(spelling: Spelling, path: &Path, elem: ElemType, arrays: &[NdArray<'_>]) -> PyResult<Arc<Known>> {
+fn contraction(
+    spelling: Spelling,
+    path: &Order,
+    elem: ElemType,
+    arrays: &[NdArray<'_>],
+) -> PyResult<Arc<KnownContraction>> {
     let mut hasher = FxHasher::default();
     spelling.hash(&mut hasher);
     discriminant(path).hash(&mut hasher);
@@ -94,7 +99,7 @@ fn contraction(spelling: Spelling, path: &Path, elem: ElemType, arrays: &[NdArra
     let output = contraction.output_shape();
     let count = |shape: &[usize]| shape.iter().fold(1u128, |count, &size| count.saturating_mul(size as u128));
     let moved = shapes.iter().map(|shape| count(shape)).fold(count(&output), u128::saturating_add);
-    let known = Arc::new(Known {
+    let known = Arc::new(KnownContraction {
         shape: output,
         operations: contraction.flops().saturating_add(moved),
         view: contraction.as_view(),
@@ -174,9 +179,9 @@ fn subscripts(list: &Bound<'_, PyAny>) -> PyResult<Vec<Sub>> {
 }
 
 /// In which order `optimize` says that operands are contracted.
-fn chosen_path(optimize: Option<&Bound<'_, PyAny>>) -> PyResult<Path> {
-    let Some(optimize) = optimize.filter(|optimize| !optimize.is_none()) else { return Ok(Path::Best) };
-    let wrong = || -> PyResult<Path> {
+fn chosen_path(optimize: Option<&Bound<'_, PyAny>>) -> PyResult<Order> {
+    let Some(optimize) = optimize.filter(|optimize| !optimize.is_none()) else { return Ok(Order::Best) };
+    let wrong = || -> PyResult<Order> {
         let text = format!(
             "optimize is True, False, 'greedy', 'optimal', one of these with a memory limit, or a path that \
              contract_path has given, not {}",
@@ -185,11 +190,11 @@ fn chosen_path(optimize: Option<&Bound<'_, PyAny>>) -> PyResult<Path> {
         Err(PyValueError::new_err(text))
     };
     if let Ok(chosen) = optimize.cast::<PyBool>() {
-        return Ok(if chosen.is_true() { Path::Best } else { Path::AsWritten });
+        return Ok(if chosen.is_true() { Order::Best } else { Order::AsWritten });
     }
     let strategy = |name: &Bound<'_, PyAny>| match name.extract::<String>().as_deref() {
-        Ok("greedy") => Some(Path::Greedy),
-        Ok("optimal") => Some(Path::Best),
+        Ok("greedy") => Some(Order::Greedy),
+        Ok("optimal") => Some(Order::Best),
         _ => None,
     };
     if let Some(path) = strategy(optimize) {
@@ -203,11 +208,11 @@ fn chosen_path(optimize: Option<&Bound<'_, PyAny>>) -> PyResult<Path> {
         [name, limit] if let (Some(path), Ok(limit)) = (strategy(name), limit.extract::<f64>()) => {
             // Of a float, Rust takes the nearest size that there is.
             let limit = limit as usize;
-            Ok(if path == Path::Greedy { Path::GreedyWithin(limit) } else { Path::BestWithin(limit) })
+            Ok(if path == Order::Greedy { Order::GreedyWithin(limit) } else { Order::BestWithin(limit) })
         }
         [head, steps @ ..] if head.extract::<String>().is_ok_and(|head| head == "einsum_path") => {
             let steps: PyResult<Vec<Vec<usize>>> = steps.iter().map(|step| step.extract()).collect();
-            steps.map(Path::Path).or_else(|_| wrong())
+            steps.map(Order::Path).or_else(|_| wrong())
         }
         _ => wrong(),
     }
@@ -287,8 +292,8 @@ fn common(one: ElemType, other: ElemType) -> ElemType {
 }
 
 /// Whether a result lies column by column, if the call does not give an array for it.
-fn chosen_order(order: Option<&Bound<'_, PyAny>>, arrays: &[NdArray<'_>]) -> PyResult<Order> {
-    let Some(order) = order.filter(|order| !order.is_none()) else { return Ok(Order::C) };
+fn chosen_order(order: Option<&Bound<'_, PyAny>>, arrays: &[NdArray<'_>]) -> PyResult<MemoryOrder> {
+    let Some(order) = order.filter(|order| !order.is_none()) else { return Ok(MemoryOrder::C) };
     let Ok(name) = order.cast::<PyString>() else {
         return Err(PyTypeError::new_err(format!("order is a text, not {}", shown(order)?)));
     };
@@ -297,10 +302,10 @@ fn chosen_order(order: Option<&Bound<'_, PyAny>>, arrays: &[NdArray<'_>]) -> PyR
         all(|array| array.is_fortran_contiguous()) && !all(|array| array.is_c_contiguous())
     };
     Ok(match &*name.to_cow()?.to_ascii_uppercase() {
-        "C" | "K" => Order::C,
-        "F" => Order::F,
-        "A" if columns() => Order::F,
-        "A" => Order::C,
+        "C" | "K" => MemoryOrder::C,
+        "F" => MemoryOrder::F,
+        "A" if columns() => MemoryOrder::F,
+        "A" => MemoryOrder::C,
         other => return Err(PyValueError::new_err(format!("order is 'C', 'F', 'A' or 'K', not {other:?}"))),
     })
 }
@@ -450,7 +455,7 @@ pub fn contract_path<'py>(
     let path = chosen_path(optimize)?;
     let arrays = operands.iter().map(arrays::any_array).collect::<PyResult<Few<_>>>()?;
     // Orders depend on shapes alone.
-    let Known { contraction, .. } = &*contraction(spelling, &path, ElemType::F64, &arrays)?;
+    let KnownContraction { contraction, .. } = &*contraction(spelling, &path, ElemType::F64, &arrays)?;
     let list = PyList::new(py, ["einsum_path"])?;
     for step in contraction.path() {
         list.append(PyTuple::new(py, step)?)?;

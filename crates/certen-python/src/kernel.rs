@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use certen::road::syntax::{Code, Diagnostic, render};
-use certen::{ElemType, Given, Name, Param, Prepared, ResultShape, VIEWS, View};
+use certen::{ElemType, InputType, Name, Param, Prepared, ResultShape, VIEWS, View};
 use numpy::PyUntypedArrayMethods;
 use pyo3::exceptions::{
     PyAttributeError, PyBufferError, PyOverflowError, PyRecursionError, PyRuntimeError, PyTypeError, PyValueError,
@@ -17,11 +17,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
-use crate::arrays::{self, Few, NdArray, Order, Trouble, Wanted};
+use crate::arrays::{self, Few, MemoryOrder, NdArray, Trouble, Wanted};
 use crate::errors::{During, Integer, integer, raised, refused, shown};
 use crate::fork::compiling;
 use crate::formula::Formula;
-use crate::source::Source;
+use crate::source::KernelSource;
 use crate::{SMALL, dtypes, threads};
 
 /// A function that is called with arrays.
@@ -48,7 +48,7 @@ use crate::{SMALL, dtypes, threads};
 /// array([1., 2., 4.])
 #[pyclass(frozen, dict, weakref, module = "certen")]
 pub struct Kernel {
-    source: Arc<Source>,
+    source: Arc<KernelSource>,
     kernel: certen::Kernel,
 }
 
@@ -103,7 +103,7 @@ impl Kernel {
     /// If it cannot be compiled.
     pub fn compiled<'py>(
         py: Python<'py>,
-        source: &Arc<Source>,
+        source: &Arc<KernelSource>,
         function: Option<&str>,
     ) -> PyResult<Bound<'py, Kernel>> {
         let options = source.options(function);
@@ -216,7 +216,7 @@ impl Kernel {
     }
 
     /// The kernel for some types and sizes: an earlier one, or one that is prepared now.
-    fn prepared(&self, py: Python<'_>, inputs: &[Given<'_>], sizes: &[(Name, i64)]) -> PyResult<Arc<Prepared>> {
+    fn prepared(&self, py: Python<'_>, inputs: &[InputType<'_>], sizes: &[(Name, i64)]) -> PyResult<Arc<Prepared>> {
         if let Some(prepared) = self.kernel.prepared(inputs, sizes) {
             return Ok(prepared);
         }
@@ -235,7 +235,7 @@ impl Kernel {
         let wanted = |output: &ResultShape, out| Wanted {
             elem: output.elem,
             shape: SmallVec::from_slice(&output.shape),
-            order: Order::C,
+            order: MemoryOrder::C,
             out,
         };
         let Some(out) = out else { return Ok(outputs.iter().map(|output| wanted(output, None)).collect()) };
@@ -327,7 +327,8 @@ impl Kernel {
         for ((_, _, shape), (_, array)) in described.iter_mut().zip(&inputs) {
             shape.extend_from_slice(array.shape());
         }
-        let described: Few<Given<'_>> = described.iter().map(|(name, elem, shape)| (*name, *elem, &**shape)).collect();
+        let described: Few<InputType<'_>> =
+            described.iter().map(|(name, elem, shape)| (*name, *elem, &**shape)).collect();
         let prepared = self.prepared(py, &described, &sizes)?;
         let wanted = self.wanted(py, &prepared, arguments.out.as_ref())?;
         let threads = arguments.threads.or_else(threads::set);

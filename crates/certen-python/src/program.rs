@@ -13,7 +13,7 @@ use crate::dtypes::elem_of;
 use crate::errors::{During, raised};
 use crate::fork::compiling;
 use crate::kernel::Kernel;
-use crate::source::{NONE, Source, choice, os_error};
+use crate::source::{KernelSource, NONE, choice, os_error};
 use crate::threads;
 
 /// Compiles a program.
@@ -98,7 +98,7 @@ fn made<'py>(
         "strict" => FpMode::Strict,
         other => return Err(PyValueError::new_err(format!("fp is 'relaxed' or 'strict', not {other:?}"))),
     };
-    let source = Arc::new(Source {
+    let source = Arc::new(KernelSource {
         texts,
         elem: elem.map_or(Ok(ElemType::F64), elem_type)?,
         fp,
@@ -124,7 +124,7 @@ type Imported = (String, Option<String>, String);
 
 /// Makes a kernel, or a module, that was pickled.
 #[pyfunction]
-#[allow(clippy::too_many_arguments, reason = "what `Source::reduced` gives")]
+#[allow(clippy::too_many_arguments, reason = "what `KernelSource::reduced` gives")]
 pub fn _restore<'py>(
     py: Python<'py>,
     texts: (String, String, Vec<Imported>),
@@ -229,7 +229,7 @@ fn elem_type(given: &Bound<'_, PyAny>) -> PyResult<ElemType> {
 /// (['twice', 'half'], np.float64(1.5), np.float64(6.0))
 #[pyclass(frozen, module = "certen")]
 pub struct Module {
-    source: Arc<Source>,
+    source: Arc<KernelSource>,
     /// Each is compiled when it is first asked for.
     kernels: Vec<(Name, PyOnceLock<Py<Kernel>>)>,
 }

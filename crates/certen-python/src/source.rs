@@ -12,7 +12,7 @@ use pyo3::types::{PyString, PyTuple, PyType};
 use crate::errors::{During, raised};
 
 /// A text, what it is called, and how it is compiled: all that a kernel is made from, again when it is unpickled.
-pub struct Source {
+pub struct KernelSource {
     /// The text, and those that it imports, as they were when it was compiled.
     pub texts: Texts,
     /// The element type of dialects that do not name one.
@@ -26,7 +26,7 @@ pub struct Source {
     pub schedule: Choice,
 }
 
-impl Source {
+impl KernelSource {
     /// How one function is compiled: the one that is named, `main`, or the only one.
     pub fn options(&self, function: Option<&str>) -> Options {
         Options {
@@ -43,10 +43,10 @@ impl Source {
     ///
     /// # Errors
     /// If it is no schedule.
-    pub fn scheduled(&self, schedule: &Bound<'_, PyAny>) -> PyResult<Arc<Source>> {
+    pub fn scheduled(&self, schedule: &Bound<'_, PyAny>) -> PyResult<Arc<KernelSource>> {
         let schedule = choice(schedule)?;
-        let Source { ref texts, elem, fp, sizing, parallel, threads, .. } = *self;
-        Ok(Arc::new(Source { texts: texts.clone(), elem, fp, sizing, parallel, threads, schedule }))
+        let KernelSource { ref texts, elem, fp, sizing, parallel, threads, .. } = *self;
+        Ok(Arc::new(KernelSource { texts: texts.clone(), elem, fp, sizing, parallel, threads, schedule }))
     }
 
     /// What makes a kernel again: a function and its arguments.

@@ -1,4 +1,4 @@
-//! Values that change their type and stay the same.
+//! The same values with another element type.
 //!
 //! Numbers and lists have the element types that NumPy gives them; a parameter has its own. They fit if every value is
 //! one of the parameter's type. Only Python's floats, which are all that Python has, are rounded to shorter ones, as
@@ -23,7 +23,7 @@ pub fn same_values(values: &Array, elem: ElemType, rounding: Rounding) -> Option
     Array::from_tensor(elem, &Tensor::new(values.shape().to_vec(), converted)?).ok()
 }
 
-/// A value as one of another type; none if there is no such one. Truth values are 0 and 1.
+/// A value as one of another type; none if that type does not have it. Truth values are 0 and 1.
 fn same_value(value: Scalar, elem: ElemType, rounding: Rounding) -> Option<Scalar> {
     // Every element is an integer of 64 bits, or a float of 64.
     let (integer, float) = match value {

@@ -99,7 +99,7 @@ impl Cache {
     /// If `$CERTEN_CACHE` is set and cannot be created, if no temporary directory can be, or if the limit is no number.
     pub fn default_location() -> Result<Cache, RuntimeError> {
         let cache = match from_environment(|name| env::var_os(name).map(PathBuf::from)) {
-            Some(Place { directory, chosen }) => match Cache::open(&directory) {
+            Some(CacheDirectory { directory, chosen }) => match Cache::open(&directory) {
                 Ok(cache) => cache,
                 Err(Refusal::Io(error)) if chosen => {
                     return Err(RuntimeError::Io { action: "use as a cache", path: directory, error });
@@ -284,21 +284,21 @@ pub(crate) fn write_note(entry: &Path, text: &str) -> io::Result<()> {
 
 /// Where the environment wants the cache.
 #[derive(PartialEq, Debug)]
-struct Place {
+struct CacheDirectory {
     directory: PathBuf,
     /// Whether it was asked for by name, so that a failure is to be told.
     chosen: bool,
 }
 
-fn from_environment(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<Place> {
+fn from_environment(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<CacheDirectory> {
     let set = |name| variable(name).filter(|path| !path.as_os_str().is_empty());
     if let Some(directory) = set("CERTEN_CACHE") {
-        return Some(Place { directory, chosen: true });
+        return Some(CacheDirectory { directory, chosen: true });
     }
     // Relative paths in these variables are invalid and to be ignored (XDG Base Directory Specification).
     let absolute = |name| set(name).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
-    Some(Place { directory: base.join("certen"), chosen: false })
+    Some(CacheDirectory { directory: base.join("certen"), chosen: false })
 }
 
 /// The hash of all that decides what a compiled kernel is. Each part is preceded by its length, so that no two lists of

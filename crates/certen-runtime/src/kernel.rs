@@ -36,20 +36,18 @@ use certen_syntax::Name;
 use libloading::Library;
 
 use crate::array::{Array, ArrayError};
-use crate::cache::Cache;
-use crate::cache::{self, Loaded};
+use crate::cache::{self, Cache, Loaded};
 use crate::compiler::Compiler;
 use crate::cpu::Cpu;
 use crate::error::RuntimeError;
 use crate::pool::{self, ParallelFunction};
-use crate::view::Layout;
-use crate::view::{View, ViewMut};
+use crate::view::{Layout, View, ViewMut};
 
 /// The number of the calling convention that this module describes; `certen_abi` in the C text.
 pub const ABI: i32 = 2;
 
 /// The C type of `certen_call`.
-type Entry = unsafe extern "C" fn(*const i64, *const *mut c_void) -> i32;
+type EntryFunction = unsafe extern "C" fn(*const i64, *const *mut c_void) -> i32;
 
 /// The C type of `certen_use_threads`.
 type UseThreads = unsafe extern "C" fn(ParallelFunction);
@@ -150,7 +148,7 @@ pub struct NativeKernel {
     signature: Signature,
     compile_time: Option<Duration>,
     /// Points into `library`, which is unloaded with the kernel.
-    entry: Entry,
+    entry: EntryFunction,
     /// Where the cache keeps it.
     kept: Option<PathBuf>,
     _library: Library,
@@ -321,7 +319,7 @@ impl fmt::Debug for NativeKernel {
 }
 
 /// Loads a shared object and finds its entry, if it is of this calling convention.
-fn load(path: &Path) -> Result<(Library, Entry), RuntimeError> {
+fn load(path: &Path) -> Result<(Library, EntryFunction), RuntimeError> {
     // The loader's own words are the source of the error.
     let bad = |error: libloading::Error| {
         RuntimeError::BadKernel(error.source().map_or_else(|| error.to_string(), |source| source.to_string()))
@@ -335,7 +333,7 @@ fn load(path: &Path) -> Result<(Library, Entry), RuntimeError> {
     }
     // SAFETY: by the contract of `build` the symbol is a function of this type. The copy of the pointer is used only
     // while the library is loaded: the kernel holds both.
-    let entry = unsafe { *library.get::<Entry>(b"certen_call").map_err(bad)? };
+    let entry = unsafe { *library.get::<EntryFunction>(b"certen_call").map_err(bad)? };
     // SAFETY: by the contract of `build` the symbol, if it is there, is a function of this type. It only keeps the
     // pointer, atomically: the library may be loaded already, and run elsewhere.
     unsafe {

@@ -140,7 +140,7 @@ struct Job {
 unsafe impl Send for Job {}
 
 /// A part that a thread has taken.
-struct Part {
+struct JobPart {
     begin: i64,
     end: i64,
     function: RangeFunction,
@@ -149,7 +149,7 @@ struct Part {
 
 impl Job {
     /// Takes the next part, if there is one.
-    fn take(&mut self) -> Option<Part> {
+    fn take(&mut self) -> Option<JobPart> {
         if self.next >= self.parts {
             return None;
         }
@@ -161,11 +161,11 @@ impl Job {
         let (begin, end) = (at(self.next), at(self.next + 1));
         self.next += 1;
         self.running += 1;
-        Some(Part { begin, end, function: self.function, context: self.context })
+        Some(JobPart { begin, end, function: self.function, context: self.context })
     }
 }
 
-impl Part {
+impl JobPart {
     fn run(self) {
         // SAFETY: a part is made from a job, for a range inside it that no other part has; the maker of the job waits
         // until no part is running, see `Pool::run`.
@@ -173,7 +173,7 @@ impl Part {
     }
 }
 
-struct State {
+struct PoolState {
     job: Option<Job>,
     /// How many threads were started.
     started: usize,
@@ -182,7 +182,7 @@ struct State {
 /// The threads of a process. A pool is never freed: its threads may look at it at any time.
 struct Pool {
     process: u32,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     /// There is a job.
     wake: Condvar,
     /// No part of the job is running, and none is left.
@@ -203,7 +203,7 @@ impl Pool {
             {
                 return pool;
             }
-            let state = Mutex::new(State { job: None, started: 0 });
+            let state = Mutex::new(PoolState { job: None, started: 0 });
             let new = Box::into_raw(Box::new(Pool { process, state, wake: Condvar::new(), done: Condvar::new() }));
             if POOL.compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire).is_err() {
                 // SAFETY: it was just made, and no other thread has seen it.
@@ -212,7 +212,7 @@ impl Pool {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         // Nothing panics while it holds the lock, and no state in between is visible.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -249,7 +249,7 @@ impl Pool {
     }
 
     /// Takes parts of the job and runs them until none is left.
-    fn run_parts<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn run_parts<'a>(&'a self, mut state: MutexGuard<'a, PoolState>) -> MutexGuard<'a, PoolState> {
         while let Some(part) = state.job.as_mut().and_then(Job::take) {
             drop(state);
             part.run();

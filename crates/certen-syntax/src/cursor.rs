@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
         self.peek().kind == TokenKind::End
     }
 
-    /// Whether a line begins here that begins a declaration of a `.ten` file.
+    /// Whether a declaration of a `.ten` file begins here.
     pub fn begins_item(&self) -> bool {
         begins_item(self.peek(), self.peek_at(1))
     }

@@ -169,7 +169,7 @@ fn padding_changes_no_value_and_stays_zero() {
             }
             let wide =
                 |stmt: &Stmt| matches!(stmt, Stmt::For { range, .. } if range.hi.to_string().contains("ceil_div"));
-            rows.set(rows.get() + count(&padded.body, &wide));
+            rows.set(rows.get() + count(&padded.body, wide));
         }
         compared
     });

@@ -25,8 +25,7 @@
 //! one float of each input (at the position `draw(seed, input, 2^40 - 1)` modulo their number) and about one in sixteen of
 //! the others. The infinities of a point have one sign.
 
-use certen_core::domain::splitmix;
-use certen_core::domain::{Element, Exact, Scalar};
+use certen_core::domain::{Element, Exact, Scalar, splitmix};
 use certen_core::{ElemType, Literal, Program, Term};
 use num_bigint::BigInt;
 use num_rational::BigRational;

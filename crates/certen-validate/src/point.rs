@@ -7,8 +7,7 @@
 use std::fmt;
 
 use certen_core::domain::magnitude::{Magnitude, Measured};
-use certen_core::domain::splitmix;
-use certen_core::domain::{Element, Exact, Field, MODULUS, Machine, Partial, Rational, Scalar};
+use certen_core::domain::{Element, Exact, Field, MODULUS, Machine, Partial, Rational, Scalar, splitmix};
 use certen_core::{Binary, Domain, ElemType, EvalError, Evaluator, Fault, Literal, Named, Program, Tensor, Unary};
 use certen_loops::{Event, Interpreter, LoopProgram};
 use certen_syntax::Name;

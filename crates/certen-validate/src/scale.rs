@@ -4,7 +4,7 @@
 //! does with 8, if the numbers are related in the same way: so its numbers are replaced by small ones that keep their order
 //! and divide each other as before ([`scaled`]), the schedule is applied again, and if the nest is the same up to numbers
 //! ([`same_structure`]), it stands for the large one. Programs with literal sizes are made small as a whole
-//! ([`shrunk_program`]), then lowered and scheduled again.
+//! ([`shrunk_program`](crate::shrunk_program)), then lowered and scheduled again.
 
 use std::collections::BTreeMap;
 

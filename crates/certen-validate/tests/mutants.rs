@@ -11,8 +11,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use certen_core::domain::splitmix;
-use certen_core::domain::{Element, Field, Partial, Scalar};
+use certen_core::domain::{Element, Field, Partial, Scalar, splitmix};
 use certen_core::{Domain, ElemType, EvalError, Fault, Tensor};
 use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, for_each_mut, verify};
 use certen_syntax::Name;

@@ -1,8 +1,8 @@
 //! Where the loops of a program begin, before its schedule.
 //!
 //! Mostly that is what lowering makes of the optimised program. A `codegen` list of a TeML program brings nests of its
-//! own, a derived function is lowered from the program that its rewrites end with. Needs: whoever begins elsewhere says
-//! whether that is equal to the program by construction; if it is not, the comparison with the meaning has to reach
+//! own, and a derived function is lowered from the program that its rewrites end with. Needs: what begins elsewhere says
+//! whether it is equal to the program by construction; if it is not, the comparison with the meaning has to reach
 //! everything, as for a step that is not proved.
 
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use certen_loops::{FpMode, LoopProgram, lower, with_output_types};
 use certen_syntax::{Code, Diagnostic, Remedy};
 use certen_teml::{Compiled, Path};
 
+use crate::blame::bug;
 use crate::choice::Choice;
 use crate::derived::Derivations;
 use crate::options::is_strict;
@@ -51,21 +52,22 @@ impl Begin {
     /// The loops that a schedule begins with: those that lowering makes of `program`, unless they begin elsewhere.
     pub fn lowered(&self, core: &Program, program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
         if let Begin::Codegen(path) = self {
-            return match self.reordered().filter(|_| is_strict(core, fp)) {
-                Some(error) => Err(error),
-                None => Ok(path.loops.clone()),
-            };
+            if path.lowered.is_none() || !is_strict(core, fp) {
+                return Ok(path.loops.clone());
+            }
+            let text = format!("`{}` distributes products over sums, which strict floating point forbids", path.name);
+            let error = Diagnostic::error(Code::E0803, path.span, text);
+            return Err(error.help("`contract` keeps the sum in a tensor of its own"));
         }
         let lowered = lower(program, fp)?;
         if self.derivations().is_none() {
             return Ok(lowered);
         }
-        // Who calls the loops, or checks a certificate of them, knows the types that the meaning gives to its outputs.
+        // Callers, and certificates, have the types that the meaning gives to the outputs.
         let types = core.types();
         let types: Vec<TensorType> = core.outputs.iter().filter_map(|(_, shown)| types.get(shown).cloned()).collect();
         with_output_types(lowered, &types).map_err(|TypeError(text)| {
-            let text = format!("after `lowered`: an output of the derived program has another type: {text}");
-            Diagnostic::error(Code::E0704, None, text).note("this is a bug in Certen; no code was made")
+            bug(format!("after `lowered`: an output of the derived program has another type: {text}"))
         })
     }
 
@@ -102,20 +104,6 @@ impl Begin {
         }
     }
 
-    /// Why it cannot be where every operation has to be made as written, if it cannot. What a derivation does then it says
-    /// itself.
-    fn reordered(&self) -> Option<Diagnostic> {
-        match self {
-            Begin::Codegen(path) if path.lowered.is_some() => {
-                let text =
-                    format!("`{}` distributes products over sums, which strict floating point forbids", path.name);
-                let error = Diagnostic::error(Code::E0803, path.span, text);
-                Some(error.help("`contract` keeps the sum in a tensor of its own"))
-            }
-            Begin::Lowering | Begin::Codegen(_) | Begin::Derived(_) => None,
-        }
-    }
-
     /// The numbers that a derivation is given, in order.
     pub fn numbers(&self) -> Vec<i64> {
         match self {
@@ -135,9 +123,8 @@ impl Begin {
     }
 
     /// The error for loops that differ from the program before any step is taken, unless the compiler is to blame.
-    /// `written` is the same as the user wrote it, if numbers were made smaller here.
-    /// `strict` says that operations on floats have to be made as written, which nests that sum over several loops at once do
-    /// not do.
+    /// Steps are shown as they are `written`, also where they are taken with smaller numbers. `strict` says that operations
+    /// on floats have to be made as written; nests that sum over several loops at once do not do that.
     pub fn blamed(
         &self,
         core: &Program,

@@ -16,12 +16,10 @@ use certen_core::{ElemType, TensorType};
 use certen_runtime::{Array, NativeKernel, RuntimeError, default_threads, with_threads};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::call::{Call, Input};
-use crate::call::{Given, is_free};
+use crate::call::{Call, Input, InputArray, is_free};
 use crate::choice::Choice;
 use crate::failure::Failure;
-use crate::options::Options;
-use crate::options::is_strict;
+use crate::options::{Options, is_strict};
 use crate::pipeline::Module;
 use crate::texts::Texts;
 
@@ -158,7 +156,7 @@ pub fn bench(
     is_free(bytes_of_outputs(&plain, &bound.sizes).saturating_mul(2)).map_err(|error| plain.refuse(*error))?;
     let mut arrays = Arrays {
         sizes: &bound.sizes,
-        inputs: bound.inputs.iter().flatten().map(Given::array).collect(),
+        inputs: bound.inputs.iter().flatten().map(InputArray::array).collect(),
         outputs: plain.signature().allocate_outputs(&bound.sizes).map_err(failed)?,
     };
     let mut reference = None;
@@ -325,7 +323,7 @@ struct Floats {
 }
 
 /// The first element that is not the same.
-struct Difference {
+struct Deviation {
     output: usize,
     index: Vec<usize>,
     expected: Option<Scalar>,
@@ -335,7 +333,7 @@ struct Difference {
 }
 
 impl Floats {
-    fn difference(&self, expected: &[Array], arrays: &Arrays<'_>) -> Option<Difference> {
+    fn difference(&self, expected: &[Array], arrays: &Arrays<'_>) -> Option<Deviation> {
         let elements: usize = expected.iter().map(Array::len).sum();
         let each = |operations: i64| operations / i64::try_from(elements.max(1)).unwrap_or(i64::MAX);
         let operations = self.operations.map_or(FEWEST_OPERATIONS, each).max(FEWEST_OPERATIONS) as f64;
@@ -363,7 +361,7 @@ impl Floats {
             };
             let at = (0..expected.len()).find(|at| !equal(at))?;
             let (expected_value, found) = (expected.get(at), found.get(at));
-            Some(Difference { output, index: place(expected.shape(), at), expected: expected_value, found, allowed })
+            Some(Deviation { output, index: place(expected.shape(), at), expected: expected_value, found, allowed })
         })
     }
 }
@@ -393,7 +391,7 @@ fn place(shape: &[usize], mut at: usize) -> Vec<usize> {
     index
 }
 
-impl Difference {
+impl Deviation {
     fn diagnostic(&self, module: &Module, choice: &Choice, first: &Choice) -> Diagnostic {
         let output = module.core().outputs.get(self.output).map_or_else(String::new, |(name, _)| name.to_string());
         let shown = |value: Option<Scalar>| value.map_or_else(String::new, |value| value.to_string());

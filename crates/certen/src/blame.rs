@@ -1,4 +1,4 @@
-//! Whose fault it is that the verifier refuses loops: a step's, or a pass's.
+//! Whose fault it is that loops are refused: a step's, a pass's, or Certen's.
 
 use certen_loops::{Mode, Stmt};
 use certen_schedule::{Condition, Scheduled, Status, Taken, marked};
@@ -31,13 +31,19 @@ pub(crate) fn violations(
             error.notes.push(format!("its condition fails: {}{why}", condition.what));
         }
     }
-    let is_meant = |stmt: &Stmt| matches!(stmt, Stmt::For { index, mode, .. } if *mode != Mode::Serial && Some(*index) == violation.about);
     error.about = violation.about;
+    let is_about = |index: Name, mode: Mode| mode != Mode::Serial && Some(index) == violation.about;
+    let is_meant = |stmt: &Stmt| matches!(stmt, Stmt::For { index, mode, .. } if is_about(*index, *mode));
     let error = error.note(format!("the loops after this step:\n{}", marked(&taken.after, is_meant)));
     vec![match taken.step.name.as_str() {
         "parallelize" | "vectorize" => error.help("choose a loop whose iterations use nothing that another one writes"),
         _ => error.help("leave the step out, or bring the loops into another order first"),
     }]
+}
+
+/// The error for a program that the compiler itself got wrong.
+pub(crate) fn bug(text: String) -> Diagnostic {
+    Diagnostic::error(Code::E0704, None, text).note("this is a bug in Certen; no code was made")
 }
 
 /// The loops after a step that is not right, with those marked that its conditions speak of.

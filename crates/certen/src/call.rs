@@ -84,27 +84,27 @@ impl Call {
 }
 
 /// A call whose sizes are known and whose arrays fit.
-pub(crate) struct Bound<'a> {
+pub(crate) struct BoundCall<'a> {
     /// The sizes, in the program's order.
     pub sizes: Vec<i64>,
     /// The inputs, in the program's order; none where one is missing and may be.
-    pub inputs: Vec<Option<Given<'a>>>,
+    pub inputs: Vec<Option<InputArray<'a>>>,
 }
 
 /// An input: the caller's array, or one made for the call.
-pub(crate) enum Given<'a> {
+pub(crate) enum InputArray<'a> {
     /// The caller's, not copied.
     Borrowed(&'a Array),
     /// Made for the call.
     Owned(Array),
 }
 
-impl Given<'_> {
+impl InputArray<'_> {
     /// The array.
     pub fn array(&self) -> &Array {
         match self {
-            Given::Borrowed(array) => array,
-            Given::Owned(array) => array,
+            InputArray::Borrowed(array) => array,
+            InputArray::Owned(array) => array,
         }
     }
 }
@@ -128,7 +128,7 @@ impl Call {
         module: &Module,
         loops: Option<&LoopProgram>,
         bytes: impl Fn(ElemType) -> usize,
-    ) -> Result<Bound<'a>, Box<Diagnostic>> {
+    ) -> Result<BoundCall<'a>, Box<Diagnostic>> {
         let program = module.core();
         self.given().known_names(module, self.allow_missing)?;
         let fitted = self.given().fit(module, loops, bytes)?;
@@ -137,7 +137,7 @@ impl Call {
             let expected = || concrete(parameter.name, &parameter.ty, &fitted.value());
             inputs.push(match self.inputs.get(&parameter.name) {
                 None => None,
-                Some(Input::Array(array)) => Some(Given::Borrowed(array)),
+                Some(Input::Array(array)) => Some(InputArray::Borrowed(array)),
                 Some(Input::Random(seed)) => {
                     Some(made(parameter.name, Array::random(parameter.ty.elem, &expected()?, *seed))?)
                 }
@@ -148,7 +148,7 @@ impl Call {
                 }
             });
         }
-        Ok(Bound { sizes: fitted.sizes(program), inputs })
+        Ok(BoundCall { sizes: fitted.sizes(program), inputs })
     }
 
     /// Refuses loops that take more memory at a time than there is, with inputs that fit the program.
@@ -432,8 +432,8 @@ fn check_array(
     Ok(())
 }
 
-fn made<'a>(name: Name, array: Result<Array, ArrayError>) -> Result<Given<'a>, Box<Diagnostic>> {
-    array.map(Given::Owned).map_err(|error| {
+fn made<'a>(name: Name, array: Result<Array, ArrayError>) -> Result<InputArray<'a>, Box<Diagnostic>> {
+    array.map(InputArray::Owned).map_err(|error| {
         let error = RuntimeError::Array { which: format!("`{name}`"), error };
         Box::new(fail(error.code(), error.to_string()))
     })

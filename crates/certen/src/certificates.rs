@@ -35,14 +35,14 @@ pub const TRUSTED: [&str; 5] = [
 ];
 
 /// A function of a file, and its program; or why a call has to tell more before there is one.
-pub type Function = (Name, Result<Module, Failure>);
+pub type NamedModule = (Name, Result<Module, Failure>);
 
 /// The programs of a file: each function of a `.ten` file, unless the options name one. A function that works for
 /// several ranks or element types, or needs the values of its sizes, may have none.
 ///
 /// # Errors
 /// If the file is not accepted.
-pub fn programs(path: impl AsRef<Path>, options: &Options) -> Result<Vec<Function>, Failure> {
+pub fn programs(path: impl AsRef<Path>, options: &Options) -> Result<Vec<NamedModule>, Failure> {
     let path = path.as_ref();
     let (name, text) = read_program(path)?;
     if Dialect::of(&name) != Some(Dialect::Ten) || options.function.is_some() {
@@ -63,8 +63,8 @@ pub fn programs(path: impl AsRef<Path>, options: &Options) -> Result<Vec<Functio
 }
 
 impl Module {
-    /// Accepts a certificate of this program with its loops, its derivation and its schedule. What the certificate says of the steps is
-    /// compared with what is found when they are taken again, for the checker does not know them.
+    /// Accepts a certificate of this program with its loops, its derivation and its schedule. The checker does not know the
+    /// steps, so they are taken again and what is found is compared with what the certificate says.
     ///
     /// # Errors
     /// E0706, with the field that does not hold. As [`Module::loops`].

@@ -24,18 +24,18 @@ use crate::sound::{bounds, truncations};
 /// Steps of the evaluator that the comparison of two programs may take.
 const BUDGET: u64 = 400_000;
 
-/// One derivation, and what comes of it once someone asks.
+/// A derivation, made when someone first asks for it.
 #[derive(Debug)]
-pub(crate) struct One {
+pub(crate) struct DerivedOnce {
     pub derivation: Derivation,
     /// The pieces of scripts that it knows.
     pub tactics: Arc<[Tactic]>,
     made: OnceLock<Result<Derived, Box<Refused>>>,
 }
 
-impl One {
-    pub fn new(derivation: Derivation, tactics: Arc<[Tactic]>) -> One {
-        One { derivation, tactics, made: OnceLock::new() }
+impl DerivedOnce {
+    pub fn new(derivation: Derivation, tactics: Arc<[Tactic]>) -> DerivedOnce {
+        DerivedOnce { derivation, tactics, made: OnceLock::new() }
     }
 
     fn made(&self, before: &Program, name: Name, fp: FpMode) -> Result<&Derived, &Refused> {
@@ -53,7 +53,7 @@ impl One {
             let derived = derive(before, name, steps, &self.tactics, &mut check);
             let derived = derived.and_then(|derived| strictly(before, derived, fp));
             derived.map_err(|mut refused| {
-                // What is wrong before the first step is wrong with the whole.
+                // What is wrong before the first step is shown at the head of the derivation.
                 let label = || Label { span: self.derivation.head, text: String::new() };
                 refused.diagnostic.primary.get_or_insert_with(label);
                 refused
@@ -87,7 +87,7 @@ fn strictly(before: &Program, derived: Derived, fp: FpMode) -> Result<Derived, B
 #[derive(Clone, Debug)]
 pub(crate) struct Derivations {
     /// In the order in which they are made; at least one.
-    pub path: Arc<[Arc<One>]>,
+    pub path: Arc<[Arc<DerivedOnce>]>,
 }
 
 impl Derivations {
@@ -101,7 +101,7 @@ impl Derivations {
 
     /// The program that they end with.
     pub fn made<'a>(&'a self, core: &'a Program, fp: FpMode) -> Result<&'a Program, &'a Refused> {
-        let next = |program, one: &'a Arc<One>| Ok(&one.made(program, self.name_of(one, core), fp)?.program);
+        let next = |program, one: &'a Arc<DerivedOnce>| Ok(&one.made(program, self.name_of(one, core), fp)?.program);
         self.path.iter().try_fold(core, next)
     }
 
@@ -133,7 +133,7 @@ impl Derivations {
     }
 
     /// What the program of a derivation is called: the last one as the whole is.
-    fn name_of(&self, one: &Arc<One>, core: &Program) -> Name {
+    fn name_of(&self, one: &Arc<DerivedOnce>, core: &Program) -> Name {
         let is_last = self.path.last().is_some_and(|last| Arc::ptr_eq(last, one));
         if is_last { core.name } else { one.derivation.name }
     }
@@ -146,14 +146,14 @@ impl Derivations {
 
     /// The same with other numbers, in the same order.
     pub fn with_numbers(&self, numbers: &mut dyn Iterator<Item = i64>) -> Derivations {
-        let mut one = |one: &Arc<One>| {
+        let mut one = |one: &Arc<DerivedOnce>| {
             let mut derivation = one.derivation.clone();
             for arg in derivation.steps.iter_mut().flat_map(|step| &mut step.args) {
                 if let Some(old) = number(arg) {
                     arg.kind = ScriptArgKind::Ix(numbers.next().unwrap_or(old).into());
                 }
             }
-            Arc::new(One::new(derivation, one.tactics.clone()))
+            Arc::new(DerivedOnce::new(derivation, one.tactics.clone()))
         };
         Derivations { path: self.path.iter().map(&mut one).collect() }
     }
@@ -266,7 +266,7 @@ mod tests {
             conditions: vec![Condition { what: "all is well".into(), about: None, status: status.clone() }],
         });
         let derived = Derived { taken: taken.collect(), program: core(programs[programs.len() - 1]) };
-        let one = One { derivation, tactics: Arc::default(), made: OnceLock::from(Ok(derived)) };
+        let one = DerivedOnce { derivation, tactics: Arc::default(), made: OnceLock::from(Ok(derived)) };
         let begin = Begin::Derived(Derivations { path: [Arc::new(one)].into() });
         Module::new(Accepted { begin, ..Accepted::core(core(programs[0])) }, options)
     }
@@ -306,7 +306,7 @@ mod tests {
         let mut diagnostics = Diagnostics::new();
         let tokens = lex(sources.get(file).unwrap(), file, &mut diagnostics);
         let derivation = script::derivation(&mut Cursor::new(&tokens), &mut diagnostics).unwrap();
-        let derivations = Derivations { path: [Arc::new(One::new(derivation, Arc::default()))].into() };
+        let derivations = Derivations { path: [Arc::new(DerivedOnce::new(derivation, Arc::default()))].into() };
         assert_eq!(derivations.numbers(), [64, 32, 16]);
         let small = derivations.with_numbers(&mut [4, 2, 1].into_iter());
         let steps: Vec<String> = small.path[0].derivation.steps.iter().map(ToString::to_string).collect();

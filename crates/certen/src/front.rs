@@ -63,6 +63,9 @@ pub(crate) struct Accepted {
 /// A program in Core, what is kept besides it, and how long it took to check it and to write it in Core.
 type Entered = (Program, Front, [Duration; 2]);
 
+/// Checks a text in one notation, and writes it in Core; none if something is wrong, which is then among the diagnostics.
+type Door = fn((&Sources, FileId), &Options, &mut Diagnostics) -> Option<Entered>;
+
 impl Accepted {
     /// A program of Core that this library has made.
     pub fn core(core: Program) -> Accepted {
@@ -76,19 +79,17 @@ impl Accepted {
     /// Checks a text, with what it imports at hand.
     pub fn text(name: &str, text: String, imports: &mut Imports<'_>, options: &Options) -> Result<Accepted, Failure> {
         let _environment = standard_environment();
-        let dialect = Dialect::required(name)?;
-        if dialect == Dialect::Ten {
-            return Accepted::ten(&Arc::new(TenFile::read(name, text, imports)?), options);
-        }
+        let door: Door = match Dialect::required(name)? {
+            Dialect::Ten => return Accepted::ten(&Arc::new(TenFile::read(name, text, imports)?), options),
+            Dialect::Teil => |text, options, diagnostics| algebra(teil::parse, text, options, diagnostics),
+            Dialect::Model => |text, options, diagnostics| algebra(model::parse, text, options, diagnostics),
+            Dialect::Teml => teml,
+            Dialect::Core => |text, _, diagnostics| core(text, diagnostics),
+        };
         let mut sources = Sources::new();
         let file = sources.add(name, text);
         let mut diagnostics = Diagnostics::new();
-        let entered = match dialect {
-            Dialect::Teil => algebra(teil::parse, &sources, file, options, &mut diagnostics),
-            Dialect::Model => algebra(model::parse, &sources, file, options, &mut diagnostics),
-            Dialect::Teml => teml(&sources, file, options, &mut diagnostics),
-            Dialect::Core | Dialect::Ten => core(&sources, file, &mut diagnostics),
-        };
+        let entered = door((&sources, file), options, &mut diagnostics);
         let begin = match entered.as_ref() {
             Some((_, Front::Teml(program), _)) => Begin::of_teml(program, &options.schedule),
             _ => Begin::default(),
@@ -157,8 +158,7 @@ fn entered((core, front, times): TenProgram) -> Entered {
 /// TeIL and the model language.
 fn algebra(
     parse: fn(&Sources, FileId, &mut Diagnostics) -> algebra::Program,
-    sources: &Sources,
-    file: FileId,
+    (sources, file): (&Sources, FileId),
     options: &Options,
     diagnostics: &mut Diagnostics,
 ) -> Option<Entered> {
@@ -171,14 +171,14 @@ fn algebra(
 }
 
 /// TeML, whose statements are written in Core as they are checked.
-fn teml(sources: &Sources, file: FileId, options: &Options, diagnostics: &mut Diagnostics) -> Option<Entered> {
+fn teml((sources, file): (&Sources, FileId), options: &Options, diagnostics: &mut Diagnostics) -> Option<Entered> {
     let begin = Instant::now();
     let program = certen_teml::compile(sources, file, kernel_name(sources.name(file)), options.elem, diagnostics)?;
     Some((program.core.clone(), Front::Teml(Box::new(program)), [begin.elapsed(), Duration::ZERO]))
 }
 
 /// Core itself, of which no typing rule has shown that it is sound.
-fn core(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Entered> {
+fn core((sources, file): (&Sources, FileId), diagnostics: &mut Diagnostics) -> Option<Entered> {
     let begin = Instant::now();
     let core = parse_program(sources, file).map_err(|errors| diagnostics.extend(errors.into_sorted())).ok()?;
     let parsed = Instant::now();

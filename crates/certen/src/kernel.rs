@@ -112,14 +112,14 @@ struct CallKey {
 type OneInput = (Name, ElemType, SmallVec<[usize; 4]>);
 
 impl CallKey {
-    fn new(inputs: &[Given<'_>], dims: &[(Name, i64)]) -> CallKey {
+    fn new(inputs: &[InputType<'_>], dims: &[(Name, i64)]) -> CallKey {
         let inputs = inputs.iter().map(|(name, elem, shape)| (*name, *elem, SmallVec::from_slice(shape)));
         CallKey { inputs: inputs.collect(), dims: SmallVec::from_slice(dims) }
     }
 }
 
 /// An input of a call: its name, its element type and its sizes.
-pub type Given<'a> = (Name, ElemType, &'a [usize]);
+pub type InputType<'a> = (Name, ElemType, &'a [usize]);
 
 /// A program with symbolic sizes, and those made from it.
 struct Instance {
@@ -217,7 +217,7 @@ impl Kernel {
     ///
     /// # Errors
     /// If the arguments do not fit the function, or it cannot be compiled for them.
-    pub fn prepare(&self, inputs: &[Given<'_>], dims: &[(Name, i64)]) -> Result<Arc<Prepared>, Failure> {
+    pub fn prepare(&self, inputs: &[InputType<'_>], dims: &[(Name, i64)]) -> Result<Arc<Prepared>, Failure> {
         if let Some(prepared) = self.prepared(inputs, dims) {
             return Ok(prepared);
         }
@@ -231,12 +231,12 @@ impl Kernel {
     }
 
     /// What was prepared for such a call, if it was.
-    pub fn prepared(&self, inputs: &[Given<'_>], dims: &[(Name, i64)]) -> Option<Arc<Prepared>> {
+    pub fn prepared(&self, inputs: &[InputType<'_>], dims: &[(Name, i64)]) -> Option<Arc<Prepared>> {
         let key = CallKey::new(inputs, dims);
         self.prepared.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
     }
 
-    fn make(&self, inputs: &[Given<'_>], dims: &[(Name, i64)]) -> Result<Prepared, Failure> {
+    fn make(&self, inputs: &[InputType<'_>], dims: &[(Name, i64)]) -> Result<Prepared, Failure> {
         let instance = self.instance(inputs, dims)?;
         let module = &instance.module;
         let dims: BTreeMap<Name, i64> = dims.iter().copied().collect();
@@ -266,7 +266,7 @@ impl Kernel {
     }
 
     /// The program for these arguments, with symbolic sizes: one for all values of `size` parameters, if there is one.
-    fn instance(&self, inputs: &[Given<'_>], dims: &[(Name, i64)]) -> Result<Arc<Instance>, Failure> {
+    fn instance(&self, inputs: &[InputType<'_>], dims: &[(Name, i64)]) -> Result<Arc<Instance>, Failure> {
         if let Ok(symbolic) = &self.symbolic
             && !self.interface.is_open
         {

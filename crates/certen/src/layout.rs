@@ -28,7 +28,10 @@ pub(crate) const LAYOUT: &[LoopPass] = &[
     },
     LoopPass {
         stage: Stage::Pad,
-        run: |loops, layout| layout.options.vector.map_or(Ok(loops.clone()), |vector| pad(loops, vector)),
+        run: |loops, layout| match layout.options.vector {
+            Some(vector) => pad(loops, vector),
+            None => Ok(loops),
+        },
     },
     LoopPass { stage: Stage::Vectorise, run: |loops, layout| Ok(vectorise(loops, |nest| layout.is_free(nest))) },
     LoopPass {
@@ -40,7 +43,7 @@ pub(crate) const LAYOUT: &[LoopPass] = &[
     },
 ];
 
-/// What the passes have to know.
+/// What the passes need to know.
 pub(crate) struct Layout<'a> {
     options: &'a Options,
     /// The nests that the schedule has not changed; none if there is no schedule.
@@ -64,17 +67,17 @@ impl<'a> Layout<'a> {
 
     /// The first pass whose loops the verifier refuses, though it accepts those before; none if it refuses what the passes
     /// begin with.
-    pub fn blamed(&self, passes: &[LoopPass], loops: LoopProgram) -> Option<Stage> {
+    pub fn blamed(&self, passes: &[LoopPass], mut loops: LoopProgram) -> Option<Stage> {
         if !verify(&loops).is_empty() {
             return None;
         }
-        let mut loops = Ok(loops);
-        passes.iter().map(|pass| (pass.stage, pass.run)).find_map(|(stage, run)| {
-            let made = run(loops.clone().ok()?, self);
-            let is_wrong = made.as_ref().is_ok_and(|loops| !verify(loops).is_empty());
-            loops = made;
-            is_wrong.then_some(stage)
-        })
+        for pass in passes {
+            loops = (pass.run)(loops, self).ok()?;
+            if !verify(&loops).is_empty() {
+                return Some(pass.stage);
+            }
+        }
+        None
     }
 }
 

@@ -7,9 +7,10 @@
 use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Typed};
 use certen_lift::{LiftReport, Lifted, lift, never_dearer};
-use certen_syntax::{Code, Diagnostic, Diagnostics, Remedy};
+use certen_syntax::{Diagnostic, Diagnostics, Remedy};
 use certen_validate::{Agreement, agree};
 
+use crate::blame::bug;
 use crate::options::{Options, is_strict};
 
 /// Steps of the evaluator that a comparison may take: some ten milliseconds.
@@ -60,7 +61,7 @@ pub(crate) fn optimise(
     match agree(core, &program, BUDGET) {
         Agreement::Differs { output, index, sizes, values: [before, after] } => {
             let sizes: String = sizes.iter().map(|(name, size)| format!(", {name} = {size}")).collect();
-            let error = wrong(format!("an optimisation changed {output}{index:?} from {before} to {after}{sizes}"));
+            let error = bug(format!("an optimisation changed {output}{index:?} from {before} to {after}{sizes}"));
             Err(error.remedy(Remedy::Fp("strict", "leaves out what rounds floats differently")))
         }
         agreement => Ok(Some(Optimised { program, report, agreement })),
@@ -81,8 +82,4 @@ fn simplify(typed: &Typed, core: &Program, elem: ElemType, strict: bool) -> Resu
     let plain = checked.as_ref().map(|checked| algebra::elaborate(checked, core.name, elem)).transpose();
     let shared = algebra::elaborate_shared(checked.as_ref().unwrap_or(typed), core.name, elem);
     Ok(Simplified { plain: plain.map_err(|error| *error)?, shared: shared.map_err(|error| *error)? })
-}
-
-fn wrong(text: String) -> Diagnostic {
-    Diagnostic::error(Code::E0704, None, text).note("this is a bug in Certen; no code was made")
 }

@@ -10,8 +10,7 @@ use certen_syntax::{Code, Diagnostic, Name};
 use crate::call::Call;
 use crate::failure::Failure;
 use crate::pipeline::Module;
-use crate::run::Way;
-use crate::run::{DomainChoice, Output, Timing};
+use crate::run::{DomainChoice, Output, Timing, Way};
 
 /// A run with padding.
 pub struct PaddedRun {

@@ -2,8 +2,8 @@
 //!
 //! [`Stage`] lists the stages. A [`Module`] is a program on this road; its methods below are the stages, in the same order.
 //! Each asks for what the stage before it has made and passes that to the room that does the work. A
-//! stage runs at most once, when someone first asks for what it makes, and nothing is locked while it runs. A new stage is
-//! an entry of the list, a method here and a room of its own.
+//! stage runs when someone first asks for what it makes, and what it makes is kept. Nothing is locked while it runs. A new
+//! stage is an entry of the list, a method here and a room of its own.
 //!
 //! Guarantees: no C leaves whose loops were not verified and compared with the meaning, no machine code that was not
 //! tried. What [`Module::passes`] reports, `explain` shows, and messages name, is what ran.
@@ -45,19 +45,20 @@ pub struct Module {
 }
 
 /// What a stage makes, once it has.
-type Cell<T> = OnceLock<Result<T, Failure>>;
+type Stored<T> = OnceLock<Result<T, Failure>>;
 
 /// What the stages have made so far.
 #[derive(Default)]
 struct Made {
-    optimised: Cell<Option<Optimised>>,
-    lowered: Cell<LoopProgram>,
+    optimised: Stored<Option<Optimised>>,
+    lowered: Stored<LoopProgram>,
     /// The schedule that the compiler wrote.
-    planned: Cell<(Vec<Planned>, Vec<Step>)>,
+    planned: Stored<(Vec<Planned>, Vec<Step>)>,
     scheduled: OnceLock<Result<Scheduled, Box<Refused>>>,
-    loops: Cell<LoopProgram>,
-    verified: Cell<()>,
-    validation: Cell<Validation>,
+    loops: Stored<LoopProgram>,
+    verified: Stored<()>,
+    validation: Stored<Validation>,
+    c: Stored<CCode>,
     /// Only what succeeds is kept: another attempt may find a compiler, or more memory.
     native: OnceLock<(NativeKernel, Trial)>,
     operations: OnceLock<Option<Ix>>,
@@ -65,7 +66,7 @@ struct Made {
 }
 
 /// What a cell has, made now if it has nothing.
-fn once<T>(cell: &Cell<T>, make: impl FnOnce() -> Result<T, Failure>) -> Result<&T, Failure> {
+fn once<T>(cell: &Stored<T>, make: impl FnOnce() -> Result<T, Failure>) -> Result<&T, Failure> {
     let found = match cell.get() {
         Some(found) => found,
         None => {
@@ -146,7 +147,7 @@ impl Module {
                 return Err(Failure::new(self.accepted.sources.clone(), violations));
             }
             let lowered = || self.accepted.begin.lowered(self.core(), program, self.options.fp);
-            self.timed(Stage::Lowered, lowered, |loops| statements(loops))
+            self.timed(Stage::Lowered, lowered, statements)
         })
     }
 
@@ -208,9 +209,9 @@ impl Module {
     pub fn loops(&self) -> Result<&LoopProgram, Failure> {
         once(&self.made.loops, || {
             let (loops, layout) = self.to_lay_out(self.scheduled()?)?;
-            LAYOUT.iter().try_fold(loops, |loops, pass| {
-                self.timed(pass.stage, || (pass.run)(loops, &layout), |loops| statements(loops))
-            })
+            LAYOUT
+                .iter()
+                .try_fold(loops, |loops, pass| self.timed(pass.stage, || (pass.run)(loops, &layout), statements))
         })
     }
 
@@ -252,7 +253,7 @@ impl Module {
         })
     }
 
-    /// The loops with all that is known of how they were made.
+    /// The loops, with all that is known of how they were made.
     fn attempt(&self) -> Result<Attempt<'_>, Failure> {
         Ok(Attempt {
             core: Cow::Borrowed(self.core()),
@@ -275,9 +276,7 @@ impl Module {
             let loops = LAYOUT.iter().try_fold(loops, |loops, pass| (pass.run)(loops, &layout));
             let loops = Cow::Owned(loops.map_err(|error| self.refuse(error))?);
             let (steps, scheduled) = (Cow::Owned(steps), Some(Cow::Owned(scheduled)));
-            let (core, begin) = (Cow::Borrowed(self.core()), Cow::Borrowed(&self.accepted.begin));
-            let (lowered, strict) = (Cow::Borrowed(self.rewritten()?), is_strict(self.core(), self.options.fp));
-            return Ok(Attempt { core, begin, steps, lowered, scheduled, loops, strict });
+            return Ok(Attempt { steps, scheduled, loops, ..self.attempt()? });
         }
         let core = core.unwrap_or_else(|| self.core().clone());
         let mut accepted = Accepted::core(core);
@@ -291,10 +290,16 @@ impl Module {
     /// # Errors
     /// If it is too large or too deep to be compiled. As [`Module::verified`] and [`Module::validation`].
     pub fn c(&self) -> Result<CCode, Failure> {
-        let loops = self.loops()?;
-        self.verified()?;
-        self.validation()?;
-        self.timed(Stage::C, || emit_c(loops), |c| (c.native.len(), "bytes"))
+        self.printed().cloned()
+    }
+
+    fn printed(&self) -> Result<&CCode, Failure> {
+        once(&self.made.c, || {
+            let loops = self.loops()?;
+            self.verified()?;
+            self.validation()?;
+            self.timed(Stage::C, || emit_c(loops), |c| (c.native.len(), "bytes"))
+        })
     }
 
     /// The program as native code: compiled on first use, or found in the cache, and tried.
@@ -313,7 +318,7 @@ impl Module {
                 format!("a program of {nests} loop nests cannot be compiled yet: the C compiler would take minutes");
             return Err(self.refuse(Diagnostic::error(Code::E0703, None, text)));
         }
-        let c = self.c()?;
+        let c = self.printed()?;
         let build = || Ok(built(loops, &c.native, self.signature(), self.options.cpu));
         let (kernel, smaller) = self.timed(Stage::Native, build, |_| (c.native.len(), "bytes of C"))?;
         let kernel = kernel.map_err(|error| self.runtime_failure(&error))?;

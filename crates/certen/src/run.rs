@@ -12,7 +12,7 @@ use certen_loops::Interpreter;
 use certen_runtime::{Array, RuntimeError, default_threads, standard_environment, with_threads};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::call::{Bound, Call, Given};
+use crate::call::{BoundCall, Call, InputArray};
 use crate::failure::Failure;
 use crate::pipeline::Module;
 
@@ -209,7 +209,7 @@ impl Module {
     }
 
     /// There is such an output, and it has an element there.
-    fn check_place(&self, bound: &Bound<'_>, output: Name, index: &[i64]) -> Result<(), Failure> {
+    fn check_place(&self, bound: &BoundCall<'_>, output: Name, index: &[i64]) -> Result<(), Failure> {
         let types = self.core().types();
         let found = self.core().outputs.iter().find(|(name, _)| *name == output);
         let Some(ty) = found.and_then(|(_, source)| types.get(source)) else {
@@ -229,20 +229,20 @@ impl Module {
     }
 
     /// The sizes of a call, by name.
-    pub(crate) fn size(&self, bound: &Bound<'_>) -> impl Fn(Name) -> Option<i64> {
+    pub(crate) fn size(&self, bound: &BoundCall<'_>) -> impl Fn(Name) -> Option<i64> {
         let names = &self.core().sizes;
         move |name| names.iter().position(|&n| n == name).map(|at| bound.sizes[at])
     }
 
-    fn operations_of(&self, bound: &Bound<'_>) -> Option<i64> {
+    fn operations_of(&self, bound: &BoundCall<'_>) -> Option<i64> {
         self.operations()?.eval(&self.size(bound)).ok()
     }
 
-    fn run_native(&self, bound: &Bound<'_>, options: &RunOptions) -> Result<(Vec<Output>, Timing), Failure> {
+    fn run_native(&self, bound: &BoundCall<'_>, options: &RunOptions) -> Result<(Vec<Output>, Timing), Failure> {
         let failed = |error: RuntimeError| self.runtime_failure(&error);
         let threads = options.threads.map_or_else(default_threads, Ok).map_err(failed)?;
         let kernel = self.native()?;
-        let inputs: Vec<&Array> = bound.inputs.iter().flatten().map(Given::array).collect();
+        let inputs: Vec<&Array> = bound.inputs.iter().flatten().map(InputArray::array).collect();
         let mut arrays = kernel.signature().allocate_outputs(&bound.sizes).map_err(failed)?;
         let mut best = Duration::MAX;
         let runs = options.repeat.max(1);
@@ -264,7 +264,7 @@ impl Module {
 
     pub(crate) fn run_interp(
         &self,
-        bound: &Bound<'_>,
+        bound: &BoundCall<'_>,
         domain: DomainChoice,
         fuel: u64,
         way: Way<'_>,
@@ -307,7 +307,7 @@ impl Module {
     /// The sizes and inputs of a call as values of a domain.
     fn embedded<D: Domain>(
         &self,
-        bound: &Bound<'_>,
+        bound: &BoundCall<'_>,
         domain: &D,
         embed: impl Fn(&Scalar, ElemType) -> Result<D::Value, EvalError>,
     ) -> Result<Embedded<D::Value>, Failure> {
@@ -351,7 +351,7 @@ impl Module {
 
     fn evaluate<D: Domain>(
         &self,
-        bound: &Bound<'_>,
+        bound: &BoundCall<'_>,
         domain: &D,
         (way, fuel): (Way<'_>, u64),
         embed: impl Fn(&Scalar, ElemType) -> Result<D::Value, EvalError>,

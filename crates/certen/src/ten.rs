@@ -2,8 +2,8 @@
 //! becomes Core.
 //!
 //! A [`TenFile`] is read and checked once; all programs that are made of its functions share it. Everything here happens on
-//! a deep stack ([`crate::deep`]). An [`Expression`] is compiled like a function of the file in whose scope it stands, which
-//! nothing can call.
+//! a deep stack ([`crate::deep`]). An [`Expression`] is compiled like a function of the file in whose scope it stands,
+//! but nothing can call it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ use certen_syntax::{Code, Diagnostic, Diagnostics, FileId, Name, Sources, Span};
 
 use crate::begin::Begin;
 use crate::deep::{Deep, deeply};
-use crate::derived::{Derivations, One};
+use crate::derived::{Derivations, DerivedOnce};
 use crate::failure::Failure;
 use crate::interface::{Interface, Param, kernel_name};
 use crate::options::Options;
@@ -107,7 +107,7 @@ impl TenFile {
         }
     }
 
-    /// Looks at the file, on a large stack.
+    /// Looks at the file, on a deep stack.
     fn with<R: Send>(&self, look: impl FnOnce(&mut CheckedFile) -> R + Send) -> R {
         self.checked.lock().unwrap_or_else(PoisonError::into_inner).with_mut(look)
     }
@@ -166,7 +166,7 @@ impl TenFile {
         (made, diagnostics)
     }
 
-    /// All functions of the file, each with its program if it is wanted to look at its loops.
+    /// All functions of the file, with the programs of those that have schedules or are derived.
     pub fn functions(&self, options: &Options) -> Vec<CheckedFunction> {
         self.with(|file| {
             let entries: Vec<Entry> = file.library().own_entries().collect();
@@ -277,7 +277,7 @@ pub(crate) struct TenFront {
 }
 
 /// The derivations of a library that were met before: what several begin with is made once.
-type KnownDerivations = HashMap<DerivedRef, Arc<One>>;
+type KnownDerivations = HashMap<DerivedRef, Arc<DerivedOnce>>;
 
 impl TenFront {
     /// The program after each pass, as a text that means the same; then what its functions demand.
@@ -324,7 +324,8 @@ fn made(
         Entry::Derived(derived) => {
             let (_, path) = library.origin(derived)?;
             let one = |derived: DerivedRef| {
-                let new = || One::new(library.derivation(derived).clone(), library.tactics(derived.file).into());
+                let new =
+                    || DerivedOnce::new(library.derivation(derived).clone(), library.tactics(derived.file).into());
                 known.entry(derived).or_insert_with(|| Arc::new(new())).clone()
             };
             Some(Derivations { path: path.into_iter().map(one).collect() })
@@ -348,8 +349,8 @@ fn open(function: &Function, options: &Options) -> Known {
             known.elems.insert(name, *elem);
         }
     }
-    let told: Vec<Elem> =
-        function.params.iter().filter(|p| known.elems.contains_key(&p.name.name)).map(class).collect();
+    let is_told = |param: &&ast::Param| known.elems.contains_key(&param.name.name);
+    let told: Vec<Elem> = function.params.iter().filter(is_told).map(|param| param.ty.elem).collect();
     for param in function.params.iter().filter(|param| is_class(param.ty.elem) && !told.contains(&param.ty.elem)) {
         known.elems.insert(param.name.name, options.elem);
     }
@@ -360,10 +361,6 @@ fn open(function: &Function, options: &Options) -> Known {
 fn has_open_rank(param: &ast::Param) -> bool {
     let several = |dim: &Dim| matches!(dim, Dim::Rest(_) | Dim::Ranked { .. } | Dim::Any(_) | Dim::Some(_));
     param.ty.dims.iter().any(several)
-}
-
-fn class(param: &ast::Param) -> Elem {
-    param.ty.elem
 }
 
 fn is_class(elem: Elem) -> bool {
@@ -383,7 +380,7 @@ fn wrap(
             (parse_block_text(sources.get(file)?, file, diagnostics), 0, file)
         }
         Origin::InFile(start) => {
-            // Behind as many blanks as there is text before it in the file, its places are those of the file.
+            // After as many blanks as the file has bytes before it, its spans are those of the file.
             let mut alone = Sources::new();
             let padded = alone.add("", " ".repeat(*start) + &expression.text);
             (parse_block_text(alone.get(padded)?, file, diagnostics), *start, file)

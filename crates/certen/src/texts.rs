@@ -94,7 +94,7 @@ impl Texts {
         Texts { name, text, imported: imports.read }
     }
 
-    /// Texts that were read before.
+    /// Texts that were read before; nothing is looked for on a disk.
     pub fn known(name: impl Into<String>, text: impl Into<String>, imported: Vec<File>) -> Texts {
         Texts { name: name.into(), text: text.into(), imported }
     }
@@ -131,7 +131,7 @@ pub(crate) struct Imports<'a> {
 }
 
 impl Imports<'_> {
-    /// For a file that would stand there.
+    /// Of a file with this path, which need not exist.
     pub fn from_disk(main: &str) -> Imports<'static> {
         let real = Path::new(main).canonicalize().unwrap_or_else(|_| main.into());
         Imports { names: HashMap::from([(real, main.to_owned())]), known: None, read: Vec::new() }
@@ -182,15 +182,16 @@ fn tidy(path: &Path) -> PathBuf {
 /// If it cannot be read, is not text, or its ending names no dialect.
 pub fn read_program(path: &Path) -> Result<(String, String), Failure> {
     let name = path.display().to_string();
-    let failed = |text: String| Diagnostic::error(Code::E0104, None, format!("{name}: {text}"));
-    match std::fs::metadata(path) {
-        // What is no program is not read.
-        Ok(meta) if meta.is_file() => Dialect::required(&name).map(drop)?,
-        _ => {}
+    // A file that is no program is not read.
+    if path.is_file() {
+        Dialect::required(&name)?;
     }
     match read_text(path) {
         Ok(text) => Ok((name, text)),
-        Err(reason) => Err(Failure::new(Arc::default(), vec![failed(reason)])),
+        Err(reason) => {
+            let error = Diagnostic::error(Code::E0104, None, format!("{name}: {reason}"));
+            Err(Failure::new(Arc::default(), vec![error]))
+        }
     }
 }
 

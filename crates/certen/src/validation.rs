@@ -18,7 +18,7 @@ use certen_validate::scale::{same_structure, scaled};
 use certen_validate::{BUDGET, Difference, Evidence, LoopComparison, Outcome, bisect, shrunk_program, validate};
 
 use crate::begin::Begin;
-use crate::blame::{after, doubted};
+use crate::blame::{after, bug, doubted};
 
 /// Numbers of a schedule up to this are not made smaller.
 const SMALL: i64 = 4;
@@ -98,7 +98,8 @@ pub(crate) fn validated(
     let smaller = attempt.with_smaller_numbers(again);
     // What a proof does not show has to be tried harder.
     let proved = unproved.is_none();
-    let budget = if proved { BUDGET } else { UNPROVED * BUDGET } / if smaller.is_some() { 2 } else { 1 };
+    let whole = if proved { BUDGET } else { UNPROVED * BUDGET };
+    let budget = if smaller.is_some() { whole / 2 } else { whole };
     let mut validation = Validation { proved, evidence: None, smaller: None, nothing: None };
     match attempt.compared(budget) {
         Outcome::Agrees(evidence) => validation.evidence = Some(evidence),
@@ -151,12 +152,12 @@ impl Attempt<'_> {
         }
     }
 
-    fn trial(&self, budget: u64) -> LoopComparison<'_> {
+    fn comparison(&self, budget: u64) -> LoopComparison<'_> {
         LoopComparison { budget, strict: self.strict, lowered: Some(&self.lowered) }
     }
 
     fn compared(&self, budget: u64) -> Outcome {
-        validate(&self.core, &self.loops, &self.trial(budget))
+        validate(&self.core, &self.loops, &self.comparison(budget))
     }
 
     /// The loops of the same derivation and schedule with smaller numbers, if they are the same up to numbers.
@@ -189,13 +190,13 @@ impl Attempt<'_> {
     fn blamed(&self, difference: &Difference, written: &Attempt<'_>, budget: u64) -> Diagnostic {
         let before = |difference: &Difference| {
             let blamed = self.begin.blamed(&self.core, &written.begin, difference, self.strict);
-            blamed.unwrap_or_else(|| wrong(difference))
+            blamed.unwrap_or_else(|| bug(format!("the loops do not compute what the program means: {difference}")))
         };
         let Some(scheduled) = &self.scheduled else { return before(difference) };
-        let trial = self.trial(budget);
+        let comparison = self.comparison(budget);
         let nests: Vec<&LoopProgram> = scheduled.taken.iter().map(|taken| &taken.after).collect();
-        let lowering_differs = matches!(validate(&self.core, &scheduled.before, &trial), Outcome::Differs(_));
-        let Some(at) = bisect(&self.core, &nests, &trial).filter(|_| !lowering_differs) else {
+        let lowering_differs = matches!(validate(&self.core, &scheduled.before, &comparison), Outcome::Differs(_));
+        let Some(at) = bisect(&self.core, &nests, &comparison).filter(|_| !lowering_differs) else {
             return before(difference);
         };
         let taken = &scheduled.taken[at];
@@ -211,13 +212,7 @@ impl Attempt<'_> {
 const SCALED: &str = "found with smaller numbers in the steps, which make the same loops";
 const SHRUNK: &str = "found at smaller sizes, for which the loops are the same";
 
-/// The compiler itself is wrong.
-fn wrong(difference: &Difference) -> Diagnostic {
-    Diagnostic::error(Code::E0704, None, format!("the loops do not compute what the program means: {}", difference))
-        .note("this is a bug in Certen; no code was made")
-}
-
-/// That a proof is wanted which is not there.
+/// The first step of the schedule that is not proved, as an error.
 fn unproved(scheduled: &Scheduled) -> Option<Diagnostic> {
     let taken = scheduled.taken.iter().find(|taken| !taken.is_proved())?;
     let text = format!("`{}` is not shown to keep the meaning for all sizes", taken.step);

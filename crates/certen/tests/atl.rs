@@ -399,7 +399,7 @@ fn figure_6() {
     let mut table = "| program | function | gen | concat | trunc | transpose | flatten | split |\n".to_owned();
     table += "|---|---|--:|--:|--:|--:|--:|--:|\n";
     for Row { file, function, called, paper } in &FIG_6 {
-        let found = reshapes(&derived(&module(file, function)));
+        let found = reshapes(derived(&module(file, function)));
         let [numbers @ .., pads] = found.0;
         assert_eq!(numbers, *paper, "{called}: {found}");
         assert_eq!(pads, 0, "{called}");

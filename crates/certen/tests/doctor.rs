@@ -5,7 +5,7 @@
 use std::fs;
 
 use certen::Cpu;
-use certen::doctor::{Examination, Found, sample, sweep};
+use certen::doctor::{Examination, Findings, sample, sweep};
 use certen::road::runtime::{Compiler, RuntimeError};
 
 fn nothing(_: usize) {}
@@ -21,7 +21,7 @@ fn examination(specimens: Vec<certen::doctor::Specimen>) -> Examination {
     examination
 }
 
-fn passes(found: &Found) {
+fn passes(found: &Findings) {
     let first = found.differences.first().map(|it| format!("{it}\n{}", it.loops)).unwrap_or_default();
     assert_eq!(found.wrong, 0, "{first}");
     assert!(found.kernels > 150 && found.elements > 100_000, "{found:?}");

@@ -192,9 +192,9 @@ fn tree(text: &str, prefix: &[String], out: &mut Vec<(Vec<String>, String)>) -> 
     }
 }
 
-/// The paths of a text that begin in its crate, with their lines; and what each `use` imports.
-fn paths(text: &str) -> (Vec<(Vec<String>, usize)>, Vec<(Vec<String>, String)>) {
-    let (mut paths, mut imports) = (Vec::new(), Vec::new());
+/// The paths of a text that begin in its crate, with their lines.
+fn paths(text: &str) -> Vec<(Vec<String>, usize)> {
+    let mut paths = Vec::new();
     for (at, _) in text.match_indices("::") {
         let before = text[..at].rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |end| end + 1);
         if matches!(&text[before..at], "crate" | "super" | "self") && !text[..before].ends_with("::") {
@@ -204,19 +204,25 @@ fn paths(text: &str) -> (Vec<(Vec<String>, usize)>, Vec<(Vec<String>, String)>) 
             paths.extend(found.into_iter().map(|(path, _)| (path, line)));
         }
     }
+    paths
+}
+
+/// What each `use` of a text imports, and the name that it gives to it.
+fn imports(text: &str) -> Vec<(Vec<String>, String)> {
+    let mut imports = Vec::new();
     for (at, _) in text.match_indices("use ") {
         if at == 0 || text[..at].ends_with(['\n', ' ', ')']) {
             tree(&text[at + 4..], &[], &mut imports);
         }
     }
-    (paths, imports)
+    imports
 }
 
 /// Reads a module and those below it.
 fn read(file: &Path, folder: &Path, path: &[String], modules: &mut Modules) {
     let mut text = blanked(&fs::read_to_string(file).unwrap());
     let tests = without_tests(&mut text);
-    let imports = paths(&text).1.into_iter().map(|(path, name)| (name, path)).collect();
+    let imports = imports(&text).into_iter().map(|(path, name)| (name, path)).collect();
     modules.insert(path.to_vec(), Module { file: file.to_owned(), text, imports });
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.map(|entry| entry.unwrap().path()) {
@@ -272,7 +278,7 @@ fn resolved(modules: &Modules, from: &[String], path: &[String], depth: usize) -
 fn graphs(modules: &Modules) -> BTreeMap<String, Edges> {
     let mut graphs: BTreeMap<String, Edges> = BTreeMap::new();
     for (from, module) in modules {
-        for (path, line) in paths(&module.text).0 {
+        for (path, line) in paths(&module.text) {
             let to = resolved(modules, from, &path, 0);
             let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
             if let (Some(a), Some(b)) = (from.get(common), to.get(common)) {

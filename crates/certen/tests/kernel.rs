@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use certen::road::syntax::Code;
-use certen::{Array, ElemType, Given, Kernel, Module, Name, Options, SPECIALISED, Sizing, Texts};
+use certen::{Array, ElemType, InputType, Kernel, Module, Name, Options, SPECIALISED, Sizing, Texts};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -15,7 +15,7 @@ fn kernel(text: &str, sizing: Sizing) -> Result<Kernel, Box<dyn Error>> {
 
 /// Calls a kernel with named arrays and numbers.
 fn call(kernel: &Kernel, arrays: &[(&str, &Array)], dims: &[(&str, i64)]) -> Result<Vec<Array>, Box<dyn Error>> {
-    let given: Vec<Given<'_>> = arrays.iter().map(|(n, a)| (Name::new(n), a.elem(), a.shape())).collect();
+    let given: Vec<InputType<'_>> = arrays.iter().map(|(n, a)| (Name::new(n), a.elem(), a.shape())).collect();
     let dims: Vec<(Name, i64)> = dims.iter().map(|(name, value)| (Name::new(name), *value)).collect();
     let prepared = kernel.prepare(&given, &dims)?;
     let inputs: Vec<_> = arrays.iter().map(|(_, array)| (*array).into()).collect();
@@ -144,7 +144,7 @@ fn what_is_open_is_told_by_the_call() -> Outcome {
 fn wrong_calls_are_refused() -> Outcome {
     let text = "fn product(A: f64[l, m], B: f64[m, n]) -> f64[l, n] where m >= 1 { A @ B }";
     let kernel = kernel(text, Sizing::Specialised)?;
-    let code = |given: &[Given<'_>]| kernel.prepare(given, &[]).err().map(|failure| failure.diagnostics()[0].code);
+    let code = |given: &[InputType<'_>]| kernel.prepare(given, &[]).err().map(|failure| failure.diagnostics()[0].code);
     let (a, b, f64) = (Name::new("A"), Name::new("B"), ElemType::F64);
     assert_eq!(code(&[(a, f64, &[2, 3]), (b, f64, &[3, 5])]), None);
     assert_eq!(code(&[(a, f64, &[2, 3])]), Some(Code::E0401));

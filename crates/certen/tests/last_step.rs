@@ -3,7 +3,7 @@
 
 use certen::doctor::{Examination, Specimen};
 use certen::road::runtime::Compiler;
-use certen::{Cpu, doctor::Found};
+use certen::{Cpu, doctor::Findings};
 
 fn specimen(text: &str, schedule: Option<&str>, sizes: &[i64]) -> Specimen {
     let sizes = sizes.iter().map(|n| vec![("n", *n), ("m", *n)]).collect();
@@ -19,7 +19,7 @@ fn right(specimens: Vec<Specimen>) {
     let compiler = Compiler::find().unwrap_or_else(|error| panic!("{error}"));
     for cpu in Cpu::here() {
         let compiler = compiler.for_cpu(cpu).unwrap_or_else(|error| panic!("{error}"));
-        let Found { wrong, elements, differences, .. } =
+        let Findings { wrong, elements, differences, .. } =
             examination.with(&compiler, &|_| {}).unwrap_or_else(|error| panic!("{error}"));
         let first = differences.first().map(ToString::to_string).unwrap_or_default();
         assert!(wrong == 0 && elements > 0, "{cpu}: {wrong} of {elements} elements are wrong\n{first}");

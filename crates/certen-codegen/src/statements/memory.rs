@@ -45,7 +45,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Where memory has run out, what was taken is given back.
+    /// Leaves the function if there is no memory, and frees what it has.
     pub(super) fn give_up_if(&mut self, condition: &str) {
         self.function.fails = true;
         if !self.plain {
@@ -76,6 +76,7 @@ impl<'a> Emitter<'a> {
         Some(count)
     }
 
+    /// Frees a buffer of the heap where it ends; others may have its place in the array.
     pub(super) fn release(&mut self, name: Name, place: usize) {
         if self.plain {
             self.function.live.retain(|live| *live != name);
@@ -90,6 +91,7 @@ impl<'a> Emitter<'a> {
         self.empty.push(place);
     }
 
+    /// What C may assume of the pointer to a buffer: nothing else points there, unless buffers are swapped.
     pub(crate) fn restrict(&self, name: Name) -> &'static str {
         if self.swapped.contains(&name) { "" } else { "restrict " }
     }
@@ -119,7 +121,7 @@ impl<'a> Emitter<'a> {
 }
 
 impl OwnNames {
-    /// The function that computes, which frees its memory on every path.
+    /// The text of a function that computes, which frees its memory on every path.
     pub(crate) fn finished(&self, name: &str, parameters: &[String], function: CFunction, places: usize) -> String {
         let (status, memory) = (&self.status, &self.memory);
         let result = if function.fails { "int32_t" } else { "void" };

@@ -26,9 +26,9 @@ pub(crate) struct CExpr {
     pub(super) level: Level,
     pub(super) operations: usize,
     pub(super) depth: usize,
-    /// What each lane of the vector loop around has of it, if that varies.
+    /// What a lane of the vector loop around it holds, if it varies from lane to lane.
     pub(crate) lane: Option<Lane>,
-    /// The variables that it speaks of, as parameters and as arguments; only collected for large statements.
+    /// The variables in it, each as a parameter and as an argument of a function; only collected for large statements.
     pub(super) variables: BTreeSet<(String, String)>,
 }
 
@@ -53,6 +53,7 @@ impl CExpr {
     }
 }
 
+/// The error for a term that has no expression in C.
 pub(crate) fn unsupported() -> Diagnostic {
     Diagnostic::error(Code::E0702, None, "a value is not made of scalar operations")
 }

@@ -26,6 +26,7 @@ impl Emitter<'_> {
         Ok(vector.register())
     }
 
+    /// The same in memory, where it need not be aligned.
     fn memory(&mut self, lane: Lane) -> Result<String, Diagnostic> {
         let vector = lane.vector(self.shape()?);
         self.helper(Helper::Vector(vector));
@@ -40,7 +41,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Whether a term is another one in each lane of the loop around.
+    /// Whether a term varies from lane to lane of the loop around.
     pub(super) fn is_in_lanes(&self, id: TermId, exprs: &HashMap<TermId, CExpr>) -> bool {
         let Some(active) = &self.lanes else { return false };
         let terms = &self.program.terms;
@@ -130,7 +131,7 @@ impl Emitter<'_> {
         Ok(format!("{place} = {value};"))
     }
 
-    /// A expr in each lane, as it is there.
+    /// An expression as a vector of such lanes.
     pub(crate) fn in_lane(&mut self, expr: &CExpr, lane: Lane) -> Result<CExpr, Diagnostic> {
         if expr.lane == Some(lane) {
             return Ok(expr.clone());
@@ -147,7 +148,7 @@ impl Emitter<'_> {
             (None, _) if matches!(expr.text.as_str(), "0" | "0.0" | "0.0f") => {
                 return Ok(CExpr::in_lanes(format!("({register}){{0}}"), Level::Primary, lane));
             }
-            // Minus zero changes nothing, not even another zero's sign.
+            // To subtract zero changes nothing, not even the sign of a zero.
             (None, Lane::Value(elem)) if elem.is_float() => format!("{} - ({register}){{0}}", expr.at(Level::Sum)),
             (None, Lane::Value(_)) => format!("({scalar}){} + ({register}){{0}}", expr.at(Level::Prefix)),
             (None, Lane::Mask(_)) => format!("({register}){{0}} - ({scalar}){}", expr.at(Level::Prefix)),
@@ -179,7 +180,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// An operation of which one operand varies at least.
+    /// An operation of which at least one operand varies.
     pub(crate) fn vector_binary(
         &mut self,
         op: Binary,
@@ -257,7 +258,7 @@ impl Emitter<'_> {
         accumulator.unwrap_or_else(|| self.c_name(name))
     }
 
-    /// Whether each lane of the loop around has a buffer by itself.
+    /// Whether each lane of the loop around has its own copy of a buffer.
     pub(crate) fn is_own(&self, name: Name) -> bool {
         self.lanes.as_ref().is_some_and(|active| active.lanes.is_own(name))
     }

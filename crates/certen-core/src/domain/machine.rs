@@ -2,7 +2,7 @@
 //!
 //! Each operation rounds by itself: f32 in single, f64 in double precision, nothing fused but `fma`. Integers wrap. What C leaves
 //! open is decided here, and generated code follows: a zero divisor gives 0, conversions saturate, minimum and maximum
-//! hand on a NaN and prefer the left of two equal operands (which shows only for +0 and -0).
+//! pass on a NaN and prefer the left of two equal operands (which shows only for +0 and -0).
 
 use std::convert::Infallible;
 use std::fmt;
@@ -227,20 +227,9 @@ fn float_binary<F: Float>(op: Binary, a: F, b: F) -> Option<F> {
         Binary::ControlledDiv if a.is_zero() => F::zero(),
         Binary::ControlledDiv => a / b,
         // A NaN on the right makes the comparison false, so that it is chosen.
-        Binary::Min => {
-            if a.is_nan() || a <= b {
-                a
-            } else {
-                b
-            }
-        }
-        Binary::Max => {
-            if a.is_nan() || a >= b {
-                a
-            } else {
-                b
-            }
-        }
+        Binary::Min if a.is_nan() || a <= b => a,
+        Binary::Max if a.is_nan() || a >= b => a,
+        Binary::Min | Binary::Max => b,
         Binary::Pow => power(a, b),
         _ => return None,
     })

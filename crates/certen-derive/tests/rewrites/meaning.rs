@@ -1,7 +1,6 @@
 //! What programs mean at given sizes, and side conditions by trying all values.
 
-use certen_core::domain::splitmix;
-use certen_core::domain::{Element, Exact, Field, Machine, Rational, Scalar};
+use certen_core::domain::{Element, Exact, Field, Machine, Rational, Scalar, splitmix};
 use certen_core::{Domain, ElemType, EvalError, Evaluator, Program, Tensor, parse_program};
 use certen_derive::Law;
 use certen_index::{parse_cond, parse_ix};

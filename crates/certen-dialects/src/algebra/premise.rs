@@ -7,8 +7,7 @@
 use certen_core::ReduceOp;
 use certen_syntax::{Code, Rule};
 
-use super::ast::Notation;
-use super::ast::{Arith, Expr, ExprId};
+use super::ast::{Arith, Expr, ExprId, Notation};
 
 /// What a rule demands, one for each way it can fail.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]

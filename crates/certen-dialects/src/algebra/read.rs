@@ -7,8 +7,7 @@
 use certen_index::parse_cond;
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Sources, Span, lex};
 
-use super::ast::Notation;
-use super::ast::{ExprId, Marker, Program, Stmt, Where};
+use super::ast::{ExprId, Marker, Notation, Program, Stmt, Where};
 
 pub(crate) type Parsed<T> = Result<T, Box<Diagnostic>>;
 

@@ -16,10 +16,8 @@ use certen_core::MAX_RANK;
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Rule, Span};
 
-use super::ast::Notation;
-use super::ast::{Arith, Expr, ExprId, Pair, Program};
+use super::ast::{Arith, Expr, ExprId, Notation, Pair, Program};
 use super::flow;
-use super::notation::Words;
 use super::premise::Premise;
 use super::typed::{Dim, Shape, Typed};
 use premises::with_counterexample;
@@ -47,7 +45,7 @@ pub fn check(program: Program, diagnostics: &mut Diagnostics) -> Option<Typed> {
     };
     checker.declarations();
     if checker.diagnostics.iter().any(|diagnostic| diagnostic.code == Code::E0210) {
-        // What holds for no sizes at all is not worth a second message.
+        // Of a program that has no sizes, nothing else is worth a message.
         return None;
     }
     checker.expressions();
@@ -131,7 +129,7 @@ impl Checker<'_> {
     fn declaration(&mut self, at: usize) {
         let decl = &self.program.decls[at];
         if let Some(&first) = self.decls.get(&decl.name) {
-            let Words { declared, .. } = self.words();
+            let declared = self.words().declared;
             let text = format!("`{}` is {declared} twice", decl.name);
             let error = self.violation(Premise::UniqueName, decl.name_span, text);
             let first = self.program.decls[first].name_span;

@@ -19,8 +19,7 @@ use certen_syntax::Name;
 use rustc_hash::FxHashSet;
 
 use crate::cond::Cond;
-use crate::ix::Ix;
-use crate::ix::{Atom, Mono};
+use crate::ix::{Atom, Ix, Mono};
 use crate::witness::{CaseSplit, Extreme, Reason, Witness};
 use linear::Model;
 use products::Progress;

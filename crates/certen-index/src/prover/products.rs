@@ -9,8 +9,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::row::{Row, RowId};
 use super::{Prover, ProverScope};
-use crate::ix::Ix;
-use crate::ix::{Atom, Mono};
+use crate::ix::{Atom, Ix, Mono};
 use crate::witness::Reason;
 
 /// What can be done about a product that the model does not understand.

@@ -10,8 +10,7 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
-use crate::ix::Ix;
-use crate::ix::{Mono, gcd};
+use crate::ix::{Ix, Mono, gcd};
 use crate::witness::{CaseSplit, ProofEnd, ProofStep, Reason, Refutation, Witness};
 
 /// A number of an unknown.

@@ -38,18 +38,18 @@ fn vector_signature() -> Signature {
 }
 
 /// A cache in a directory that goes away with the test.
-struct Place {
+struct TemporaryCache {
     _parent: TempDir,
     cache: Cache,
 }
 
-fn place() -> Result<Place, Box<dyn Error>> {
+fn place() -> Result<TemporaryCache, Box<dyn Error>> {
     let parent = tempfile::tempdir()?;
     let cache = Cache::at(parent.path().join("cache"))?;
-    Ok(Place { _parent: parent, cache })
+    Ok(TemporaryCache { _parent: parent, cache })
 }
 
-impl Place {
+impl TemporaryCache {
     fn build(&self, c_text: &str) -> Result<NativeKernel, RuntimeError> {
         NativeKernel::build_with(Compiler::find()?, &self.cache, c_text, vector_signature())
     }

@@ -16,8 +16,7 @@ mod operations;
 
 use certen_core::{ElemType, Literal, MAX_RANK};
 use certen_index::Ix;
-use certen_syntax::Span;
-use certen_syntax::{Code, Diagnostic, Diagnostics, Name};
+use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(crate) use self::assigned::AssignedPlace;

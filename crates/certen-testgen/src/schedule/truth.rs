@@ -6,14 +6,13 @@
 
 use std::collections::HashMap;
 
-use certen_core::domain::{Element, Exact, Field, Partial, Rational};
+use certen_core::domain::{Element, Exact, Field, Partial, Rational, splitmix};
 use certen_core::{Domain, ElemType, EvalError, Evaluator, Fault, Named, Parameter, Program, Tensor, Terms};
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_loops::{Interpreter, LoopProgram, Mode, Stmt, Use, statements};
 use certen_syntax::Name;
 
 use crate::draw::Draw;
-use certen_core::domain::splitmix;
 
 /// Sizes with their values.
 pub type Sizes = Vec<(Name, i64)>;

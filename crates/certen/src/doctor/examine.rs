@@ -22,7 +22,7 @@ use crate::pipeline::Module;
 use crate::ten::TenFile;
 use crate::texts::Imports;
 use crate::trial::beside::{THREADS, index_of, other_than};
-use crate::trial::given::{Given, Set};
+use crate::trial::given::{Set, TrialInputs};
 
 /// Kernels of a translation unit.
 const TOGETHER: usize = 64;
@@ -50,7 +50,7 @@ impl fmt::Display for Specimen {
 
 /// An element that a compiler's code computes differently.
 #[derive(Clone, Debug)]
-pub struct Difference {
+pub struct WrongElement {
     /// The kernel.
     pub specimen: Specimen,
     /// Its loops, as they are printed in C.
@@ -65,7 +65,7 @@ pub struct Difference {
     pub expected: Scalar,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for WrongElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes: Vec<String> = self.sizes.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         let at = if sizes.is_empty() { String::new() } else { format!(" at {}", sizes.join(", ")) };
@@ -75,7 +75,7 @@ impl fmt::Display for Difference {
 
 /// What an examination has found.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct Findings {
     /// Kernels that were compiled.
     pub kernels: usize,
     /// Elements that were compared.
@@ -83,11 +83,11 @@ pub struct Found {
     /// Elements that differ.
     pub wrong: u64,
     /// The first elements that differ, one for each output of a call.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<WrongElement>,
 }
 
-impl Found {
-    fn add(&mut self, other: Found) {
+impl Findings {
+    fn add(&mut self, other: Findings) {
         self.kernels += other.kernels;
         self.elements += other.elements;
         self.wrong += other.wrong;
@@ -99,14 +99,14 @@ impl Found {
 /// Kernels with all that their outputs have to be.
 #[derive(Debug)]
 pub struct Examination {
-    batches: Vec<Prepared>,
+    batches: Vec<PreparedBatch>,
     /// Kernels that have no code, and why: a step of their schedule may be refused.
     pub refused: Vec<(Specimen, String)>,
 }
 
 /// A translation unit, and what each output of its calls has to be.
 #[derive(Debug)]
-struct Prepared {
+struct PreparedBatch {
     batch: Batch,
     c: Result<String, String>,
     outputs: Vec<Output>,
@@ -127,7 +127,7 @@ impl Examination {
     pub fn new(specimens: Vec<Specimen>, progress: &(dyn Fn(usize) + Sync)) -> Examination {
         let chunks: Vec<&[Specimen]> = specimens.chunks(TOGETHER).collect();
         let mut batches = in_parallel(&chunks, |chunk| {
-            let prepared = Prepared::new(chunk);
+            let prepared = PreparedBatch::new(chunk);
             progress(chunk.len());
             prepared
         });
@@ -144,14 +144,14 @@ impl Examination {
     ///
     /// # Errors
     /// If the compiler fails, or what it makes cannot be loaded or called.
-    pub fn with(&self, compiler: &Compiler, progress: &(dyn Fn(usize) + Sync)) -> Result<Found, RuntimeError> {
+    pub fn with(&self, compiler: &Compiler, progress: &(dyn Fn(usize) + Sync)) -> Result<Findings, RuntimeError> {
         let cache = Cache::temporary()?.with_max_bytes(0);
         let each = in_parallel(&self.batches, |prepared| {
             let found = prepared.with(compiler, &cache);
             progress(prepared.batch.len());
             found
         });
-        let mut all = Found::default();
+        let mut all = Findings::default();
         for found in each {
             all.add(found?);
         }
@@ -159,10 +159,10 @@ impl Examination {
     }
 }
 
-impl Prepared {
-    fn new(specimens: &[Specimen]) -> Prepared {
+impl PreparedBatch {
+    fn new(specimens: &[Specimen]) -> PreparedBatch {
         let batch = Batch::new();
-        let mut prepared = Prepared { batch, c: Ok(String::new()), outputs: Vec::new(), refused: Vec::new() };
+        let mut prepared = PreparedBatch { batch, c: Ok(String::new()), outputs: Vec::new(), refused: Vec::new() };
         prepared.all(specimens);
         prepared.c = prepared.batch.c().map_err(|error| error.message);
         prepared
@@ -192,7 +192,7 @@ impl Prepared {
 
     fn add(&mut self, specimen: &Specimen, module: &Module) -> Result<(), String> {
         let loops = module.loops().map_err(|failure| failure.to_string())?;
-        let given = Given::new(module.core());
+        let given = TrialInputs::new(module.core());
         let mut calls = Vec::new();
         for sizes in &specimen.sizes {
             let value = |name: Name| Some(sizes.iter().find(|(size, _)| name.as_str() == *size)?.1);
@@ -245,10 +245,10 @@ impl Prepared {
         Ok(())
     }
 
-    fn with(&self, compiler: &Compiler, cache: &Cache) -> Result<Found, RuntimeError> {
+    fn with(&self, compiler: &Compiler, cache: &Cache) -> Result<Findings, RuntimeError> {
         let c = self.c.as_ref().map_err(|why| RuntimeError::BadKernel(why.clone()))?;
         let outputs = with_threads(THREADS, || self.batch.run(c, compiler, cache))?;
-        let mut all = Found { kernels: self.batch.len(), ..Found::default() };
+        let mut all = Findings { kernels: self.batch.len(), ..Findings::default() };
         for (found, wanted) in outputs.iter().zip(&self.outputs) {
             all.add(wanted.compared(found));
         }
@@ -257,8 +257,8 @@ impl Prepared {
 }
 
 impl Output {
-    fn compared(&self, found: &Array) -> Found {
-        let mut all = Found { elements: self.expected.data().len() as u64, ..Found::default() };
+    fn compared(&self, found: &Array) -> Findings {
+        let mut all = Findings { elements: self.expected.data().len() as u64, ..Findings::default() };
         let pairs = self.expected.data().iter().enumerate().map(|(at, expected)| (at, *expected, found.get(at)));
         let differ = |(at, expected, found): (usize, Scalar, Option<Scalar>)| {
             found.filter(|found| !found.same_bits(&expected)).map(|found| (at, expected, found))
@@ -268,7 +268,7 @@ impl Output {
             if all.differences.is_empty() {
                 let element = format!("{}{:?}", self.name, index_of(self.expected.shape(), at));
                 let (specimen, loops, sizes) = (self.specimen.clone(), self.loops.clone(), self.sizes.clone());
-                all.differences.push(Difference { specimen, loops, sizes, element, found, expected });
+                all.differences.push(WrongElement { specimen, loops, sizes, element, found, expected });
             }
         }
         all
@@ -283,7 +283,7 @@ fn byte(value: Scalar) -> Scalar {
     }
 }
 
-fn inputs(loops: &LoopProgram, sizes: &[(Name, i64)], given: &Given, set: Set) -> Result<Named<Scalar>, String> {
+fn inputs(loops: &LoopProgram, sizes: &[(Name, i64)], given: &TrialInputs, set: Set) -> Result<Named<Scalar>, String> {
     let value = |name: Name| Some(sizes.iter().find(|(size, _)| *size == name)?.1);
     let tensor = |(number, Parameter { name, ty }): (usize, &Parameter)| {
         let shape = ty.shape_at(&value).map_err(|error| error.to_string())?;

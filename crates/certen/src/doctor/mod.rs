@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use certen_runtime::{Cache, Candidate, Compiler, Cpu, RuntimeError, available_bytes, default_threads, write_text};
 use serde_json::{Value, json};
 
-pub use examine::{Difference, Examination, Found, Specimen};
+pub use examine::{Examination, Findings, Specimen, WrongElement};
 pub use sweep::{sample, sweep};
 
 /// What there is on this machine.
@@ -104,7 +104,7 @@ pub fn passed(cache: &Cache, compiler: &Compiler, kernels: usize) -> Option<(usi
 }
 
 /// Remembers that a compiler has passed. Best effort: where nothing can be written, it is examined again.
-pub fn remember(cache: &Cache, compiler: &Compiler, kernels: usize, found: &Found) {
+pub fn remember(cache: &Cache, compiler: &Compiler, kernels: usize, found: &Findings) {
     let about = json!({
         "kernels": found.kernels,
         "elements": found.elements,

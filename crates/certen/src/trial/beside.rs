@@ -15,7 +15,7 @@ use certen_runtime::{Array, NativeKernel, RuntimeError, with_threads};
 use certen_syntax::Name;
 
 use super::Stopped;
-use super::given::{Given, Set};
+use super::given::{Set, TrialInputs};
 
 /// Threads that share loops: more than two, so that parts are not halves.
 pub(crate) const THREADS: NonZeroUsize = NonZeroUsize::new(3).unwrap();
@@ -24,11 +24,11 @@ pub(crate) const THREADS: NonZeroUsize = NonZeroUsize::new(3).unwrap();
 pub(super) struct Beside<'a> {
     pub loops: &'a LoopProgram,
     pub kernel: &'a NativeKernel,
-    pub given: &'a Given,
+    pub given: &'a TrialInputs,
 }
 
 /// An element that differs.
-pub(super) struct Difference {
+pub(super) struct WrongBits {
     pub output: Name,
     pub index: Vec<usize>,
     pub expected: Scalar,
@@ -116,7 +116,7 @@ fn compared(expected: &Named<Option<Scalar>>, outputs: &[Array]) -> Result<u64, 
             let found = output.get(position).ok_or_else(|| Stopped::left_out("the shapes of outputs differ"))?;
             if !found.same_bits(&expected) {
                 let index = index_of(output.shape(), position);
-                return Err(Stopped::Differs(Box::new(Difference { output: *name, index, expected, found })));
+                return Err(Stopped::Differs(Box::new(WrongBits { output: *name, index, expected, found })));
             }
             elements += 1;
         }

@@ -10,9 +10,8 @@
 //! Inputs are formulas of the index: the evaluator gets them as bindings, element by element, and no large tensor of the
 //! domain's values is ever stored. Work is bounded: what is too large is left out, and says so.
 
-use certen_core::domain::Scalar;
 use certen_core::domain::magnitude::{Magnitude, Measured};
-use certen_core::domain::splitmix;
+use certen_core::domain::{Scalar, splitmix};
 use certen_core::{
     Binary, Binding, ElemType, EvalError, Evaluator, Fault, Literal, Parameter, Program, Range, Term, Terms,
 };

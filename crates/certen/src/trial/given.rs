@@ -19,15 +19,15 @@ pub(crate) enum Set {
 }
 
 /// The inputs of a program.
-pub(crate) struct Given {
+pub(crate) struct TrialInputs {
     literals: Literals,
     /// Whether logarithms and roots would mostly have no value.
     positive: bool,
 }
 
-impl Given {
-    pub fn new(core: &Program) -> Given {
-        Given { literals: Literals::of(core), positive: needs_positive(&core.terms) }
+impl TrialInputs {
+    pub fn new(core: &Program) -> TrialInputs {
+        TrialInputs { literals: Literals::of(core), positive: needs_positive(&core.terms) }
     }
 
     /// An element of an input.

@@ -29,8 +29,8 @@ use certen_syntax::{Code, Diagnostic, Name};
 use certen_validate::{Reached, cover};
 use serde_json::{Value, json};
 
-use beside::{Beside, Difference};
-use given::{Given, Set};
+use beside::{Beside, WrongBits};
+use given::{Set, TrialInputs};
 use points::{Point, divides, points};
 pub use smaller::Build;
 use smaller::is_beyond;
@@ -161,7 +161,7 @@ enum Stopped {
     /// It cannot be made, or not be compared.
     LeftOut(String),
     /// An element differs from the loops.
-    Differs(Box<Difference>),
+    Differs(Box<WrongBits>),
     /// A single element differs from the meaning.
     Means(Box<Diagnostic>),
     /// The code breaks its contract.
@@ -218,7 +218,7 @@ fn hash(texts: &[&str]) -> u64 {
 /// Code for all sizes: every element, at the points that matter most, then where a part of the loops was not reached.
 fn at_small_sizes(code: &MachineCode<'_>, kernel: &NativeKernel) -> Result<Trial, Box<Diagnostic>> {
     let (core, loops) = (code.core, code.loops);
-    let given = Given::new(core);
+    let given = TrialInputs::new(core);
     let mut runs = Tried::new(Beside { loops, kernel, given: &given });
     for point in points(core, loops, BUDGET) {
         runs.at(&point)?;
@@ -240,7 +240,7 @@ fn at_own_sizes(
     kernel: &NativeKernel,
     smaller: impl FnOnce(&LoopProgram) -> Result<Smaller, String>,
 ) -> Result<Trial, Box<Diagnostic>> {
-    let (loops, given) = (code.loops, Given::new(code.core));
+    let (loops, given) = (code.loops, TrialInputs::new(code.core));
     if !is_beyond(loops) {
         return every_element(Beside { loops, kernel, given: &given });
     }
@@ -347,7 +347,7 @@ impl<'a> Tried<'a> {
 fn wrong(loops: &LoopProgram, sizes: &[i64], stopped: &Stopped) -> Diagnostic {
     let text = match stopped {
         Stopped::Differs(difference) => {
-            let Difference { output, index, expected, found } = &**difference;
+            let WrongBits { output, index, expected, found } = &**difference;
             let index: Vec<String> = index.iter().map(usize::to_string).collect();
             let at = if index.is_empty() { String::new() } else { format!("[{}]", index.join(", ")) };
             format!("the compiled code gives {output}{at} = {found}, but its loops give {expected}{}", of(loops, sizes))

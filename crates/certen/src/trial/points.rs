@@ -42,7 +42,7 @@ pub(super) struct Point {
 
 /// The runs of a program, those that matter most first, and each only if it takes a fair share of the budget.
 pub(super) fn points(core: &Program, loops: &LoopProgram, budget: u64) -> Vec<Point> {
-    let mut found = Found { core, cost: Cost::of(loops), seen: HashSet::new(), points: Vec::new() };
+    let mut found = Candidates { core, cost: Cost::of(loops), seen: HashSet::new(), points: Vec::new() };
     let lanes = lanes(loops);
     let several = 2 * lanes + 1;
     let count = core.sizes.len();
@@ -75,14 +75,14 @@ pub(super) fn points(core: &Program, loops: &LoopProgram, budget: u64) -> Vec<Po
     found.points
 }
 
-struct Found<'a> {
+struct Candidates<'a> {
     core: &'a Program,
     cost: Cost,
     seen: HashSet<Vec<i64>>,
     points: Vec<Point>,
 }
 
-impl Found<'_> {
+impl Candidates<'_> {
     /// Sizes near these that the program allows.
     fn allowed(&self, sizes: impl Iterator<Item = i64>) -> Option<Vec<i64>> {
         let row = cover::row(self.core, self.core.sizes.iter().copied().zip(sizes))?;

@@ -7,8 +7,7 @@ use std::fmt;
 
 use certen_index::Ix;
 
-use super::ast::Notation;
-use super::ast::{Expr, ExprId, Program};
+use super::ast::{Expr, ExprId, Notation, Program};
 
 impl Notation {
     /// Sizes as a user would write them.

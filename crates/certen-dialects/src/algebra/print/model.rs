@@ -5,8 +5,7 @@ use std::fmt::Write;
 use certen_index::Ix;
 
 use super::teil;
-use crate::algebra::ast::Notation;
-use crate::algebra::ast::{Arith, Expr, ExprId, Pair, Program};
+use crate::algebra::ast::{Arith, Expr, ExprId, Notation, Pair, Program};
 
 /// `[2 n (n + 1)]`
 pub(super) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
