@@ -412,7 +412,8 @@ impl Kernel {
     }
 
     /// The same function with its loops transformed by other steps: a text of steps, the name of a variant that the
-    /// program has, `"none"` for none, or a path (`pathlib.Path`) to a `.schedule` file.
+    /// program has, `"none"` for none, `"auto"` for what the compiler writes, or a path (`pathlib.Path`) to a `.schedule`
+    /// file.
     ///
     /// >>> import certen
     /// >>> scale = certen.compile("fn scale(x: f64[n]) -> f64[n] { 2 * x }")

@@ -13,7 +13,7 @@ use crate::dtypes::elem_of;
 use crate::errors::{During, raised};
 use crate::fork::compiling;
 use crate::kernel::Kernel;
-use crate::source::{KernelSource, NONE, choice, os_error};
+use crate::source::{AUTO, KernelSource, NONE, choice, os_error};
 use crate::threads;
 
 /// Compiles a program.
@@ -140,6 +140,7 @@ pub fn _restore<'py>(
         None => Choice::Default,
         Some((name, Some(text))) => Choice::Text { name, text },
         Some((name, None)) if name == NONE => Choice::None,
+        Some((name, None)) if name == AUTO => Choice::Auto,
         Some((name, None)) => Choice::Variant(Name::new(&name)),
     };
     let (text, name, imported) = texts;

@@ -62,6 +62,7 @@ impl KernelSource {
         let schedule = match &self.schedule {
             Choice::Default => None,
             Choice::None => Some((NONE, None)),
+            Choice::Auto => Some((AUTO, None)),
             Choice::Variant(name) => Some((name.as_str(), None)),
             Choice::Text { name, text } => Some((name.as_str(), Some(text.as_str()))),
         };
@@ -72,6 +73,9 @@ impl KernelSource {
 
 /// What stands for no schedule.
 pub const NONE: &str = "none";
+
+/// What stands for the compiler's own.
+pub const AUTO: &str = "auto";
 
 /// What is given as a schedule: a text, or the path of a file.
 ///
