@@ -5,6 +5,8 @@
 An assignment to a definition is checked at once, and written as a comprehension of the `.ten` language. A function has
 one or several definitions as its results; the other definitions that they use become its `let`s, each once and before
 it is used, and the tensors its parameters. The text is `source`; it is compiled when `kernel()` is first called.
+
+This file is long because tensors, definitions and functions are made of each other.
 """
 
 from __future__ import annotations

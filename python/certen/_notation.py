@@ -6,6 +6,8 @@ is of the index level may be used as data; data never becomes an index.
 
 An expression is a tree of immutable nodes that knows its level and its element type, so that a mistake is an exception
 at the line that makes it. Nothing is computed here: `_text` writes the tree down, `_builder` makes functions of it.
+
+This file is long because operators make expressions, and expressions have operators.
 """
 
 from __future__ import annotations
