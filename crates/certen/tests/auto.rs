@@ -1,6 +1,7 @@
 //! Automatic schedules: which nests get one, and that results stay what they were.
 
 use certen::road::core::TensorType;
+use certen::road::core::domain::splitmix;
 use certen::{Array, Backend, Call, Choice, ElemType, Module, Name, Options, RunOptions, Values};
 
 fn module(text: &str, schedule: Choice) -> Module {
@@ -54,6 +55,7 @@ fn small(ty: &TensorType, value: impl Fn(Name) -> Option<i64>) -> Array {
     match ty.elem {
         ElemType::F64 => Array::from_vec(&shape, (0..count).map(|at| element(at) as f64).collect()),
         ElemType::F32 => Array::from_vec(&shape, (0..count).map(|at| element(at) as f32).collect()),
+        ElemType::I32 => Array::from_vec(&shape, (0..count).map(|at| element(at) as i32).collect()),
         _ => Array::from_vec(&shape, (0..count).map(element).collect()),
     }
     .unwrap()
@@ -84,6 +86,69 @@ fn values_do_not_change() {
             assert_eq!((native.len(), differs), (expected.len(), None), "{text} {elem} {dims:?}");
         }
     }
+}
+
+/// A contraction of two tensors by random index classes, in a random order of dimensions: its text, and sizes for it.
+fn random(seed: u64) -> (String, Vec<(String, i64)>) {
+    let mut state = seed;
+    let mut draw = |count: usize| {
+        state = splitmix(state);
+        (state % count as u64) as usize
+    };
+    let classes = ["both", "left", "right", "summed"];
+    let mut indices: Vec<(String, &str)> = vec![("l0".into(), "left"), ("r0".into(), "right"), ("k0".into(), "summed")];
+    for at in 0..draw(4) {
+        let class = classes[draw(4)];
+        indices.push((
+            format!("{}{at}", ["b", "l1", "r1", "k1"][classes.iter().position(|c| *c == class).unwrap()]),
+            class,
+        ));
+    }
+    let mut shuffled = |of: &[&str]| {
+        let mut found: Vec<String> =
+            indices.iter().filter(|(_, class)| of.contains(class)).map(|(name, _)| name.clone()).collect();
+        for at in (1..found.len()).rev() {
+            found.swap(at, draw(at + 1));
+        }
+        found
+    };
+    let (a, b) = (shuffled(&["both", "left", "summed"]), shuffled(&["both", "right", "summed"]));
+    let (free, summed) = (shuffled(&["both", "left", "right"]), shuffled(&["summed"]));
+    let sizes = |names: &[String]| names.iter().map(|name| format!("n{name}")).collect::<Vec<_>>().join(", ");
+    let [at_a, at_b, at_free, at_summed] = [&a, &b, &free, &summed].map(|names| names.join(", "));
+    let elem = ["f64", "f32", "i64", "i32"][draw(4)];
+    let text = format!(
+        "fn f(A: {elem}[{}], B: {elem}[{}]) -> {elem}[{}] {{ {{ [{at_free}] -> sum({{ [{at_summed}] -> A[{at_a}] * B[{at_b}] }}) }} }}",
+        sizes(&a),
+        sizes(&b),
+        sizes(&free)
+    );
+    let last = free.last().unwrap().clone();
+    let size = |name: &String| if *name == last { 1 + draw(70) } else { 1 + draw(6) } as i64;
+    let names: Vec<String> = indices.iter().map(|(name, _)| name.clone()).collect();
+    let sizes = names.iter().map(size).collect::<Vec<_>>();
+    (text, names.iter().map(|name| format!("n{name}")).zip(sizes).collect())
+}
+
+#[test]
+fn random_contractions_keep_their_values() {
+    let count = std::env::var("CERTEN_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(24);
+    let mut planned = 0;
+    for seed in 0..count {
+        let (text, sizes) = random(seed);
+        let module = module(&text, Choice::Auto);
+        planned += u64::from(!module.planned().unwrap().0.is_empty());
+        let value = |name: Name| sizes.iter().find(|(size, _)| *size == name.as_str()).map(|(_, size)| *size);
+        let call = module.core().inputs.iter().fold(Call::new(), |call, it| call.input(it.name, small(&it.ty, value)));
+        let run = |backend| {
+            let options = RunOptions { backend, ..RunOptions::default() };
+            let (outputs, _) = module.run_with(&call, &options).unwrap_or_else(|failure| panic!("{text}\n{failure}"));
+            let Values::Array(array) = &outputs[0].values else { panic!("the machine's numbers") };
+            (0..array.len()).map(|at| array.get(at).unwrap()).collect::<Vec<_>>()
+        };
+        assert!(run(Backend::Native) == run(Backend::Interp), "{text} {sizes:?}");
+    }
+    assert!(2 * planned > count, "{planned} of {count} have a schedule");
 }
 
 #[test]
