@@ -133,3 +133,15 @@ def test_open_ranks_are_scheduled_when_they_are_known():
     kernel = certen.compile("fn twice(x: f64[s...]) -> f64[s...] { 2 * x }\nschedule twice { split(i, 3); }")
     assert list(kernel.schedules) == [None]
     assert kernel(np.arange(8.0)).tolist() == [0, 2, 4, 6, 8, 10, 12, 14]
+
+
+def test_the_compiler_writes_schedules():
+    text = "fn mm(A: f64[m, p], B: f64[p, n]) -> f64[m, n] { { [i, j] -> sum({ [k] -> A[i, k] * B[k, j] }) } }"
+    plain, auto = certen.compile(text), certen.compile(text, schedule="auto")
+    assert not plain.steps and any(step.startswith("tile(") for step in auto.steps)
+    assert "stay in registers" in auto.explain("schedule")
+    again = pickle.loads(pickle.dumps(auto))
+    for m, p, n in [(3, 4, 5), (0, 3, 4), (41, 9, 65), (33, 1, 70), (8, 8, 32)]:
+        # Small whole numbers: no order of operations rounds.
+        a, b = np.arange(m * p, dtype=float).reshape(m, p) % 7, np.arange(p * n, dtype=float).reshape(p, n) % 5
+        assert np.array_equal(auto(a, b), a @ b) and np.array_equal(again(a, b), a @ b)
