@@ -28,6 +28,13 @@ fn allocations(block: &[Stmt]) -> Vec<TensorType> {
     statements(block).filter_map(ty).collect()
 }
 
+/// The buffers whose elements a loop runs over and writes.
+fn filled(stmt: &Stmt) -> Vec<Name> {
+    let Stmt::For { index, body, .. } = stmt else { return Vec::new() };
+    let written = statements(body).filter_map(Stmt::element);
+    written.filter(|(_, at)| at.iter().any(|ix| ix.mentions(*index))).map(|(name, _)| name).collect()
+}
+
 struct Watch {
     terms: Terms,
     /// Of all allocations without padding, in order.
@@ -53,7 +60,13 @@ impl Watch {
                     out.extend(self.looks());
                     self.alive.remove(name);
                 }
-                _ => stmt.blocks_mut().for_each(|block| *block = self.block(block)),
+                _ => {
+                    // A loop over the elements of a buffer has not come to its end: its padding may hold anything.
+                    let filled = filled(&stmt);
+                    let hidden: Vec<_> = filled.iter().filter_map(|name| self.alive.remove_entry(name)).collect();
+                    stmt.blocks_mut().for_each(|block| *block = self.block(block));
+                    self.alive.extend(hidden);
+                }
             }
             if !matches!(stmt, Stmt::Alloc(..) | Stmt::Nest(_) | Stmt::Free(_)) {
                 for name in &own {
