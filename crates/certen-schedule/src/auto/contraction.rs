@@ -1,20 +1,19 @@
 //! Contractions with a register tile: `result[…, r, v] = Σ_k A[…, r, k] * B[…, k, v]`, whatever the order of dimensions.
 //!
-//! The loops around the sum are told apart by which operands have their index (SPEED of the large libraries: Goto and van de
-//! Geijn, TBLIS): `v` is the last dimension of the result, the lanes; `r` is another dimension of the result that the
+//! The loops around the sum are told apart by which operands have their index (Goto and van de Geijn; TBLIS): `v` is the last dimension of the result, the lanes; `r` is another dimension of the result that the
 //! operands with `v` lack, so that a vector of them is used for several rows. A tile of rows and vectors stays in
 //! registers while the sum runs. The panel of the operand with `v` that a column of tiles needs is packed, once for all rows:
 //! it is dense then, and the strides of the caller's array no longer matter.
 //!
 //! Lanes need no step: vectors are made of the loops over `v` that nobody touches afterwards.
 //!
-//! Applies: to nests with one sum of a product, over one loop or several, whose result has `v` as its last index and nothing but its loops around
-//! the sum. Cost: the tile loads (rows + vectors) for rows * vectors fused operations; packing moves each element of the
+//! Applies: to nests with one sum, over one loop or several, whose result has `v` as its last index, and nothing but its
+//! loops around the sum. Cost: the tile loads (rows + vectors) for rows * vectors fused operations; packing moves each element of the
 //! panel once for each `others` iteration. Elements that fill no tile stay as they were.
 
 use certen_core::{ElemType, Range, ReduceOp, Term};
 use certen_index::Ix;
-use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use, sites};
+use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use};
 use certen_syntax::Name;
 
 use super::{Machine, Planned};
@@ -39,14 +38,19 @@ struct Contraction<'a> {
 }
 
 /// Tiles of registers, with the panel packed or not.
-pub(super) fn proposals(program: &LoopProgram, nest: Name, machine: &Machine, fp: FpMode) -> Vec<Planned> {
-    let Some(found) = Contraction::of(program, nest) else { return Vec::new() };
+pub(super) fn proposals(
+    program: &LoopProgram,
+    nest: Name,
+    sites: &[Site<'_>],
+    machine: &Machine,
+    fp: FpMode,
+) -> Vec<Planned> {
+    let Some(found) = Contraction::of(program, sites) else { return Vec::new() };
     [true, false].into_iter().filter_map(|packed| found.tiled(nest, machine, fp, packed)).collect()
 }
 
 impl<'a> Contraction<'a> {
-    fn of(program: &'a LoopProgram, nest: Name) -> Option<Contraction<'a>> {
-        let sites: Vec<Site<'a>> = sites(&program.body).into_iter().filter(|site| site.nest == Some(nest)).collect();
+    fn of(program: &'a LoopProgram, sites: &[Site<'a>]) -> Option<Contraction<'a>> {
         if sites.iter().any(|site| matches!(site.stmt, Stmt::If { .. } | Stmt::Alloc(..) | Stmt::Swap(..))) {
             return None;
         }

@@ -10,9 +10,10 @@
 
 mod contraction;
 
-use certen_loops::{FpMode, LoopProgram, Stmt};
+use certen_loops::{FpMode, LoopProgram, Site, Stmt, sites};
 use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Name, Sources};
+use indexmap::IndexMap;
 
 use crate::apply::{Taken, apply};
 
@@ -44,7 +45,7 @@ pub struct Planned {
 }
 
 /// A strategy: what it proposes for a nest, the best first.
-type Strategy = fn(&LoopProgram, Name, &Machine, FpMode) -> Vec<Planned>;
+type Strategy = fn(&LoopProgram, Name, &[Site<'_>], &Machine, FpMode) -> Vec<Planned>;
 
 const STRATEGIES: [Strategy; 1] = [contraction::proposals];
 
@@ -52,28 +53,29 @@ const STRATEGIES: [Strategy; 1] = [contraction::proposals];
 pub fn automatic(program: &LoopProgram, machine: &Machine, fp: FpMode) -> (Vec<Planned>, Vec<Step>) {
     let (mut plans, mut steps) = (Vec::new(), Vec::new());
     let mut current = program.clone();
-    let nests: Vec<Name> = program.body.iter().filter_map(named).collect();
+    let mut nests: IndexMap<Name, (usize, Vec<Site<'_>>)> = IndexMap::new();
+    for site in sites(&program.body) {
+        let Some(nest) = site.nest else { continue };
+        let (labels, sites) = nests.entry(nest).or_default();
+        *labels += usize::from(matches!(site.stmt, Stmt::Nest(_)));
+        sites.push(site);
+    }
     // A name that stands for two nests would not say which of them is meant.
-    let is_single = |nest: &Name| nests.iter().filter(|other| *other == nest).count() == 1;
-    for nest in nests.iter().copied().filter(is_single) {
-        let proposals = STRATEGIES.iter().flat_map(|strategy| strategy(program, nest, machine, fp));
-        let tried = proposals.filter_map(|plan| {
+    for (nest, (_, sites)) in nests.into_iter().filter(|(_, (labels, _))| *labels == 1) {
+        let mut proposals = STRATEGIES.iter().flat_map(|strategy| strategy(program, nest, &sites, machine, fp));
+        let taken = proposals.find_map(|plan| {
             let read = steps_of(&plan.steps)?;
             let scheduled = apply(current.clone(), &read, fp).ok()?;
             let is_right = |taken: &Taken| taken.is_proved() && taken.violations.is_empty();
             scheduled.taken.iter().all(is_right).then_some((plan, read, scheduled.program))
         });
-        if let Some((plan, read, made)) = { tried }.next() {
+        if let Some((plan, read, made)) = taken {
             current = made;
             steps.extend(read);
             plans.push(plan);
         }
     }
     (plans, steps)
-}
-
-fn named(stmt: &Stmt) -> Option<Name> {
-    if let Stmt::Nest(name) = stmt { Some(*name) } else { None }
 }
 
 fn steps_of(text: &str) -> Option<Vec<Step>> {
