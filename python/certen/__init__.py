@@ -43,7 +43,7 @@ certen.CompileError: error[E0207]: this access can be out of bounds
 
 There are also
 
-- `einsum` and `contract_path`, which agree with NumPy's and are compiled where that pays;
+- `einsum`, `contract_path`, `tensordot` and `matmul`, which agree with NumPy's and are compiled where that pays;
 - `Kernel.explain`, `Kernel.c_source` and `Kernel.flops`, which show what is computed;
 - `set_threads`: how many threads kernels use. Results have the same bits with any number of them.
 
@@ -64,6 +64,7 @@ from ._certen import (
     get_threads,
     set_threads,
 )
+from ._contract import matmul, tensordot, transpose
 from ._decorator import kernel
 from ._errors import ArgumentTypeError, ArgumentValueError, CompileError, Error, MachineError, OutOfMemory
 from ._functions import (
@@ -140,6 +141,7 @@ __all__ = [
     "indices",
     "kernel",
     "log",
+    "matmul",
     "mirror",
     "mod",
     "periodic",
@@ -152,5 +154,7 @@ __all__ = [
     "sqrt",
     "tanh",
     "tensor",
+    "tensordot",
+    "transpose",
     "where",
 ]

@@ -980,7 +980,7 @@ def compiled_agrees(spec: str, dtype: str) -> dict:
     large = operands_of(spec, FORMS[spec], source, dtype)
     cache = Path(os.environ["CERTEN_CACHE"])
     found, first, turns, wrong = 0, None, 0, []
-    while not found and turns < 120:
+    while not found and turns < 500:
         turns += 1
         result = np.asarray(certen.einsum(spec, *large)).tobytes()
         first = first or result

@@ -4,7 +4,12 @@
 //!   of Rust whose name has the filter in it; `test --slow` runs the named slow set too, with 10,000 generated programs per property
 //!   (20,000 in `.ten`, Core and einsum, 5,000 of those under sanitizers) and 100,000 questions to the prover, which z3
 //!   is asked too, NumPy computes the examples again, and gcc and clang are examined as by `certen doctor`;
+//! - `bench` times Certen beside other compilers and libraries: it installs the versions that are pinned here in an
+//!   environment of its own, `target/bench`, builds the package optimised, and runs `python -m certen.bench` with the
+//!   arguments that it got; `bench --with-torch` installs PyTorch too, which takes several gigabytes;
 //! - `bless` rewrites what tests expect to what they now get: read the diff before committing it;
+//! - `counts` counts the instructions of some kernels and compares them with `tests/instructions.txt`; `counts --bless` writes
+//!   them there. It needs valgrind, which it installs where it may, and is left out elsewhere;
 //! - `ci` does what has to pass before a change lands: tests, format, lints, documentation.
 //!
 //! What takes the time of `test`: first building (the crates and some sixty test programs, each of which is linked), then
@@ -12,13 +17,14 @@
 //! of Rust's tests run one after another, and many of them have one long test at the end, so that a second core is free
 //! for Python's tests. No test of this set depends on time; what measures it is in the slow set.
 //!
-//! What needs Python (3.11 or newer) gets it in an environment of its own, `target/python`, made once.
+//! What else needs Python (3.11 or newer) gets it in an environment of its own, `target/python`, made once.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::{env, fs};
 
-const USAGE: &str = "usage: cargo xtask (test [--slow] [FILTER] | bless | ci)";
+const USAGE: &str =
+    "usage: cargo xtask (test [--slow] [FILTER] | bench [--with-torch] [ARG…] | bless | counts [--bless] | ci)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -27,7 +33,11 @@ fn main() -> ExitCode {
         ["test"] => all_tests(),
         ["test", "--slow"] => test(&[]) && slow(),
         ["test", filter] => test(&[filter]),
+        ["bench", "--with-torch", args @ ..] => bench(&[PEERS, &[TORCH]].concat(), args),
+        ["bench", args @ ..] => bench(PEERS, args),
         ["bless"] => bless(),
+        ["counts"] => counts(&[]),
+        ["counts", "--bless"] => counts(&[("CERTEN_BLESS", "1")]),
         ["ci"] => ci(),
         _ => {
             eprintln!("{USAGE}");
@@ -88,16 +98,41 @@ fn python_with_package(more: &[Package]) -> Option<String> {
     if !cargo(&["build", "--workspace", "--all-targets", "--quiet"], &[]) {
         return None;
     }
+    place_extension("debug").then_some(python)
+}
+
+/// Puts the extension into the Python package, as it was built with this profile.
+fn place_extension(profile: &str) -> bool {
     let (prefix, suffix) = (env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
-    let built = target().join(format!("debug/{prefix}_certen{suffix}"));
+    let built = target().join(profile).join(format!("{prefix}_certen{suffix}"));
     let package = workspace().join("python/certen/_certen.abi3.so");
     // Another Python may have the old one in memory: it is not written over.
     let _ = fs::remove_file(&package);
     if let Err(error) = fs::copy(&built, &package) {
         eprintln!("cannot copy {}: {error}", built.display());
-        return None;
+        return false;
     }
-    Some(python)
+    true
+}
+
+/// What is compared with Certen.
+const PEERS: &[&str] = &[
+    "numpy==2.4.6",
+    "opt_einsum==3.4.0",
+    "jax==0.10.2",
+    "numba==0.68.1",
+    "halide==21.0.0",
+    "apache-tvm==0.27.0.post1",
+];
+const TORCH: &str = "torch==2.15.0";
+
+/// Certen beside its peers.
+fn bench(packages: &[&str], args: &[&str]) -> bool {
+    let Some(python) = environment(&target().join("bench"), packages) else { return false };
+    let package = workspace().join("python").display().to_string();
+    cargo(&["build", "--release", "--quiet", "--package", "certen-python"], &[])
+        && place_extension("release")
+        && run(&python, &[&["-m", "certen.bench"], args].concat(), &[("PYTHONPATH", &package)])
 }
 
 /// The tests of the Python package.
@@ -142,11 +177,6 @@ impl Package {
     }
 }
 
-/// Where the environment is that has a Python with packages.
-fn environment_place() -> PathBuf {
-    target().join("python")
-}
-
 fn target() -> PathBuf {
     workspace().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
@@ -156,9 +186,14 @@ fn workspace() -> &'static Path {
     here.parent().unwrap_or(here)
 }
 
-/// A Python that has these packages: each is installed once, and again when another version is wanted.
+/// A Python for tests and lints.
 fn python(packages: &[Package]) -> Option<String> {
-    let place = environment_place();
+    let packages: Vec<&str> = packages.iter().map(|package| package.requirement()).collect();
+    environment(&target().join("python"), &packages)
+}
+
+/// A Python that has these packages: each is installed once, and again when another version is wanted.
+fn environment(place: &Path, packages: &[&str]) -> Option<String> {
     let python = place.join("bin/python").display().to_string();
     let is_there = || {
         let code = "import sys; assert sys.version_info >= (3, 11)";
@@ -177,8 +212,8 @@ fn python(packages: &[Package]) -> Option<String> {
     }
     let list = place.join("installed");
     let mut installed = fs::read_to_string(&list).unwrap_or_default();
-    let wanted = packages.iter().map(|package| package.requirement());
-    let missing: Vec<&str> = wanted.filter(|wanted| !installed.lines().any(|line| line == *wanted)).collect();
+    let is_missing = |wanted: &&str| !installed.lines().any(|line| line == *wanted);
+    let missing: Vec<&str> = packages.iter().copied().filter(is_missing).collect();
     if missing.is_empty() {
         return Some(python);
     }
@@ -199,10 +234,29 @@ fn bless() -> bool {
     cargo(&["test", "--workspace", "--quiet"], &[("CERTEN_BLESS", "1")])
 }
 
+/// Counts instructions, which are the same at every run, by valgrind.
+fn counts(environment: &[(&str, &str)]) -> bool {
+    let is_there = || {
+        let status = Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    if !is_there() {
+        run("apt-get", &["install", "--quiet", "--yes", "valgrind"], &[]);
+    }
+    if !is_there() {
+        println!("skipped: instructions are not counted without valgrind, which cannot be installed");
+        return true;
+    }
+    let name = "kernels_make_as_many_instructions_as_before";
+    // With the whole workspace, dependencies have the features that they have in tests: nothing is built twice.
+    cargo(&["test", "--workspace", "--test", "machine_code", "--", "--ignored", "--nocapture", name], environment)
+}
+
 fn ci() -> bool {
     let workspace = env!("CARGO_MANIFEST_DIR");
     println!("checking {workspace}/..");
     all_tests()
+        && counts(&[])
         && python_lint()
         && cargo(&["fmt", "--all", "--check"], &[])
         && cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[])

@@ -3,8 +3,9 @@
 //! Nobody chooses: sizes come from a short list of small numbers and from the numbers that stand in the nest (a tile
 //! of 8 gives 7, 8, 9 and 17) and in the facts, as far as these allow, inputs from the seed of the certificate. Runs
 //! are in the field, with *undefined* as a value. Every second point has small signed numbers as inputs, so that
-//! comparisons go both ways. A point is left out where the program itself has no value, or takes more steps than there
-//! is fuel for. The fuel is counted, so everyone leaves out the same points; programs of large fixed sizes have none.
+//! comparisons go both ways. A point is left out where the program itself has no value, or it or the nest takes more steps
+//! than there is fuel for. The fuel is counted, so everyone leaves out the same points; programs of large fixed sizes have
+//! none. A nest that is too slow at all points is refused.
 //!
 //! An element that the program leaves undefined can be anything in the nest; every other has to be the same.
 
@@ -12,7 +13,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
 use certen_core::domain::{Element, Field, Partial};
-use certen_core::{ElemType, Evaluator, Named, Parameter, Program, Tensor};
+use certen_core::{ElemType, EvalError, Evaluator, Named, Parameter, Program, Tensor};
 use certen_index::Cond;
 use certen_loops::LoopProgram;
 use certen_syntax::Name;
@@ -69,6 +70,7 @@ impl Test {
 /// If they do not agree.
 pub fn tests(meaning: &Program, nest: &LoopProgram, seed: u64) -> Result<Vec<Test>, Fault> {
     let (mut tests, mut spent) = (Vec::new(), 0);
+    let mut too_slow = None;
     let fuel = if meaning.sizes.is_empty() { FIXED_FUEL } else { FUEL };
     for (at, sizes) in points(meaning, nest).into_iter().enumerate() {
         let small = at % 2 == 1;
@@ -80,8 +82,17 @@ pub fn tests(meaning: &Program, nest: &LoopProgram, seed: u64) -> Result<Vec<Tes
         let Ok(expected) = expected else { continue };
         let place = || sizes.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ");
         let differs = |why: String| Fault::new("tests", format!("for {}: {why}", place()));
-        let ran = run(nest, &field, &sizes, inputs, MORE * fuel);
-        let (found, left) = ran.map_err(|error| differs(format!("the nest has no value: {error}")))?;
+        let (found, left) = match run(nest, &field, &sizes, inputs, MORE * fuel) {
+            Ok(ran) => ran,
+            Err(error) => {
+                let fault = differs(format!("the nest has no value: {error}"));
+                if error != EvalError::Fuel {
+                    return Err(fault);
+                }
+                too_slow = Some(fault);
+                continue;
+            }
+        };
         let (elements, digest) = compare(&expected, &found).map_err(differs)?;
         tests.push(Test { small, sizes, elements, digest });
         spent += MORE * fuel - left;
@@ -89,7 +100,10 @@ pub fn tests(meaning: &Program, nest: &LoopProgram, seed: u64) -> Result<Vec<Tes
             break;
         }
     }
-    Ok(tests)
+    match too_slow {
+        Some(fault) if tests.is_empty() => Err(fault),
+        _ => Ok(tests),
+    }
 }
 
 /// How many elements are defined, and a hash of them.

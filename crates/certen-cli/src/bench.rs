@@ -1,7 +1,8 @@
-//! `certen bench`: the variants of a program side by side.
+//! `certen bench`: the variants of a program side by side. With `--peers`, see [`peers`](crate::peers).
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::common::{Common, Outcome, Which, refused, schedule};
 use crate::given::InputArgs;
+use crate::peers::beside_peers;
 use crate::report::{Report, list};
 use crate::run::threads;
 
@@ -21,7 +23,12 @@ const LONGEST_NAME: usize = 32;
 #[derive(Args)]
 pub struct BenchArgs {
     /// The program
-    file: PathBuf,
+    #[arg(required_unless_present = "peers")]
+    file: Option<PathBuf>,
+    /// Time kernels beside other compilers and libraries instead, by the Python package; everything that follows is for
+    /// it: `--peers --help` says what there is
+    #[arg(long, value_name = "ARG", num_args = 0.., allow_hyphen_values = true, conflicts_with = "file")]
+    peers: Vec<OsString>,
     /// What is timed, with commas in between: each is `none`, the name of a variant in the file, `default` for the one
     /// without a name, a file that ends in `.schedule`, or steps. Without it, `none` and all that the file has
     #[arg(long = "schedule", value_name = "WHAT,…", value_parser = choices)]
@@ -81,10 +88,17 @@ fn tolerance(text: &str) -> Result<f64, String> {
 }
 
 pub fn bench(args: &BenchArgs) -> Outcome {
+    match &args.file {
+        Some(file) => variants(args, file),
+        None => beside_peers(&args.peers),
+    }
+}
+
+fn variants(args: &BenchArgs, file: &Path) -> Outcome {
     let report = Report::new(args.common.json);
     let call = args.given.call().map_err(|error| report.error(error))?;
     let options = args.which.options(&args.common, Some(&call));
-    let (name, text) = read_program(&args.file).map_err(|failure| refused(&report, &failure))?;
+    let (name, text) = read_program(file).map_err(|failure| refused(&report, &failure))?;
     let texts = Texts::read(name, text);
     let choices: Vec<Choice> = args.schedules.iter().flat_map(|choices| choices.0.clone()).collect();
     let (rounds, time, tolerance) = (args.rounds, args.time, args.tolerance);

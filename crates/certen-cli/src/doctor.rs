@@ -86,6 +86,14 @@ fn about(found: &doctor::Report) -> String {
     let mut text = format!("processor: {}\n", found.cpu.as_deref().unwrap_or("unknown"));
     text += &format!("    features: {}\n", found.features.join(" "));
     text += &format!("    instruction sets: {}; kernels are made for {}\n", sets.join(", "), found.chosen);
+    let machine = &found.machine;
+    text += &format!(
+        "    schedules are written for {} vector registers of {} bytes, {} fused operations, a second cache of {} KiB\n",
+        machine.registers,
+        machine.vector_bytes,
+        if machine.has_fma { "with" } else { "without" },
+        machine.l2_bytes >> 10
+    );
     text += &format!("threads: {}\n", found.threads);
     if let Some(bytes) = found.memory {
         text += &format!("free memory: {} MiB\n", bytes >> 20);

@@ -13,6 +13,7 @@ mod fmt;
 mod given;
 mod help;
 mod passes;
+mod peers;
 mod prove;
 mod repl;
 mod report;
@@ -44,7 +45,7 @@ enum Command {
     Check(check::CheckArgs),
     /// Run a program on arrays, natively or by the reference evaluator
     Run(Box<run::RunArgs>),
-    /// Time the schedules of a program side by side, on the same arrays
+    /// Time the schedules of a program side by side, on the same arrays; or Certen beside other compilers
     Bench(Box<bench::BenchArgs>),
     /// Evaluate an expression of the `.ten` language
     Eval(Box<eval::EvalArgs>),

@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use common::{CERTEN, Ran, command, run};
 use serde_json::{Value, json};
@@ -88,6 +89,8 @@ sums at m = 7, n = 13, 117 operations, 2 rounds in turns
 variant threads best ms median Gop/s gain steps made in
 none 1 · · · · x none · s
 none 2 · · · · x none · s
+auto 1 · · · · x none · s
+auto 2 · · · · x none · s
 default 1 · · · · x 2, proved · s
 default 2 · · · · x 2, proved · s
 lanes 1 · · · · x 1, proved · s
@@ -99,7 +102,7 @@ lanes 2 · · · · x 1, proved · s
 #[test]
 fn variants_are_chosen() {
     let desk = Desk::new();
-    assert_eq!(desk.variants(&[]), ["none", "default", "lanes"]);
+    assert_eq!(desk.variants(&[]), ["none", "auto", "default", "lanes"]);
     assert_eq!(desk.variants(&["--schedule", "lanes,none,lanes"]), ["lanes", "none", "lanes"]);
     let steps = "default, split(s.i, 2);  unroll(s.i.i) ,none";
     assert_eq!(desk.variants(&["--schedule", steps]), ["default", "split(s.i, 2); unroll(s.i.i)", "none"]);
@@ -114,7 +117,7 @@ fn json_has_what_was_measured() {
     let value = desk.json("sums.ten", &["--in", "x=iota", "--threads", "1"], 0);
     assert_eq!(value["sizes"], json!({"m": 7, "n": 13}));
     assert_eq!((&value["operations"], &value["rounds"]), (&json!(117), &json!(2)));
-    let lanes = &value["variants"][2];
+    let lanes = &value["variants"][3];
     assert_eq!((&lanes["ok"], &lanes["steps"], &lanes["proved"]), (&json!(true), &json!(1), &json!(true)));
     let times = &lanes["times"][0];
     assert_eq!(times["threads"], 1);
@@ -167,10 +170,6 @@ fn a_variant_that_is_not_there_is_an_error_at_once() {
         assert_eq!((ran.status, ran.out.as_str()), (Some(status), ""), "{schedule}: {}", ran.err);
         assert!(ran.err.contains(message), "{schedule}: {}", ran.err);
     }
-    fs::write(desk.0.path().join("plain.ten"), "fn f(x: f64[n]) -> f64[n] { 2 * x }").unwrap();
-    let ran = desk.certen(&["bench", "plain.ten", "--dim", "n=3", "--schedule", "default"]);
-    assert!(ran.err.contains("`f` has no schedule without a name"), "{}", ran.err);
-    assert_eq!(ran.status, Some(1));
 }
 
 #[test]
@@ -195,13 +194,39 @@ fn wrong_calls_are_refused() {
 }
 
 #[test]
+fn peers_need_python_and_its_package() {
+    let desk = Desk::new();
+    for (python, message) in [("/nonexistent/python", "cannot run"), ("false", "does not have the package")] {
+        let args = ["bench", "--peers", "mm", "--quick"];
+        let ran = run(command(CERTEN, desk.0.path()).env("CERTEN_PYTHON", python).args(args));
+        assert_eq!((ran.status, ran.out.as_str()), (Some(3), ""), "{python}: {}", ran.err);
+        assert!(ran.err.starts_with("error[E0605]: ") && ran.err.contains(message), "{python}: {}", ran.err);
+        assert!(ran.err.contains(python) && ran.err.contains("CERTEN_PYTHON"), "{python}: {}", ran.err);
+    }
+}
+
+#[test]
+fn peers_get_all_that_follows() {
+    let desk = Desk::new();
+    let python = desk.0.path().join("python");
+    fs::write(&python, "#!/bin/sh\ncase $1 in -m) echo \"$@\"; exit 2 ;; esac\n").unwrap();
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+    let args = ["bench", "--peers", "mm", "--json", "a.json", "--peers", "numpy", "--help"];
+    let ran = run(command(CERTEN, desk.0.path()).env("CERTEN_PYTHON", &python).args(args));
+    let said = "-m certen.bench mm --json a.json --peers numpy --help\n";
+    assert_eq!((ran.status, ran.out.as_str()), (Some(2), said), "{}", ran.err);
+    let ran = desk.certen(&["bench", "sums.ten", "--peers"]);
+    assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
+}
+
+#[test]
 fn programs_without_schedules_are_timed_alone() {
     let desk = Desk::new();
     fs::write(desk.0.path().join("twice.model"), "var A : [n]\nvar B : [n]\nB = A + A\n").unwrap();
     let ran = desk.certen(&["bench", "twice.model", "--dim", "n=5", "--rounds", "1", "--threads", "1"]);
     assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
     let expected = "twice at n = 5, 5 operations, 1 round\nvariant threads best ms median Gop/s gain steps made in\n\
-                    none 1 · · · · x none · s\n";
+                    none 1 · · · · x none · s\nauto 1 · · · · x none · s\n";
     assert_eq!(without_times(&ran.out), expected);
 }
 

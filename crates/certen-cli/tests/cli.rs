@@ -266,7 +266,8 @@ fn explain_shows_the_stages_that_are_wanted() {
             .filter_map(|line| Some(line.strip_prefix("== ")?.strip_suffix(" ==")?.to_owned()))
             .collect::<Vec<_>>()
     };
-    let stages = ["typed", "analysis", "core", "laws", "optimised", "loops", "c", "multiplications"];
+    let stages =
+        ["typed", "analysis", "core", "laws", "optimised", "schedule", "steps", "loops", "c", "multiplications"];
     assert_eq!(sections("explain two.teil"), stages);
     assert_eq!(sections("explain two.teil --only core,typed"), ["typed", "core"]);
     let value = desk.json("explain scale.teil --only count --dim m=3 --dim n=4", 0);

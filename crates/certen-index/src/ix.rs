@@ -230,6 +230,30 @@ impl Ix {
         self.scale(-1)?.floor_div(divisor)?.scale(-1)
     }
 
+    /// What was rounded up to multiples: at most this expression, with no rounding where a term is a multiple of its
+    /// divisor; none if there is no such term. `4*ceil_div(n, 2)` is at least `2*n`.
+    ///
+    /// ```
+    /// use certen_index::Ix;
+    /// let rounded = Ix::var("n").ceil_div(4)?.scale(4)?;
+    /// assert_eq!(rounded.unrounded(), Some(Ix::var("n")));
+    /// # Ok::<(), certen_index::IxError>(())
+    /// ```
+    pub fn unrounded(&self) -> Option<Ix> {
+        let (mut rounded, mut smaller) = (false, Ix::from(self.constant));
+        for (mono, coefficient) in &self.terms {
+            let term = match mono.as_slice() {
+                [Atom::FloorDiv(inner, divisor)] if *coefficient < 0 && coefficient % divisor == 0 => {
+                    rounded = true;
+                    inner.scale(coefficient / divisor)
+                }
+                _ => Ok(Ix::monomial(mono, *coefficient)),
+            };
+            smaller = smaller.add(&term.ok()?).ok()?;
+        }
+        rounded.then_some(smaller)
+    }
+
     /// The remainder of [`Ix::floor_div`], in `0..divisor`.
     pub fn modulo(&self, divisor: i64) -> Result<Ix, IxError> {
         self.sub(&self.floor_div(divisor)?.scale(divisor)?)

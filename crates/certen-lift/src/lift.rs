@@ -11,8 +11,8 @@
 //! factored only where that saves multiplications, and the report says so; `--fp strict` does not come here.
 //!
 //! Needs: a program that [`Program::check`] accepts; elements of a commutative ring. Guarantees: the same values; never
-//! more multiplications ([`Program::multiplications`]), for all sizes, and an unchanged term where fewer are not shown; no
-//! read leaves an `if`, `guard`, condition, `let` or iteration, nor a range that is not known to be non-empty unless it is
+//! more multiplications ([`Program::multiplications`]), for all sizes, those of 0 aside where there are more than two factors,
+//! and an unchanged term where fewer are not shown; no read leaves an `if`, `guard`, condition, `let` or iteration, nor a range that is not known to be non-empty unless it is
 //! in bounds without; equal temporaries are one. Works in time linear in the program, apart from the search for orders,
 //! within a number of steps.
 
@@ -485,8 +485,11 @@ impl Lifter<'_> {
                 continue;
             }
             let Some(plan) = self.plan(&sum, elem, multiply, bind)? else { continue };
+            // A product of two factors is made and added at once: to sum one of them alone saves nothing if a sum may be
+            // empty.
+            let least = i64::from(sum.factors.len() > 2);
             if self.sizes.nominal(&plan.cost) < self.sizes.nominal(&before)
-                && self.sizes.never_more(&before, &plan.cost)
+                && self.sizes.never_more(&before, &plan.cost, least)
                 && self.is_safe(&sum, &plan)
             {
                 return self.build(at, &sum, &plan, before);

@@ -56,7 +56,7 @@ pub fn pad(mut program: LoopProgram, vector: i64) -> Result<LoopProgram, Diagnos
     let (own, names) = names_of(&program);
     let rounding = Rounding { vector };
     let padded = |name: Name, ty: &TensorType| Some((name, rounding.ty(ty).filter(|_| own.contains(&name))?));
-    let (terms, moved) = rebuilt(&program.terms, padded).map_err(refused)?;
+    let (terms, moved) = rebuilt(&program, padded).map_err(refused)?;
     let index = |at: usize| Name::fresh(&format!("pad{at}"), |name| names.contains(&name));
     let mut pass = Pass { rounding, terms, moved, buffers: HashMap::new(), index: &index };
     let body = std::mem::take(&mut program.body);

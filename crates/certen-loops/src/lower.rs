@@ -54,12 +54,15 @@ pub enum FpMode {
     /// that saves operations, and then the report says so: a sum of 1e308 and 1e308, times 0, is NaN.
     #[default]
     Relaxed,
+    /// Terms are added in the order in which they are written. Where the CPU can, products are fused with their additions,
+    /// and sums of sums are one.
+    Fused,
     /// Every operation is made as written.
     Strict,
 }
 
 /// Lowers a program. The outputs are in the order of [`Program::outputs`]; one that has the name of an input or size
-/// gets another name. With [`FpMode::Strict`] every sum is made in the order in which it is written: sums of tensors inside
+/// gets another name. Except with [`FpMode::Relaxed`], every sum is made in the order in which it is written: sums of tensors inside
 /// each other do not add to one destination.
 ///
 /// # Errors
@@ -82,7 +85,7 @@ pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
         in_pieces: 0,
         cuts_left: 0,
         has_pieces: false,
-        strict: fp == FpMode::Strict,
+        strict: fp != FpMode::Relaxed,
         steps: 0,
         depth: 0,
     };

@@ -9,7 +9,7 @@ use certen_core::{TensorType, Term, TermId, Terms, TypeError};
 use certen_syntax::Name;
 
 use crate::ir::{LoopProgram, Stmt, Target};
-use crate::walk::{as_element, for_each_mut};
+use crate::walk::{as_element, for_each_mut, statements};
 
 /// A buffer's new name and type.
 pub(crate) type Renaming = HashMap<Name, (Name, TensorType)>;
@@ -17,7 +17,7 @@ pub(crate) type Renaming = HashMap<Name, (Name, TensorType)>;
 /// Renames buffers that have dimensions. The caller has renamed allocations and frees already.
 pub(crate) fn rename(program: &mut LoopProgram, renaming: &Renaming) -> Result<(), TypeError> {
     let buffer = |name: Name, ty: &TensorType| renaming.get(&name).filter(|_| !ty.is_scalar()).cloned();
-    let (terms, moved) = rebuilt(&program.terms, buffer)?;
+    let (terms, moved) = rebuilt(program, buffer)?;
     let rewriter = Rewriter { renaming, terms: &terms, moved };
     let body = std::mem::take(&mut program.body);
     program.body = rewriter.block(body);
@@ -35,7 +35,7 @@ pub fn with_output_types(mut program: LoopProgram, types: &[TensorType]) -> Resu
         output.ty = ty.clone();
         renaming.insert(output.name, (output.name, ty.clone()));
     }
-    let (terms, moved) = rebuilt(&program.terms, |name, _| renaming.get(&name).cloned())?;
+    let (terms, moved) = rebuilt(&program, |name, _| renaming.get(&name).cloned())?;
     for_each_mut(&mut program.body, |stmt| {
         if let Some(value) = stmt.value_mut() {
             *value = moved[value.index()];
@@ -44,17 +44,20 @@ pub fn with_output_types(mut program: LoopProgram, types: &[TensorType]) -> Resu
     Ok(LoopProgram { terms, ..program })
 }
 
-/// An arena in which references are to other buffers, and where each term is there.
+/// An arena with the values of a program in which references are to other buffers, and where each term is there. Steps leave
+/// terms behind that no statement has any more, some with buffers of other types: these are not copied.
 pub(crate) fn rebuilt(
-    terms: &Terms,
+    program: &LoopProgram,
     buffer: impl Fn(Name, &TensorType) -> Option<(Name, TensorType)>,
 ) -> Result<(Terms, Vec<TermId>), TypeError> {
+    let terms = &program.terms;
     let mut rebuilt = Terms::new(terms.facts().clone());
-    let moved = rebuilt.copy_from(terms, terms.iter().map(|(id, _)| id), |term| match &term {
+    let values = statements(&program.body).filter_map(Stmt::value);
+    let moved = rebuilt.copy_from(terms, values, |term| match &term {
         Term::Ref(name, ty) => Ok::<Term, TypeError>(buffer(*name, ty).map_or(term, |(name, ty)| Term::Ref(name, ty))),
         _ => Ok(term),
     })?;
-    let moved = terms.iter().map(|(id, _)| moved[&id]).collect();
+    let moved = terms.iter().map(|(id, _)| moved.get(&id).copied().unwrap_or(id)).collect();
     Ok((rebuilt, moved))
 }
 

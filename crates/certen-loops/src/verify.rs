@@ -375,7 +375,7 @@ impl<'a> Verifier<'a> {
         let (Ok(low), Ok(high)) = (Cond::le(&Ix::from(0), index), Cond::lt(index, size)) else {
             return self.error(format!("the index {index} of {name} is too complex"));
         };
-        let goal = low.and(high);
+        let goal = low.clone().and(high);
         if goal.is_always() {
             return;
         }
@@ -383,7 +383,14 @@ impl<'a> Verifier<'a> {
         if self.scopes.iter().any(|scope| scope.shown.contains(&pair)) {
             return;
         }
-        let verdict = self.facts().prove(&goal);
+        let mut verdict = self.facts().prove(&goal);
+        // In padded rows, most indices stay in the row as it was before, and products are not combined with quotients.
+        if verdict == Verdict::Unknown
+            && let Some(Ok(dense)) = size.unrounded().map(|dense| Cond::lt(index, &dense))
+            && self.facts().prove(&low.and(dense)) == Verdict::Yes
+        {
+            verdict = Verdict::Yes;
+        }
         // Unreachable code, such as the body of an empty loop, is never out of bounds.
         if verdict != Verdict::Yes && !matches!(self.facts().satisfiable(), Verdict::No(_)) {
             let message = format!("the index {index} of {name} is not shown to be in 0..{size}");

@@ -4,20 +4,24 @@
 //! [`Nest`] makes the same operations on each element, in the same order, as the loops that a compiled kernel has:
 //! factors are multiplied from left to right, each sum adds to a zero of its own in the order of its index, and an
 //! inner sum is finished before it is added to the outer one. A sum may have several loops, which are those of one
-//! index in parts. The innermost sum may be made in eight lanes ([`Nest::in_lanes`]). So the results have the same
-//! bits, and who computes may change from call to call. What is free is the order of the elements of the result; a few
-//! neighbours are computed at a time, so that their sums, which each are a chain of additions that wait for each other,
-//! overlap.
+//! index in parts. The innermost sum may be made in eight lanes ([`Nest::in_lanes`]), or all sums may be one whose products
+//! are fused with their additions ([`Nest::fused`]). So the results have the same bits, and who computes may change from
+//! call to call. What is free is the order of the elements of the result; a few neighbours are computed at a time, so that
+//! their sums, which each are a chain of additions that wait for each other, overlap.
 //!
 //! Needs: loops with sizes, and for each dimension of a factor the loop that walks along it. Guarantees: shapes and
-//! element types are checked, every element of the result is stored once, and nothing is allocated.
+//! element types are checked, and every element of the result is stored.
 
 mod inner;
+mod tile;
 
 use certen_core::ElemType;
 use smallvec::SmallVec;
 
-use self::inner::{ALL, ANY, FIRST, LANES, Loop, Number, SECOND, along, around, lanes, moved, nested, products, sum};
+use self::inner::{
+    ALL, ANY, FIRST, LANES, Loop, Number, SECOND, along, around, fused, lanes, moved, nested, products, stepped, sum,
+};
+use self::tile::Tiles;
 use crate::array::ArrayError;
 use crate::environment::in_standard_environment;
 use crate::error::RuntimeError;
@@ -46,6 +50,8 @@ pub struct Nest {
     sums: Vec<usize>,
     /// Whether the last sum is made in lanes.
     lanes: bool,
+    /// Whether additions are fused with their products.
+    fused: bool,
     /// For each factor, the loop that walks along each dimension; none if that has size 1 and nothing does.
     factors: Vec<Vec<Option<usize>>>,
 }
@@ -66,7 +72,7 @@ impl Nest {
         let known = factors.iter().flatten().flatten().all(|walk| *walk < sizes.len());
         let fits = known && (1..=MOST_FACTORS).contains(&factors.len()) && !summed.contains(&Vec::new());
         let sums = summed.iter().map(Vec::len).collect();
-        fits.then(|| Nest { sizes, kept: kept.len(), sums, lanes: false, factors: factors.to_vec() })
+        fits.then(|| Nest { sizes, kept: kept.len(), sums, lanes: false, fused: false, factors: factors.to_vec() })
     }
 
     /// The same with the last sum made in eight lanes, which do not wait for each other: of n elements, lane l sums
@@ -74,6 +80,18 @@ impl Nest {
     /// that are left is added. This order depends on the size alone, not on strides.
     pub fn in_lanes(self) -> Nest {
         Nest { lanes: true, ..self }
+    }
+
+    /// The same with all sums as one.
+    pub fn in_one_sum(self) -> Nest {
+        let loops = self.sums.iter().sum();
+        Nest { sums: if loops == 0 { Vec::new() } else { vec![loops] }, ..self }
+    }
+
+    /// The same with all sums as one, and the last factor of a product multiplied and added with one rounding. Floats need
+    /// an instruction for that ([`Cpu::has_fma`](crate::Cpu::has_fma)), else it takes long.
+    pub fn fused(self) -> Nest {
+        Nest { fused: true, lanes: false, ..self.in_one_sum() }
     }
 
     /// Computes the result.
@@ -126,7 +144,7 @@ impl Nest {
         if out.shape().contains(&0) {
             return;
         }
-        // A factor of one changes no bit, so that few numbers of factors need code of their own.
+        // A factor of one, before the others, changes no bit, so that few numbers of factors need code of their own.
         match factors.len() {
             1 => Call::<T, 1>::new(self, factors, out).run(),
             2 => Call::<T, 2>::new(self, factors, out).run(),
@@ -145,6 +163,8 @@ struct Call<T, const K: usize> {
     summed: SmallVec<[Loop<K>; 4]>,
     /// How many of the innermost loops are a sum in lanes.
     lanes: usize,
+    /// Whether all loops are one sum of fused operations.
+    fused: bool,
     /// Among the kept ones, the loop whose neighbours are computed together; of one step if there are lanes.
     row: Loop<K>,
 }
@@ -154,9 +174,11 @@ impl<T: Number, const K: usize> Call<T, K> {
     fn new(nest: &Nest, factors: &[View<'_>], out: &mut ViewMut<'_>) -> Call<T, K> {
         let bytes = size_of::<T>() as isize;
         let mut pointers = [std::ptr::from_ref(T::ONE).cast::<u8>(); K];
+        let ones = K - factors.len();
         let mut loops: SmallVec<[Loop<K>; 8]> =
             nest.sizes.iter().map(|&size| Loop { size, factors: [0; K], out: 0, joins: false }).collect();
         for (at, (view, walks)) in factors.iter().zip(&nest.factors).enumerate() {
+            let at = ones + at;
             pointers[at] = view.data();
             for (walk, stride) in walks.iter().zip(view.strides()) {
                 if let Some(walk) = *walk {
@@ -193,6 +215,7 @@ impl<T: Number, const K: usize> Call<T, K> {
             kept,
             summed,
             lanes,
+            fused: nest.fused && !nest.sums.is_empty(),
             row: Loop { size: 1, factors: [0; K], out: 0, joins: false },
         };
         let best = (0..call.kept.len()).min_by_key(|at| call.price(&call.kept[*at]));
@@ -211,6 +234,29 @@ impl<T: Number, const K: usize> Call<T, K> {
     }
 
     fn run(&self) {
+        if !self.fused {
+            return self.walked::<false>();
+        }
+        #[cfg(target_arch = "x86_64")]
+        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+            // SAFETY: the processor has what the function uses.
+            return unsafe { self.walked_with_avx2() };
+        }
+        self.walked::<true>();
+    }
+
+    /// The loops of fused operations, with instructions for them.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    fn walked_with_avx2(&self) {
+        self.walked::<true>();
+    }
+
+    #[inline(always)]
+    fn walked<const FUSED: bool>(&self) {
+        if FUSED && let Some(tiles) = Tiles::of(self) {
+            return tiles.run();
+        }
         let unit = size_of::<T>() as isize;
         let walk = if self.lanes == 0 { Some(&self.row) } else { self.summed.last().filter(|_| self.lanes == 1) };
         let mut steps = [1; 2];
@@ -221,90 +267,88 @@ impl<T: Number, const K: usize> Call<T, K> {
         match K {
             1 | 2 if in_lanes && steps[..K].iter().all(|step| *step == unit) => self.in_lanes::<ALL>(),
             _ if in_lanes => self.in_lanes::<ANY>(),
-            1 if steps[0] == unit => self.rows::<ALL>(),
-            2 if steps == [unit, unit] => self.rows::<ALL>(),
-            2 if steps == [0, unit] => self.rows::<SECOND>(),
-            2 if steps == [unit, 0] => self.rows::<FIRST>(),
-            _ => self.rows::<ANY>(),
+            1 if steps[0] == unit => self.rows::<ALL, FUSED>(),
+            2 if steps == [unit, unit] => self.rows::<ALL, FUSED>(),
+            2 if steps == [0, unit] => self.rows::<SECOND, FUSED>(),
+            2 if steps == [unit, 0] => self.rows::<FIRST, FUSED>(),
+            _ => self.rows::<ANY, FUSED>(),
         }
     }
 
     /// Every element, its innermost sum in lanes.
     fn in_lanes<const MODE: u8>(&self) {
         let (outer, group) = self.summed.split_at(self.summed.len() - self.lanes);
-        self.each(self.factors, self.out, |factors, out| {
+        let mut walk = Walk::new(self);
+        while walk.has_more {
             // SAFETY: as in `store`: the loops stay inside the arrays' shapes.
             unsafe {
                 let value = match outer {
-                    [] => lanes::<T, K, MODE>(factors, group),
-                    _ => around(T::ZERO, factors, outer, &|factors| lanes::<T, K, MODE>(factors, group)),
+                    [] => lanes::<T, K, MODE>(walk.factors, group),
+                    _ => around(T::ZERO, walk.factors, outer, &|factors| lanes::<T, K, MODE>(factors, group)),
                 };
-                out.write_unaligned(value);
+                walk.out.write_unaligned(value);
             }
-        });
+            walk.go(&self.kept);
+        }
     }
 
-    /// Every row, in pieces of 8, 4 and 1.
-    fn rows<const MODE: u8>(&self) {
+    /// Every row, in pieces of 8, 4 and 1, and of 32 if operations are fused.
+    #[inline(always)]
+    fn rows<const MODE: u8, const FUSED: bool>(&self) {
         let steps = self.summed.iter().fold(1usize, |steps, sum| steps.saturating_mul(sum.size));
-        if steps < LONG_SUM {
-            self.each(self.factors, self.out, |factors, out| self.piece::<MODE>(factors, out, 0, self.row.size));
-            return;
-        }
+        let most = match FUSED {
+            _ if steps < LONG_SUM => self.row.size,
+            true => 32,
+            false => 8,
+        };
         let mut from = 0;
         while from < self.row.size {
-            let width = (self.row.size - from).min(8);
-            self.each(self.factors, self.out, |factors, out| self.piece::<MODE>(factors, out, from, width));
+            let width = (self.row.size - from).min(most);
+            let mut walk = Walk::new(self);
+            while walk.has_more {
+                self.piece::<MODE, FUSED>(walk.factors, walk.out, from, width);
+                walk.go(&self.kept);
+            }
             from += width;
-        }
-    }
-
-    /// Calls a function with the pointers of each row.
-    fn each(&self, mut factors: [*const u8; K], mut out: *mut T, mut visit: impl FnMut([*const u8; K], *mut T)) {
-        let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, self.kept.len());
-        loop {
-            visit(factors, out);
-            let mut more = false;
-            for (one, at) in self.kept.iter().zip(&mut at).rev() {
-                *at += 1;
-                more = *at < one.size;
-                let steps = if more { 1 } else { 1 - one.size as isize };
-                if !more {
-                    *at = 0;
-                }
-                factors = moved(factors, &one.factors, steps);
-                out = out.wrapping_byte_offset(one.out.wrapping_mul(steps));
-                if more {
-                    break;
-                }
-            }
-            if !more {
-                return;
-            }
         }
     }
 
     /// A part of a row.
     #[inline(always)]
-    fn piece<const MODE: u8>(&self, factors: [*const u8; K], out: *mut T, mut from: usize, width: usize) {
+    fn piece<const MODE: u8, const FUSED: bool>(
+        &self,
+        factors: [*const u8; K],
+        out: *mut T,
+        mut from: usize,
+        width: usize,
+    ) {
         let end = from + width;
+        while FUSED && from + 32 <= end {
+            self.store::<MODE, FUSED, 32>(factors, out, from);
+            from += 32;
+        }
         while from + 8 <= end {
-            self.store::<MODE, 8>(factors, out, from);
+            self.store::<MODE, FUSED, 8>(factors, out, from);
             from += 8;
         }
         while from + 4 <= end {
-            self.store::<MODE, 4>(factors, out, from);
+            self.store::<MODE, FUSED, 4>(factors, out, from);
             from += 4;
         }
         while from < end {
-            self.store::<MODE, 1>(factors, out, from);
+            self.store::<MODE, FUSED, 1>(factors, out, from);
             from += 1;
         }
     }
 
     /// Computes and stores neighbours in a row.
     #[inline(always)]
-    fn store<const MODE: u8, const W: usize>(&self, factors: [*const u8; K], out: *mut T, from: usize) {
+    fn store<const MODE: u8, const FUSED: bool, const W: usize>(
+        &self,
+        factors: [*const u8; K],
+        out: *mut T,
+        from: usize,
+    ) {
         let row = along::<T, K, MODE>(self.row.factors);
         let factors = moved(factors, &row, from as isize);
         // SAFETY: the pointers are those of the arrays' elements at the indices of the loops so far, and `from + W` is
@@ -312,6 +356,7 @@ impl<T: Number, const K: usize> Call<T, K> {
         unsafe {
             let values: [T; W] = match self.summed.as_slice() {
                 [] => products(factors, &row),
+                all if FUSED => fused(factors, all, &row),
                 [inner] => sum([T::ZERO; W], factors, inner, &row),
                 [outer, inner @ ..] => nested([T::ZERO; W], factors, outer, inner, &row),
             };
@@ -319,6 +364,28 @@ impl<T: Number, const K: usize> Call<T, K> {
                 out.wrapping_byte_offset(self.row.out.wrapping_mul((from + at) as isize)).write_unaligned(value);
             }
         }
+    }
+}
+
+/// The way along the loops that are kept. What is done at each step is no closure: those would not be made with the
+/// instructions of the function around them.
+struct Walk<T, const K: usize> {
+    factors: [*const u8; K],
+    out: *mut T,
+    at: SmallVec<[usize; 4]>,
+    has_more: bool,
+}
+
+impl<T, const K: usize> Walk<T, K> {
+    #[inline(always)]
+    fn new(call: &Call<T, K>) -> Walk<T, K> {
+        let at = SmallVec::from_elem(0, call.kept.len());
+        Walk { factors: call.factors, out: call.out, at, has_more: true }
+    }
+
+    #[inline(always)]
+    fn go(&mut self, kept: &[Loop<K>]) {
+        self.has_more = stepped(kept, &mut self.at, &mut self.factors, &mut self.out);
     }
 }
 

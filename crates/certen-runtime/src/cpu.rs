@@ -77,6 +77,18 @@ impl Cpu {
         }
     }
 
+    /// Whether it can multiply and add with one rounding.
+    pub fn has_fma(self) -> bool {
+        match self {
+            Cpu::Sse2 => false,
+            Cpu::Avx2 | Cpu::Avx512 => true,
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Native => std::is_x86_feature_detected!("fma"),
+            #[cfg(not(target_arch = "x86_64"))]
+            Cpu::Native => cfg!(target_arch = "aarch64"),
+        }
+    }
+
     /// What the processor calls itself, where the system tells.
     pub fn model() -> Option<String> {
         let about = std::fs::read_to_string("/proc/cpuinfo").ok()?;

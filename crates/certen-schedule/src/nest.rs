@@ -47,6 +47,11 @@ impl Nest {
         Nest { program, strict, conditions: Vec::new(), far: RefCell::new(None) }
     }
 
+    /// Puts the conditions that were put to a copy of these loops.
+    pub(crate) fn take_conditions(&mut self, copy: Nest) {
+        self.conditions = copy.conditions;
+    }
+
     pub(crate) fn finish(self) -> (LoopProgram, Vec<Condition>) {
         (self.program, self.conditions)
     }

@@ -4,6 +4,7 @@
 //! vector loop; the loops inside it, such as that of a sum, then run for all lanes alike. A short inner loop over a row
 //! that lies beside the next one is first collapsed with the loop around it, so that `f64[n, 3]` is one row; an innermost
 //! loop with a condition on its index is cut where that changes, as `lower/cut.rs` does for conditions on what is stored.
+//! The index of a loop of one iteration is replaced by its value.
 //! Loops that a schedule has vectorised are left alone, with all that is inside them. Loops are collapsed and cut only
 //! where the caller says that no step has touched the nest.
 //!
@@ -22,10 +23,14 @@ use certen_loops::{
 use certen_syntax::Name;
 
 use crate::collapse::collapsed;
+use crate::edit::Edit;
 use crate::place::Loop;
 
 /// Rows of so many bytes fill every vector.
 const FULL: i64 = 64;
+
+/// Rows of fewer elements are not worth a call of the C library.
+const LONG: i64 = 256;
 
 /// The most loops that are cut in two.
 const MAX_CUTS: usize = 48;
@@ -163,7 +168,7 @@ impl Vectors {
             // A step has vectorised it.
             Stmt::For { mode: Mode::Vector | Mode::ParallelVector, .. } => (vec![stmt], true),
             Stmt::For { index, range, mode, body } => {
-                let found = Loop { index, range, mode, body };
+                let found = self.settled(Loop { index, range, mode, body });
                 if let Some(pieces) = self.cut(&found)
                     && let (pieces, true) = self.block([], pieces)
                 {
@@ -199,6 +204,18 @@ impl Vectors {
                 });
                 (vec![other], any)
             }
+        }
+    }
+
+    /// A loop of one iteration with the value of its index in its place: bounds and conditions in it are simpler then.
+    fn settled(&mut self, found: Loop) -> Loop {
+        if found.trips() != Some(1) {
+            return found;
+        }
+        let edit = Edit::index(found.index, found.range.lo.clone());
+        match edit.block(&mut self.program, &found.body) {
+            Ok(body) => Loop { body: decided(&self.facts([]), &body), ..found },
+            Err(_) => found,
         }
     }
 
@@ -275,9 +292,12 @@ impl Vectors {
             Term::Literal(Literal::Bool(value), _) => !value,
             _ => false,
         };
-        let long = found.trips().is_none_or(|trips| trips >= FULL);
-        long && (zero
-            || as_element(terms, *value).is_some_and(|(_, _, at)| at.iter().any(|ix| ix.mentions(found.index))))
+        // A block ends at a number at most.
+        let blocks = found.range.hi.smallest_of().unwrap_or_default();
+        let most = found.trips().or_else(|| blocks.iter().filter_map(Ix::as_constant).min());
+        most.is_none_or(|most| most >= LONG)
+            && (zero
+                || as_element(terms, *value).is_some_and(|(_, _, at)| at.iter().any(|ix| ix.mentions(found.index))))
     }
 
     /// The vector loop over all elements of the rows that a short loop inside this one runs over.

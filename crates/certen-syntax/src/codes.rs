@@ -711,6 +711,10 @@ E0603 [Environment] "a file could not be read or written" {
 E0604 [Environment] "memory ran out" {
 "The compiled code could not allocate its temporary buffers. Nothing was computed." }
 
+E0605 [Environment] "no Python with the package `certen`" {
+"`certen bench --peers` is done by the Python package: `python3` on the PATH has to have it, or the Python that the
+environment variable CERTEN_PYTHON names. In a clone, `cargo xtask bench` sets everything up." }
+
 E0701 "ill-formed Core" {
 "The text is not a well-formed Core program: a name out of scope, ranks or element types that do not fit, or a range that
 leaves its tensor." }

@@ -9,6 +9,8 @@
 //!
 //! A [`schedule::Hunted`] is a program with a random schedule, and [`schedule::truth`] what became of its values.
 //!
+//! A [`contraction::Contraction`] is a sum of products, in the many forms that automatic schedules meet.
+//!
 //! A [`kernels::Kernel`] is a plain kernel of any element type, for C compilers to get right.
 //!
 //! A [`teml::Written`] is a TeML program whose values are known without its trees and loops.
@@ -17,6 +19,7 @@
 //! end, the simplest choices are taken: fewer bytes give smaller programs, which is how a failure is shrunk.
 
 pub mod calculus;
+pub mod contraction;
 mod draw;
 mod generate;
 pub mod kernels;

@@ -38,7 +38,7 @@ fn holds(program: &Program, sizes: &[(Name, i64)], inputs: &Inputs) -> Lifted {
     lifted
 }
 
-/// At many sizes that satisfy the facts, there are not more multiplications; where something was lifted, fewer somewhere.
+/// At many sizes that satisfy the facts and are not 0, there are not more multiplications; where something was lifted, fewer somewhere.
 fn fewer(before: &Program, after: &Program, near: &[(Name, i64)]) {
     let (Ok(old), Ok(new)) = (before.multiplications(), after.multiplications()) else { return };
     for change in [0, 1, 2, 5, 11, 40] {
@@ -48,6 +48,10 @@ fn fewer(before: &Program, after: &Program, near: &[(Name, i64)]) {
                 Some(near[at].1 + change + if at % 2 == 0 { 0 } else { alternate })
             };
             if !before.facts.iter().all(|fact| fact.eval(&size).unwrap_or(false)) {
+                continue;
+            }
+            // An empty sum has no products; those around it are still made.
+            if near.iter().any(|(name, _)| size(*name) == Some(0)) {
                 continue;
             }
             let (Ok(old), Ok(new)) = (old.eval(&size), new.eval(&size)) else { continue };

@@ -269,6 +269,16 @@ fn no_accepted_schedule_changes_a_value() {
     assert!(100 * all.accepted >= 95 * all.harmless, "{} of {} are accepted", all.accepted, all.harmless);
 }
 
+/// Each has a fusion that is wrong where two loops have several iterations at once, which takes larger sizes than most.
+#[test]
+fn what_was_accepted_and_wrong_is_not() {
+    let tally = Mutex::new(Tally::default());
+    for seed in [101_513, 105_302] {
+        hunt(&Hunted::new(seed), &tally);
+    }
+    no_failures(&tally.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
+}
+
 /// Here most orders are wrong: the conditions of steps decide.
 #[test]
 fn what_is_proved_of_loops_with_dependences_is_so() {

@@ -11,7 +11,9 @@
 
 pub mod cover;
 mod inputs;
+mod joint;
 mod loops;
+mod order;
 mod point;
 mod programs;
 mod reach;

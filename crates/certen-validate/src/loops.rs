@@ -18,8 +18,11 @@
 //!   with the program that they were made from ([`LoopComparison::lowered`]);
 //! - bit by bit, if every operation has to be made as written ([`LoopComparison::strict`]).
 //!
-//! Sizes are a covering set (`cover.rs`), extended until every branch is reached that can be (`reach.rs`). Work is counted in
-//! steps of the two interpreters and bounded by a budget, so that the answer is the same everywhere.
+//! Sizes are a covering set (`cover.rs`), extended until every branch is reached that can be (`reach.rs`) and, where nothing
+//! but the comparison speaks for the loops ([`LoopComparison::doubted`]), until every block is run in several iterations of
+//! all loops around it at once (`joint.rs`) and before and after the others of its loop (`order.rs`). Only runs count that
+//! came to their end and were compared. Work is counted in steps of the two interpreters and bounded by a budget, so that the
+//! answer is the same everywhere.
 //!
 //! [`scale`] makes schedules and programs with large numbers small enough to be compared.
 
@@ -31,6 +34,7 @@ use certen_syntax::Name;
 
 use crate::cover::{self, Row};
 use crate::inputs::{Literals, Setting};
+use crate::joint::Joint;
 use crate::point::{Compared, Difference, Found, Point, Skipped};
 use crate::reach::Reached;
 
@@ -47,11 +51,14 @@ pub struct LoopComparison<'a> {
     pub strict: bool,
     /// What the loops were made from, if the program was rewritten before.
     pub lowered: Option<&'a Program>,
+    /// Whether nothing but the comparison speaks for the loops: then each of their blocks has to be run in several
+    /// iterations of all loops around it, at once.
+    pub doubted: bool,
 }
 
 impl Default for LoopComparison<'_> {
     fn default() -> Self {
-        LoopComparison { budget: BUDGET, strict: false, lowered: None }
+        LoopComparison { budget: BUDGET, strict: false, lowered: None, doubted: true }
     }
 }
 
@@ -186,6 +193,8 @@ struct Search<'a> {
     reached: Reached,
     /// What each run that came to its end has reached.
     runs: Vec<Reached>,
+    /// How often its blocks were run, if that counts.
+    joint: Option<Joint<'a>>,
     left: u64,
     points: Vec<Point>,
     /// Rows at which there was something to compare, in the field.
@@ -204,6 +213,7 @@ impl<'a> Search<'a> {
             literals: Literals::of(meaning),
             reached: Reached::new(nest),
             runs: Vec::new(),
+            joint: how.doubted.then(|| Joint::new(nest)),
             left: how.budget,
             points: Vec::new(),
             rows: Vec::new(),
@@ -213,7 +223,7 @@ impl<'a> Search<'a> {
     }
 
     /// All rows in the field, with at most a third of all steps; then, with at most two thirds, rows for what they have not
-    /// reached, and larger ones.
+    /// reached, and larger ones, until each block has many iterations of all loops around it.
     fn field(&mut self, rows: Vec<Row>) -> Result<(), Box<Difference>> {
         let third = self.how.budget / 3;
         let mut too_long = 0;
@@ -244,10 +254,24 @@ impl<'a> Search<'a> {
                 }
             }
         }
+        let wanted = self.joint.as_mut().map(Joint::wanted).unwrap_or_default();
+        for (what, sizes) in wanted {
+            for more in [0, 2] {
+                if more == 0 && self.joint.as_ref().is_some_and(|joint| joint.has(what)) {
+                    continue;
+                }
+                let sizes = sizes.iter().map(|(name, size)| (*name, size.saturating_add(more)));
+                let most = self.left.saturating_sub(third);
+                if let Some(row) = cover::row(self.meaning, sizes) {
+                    self.compared(Setting::Field, row, most)?;
+                }
+            }
+        }
         for by in 1..=LARGER {
             let large = self.points.iter().filter(|point| point.elements >= ELEMENTS).count();
             let most = self.left.saturating_sub(third);
-            if large >= LARGE_POINTS || most == 0 {
+            let full = self.joint.as_ref().is_none_or(Joint::is_full);
+            if large >= LARGE_POINTS && full || most == 0 {
                 break;
             }
             if let Some(row) = cover::larger(self.meaning, &rows, by)
@@ -307,12 +331,23 @@ impl<'a> Search<'a> {
             _ => self.meaning,
         };
         let mut reached = Reached::new(self.nest);
-        let mut compared =
-            Compared { program, nest: self.nest, literals: &self.literals, observer: &mut |event| reached.note(event) };
+        let mut run = self.joint.as_ref().map(|joint| (joint, joint.run()));
+        let mut observer = |event| {
+            reached.note(event);
+            if let Some((joint, run)) = &mut run {
+                run.note(joint, event);
+            }
+        };
+        let mut compared = Compared { program, nest: self.nest, literals: &self.literals, observer: &mut observer };
         let found = compared.at(setting, sizes, seed, &mut fuel);
-        self.reached.add(&reached);
+        let run = run.map(|(_, run)| run);
+        // What a run has reached that did not come to its end is compared with nothing.
         if matches!(found, Found::Same(_)) {
+            self.reached.add(&reached);
             self.runs.push(reached);
+            if let Some((joint, run)) = self.joint.as_mut().zip(run) {
+                joint.add(run);
+            }
         }
         self.left -= given - fuel;
         found
@@ -335,10 +370,14 @@ impl<'a> Search<'a> {
 
     fn outcome(self) -> Outcome {
         let steps = self.how.budget - self.left;
+        // Where there is one point there are no others.
+        let joint = self.joint.filter(|_| !self.meaning.sizes.is_empty());
+        let apart = joint.as_ref().map(Joint::unreached).unwrap_or_default();
         match (self.points.is_empty(), self.ran) {
             (false, _) => Outcome::Agrees(Evidence {
-                unreached: self.reached.unreached(self.nest),
-                together: self.runs.iter().any(|run| run.has_all_of(&self.reached)),
+                unreached: self.reached.unreached(self.nest).into_iter().chain(apart).collect(),
+                together: self.runs.iter().any(|run| run.has_all_of(&self.reached))
+                    && joint.is_none_or(|joint| joint.together()),
                 points: self.points,
                 steps,
                 budget: self.how.budget,

@@ -139,7 +139,7 @@ impl Reached {
 }
 
 /// Whether these conditions exclude each other: no, with an example, if they do not.
-fn reachable(nest: &LoopProgram, path: Vec<Cond>) -> Verdict {
+pub(crate) fn reachable(nest: &LoopProgram, path: Vec<Cond>) -> Verdict {
     let mut facts = Facts::new();
     nest.facts.iter().cloned().for_each(|fact| facts.assume(fact));
     nest.sizes.iter().filter_map(|name| Cond::le(&Ix::from(0), &Ix::var(*name)).ok()).for_each(|c| facts.assume(c));
@@ -150,6 +150,11 @@ fn reachable(nest: &LoopProgram, path: Vec<Cond>) -> Verdict {
 }
 
 /// Every loop and condition, in the order of the text.
-fn places(nest: &LoopProgram) -> impl Iterator<Item = Site<'_>> {
+pub(crate) fn places(nest: &LoopProgram) -> impl Iterator<Item = Site<'_>> {
     sites(&nest.body).into_iter().filter(|site| site.stmt.blocks().next().is_some())
+}
+
+/// The name of an index in another iteration: no name of a program has this letter.
+pub(crate) fn again(name: Name) -> Ix {
+    Ix::var(Name::new(&format!("{name}'")))
 }

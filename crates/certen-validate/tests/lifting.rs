@@ -120,10 +120,7 @@ fn scalar_factors_leave_the_sum() {
     );
     becomes(
         "y = gen i in 0..m. gen j in 0..p. sum k in 0..n. A[i, k] * B[k, j] * v[i]",
-        &[
-            "t1 = gen j1 in 0..m. gen j2 in 0..p. sum l1 in 0..n. A[j1, l1] * B[l1, j2]",
-            "y = gen i in 0..m. gen j in 0..p. t1[i, j] * v[i]",
-        ],
+        &["y = gen i in 0..m. gen j in 0..p. (sum k in 0..n. A[i, k] * B[k, j]) * v[i]"],
         ["2*m*n*p", "m*n*p + m*p"],
     );
 }
@@ -134,10 +131,8 @@ fn nested_sums_are_one_contraction() {
     becomes(
         "y = sum i in 0..m. v[i] * (sum k in 0..n. A[i, k] * x[k]) * (sum k in 0..p. C[k, i] * c)",
         &[
-            "t1 = gen j1 in 0..m. sum l1 in 0..n. A[j1, l1] * x[l1]",
-            "t2 = gen j1 in 0..m. v[j1] * t1[j1]",
-            "t3 = sum l1 in 0..m. t2[l1] * (sum l2 in 0..p. C[l2, l1])",
-            "y = t3 * c",
+            "t1 = sum l1 in 0..m. v[l1] * (sum l2 in 0..n. A[l1, l2] * x[l2]) * (sum l3 in 0..p. C[l3, l1])",
+            "y = t1 * c",
         ],
         ["2*m + m*n + m*p", "2*m + m*n + 1"],
     );

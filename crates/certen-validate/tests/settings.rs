@@ -130,6 +130,48 @@ fn every_branch_is_reached() {
     assert!(found.index[0] >= 38, "{found}");
 }
 
+/// A sum of which each row is cleared once more, in another iteration of the loop: after the first sums where n is at least 4
+/// and k at least 6, which the smallest sizes that run each of the blocks are not.
+#[test]
+fn blocks_of_one_loop_are_run_in_both_orders() {
+    let head = "size n, k, m\ninput x : f64[n, m]\n";
+    let core =
+        format!("core f\n{head}y = sum t in 2..floor_div(k, 2). gen i in 0..n. gen j in 0..m. x[i, j]\noutput y\n");
+    let loops = format!(
+        "loops f\n{head}output y : f64[n, m]\nnest y\nfor t in 0..max(n, floor_div(k, 2)) {{\n    if t < n {{\n        \
+         for j in 0..m {{\n            y[t, j] = 0.0\n        }}\n    }}\n    \
+         if t >= 2 && t < floor_div(k, 2) {{\n        for i in 0..n {{\n            for j in 0..m {{\n                \
+         y[i, j] += x[i, j]\n            }}\n        }}\n    }}\n}}\n"
+    );
+    let found = difference(&core, &loops);
+    assert!(found.index[0] >= 3, "{found}");
+    // What is proved is not looked for.
+    let case = written(&core, &loops);
+    let proved = LoopComparison { doubted: false, ..LoopComparison::default() };
+    assert!(matches!(validate(&case.meaning, &case.nest, &proved), Outcome::Agrees(_)));
+}
+
+/// A loop that always has six iterations, and a block in it that takes more than there are steps to be run in two.
+#[test]
+fn what_was_run_in_one_iteration_only_is_said() {
+    let head = "size n\ninput x : f64[n]\n";
+    let gens = ["i", "j", "k", "l"].map(|index| format!("gen {index} in 0..n. ")).concat();
+    let core = format!("core f\n{head}y = {gens}x[l]\noutput y\n");
+    let loops = format!(
+        "loops f\n{head}output y : f64[n, n, n, n]\nnest y\nfor b in 0..max(ceil_div(n, 40), 6) {{\n    \
+         if n > 40*b {{\n        for i in 40*b..min(n, 40*b + 40) {{\n            for j in 0..n {{\n                \
+         for k in 0..n {{\n                    for l in 0..n {{\n                        y[i, j, k, l] = x[l]\n\
+         {}}}\n{}}}\n{}}}\n{}}}\n    }}\n}}\n",
+        " ".repeat(20),
+        " ".repeat(16),
+        " ".repeat(12),
+        " ".repeat(8),
+    );
+    let Outcome::Agrees(evidence) = outcome(&core, &loops, false) else { panic!() };
+    let gap = evidence.gap().unwrap_or_default();
+    assert!(gap.starts_with("never run: two iterations of the loop over b where "), "{gap}");
+}
+
 #[test]
 fn evidence_says_what_was_done() {
     let case = &by_hand()[0];

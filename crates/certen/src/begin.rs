@@ -41,6 +41,11 @@ impl Begin {
         path.map_or(Begin::Lowering, |path| Begin::Codegen(Arc::new(path.clone())))
     }
 
+    /// Whether nobody has said how its loops are made.
+    pub fn is_lowering(&self) -> bool {
+        matches!(self, Begin::Lowering)
+    }
+
     /// The derivations, if it is derived.
     pub fn derivations(&self) -> Option<&Derivations> {
         match self {

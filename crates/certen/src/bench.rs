@@ -9,6 +9,7 @@
 //! as another order of the same operations can make them differ, or exactly where they have to be computed as written.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use certen_core::domain::Scalar;
@@ -122,7 +123,7 @@ pub struct Times {
 /// let call = Call::new().dim("n", 100);
 /// let found = bench(&Texts::read("twice.ten", text), &Options::default(), &[], call, &options, &|_| ())?;
 /// let names: Vec<String> = found.entrants.iter().map(|entrant| entrant.choice.to_string()).collect();
-/// assert_eq!(names, ["none", "blocks"]);
+/// assert_eq!(names, ["none", "auto", "blocks"]);
 /// assert!(found.entrants.iter().all(|entrant| entrant.result.is_ok()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -147,10 +148,10 @@ pub fn bench(
     let make = |choice: &Choice| {
         progress(format!("compiling {choice}"));
         let begin = Instant::now();
-        let made = made(texts, &Options { schedule: choice.clone(), ..options.clone() }, &call);
+        let made = made(texts, &Options { schedule: choice.clone(), ..options.clone() }, &call, &bound.sizes);
         (begin.elapsed(), made)
     };
-    let made: Vec<(Duration, Result<Module, Failure>)> = choices.iter().map(make).collect();
+    let made: Vec<(Duration, Result<Arc<Module>, Failure>)> = choices.iter().map(make).collect();
     let floats = Floats { tolerance: how.tolerance, operations, strict: is_strict(plain.core(), options.fp) };
     // Results are kept twice: those of the first variant, and those of the others one after the other.
     is_free(bytes_of_outputs(&plain, &bound.sizes).saturating_mul(2)).map_err(|error| plain.refuse(*error))?;
@@ -165,7 +166,7 @@ pub fn bench(
         progress(format!("running {choice}"));
         let rows = made.as_ref().map_err(Failure::clone).and_then(|module| {
             let row = |threads| first_runs(module, threads, &mut arrays, choice, &mut reference, &floats);
-            Ok((module, threads.iter().map(row).collect::<Result<_, _>>()?))
+            Ok((module.as_ref(), threads.iter().map(row).collect::<Result<_, _>>()?))
         });
         results.push(rows);
     }
@@ -197,12 +198,15 @@ fn bytes_of_outputs(module: &Module, sizes: &[i64]) -> u128 {
     module.signature().outputs.iter().map(bytes).fold(0, u128::saturating_add)
 }
 
-/// A variant as native code, for which there is enough memory.
-fn made(texts: &Texts, options: &Options, call: &Call) -> Result<Module, Failure> {
+/// A variant as native code, for these sizes if its schedule looks at them, for which there is enough memory.
+fn made(texts: &Texts, options: &Options, call: &Call, sizes: &[i64]) -> Result<Arc<Module>, Failure> {
     let module = Module::from_texts(texts, options)?;
     call.check_memory(&module, module.loops()?).map_err(|error| module.refuse(*error))?;
+    if let Some(own) = module.specialised(sizes)? {
+        return Ok(own);
+    }
     module.native()?;
-    Ok(module)
+    Ok(Arc::new(module))
 }
 
 /// What variants read and write.
@@ -225,6 +229,7 @@ struct Row<'a> {
 impl Row<'_> {
     fn run(&self, arrays: &mut Arrays<'_>) -> Result<Duration, RuntimeError> {
         let Arrays { sizes, inputs, outputs } = arrays;
+        let sizes = if self.kernel.signature().sizes.is_empty() { &[] } else { *sizes };
         let begin = Instant::now();
         with_threads(self.threads, || (0..self.runs).try_for_each(|_| self.kernel.call(sizes, inputs, outputs)))?;
         Ok(begin.elapsed() / self.runs)

@@ -7,6 +7,7 @@ use certen_syntax::schedule::Step;
 use certen_syntax::{Diagnostic, Diagnostics, Sources};
 
 use crate::begin::Begin;
+use crate::choice::Choice;
 use crate::failure::Failure;
 use crate::front::{Accepted, Front};
 use crate::interface::declaration;
@@ -92,7 +93,8 @@ pub(crate) fn scheduled(file: &TenFile, options: &Options) -> Vec<Module> {
 
 fn made(file: &TenFile, core: certen_core::Program, begin: Begin, steps: &[Step], options: &Options) -> Module {
     let sources = file.sources().clone();
-    Module::new(Accepted { sources, begin, steps: steps.into(), ..Accepted::core(core) }, options)
+    let options = Options { schedule: Choice::None, ..options.clone() };
+    Module::new(Accepted { sources, begin, steps: steps.into(), ..Accepted::core(core) }, &options)
 }
 
 /// The `codegen` statements of a TeML program, and what is known of each.
@@ -105,7 +107,8 @@ fn paths(module: &Module) -> Result<Vec<(String, String)>, Failure> {
             steps: path.steps.clone().into(),
             ..Accepted::core(module.core().clone())
         };
-        let known = equality(&Module::new(accepted, &module.options))?;
+        let options = Options { schedule: Choice::None, ..module.options.clone() };
+        let known = equality(&Module::new(accepted, &options))?;
         Ok((format!("codegen {}", path.name), format!("{}, {known}", counted(path.steps.len()))))
     };
     program.paths.iter().map(known).collect()

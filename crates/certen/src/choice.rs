@@ -19,7 +19,7 @@ const STEPS: &str = "schedule";
 /// Which schedule a program is compiled with.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Choice {
-    /// The one that its file has for its function, if there is one.
+    /// The one that its file has for its function, else one that the compiler writes.
     #[default]
     Default,
     /// None: only what every nest gets, vectors and threads.

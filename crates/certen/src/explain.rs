@@ -11,7 +11,6 @@ use certen_syntax::Name;
 use certen_syntax::schedule::Step;
 use certen_validate::Agreement;
 
-use crate::choice::Choice;
 use crate::failure::Failure;
 use crate::optimise::Optimised;
 use crate::pipeline::Module;
@@ -235,7 +234,7 @@ impl Module {
 
 /// The steps, one to a line; an automatic schedule nest by nest.
 fn schedule(module: &Module, steps: &[Step]) -> Result<String, Failure> {
-    if module.options.schedule != Choice::Auto {
+    if !module.is_automatic() {
         return Ok(steps.iter().map(|step| format!("{step};\n")).collect());
     }
     let (plans, _) = module.planned()?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use certen_syntax::{Blame, Diagnostic, Sources, render_all};
+use certen_syntax::{Blame, Code, Diagnostic, Sources, render_all};
 
 /// One or more errors, with the warnings around them, in the order of the text.
 #[derive(Clone)]
@@ -31,6 +31,11 @@ impl Failure {
     pub fn blame(&self) -> Blame {
         let errors = self.diagnostics.iter().filter(|d| d.is_error());
         errors.map(|d| d.code.blame()).max().unwrap_or(Blame::Program)
+    }
+
+    /// Whether code was made that does not do what the program means.
+    pub(crate) fn is_wrong_code(&self) -> bool {
+        self.diagnostics.iter().any(|error| matches!(error.code, Code::E0704 | Code::E0705 | Code::E0707))
     }
 }
 

@@ -18,7 +18,7 @@ use certen_core::{ElemType, TensorType};
 use certen_lang::Known;
 use certen_runtime::{View, ViewMut, default_threads, with_threads};
 use certen_syntax::schedule::Schedule;
-use certen_syntax::{Blame, Code, Diagnostic, Name};
+use certen_syntax::{Code, Diagnostic, Name};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -27,7 +27,7 @@ use crate::failure::Failure;
 use crate::front::Accepted;
 use crate::interface::{Interface, Param};
 use crate::options::Options;
-use crate::pipeline::Module;
+use crate::pipeline::{Module, SPECIALISED};
 use crate::ten::TenFile;
 use crate::texts::{Dialect, Texts};
 
@@ -40,9 +40,6 @@ pub enum Sizing {
     /// Once, for all sizes.
     Symbolic,
 }
-
-/// How many combinations of sizes get code of their own.
-pub const SPECIALISED: usize = 8;
 
 /// How many calls with different types or sizes are remembered.
 const REMEMBERED: usize = 4096;
@@ -312,13 +309,7 @@ impl Kernel {
         if self.specialised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_err() {
             return Ok(None);
         }
-        let Some(module) = instance.module.at_sizes(sizes) else { return Ok(None) };
-        match module.native() {
-            Err(failure) if failure.blame() == Blame::Environment || is_wrong_code(&failure) => return Err(failure),
-            // What the verifier does not see with these numbers, it has seen for all.
-            Err(_) => return Ok(None),
-            Ok(_) => {}
-        }
+        let Some(module) = instance.module.native_at(sizes)? else { return Ok(None) };
         let mut made = lock(&instance.specialised);
         if let Some((_, module)) = made.iter().find(|(known, _)| known == sizes) {
             // Another thread was faster.
@@ -401,9 +392,4 @@ impl Prepared {
         let threads = threads.map_or_else(default_threads, Ok).map_err(failed)?;
         with_threads(threads, || kernel.call_strided(&self.sizes, inputs, outputs)).map_err(failed)
     }
-}
-
-/// Whether code was made that does not do what the program means.
-fn is_wrong_code(failure: &Failure) -> bool {
-    failure.diagnostics().iter().any(|error| matches!(error.code, Code::E0704 | Code::E0705 | Code::E0707))
 }

@@ -173,15 +173,15 @@ impl Module {
         self.accepted.front.schedules(self.core())
     }
 
-    /// All ways to compile this program that its file names: without a schedule, with the one that has no name, with each
-    /// that has one, in the order of the text.
+    /// All ways to compile this program: without a schedule, with an automatic one, and those that its file has: the one
+    /// without a name, then each that has one, in the order of the text.
     pub fn variants(&self) -> Vec<Choice> {
         let named = |schedule: &Schedule| schedule.variant.map_or(Choice::Default, Choice::Variant);
         let (_, of_file) = self.schedules();
         let mut variants: Vec<Choice> = of_file.iter().map(named).collect();
         // The one without a name first, wherever it stands.
         variants.sort_by_key(|choice| *choice != Choice::Default);
-        variants.insert(0, Choice::None);
+        variants.splice(0..0, [Choice::None, Choice::Auto]);
         variants
     }
 
@@ -194,23 +194,29 @@ impl Module {
         let (function, of_file) = self.schedules();
         let unknown = choices.iter().find_map(|choice| match choice {
             choice if all.contains(choice) => None,
-            // Of several paths the first.
-            Choice::Default if self.states().is_some() && all.len() > 1 => None,
             Choice::Variant(name) => Some(no_variant(*name, function, &of_file)),
-            Choice::Default => {
-                let text = format!("`{function}` has no schedule without a name");
-                Some(Diagnostic::error(Code::E0802, None, text))
-            }
-            Choice::None | Choice::Auto | Choice::Text { .. } => None,
+            Choice::Default | Choice::None | Choice::Auto | Choice::Text { .. } => None,
         });
         unknown.map_or(Ok(choices.to_vec()), |error| Err(self.refuse(error)))
     }
 
-    /// The steps of its schedule; none if the compiler chooses.
-    pub fn steps(&self) -> &[Step] {
+    /// Whether the compiler writes its schedule: it was asked to, or nothing else is written.
+    pub fn is_automatic(&self) -> bool {
         match self.options.schedule {
-            Choice::Auto => self.planned().map_or(&[], |(_, steps)| steps),
-            _ => &self.accepted.steps,
+            Choice::Auto => true,
+            Choice::Default => {
+                let is_written = self.schedules().1.iter().any(|schedule| schedule.variant.is_none());
+                self.accepted.begin.is_lowering() && self.accepted.steps.is_empty() && !is_written
+            }
+            Choice::None | Choice::Variant(_) | Choice::Text { .. } => false,
+        }
+    }
+
+    /// The steps of its schedule, whoever wrote it.
+    pub fn steps(&self) -> &[Step] {
+        match self.is_automatic() {
+            true => self.planned().map_or(&[], |(_, steps)| steps),
+            false => &self.accepted.steps,
         }
     }
 

@@ -2,16 +2,17 @@
 //!
 //! Laws of the tensor algebra make a program of TeIL or the model language simpler (TeIL, Sec. 3.6), common
 //! subexpressions are computed once (model language, Sec. 5), then contractions are lifted in Core. What may change a
-//! result of floats is left out with [`FpMode::Strict`](crate::FpMode::Strict).
+//! result of floats is left out except with [`FpMode::Relaxed`](crate::FpMode::Relaxed).
 
 use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Typed};
 use certen_lift::{LiftReport, Lifted, lift, never_dearer};
+use certen_loops::FpMode;
 use certen_syntax::{Diagnostic, Diagnostics, Remedy};
 use certen_validate::{Agreement, agree};
 
 use crate::blame::bug;
-use crate::options::{Options, is_strict};
+use crate::options::{Options, mode};
 
 /// Steps of the evaluator that a comparison may take: some ten milliseconds.
 const BUDGET: u64 = 100_000;
@@ -40,7 +41,7 @@ pub(crate) fn optimise(
     typed: Option<&Typed>,
     options: &Options,
 ) -> Result<Option<Optimised>, Diagnostic> {
-    let strict = is_strict(core, options.fp);
+    let strict = mode(core, options.fp) != FpMode::Relaxed;
     let Simplified { plain, shared } = match typed {
         Some(typed) => simplify(typed, core, options.elem, strict)?,
         None => Simplified::default(),

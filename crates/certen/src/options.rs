@@ -47,8 +47,14 @@ impl Default for Options {
     }
 }
 
-/// Whether every operation has to be made as written: if the mode says so and there are floats anywhere, also on the way to
-/// results of other types. Integers are a ring.
+/// What may be assumed of a program's floats: what the mode says, if there are any, also on the way to results of other
+/// types. Integers are a ring.
+pub(crate) fn mode(core: &Program, fp: FpMode) -> FpMode {
+    let has_floats = core.terms.iter().any(|(id, _)| core.terms.ty(id).elem.is_float());
+    if has_floats { fp } else { FpMode::Relaxed }
+}
+
+/// Whether every operation has to be made as written.
 pub(crate) fn is_strict(core: &Program, fp: FpMode) -> bool {
-    fp == FpMode::Strict && core.terms.iter().any(|(id, _)| core.terms.ty(id).elem.is_float())
+    fp == FpMode::Strict && mode(core, fp) == FpMode::Strict
 }

@@ -9,7 +9,7 @@
 //! tried. What [`Module::passes`] reports, `explain` shows, and messages name, is what ran.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use certen_codegen::{CCode, emit_c};
@@ -19,7 +19,7 @@ use certen_loops::{FpMode, LoopProgram, Stmt, verify};
 use certen_runtime::{Cpu, NativeKernel, RuntimeError, Signature, standard_environment};
 use certen_schedule::{Machine, Planned, Refused, Scheduled, apply, at_sizes, automatic};
 use certen_syntax::schedule::Step;
-use certen_syntax::{Code, Diagnostic};
+use certen_syntax::{Blame, Code, Diagnostic, Name};
 
 use crate::begin::Begin;
 use crate::blame::violations;
@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::front::Accepted;
 use crate::layout::{LAYOUT, Layout};
 use crate::optimise::{Optimised, optimise};
-use crate::options::{Options, is_strict};
+use crate::options::{Options, is_strict, mode};
 use crate::sound::truncations;
 use crate::stage::{Passed, Stage};
 use crate::trial::{Build, MachineCode, Smaller, Trial, build_for, built, tried};
@@ -36,6 +36,14 @@ use crate::validation::{Attempt, Change, Validation, validated};
 
 /// The C compiler takes a few milliseconds for each loop nest; programs with more than this are not given to it.
 const MAX_NESTS: usize = 10_000;
+
+/// How many combinations of sizes get code of their own.
+pub const SPECIALISED: usize = 8;
+
+/// The machine that automatic schedules are written for: facts about an instruction set, and no measurement.
+pub(crate) fn machine(cpu: Cpu) -> Machine {
+    Machine::with_vectors(cpu.vector_bytes(), cpu.has_fma())
+}
 
 /// A checked program, on its way along the road.
 pub struct Module {
@@ -52,6 +60,8 @@ type Stored<T> = OnceLock<Result<T, Failure>>;
 struct Made {
     optimised: Stored<Option<Optimised>>,
     lowered: Stored<LoopProgram>,
+    /// The nests that get an automatic schedule, if only some do.
+    only: Option<Vec<Name>>,
     /// The schedule that the compiler wrote.
     planned: Stored<(Vec<Planned>, Vec<Step>)>,
     scheduled: OnceLock<Result<Scheduled, Box<Refused>>>,
@@ -63,7 +73,11 @@ struct Made {
     native: OnceLock<(NativeKernel, Trial)>,
     operations: OnceLock<Option<Ix>>,
     passes: Mutex<Vec<Passed>>,
+    specialised: Mutex<Vec<Specialised>>,
 }
+
+/// The sizes of a call, and the program for them, if there is one.
+type Specialised = (Vec<i64>, Option<Arc<Module>>);
 
 /// What a cell has, made now if it has nothing.
 fn once<T>(cell: &Stored<T>, make: impl FnOnce() -> Result<T, Failure>) -> Result<&T, Failure> {
@@ -159,15 +173,16 @@ impl Module {
         once(&self.made.planned, || {
             let lowered = self.lowered()?;
             let cpu = self.options.cpu.map_or_else(Cpu::from_environment, Ok);
-            let machine = Machine::with_vectors(cpu.map_err(|error| self.runtime_failure(&error))?.vector_bytes());
-            let planned = || Ok(automatic(lowered, &machine, self.fp()));
+            let cpu = cpu.map_err(|error| self.runtime_failure(&error))?;
+            let machine = Machine { has_threads: self.options.parallel, ..machine(cpu) };
+            let planned = || Ok(automatic(lowered, &machine, self.fp(), self.made.only.as_deref()));
             self.timed(Stage::Planned, planned, |(_, steps)| (steps.len(), "steps"))
         })
     }
 
-    /// What may be assumed of its floats: integers are a ring in any mode.
+    /// What may be assumed of its floats.
     fn fp(&self) -> FpMode {
-        if is_strict(self.core(), self.options.fp) { FpMode::Strict } else { FpMode::Relaxed }
+        mode(self.core(), self.options.fp)
     }
 
     /// The loops after each step of its schedule; none without one.
@@ -378,24 +393,68 @@ impl Module {
 
     /// The program for these values of its sizes, in their order; none if it cannot be written down. It makes the same
     /// operations in the same order: numbers are put in after the order was chosen.
-    pub(crate) fn at_sizes(&self, sizes: &[i64]) -> Option<Module> {
+    pub fn at_sizes(&self, sizes: &[i64]) -> Option<Module> {
         let sizes = self.core().sizes.iter().copied().zip(sizes.iter().copied()).collect();
-        let begins_here = matches!(self.accepted.begin, Begin::Lowering);
+        let begins_here = self.accepted.begin.is_lowering();
         let optimised = match self.optimisation().ok()? {
             None if begins_here => None,
             None => Some(Optimised::unchanged(self.rewritten().ok()?.at_sizes(&sizes).ok()?)),
             Some(found) => Some(Optimised { program: found.program.at_sizes(&sizes).ok()?, ..found.clone() }),
         };
         let mut made = Made { optimised: OnceLock::from(Ok(optimised)), ..Made::default() };
-        // A schedule is made for the loops of all sizes; numbers are put into what it has made of them.
-        if !self.steps().is_empty() || !begins_here {
+        // The user's schedule is made for the loops of all sizes; numbers are put into what it has made of them. One that
+        // is automatic looks at the sizes: it keeps the order of operations whatever they are.
+        let replans = begins_here && self.is_automatic();
+        if (!self.steps().is_empty() && !replans) || !begins_here {
             made.loops = OnceLock::from(Ok(at_sizes(self.loops().ok()?, &sizes).ok()?));
             made.validation = OnceLock::from(Ok(self.validation().ok()?.clone()));
+        }
+        if replans {
+            made.only = Some(self.planned().ok()?.0.iter().map(|plan| plan.nest).collect());
         }
         let mut accepted = Accepted::core(self.core().at_sizes(&sizes).ok()?);
         accepted.sources = self.accepted.sources.clone();
         accepted.warnings = self.accepted.warnings.clone();
-        Some(Module { accepted, options: self.as_given(), made })
+        let options =
+            if replans { Options { schedule: Choice::Auto, ..self.options.clone() } } else { self.as_given() };
+        Some(Module { accepted, options, made })
+    }
+
+    /// Native code for these sizes alone; none if the one for all sizes has to do.
+    ///
+    /// # Errors
+    /// If there is no compiler, or what it makes is wrong.
+    pub(crate) fn native_at(&self, sizes: &[i64]) -> Result<Option<Module>, Failure> {
+        let Some(module) = self.at_sizes(sizes) else { return Ok(None) };
+        match module.native() {
+            Err(failure) if failure.blame() == Blame::Environment || failure.is_wrong_code() => Err(failure),
+            // What the verifier does not see with these numbers, it has seen for all.
+            Err(_) => Ok(None),
+            Ok(_) => Ok(Some(module)),
+        }
+    }
+
+    /// The program for the sizes of a call, if its schedule looks at them; none if the one for all sizes has to do.
+    ///
+    /// # Errors
+    /// As [`Module::native_at`].
+    pub(crate) fn specialised(&self, sizes: &[i64]) -> Result<Option<Arc<Module>>, Failure> {
+        let known = || self.made.specialised.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, module)) = known().iter().find(|(at, _)| at == sizes) {
+            return Ok(module.clone());
+        }
+        if sizes.is_empty() || known().len() >= SPECIALISED || !self.is_automatic() || self.steps().is_empty() {
+            return Ok(None);
+        }
+        let module = self.native_at(sizes)?.map(Arc::new);
+        known().push((sizes.to_vec(), module.clone()));
+        let mut passes = self.made.passes.lock().unwrap_or_else(PoisonError::into_inner);
+        for pass in module.iter().flat_map(|module| module.passes()) {
+            if !passes.iter().any(|own| own.stage == pass.stage) {
+                passes.push(pass);
+            }
+        }
+        Ok(module)
     }
 
     /// The options for a program that has the steps that it is given, also where they were written automatically.

@@ -241,14 +241,18 @@ impl Module {
     fn run_native(&self, bound: &BoundCall<'_>, options: &RunOptions) -> Result<(Vec<Output>, Timing), Failure> {
         let failed = |error: RuntimeError| self.runtime_failure(&error);
         let threads = options.threads.map_or_else(default_threads, Ok).map_err(failed)?;
-        let kernel = self.native()?;
+        let own = self.specialised(&bound.sizes)?;
+        let (kernel, sizes) = match &own {
+            Some(own) => (own.native()?, &[][..]),
+            None => (self.native()?, bound.sizes.as_slice()),
+        };
         let inputs: Vec<&Array> = bound.inputs.iter().flatten().map(InputArray::array).collect();
-        let mut arrays = kernel.signature().allocate_outputs(&bound.sizes).map_err(failed)?;
+        let mut arrays = kernel.signature().allocate_outputs(sizes).map_err(failed)?;
         let mut best = Duration::MAX;
         let runs = options.repeat.max(1);
         for _ in 0..runs {
             let begin = Instant::now();
-            with_threads(threads, || kernel.call(&bound.sizes, &inputs, &mut arrays)).map_err(failed)?;
+            with_threads(threads, || kernel.call(sizes, &inputs, &mut arrays)).map_err(failed)?;
             best = best.min(begin.elapsed());
         }
         let outputs = self.core().outputs.iter().zip(arrays).map(|((name, _), array)| Output {

@@ -101,15 +101,17 @@ pub(crate) fn validated(
     let whole = if proved { BUDGET } else { UNPROVED * BUDGET };
     let budget = if smaller.is_some() { whole / 2 } else { whole };
     let mut validation = Validation { proved, evidence: None, smaller: None, nothing: None };
-    match attempt.compared(budget) {
+    match attempt.compared(budget, !proved) {
         Outcome::Agrees(evidence) => validation.evidence = Some(evidence),
-        Outcome::Differs(difference) => return Err(attempt.blamed(&difference, attempt, budget)),
+        Outcome::Differs(difference) => return Err(attempt.blamed(&difference, attempt, budget, !proved)),
         Outcome::Nothing(why) => validation.nothing = Some(why),
     }
     if let Some(smaller) = &smaller {
-        match smaller.compared(budget) {
+        match smaller.compared(budget, !proved) {
             Outcome::Agrees(evidence) => validation.smaller = Some(evidence),
-            Outcome::Differs(difference) => return Err(smaller.blamed(&difference, attempt, budget).note(SCALED)),
+            Outcome::Differs(difference) => {
+                return Err(smaller.blamed(&difference, attempt, budget, !proved).note(SCALED));
+            }
             Outcome::Nothing(_) => {}
         }
     }
@@ -117,9 +119,11 @@ pub(crate) fn validated(
         && validation.smaller.is_none()
         && let Some(smaller) = attempt.at_smaller_sizes(again)
     {
-        match smaller.compared(BUDGET) {
+        match smaller.compared(BUDGET, !proved) {
             Outcome::Agrees(evidence) => validation.smaller = Some(evidence),
-            Outcome::Differs(difference) => return Err(smaller.blamed(&difference, attempt, BUDGET).note(SHRUNK)),
+            Outcome::Differs(difference) => {
+                return Err(smaller.blamed(&difference, attempt, BUDGET, !proved).note(SHRUNK));
+            }
             Outcome::Nothing(_) => {}
         }
     }
@@ -152,12 +156,12 @@ impl Attempt<'_> {
         }
     }
 
-    fn comparison(&self, budget: u64) -> LoopComparison<'_> {
-        LoopComparison { budget, strict: self.strict, lowered: Some(&self.lowered) }
+    fn comparison(&self, budget: u64, doubted: bool) -> LoopComparison<'_> {
+        LoopComparison { budget, strict: self.strict, lowered: Some(&self.lowered), doubted }
     }
 
-    fn compared(&self, budget: u64) -> Outcome {
-        validate(&self.core, &self.loops, &self.comparison(budget))
+    fn compared(&self, budget: u64, doubted: bool) -> Outcome {
+        validate(&self.core, &self.loops, &self.comparison(budget, doubted))
     }
 
     /// The loops of the same derivation and schedule with smaller numbers, if they are the same up to numbers.
@@ -187,13 +191,13 @@ impl Attempt<'_> {
 
     /// The error for a difference, at the step that made it: of where the loops begin, or of the schedule. Steps are shown
     /// as they are in the attempt that the user wrote, also where they were taken with smaller numbers.
-    fn blamed(&self, difference: &Difference, written: &Attempt<'_>, budget: u64) -> Diagnostic {
+    fn blamed(&self, difference: &Difference, written: &Attempt<'_>, budget: u64, is_doubted: bool) -> Diagnostic {
         let before = |difference: &Difference| {
             let blamed = self.begin.blamed(&self.core, &written.begin, difference, self.strict);
             blamed.unwrap_or_else(|| bug(format!("the loops do not compute what the program means: {difference}")))
         };
         let Some(scheduled) = &self.scheduled else { return before(difference) };
-        let comparison = self.comparison(budget);
+        let comparison = self.comparison(budget, is_doubted);
         let nests: Vec<&LoopProgram> = scheduled.taken.iter().map(|taken| &taken.after).collect();
         let lowering_differs = matches!(validate(&self.core, &scheduled.before, &comparison), Outcome::Differs(_));
         let Some(at) = bisect(&self.core, &nests, &comparison).filter(|_| !lowering_differs) else {

@@ -82,6 +82,35 @@ fn specialised_code_gives_the_same_bits() -> Outcome {
     Ok(())
 }
 
+/// So do sums that are too short for a tile or for lanes, at every length.
+#[test]
+fn short_sums_give_the_same_bits_for_all_sizes() -> Outcome {
+    for text in [
+        "fn f(a: f64[n], b: f64[n]) -> f64 { sum({ [k] -> a[k] * b[k] }) }",
+        "fn f(a: f32[n, n], b: f32[n]) -> f32[n] { { [i] -> sum({ [k] -> a[i, k] * b[k] }) } }",
+        "fn f(a: f64[n, n], b: f64[n]) -> f64[n] { { [i] -> sum({ [k] -> a[k, i] * b[k] }) } }",
+        "fn f(a: f64[n, n], b: f64[n, n]) -> f64[n, n] { { [i, j] -> sum({ [k] -> a[i, k] * b[k, j] }) } }",
+        "fn f(a: f64[n, n, n], b: f64[n, n]) -> f64[n, n] { { [i, j] -> sum({ [k, l] -> a[i, k, l] * b[l, j] }) } }",
+    ] {
+        let made = |sizing| Kernel::from_text("t.ten", text, &Options::default(), sizing);
+        let symbolic = made(Sizing::Symbolic)?;
+        for n in (1..8).chain([15, 16, 17, 33]) {
+            let specialised = made(Sizing::Specialised)?;
+            let core = symbolic.module()?.core();
+            let shape = |ty: &certen::road::core::TensorType| vec![n; ty.rank()];
+            let arrays =
+                core.inputs.iter().zip(1..).map(|(input, seed)| {
+                    Ok((input.name.as_str(), Array::random(input.ty.elem, &shape(&input.ty), seed)?))
+                });
+            let arrays = arrays.collect::<Result<Vec<_>, Box<dyn Error>>>()?;
+            let arrays: Vec<(&str, &Array)> = arrays.iter().map(|(name, array)| (*name, array)).collect();
+            let (first, second) = (call(&specialised, &arrays, &[])?, call(&symbolic, &arrays, &[])?);
+            assert_eq!(first[0].bytes(), second[0].bytes(), "n = {n}: {text}");
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn the_first_sizes_get_code_of_their_own() -> Outcome {
     let kernel = kernel("fn twice(x: f64[n]) -> f64[n] { x + x }", Sizing::Specialised)?;

@@ -11,8 +11,9 @@
 //! - `fn: NAME` and `rank x: 2` to choose a function of a `.ten` file and the ranks of its inputs; what it imports stands
 //!   beside it;
 //! - `out NAME: 1 2 3 …`: the result, as computed by the reference evaluator in the machine's numbers and as exact
-//!   rationals, by native code, and, in the prime field, by the evaluator and the loop interpreter, which must all agree
-//!   (of a program that exact numbers cannot compute, the loop interpreter uses the machine's);
+//!   rationals, by native code, without a schedule and, up to roundings, with an automatic one, and, in the prime field,
+//!   by the evaluator and the loop interpreter, which must all agree (of a program that exact numbers cannot compute, the
+//!   loop interpreter uses the machine's);
 //! - `diagnostics`, `states`, `typed`, `analysis`, `core`, `padding`, `steps`, `loops`, `c`, `teil`, `core-teil`, `model`, `three-address`, `laws`, and of
 //!   a `.ten` file `written`, `bounds`, `dots`, `with-loops`, `demands`: the text that people see.
 //!
@@ -120,6 +121,12 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
     let schedule = given.get("schedule").map_or(Choice::Default, |name| Choice::Variant(Name::new(name)));
     let options = Options { elem, fp, function, known, vector, schedule, ..Options::default() };
     let mut module = Module::from_text(name, text, &options);
+    // Texts are those of the loops as they are lowered; an automatic schedule is run too.
+    let mut automatic = None;
+    if module.as_ref().is_ok_and(Module::is_automatic) {
+        let plain = Options { schedule: Choice::None, ..options.clone() };
+        automatic = std::mem::replace(&mut module, Module::from_text(name, text, &plain)).ok();
+    }
     // What is wrong with a path of TeML is known when its loops are made.
     if name.ends_with(".teml")
         && module.is_ok()
@@ -151,7 +158,7 @@ fn expectations(name: &str, text: &str) -> Result<String, String> {
             (key, Ok(module)) => {
                 if let Some(output) = key.strip_prefix("out ") {
                     if outputs.is_none() {
-                        outputs = Some(run_everywhere(module, &given)?);
+                        outputs = Some(run_everywhere(module, automatic.as_ref(), &given)?);
                     }
                     let values = outputs.as_ref().and_then(|all: &BTreeMap<String, String>| all.get(output));
                     let values = values.ok_or_else(|| format!("there is no output {output}"))?;
@@ -245,7 +252,11 @@ fn sizes(given: &BTreeMap<&str, &str>) -> Result<BTreeMap<Name, i64>, String> {
 }
 
 /// The outputs, computed in every way there is; they must all agree.
-fn run_everywhere(module: &Module, given: &BTreeMap<&str, &str>) -> Result<BTreeMap<String, String>, String> {
+fn run_everywhere(
+    module: &Module,
+    automatic: Option<&Module>,
+    given: &BTreeMap<&str, &str>,
+) -> Result<BTreeMap<String, String>, String> {
     let mut call = Call::new();
     // Explicit elements tell no sizes: they are a flat list, shaped by the dims.
     let sizes = sizes(given)?;
@@ -277,6 +288,11 @@ fn run_everywhere(module: &Module, given: &BTreeMap<&str, &str>) -> Result<BTree
     let must = |backend, domain| run(backend, domain).map_err(|f| f.to_string());
     let reference = must(Backend::Interp, DomainChoice::Machine)?;
     let native = must(Backend::Native, DomainChoice::Machine)?;
+    let automatic = automatic.map(|module| {
+        let options = RunOptions { backend: Backend::Native, ..RunOptions::default() };
+        module.run_with(&call, &options).map(|(outputs, _)| outputs).map_err(|failure| failure.to_string())
+    });
+    let automatic = automatic.transpose()?;
     // Exact numbers have no exp or sine; then the loops compute in the machine's.
     let rational = match run(Backend::Interp, DomainChoice::Rational) {
         Ok(outputs) => Some(outputs),
@@ -289,6 +305,9 @@ fn run_everywhere(module: &Module, given: &BTreeMap<&str, &str>) -> Result<BTree
     for (at, output) in reference.iter().enumerate() {
         let text = flat(output);
         let name = output.name;
+        if let Some(found) = automatic.as_ref().map(|outputs| &outputs[at]).filter(|found| !are_close(found, &text)) {
+            return Err(format!("{name}: automatically scheduled {}, the evaluator {text}", flat(found)));
+        }
         if flat(&native[at]) != text {
             return Err(format!("{name}: native code computes {}, the evaluator {text}", flat(&native[at])));
         }
@@ -305,6 +324,19 @@ fn run_everywhere(module: &Module, given: &BTreeMap<&str, &str>) -> Result<BTree
         shown.insert(name.to_string(), text);
     }
     Ok(shown)
+}
+
+/// Whether numbers are those of a text but for the roundings of a sum.
+fn are_close(output: &Output, text: &str) -> bool {
+    let tolerance = if output.elem.bytes() == 4 { 1e-5 } else { 1e-13 };
+    let found = flat(output);
+    if found == text {
+        return true;
+    }
+    let numbers = |text: &str| text.split(' ').filter_map(|number| number.parse::<f64>().ok()).collect::<Vec<_>>();
+    let (found, expected) = (numbers(&found), numbers(text));
+    let is_close = |(a, b): (&f64, &f64)| (a - b).abs() <= tolerance * a.abs().max(b.abs());
+    !found.is_empty() && found.len() == expected.len() && found.iter().zip(&expected).all(is_close)
 }
 
 fn flat(output: &Output) -> String {

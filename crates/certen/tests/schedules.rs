@@ -27,6 +27,14 @@ fn a_schedule_changes_loops_and_no_values() {
 }
 
 #[test]
+fn a_sum_that_gets_dimensions_step_by_step_can_share_memory() {
+    let text = "fn f(a: f64[m, 2], b: f64[2, 2]) -> f64[m, 2] { { [i, j] -> 2 * sum({ [k] -> a[i, k] * b[k, j] }) } }";
+    let call = Call::new().input("a", Input::Iota).input("b", Input::Iota).dim("m", 3);
+    let found = module(text, "reorder([k, i, j])").unwrap().run(&call).unwrap();
+    assert_eq!(found[0].array().unwrap().as_slice(), Some(&[4.0, 6.0, 12.0, 22.0, 20.0, 38.0][..]));
+}
+
+#[test]
 fn nests_that_no_step_touches_are_left_to_the_compiler() {
     let scheduled = module(BLUR, "split(i, 4)").unwrap();
     let loops = scheduled.loops().unwrap().to_string();

@@ -143,7 +143,12 @@ fn callers_share_a_module() {
 
 #[test]
 fn loops_are_marked_unless_told_otherwise() {
-    let marked = |parallel| module(PROGRAMS[0], parallel).loops().map(|loops| loops.to_string()).unwrap_or_default();
+    let marked = |parallel| {
+        let (name, text, ..) = PROGRAMS[0];
+        let options = Options { parallel, schedule: Choice::None, ..Options::default() };
+        let module = Module::from_text(name, text, &options).unwrap_or_else(|failure| panic!("{failure}"));
+        module.loops().map(|loops| loops.to_string()).unwrap_or_default()
+    };
     assert!(marked(true).contains("parallel for i1 in 0..l {"));
     assert_eq!(marked(true).replace("parallel ", ""), marked(false));
 }

@@ -4,14 +4,10 @@
 //! dimension that is stretched has the literal size 1 and is read at 0; a diagonal is an index that is read twice.
 //! Names are numbered as indices are, so that two einsums that differ in letters, or in sizes, are one program.
 //!
-//! The order of loops is not the order of operations. Where the result has a last index, the sums stand outside its
-//! generation if they can ([`Einsum::is_in_rows`]): the same products are added to each element in the same order, but
-//! neighbours in memory one after the other, which C compilers make vectors of. A factor whose neighbours along that
-//! index are not neighbours in memory is copied first, if it is read more than once. An inner sum of several is a row
-//! of its own, finished before it is added to the outer one. Where there are no rows, as in a sum of all elements, the
-//! innermost sum is made in eight lanes, so that the additions of one element do not all wait for each other: lane l
-//! sums the products at 8 q + l, then the lanes are summed, and what is left at the end is added. That is an order of
-//! operations.
+//! Where the result has a last index along which neighbours can be computed together ([`Einsum::is_in_rows`]), the terms of an
+//! element are added in the order of the indices. Elsewhere, as in a sum of all elements, the innermost sum is made in eight
+//! lanes, so that the additions of one element do not all wait for each other: lane l sums the products at 8 q + l, then
+//! the lanes are summed, and what is left at the end is added.
 
 use certen_core::{
     Binary, Binding, ElemType, Parameter, Program, Range, ReduceOp, TensorType, Term, TermId, Terms, TypeError,
@@ -57,8 +53,8 @@ impl Einsum {
         Ok(program)
     }
 
-    /// Whether the program computes the result of a step in rows: along its last index, inside the sums. Otherwise
-    /// the innermost sum, if there is one, is made in lanes.
+    /// Whether the result of a step is computed in rows, along its last index. Otherwise the innermost sum, if there is one,
+    /// is made in lanes.
     pub fn is_in_rows(&self, steps: &[Product], step: &Product) -> bool {
         let Some(&row) = step.kept.last() else { return false };
         let fits =
@@ -140,38 +136,26 @@ impl Builder<'_> {
     }
 
     fn step(&mut self, step: &Product) -> Result<TermId, TypeError> {
-        let row = step.kept.last().copied().filter(|_| self.einsum.is_in_rows(self.steps, step));
-        let summed = self.einsum.summed(self.steps, step);
-        let (mut term, kept) = match (row, step.kept.split_last(), summed.split_last()) {
-            (Some(row), Some((_, kept)), _) => {
-                let product = self.product(step, Some(row), &|index| Ok(Ix::var(numbered("i", index + 1))))?;
-                (self.rows(row, &summed, product)?, kept)
-            }
-            (_, _, Some((last, outer))) => {
-                let mut term = self.lanes(step, *last)?;
-                for index in outer.iter().rev() {
-                    term = self.sum(*index, term)?;
-                }
-                (term, step.kept.as_slice())
-            }
-            _ => (self.product(step, None, &|index| Ok(Ix::var(numbered("i", index + 1))))?, step.kept.as_slice()),
+        let mut summed = self.einsum.summed(self.steps, step);
+        let in_lanes = if self.einsum.is_in_rows(self.steps, step) { None } else { summed.pop() };
+        let mut term = match in_lanes {
+            Some(last) => self.lanes(step, last)?,
+            None => self.product(step, &|index| Ok(Ix::var(numbered("i", index + 1))))?,
         };
-        for index in kept.iter().rev() {
+        for index in summed.iter().rev() {
+            term = self.sum(*index, term)?;
+        }
+        for index in step.kept.iter().rev() {
             term = self.generation(*index, term)?;
         }
         Ok(term)
     }
 
-    /// The product of a step's factors, each index being what it is at; copies are made of factors that jump along a
-    /// row.
-    fn product(&mut self, step: &Product, row: Option<usize>, at: &At<'_>) -> Result<TermId, TypeError> {
+    /// The product of a step's factors, each index being what it is at.
+    fn product(&mut self, step: &Product, at: &At<'_>) -> Result<TermId, TypeError> {
         let mut product = None;
         for factor in &step.factors {
-            let jumps = row.filter(|row| self.einsum.walk(self.steps, *factor, *row) == Stride::Jumps);
-            let element = match jumps {
-                Some(row) => self.copied(*factor, row)?,
-                None => self.element(*factor, at)?,
-            };
+            let element = self.element(*factor, at)?;
             product = Some(match product {
                 None => element,
                 Some(left) => self.terms.add(Term::Binary(Binary::Mul, left, element))?,
@@ -186,7 +170,7 @@ impl Builder<'_> {
         let blocks = self.size(index).floor_div(LANES)?;
         let place = Ix::var(q).scale(LANES)?.add(&Ix::var(l))?;
         let own = |other: usize| Ok(Ix::var(numbered("i", other + 1)));
-        let product = self.product(step, None, &|other| if other == index { Ok(place.clone()) } else { own(other) })?;
+        let product = self.product(step, &|other| if other == index { Ok(place.clone()) } else { own(other) })?;
         let block = self.terms.add(Term::Gen(l, Range::to(Ix::from(LANES)), product))?;
         let sums = Term::Reduce(ReduceOp::Sum, q, Range::to(blocks.clone()), Cond::always(), block);
         let sums = self.terms.add(sums)?;
@@ -194,26 +178,11 @@ impl Builder<'_> {
         let all = Term::Reduce(ReduceOp::Sum, l, Range::to(Ix::from(LANES)), Cond::always(), lane);
         let all = self.terms.add(all)?;
         let whole = self.terms.add(Term::Let(lanes, sums, all))?;
-        let product = self.product(step, None, &own)?;
+        let product = self.product(step, &own)?;
         let range = Range { lo: blocks.scale(LANES)?, hi: self.size(index) };
         let rest = Term::Reduce(ReduceOp::Sum, numbered("i", index + 1), range, Cond::always(), product);
         let rest = self.terms.add(rest)?;
         self.terms.add(Term::Binary(Binary::Add, whole, rest))
-    }
-
-    /// Sums of rows.
-    fn rows(&mut self, row: usize, summed: &[usize], product: TermId) -> Result<TermId, TypeError> {
-        let mut term = self.generation(row, product)?;
-        for (depth, index) in summed.iter().rev().enumerate() {
-            if depth > 0 {
-                let (name, ty) = (numbered("row", depth), self.terms.ty(term).clone());
-                let element = self.terms.element(name, ty, [Ix::var(numbered("i", row + 1))])?;
-                let body = self.generation(row, element)?;
-                term = self.terms.add(Term::Let(name, term, body))?;
-            }
-            term = self.sum(*index, term)?;
-        }
-        Ok(term)
     }
 
     /// An element of an operand or of the result of a step, at the indices that walk along it.
@@ -224,28 +193,6 @@ impl Builder<'_> {
         };
         let indices = self.einsum.axes(self.steps, value).iter().map(read).collect::<Result<Vec<Ix>, _>>()?;
         self.terms.element(self.name(value), self.ty(value), indices)
-    }
-
-    /// An element of a copy in which neighbours along an index are neighbours in memory.
-    fn copied(&mut self, value: usize, row: usize) -> Result<TermId, TypeError> {
-        let mut indices: Vec<usize> = Vec::new();
-        for axis in self.einsum.axes(self.steps, value) {
-            if let Axis::Index(index) = axis
-                && index != row
-                && !indices.contains(&index)
-            {
-                indices.push(index);
-            }
-        }
-        indices.push(row);
-        let mut term = self.element(value, &|index| Ok(Ix::var(numbered("i", index + 1))))?;
-        for index in indices.iter().rev() {
-            term = self.generation(*index, term)?;
-        }
-        let name = numbered("copy", self.bindings.len() + 1);
-        self.bindings.push(Binding { name, term });
-        let indices: Vec<Ix> = indices.iter().map(|index| Ix::var(numbered("i", index + 1))).collect();
-        self.terms.element(name, self.terms.ty(term).clone(), indices)
     }
 
     fn generation(&mut self, index: usize, body: TermId) -> Result<TermId, TypeError> {

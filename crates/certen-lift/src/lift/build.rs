@@ -15,12 +15,27 @@ use crate::report::Contraction;
 /// Factors of more parts than this are not shown in reports.
 const SHOWN_PARTS: usize = 12;
 
-/// What is multiplied: a factor, summed first over some of its indices, or a temporary with the indices of its
-/// dimensions.
+/// What is multiplied: a factor, summed first over some of its indices; a temporary with the indices of its dimensions; or
+/// a product that is summed in place.
 #[derive(Clone)]
 enum NodeOperand {
     Factor(usize, Set),
     Bound(Name, TensorType, Vec<usize>),
+    InPlace(Vec<NodeOperand>, Set),
+}
+
+impl NodeOperand {
+    /// The indices of its dimensions, and those that it sums.
+    fn places(&self, plan: &Plan) -> (Vec<usize>, Set) {
+        match self {
+            NodeOperand::Factor(factor, first) => (plan.factors[*factor].order.clone(), *first),
+            NodeOperand::Bound(_, _, kept) => (kept.clone(), 0),
+            NodeOperand::InPlace(sides, summed) => {
+                let all = sides.iter().map(|side| side.places(plan));
+                all.fold((Vec::new(), *summed), |(places, set), (more, first)| ([places, more].concat(), set | first))
+            }
+        }
+    }
 }
 
 impl Lifter<'_> {
@@ -60,7 +75,10 @@ impl Lifter<'_> {
                 }
             };
             let summed = indices & !plan.open[node];
-            if node == root && !plan.bind {
+            if node != root && plan.open[node] != 0 && sum.outside.is_empty() && plan.is_used_once(node) {
+                // An element for each iteration of what uses it: nothing is computed twice without a temporary.
+                operands.push(NodeOperand::InPlace(sides, summed));
+            } else if node == root && !plan.bind {
                 let own = |place: usize| sum.indices[place].name;
                 order.push(format!("{at} = {}", self.words(sum, plan, &sides, summed)));
                 result = Some(self.body(sum, plan, &sides, summed, &own)?);
@@ -96,19 +114,12 @@ impl Lifter<'_> {
         summed: Set,
         order: &mut Vec<String>,
     ) -> Result<NodeOperand, GivenUp> {
-        let places = |side: &NodeOperand| match side {
-            NodeOperand::Factor(factor, _) => plan.factors[*factor].order.clone(),
-            NodeOperand::Bound(_, _, kept) => kept.clone(),
-        };
         let (mut kept, mut names) = (Vec::new(), FxHashMap::default());
-        for place in sides.iter().flat_map(places) {
+        let (places, before) = NodeOperand::InPlace(sides.to_vec(), summed).places(plan);
+        for place in places {
             if names.contains_key(&place) {
                 continue;
             }
-            let before = sides.iter().fold(summed, |set, side| match side {
-                NodeOperand::Factor(_, first) => set | first,
-                NodeOperand::Bound(..) => set,
-            });
             if before >> place & 1 == 1 {
                 names.insert(place, self.names.summed(names.len() - kept.len()));
             } else {
@@ -173,6 +184,7 @@ impl Lifter<'_> {
                 let indices = kept.iter().map(read).collect::<Result<Vec<_>, _>>()?;
                 Ok(self.terms.element(*name, ty.clone(), indices)?)
             }
+            NodeOperand::InPlace(sides, summed) => self.body(sum, plan, sides, *summed, names),
         }
     }
 
@@ -201,6 +213,7 @@ impl Lifter<'_> {
                 format!("({} over {})", self.shown(plan.factors[*factor].term), list(*first))
             }
             NodeOperand::Bound(name, ..) => name.to_string(),
+            NodeOperand::InPlace(sides, summed) => format!("({})", self.words(sum, plan, sides, *summed)),
         };
         let product = sides.iter().map(side).collect::<Vec<_>>().join(" ");
         if summed == 0 { product } else { format!("{product} over {}", list(summed)) }

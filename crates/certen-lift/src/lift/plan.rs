@@ -21,6 +21,14 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Whether what a node is multiplied in has one product for each of its elements.
+    pub(super) fn is_used_once(&self, node: usize) -> bool {
+        self.nodes.iter().any(|other| match *other {
+            Node::Pair(a, b) if a == node || b == node => self.open[node] == self.open[a] | self.open[b],
+            _ => false,
+        })
+    }
+
     /// What a node costs; the root as often as what is not bound is computed again.
     fn cost_of(&self, sum: &EinsteinSum, again: &[Ix], at: usize) -> Result<Ix, IxError> {
         let is_root = at + 1 == self.nodes.len();

@@ -14,10 +14,12 @@ pub(super) trait Number: Copy + 'static {
     const ONE: &'static Self;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
+    /// The sum with a product, rounded once.
+    fn plus_product(self, a: Self, b: Self) -> Self;
 }
 
 macro_rules! numbers {
-    ($($number:ty, $zero:expr, $one:expr, $plus:expr, $times:expr;)*) => {
+    ($($number:ty, $zero:expr, $one:expr, $plus:expr, $times:expr, $fused:expr;)*) => {
         $(impl Number for $number {
             const ZERO: $number = $zero;
             const ONE: &'static $number = &$one;
@@ -31,15 +33,20 @@ macro_rules! numbers {
             fn times(self, other: $number) -> $number {
                 $times(self, other)
             }
+
+            #[inline(always)]
+            fn plus_product(self, a: $number, b: $number) -> $number {
+                $fused(self, a, b)
+            }
         })*
     };
 }
 
 numbers! {
-    f64, 0.0, 1.0, |a: f64, b| a + b, |a: f64, b| a * b;
-    f32, 0.0, 1.0, |a: f32, b| a + b, |a: f32, b| a * b;
-    i64, 0, 1, i64::wrapping_add, i64::wrapping_mul;
-    i32, 0, 1, i32::wrapping_add, i32::wrapping_mul;
+    f64, 0.0, 1.0, |a: f64, b| a + b, |a: f64, b| a * b, |c, a: f64, b| a.mul_add(b, c);
+    f32, 0.0, 1.0, |a: f32, b| a + b, |a: f32, b| a * b, |c, a: f32, b| a.mul_add(b, c);
+    i64, 0, 1, i64::wrapping_add, i64::wrapping_mul, |c: i64, a: i64, b| c.wrapping_add(a.wrapping_mul(b));
+    i32, 0, 1, i32::wrapping_add, i32::wrapping_mul, |c: i32, a: i32, b| c.wrapping_add(a.wrapping_mul(b));
 }
 
 /// How many lanes a sum has.
@@ -86,6 +93,27 @@ pub(super) fn moved<const K: usize>(mut factors: [*const u8; K], by: &[isize; K]
     factors
 }
 
+/// The product of all factors but the last, and the last, at a step along a row.
+///
+/// # Safety
+/// There is an element at each pointer so many steps along the row; it need not be aligned.
+#[inline(always)]
+unsafe fn parts<T: Number, const K: usize>(factors: [*const u8; K], row: &[isize; K], at: usize) -> (Option<T>, T) {
+    let (mut product, mut last) = (None, *T::ONE);
+    for (place, (pointer, stride)) in factors.iter().zip(row).enumerate() {
+        // SAFETY: by the contract.
+        let factor =
+            unsafe { pointer.wrapping_byte_offset(stride.wrapping_mul(at as isize)).cast::<T>().read_unaligned() };
+        match place {
+            0 => {}
+            1 => product = Some(last),
+            _ => product = product.map(|product: T| product.times(last)),
+        }
+        last = factor;
+    }
+    (product, last)
+}
+
 /// The products of neighbours in a row.
 ///
 /// # Safety
@@ -96,15 +124,67 @@ pub(super) unsafe fn products<T: Number, const K: usize, const W: usize>(
     row: &[isize; K],
 ) -> [T; W] {
     std::array::from_fn(|at| {
-        let mut product = None;
-        for (pointer, stride) in factors.iter().zip(row) {
-            // SAFETY: by the contract.
-            let factor =
-                unsafe { pointer.wrapping_byte_offset(stride.wrapping_mul(at as isize)).cast::<T>().read_unaligned() };
-            product = Some(product.map_or(factor, |product: T| product.times(factor)));
-        }
-        product.unwrap_or(*T::ONE)
+        // SAFETY: by the contract.
+        let (product, last) = unsafe { parts::<T, K>(factors, row, at) };
+        product.map_or(last, |product| product.times(last))
     })
+}
+
+/// Sums of neighbours in a row, over all loops as one, on top of others; each addition is fused with its product.
+///
+/// # Safety
+/// As [`products`], for each step of the loops.
+#[inline(always)]
+pub(super) unsafe fn fused<T: Number, const K: usize, const W: usize>(
+    mut factors: [*const u8; K],
+    loops: &[Loop<K>],
+    row: &[isize; K],
+) -> [T; W] {
+    let mut sums = [T::ZERO; W];
+    let Some((inner, outer)) = loops.split_last() else { return sums };
+    if outer.iter().any(|one| one.size == 0) {
+        return sums;
+    }
+    let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, outer.len());
+    loop {
+        let mut here = factors;
+        for _ in 0..inner.size {
+            for (lane, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: by the contract.
+                let (product, last) = unsafe { parts::<T, K>(here, row, lane) };
+                *sum = match product {
+                    Some(product) => sum.plus_product(product, last),
+                    None => sum.plus(last),
+                };
+            }
+            here = moved(here, &inner.factors, 1);
+        }
+        if !stepped(outer, &mut at, &mut factors, &mut std::ptr::null_mut::<T>()) {
+            return sums;
+        }
+    }
+}
+
+/// Goes to the next step of loops, the innermost first; whether there is one. Else they are at their beginning again.
+#[inline(always)]
+pub(super) fn stepped<T, const K: usize>(
+    loops: &[Loop<K>],
+    at: &mut [usize],
+    factors: &mut [*const u8; K],
+    out: &mut *mut T,
+) -> bool {
+    for (one, at) in loops.iter().zip(at).rev() {
+        *at += 1;
+        let more = *at < one.size;
+        let steps = if more { 1 } else { 1 - one.size as isize };
+        *factors = moved(*factors, &one.factors, steps);
+        *out = out.wrapping_byte_offset(one.out.wrapping_mul(steps));
+        if more {
+            return true;
+        }
+        *at = 0;
+    }
+    false
 }
 
 /// The sums of neighbours in a row, over one loop, on top of others.
@@ -187,15 +267,7 @@ pub(super) unsafe fn lanes<T: Number, const K: usize, const MODE: u8>(
             let [product] = unsafe { products(factors, &[0; K]) };
             let sum = if position < whole { &mut lanes[position % LANES] } else { &mut rest };
             *sum = sum.plus(product);
-            for (one, at) in group.iter().zip(&mut at).rev() {
-                *at += 1;
-                if *at < one.size {
-                    factors = moved(factors, &one.factors, 1);
-                    break;
-                }
-                *at = 0;
-                factors = moved(factors, &one.factors, 1 - one.size as isize);
-            }
+            stepped(group, &mut at, &mut factors, &mut std::ptr::null_mut::<T>());
         }
     }
     lanes.into_iter().fold(T::ZERO, T::plus).plus(rest)

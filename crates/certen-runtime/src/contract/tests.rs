@@ -42,6 +42,18 @@ impl Laid {
 
 /// The sum of products at one element, by the book: an accumulator for each sum, whatever the number of its loops.
 fn element<T: Number + crate::array::Element>(nest: &Nest, factors: &[Laid], at: &mut Vec<usize>, sums: &[usize]) -> T {
+    if nest.fused && !sums.is_empty() {
+        let sizes = nest.sizes[at.len()..].to_vec();
+        let terms = (0..sizes.iter().product()).map(|position| {
+            let at = [at.as_slice(), &index_of(position, &sizes)].concat();
+            factors_at::<T>(nest, factors, &at)
+        });
+        return terms.fold(T::ZERO, |sum, values| match values.as_slice() {
+            [only] => sum.plus(*only),
+            [first @ .., last] => sum.plus_product(first.iter().copied().reduce(T::times).unwrap(), *last),
+            [] => sum,
+        });
+    }
     if let [loops, inner @ ..] = sums {
         let sizes = nest.sizes[at.len()..at.len() + loops].to_vec();
         let mut over = |positions: &mut dyn Iterator<Item = usize>| {
@@ -60,10 +72,15 @@ fn element<T: Number + crate::array::Element>(nest: &Nest, factors: &[Laid], at:
         let lanes: Vec<T> = (0..8).map(|lane| over(&mut (0..count / 8).map(|q| 8 * q + lane))).collect();
         return lanes.into_iter().fold(T::ZERO, T::plus).plus(over(&mut (count / 8 * 8..count)));
     }
+    factors_at(nest, factors, at).into_iter().reduce(T::times).unwrap()
+}
+
+/// The elements of the factors that a product is made of.
+fn factors_at<T: crate::array::Element>(nest: &Nest, factors: &[Laid], at: &[usize]) -> Vec<T> {
     let read = |(laid, walks): (&Laid, &Vec<Option<usize>>)| -> T {
         laid.get(&walks.iter().map(|walk| walk.map_or(0, |walk| at[walk])).collect::<Vec<_>>())
     };
-    factors.iter().zip(&nest.factors).map(read).reduce(T::times).unwrap()
+    factors.iter().zip(&nest.factors).map(read).collect()
 }
 
 /// The index of a position in row-major order.
@@ -117,7 +134,12 @@ proptest! {
             factors.push((0..rank).map(|_| one(&mut choose)).collect());
         }
         let nest = Nest::new(&kept, &summed, &factors).unwrap();
-        let nest = if choose(2) == 0 { nest } else { nest.in_lanes() };
+        let nest = match choose(4) {
+            0 => nest,
+            1 => nest.in_one_sum(),
+            2 => nest.in_lanes(),
+            _ => nest.fused(),
+        };
         let mut laid = Vec::new();
         for (at, walks) in factors.iter().enumerate() {
             let shape: Vec<usize> = walks.iter().map(|walk| walk.map_or(1, |walk| loops[walk])).collect();
@@ -141,6 +163,7 @@ fn many_factors_and_long_sums() {
     let nest = Nest::new(&[11, 13], &[vec![97]], &[vec![Some(0), Some(2)], vec![Some(2), Some(1)]]).unwrap();
     let factors = [laid(&[11, 97], 1), laid(&[97, 13], 2)];
     compare::<f64>(&nest, &factors, &mut laid(&[11, 13], 3), f64::to_bits);
+    compare::<f64>(&nest.clone().fused(), &factors, &mut laid(&[11, 13], 3), f64::to_bits);
     compare::<f64>(&nest.in_lanes(), &factors, &mut laid(&[11, 13], 3), f64::to_bits);
     let nest = Nest::new(&[5], &[], &vec![vec![Some(0)]; 64]).unwrap();
     let factors: Vec<Laid> = (0..64).map(|seed| laid(&[5], seed)).collect();
@@ -183,4 +206,44 @@ fn what_does_not_fit_is_refused() {
     let mut bytes = [0; 8];
     let mut twice = ViewMut::new(ElemType::F64, &mut bytes, 0, &[2], &[0]).unwrap();
     assert!(run(&array(&[2, 3]), &array(&[1]), &mut twice).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Tiles have the bits of single elements, whatever the sizes, the order of loops, and strides.
+    #[test]
+    fn tiles_have_the_bits_of_nested_sums(
+        sizes in [1usize..3, 1..30, 1..4, 1..40, 1..4],
+        terms in (prop_oneof![1usize..20, Just(256), 250usize..600], 1usize..4),
+        order in Just(vec![0usize, 1, 2, 3, 4]).prop_shuffle(),
+        ways in prop::collection::vec(prop::sample::select(vec![1i64, 1, 1, -1, 2, -3]), 16),
+        shuffles in [any::<bool>(), any::<bool>()],
+        elem in prop::sample::select(vec![ElemType::F32, ElemType::F64, ElemType::I32, ElemType::I64]),
+    ) {
+        // Loop 0 is one of both factors, 1 and 2 are of the first, 3 and 4 of the second.
+        let kept: Vec<usize> = order.iter().map(|which| sizes[*which]).collect();
+        let walk = |which: usize| order.iter().position(|own| *own == which);
+        let mut factors = vec![vec![walk(0), walk(1), walk(2), Some(5), Some(6)], vec![Some(5), walk(0), Some(6), walk(3), walk(4)]];
+        for (factor, shuffled) in factors.iter_mut().zip(shuffles) {
+            if shuffled {
+                factor.rotate_left(2);
+            }
+        }
+        let terms = vec![terms.0, terms.1];
+        let nest = Nest::new(&kept, std::slice::from_ref(&terms), &factors).unwrap().fused();
+        let loops = [kept.clone(), terms].concat();
+        let mut ways = ways.into_iter();
+        let mut laid = |shape: &[usize], seed| Laid::new(elem, shape, &shape.iter().map(|_| ways.next().unwrap()).collect::<Vec<_>>(), seed);
+        let arrays: Vec<Laid> = factors.iter().zip(1..).map(|(walks, seed)| {
+            laid(&walks.iter().map(|walk| loops[walk.unwrap()]).collect::<Vec<_>>(), seed)
+        }).collect();
+        let mut out = laid(&kept, 99);
+        match elem {
+            ElemType::F32 => compare::<f32>(&nest, &arrays, &mut out, |x| u64::from(x.to_bits())),
+            ElemType::F64 => compare::<f64>(&nest, &arrays, &mut out, f64::to_bits),
+            ElemType::I32 => compare::<i32>(&nest, &arrays, &mut out, |x| x as u64),
+            _ => compare::<i64>(&nest, &arrays, &mut out, |x| x as u64),
+        }
+    }
 }

@@ -1,166 +1,431 @@
 //! Contractions with a register tile: `result[…, r, v] = Σ_k A[…, r, k] * B[…, k, v]`, whatever the order of dimensions.
 //!
-//! The loops around the sum are told apart by which operands have their index (Goto and van de Geijn; TBLIS): `v` is the last dimension of the result, the lanes; `r` is another dimension of the result that the
-//! operands with `v` lack, so that a vector of them is used for several rows. A tile of rows and vectors stays in
-//! registers while the sum runs. The panel of the operand with `v` that a column of tiles needs is packed, once for all rows:
-//! it is dense then, and the strides of the caller's array no longer matter.
+//! The loops around the sum are told apart by which operands have their index (Goto and van de Geijn; TBLIS): the *lanes*
+//! `v`; the *rows* `r`, which the operands with `v` lack, so that a vector of them is used for several rows; and others.
+//! A tile of rows and vectors stays in registers while the sum runs.
+//!
+//! Where each element of an operand is used often, it is packed into panels first: those with `v` once, before all
+//! rows, so that threads share them; those with `r` block by block, if the sum does not run along their memory. The
+//! strides of the caller's arrays no longer matter then, and blocks that are not full run as the others do (`round`).
+//! Rows are taken in blocks, so that what a block reads of A stays in the second cache while all panels of B pass by.
+//!
+//! Where all sizes are numbers, the lanes are chosen by cost, loops of rows are taken together, and so are short loops of
+//! lanes that lie side by side in the result, and short sums (`collapse`). Else the lanes are the last dimension of
+//! the result.
 //!
 //! Lanes need no step: vectors are made of the loops over `v` that nobody touches afterwards.
 //!
-//! Applies: to nests with one sum, over one loop or several, whose result has `v` as its last index, and nothing but its
-//! loops around the sum. Cost: the tile loads (rows + vectors) for rows * vectors fused operations; packing moves each element of the
-//! panel once for each `others` iteration. Elements that fill no tile stay as they were.
+//! Cost, for each term of the sum: a tile loads rows + vectors and makes rows * vectors fused operations; packing moves
+//! each element of an operand once; elements of the result that do not lie side by side are stored one by one. The
+//! summands of an element are added in the order of the program.
 
-use certen_core::{ElemType, Range, ReduceOp, Term};
+use certen_core::{ElemType, Range};
 use certen_index::Ix;
-use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use};
 use certen_syntax::Name;
 
+use super::steps::{Steps, listed};
+use super::sum::{SumNest, mentions, size};
 use super::{Machine, Planned};
-
-/// Sums of fewer terms are not worth a tile.
-const SHORT: i64 = 4;
 
 /// The most lanes that a loop can have.
 const MOST_LANES: i64 = 64;
 
-/// A nest that sums products.
-struct Contraction<'a> {
-    /// The loops of the result, outermost first.
-    free: Vec<(Name, &'a Range)>,
-    /// The loops of the sum.
-    summed: Vec<(Name, &'a Range)>,
-    /// What is read in the sum.
-    reads: Vec<(Name, &'a [Ix])>,
-    /// The dimension of the lanes.
-    lanes: Name,
-    elem: ElemType,
+/// The most rows of a block.
+const MOST_ROWS: i64 = 256;
+
+/// The rows of a block of a symmetric result: what lies below the diagonal in a block is computed in vain.
+const MIRRORED_ROWS: i64 = 64;
+
+/// A panel is packed if its elements are used this often.
+const WORTH_PACKING: i64 = 4;
+
+/// Loops of fewer iterations are taken together with others.
+const SHORT_ROWS: i64 = 24;
+const SHORT_LANES: i64 = 64;
+const SHORT_SUM: i64 = 64;
+
+/// A size that is not known counts as this: for the terms of a sum, and for what is left over at its end.
+const UNKNOWN: i64 = 1024;
+const MANY: i64 = 1 << 20;
+
+/// Fewer products than this are made faster than panels are packed.
+const FEW_PRODUCTS: i64 = 2048;
+
+/// Tiles of registers: with panels packed, then with the panel of each column of tiles copied, then without.
+pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Planned> {
+    if found.is_short() {
+        return Vec::new();
+    }
+    let Some(tiling) = Tiling::best(found, machine) else { return Vec::new() };
+    let packed = found.elem.is_float() && tiling.reuse >= WORTH_PACKING;
+    let packed = [true, false].into_iter().filter(|mirrored| packed && (!mirrored || tiling.is_symmetric()));
+    let packed = packed.map(|mirrored| tiling.packed(machine, mirrored));
+    let direct = [true, false].into_iter().filter_map(|copied| tiling.direct(machine, copied));
+    packed.chain(direct).collect()
 }
 
-/// Tiles of registers, with the panel packed or not.
-pub(super) fn proposals(
-    program: &LoopProgram,
-    nest: Name,
-    sites: &[Site<'_>],
-    machine: &Machine,
-    fp: FpMode,
-) -> Vec<Planned> {
-    let Some(found) = Contraction::of(program, sites) else { return Vec::new() };
-    [true, false].into_iter().filter_map(|packed| found.tiled(nest, machine, fp, packed)).collect()
+/// Loops that are taken together, in this order.
+#[derive(Clone)]
+struct Group {
+    loops: Vec<Name>,
+    /// How many iterations they have together, if that is a number.
+    size: Option<i64>,
 }
 
-impl<'a> Contraction<'a> {
-    fn of(program: &'a LoopProgram, sites: &[Site<'a>]) -> Option<Contraction<'a>> {
-        if sites.iter().any(|site| matches!(site.stmt, Stmt::If { .. } | Stmt::Alloc(..) | Stmt::Swap(..))) {
+impl Group {
+    fn of(loops: Vec<(Name, &Range)>) -> Group {
+        let size = loops.iter().try_fold(1i64, |product, (_, range)| product.checked_mul(size(range)?));
+        Group { loops: loops.into_iter().map(|(index, _)| index).collect(), size }
+    }
+
+    /// What `collapse` calls the loop that it makes of them.
+    fn name(&self) -> String {
+        self.loops.iter().map(Name::to_string).collect::<Vec<_>>().join(".")
+    }
+
+    fn is_in(&self, at: &[Ix]) -> bool {
+        self.loops.iter().any(|index| mentions(at, *index))
+    }
+}
+
+/// How the loops of a sum of products are tiled.
+struct Tiling<'a> {
+    found: &'a SumNest<'a>,
+    rows: Group,
+    lanes: Group,
+    summed: Vec<Group>,
+    /// The loops around that change the panels, and those that do not.
+    outside: Vec<(Name, &'a Range)>,
+    between: Vec<(Name, &'a Range)>,
+    /// The rows and lanes of a tile.
+    high: i64,
+    wide: i64,
+    /// How often an element of a panel is used.
+    reuse: i64,
+}
+
+impl<'a> Tiling<'a> {
+    /// The tiling that costs least.
+    fn best(found: &'a SumNest<'a>, machine: &Machine) -> Option<Tiling<'a>> {
+        let is_known = found.free.iter().chain(&found.summed).all(|(_, range)| size(range).is_some());
+        let mut lanes: Vec<Name> = found.lanes.into_iter().collect();
+        if is_known {
+            lanes.extend(found.free.iter().rev().map(|(index, _)| *index).filter(|index| Some(*index) != found.lanes));
+        }
+        let all = lanes.into_iter().filter_map(|v| Tiling::with_lanes(found, v, is_known, machine));
+        all.min_by_key(|tiling| tiling.cost(machine)).filter(|tiling| !is_known || tiling.products() >= FEW_PRODUCTS)
+    }
+
+    fn with_lanes(found: &'a SumNest<'a>, v: Name, is_known: bool, machine: &Machine) -> Option<Tiling<'a>> {
+        let operands = |index: Name| found.operands(index);
+        let of_lanes = operands(v);
+        if !of_lanes.contains(&true) {
             return None;
         }
-        let mut stores = sites.iter().filter(|site| site.stmt.element().is_some());
-        let (store, None) = (stores.next()?, stores.next()) else { return None };
-        let (_, at) = store.stmt.element()?;
-        // Of sums inside each other, those around the innermost one add nothing but its result.
-        let is_result = |value| matches!(program.terms.get(value), Term::Ref(_, ty) if ty.is_scalar());
-        let mut sums = sites.iter().filter(|site| match site.stmt {
-            Stmt::Assign { target: Target::Local(_), value, .. } => !is_result(*value),
-            _ => false,
+        let is_row = |index: Name| {
+            let own = operands(index);
+            own.contains(&true) && !own.iter().zip(&of_lanes).any(|(own, lanes)| *own && *lanes)
+        };
+        let mut rows: Vec<_> = found.free.iter().rev().copied().filter(|(index, _)| is_row(*index)).collect();
+        // One of them, and more while there are few rows.
+        rows.sort_by_key(|(_, range)| std::cmp::Reverse(size(range)));
+        let enough =
+            |count: usize| !is_known || Group::of(rows[..count].to_vec()).size.is_none_or(|size| size >= SHORT_ROWS);
+        let count = (1..=rows.len()).find(|count| enough(*count)).unwrap_or(rows.len());
+        rows.truncate(count);
+        rows.sort_by_key(|(index, _)| found.free.iter().position(|(free, _)| free == index));
+        // Those before it in the result, while they are of the same operands.
+        let range = |index: Name| found.free.iter().copied().find(|(known, _)| *known == index);
+        let place = found.at.iter().position(|ix| *ix == Ix::var(v)).or((found.lanes == Some(v)).then_some(0))?;
+        let mut lanes = vec![range(v)?];
+        for ix in found.at[..place].iter().rev().filter(|_| is_known) {
+            let before = ix.as_var().and_then(range).filter(|(index, _)| operands(*index) == of_lanes);
+            match before {
+                Some(before) if Group::of(lanes.clone()).size.is_some_and(|size| size < SHORT_LANES) => {
+                    lanes.insert(0, before)
+                }
+                _ => break,
+            }
+        }
+        let (rows, lanes) = (Group::of(rows), Group::of(lanes));
+        let is_other = |index: &Name| !rows.loops.contains(index) && !lanes.loops.contains(index);
+        let others = found.free.iter().copied().filter(|(index, _)| is_other(index));
+        let changes = |index: Name| operands(index).iter().zip(&of_lanes).any(|(own, lanes)| *own && *lanes);
+        let (outside, between): (Vec<_>, Vec<_>) = others.partition(|(index, _)| changes(*index));
+        let reuse = between.iter().map(|(_, range)| size(range)).chain([rows.size]);
+        let reuse = reuse.fold(1, |product: i64, size| product.saturating_mul(size.unwrap_or(UNKNOWN)));
+        let (high, wide) = tile(machine, found.elem, rows.size, lanes.size).filter(|_| !rows.loops.is_empty())?;
+        // A short sum is one with those around it, if operands have the indices of all or none.
+        let is_short = found.summed.last().is_some_and(|(_, range)| size(range).is_some_and(|terms| terms < SHORT_SUM));
+        let all_or_none = |at: &[Ix]| {
+            let mut has = found.summed.iter().map(|(index, _)| mentions(at, *index));
+            let first = has.next();
+            has.all(|other| Some(other) == first)
+        };
+        let summed =
+            match is_known && is_short && found.is_perfect() && found.reads.iter().all(|(_, at)| all_or_none(at)) {
+                true => vec![Group::of(found.summed.clone())],
+                false => found.summed.iter().map(|one| Group::of(vec![*one])).collect(),
+            };
+        Some(Tiling { found, rows, lanes, summed, outside, between, high, wide, reuse })
+    }
+
+    /// How many products are made, where sizes are numbers.
+    fn products(&self) -> i64 {
+        let all = self.found.free.iter().chain(&self.found.summed).filter_map(|(_, range)| size(range));
+        all.fold(1, i64::saturating_mul)
+    }
+
+    /// Tenths of operations: of the tiles, and of the stores that are not made by vectors.
+    fn cost(&self, machine: &Machine) -> i64 {
+        let others = self.outside.iter().chain(&self.between).filter_map(|(_, range)| size(range));
+        let terms = self.found.summed.iter().filter_map(|(_, range)| size(range)).fold(1, i64::saturating_mul);
+        let (rows, columns) = (self.rows.size.unwrap_or(MANY), self.lanes.size.unwrap_or(MANY));
+        let tiles = blocks(rows, self.high).saturating_mul(blocks(columns, self.wide));
+        let products = busy(machine, self.found.elem, self.high, self.wide).saturating_mul(tiles).saturating_mul(terms);
+        let is_dense = self.found.lanes.is_some_and(|last| self.lanes.loops.contains(&last));
+        let stores = rows.saturating_mul(columns).saturating_mul(if is_dense { 5 } else { 40 });
+        others.fold(products.saturating_add(stores), i64::saturating_mul)
+    }
+
+    /// The rows of a block, if there are blocks: half of the second cache holds what one reads, and there are enough of them
+    /// for threads to end together. Panels that stay in a cache while all rows pass by need none: rows are computed one
+    /// after the other then.
+    fn block(&self, machine: &Machine) -> Option<i64> {
+        let bytes = |group: &Group| {
+            let reads = || self.found.reads.iter().filter(|(_, at)| group.is_in(at));
+            let loops = self.found.summed.iter().filter(|(index, _)| reads().any(|(_, at)| mentions(at, *index)));
+            let size = loops.map(|(_, range)| size(range)).try_fold(1i64, |product, size| product.checked_mul(size?));
+            size.map(|size| size.max(1).saturating_mul(self.found.elem.bytes() as i64))
+        };
+        let panels = self.lanes.size.zip(bytes(&self.lanes)).map(|(columns, bytes)| columns.saturating_mul(bytes));
+        if panels.is_some_and(|bytes| bytes <= machine.l2_bytes / 4) {
+            return None;
+        }
+        let unknown = UNKNOWN * self.found.elem.bytes() as i64;
+        let fitting = machine.l2_bytes / 2 / bytes(&self.rows).unwrap_or(unknown);
+        let is_outermost = self.outside.is_empty() && self.between.is_empty();
+        let shared = self.rows.size.filter(|_| is_outermost).map_or(i64::MAX, |rows| rows / 8);
+        let block = fitting.min(shared).min(MOST_ROWS) / self.high * self.high;
+        let is_cut = self.rows.size.is_none_or(|rows| rows > block);
+        (block >= 2 * self.high && is_cut).then_some(block)
+    }
+
+    /// The loops in the order others, rows, lanes, with groups as one loop.
+    fn arranged(&self, machine: &Machine) -> Steps {
+        let mut steps = self.found.steps(machine);
+        let others: Vec<Name> = self.outside.iter().chain(&self.between).map(|(index, _)| *index).collect();
+        steps.reorder(&self.found.free, &[&others[..], &self.rows.loops, &self.lanes.loops].concat());
+        for group in [&self.rows, &self.lanes].into_iter().chain(&self.summed) {
+            steps.collapse(&group.loops);
+        }
+        steps
+    }
+
+    /// Whether rows and lanes run over the same elements of the same operand, and there are many of them.
+    fn is_symmetric(&self) -> bool {
+        let ([r], [v]) = (self.rows.loops.as_slice(), self.lanes.loops.as_slice()) else { return false };
+        let exchanged = |ix: &Ix| match ix.as_var() {
+            Some(index) if index == *r => Ix::var(*v),
+            Some(index) if index == *v => Ix::var(*r),
+            _ => ix.clone(),
+        };
+        let [(one, at), (other, across)] = self.found.reads.as_slice() else { return false };
+        one == other
+            && at.iter().map(exchanged).eq(across.iter().cloned())
+            && self.rows.size.is_none_or(|rows| rows >= 4 * MIRRORED_ROWS)
+    }
+
+    /// Panels are packed, and every tile is full. Of a symmetric result, one half may be computed.
+    fn packed(&self, machine: &Machine, mirrored: bool) -> Planned {
+        let Tiling { high, wide, .. } = self;
+        let mut steps = self.arranged(machine);
+        let (r, v) = (self.rows.name(), self.lanes.name());
+        let block = if mirrored { Some(MIRRORED_ROWS / high * high) } else { self.block(machine) };
+        let rows = if block.is_some() { format!("{r}.i") } else { r.clone() };
+        if let Some(block) = block.filter(|_| !mirrored) {
+            steps.add(format!("split({}, {block})", steps.path(&r)));
+        }
+        if let Some(block) = block.filter(|_| mirrored) {
+            steps.add(format!("mirror({}, {}, {block}, {wide})", steps.path(&r), steps.path(&v)));
+            steps.add(format!("split({}, {high})", steps.path(&rows)));
+        } else if self.lanes.size.is_some_and(|columns| columns < *wide) {
+            // A tile is never full: it has room all the same.
+            steps.add(format!("split({}, {high})", steps.path(&rows)));
+            steps.add(format!("split({}, {wide}, whole)", steps.path(&v)));
+            let pieces =
+                ["o", "i"].iter().flat_map(|piece| [&rows, &v].map(|index| steps.path(format!("{index}.{piece}"))));
+            steps.add(format!("reorder([{}])", pieces.collect::<Vec<_>>().join(", ")));
+        } else {
+            steps.add(format!("tile([{}, {}], [{high}, {wide}])", steps.path(&rows), steps.path(&v)));
+        }
+        let summed = self.summed.iter().map(|group| steps.path(group.name()));
+        let inside: Vec<String> = summed.chain([&rows, &v].map(|index| steps.path(format!("{index}.i")))).collect();
+        steps.add(format!("reorder([{}])", inside.join(", ")));
+        let (columns, outermost) = (steps.path(format!("{v}.o")), steps.path(format!("{r}.o")));
+        if block.is_some() && !mirrored {
+            steps.add(format!("interchange({}, {columns})", steps.path(format!("{rows}.o"))));
+        }
+        // Before the first loop whose iterations all use the same panels.
+        let others: Vec<Name> = self.outside.iter().chain(&self.between).map(|(index, _)| *index).collect();
+        let before = |at: &[Ix]| {
+            let first = others.iter().rposition(|index| mentions(at, *index)).map_or(0, |last| last + 1);
+            others.get(first).map_or(outermost.clone(), |index| steps.path(index))
+        };
+        let before = self.operands().iter().map(|operand| before(operand.at)).collect::<Vec<_>>();
+        let (mut packed, mut shared): (Vec<Name>, Vec<Name>) = (Vec::new(), Vec::new());
+        for (Operand { buffer, at, depth }, before) in self.operands().into_iter().zip(before) {
+            let along: Vec<String> = self.summed.iter().filter(|group| group.is_in(at)).map(Group::name).collect();
+            // What comes after a sum has loops over the tile of its own.
+            let behind = depth.map_or_else(String::new, |depth| format!(".after_{depth}"));
+            let path = |index: &str| -> String {
+                let all = [format!("{index}.o")].into_iter().chain(along.clone()).chain([format!("{index}.i{behind}")]);
+                all.map(|index| steps.path(index)).collect::<Vec<_>>().join(", ")
+            };
+            let is_lane = self.lanes.is_in(at);
+            // With blocks, those of a block of rows.
+            let step = match (is_lane, block) {
+                (true, _) => format!("pack({buffer}, {before}, [{}])", path(&v)),
+                (false, Some(_)) => format!("pack({buffer}, {columns}, [{}])", path(&rows)),
+                (false, None) => format!("pack({buffer}, {before}, [{}])", path(&rows)),
+            };
+            if steps.contains(&step) {
+                continue;
+            }
+            steps.add(step);
+            let is_first = others.first().map_or(outermost.clone(), |index| steps.path(index)) == before;
+            if is_lane && is_first && !packed.contains(&buffer) {
+                shared.push(buffer);
+            }
+            packed.push(buffer);
+        }
+        if self.lanes.size.is_none_or(|columns| columns % wide != 0) {
+            steps.add(format!("round({columns})"));
+        }
+        if self.rows.size.is_none_or(|rows| rows % high != 0) {
+            steps.add(format!("round({})", steps.path(format!("{rows}.o"))));
+        }
+        let several = |(_, range): &&(Name, &Range)| size(range).is_none_or(|size| size >= 4);
+        let parallel = self.outside.iter().chain(&self.between).next().filter(several);
+        steps.parallelize(&parallel.map_or(outermost, |(index, _)| steps.path(index)));
+        for buffer in &shared {
+            steps.parallelize(&format!("{buffer}_packed.c0"));
+        }
+        let mut how = block.map_or_else(String::new, |block| format!(", in blocks of {block} rows"));
+        if mirrored {
+            how += " on and above the diagonal";
+        }
+        packed.dedup();
+        if !packed.is_empty() {
+            how += &format!(", {} packed", listed(&packed));
+        }
+        self.found.planned(steps, self.why(&how))
+    }
+
+    /// What is packed: panels of lanes first, since where one buffer is both, theirs is the copy that has its name.
+    fn operands(&self) -> Vec<Operand<'a>> {
+        let found = self.found;
+        let inside = found.reads.iter().filter(|(_, at)| found.is_summed(at));
+        let inside = inside.map(|(buffer, at)| Operand { buffer: *buffer, at, depth: None });
+        let after = found.scales.iter().filter(|(_, at, _)| self.lanes.is_in(at));
+        let after = after.map(|(buffer, at, depth)| Operand { buffer: *buffer, at, depth: Some(*depth) });
+        let mut all: Vec<Operand<'a>> = inside.chain(after).collect();
+        // Where the sum runs along the memory of a row, rows are read as they are.
+        let last = self.summed.last().filter(|group| group.loops.len() == 1).map(|group| Ix::var(group.loops[0]));
+        all.retain(|operand| match (self.lanes.is_in(operand.at), self.rows.is_in(operand.at)) {
+            (true, is_row) => !is_row,
+            (false, true) => operand.at.last() != last.as_ref(),
+            (false, false) => false,
         });
-        let (sum, None) = (sums.next()?, sums.next()) else { return None };
-        let Stmt::Assign { op: Some(ReduceOp::Sum), .. } = sum.stmt else { return None };
-        let free: Vec<(Name, &Range)> = store.loops().collect();
-        let summed: Vec<(Name, &Range)> = sum.loops().skip(free.len()).collect();
-        let begins_at_0 = |(_, range): &(Name, &Range)| range.lo.as_constant() == Some(0);
-        if !free.iter().chain(&summed).all(begins_at_0) {
+        all.sort_by_key(|operand| !self.lanes.is_in(operand.at));
+        all
+    }
+
+    /// The panel of each column of tiles is copied, or none; elements that fill no tile stay as they were.
+    fn direct(&self, machine: &Machine, copied: bool) -> Option<Planned> {
+        let Tiling { high, wide, .. } = self;
+        let v = *self.lanes.loops.last().filter(|v| self.found.lanes == Some(**v) && self.lanes.loops.len() == 1)?;
+        if *high < 2 || self.lanes.size.is_some_and(|columns| columns < *wide) {
             return None;
         }
-        if size(summed.last()?.1).is_some_and(|terms| terms < SHORT) {
-            return None;
-        }
-        let lanes = free.iter().map(|(index, _)| *index).find(|index| at.last() == Some(&Ix::var(*index)))?;
-        let elem = program.terms.ty(sum.stmt.value()?).elem;
-        let uses = sum.stmt.uses(&program.terms);
-        let reads = uses.into_iter().filter(|(_, indices, how)| *how == Use::Read && !indices.is_empty());
-        let reads = reads.map(|(name, indices, _)| (name, indices)).collect();
-        Some(Contraction { free, summed, reads, lanes, elem })
-    }
-
-    /// Whether the sum runs over an operand.
-    fn is_summed(&self, at: &[Ix]) -> bool {
-        self.summed.iter().any(|(index, _)| mentions(at, *index))
-    }
-
-    /// The operands of the lanes that the sum runs over.
-    fn panels(&self) -> impl Iterator<Item = &(Name, &'a [Ix])> {
-        self.reads.iter().filter(|(_, at)| mentions(at, self.lanes) && self.is_summed(at))
-    }
-
-    fn tiled(&self, nest: Name, machine: &Machine, fp: FpMode, packed: bool) -> Option<Planned> {
-        let is_row = |(index, _): &&(Name, &Range)| {
-            *index != self.lanes
-                && self.panels().all(|(_, at)| !mentions(at, *index))
-                && self.reads.iter().any(|(_, at)| mentions(at, *index) && self.is_summed(at))
-        };
-        let (row, row_range) = self.free.iter().rev().find(is_row)?;
-        let (_, lane_range) = self.free.iter().find(|(index, _)| *index == self.lanes)?;
         // Only what the innermost sum runs over is used often enough.
-        let (innermost, _) = self.summed.last()?;
-        let panels: Vec<_> = self.panels().filter(|(_, at)| mentions(at, *innermost)).collect();
-        let (rows, columns) = self.tile(machine, size(row_range), size(lane_range))?;
-        let others: Vec<Name> =
-            self.free.iter().map(|(index, _)| *index).filter(|index| index != row && *index != self.lanes).collect();
-        let path = |index: Name, part: &str| format!("{nest}.{index}{part}");
-        let mut steps = Vec::new();
-        let wanted: Vec<Name> = others.iter().copied().chain([*row, self.lanes]).collect();
-        if wanted.iter().ne(self.free.iter().map(|(index, _)| index)) {
-            let list: Vec<String> = wanted.iter().map(|index| path(*index, "")).collect();
-            steps.push(format!("reorder([{}])", list.join(", ")));
-        }
-        let (r, v) = (*row, self.lanes);
-        steps.push(format!("tile([{}, {}], [{rows}, {columns}])", path(r, ""), path(v, "")));
-        for (index, range, block) in [(r, row_range, rows), (v, lane_range, columns)] {
-            if size(range).is_none_or(|size| size % block != 0) {
-                steps.push(format!("peel({}, tail)", path(index, ".o")));
+        let (innermost, _) = self.found.summed.last()?;
+        let panels: Vec<_> = self.found.panels().filter(|(_, at)| mentions(at, *innermost)).collect();
+        let mut steps = self.arranged(machine);
+        let r = self.rows.name();
+        steps.add(format!("tile([{}, {}], [{high}, {wide}])", steps.path(&r), steps.path(v)));
+        for (index, size, block) in [(r.clone(), self.rows.size, high), (v.to_string(), self.lanes.size, wide)] {
+            if size.is_none_or(|size| size % block != 0) {
+                steps.add(format!("peel({}, tail)", steps.path(format!("{index}.o"))));
             }
         }
-        let mut inside: Vec<String> = self.summed.iter().map(|(index, _)| path(*index, "")).collect();
-        inside.extend([path(r, ".i"), path(v, ".i")]);
-        steps.push(format!("reorder([{}])", inside.join(", ")));
-        steps.push(format!("interchange({}, {})", path(r, ".o"), path(v, ".o")));
-        if packed {
+        let summed = self.summed.iter().map(|group| steps.path(group.name()));
+        let tile = [steps.path(format!("{r}.i")), steps.path(format!("{v}.i"))];
+        steps.add(format!("reorder([{}])", summed.chain(tile).collect::<Vec<_>>().join(", ")));
+        let column = steps.path(format!("{v}.o"));
+        steps.add(format!("interchange({}, {column})", steps.path(format!("{r}.o"))));
+        let mut how = String::new();
+        if copied {
             for panel in &panels {
-                steps.push(pack(panel, v, &path(v, ".o"))?);
+                steps.add(copy(panel, v, &column)?);
             }
+            how = format!(", panels of {} copied", listed(&panels.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
         }
-        steps.push(format!("parallelize({})", others.first().map_or(path(v, ".o"), |outer| path(*outer, ""))));
-        if fp == FpMode::Relaxed && self.elem.is_float() {
-            steps.push(format!("fma({nest})"));
-        }
-        let names = |names: Vec<String>| names.join(" and ");
-        let over = names(self.summed.iter().map(|(index, _)| index.to_string()).collect());
-        let how = match packed && !panels.is_empty() {
-            true => format!(", panels of {} packed", names(panels.iter().map(|(name, _)| name.to_string()).collect())),
-            false => String::new(),
-        };
-        let why = format!(
-            "a contraction over {over}: {columns} lanes of {v} for {rows} rows of {r} stay in registers while it runs{how}"
-        );
-        Some(Planned { nest, steps: steps.join(";\n") + ";\n", why })
+        let outer = self.outside.iter().chain(&self.between).next();
+        steps.parallelize(&outer.map_or(column, |(index, _)| steps.path(index)));
+        Some(self.found.planned(steps, self.why(&how)))
     }
 
-    /// The rows and columns of a tile: accumulators, one vector of each column and a broadcast fit in the registers.
-    fn tile(&self, machine: &Machine, rows: Option<i64>, columns: Option<i64>) -> Option<(i64, i64)> {
-        let lanes = machine.vector_bytes / self.elem.bytes() as i64;
-        let most = if machine.registers >= 32 { 4 } else { 2 };
-        let vectors = (1..=most).rev().find(|vectors| {
-            let wide = vectors * lanes;
-            wide <= MOST_LANES && columns.is_none_or(|columns| columns >= wide)
-        })?;
-        let budget = if machine.registers >= 32 { machine.registers / 2 } else { machine.registers - vectors - 1 };
-        let height = (budget / vectors).min(8).min(rows.unwrap_or(i64::MAX));
-        (height >= 2).then_some((height, vectors * lanes))
+    /// What was recognised, and what was chosen for it.
+    fn why(&self, how: &str) -> String {
+        let over: Vec<Name> = self.found.summed.iter().map(|(index, _)| *index).collect();
+        let Tiling { high, wide, .. } = self;
+        let (r, v) = (listed(&self.rows.loops), listed(&self.lanes.loops));
+        let over = listed(&over);
+        format!(
+            "a contraction over {over}: {wide} lanes of {v} for {high} rows of {r} stay in registers while it runs{how}"
+        )
     }
 }
 
-/// Packs the panel that a column of tiles needs: the dimension of the lanes last.
-fn pack((panel, at): &(Name, &[Ix]), lanes: Name, column: &str) -> Option<String> {
+/// Something that is read: inside the sum, or after it in so many loops of sums.
+struct Operand<'a> {
+    buffer: Name,
+    at: &'a [Ix],
+    depth: Option<usize>,
+}
+
+/// The rows and lanes of a tile: accumulators, one vector of each column and a broadcast fit in the registers, and what is
+/// left over at the ends costs least.
+fn tile(machine: &Machine, elem: ElemType, rows: Option<i64>, columns: Option<i64>) -> Option<(i64, i64)> {
+    let lanes = machine.vector_bytes / elem.bytes() as i64;
+    let narrow = [2, 4].map(|part| lanes / part).into_iter().filter(|wide| *wide >= 2);
+    let wides = (1..=4).map(|vectors| vectors * lanes).chain(narrow).filter(|wide| *wide <= MOST_LANES);
+    // More rows save loads, and write to more places at once; sixteen sums hide how long an operation takes.
+    let fits = |high: i64, vectors: i64| high * vectors <= 16 && high * vectors + vectors < machine.registers;
+    let shapes = wides.flat_map(|wide| (1..=8).map(move |high| (high, wide)));
+    let shapes =
+        shapes.filter(|(high, wide)| fits(*high, blocks(*wide, lanes)) && rows.is_none_or(|rows| *high <= rows.max(1)));
+    shapes.min_by_key(|(high, wide)| {
+        let tiles = blocks(rows.unwrap_or(MANY), *high) * blocks(columns.unwrap_or(MANY), *wide);
+        busy(machine, elem, *high, *wide) * tiles
+    })
+}
+
+/// What a tile costs for each term of the sum, in tenths of an operation: two fused operations and two loads at a time,
+/// which take four steps to end.
+fn busy(machine: &Machine, elem: ElemType, high: i64, wide: i64) -> i64 {
+    let vectors = blocks(wide, machine.vector_bytes / elem.bytes() as i64);
+    10 * (high * vectors).max(high + vectors).max(8) + high + vectors
+}
+
+/// How many blocks of a size it takes.
+fn blocks(count: i64, size: i64) -> i64 {
+    (count + size - 1) / size
+}
+
+/// Copies the panel that a column of tiles needs: the dimension of the lanes last.
+fn copy((panel, at): &(Name, &[Ix]), lanes: Name, column: &str) -> Option<String> {
     let mut with_lanes = at.iter().enumerate().filter(|(_, ix)| ix.mentions(lanes));
     let ((place, ix), None) = (with_lanes.next()?, with_lanes.next()) else { return None };
     if *ix != Ix::var(lanes) {
@@ -171,13 +436,4 @@ fn pack((panel, at): &(Name, &[Ix]), lanes: Name, column: &str) -> Option<String
     }
     let order: Vec<String> = (0..at.len()).filter(|d| *d != place).chain([place]).map(|d| d.to_string()).collect();
     Some(format!("stage({panel}, {column}, [{}])", order.join(", ")))
-}
-
-fn mentions(at: &[Ix], index: Name) -> bool {
-    at.iter().any(|ix| ix.mentions(index))
-}
-
-/// The number of iterations of a loop from 0, if it is a number.
-fn size(range: &Range) -> Option<i64> {
-    range.hi.as_constant()
 }

@@ -1,20 +1,28 @@
 //! Schedules that the compiler writes: `--schedule auto`.
 //!
-//! A *strategy* recognises one form of nest and writes ordinary steps for it, as text that a user could paste and edit.
-//! Each is a file of its own, with its idea, when it applies and what it costs. For each nest, what the strategies propose is
+//! A *strategy* recognises one form of sum of products and writes ordinary steps for its nest, as text that a user could
+//! paste and edit. Each is a file of its own, with its idea, when it applies and what it costs. For each nest, what the strategies propose is
 //! tried in their order: the first proposal whose steps can all be taken, with every condition proved for all sizes, is
 //! taken. Where there is none the nest stays as it is.
 //!
-//! Needs: loops before memory is shared. Guarantees: the same program and machine description give the same steps; the
-//! order in which the summands of an element are added is that of the program.
+//! Needs: loops before memory is shared. Guarantees: the same program, sizes and machine description give the same steps.
+//! Which operations an element is made by, and in which order, depends on the program and the element type alone, not on
+//! sizes or the machine: a strategy that makes other ones applies by what is written, and where it is not worth its while
+//! at some sizes the next one makes the same.
 
 mod contraction;
+mod fused;
+mod steps;
+mod sum;
+mod thin;
 
+use certen_index::Cond;
 use certen_loops::{FpMode, LoopProgram, Site, Stmt, sites};
 use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Name, Sources};
 use indexmap::IndexMap;
 
+use self::sum::SumNest;
 use crate::apply::{Taken, apply};
 
 /// What a strategy has to know of the machine.
@@ -24,12 +32,24 @@ pub struct Machine {
     pub vector_bytes: i64,
     /// How many vector registers there are.
     pub registers: i64,
+    /// Whether it has fused operations.
+    pub has_fma: bool,
+    /// Bytes of the second cache.
+    pub l2_bytes: i64,
+    /// Whether loops are given to threads.
+    pub has_threads: bool,
 }
 
 impl Machine {
     /// A machine with vectors of this many bytes: those of AVX-512 come with 32 registers, others with 16.
-    pub fn with_vectors(bytes: usize) -> Machine {
-        Machine { vector_bytes: bytes as i64, registers: if bytes >= 64 { 32 } else { 16 } }
+    pub fn with_vectors(bytes: usize, has_fma: bool) -> Machine {
+        Machine {
+            vector_bytes: bytes as i64,
+            registers: if bytes >= 64 { 32 } else { 16 },
+            has_fma,
+            l2_bytes: 1 << 20,
+            has_threads: true,
+        }
     }
 }
 
@@ -45,12 +65,18 @@ pub struct Planned {
 }
 
 /// A strategy: what it proposes for a nest, the best first.
-type Strategy = fn(&LoopProgram, Name, &[Site<'_>], &Machine, FpMode) -> Vec<Planned>;
+type Strategy = fn(&SumNest<'_>, &Machine) -> Vec<Planned>;
 
-const STRATEGIES: [Strategy; 1] = [contraction::proposals];
+const STRATEGIES: [Strategy; 3] = [contraction::proposals, thin::proposals, fused::proposals];
 
-/// A schedule for loops, nest by nest, and its steps.
-pub fn automatic(program: &LoopProgram, machine: &Machine, fp: FpMode) -> (Vec<Planned>, Vec<Step>) {
+/// A schedule for loops, nest by nest, and its steps. For loops with numbers in place of sizes, `only` has the nests that get
+/// one without: in others, the order of operations is to stay what it is.
+pub fn automatic(
+    program: &LoopProgram,
+    machine: &Machine,
+    fp: FpMode,
+    only: Option<&[Name]>,
+) -> (Vec<Planned>, Vec<Step>) {
     let (mut plans, mut steps) = (Vec::new(), Vec::new());
     let mut current = program.clone();
     let mut nests: IndexMap<Name, (usize, Vec<Site<'_>>)> = IndexMap::new();
@@ -61,21 +87,71 @@ pub fn automatic(program: &LoopProgram, machine: &Machine, fp: FpMode) -> (Vec<P
         sites.push(site);
     }
     // A name that stands for two nests would not say which of them is meant.
-    for (nest, (_, sites)) in nests.into_iter().filter(|(_, (labels, _))| *labels == 1) {
-        let mut proposals = STRATEGIES.iter().flat_map(|strategy| strategy(program, nest, &sites, machine, fp));
-        let taken = proposals.find_map(|plan| {
-            let read = steps_of(&plan.steps)?;
-            let scheduled = apply(current.clone(), &read, fp).ok()?;
-            let is_right = |taken: &Taken| taken.is_proved() && taken.violations.is_empty();
-            scheduled.taken.iter().all(is_right).then_some((plan, read, scheduled.program))
+    let is_asked = |nest: &Name| only.is_none_or(|only| only.contains(nest));
+    for (nest, (_, sites)) in nests.into_iter().filter(|(nest, (labels, _))| *labels == 1 && is_asked(nest)) {
+        let plain = seldom(&sites).and_then(|index| {
+            let step = format!("overwrite({nest}.{index});\n");
+            let (_, made) = taken(program, &step, fp)?;
+            Some((step, made))
         });
-        if let Some((plan, read, made)) = taken {
+        let found = match &plain {
+            Some((_, made)) => {
+                let own: Vec<Site<'_>> =
+                    certen_loops::sites(&made.body).into_iter().filter(|site| site.nest == Some(nest)).collect();
+                SumNest::of(made, nest, &own, fp)
+            }
+            None => SumNest::of(program, nest, &sites, fp),
+        };
+        let Some(found) = found else { continue };
+        let mut proposals = STRATEGIES.iter().flat_map(|strategy| strategy(&found, machine));
+        let best = proposals.find_map(|mut plan| {
+            if let Some((step, _)) = &plain {
+                plan.steps.insert_str(0, step);
+            }
+            let (read, made) = taken(&current, &plan.steps, fp)?;
+            Some((plan, read, made))
+        });
+        if let Some((plan, read, made)) = best {
             current = made;
             steps.extend(read);
             plans.push(plan);
         }
     }
     (plans, steps)
+}
+
+/// Steps as they are read, and what they make of a program; none if they cannot be taken, or something is not proved.
+fn taken(program: &LoopProgram, text: &str, fp: FpMode) -> Option<(Vec<Step>, LoopProgram)> {
+    let steps = steps_of(text).filter(|steps| !steps.is_empty())?;
+    let scheduled = apply(program.clone(), &steps, fp).ok()?;
+    let is_right = |taken: &Taken| taken.is_proved() && taken.violations.is_empty();
+    scheduled.taken.iter().all(is_right).then_some((steps, scheduled.program))
+}
+
+/// If all that a nest does is under one condition that seldom says so, like that of a diagonal: its outermost loop.
+fn seldom(sites: &[Site<'_>]) -> Option<Name> {
+    let mut conditions = sites.iter().filter_map(|site| match site.stmt {
+        Stmt::If { cond, .. } => Some((site, cond)),
+        _ => None,
+    });
+    let ((site, cond), None) = (conditions.next()?, conditions.next()) else { return None };
+    let is_seldom = is_equality(cond) || cond.not().is_ok_and(|cond| is_equality(&cond));
+    site.loops().next().map(|(index, _)| index).filter(|_| is_seldom)
+}
+
+/// Whether a condition holds at single values only.
+fn is_equality(cond: &Cond) -> bool {
+    match cond {
+        Cond::Eq(_) => true,
+        Cond::And(all) => {
+            let is_opposite = |one: &Cond, other: &Cond| match (one, other) {
+                (Cond::Ge(a), Cond::Ge(b)) => a.add(b).is_ok_and(|sum| sum.as_constant() == Some(0)),
+                _ => false,
+            };
+            all.iter().any(is_equality) || all.iter().any(|one| all.iter().any(|other| is_opposite(one, other)))
+        }
+        Cond::Ge(_) | Cond::Or(_) => false,
+    }
 }
 
 fn steps_of(text: &str) -> Option<Vec<Step>> {

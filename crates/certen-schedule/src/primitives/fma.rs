@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use certen_core::{Binary, ElemType, ReduceOp, TensorType, Term, TermId, TypeError, Unary};
+use certen_core::{Binary, ElemType, ReduceOp, TensorType, Term, TermId, Terms, TypeError, Unary};
 use certen_loops::{LoopProgram, Stmt, Target, sites};
 use certen_syntax::{Code, Diagnostic, Name};
 
@@ -57,6 +57,19 @@ fn stage_of(nest: &Nest, wanted: Name) -> Vec<Place> {
         }
     }
     found
+}
+
+/// Whether a statement itself, not those inside it, adds a product of floats.
+pub(crate) fn adds_product(terms: &Terms, stmt: &Stmt) -> bool {
+    let Some(value) = stmt.value() else { return false };
+    let is_product =
+        |id: TermId| matches!(terms.get(id), Term::Binary(Binary::Mul, ..)) && terms.ty(id).elem.is_float();
+    let is_sum = matches!(stmt, Stmt::Assign { op: Some(ReduceOp::Sum), .. });
+    let adds = |id: &TermId| match *terms.get(*id) {
+        Term::Binary(Binary::Add | Binary::Sub, left, right) => is_product(left) || is_product(right),
+        _ => false,
+    };
+    is_sum && is_product(value) || terms.parts_first(value).iter().any(adds)
 }
 
 /// Fuses in the statements at some places; false if there is nothing to fuse.

@@ -11,17 +11,22 @@ mod collapse;
 mod compute_at;
 mod exchange;
 mod fission;
-mod fma;
+pub(crate) mod fma;
 mod fuse_inner;
 mod fuse_outer;
 mod guard;
 mod inline;
 mod interchange;
+mod join_sums;
 mod layout;
+mod mirror;
+mod overwrite;
+mod pack;
 mod parallelize;
 mod peel;
 mod registers;
 mod reorder;
+mod round;
 mod skew;
 mod split;
 mod stage;
@@ -63,11 +68,14 @@ pub fn primitives() -> &'static [&'static Primitive] {
         &collapse::PRIMITIVE,
         &peel::PRIMITIVE,
         &guard::PRIMITIVE,
+        &round::PRIMITIVE,
         &interchange::PRIMITIVE,
         &reorder::PRIMITIVE,
         &tile::PRIMITIVE,
+        &mirror::PRIMITIVE,
         &skew::PRIMITIVE,
         &fission::PRIMITIVE,
+        &overwrite::PRIMITIVE,
         &fuse_outer::PRIMITIVE,
         &fuse_inner::PRIMITIVE,
         &unroll::PRIMITIVE,
@@ -78,8 +86,10 @@ pub fn primitives() -> &'static [&'static Primitive] {
         &compute_at::PRIMITIVE,
         &store_at::PRIMITIVE,
         &stage::PRIMITIVE,
+        &pack::PRIMITIVE,
         &registers::PRIMITIVE,
         &layout::PRIMITIVE,
+        &join_sums::PRIMITIVE,
         &fma::PRIMITIVE,
     ]
 }

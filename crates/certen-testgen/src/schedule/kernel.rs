@@ -44,7 +44,7 @@ fn text(draw: &mut Draw) -> String {
     let elem = if draw.chance(4) { "i64" } else { "f64" };
     let mut kernel =
         Kernel { draw, sizes: Vec::new(), inputs: String::new(), body: String::new(), outputs: Vec::new(), elem };
-    match kernel.draw.below(16) {
+    match kernel.draw.below(20) {
         0 | 1 => kernel.stencil(),
         2 | 3 => kernel.blur(),
         4 | 5 => kernel.contraction(),
@@ -57,6 +57,8 @@ fn text(draw: &mut Draw) -> String {
         12 => kernel.convolution(),
         13 => kernel.summed_tensors(),
         14 => kernel.reshaped(),
+        15 | 16 => kernel.sum_of_sums(),
+        17 | 18 => kernel.square(),
         _ => kernel.strided(),
     }
     kernel.finish()
@@ -184,6 +186,45 @@ impl Kernel<'_> {
             }
             _ => self.outputs.push("c".into()),
         }
+    }
+
+    /// A sum over two indices, of products or of single elements.
+    fn sum_of_sums(&mut self) {
+        let (m, q, p) = (self.size("m", 0), self.size("q", 0), self.size("p", 0));
+        self.input("a", &[m.clone(), q.clone(), p.clone()]);
+        self.input("b", &[q.clone(), p.clone()]);
+        let term = self.draw.word(&["a[i, k, l] * b[k, l]", "a[i, k, l]", "b[k, l] * b[k, l]"]);
+        let restricted = if self.draw.chance(4) { " where l <= k" } else { "" };
+        let weight = if self.draw.chance(4) { format!("{} * ", self.number()) } else { String::new() };
+        let sum = format!("sum k in 0..{q}. {weight}(sum l in 0..{p}{restricted}. {term})");
+        self.bind("y", &format!("gen i in 0..{m}. {sum}"));
+        self.outputs.push("y".into());
+    }
+
+    /// A matrix that is symmetric or almost, perhaps with something else on its diagonal or a side of it.
+    fn square(&mut self) {
+        let (n, p) = (self.size("n", 0), self.size("p", 0));
+        self.input("a", &[p.clone(), n.clone()]);
+        self.input("v", std::slice::from_ref(&n));
+        let term = self.draw.word(&[
+            "a[k, i] * a[k, j]",
+            "a[k, j] * a[k, i]",
+            "a[k, i] * v[i] * (a[k, j] * v[j])",
+            "a[k, i] + a[k, j]",
+            "a[k, i] - a[k, j]",
+            "a[k, i] * v[j]",
+        ]);
+        let weight = if self.draw.chance(3) { format!("{} * ", self.number()) } else { String::new() };
+        let mut value = format!("{weight}(sum k in 0..{p}. {term})");
+        if self.draw.chance(2) {
+            let (cond, other) = (self.draw.word(&["i == j", "i == 0", "j < i", "i + 1 == j"]), self.number());
+            value = match self.draw.chance(3) {
+                true => format!("if {cond} then {value} else v[i]"),
+                false => format!("if {cond} then {other} else {value}"),
+            };
+        }
+        self.bind("y", &format!("gen i in 0..{n}. gen j in 0..{n}. {value}"));
+        self.outputs.push("y".into());
     }
 
     /// One or two reductions, of rows, of columns or of everything.

@@ -25,6 +25,26 @@ pub(super) struct Seen {
     /// Buffers that it writes and reads, with their ranks.
     pub writes: Vec<(Name, usize)>,
     pub reads: Vec<(Name, usize)>,
+    /// Whether its body is a local with a loop behind it, which adds to it.
+    pub makes_sums: bool,
+    /// Whether these are added up, and nothing else is done.
+    pub adds_sums: bool,
+    /// Whether a condition with two blocks is all that it has, perhaps in further loops.
+    pub chooses: bool,
+    /// Whether a buffer whose sizes are numbers is allocated in it.
+    pub has_tile: bool,
+    /// Whether the end of a loop in it depends on its index, as in blocks of which the last is not full.
+    pub has_rest: bool,
+}
+
+/// An element of a buffer that is read.
+#[derive(Clone, Debug)]
+pub(super) struct Read {
+    pub buffer: Name,
+    /// The loops around it, outermost first.
+    pub around: Vec<usize>,
+    /// Those of them that its indices have.
+    pub along: Vec<usize>,
 }
 
 impl Seen {
@@ -46,6 +66,8 @@ pub(super) struct Look {
     pub inner: Vec<(Name, usize)>,
     /// Parameters that have dimensions: inputs, then outputs.
     pub parameters: Vec<(Name, usize)>,
+    /// Everything that is read at the index of a loop.
+    pub reads: Vec<Read>,
     /// How many statements there are.
     pub statements: usize,
 }
@@ -78,14 +100,38 @@ impl Look {
                     if parent.is_some() {
                         self.inner.push((*name, ty.rank()));
                     }
+                    if ty.shape.iter().all(|size| size.as_constant().is_some()) {
+                        self.around(parent).into_iter().for_each(|at| self.loops[at].has_tile = true);
+                    }
                 }
                 Stmt::For { index, range, body, .. } => {
                     let here = self.loops.len();
                     let length = range.hi.sub(&range.lo).ok();
                     let perfect = matches!(body.as_slice(), [Stmt::For { .. }]);
                     let (path, children, writes, reads) = (String::new(), Vec::new(), Vec::new(), Vec::new());
-                    let (index, next) = (*index, None);
-                    let seen = Seen { path, index, stage, parent, children, perfect, next, length, writes, reads };
+                    let makes_sums = matches!(body.as_slice(), [Stmt::Local { .. }, Stmt::For { .. }, ..]);
+                    let adds_sums = makes_sums && matches!(&body[2..], [Stmt::Assign { target: Target::Local(_), .. }]);
+                    for at in self.around(parent) {
+                        self.loops[at].has_rest |= range.hi.mentions(self.loops[at].index);
+                    }
+                    let (index, next, has_tile, has_rest) = (*index, None, false, false);
+                    let seen = Seen {
+                        path,
+                        index,
+                        stage,
+                        parent,
+                        children,
+                        perfect,
+                        next,
+                        length,
+                        writes,
+                        reads,
+                        makes_sums,
+                        adds_sums,
+                        chooses: chooses(body),
+                        has_tile,
+                        has_rest,
+                    };
                     self.loops.push(seen);
                     if let Some(parent) = parent {
                         self.loops[parent].children.push(here);
@@ -102,6 +148,13 @@ impl Look {
         }
     }
 
+    /// A loop and those around it, outermost first.
+    fn around(&self, inner: Option<usize>) -> Vec<usize> {
+        let mut around: Vec<usize> = std::iter::successors(inner, |at| self.loops[*at].parent).collect();
+        around.reverse();
+        around
+    }
+
     /// Notes what a statement uses at all loops around it.
     fn uses(&mut self, program: &LoopProgram, target: &Target, value: TermId, parent: Option<usize>) {
         let rank = |name: Name, indices: &[Ix]| (!indices.is_empty()).then_some((name, indices.len()));
@@ -110,10 +163,17 @@ impl Look {
             Target::Local(_) => None,
         };
         let parts = program.terms.parts_first(value);
-        let elements = parts.into_iter().filter_map(|id| as_element(&program.terms, id));
-        let read: Vec<(Name, usize)> = elements.filter_map(|(name, _, indices)| rank(name, indices)).collect();
-        let mut around = parent;
-        while let Some(at) = around {
+        let elements: Vec<_> = parts.into_iter().filter_map(|id| as_element(&program.terms, id)).collect();
+        let read: Vec<(Name, usize)> = elements.iter().filter_map(|(name, _, indices)| rank(*name, indices)).collect();
+        let around = self.around(parent);
+        for (buffer, _, indices) in elements {
+            let has = |at: &&usize| indices.iter().any(|ix| ix.mentions(self.loops[**at].index));
+            let along: Vec<usize> = around.iter().filter(has).copied().collect();
+            if !along.is_empty() {
+                self.reads.push(Read { buffer, around: around.clone(), along });
+            }
+        }
+        for at in around {
             let seen = &mut self.loops[at];
             let add = |to: &mut Vec<(Name, usize)>, thing| {
                 if !to.contains(&thing) {
@@ -122,7 +182,6 @@ impl Look {
             };
             written.into_iter().for_each(|thing| add(&mut seen.writes, thing));
             read.iter().for_each(|thing| add(&mut seen.reads, *thing));
-            around = seen.parent;
         }
     }
 
@@ -150,6 +209,16 @@ impl Look {
         self.followed().into_iter().filter(same).collect()
     }
 
+    /// The loops over blocks that have a buffer for each block.
+    pub(super) fn tiled(&self) -> Vec<&Seen> {
+        self.that(|seen| seen.has_tile && seen.has_rest)
+    }
+
+    /// The loops of which something holds.
+    pub(super) fn that(&self, holds: impl Fn(&Seen) -> bool) -> Vec<&Seen> {
+        self.loops.iter().filter(|seen| holds(seen)).collect()
+    }
+
     /// The loops that another one follows.
     pub(super) fn followed(&self) -> Vec<usize> {
         (0..self.loops.len()).filter(|at| self.loops[*at].next.is_some()).collect()
@@ -165,5 +234,14 @@ impl Look {
             }
         }
         chain
+    }
+}
+
+/// Whether a block is one condition with two blocks, or a loop around one.
+fn chooses(block: &[Stmt]) -> bool {
+    match block {
+        [Stmt::For { body, .. }] => chooses(body),
+        [Stmt::If { otherwise, .. }] => !otherwise.is_empty(),
+        _ => false,
     }
 }

@@ -51,6 +51,10 @@ const ORDERING: [&str; 11] = [
     "registers",
 ];
 
+/// Primitives that few nests have something for, so that they are taken where there is, once in so many steps.
+const SELDOM: [&str; 2] = ["join_sums", "round"];
+const SELDOM_TAKEN: usize = 4;
+
 /// A program with a schedule.
 #[derive(Clone, Debug)]
 pub struct Hunted {
@@ -86,6 +90,10 @@ pub fn steps(text: &str) -> Vec<Step> {
     let printed: Vec<String> = steps.iter().map(ToString::to_string).collect();
     assert_eq!(printed.join("; "), text, "steps are printed as they are written");
     steps
+}
+
+fn named(name: &str) -> Option<&'static Primitive> {
+    primitives().iter().copied().find(|primitive| primitive.name == name)
 }
 
 /// What applying a step comes to.
@@ -154,16 +162,22 @@ impl Hunted {
         // Where iterations depend on each other, their order is what matters.
         let ordering: Vec<&Primitive> = all.iter().copied().filter(|one| ORDERING.contains(&one.name)).collect();
         let all = if self.core.is_none() && !draw.chance(3) { &ordering } else { all };
+        let seldom: Vec<&Primitive> = SELDOM.iter().filter_map(|name| named(name)).collect();
+        let seldom: Vec<&Primitive> = seldom.into_iter().filter(|one| step::applies(look, one.name)).collect();
         let drawn = match split {
-            true => primitives().iter().find(|primitive| primitive.name == "split"),
-            false => draw.pick(all),
+            true => named("split"),
+            false if !seldom.is_empty() && draw.chance(SELDOM_TAKEN) => draw.pick(&seldom).copied(),
+            false => draw.pick(all).copied(),
         };
-        // Most steps on buffers need one that is the program's own.
-        let buffers = ["inline", "compute_at", "store_at", "layout"];
-        let useless = |name| buffers.contains(&name) && look.buffers.is_empty();
-        let drawn = drawn.filter(|primitive| !useless(primitive.name) || draw.chance(10));
         let Some(primitive) = drawn else { return };
-        let (text, meant) = step::step(draw, look, primitive);
+        let (text, meant) = match step::applies(look, primitive.name) || draw.chance(10) {
+            true => step::step(draw, look, primitive),
+            false if primitive.name == "round" => match step::towards_round(draw, look) {
+                Some(text) => (text, true),
+                None => return,
+            },
+            false => return,
+        };
         let Some(step) = steps(&text).pop() else { return };
         let before = Instant::now();
         let tried = attempt(self.scheduled.program.clone(), &step);
@@ -237,6 +251,11 @@ impl Hunted {
             }
         }
     }
+}
+
+/// The program of a seed: one that can be scheduled.
+pub fn unscheduled(seed: u64) -> Program {
+    program(&mut Draw::new(seed)).0
 }
 
 /// A program whose loops are verified, and which has loops.

@@ -13,6 +13,28 @@ use crate::draw::Draw;
 /// One in so many steps is nonsense.
 const NONSENSE: usize = 25;
 
+/// Whether there is something that a step is for, where it is seldom there.
+pub(super) fn applies(look: &Look, name: &str) -> bool {
+    match name {
+        "inline" | "compute_at" | "store_at" | "layout" => !look.buffers.is_empty(),
+        "join_sums" => !look.that(|seen| seen.adds_sums).is_empty(),
+        "overwrite" => !look.that(|seen| seen.chooses).is_empty(),
+        "round" => !look.tiled().is_empty(),
+        _ => true,
+    }
+}
+
+/// A step that makes what `round` is for: a loop that makes sums becomes one over blocks, then its sums a tile.
+pub(super) fn towards_round(draw: &mut Draw, look: &Look) -> Option<String> {
+    let sums = look.that(|seen| seen.makes_sums);
+    let blocks: Vec<&&Seen> = sums.iter().filter(|seen| seen.path.ends_with(".i")).collect();
+    if let Some(block) = draw.pick(&blocks) {
+        let sum = &look.loops[*block.children.first()?];
+        return Some(format!("reorder([{}, {}])", sum.path, block.path));
+    }
+    Some(format!("split({}, {})", draw.pick(&sums)?.path, block(draw)))
+}
+
 /// The text of a step, and whether it is meant to be right.
 pub(super) fn step(draw: &mut Draw, look: &Look, primitive: &Primitive) -> (String, bool) {
     let args = arguments(draw, look, primitive);
@@ -46,6 +68,18 @@ fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String>
         "vectorize" | "parallelize" => vec![any, number],
         "interchange" | "fission" => vec![path(pair.0), path(pair.1)],
         "skew" => vec![path(pair.0), path(pair.1), draw.within(-2, 3).to_string()],
+        "overwrite" => {
+            let choices = look.that(|seen| seen.chooses);
+            vec![draw.pick(&choices).map_or(any, |seen| seen.path.clone())]
+        }
+        "mirror" => {
+            let square = |seen: &Seen| {
+                seen.perfect && seen.children.iter().all(|child| look.loops[*child].length == seen.length)
+            };
+            let found = draw.pick(&look.that(square)).map(|seen| (seen.path.clone(), seen.children.first().copied()));
+            let (rows, columns) = found.map_or((path(pair.0), path(pair.1)), |(rows, inner)| (rows, path(inner)));
+            vec![rows, columns, number, block(draw)]
+        }
         "tile" => {
             let loops = near.within_each_other(draw, look);
             let sizes: Vec<String> = loops.iter().map(|_| block(draw)).collect();
@@ -100,6 +134,21 @@ fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String>
             let mut args = vec![buffer, user.unwrap_or(any)];
             if draw.chance(3) {
                 args.push(order(draw, rank));
+            }
+            args
+        }
+        "pack" => {
+            let (buffer, before, loops) = packed(draw, look).unwrap_or_else(|| ("x".into(), any, Vec::new()));
+            vec![buffer, before, format!("[{}]", loops.join(", "))]
+        }
+        "join_sums" => {
+            let sums = look.that(|seen| seen.adds_sums);
+            vec![draw.pick(&sums).map_or(any, |seen| seen.path.clone())]
+        }
+        "round" => {
+            let mut args = vec![draw.pick(&look.tiled()).map_or(any, |seen| seen.path.clone())];
+            if draw.chance(4) {
+                args.push(number);
             }
             args
         }
@@ -245,6 +294,23 @@ fn used(draw: &mut Draw, look: &Look, uses: fn(&Seen) -> &Vec<(Name, usize)>) ->
             (name, rank, None)
         }
     }
+}
+
+/// A buffer, a loop that reads it, and the loops in it that the element has the indices of: in their order or another. Now and
+/// then one of them is missing.
+fn packed(draw: &mut Draw, look: &Look) -> Option<(String, String, Vec<String>)> {
+    let read = draw.pick(&look.reads)?;
+    let last = read.around.iter().position(|at| Some(at) == read.along.last())?;
+    let before = draw.below(last + 1);
+    let mut loops: Vec<usize> = read.along.iter().filter(|at| read.around[before..].contains(at)).copied().collect();
+    if draw.chance(2) {
+        loops = draw.shuffled(loops);
+    }
+    if draw.chance(12) {
+        loops.pop();
+    }
+    let path = |at: usize| look.loops[at].path.clone();
+    Some((read.buffer.to_string(), path(read.around[before]), loops.into_iter().map(path).collect()))
 }
 
 /// An order of dimensions.

@@ -11,7 +11,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use certen_runtime::{Cache, Candidate, Compiler, Cpu, RuntimeError, available_bytes, default_threads, write_text};
+use certen_schedule::Machine;
 use serde_json::{Value, json};
+
+use crate::pipeline::machine;
 
 pub use examine::{Examination, Findings, Specimen, WrongElement};
 pub use sweep::{sample, sweep};
@@ -27,6 +30,8 @@ pub struct Report {
     pub sets: Vec<Cpu>,
     /// The one that kernels are made for.
     pub chosen: Cpu,
+    /// The machine that automatic schedules are written for.
+    pub machine: Machine,
     /// The compilers by the names that are looked for, or why there is none; the first is the one that is used.
     pub compilers: Vec<Candidate>,
     /// Where compiled kernels are kept.
@@ -45,12 +50,13 @@ impl Report {
     /// # Errors
     /// If a variable of the environment has no meaning, or there is no place for a cache.
     pub fn new() -> Result<Report, RuntimeError> {
-        let cache = Cache::default_location()?;
+        let (cache, chosen) = (Cache::default_location()?, Cpu::from_environment()?);
         Ok(Report {
             cpu: Cpu::model(),
             features: Cpu::Native.features(),
             sets: Cpu::here(),
-            chosen: Cpu::from_environment()?,
+            chosen,
+            machine: machine(chosen),
             compilers: Compiler::all()?,
             cache: cache.directory().to_path_buf(),
             kept: cache.usage(),
@@ -82,6 +88,12 @@ impl Report {
                 "features": self.features,
                 "sets": self.sets.iter().map(Cpu::to_string).collect::<Vec<_>>(),
                 "chosen": self.chosen.to_string(),
+            },
+            "machine": {
+                "vector_bytes": self.machine.vector_bytes,
+                "registers": self.machine.registers,
+                "fma": self.machine.has_fma,
+                "l2_bytes": self.machine.l2_bytes,
             },
             "compilers": self.compilers.iter().map(compiler).collect::<Vec<_>>(),
             "cache": {"directory": self.cache, "entries": self.kept.0, "bytes": self.kept.1},

@@ -8,7 +8,8 @@
 //! were made as a compilation takes time for, all shapes of one form together, or if a call is that large,
 //! [`Contraction::prepare`] makes a program of Core with symbolic sizes, which goes along the road to native code; then
 //! other shapes use the same code. Operations are counted, never timed, so the same calls always do the same. Both
-//! tiers make the same operations on each element in the same order: results have the same bits. Where there is no C
+//! tiers make the same operations on each element in the same order ([`FpMode::Fused`](crate::FpMode::Fused)): results have
+//! the same bits. Where there is no C
 //! compiler, the loops go on serving. Indices that are never apart are one for both ([`Einsum::merged`]).
 //!
 //! ```
@@ -36,7 +37,7 @@ use std::sync::Arc;
 use certen_core::ElemType;
 use certen_dialects::einsum::{Axis, Einsum, Product};
 pub use certen_dialects::einsum::{EinsumError, IndexName, Sub, Subscripts};
-use certen_runtime::{Array, ArrayError, Nest, RuntimeError, View, ViewMut, available_bytes};
+use certen_runtime::{Array, ArrayError, Cpu, Nest, RuntimeError, View, ViewMut, available_bytes};
 use certen_syntax::{Code, Diagnostic};
 
 use self::compiled::Compiled;
@@ -112,7 +113,7 @@ impl Contraction {
         let plan = Plan::new(&einsum, order)?;
         let mut nests = Vec::with_capacity(plan.steps.len());
         let (mut work, mut in_rows) = (0u64, 0u64);
-        let mut deepest = 0;
+        let (mut deepest, fuses) = (0, has_fma());
         for step in &plan.steps {
             let summed = einsum.summed(&plan.steps, step);
             deepest = deepest.max(step.kept.len() + summed.len());
@@ -134,7 +135,11 @@ impl Contraction {
             let nest = Nest::new(&written.shape(&kept), &sums, &factors);
             let nest = nest.ok_or(EinsumError::TooManyOperands(step.factors.len()))?;
             let rows = einsum.is_in_rows(&plan.steps, step);
-            nests.push(if rows { nest } else { nest.in_lanes() });
+            nests.push(match rows {
+                true if fuses => nest.fused(),
+                true => nest.in_one_sum(),
+                false => nest.in_lanes(),
+            });
             let times = written.shape(&loops).iter().fold(1u64, |times, size| times.saturating_mul(*size as u64));
             work = work.saturating_add(times);
             if rows {
@@ -265,7 +270,12 @@ impl Contraction {
     /// The contraction as a program.
     fn module(&self) -> Option<Module> {
         let core = self.einsum.to_core(&self.plan.steps, self.elem).ok()?;
-        compiled::module(core)
+        let (steps, has_fma) = (&self.plan.steps, has_fma());
+        let is_planned = |step: &&Product| {
+            let (fuses, joins) = (step.factors.len() > 1 && has_fma, self.einsum.summed(steps, step).len() > 1);
+            self.elem.is_float() && self.einsum.is_in_rows(steps, step) && (fuses || joins)
+        };
+        compiled::module(core, steps.iter().filter(is_planned).count())
     }
 
     /// Native code, if it is there and the machine can run it: copies of operands may take more memory than loops do.
@@ -382,6 +392,12 @@ impl Contraction {
     fn result(&self, value: usize, results: &mut [Option<Array>]) -> Option<Array> {
         results.get_mut(value.checked_sub(self.einsum.operands().len())?)?.take()
     }
+}
+
+/// Whether sums of products are made of fused operations.
+fn has_fma() -> bool {
+    // What is wrong with the setting is said when something is compiled.
+    Cpu::from_environment().is_ok_and(Cpu::has_fma)
 }
 
 /// The indices that merged ones stand for.

@@ -1,0 +1,72 @@
+//! Steps as text.
+
+use certen_core::Range;
+use certen_syntax::Name;
+
+use super::Machine;
+
+/// Steps for a nest, as text.
+pub(super) struct Steps {
+    nest: Name,
+    machine: Machine,
+    list: Vec<String>,
+}
+
+impl Steps {
+    pub fn new(nest: Name, machine: &Machine) -> Steps {
+        Steps { nest, machine: *machine, list: Vec::new() }
+    }
+
+    pub fn path(&self, index: impl std::fmt::Display) -> String {
+        format!("{}.{index}", self.nest)
+    }
+
+    pub fn add(&mut self, step: String) {
+        self.list.push(step);
+    }
+
+    pub fn contains(&self, step: &str) -> bool {
+        self.list.iter().any(|known| known == step)
+    }
+
+    /// Loops inside each other as one.
+    pub fn collapse(&mut self, loops: &[Name]) {
+        let mut names = loops.iter();
+        let Some(mut whole) = names.next().map(Name::to_string) else { return };
+        for inner in names {
+            self.add(format!("collapse({}, {})", self.path(&whole), self.path(inner)));
+            whole = format!("{whole}.{inner}");
+        }
+    }
+
+    /// Loops in another order, if it is another one.
+    pub fn reorder(&mut self, now: &[(Name, &Range)], wanted: &[Name]) {
+        if wanted.iter().ne(now.iter().map(|(index, _)| index)) {
+            let list: Vec<String> = wanted.iter().map(|index| self.path(index)).collect();
+            self.add(format!("reorder([{}])", list.join(", ")));
+        }
+    }
+
+    /// Gives a loop to threads, if there are any.
+    pub fn parallelize(&mut self, path: &str) {
+        if self.machine.has_threads {
+            self.add(format!("parallelize({path})"));
+        }
+    }
+
+    /// Fuses products with their additions, if the machine can.
+    pub fn fuse(&mut self) {
+        if self.machine.has_fma {
+            self.add(format!("fma({})", self.nest));
+        }
+    }
+
+    pub fn text(&self) -> String {
+        self.list.iter().map(|step| format!("{step};\n")).collect()
+    }
+}
+
+/// Names in a sentence.
+pub(super) fn listed(names: &[Name]) -> String {
+    names.iter().map(Name::to_string).collect::<Vec<_>>().join(" and ")
+}

@@ -1,0 +1,162 @@
+//! Sums of products: nests with one sum, over one loop or several, and nothing but loops around it.
+
+use certen_core::{ElemType, Range, ReduceOp, Term, TermId};
+use certen_index::Ix;
+use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use};
+use certen_syntax::Name;
+
+use super::steps::Steps;
+use super::{Machine, Planned};
+use crate::primitives::fma::adds_product;
+
+/// Sums of fewer terms are short.
+const SHORT: i64 = 4;
+
+/// A nest that sums products.
+pub(super) struct SumNest<'a> {
+    nest: Name,
+    /// What may be assumed of its floats.
+    pub fp: FpMode,
+    /// The loops of the result, outermost first.
+    pub free: Vec<(Name, &'a Range)>,
+    /// The loops of the sum.
+    pub summed: Vec<(Name, &'a Range)>,
+    /// Whether these are sums of sums, which are to be one.
+    pub joins: bool,
+    /// The indices of the result.
+    pub at: &'a [Ix],
+    /// What is read in the sum.
+    pub reads: Vec<(Name, &'a [Ix])>,
+    /// What the innermost sum is multiplied with, in how many loops of sums.
+    pub scales: Vec<(Name, &'a [Ix], usize)>,
+    /// The index along which the elements of the result lie side by side.
+    pub lanes: Option<Name>,
+    pub elem: ElemType,
+    /// Whether products are added in it.
+    adds_products: bool,
+}
+
+impl<'a> SumNest<'a> {
+    pub fn of(program: &'a LoopProgram, nest: Name, sites: &[Site<'a>], fp: FpMode) -> Option<SumNest<'a>> {
+        // Buffers of the program come and go between its nests.
+        let is_other = |site: &Site<'_>| match site.stmt {
+            Stmt::If { .. } => true,
+            Stmt::Alloc(..) | Stmt::Swap(..) => site.loops().next().is_some(),
+            _ => false,
+        };
+        if sites.iter().any(is_other) {
+            return None;
+        }
+        let mut stores = sites.iter().filter(|site| site.stmt.element().is_some());
+        let (store, None) = (stores.next()?, stores.next()) else { return None };
+        let (_, at) = store.stmt.element()?;
+        // Of sums inside each other, those around the innermost one add its result, or multiples of it.
+        let local = |site: &Site<'_>| match site.stmt {
+            Stmt::Assign { target: Target::Local(name), .. } => Some(*name),
+            _ => None,
+        };
+        let locals: Vec<Name> = sites.iter().filter_map(local).collect();
+        let is_local = |id: &TermId| matches!(program.terms.get(*id), Term::Ref(name, _) if locals.contains(name));
+        let has_result = |value| program.terms.parts_first(value).iter().any(is_local);
+        let sums = sites.iter().filter(|site| local(site).is_some());
+        let (outer, inner): (Vec<_>, Vec<_>) = sums.partition(|site| site.stmt.value().is_some_and(has_result));
+        let [sum] = inner.as_slice() else { return None };
+        let is_sum = |site: &&Site<'_>| matches!(site.stmt, Stmt::Assign { op: Some(ReduceOp::Sum), .. });
+        if !outer.iter().chain(&inner).all(is_sum) {
+            return None;
+        }
+        let free: Vec<(Name, &Range)> = store.loops().collect();
+        let summed: Vec<(Name, &Range)> = sum.loops().skip(free.len()).collect();
+        let begins_at_0 = |(_, range): &(Name, &Range)| range.lo.as_constant() == Some(0);
+        if !free.iter().chain(&summed).all(begins_at_0) {
+            return None;
+        }
+        if summed.is_empty() {
+            return None;
+        }
+        let is_dense = |index: &Name| at.last()?.linear_in(*index).filter(|(step, _)| *step == 1);
+        let lanes = free.iter().map(|(index, _)| *index).find(|index| is_dense(index).is_some());
+        let elem = program.terms.ty(sum.stmt.value()?).elem;
+        let reads_of = |site: &Site<'a>| {
+            let uses = site.stmt.uses(&program.terms).into_iter();
+            let reads = uses.filter(|(_, indices, how)| *how == Use::Read && !indices.is_empty());
+            reads.map(|(name, indices, _)| (name, indices)).collect::<Vec<_>>()
+        };
+        let reads = reads_of(sum);
+        let scales = outer.iter().flat_map(|site| {
+            let depth = site.loops().count() - free.len();
+            reads_of(site).into_iter().map(move |(name, at)| (name, at, depth))
+        });
+        let scales = scales.collect();
+        let is_plain = |site: &&Site<'_>| site.stmt.value().is_some_and(|value| is_local(&value));
+        let joins = fp != FpMode::Strict && !outer.is_empty() && outer.iter().all(is_plain);
+        let adds_products = sites.iter().any(|site| adds_product(&program.terms, site.stmt));
+        Some(SumNest { nest, fp, free, summed, joins, at, reads, scales, lanes, elem, adds_products })
+    }
+
+    /// Whether its loops have nothing in them but each other and the sum, once sums are joined.
+    pub fn is_perfect(&self) -> bool {
+        self.joins || self.summed.len() == 1
+    }
+
+    /// Which operands of the sum have an index.
+    pub fn operands(&self, index: Name) -> Vec<bool> {
+        self.reads.iter().map(|(_, at)| mentions(at, index) && self.is_summed(at)).collect()
+    }
+
+    /// Whether two dimensions of the result have different operands, so that one can be rows and the other lanes.
+    pub fn has_rows(&self) -> bool {
+        let all: Vec<Vec<bool>> = self.free.iter().map(|(index, _)| self.operands(*index)).collect();
+        let apart =
+            |a: &[bool], b: &[bool]| a.contains(&true) && b.contains(&true) && !a.iter().zip(b).any(|(a, b)| *a && *b);
+        all.iter().any(|a| all.iter().any(|b| apart(a, b)))
+    }
+
+    /// The indices of all of its loops.
+    pub fn loops(&self) -> impl Iterator<Item = Name> {
+        self.free.iter().chain(&self.summed).map(|(index, _)| *index)
+    }
+
+    /// A schedule of these steps, with fused operations where they are allowed.
+    pub fn planned(&self, mut steps: Steps, why: String) -> Planned {
+        if self.fp != FpMode::Strict && self.adds_products {
+            steps.fuse();
+        }
+        Planned { nest: self.nest, steps: steps.text(), why }
+    }
+
+    /// Whether it is known to have so few terms that nothing is gained by keeping their sums at hand.
+    pub fn is_short(&self) -> bool {
+        let terms = self.summed.iter().try_fold(1i64, |product, (_, range)| product.checked_mul(size(range)?));
+        terms.is_some_and(|terms| terms < SHORT)
+    }
+
+    /// The first steps for it, whatever follows: sums of sums are one.
+    pub fn steps(&self, machine: &Machine) -> Steps {
+        let mut steps = Steps::new(self.nest, machine);
+        for (index, _) in self.summed.iter().rev().skip(1).filter(|_| self.joins) {
+            steps.add(format!("join_sums({})", steps.path(index)));
+        }
+        steps
+    }
+
+    /// Whether the sum runs over an operand.
+    pub fn is_summed(&self, at: &[Ix]) -> bool {
+        self.summed.iter().any(|(index, _)| mentions(at, *index))
+    }
+
+    /// The operands of the lanes that the sum runs over.
+    pub fn panels(&self) -> impl Iterator<Item = &(Name, &'a [Ix])> {
+        let has_lanes = |at: &[Ix]| self.lanes.is_some_and(|lanes| mentions(at, lanes));
+        self.reads.iter().filter(move |(_, at)| has_lanes(at) && self.is_summed(at))
+    }
+}
+
+pub(super) fn mentions(at: &[Ix], index: Name) -> bool {
+    at.iter().any(|ix| ix.mentions(index))
+}
+
+/// The number of iterations of a loop from 0, if it is a number.
+pub(super) fn size(range: &Range) -> Option<i64> {
+    range.hi.as_constant()
+}

@@ -1,0 +1,175 @@
+//! `pack`: the elements of a buffer that loops read are copied together first, in the order in which they are read.
+//!
+//! The copy has one dimension for each of the loops that are given: the element that is read in an iteration of them lies
+//! at their indices. So a dimension that two loops run over, one over blocks and one inside a block, becomes two, and the
+//! panels of a matrix product lie one after the other (Goto and van de Geijn). A block that is not full is filled up: behind
+//! its end is the last element once more, so that [`round`](super::round) can let loops run over it.
+
+use std::collections::BTreeSet;
+
+use certen_core::{Range, TensorType};
+use certen_index::{Cond, Facts, Ix, Verdict};
+use certen_loops::{Stmt, Target, sites, within};
+use certen_syntax::Name;
+
+use super::stage::Buffer;
+use super::{Example, Primitive};
+use crate::bounds::room;
+use crate::depend::Footprint;
+use crate::edit::Edit;
+use crate::nest::Nest;
+use crate::place::{Loop, Place};
+use crate::refusal::{Done, Refusal, listed};
+use crate::rewrite::with_reads;
+use crate::stages::name_of;
+
+pub(crate) const PRIMITIVE: Primitive = Primitive {
+    name: "pack",
+    usage: "pack(buffer, loop, [loops])",
+    about: "Before `loop` runs, the elements of the buffer that it reads are copied into a buffer `B_packed` with one \
+            dimension for each of the given loops, which are this loop or inside it: what is read in an iteration of them \
+            lies at their indices. Where the buffer is read at other indices, it is read as before. A block that is not full \
+            is filled up with its last element. The loops of the copy are `B_packed.c0`, `B_packed.c1`, ….",
+    legal: "Always: a loop that writes the buffer is refused.",
+    peers: "BLIS: packing into panels; Halide: in and compute_root with a reordered storage; TVM: cache_read and \
+            transform_layout",
+    example: Example {
+        program: "loops matmul\nsize m, n, p\nwhere m >= 0, n >= 0, p >= 0\ninput A : f64[m, p]\ninput B : f64[p, n]\n\
+                  output C : f64[m, n]\nnest C\nfor i in 0..m {\n    for j in 0..n {\n        C[i, j] = 0.0\n        \
+                  for l in 0..p {\n            C[i, j] += A[i, l] * B[l, j]\n        }\n    }\n}\n",
+        steps: "split(j, 8); pack(B, i, [j.o, l, j.i])",
+    },
+    apply: |nest, args| {
+        let (path, span) = args.path("a buffer")?;
+        let place = nest.find(args.path("a loop that reads it")?)?;
+        let loops = args.paths("loops in brackets")?;
+        let loops = loops.into_iter().map(|path| nest.find(path)).collect::<Done<Vec<Place>>>()?;
+        args.end()?;
+        let buffer = nest.buffer_at((name_of((path, span))?, span), &place)?;
+        pack(nest, &buffer, &place, &loops)
+    },
+};
+
+/// Copies what the loop at a place reads of a buffer, by the indices of loops in it.
+fn pack(nest: &mut Nest, buffer: &Buffer, place: &Place, loops: &[Place]) -> Done<()> {
+    let reader = nest.loop_at(place)?;
+    let at = read_at(nest, buffer, place, loops)?;
+    let to = nest.fresh(&format!("{}_packed", buffer.name));
+    let names = nest.copy_names(place, "c", loops.len());
+    let mut facts = nest.facts(place)?;
+    let (mut edit, mut ranges, mut shape) = (Edit::default(), Vec::new(), Vec::new());
+    for (name, inner) in names.iter().zip(loops) {
+        let Loop { index, range, .. } = nest.loop_at(inner)?;
+        // Where a loop begins later, which others may decide, what is before is copied too.
+        let range = Range::to(edit.ix(&range.hi)?);
+        let room = room(&facts, &range)?;
+        if names.iter().any(|other| room.mentions(*other)) {
+            let refusal = Refusal::cannot(format!("the loop over {index} has no number of iterations of its own"));
+            return Err(refusal.at(inner).note(format!("its range is {}..{}", range.lo, range.hi)));
+        }
+        facts.assume(within(*name, &range)?);
+        edit.indices.insert(index, Ix::var(*name));
+        ranges.push((*name, range));
+        shape.push(room);
+    }
+    let from = at.iter().map(|ix| edit.ix(ix)).collect::<Result<Vec<Ix>, _>>()?;
+    for (ix, size) in from.iter().zip(buffer.ty.shape.iter()) {
+        let inside = Cond::le(&Ix::from(0), ix)?.and(Cond::lt(ix, size)?);
+        if facts.prove(&inside) != Verdict::Yes {
+            let text = format!("not all of these iterations are shown to read `{}` inside its bounds", buffer.name);
+            return Err(Refusal::cannot(text).at(place).note(format!("the index {ix} has to be in 0..{size}")));
+        }
+    }
+    let ty = TensorType::new(buffer.ty.elem, shape);
+    let copy = copy(nest, (buffer, &from), (to, &ty), ranges, &facts)?;
+    let around: Stmt = reader.into();
+    let indices = loops.iter().map(|inner| Ok(Ix::var(nest.loop_at(inner)?.index))).collect::<Done<Vec<Ix>>>()?;
+    let inside = with_reads(&mut nest.program, &[around], &mut |program, _, name, read| {
+        Ok(match name == buffer.name && read == at {
+            true => Some(program.terms.element(to, ty.clone(), indices.clone())?),
+            false => None,
+        })
+    })?;
+    let own = nest.stage(place).map(Stmt::Nest);
+    let behind = nest.block(place).get(place.at + 1..).unwrap_or_default();
+    let behind = nest.label(place, behind).filter(|_| !behind.is_empty());
+    let mut stmts = vec![Stmt::Alloc(to, ty.clone()), Stmt::Nest(to), copy];
+    stmts.extend(own.into_iter().chain(inside).chain([Stmt::Free(to)]).chain(behind));
+    nest.replace(place, stmts)
+}
+
+/// The indices at which a loop reads a buffer that are made of the loops that are given, all of them, and of what is known
+/// outside. Where else it is read, it stays as it is.
+fn read_at(nest: &Nest, buffer: &Buffer, place: &Place, loops: &[Place]) -> Done<Vec<Ix>> {
+    let reader = nest.loop_at(place)?;
+    let name = buffer.name;
+    let cannot = |text: String| Err(Refusal::cannot(text).at(place));
+    if Footprint::of(&nest.program, &reader.body).writes(name) {
+        return cannot(format!("the loop over {} writes `{name}`, so a copy would be out of date", reader.index));
+    }
+    let mut given = BTreeSet::new();
+    for inner in loops {
+        if inner != place && !place.contains(inner) {
+            return Err(Refusal::cannot("the given loops have to be inside the one that reads").at(place).at(inner));
+        }
+        given.insert(nest.loop_at(inner)?.index);
+    }
+    let around = [reader.clone().into()];
+    let mut found: Option<Vec<Ix>> = None;
+    let mut left: Option<String> = None;
+    for site in sites(&around) {
+        for (_, indices, _) in site.stmt.uses(&nest.program.terms).into_iter().filter(|(used, ..)| *used == name) {
+            let mentions = |index: &Name| indices.iter().any(|ix| ix.mentions(*index));
+            let inner = || site.loops().map(|(index, _)| index);
+            if let Some(index) = given.iter().find(|index| !mentions(index)) {
+                left = Some(format!("it is read at an index that does not change with {index}"));
+            } else if let Some(index) = inner().find(|index| mentions(index) && !given.contains(index)) {
+                left = Some(format!("it is read at an index that changes with {index}, too"));
+            } else if site.conds().next().is_some() {
+                return cannot(format!("`{name}` is read under a condition"));
+            } else if found.replace(indices.to_vec()).is_some_and(|before| before != indices) {
+                return cannot(format!("`{name}` is read at different indices of these loops"));
+            }
+        }
+    }
+    match (found, left) {
+        (Some(found), _) => Ok(found),
+        (None, Some(why)) => {
+            let refusal = Refusal::cannot(format!("`{name}` is not read at the indices of {}", listed(given.iter())));
+            Err(refusal.at(place).note(why))
+        }
+        (None, None) => cannot(format!("the loop over {} does not read `{name}`", reader.index)),
+    }
+}
+
+/// Fills the copy: loops in the order of its dimensions. The last one fills its dimension up.
+fn copy(
+    nest: &mut Nest,
+    (buffer, at): (&Buffer, &[Ix]),
+    (to, ty): (Name, &TensorType),
+    mut ranges: Vec<(Name, Range)>,
+    facts: &Facts,
+) -> Done<Stmt> {
+    let indices: Box<[Ix]> = ranges.iter().map(|(name, _)| Ix::var(*name)).collect();
+    let assign = |nest: &mut Nest, at: Vec<Ix>| -> Done<Stmt> {
+        let value = nest.program.terms.element(buffer.name, buffer.ty.clone(), at)?;
+        Ok(Stmt::Assign { target: Target::Element(to, indices.clone()), op: None, value })
+    };
+    let (Some((last, range)), Some(room)) = (ranges.pop(), ty.shape.last().cloned()) else {
+        return Err(Refusal::cannot("no loops are given"));
+    };
+    let whole = assign(nest, at.to_vec())?;
+    let whole = |hi: Ix| -> Stmt { Loop::new(last, Range::to(hi), vec![whole.clone()]).into() };
+    let is_full = Cond::le(&room, &range.hi)?;
+    let has_some = facts.prove(&Cond::le(&Ix::from(1), &range.hi)?) == Verdict::Yes;
+    let inner = if facts.prove(&is_full) == Verdict::Yes || !has_some {
+        whole(range.hi)
+    } else {
+        let end = Ix::var(last).min_with(&range.hi.sub(&Ix::from(1))?)?;
+        let edit = Edit::index(last, end);
+        let clamped = assign(nest, at.iter().map(|ix| edit.ix(ix)).collect::<Result<_, _>>()?)?;
+        let clamped = Loop::new(last, Range::to(room.clone()), vec![clamped]).into();
+        Stmt::If { cond: is_full, then: vec![whole(room)], otherwise: vec![clamped] }
+    };
+    Ok(ranges.into_iter().rev().fold(inner, |inner, (name, range)| Loop::new(name, range, vec![inner]).into()))
+}

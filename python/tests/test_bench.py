@@ -1,0 +1,209 @@
+"""The bench beside peers: what it generates, what it makes of times, and that it works from end to end with NumPy."""
+
+import itertools
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import certen
+from certen.bench import contractions
+from certen.bench.__main__ import main
+from certen.bench.hand import by_hand
+from certen.bench.kernels import KERNELS, Problem
+from certen.bench.measure import Attempt, Field, difference
+from certen.bench.statistics import geometric_mean, interval, paired
+
+
+def test_contractions_are_the_same_for_a_seed():
+    few, many, others = (
+        [(problem.kernel.subscripts, problem.sizes, problem.dtype) for problem in contractions.generate(count, seed)]
+        for count, seed in [(20, 7), (40, 7), (20, 8)]
+    )
+    assert many[:20] == few
+    assert few != others
+
+
+def test_contractions_are_within_their_limits():
+    problems = list(contractions.generate(200, 1))
+    ranks = set()
+    for problem in problems:
+        shapes = [*problem.inputs, problem.output]
+        ranks |= {len(shape) for shape in shapes}
+        assert all(contractions.SMALLEST <= size <= contractions.LARGEST for shape in shapes for size in shape)
+        assert max(math.prod(shape) for shape in shapes) <= contractions.MOST_ELEMENTS
+        assert contractions.LEAST_FLOPS <= problem.flops <= contractions.MOST_FLOPS
+    assert ranks == {2, 3, 4, 5, 6}
+    assert {problem.dtype for problem in problems} == {"f64", "f32"}
+    assert {problem.kernel.subscripts.count(",") for problem in problems} == {1, 2}
+    # Both orders of the dimensions of a matrix, in both operands and in the result.
+    products = {problem.kernel.subscripts for problem in problems if len(problem.kernel.subscripts) == 9}
+    orders = {tuple("".join(sorted(part)) == part for part in spec.replace("->", ",").split(",")) for spec in products}
+    assert orders == set(itertools.product([False, True], repeat=3))
+
+
+def test_the_least_order_of_a_contraction_is_counted():
+    sizes = {"a": 10, "b": 100, "c": 5, "d": 50}
+    assert contractions.least_flops(["ab", "bc", "cd"], "ad", sizes) == 2 * (10 * 100 * 5 + 10 * 5 * 50)
+
+
+def test_contractions_are_programs():
+    for problem in contractions.generate(3, 2):
+        small = Problem(problem.kernel, dict.fromkeys(problem.sizes, 4), problem.dtype)
+        inputs = small.make_inputs(1)
+        found = certen.compile(small.text(), fn="kernel")(*inputs)
+        assert difference(np.asarray(found), small.reference(inputs), 1e-4) is None
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_least_work_is_what_shapes_say(name, dtype):
+    problem = Problem(KERNELS[name], KERNELS[name].quick, dtype)
+    inputs = problem.make_inputs(1)
+    out = problem.reference(inputs)
+    assert out.shape == problem.output
+    assert problem.bytes == sum(array.nbytes for array in inputs) + out.size * inputs[0].itemsize
+    assert problem.flops >= out.size
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
+@pytest.mark.parametrize("name", KERNELS)
+def test_schedules_by_hand_are_accepted_at_full_size(name, vector_bytes):
+    problem = Problem(KERNELS[name], KERNELS[name].sizes, "f32")
+    text, schedule = by_hand(problem, vector_bytes)
+    assert certen.compile(text, fn="kernel", schedule=schedule).steps
+
+
+def test_intervals_are_order_statistics():
+    values = list(range(1, 16))
+    # Of 15 fair coins, fewer than 4 show one side with a probability of 1.8 %: ranks 4 and 12 enclose the median.
+    found = interval(values)
+    assert (found.median, found.low, found.high) == (8, 4, 12)
+    assert interval(values[::-1]) == found
+    assert found.spread == 1
+    few = interval([3.0, 1.0, 2.0])
+    assert (few.median, few.low, few.high) == (2, 1, 3)
+    assert interval([5.0]).spread == 0
+
+
+def test_ratios_are_of_one_round():
+    # Every other round is slow for both: the ratio does not see it.
+    ours, theirs = [1.0, 10.0, 1.0, 10.0, 1.0], [2.0, 20.0, 2.0, 20.0, 2.0]
+    assert paired(ours, theirs) == interval([2.0] * 5)
+    assert geometric_mean([0.5, 2.0, 1.0]) == pytest.approx(1)
+
+
+def test_the_best_peer_has_the_lowest_median():
+    attempt = Attempt(seconds={"numpy": [3.0, 3.0, 3.0], "jax": [1.0, 5.0, 5.0], "certen": [1.0, 1.0, 1.0]})
+    assert attempt.best_peer == "numpy"
+    assert attempt.ratios["certen"].median == 3
+    assert attempt.sure
+    assert not Attempt(seconds={"numpy": [1.0, 2.0, 3.0], "certen": [1.0, 1.0, 1.0]}).sure
+    assert Attempt(seconds={"certen": [1.0]}).ratios == {}
+
+
+def test_differences_are_found():
+    one = np.ones((2, 3))
+    assert difference(one, one, 1e-8) is None
+    assert "shape" in difference(one.T, one, 1e-8)
+    assert "1.0e-03" in difference(one * 1.001, one, 1e-8)
+    one[1, 2] = np.nan
+    assert difference(one, np.ones((2, 3)), 1e-3) is not None
+
+
+def test_what_is_wrong_is_reported_and_not_timed(tmp_path):
+    kernel = replace(KERNELS["mm"], reference=lambda a, b: a @ b + 1)
+    with Field(["numpy"], 1, None, tmp_path) as field:
+        found = field.measure(Problem(kernel, kernel.quick, "f64"), seed=1, rounds=1, attempts=1)
+        assert len(found.refused) == 2
+        assert all(said.startswith("numpy, ") and "WRONG" in said for said in found.refused)
+        assert found.attempts == []
+        # The worker goes on.
+        right = field.measure(Problem(KERNELS["mm"], kernel.quick, "f64"), seed=1, rounds=2, attempts=1)
+        assert right.refused == []
+        assert len(right.last.seconds["numpy"]) == 2
+
+
+def test_a_lost_worker_is_reported(tmp_path):
+    with Field(["numpy", "certen"], 1, None, tmp_path) as field:
+        numpy, _ = field.entrants
+        found = field.measure(Problem(KERNELS["mm"], KERNELS["mm"].quick, "f64"), seed=1, rounds=1, attempts=1)
+        assert set(found.last.seconds) == {"numpy", "certen"}
+        os.kill(numpy._process.pid, signal.SIGKILL)
+        found = field.measure(Problem(KERNELS["blur"], KERNELS["blur"].quick, "f64"), seed=1, rounds=1, attempts=1)
+        assert set(found.last.seconds) == {"certen"}
+        assert found.refused == ["numpy: its process ended"]
+
+
+def test_from_end_to_end(tmp_path, capsys):
+    data, drawing = tmp_path / "bench.json", tmp_path / "bench.svg"
+    given = ["mm", "blur", "--peers", "numpy", "--threads", "1", "--quick"]
+    assert main([*given, "--json", str(data), "--svg", str(drawing)]) == 0
+    text = capsys.readouterr().out
+    for part in ("mm", "blur", "f64", "f32", "certen-hand", "page faults", "90 % intervals", "geometric mean"):
+        assert part in text
+    assert "not timed" not in text
+    found = json.loads(data.read_text())
+    assert [(one["kernel"], one["dtype"]) for one in found["results"]] == [
+        ("mm", "f64"),
+        ("mm", "f32"),
+        ("blur", "f64"),
+        ("blur", "f32"),
+    ]
+    for one in found["results"]:
+        (attempt,) = one["attempts"]
+        assert attempt["best_peer"] == "numpy"
+        assert set(attempt["seconds"]) == {"numpy", "certen", "certen-hand"}
+        assert all(len(rounds) == 2 for rounds in attempt["seconds"].values())
+        assert one["limit_seconds"] > 0
+    svg = ElementTree.parse(drawing).getroot()
+    assert svg.tag.endswith("svg")
+    assert len(svg.findall("{*}circle")) == 8
+
+
+def test_generated_contractions_are_measured(tmp_path, capsys):
+    data = tmp_path / "bench.json"
+    assert main(["--contractions", "1", "--threads", "1", "--quick", "--json", str(data)]) == 0
+    assert "certen-einsum: " in capsys.readouterr().out
+    for one in json.loads(data.read_text())["results"]:
+        assert set(one["attempts"][0]["ratios"]) == {"certen", "certen-einsum"}
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (["nothing"], "`nothing` is none of mm, "),
+        (["--peers", "numpy,matlab"], "`matlab` is none of numpy, "),
+        (["--dtype", "f16"], "`f16` is none of f64, f32"),
+        (["--threads", "0"], "--threads"),
+        (["--cpu", "neon"], "--cpu"),
+    ],
+)
+def test_wrong_calls_are_refused(given, message, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(given)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_nothing_is_left_behind(tmp_path):
+    command = [sys.executable, "-m", "certen.bench", "--quick", "--peers", "numpy", "--threads", "1"]
+    variables = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(certen.__file__).parents[1])}
+    running = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    end = time.monotonic() + 60
+    while not list(tmp_path.glob("certen-bench-*/in0.npy")):
+        assert time.monotonic() < end and running.poll() is None
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert list(tmp_path.iterdir()) == []
