@@ -61,3 +61,19 @@ fn jammed_sums_and_products_of_integers() {
     };
     right(["sum", "prod"].into_iter().map(kernel).collect());
 }
+
+/// GCC 12 takes `0.0 - x` for `-x` where it sees that x is not -0.0, at every level of optimisation.
+#[test]
+fn zero_minus_zero_is_zero() {
+    let values = [
+        "0.0 - i",
+        "0.0 * f64(y[i]) - i",
+        "0.0 - abs(x[i])",
+        "-f64(i) + 0.0",
+        "-abs(x[i]) + 0.0",
+        "0.0 - (if x[i] > 0 { abs(x[i]) } else { 0.0 })",
+        "0.0 - (f64(y[i]) + 0.0)",
+    ];
+    let text = |value| format!("fn f(x: f64[n], y: u8[n]) -> f64[n] {{ {{ [i] -> {value} | i < n }} }}");
+    right(values.into_iter().map(|value| specimen(&text(value), None, &[1, 5])).collect());
+}

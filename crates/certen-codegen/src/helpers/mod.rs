@@ -56,6 +56,9 @@ pub(crate) enum Helper {
     ControlledDiv(ElemType),
     /// A float as an integer, saturating.
     FromFloat(ElemType),
+    /// The value itself. GCC 12 makes `-x` of `0.0 - x`, and of `-x + 0.0`, where the same expression shows that `x` is
+    /// not -0.0: a zero gets the wrong sign then, at every level of optimisation. It does not see through a function.
+    Hidden(ElemType),
     /// Comparisons by a function, because compilers warn of `byte < 0`.
     Less(ElemType),
     /// As [`Helper::Less`].
@@ -93,6 +96,7 @@ impl Helper {
             Helper::Max(elem) => ("max", elem),
             Helper::Pow(elem) => ("pow", elem),
             Helper::ControlledDiv(elem) => ("controlled_div", elem),
+            Helper::Hidden(elem) => ("hidden", elem),
             Helper::Less(elem) => ("lt", elem),
             Helper::LessEqual(elem) => ("le", elem),
             Helper::Equal(elem) => ("eq", elem),
@@ -186,6 +190,7 @@ impl Helper {
                 let bounds = format!("if (a {low}) return {least};\n    if (a >= {high}) return {most};");
                 function(ty, "double a", &comment, &format!("if (a != a) return 0;\n    {bounds}\n    return ({ty})a;"))
             }
+            Helper::Hidden(elem) => unary(elem, "a, of which GCC 12 would think that 0.0 - a is -a", "return a;"),
             Helper::Less(elem) => compared(elem, "<"),
             Helper::LessEqual(elem) => compared(elem, "<="),
             Helper::Equal(elem) => compared(elem, "=="),

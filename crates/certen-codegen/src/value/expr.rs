@@ -26,6 +26,8 @@ pub(crate) struct CExpr {
     pub(super) level: Level,
     pub(super) operations: usize,
     pub(super) depth: usize,
+    /// Whether GCC sees, in this expression alone, which sign a zero has: see [`Helper::Hidden`](crate::helpers::Helper).
+    pub(super) shows_sign: bool,
     /// What a lane of the vector loop around it holds, if it varies from lane to lane.
     pub(crate) lane: Option<Lane>,
     /// The variables in it, each as a parameter and as an argument of a function; only collected for large statements.
@@ -34,7 +36,7 @@ pub(crate) struct CExpr {
 
 impl CExpr {
     pub(crate) fn new(text: String, level: Level) -> CExpr {
-        CExpr { text, level, operations: 1, depth: 1, lane: None, variables: BTreeSet::new() }
+        CExpr { text, level, operations: 1, depth: 1, shows_sign: false, lane: None, variables: BTreeSet::new() }
     }
 
     /// One for each lane.

@@ -62,6 +62,7 @@ impl Emitter<'_> {
             let parts: Vec<&CExpr> = term.parts().iter().filter_map(|part| exprs.get(part)).collect();
             let own = if calls_library(term) { MAX_REPEATED + 1 } else { 1 };
             expr.operations = own + parts.iter().map(|part| part.operations).sum::<usize>();
+            expr.shows_sign = expr.lane.is_none() && self.shows_sign(term, &exprs);
             expr.depth = 1 + parts.iter().map(|part| part.depth).max().unwrap_or(0);
             if large {
                 expr.variables = parts.iter().flat_map(|part| part.variables.iter().cloned()).collect();
@@ -86,6 +87,21 @@ impl Emitter<'_> {
             exprs.insert(id, expr);
         }
         exprs.remove(&root).ok_or_else(unsupported)
+    }
+
+    /// Whether GCC sees which sign a zero has that this makes.
+    fn shows_sign(&self, term: &Term, exprs: &HashMap<TermId, CExpr>) -> bool {
+        use Unary::{Abs, Ceil, Floor, Neg, Round, Sqrt};
+        let shown = |id: &TermId| exprs.get(id).is_some_and(|expr| expr.shows_sign);
+        match term {
+            Term::Literal(..) | Term::Index(..) | Term::Unary(Abs, _) => true,
+            Term::Cast(_, a) => !self.program.terms.ty(*a).elem.is_float() || shown(a),
+            Term::Unary(Neg | Sqrt | Floor | Ceil | Round, a) => shown(a),
+            Term::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Div, a, b) | Term::Choose(_, a, b) => {
+                shown(a) && shown(b)
+            }
+            _ => false,
+        }
     }
 
     /// The terms of a value that it uses several times.

@@ -42,11 +42,19 @@ impl Emitter<'_> {
                     _ => CExpr::new(format!("({}){}", c_type(*elem), index.factor()), Level::Prefix),
                 }
             }
+            Term::Unary(Unary::Neg, a) if self.is_float(*a) => {
+                let a = self.hidden(*a, part(a)?);
+                self.unary(Unary::Neg, terms.ty(id).elem, &a)
+            }
             Term::Unary(op, a) => self.unary(*op, terms.ty(*a).elem, part(a)?),
             Term::Binary(op @ (Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne), a, b)
                 if self.is_decided(*a, *b) || self.is_decided(*b, *a) =>
             {
                 self.compared(*op, terms.ty(*a).elem, part(a)?, part(b)?)
+            }
+            Term::Binary(Binary::Sub, a, b) if self.is_float(*a) && part(a)?.shows_sign => {
+                let hidden = self.hidden(*b, part(b)?);
+                self.binary(Binary::Sub, terms.ty(id).elem, part(a)?, &hidden, a == b)
             }
             Term::Binary(op, a, b) => self.binary(*op, terms.ty(*a).elem, part(a)?, part(b)?, a == b),
             Term::Choose(cond, a, b) => {
@@ -70,6 +78,19 @@ impl Emitter<'_> {
     pub(crate) fn call(&mut self, helper: Helper, arguments: &[&CExpr]) -> CExpr {
         let arguments: Vec<&str> = arguments.iter().map(|expr| expr.text.as_str()).collect();
         CExpr::new(format!("{}({})", self.helper(helper), arguments.join(", ")), Level::Primary)
+    }
+
+    fn is_float(&self, id: TermId) -> bool {
+        self.program.terms.ty(id).elem.is_float()
+    }
+
+    /// An operand of which GCC does not see which sign a zero has.
+    fn hidden(&mut self, id: TermId, expr: &CExpr) -> CExpr {
+        let terms = &self.program.terms;
+        match expr.shows_sign && !matches!(terms.get(id), Term::Literal(..)) {
+            true => self.call(Helper::Hidden(terms.ty(id).elem), &[expr]),
+            false => expr.clone(),
+        }
     }
 
     /// A function of math.h whose bits are the library's.

@@ -35,6 +35,8 @@ const MAPS: &[(&[&str], &str)] = &[
     (FLOATS, "X * Y + 0.5"),
     (FLOATS, "sqrt(abs(X)) + floor(Y)"),
     (FLOATS, "ceil(X) - round(Y)"),
+    (FLOATS, "(0.0 - abs(X)) * Y"),
+    (FLOATS, "-abs(X - X) + 0.0 * j"),
     (INTEGERS, "floor_div(X, Y) + mod(Y, X)"),
     (BYTES, "if X > 3 { Y } else { X }"),
     (BYTES, "if X < Y { u8(i + j) } else { X }"),
