@@ -34,6 +34,8 @@ pub(crate) struct EntryNames {
 pub(crate) struct OwnNames {
     pub(crate) status: String,
     pub(crate) memory: String,
+    /// The function that takes memory back.
+    pub(crate) free: &'static str,
     /// Of functions for parallel loops: the range, the structure of what is used from outside, and its last member.
     pub(crate) begin: String,
     pub(crate) end: String,
@@ -128,6 +130,7 @@ impl<'a> Emitter<'a> {
         let own = OwnNames {
             status: own("status"),
             memory: own("memory"),
+            free: if stands_alone { "free" } else { "certen_free" },
             begin: own("begin"),
             end: own("end"),
             context: own("context"),

@@ -217,7 +217,7 @@ impl Emitter<'_> {
 /// Includes and helpers, for functions that compute.
 pub(crate) fn beginning(helpers: &BTreeSet<Helper>, uses_math: bool, kernel: &str) -> String {
     let mut text = "\n#include <stddef.h>\n#include <stdint.h>\n".to_owned();
-    if helpers.contains(&Helper::Alloc) {
+    if helpers.contains(&Helper::Alloc) || helpers.contains(&Helper::Scratch) {
         text += "#include <stdlib.h>\n#include <string.h>\n";
     }
     if uses_math {

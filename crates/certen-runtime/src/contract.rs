@@ -237,6 +237,9 @@ impl<T: Number, const K: usize> Call<T, K> {
         if !self.fused {
             return self.walked::<false>();
         }
+        if let Some(tiles) = Tiles::of(self) {
+            return tiles.run();
+        }
         #[cfg(target_arch = "x86_64")]
         if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
             // SAFETY: the processor has what the function uses.
@@ -254,9 +257,6 @@ impl<T: Number, const K: usize> Call<T, K> {
 
     #[inline(always)]
     fn walked<const FUSED: bool>(&self) {
-        if FUSED && let Some(tiles) = Tiles::of(self) {
-            return tiles.run();
-        }
         let unit = size_of::<T>() as isize;
         let walk = if self.lanes == 0 { Some(&self.row) } else { self.summed.last().filter(|_| self.lanes == 1) };
         let mut steps = [1; 2];

@@ -13,7 +13,14 @@
 //! void certen_use_threads(void (*threads)(int64_t begin, int64_t end, void (*part)(int64_t, int64_t, void *), void *));
 //! ```
 //!
-//! which is called once, before anything else, with the function that runs a range in parts on several threads.
+//! which is called once, before anything else, with the function that runs a range in parts on several threads. If it has
+//! buffers of its own, likewise
+//!
+//! ```c
+//! void certen_use_memory(const struct { void *(*take)(size_t); void (*give)(void *); } *memory);
+//! ```
+//!
+//! whose functions it calls from the threads that run its code.
 //!
 //! `sizes` are the values of the signature's sizes, in order. `buffers` are the inputs, then the outputs: dense, in
 //! row-major order, aligned to their elements, none of them overlapping an output, never null. It returns 0 if all is
@@ -41,6 +48,7 @@ use crate::compiler::Compiler;
 use crate::cpu::Cpu;
 use crate::error::RuntimeError;
 use crate::pool::{self, ParallelFunction};
+use crate::scratch::{MEMORY, Memory};
 use crate::view::{Layout, View, ViewMut};
 
 /// The number of the calling convention that this module describes; `certen_abi` in the C text.
@@ -51,6 +59,9 @@ type EntryFunction = unsafe extern "C" fn(*const i64, *const *mut c_void) -> i32
 
 /// The C type of `certen_use_threads`.
 type UseThreads = unsafe extern "C" fn(ParallelFunction);
+
+/// The C type of `certen_use_memory`.
+type UseMemory = unsafe extern "C" fn(*const Memory);
 
 /// What a kernel is called with: the names of its sizes, what holds of them, and the types of its tensors in terms of
 /// them.
@@ -334,9 +345,12 @@ fn load(path: &Path) -> Result<(Library, EntryFunction), RuntimeError> {
     // SAFETY: by the contract of `build` the symbol is a function of this type. The copy of the pointer is used only
     // while the library is loaded: the kernel holds both.
     let entry = unsafe { *library.get::<EntryFunction>(b"certen_call").map_err(bad)? };
-    // SAFETY: by the contract of `build` the symbol, if it is there, is a function of this type. It only keeps the
-    // pointer, atomically: the library may be loaded already, and run elsewhere.
+    // SAFETY: by the contract of `build` the symbols, if they are there, are functions of these types. They only keep the
+    // pointers, atomically: the library may be loaded already, and run elsewhere.
     unsafe {
+        if let Ok(use_memory) = library.get::<UseMemory>(b"certen_use_memory") {
+            use_memory(&raw const MEMORY);
+        }
         if let Ok(use_threads) = library.get::<UseThreads>(b"certen_use_threads") {
             use_threads(pool::parallel);
         }

@@ -24,6 +24,7 @@ mod kernel;
 mod memory;
 mod npy;
 mod pool;
+mod scratch;
 mod unfinished;
 mod view;
 

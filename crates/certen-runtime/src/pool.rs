@@ -11,6 +11,8 @@
 //!   range alone. That is also what happens to a parallel loop inside a part.
 //! - **Threads are started by the first loop that needs them**, and sleep while there is nothing to do. They are never
 //!   joined: the end of the process ends them.
+//! - **Who waits stays awake for a moment first**, if every thread has a core: to wake one up takes longer than many loops, and
+//!   a kernel has several.
 //! - **After a fork** the child has none of the parent's threads, and its copy of the pool may be locked by one of them. A
 //!   pool knows its process; in another one it is left alone, and a new one is made.
 //! - **Parts are run in the standard floating-point environment**, whatever a thread's own is.
@@ -21,11 +23,14 @@
 use std::cell::Cell;
 use std::env;
 use std::ffi::c_void;
+use std::hint;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::environment::in_standard_environment;
 use crate::error::RuntimeError;
@@ -41,7 +46,10 @@ pub(crate) type ParallelFunction = unsafe extern "C" fn(i64, i64, RangeFunction,
 const MAX_THREADS: usize = 1024;
 
 /// Parts for each thread: one that comes late, because others use its core, costs a part of the time and not all of it.
-const PARTS_PER_THREAD: usize = 4;
+pub(crate) const PARTS_PER_THREAD: usize = 4;
+
+/// How long a thread waits before it goes to sleep: about as long as it takes to wake one up.
+const AWAKE: Duration = Duration::from_micros(20);
 
 /// How many threads work for a loop: `$CERTEN_THREADS`, else the number of cores that the process may use. It is looked up
 /// once.
@@ -92,7 +100,7 @@ pub fn with_threads<T>(threads: NonZeroUsize, work: impl FnOnce() -> T) -> T {
 }
 
 /// How many threads work for the loops that this thread calls now.
-fn threads() -> usize {
+pub(crate) fn threads() -> usize {
     match THREADS.get() {
         0 => default_threads().map_or(1, NonZeroUsize::get),
         chosen => chosen,
@@ -119,6 +127,20 @@ pub(crate) unsafe extern "C" fn parallel(begin: i64, end: i64, function: RangeFu
     }
     // SAFETY: this is the range that the caller allows, on the caller's own thread.
     unsafe { function(begin, end, context) };
+}
+
+/// Runs the numbers from 0 up to a count, in parts on several threads: each number once, by whichever thread.
+pub(crate) fn in_parts<F: Fn(Range<usize>) + Sync>(count: usize, run: &F) {
+    /// # Safety
+    /// The context is an `F`, and the range lies in that of a `usize`.
+    unsafe extern "C" fn part<F: Fn(Range<usize>) + Sync>(begin: i64, end: i64, context: *mut c_void) {
+        // SAFETY: by the contract; it is shared with other threads, which `F` allows.
+        let run = unsafe { &*context.cast::<F>() };
+        run(begin as usize..end as usize);
+    }
+    let end = i64::try_from(count).unwrap_or(i64::MAX);
+    // SAFETY: the context is `run`, which lives longer than this call, and no range goes beyond the count.
+    unsafe { parallel(0, end, part::<F>, ptr::from_ref(run).cast_mut().cast()) };
 }
 
 /// A parallel loop that the pool works for.
@@ -182,6 +204,10 @@ struct PoolState {
 /// The threads of a process. A pool is never freed: its threads may look at it at any time.
 struct Pool {
     process: u32,
+    /// How many cores the process may use.
+    cores: usize,
+    /// How often there was something new for those who wait. It changes only under the lock.
+    news: AtomicU64,
     state: Mutex<PoolState>,
     /// There is a job.
     wake: Condvar,
@@ -204,7 +230,9 @@ impl Pool {
                 return pool;
             }
             let state = Mutex::new(PoolState { job: None, started: 0 });
-            let new = Box::into_raw(Box::new(Pool { process, state, wake: Condvar::new(), done: Condvar::new() }));
+            let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            let (wake, done) = (Condvar::new(), Condvar::new());
+            let new = Box::into_raw(Box::new(Pool { process, cores, news: AtomicU64::new(0), state, wake, done }));
             if POOL.compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire).is_err() {
                 // SAFETY: it was just made, and no other thread has seen it.
                 drop(unsafe { Box::from_raw(new) });
@@ -233,6 +261,7 @@ impl Pool {
         }
         let all = helpers >= state.started;
         state.job = Some(job);
+        self.news.fetch_add(1, Ordering::Relaxed);
         drop(state);
         if all {
             self.wake.notify_all();
@@ -242,10 +271,29 @@ impl Pool {
         let mut state = self.run_parts(self.lock());
         // The job's context lives until this returns, so it must not while a part is running.
         while state.job.as_ref().is_some_and(|job| job.running > 0) {
-            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.wait(state, &self.done);
         }
         state.job = None;
         true
+    }
+
+    /// Waits until there may be something new: awake for a moment, then asleep until it is notified.
+    fn wait<'a>(&'a self, state: MutexGuard<'a, PoolState>, notified: &Condvar) -> MutexGuard<'a, PoolState> {
+        let mut state = state;
+        if state.started < self.cores {
+            let news = || self.news.load(Ordering::Relaxed);
+            let known = news();
+            drop(state);
+            let start = Instant::now();
+            while news() == known && start.elapsed() < AWAKE {
+                (0..16).for_each(|_| hint::spin_loop());
+            }
+            state = self.lock();
+            if news() != known {
+                return state;
+            }
+        }
+        notified.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes parts of the job and runs them until none is left.
@@ -258,6 +306,7 @@ impl Pool {
             if let Some(job) = &mut state.job {
                 job.running -= 1;
                 if job.running == 0 && job.next >= job.parts {
+                    self.news.fetch_add(1, Ordering::Relaxed);
                     self.done.notify_one();
                 }
             }
@@ -274,7 +323,7 @@ impl Pool {
                     job.places -= 1;
                     state = self.run_parts(state);
                 }
-                _ => state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
+                _ => state = self.wait(state, &self.wake),
             }
         }
     }

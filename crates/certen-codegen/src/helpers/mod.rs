@@ -22,8 +22,10 @@ pub(crate) fn c_type(elem: ElemType) -> &'static str {
 /// A helper function. Printed in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Helper {
-    /// Memory for a buffer.
+    /// Memory for a buffer, in code that stands alone.
     Alloc,
+    /// The same in the runtime's code: memory that the runtime keeps between calls.
+    Scratch,
     /// A function of the mathematical library that no compiler computes itself.
     Library(&'static str, ElemType),
     /// A power: of a small whole exponent a product, else the library's.
@@ -67,6 +69,36 @@ pub(crate) enum Helper {
     Equal(ElemType),
 }
 
+/// Where the runtime's code has its buffers from.
+const SCRATCH: &str = "\
+/* Where memory is taken from, and given back to. */
+typedef struct {
+    void *(*take)(size_t bytes);
+    void (*give)(void *memory);
+} certen_memory;
+
+/* Atomic, because the same file may be loaded again while its code runs. */
+static const certen_memory *_Atomic certen_kept;
+
+/* Called before anything else. */
+void certen_use_memory(const certen_memory *memory) {
+    certen_kept = memory;
+}
+
+/* Aligned memory for so many elements of so many bytes, or NULL if there is not enough. */
+static void *certen_alloc(int64_t count, size_t bytes) {
+    const certen_memory *memory = certen_kept;
+    const size_t size = count > 0 ? (size_t)count * bytes : 1;
+    return memory ? memory->take(size) : aligned_alloc(64, (size + 63) / 64 * 64);
+}
+
+static void certen_free(void *buffer) {
+    const certen_memory *memory = certen_kept;
+    if (memory) memory->give(buffer);
+    else free(buffer);
+}
+";
+
 impl Helper {
     /// The one of several with the same name that is printed.
     pub(crate) fn canonical(self) -> Helper {
@@ -79,7 +111,7 @@ impl Helper {
     /// Its name in C.
     pub(crate) fn name(self) -> String {
         let (word, elem) = match self {
-            Helper::Alloc => return "certen_alloc".into(),
+            Helper::Alloc | Helper::Scratch => return "certen_alloc".into(),
             Helper::Library(function, elem) => return format!("certen_{}", library::name(function, elem)),
             Helper::Lanes(shape) => return shape.lanes(),
             Helper::Vector(vector) => return vector.register(),
@@ -152,6 +184,7 @@ impl Helper {
                      return aligned_alloc(64, (size + 63) / 64 * 64);\n\
                  }}\n"
             ),
+            Helper::Scratch => SCRATCH.into(),
             Helper::Library(function, elem) => library::declaration(function, elem),
             Helper::Pow(elem) => library::power(elem),
             Helper::Lanes(shape) => shape.text(),

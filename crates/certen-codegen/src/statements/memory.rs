@@ -28,7 +28,8 @@ impl<'a> Emitter<'a> {
         self.function.fails = true;
         self.function.allocated.insert(name);
         let start = format!("{elem} *{}{c} = ", self.restrict(name));
-        let call = format!("{}({}, sizeof({elem}))", self.helper(Helper::Alloc), count.text());
+        let helper = if self.stands_alone { Helper::Alloc } else { Helper::Scratch };
+        let call = format!("{}({}, sizeof({elem}))", self.helper(helper), count.text());
         if self.plain {
             self.heap.insert(name, 0);
             self.line(&format!("{start}{call};"));
@@ -58,7 +59,8 @@ impl<'a> Emitter<'a> {
             return self.line(&format!("if ({condition}) return 1;"));
         }
         self.line(&format!("if ({condition}) {{"));
-        live.iter().for_each(|live| self.line(&format!("    free({live});")));
+        let free = self.own.free;
+        live.iter().for_each(|live| self.line(&format!("    {free}({live});")));
         self.line("    return 1;");
         self.line("}");
     }
@@ -80,11 +82,11 @@ impl<'a> Emitter<'a> {
     pub(super) fn release(&mut self, name: Name, place: usize) {
         if self.plain {
             self.function.live.retain(|live| *live != name);
-            let free = format!("free({});", self.c_name(name));
-            return self.line(&free);
+            let buffer = self.c_name(name);
+            return self.line(&format!("{}({buffer});", self.own.free));
         }
         let memory = &self.own.memory;
-        let (free, forget) = (format!("free({memory}[{place}]);"), format!("{memory}[{place}] = NULL;"));
+        let (free, forget) = (format!("{}({memory}[{place}]);", self.own.free), format!("{memory}[{place}] = NULL;"));
         self.line(&free);
         self.line(&forget);
         self.function.uses_memory = true;
@@ -138,7 +140,7 @@ impl OwnNames {
         text += &function.body;
         text += &format!("    {status} = 0;\ndone:\n");
         if places > 0 {
-            text += &format!("    for (int at = 0; at < {places}; at++) free({memory}[at]);\n");
+            text += &format!("    for (int at = 0; at < {places}; at++) {}({memory}[at]);\n", self.free);
         }
         text + &format!("    return {status};\n}}\n")
     }

@@ -1,8 +1,7 @@
 //! The pool under load: every iteration runs once, whoever calls, from wherever.
 
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
 
 use super::*;
 
