@@ -53,6 +53,15 @@ struct KnownContraction {
     operations: u128,
     /// Which axes each dimension walks along, if the result is a view of the only operand.
     view: Option<Vec<Vec<usize>>>,
+    /// The same with the dimensions of the result in another order, and where each is there.
+    laid_out: Option<LaidOut>,
+}
+
+/// A contraction whose result lies as it is best computed.
+struct LaidOut {
+    contraction: Contraction,
+    shape: Vec<usize>,
+    axes: Vec<Vec<usize>>,
 }
 
 /// A contraction, and what it was made from.
@@ -103,6 +112,11 @@ fn contraction(
         shape: output,
         operations: contraction.flops().saturating_add(moved),
         view: contraction.as_view(),
+        laid_out: contraction.laid_out(path).map(|(contraction, places)| LaidOut {
+            shape: contraction.output_shape(),
+            contraction,
+            axes: places.into_iter().map(|place| vec![place]).collect(),
+        }),
         contraction,
     });
     let new = Remembered {
@@ -291,9 +305,9 @@ fn common(one: ElemType, other: ElemType) -> ElemType {
     }
 }
 
-/// Whether a result lies column by column, if the call does not give an array for it.
-fn chosen_order(order: Option<&Bound<'_, PyAny>>, arrays: &[NdArray<'_>]) -> PyResult<MemoryOrder> {
-    let Some(order) = order.filter(|order| !order.is_none()) else { return Ok(MemoryOrder::C) };
+/// How a result lies, if the call does not give an array for it; none where it may lie in any way.
+fn chosen_order(order: Option<&Bound<'_, PyAny>>, arrays: &[NdArray<'_>]) -> PyResult<Option<MemoryOrder>> {
+    let Some(order) = order.filter(|order| !order.is_none()) else { return Ok(None) };
     let Ok(name) = order.cast::<PyString>() else {
         return Err(PyTypeError::new_err(format!("order is a text, not {}", shown(order)?)));
     };
@@ -302,10 +316,11 @@ fn chosen_order(order: Option<&Bound<'_, PyAny>>, arrays: &[NdArray<'_>]) -> PyR
         all(|array| array.is_fortran_contiguous()) && !all(|array| array.is_c_contiguous())
     };
     Ok(match &*name.to_cow()?.to_ascii_uppercase() {
-        "C" | "K" => MemoryOrder::C,
-        "F" => MemoryOrder::F,
-        "A" if columns() => MemoryOrder::F,
-        "A" => MemoryOrder::C,
+        "K" => None,
+        "C" => Some(MemoryOrder::C),
+        "F" => Some(MemoryOrder::F),
+        "A" if columns() => Some(MemoryOrder::F),
+        "A" => Some(MemoryOrder::C),
         other => return Err(PyValueError::new_err(format!("order is 'C', 'F', 'A' or 'K', not {other:?}"))),
     })
 }
@@ -321,8 +336,8 @@ fn chosen_order(order: Option<&Bound<'_, PyAny>>, arrays: &[NdArray<'_>]) -> PyR
 ///   contracts all at once, `'greedy'` or a path of `contract_path` as they say.
 /// - `dtype` is the type to compute in, `casting` what operands may be cast by: `'no'`, `'equiv'`, `'safe'`,
 ///   `'same_kind'` or `'unsafe'`.
-/// - `order`: a new result lies row by row (`'C'`, and `'K'`), column by column (`'F'`), or that if the operands do
-///   (`'A'`).
+/// - `order`: a new result lies row by row (`'C'`), column by column (`'F'`), that if the operands do (`'A'`), or as it is
+///   computed best (`'K'`, also by default).
 ///
 /// With one operand and nothing to sum, the result is a view of the operand.
 ///
@@ -392,17 +407,22 @@ pub fn einsum<'py>(
         }
         check_out(array, &known.shape)?;
     }
-    let shape = SmallVec::from_slice(&known.shape);
-    let wanted = [Wanted { elem, shape, order, out: target.map(|(_, array)| array) }];
+    let laid_out = known.laid_out.as_ref().filter(|_| target.is_none() && order.is_none());
+    let (contraction, shape) = match laid_out {
+        Some(laid_out) => (&laid_out.contraction, &laid_out.shape),
+        None => (&known.contraction, &known.shape),
+    };
+    let order = order.unwrap_or(MemoryOrder::C);
+    let wanted = [Wanted { elem, shape: SmallVec::from_slice(shape), order, out: target.map(|(_, array)| array) }];
     let threads = threads::set();
-    if known.contraction.is_due() {
-        compiling(py, || known.contraction.prepare());
+    if contraction.is_due() {
+        compiling(py, || contraction.prepare());
     }
     let results = arrays::call(py, &converted, &wanted, |views, targets| {
         let Some(target) = targets.into_iter().next() else { return Ok(()) };
         match known.operations < SMALL.into() {
-            true => known.contraction.run(views, target, threads),
-            false => py.detach(|| known.contraction.run(views, target, threads)),
+            true => contraction.run(views, target, threads),
+            false => py.detach(|| contraction.run(views, target, threads)),
         }
     });
     let results = results.map_err(|trouble| match trouble {
@@ -411,7 +431,13 @@ pub fn einsum<'py>(
     })?;
     match out.filter(|out| !out.is_none()) {
         Some(out) => Ok(out.clone()),
-        None => results.into_iter().map(arrays::returned).next().unwrap_or_else(|| Ok(py.None().into_bound(py))),
+        None => match (results.into_iter().next(), laid_out) {
+            (Some(result), Some(LaidOut { axes, .. })) => {
+                arrays::returned(arrays::viewed(&result, &known.shape, axes)?)
+            }
+            (Some(result), None) => arrays::returned(result),
+            (None, _) => Ok(py.None().into_bound(py)),
+        },
     }
 }
 

@@ -17,6 +17,8 @@ use certen_core::{ElemType, Tensor};
 use certen_syntax::Code;
 use sealed::Sealed;
 
+use crate::memory::ask_for_huge_pages;
+
 /// The alignment of every array, in bytes: a cache line, and the widest vector register.
 const ALIGNMENT: usize = 64;
 
@@ -209,6 +211,8 @@ impl Array {
         // SAFETY: the layout's size is not 0.
         let start = unsafe { alloc_zeroed(layout) };
         let start = NonNull::new(start).ok_or(ArrayError::OutOfMemory { bytes: bytes as u64, available: None })?;
+        // SAFETY: it was just allocated with so many bytes.
+        unsafe { ask_for_huge_pages(start.as_ptr(), padded) };
         // SAFETY: the offset is below ALIGNMENT, so `bytes` bytes of the memory follow it.
         let data = unsafe { start.add(start.addr().get().wrapping_neg() % ALIGNMENT) };
         Ok(Array { elem, shape, len, data, memory: Some((start, layout)) })

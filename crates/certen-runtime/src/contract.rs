@@ -94,6 +94,20 @@ impl Nest {
         Nest { fused: true, lanes: false, ..self.in_one_sum() }
     }
 
+    /// Whether it keeps tiles of its result in registers: as fast as loops are.
+    pub fn is_tiled(&self) -> bool {
+        let [first, second] = self.factors.as_slice() else { return false };
+        let count = |own: &dyn Fn(&usize) -> bool| {
+            let sizes = self.sizes.iter().enumerate().filter(|(at, _)| own(at)).map(|(_, size)| *size);
+            sizes.fold(1, usize::saturating_mul)
+        };
+        let (has, other) = (|at: &usize| first.contains(&Some(*at)), |at: &usize| second.contains(&Some(*at)));
+        let kept = |at: &usize| *at < self.kept;
+        let rows = count(&|at| kept(at) && has(at) && !other(at));
+        let lanes = count(&|at| kept(at) && other(at) && !has(at));
+        self.fused && rows > 1 && lanes > 1 && Tiles::<f64>::gain(rows, lanes, count(&|at| !kept(at)))
+    }
+
     /// Computes the result.
     ///
     /// # Errors

@@ -16,6 +16,26 @@ pub fn available_bytes() -> Option<u64> {
     }
 }
 
+/// From this size on, huge pages are asked for.
+pub(crate) const HUGE_FROM: usize = 4 << 20;
+
+/// Asks the system for huge pages behind memory that was just allocated, if it is large. To touch it for the first time takes
+/// a tenth of the time then.
+///
+/// # Safety
+/// So many bytes from there are allocated.
+pub(crate) unsafe fn ask_for_huge_pages(start: *mut u8, bytes: usize) {
+    #[cfg(target_os = "linux")]
+    if bytes >= HUGE_FROM {
+        const PAGE: usize = 4096;
+        let before = start.addr().wrapping_neg() % PAGE;
+        // SAFETY: whole pages of what is allocated. Where the system has no huge pages nothing happens.
+        unsafe { libc::madvise(start.add(before).cast(), (bytes - before) / PAGE * PAGE, libc::MADV_HUGEPAGE) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (start, bytes);
+}
+
 /// The line `MemAvailable:    1234 kB`.
 fn mem_available(meminfo: &str) -> Option<u64> {
     field(meminfo, "MemAvailable:")?.checked_mul(1024)

@@ -46,7 +46,7 @@ pub(crate) type ParallelFunction = unsafe extern "C" fn(i64, i64, RangeFunction,
 const MAX_THREADS: usize = 1024;
 
 /// Parts for each thread: one that comes late, because others use its core, costs a part of the time and not all of it.
-pub(crate) const PARTS_PER_THREAD: usize = 4;
+const PARTS_PER_THREAD: usize = 4;
 
 /// How long a thread waits before it goes to sleep: about as long as it takes to wake one up.
 const AWAKE: Duration = Duration::from_micros(20);

@@ -15,6 +15,8 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
 use std::slice;
 
+use crate::memory::{HUGE_FROM, ask_for_huge_pages};
+
 /// What generated code gets: where its buffers come from.
 #[repr(C)]
 pub(crate) struct Memory {
@@ -32,8 +34,6 @@ const LEAST_KEPT: usize = 128 << 10;
 const MOST_KEPT: usize = 64 << 20;
 const MOST_BLOCKS: usize = 16;
 
-/// From this size on, huge pages are asked for.
-const HUGE_FROM: usize = 4 << 20;
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Before each block: its layout has to be known when it is given back. As long as the alignment of what follows.
@@ -53,11 +53,8 @@ impl Block {
         let layout = Layout::from_size_align(size, alignment).ok()?.pad_to_align();
         // SAFETY: the layout is not empty, it has room for the header.
         let start = NonNull::new(unsafe { alloc(layout) })?;
-        #[cfg(target_os = "linux")]
-        if size >= HUGE_FROM {
-            // SAFETY: the range is this block, whole pages of it. Where the system has no huge pages nothing happens.
-            unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
-        }
+        // SAFETY: it was just allocated with so many bytes.
+        unsafe { ask_for_huge_pages(start.as_ptr(), layout.size()) };
         Some(Block { start, layout })
     }
 

@@ -133,6 +133,12 @@ impl Einsum {
         &self.output
     }
 
+    /// The same with the dimensions of the output in another order.
+    pub fn with_output(&self, output: Vec<usize>) -> Einsum {
+        debug_assert!(output.len() == self.output.len() && output.iter().all(|index| self.output.contains(index)));
+        Einsum { output, ..self.clone() }
+    }
+
     /// The sizes of the output.
     pub fn output_shape(&self) -> Vec<usize> {
         self.shape(&self.output)

@@ -2,11 +2,12 @@
 //!
 //! Of the kept loops, *rows* walk along one factor alone and *lanes* along the other one. Blocks of both are copied, so that
 //! what a tile needs lies side by side whatever the strides (Goto and van de Geijn; TBLIS): a block of rows stays in the
-//! second cache, a panel of lanes in the first. Where a sum is longer than a block, the next one goes on with what was
+//! second cache, a strip of lanes in the first. Where a sum is longer than a block, the next one goes on with what was
 //! stored: the terms of an element are added in their order.
 //!
 //! Needs: pointers and loops that stay inside their arrays. Guarantees: the bits of [`fused`](super::inner::fused).
 
+use std::cmp::Reverse;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -23,11 +24,19 @@ const WIDE_ROWS: usize = 12;
 const LANE_BYTES: usize = 64;
 
 /// The terms of a block, and its rows.
-const DEPTH: usize = 256;
+const DEPTH: usize = 320;
 const HIGH: usize = 192;
 
-/// A block has at least so many rows where there are others: lanes are copied once for each block.
+/// The bytes of a panel of lanes.
+const PANEL_BYTES: usize = 2 << 20;
+
+/// A task has at least so many rows where there are others: lanes are copied once for each.
 const LEAST_HIGH: usize = 24;
+
+const CACHE_LINE: usize = 64;
+
+/// What is copied in another order first takes at most so many bytes.
+const MOST_TURNED: usize = 64 << 20;
 
 /// With fewer lanes, rows are read where they are.
 const WORTH_COPYING: usize = 32;
@@ -35,10 +44,14 @@ const WORTH_COPYING: usize = 32;
 /// With fewer products for each step of the loops around, tiles do not gain.
 const FEW: usize = 2048;
 
+/// Tasks for each thread.
+const PARTS_PER_THREAD: usize = 2;
+
 /// So many products are worth another thread.
 const WORTH_A_THREAD: usize = 1 << 19;
 
 /// A product and its loops.
+#[derive(Clone)]
 pub(super) struct Tiles<T> {
     /// The factor of the rows, then that of the lanes.
     factors: [*const u8; 2],
@@ -72,14 +85,14 @@ impl Place {
     }
 }
 
-/// How a product is divided into tasks, which may run at the same time: a block of rows and some lanes at a step of the
-/// loops around.
+/// How a product is divided into tasks, which may run at the same time: some rows and some lanes at a step of the loops
+/// around.
 #[derive(Clone, Copy)]
 struct Tasks {
     high: usize,
     wide: usize,
-    row_blocks: usize,
-    lane_blocks: usize,
+    row_parts: usize,
+    lane_parts: usize,
     count: usize,
 }
 
@@ -103,14 +116,25 @@ impl<T: Number> Tiles<T> {
             }
         }
         let terms: Loops = call.summed.iter().map(of).collect();
-        if count(&first).saturating_mul(count(&second)).saturating_mul(count(&terms)) < FEW {
+        if !Tiles::<T>::gain(count(&first), count(&second), count(&terms)) {
             return None;
         }
         let tiles = Tiles { factors: [a, b], out: call.out, around, rows: first, lanes: second, terms };
-        let price = tiles.price();
-        let swapped = tiles.swapped();
-        let best = if swapped.price() < price { swapped } else { swapped.swapped() };
+        let [swapped, other] = [tiles.clone().swapped(), tiles.clone()].map(|mut tiles| {
+            // Wherever they are in the result, lanes may be read as they lie.
+            tiles.lanes.sort_by_key(|one| Reverse(one.factors[1].unsigned_abs()));
+            tiles
+        });
+        let all = [tiles.clone().swapped(), tiles, swapped, other];
+        let mut best = all.into_iter().min_by(|a, b| a.price().total_cmp(&b.price()))?;
+        // Rows are copied as they lie.
+        best.rows.sort_by_key(|one| Reverse(one.factors[0].unsigned_abs()));
         Some(best).filter(|tiles| count(&tiles.lanes) > 1)
+    }
+
+    /// Whether tiles gain with so many rows, lanes and terms.
+    pub fn gain(rows: usize, lanes: usize, terms: usize) -> bool {
+        rows.saturating_mul(lanes).saturating_mul(terms) >= FEW && rows.max(lanes) > 1
     }
 
     /// The same with the factors in the other order, which changes no product.
@@ -131,24 +155,79 @@ impl<T: Number> Tiles<T> {
         let goes = |step: fn(&Loop<2>) -> isize| self.lanes.last().is_some_and(|one| step(one) == unit && one.size > 4);
         let stores = if goes(|one| one.out) { ROWS * 2 } else { ROWS * width };
         let tiles = (rows.div_ceil(ROWS) * lanes.div_ceil(width)) as f64;
-        let copied = if goes(|one| one.factors[1]) { 0.25 } else { 2.0 };
-        let copies = (rows.div_ceil(HIGH) * lanes) as f64 * terms as f64 * copied;
-        tiles * (terms as f64 * ROWS as f64 + stores as f64) + copies + 2.0 * rows as f64 * terms as f64
+        let copied = if goes(|one| one.factors[1]) { 0.25 } else { 1.5 };
+        let copies = lanes as f64 * terms as f64 * copied;
+        let rows = if lanes >= WORTH_COPYING { rows as f64 * terms as f64 } else { 0.0 };
+        tiles * (terms as f64 * ROWS as f64 + stores as f64) + copies + rows
     }
 
     /// Computes the result, by several threads if it is large.
-    pub fn run(&self) {
+    pub fn run(mut self) {
+        // What is copied must live until the end.
+        let _turned = [0, 1].map(|which| self.turn(which));
         match size_of::<T>() {
             8 => self.in_lanes::<8>(),
             _ => self.in_lanes::<16>(),
         }
     }
 
+    /// Copies a factor whose neighbours belong to different steps of the loops around, so that each step finds its own side by
+    /// side: of every cache line that it reads it would use one element.
+    fn turn(&mut self, which: usize) -> Option<Scratch<T>> {
+        let unit = size_of::<T>();
+        let moves = |one: &&mut Loop<2>| one.size > 1 && one.factors[which] != 0;
+        let own = if which == 0 { &mut self.rows } else { &mut self.lanes };
+        let mut inner: SmallVec<[&mut Loop<2>; 8]> = own.iter_mut().chain(&mut self.terms).filter(moves).collect();
+        let mut outer: SmallVec<[&mut Loop<2>; 8]> = self.around.iter_mut().filter(moves).collect();
+        inner.sort_by_key(|one| Reverse(one.factors[which].unsigned_abs()));
+        let (near, far): (Loops, Loops) =
+            (inner.iter().map(|one| **one).collect(), outer.iter().map(|one| **one).collect());
+        let (length, times) = (count(&near), count(&far));
+        let is_near = |one: &Loop<2>| one.factors[which].unsigned_abs() == unit;
+        let bytes = length.checked_mul(times)?.checked_mul(unit)?;
+        if !far.iter().any(is_near) || near.iter().any(is_near) || length == 0 || bytes > MOST_TURNED {
+            return None;
+        }
+        let mut copy: Scratch<T> = Scratch::new(length * times);
+        let arrays = Turned { from: self.factors[which], to: copy.elements().as_mut_ptr().cast::<T>() };
+        let mut walk = Walk::at(&far, 0);
+        let places: Vec<isize> = (0..times).map(|_| walk.next().factors[which]).collect();
+        let line = CACHE_LINE / unit;
+        let work = |part: Range<usize>| {
+            for first in part.map(|number| number * line) {
+                let mut walk = Walk::at(&near, first);
+                let own: SmallVec<[isize; 16]> =
+                    (first..length.min(first + line)).map(|_| walk.next().factors[which]).collect();
+                for (time, place) in places.iter().enumerate() {
+                    let offsets = own.iter().map(|own| place.wrapping_add(*own));
+                    // SAFETY: elements of the factor, at indices of the loops; places of the copy that no other part has.
+                    unsafe { arrays.copy(offsets, time * length + first) };
+                }
+            }
+        };
+        match pool::threads() > 1 && length * times >= WORTH_A_THREAD {
+            true => pool::in_parts(length.div_ceil(line), &work),
+            false => work(0..length.div_ceil(line)),
+        }
+        let mut step = unit as isize;
+        for one in inner.iter_mut().rev().chain(outer.iter_mut().rev()) {
+            one.factors[which] = step;
+            step *= one.size as isize;
+        }
+        self.factors[which] = copy.pointer().cast();
+        Some(copy)
+    }
+
     fn in_lanes<const W: usize>(&self) {
         #[cfg(target_arch = "x86_64")]
         {
             if std::is_x86_feature_detected!("avx512f") {
-                return self.in_tasks::<WIDE_ROWS, W>(products_with_avx512);
+                // Fewer rows that are not there.
+                let rows = count(&self.rows);
+                return match rows.next_multiple_of(ROWS) < rows.next_multiple_of(WIDE_ROWS) && rows < 4 * WIDE_ROWS {
+                    true => self.in_tasks::<ROWS, W>(products_with_avx512),
+                    false => self.in_tasks::<WIDE_ROWS, W>(products_with_avx512),
+                };
             }
             if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
                 return self.in_tasks::<ROWS, W>(products_with_avx2);
@@ -161,13 +240,14 @@ impl<T: Number> Tiles<T> {
         let (rows, lanes, around) = (count(&self.rows), count(&self.lanes), count(&self.around));
         let work = [rows, lanes, around].into_iter().fold(count(&self.terms), usize::saturating_mul);
         let threads = pool::threads().min(work / WORTH_A_THREAD).max(1);
-        let wanted = if threads > 1 { threads * pool::PARTS_PER_THREAD } else { 1 };
-        let share = rows.div_ceil(wanted.div_ceil(around));
-        let high = if wanted > 1 { share.clamp(LEAST_HIGH, HIGH) } else { HIGH }.next_multiple_of(R);
-        let row_blocks = rows.div_ceil(high);
-        let wide = lanes.div_ceil(wanted.div_ceil(around * row_blocks)).next_multiple_of(W);
-        let lane_blocks = lanes.div_ceil(wide);
-        let tasks = Tasks { high, wide, row_blocks, lane_blocks, count: around * row_blocks * lane_blocks };
+        let wanted = if threads > 1 { (threads * PARTS_PER_THREAD).div_ceil(around) } else { 1 };
+        // Where rows are divided lanes are copied several times, and the other way round.
+        let copied = |parts: &usize| parts * lanes + wanted.div_ceil(*parts) * rows;
+        let row_parts = (1..=wanted.min(rows.div_ceil(LEAST_HIGH))).min_by_key(copied).unwrap_or(1);
+        let high = rows.div_ceil(row_parts).next_multiple_of(R);
+        let wide = lanes.div_ceil(wanted.div_ceil(row_parts)).next_multiple_of(W);
+        let (row_parts, lane_parts) = (rows.div_ceil(high), lanes.div_ceil(wide));
+        let tasks = Tasks { high, wide, row_parts, lane_parts, count: around * row_parts * lane_parts };
         match threads {
             1 => self.part(tasks, 0..tasks.count, products),
             _ => pool::in_parts(tasks.count, &|part| self.part(tasks, part, products)),
@@ -178,52 +258,110 @@ impl<T: Number> Tiles<T> {
     fn part<const R: usize, const W: usize>(&self, tasks: Tasks, part: Range<usize>, products: Products<T, R, W>) {
         let (rows, lanes, terms) = (count(&self.rows), count(&self.lanes), count(&self.terms));
         let copies = lanes >= WORTH_COPYING;
-        let most = terms.min(DEPTH);
-        let mut block: Scratch<T> =
-            Scratch::new(if copies { rows.min(tasks.high).next_multiple_of(R) * most } else { 0 });
-        let mut panel: Scratch<T> = Scratch::new(most * W);
-        let (mut steps, mut high): (Vec<Place>, Vec<Place>) = (Vec::new(), Vec::new());
+        // Equal blocks of terms.
+        let deepest = terms.div_ceil(terms.div_ceil(DEPTH).max(1)).max(1);
+        let widest = (PANEL_BYTES / LANE_BYTES / deepest).max(1) * W;
+        let highest = rows.min(tasks.high).min(HIGH).next_multiple_of(R);
+        let mut block: Scratch<T> = Scratch::new(if copies { highest * deepest } else { 0 });
+        let mut panel: Scratch<T> = Scratch::new(lanes.min(tasks.wide).min(widest).next_multiple_of(W) * deepest);
+        let mut steps: Places = Places::new(&self.terms);
+        let mut high: Places = Places::new(&self.rows);
+        let mut strips: Vec<Strip<W>> = Vec::new();
+        let mut known_lanes = None;
         // How far the rows of a tile go at each term, in the array or in the block.
-        let mut along: Vec<isize> = Vec::with_capacity(most);
-        let (mut known_terms, mut known_rows) = (None, None);
+        let mut along: Vec<isize> = Vec::with_capacity(deepest);
         for task in part {
-            let (lane_block, rest) = (task % tasks.lane_blocks, task / tasks.lane_blocks);
-            let (row_block, around) = (rest % tasks.row_blocks, rest / tasks.row_blocks);
+            let (lane_part, rest) = (task % tasks.lane_parts, task / tasks.lane_parts);
+            let (row_part, around) = (rest % tasks.row_parts, rest / tasks.row_parts);
             let at = Walk::at(&self.around, around).here;
             let here = Tile {
                 factors: [0, 1].map(|which| self.factors[which].wrapping_byte_offset(at.factors[which])),
                 out: self.out.wrapping_byte_offset(at.out),
+                is_first: true,
             };
-            let first = row_block * tasks.high;
-            if known_rows.replace(row_block) != Some(row_block) {
-                Walk::at(&self.rows, first).extend(tasks.high.min(rows - first), &mut high);
-            }
-            let begin = lane_block * tasks.wide;
-            // A sum of nothing is stored too.
-            for from in (0..terms.max(1)).step_by(DEPTH) {
-                let depth = (terms - from).min(DEPTH);
-                if known_terms.replace(from) != Some(from) {
-                    Walk::at(&self.terms, from).extend(depth, &mut steps);
+            let own_rows = row_part * tasks.high..rows.min((row_part + 1) * tasks.high);
+            let own_lanes = lane_part * tasks.wide..lanes.min((lane_part + 1) * tasks.wide);
+            for lane in own_lanes.clone().step_by(widest) {
+                let own = lane..own_lanes.end.min(lane + widest);
+                if known_lanes.replace(lane) != Some(lane) {
+                    strips.clear();
+                    strips.extend(own.clone().step_by(W).map(|first| {
+                        // The last lanes are full too, with some of those before, unless these would be added twice.
+                        let first = if terms <= DEPTH && own.len() >= W { first.min(own.end - W) } else { first };
+                        Strip::new(&self.lanes, first, W.min(own.end - first), size_of::<T>())
+                    }));
+                }
+                // A sum of nothing is stored too.
+                for from in (0..terms.max(1)).step_by(deepest) {
+                    let here = Tile { is_first: from == 0, ..here };
+                    let steps = steps.at(from, (terms - from).min(deepest));
                     along.clear();
                     match copies {
-                        true => along.extend((0..depth).map(|term| (term * R * size_of::<T>()) as isize)),
+                        true => along.extend((0..steps.len()).map(|term| (term * R * size_of::<T>()) as isize)),
                         false => along.extend(steps.iter().map(|step| step.factors[0])),
                     }
-                }
-                if copies {
-                    here.copy_rows::<R>(&high, &steps, block.elements());
-                }
-                let block = copies.then(|| block.pointer());
-                let mut along_lanes = Walk::at(&self.lanes, begin);
-                let end = lanes.min(begin + tasks.wide);
-                for lane in (begin..end).step_by(W) {
-                    let lanes: Strip<W> = Strip::new(&mut along_lanes, W.min(end - lane), size_of::<T>());
-                    here.copy_lanes(&lanes, &steps, panel.elements().as_chunks_mut::<W>().0);
-                    // SAFETY: the lanes of all steps were copied, and so were the rows if they are to be.
-                    unsafe { here.tiles(products, from == 0, &high, &lanes, &along, block, panel.pointer().cast()) };
+                    here.copy_lanes(&strips, steps, panel.elements());
+                    for row in own_rows.clone().step_by(HIGH) {
+                        let high = high.at(row, (own_rows.end - row).min(HIGH));
+                        if copies {
+                            here.copy_rows::<R>(high, steps, block.elements());
+                        }
+                        let block = copies.then(|| block.pointer());
+                        for (at, lanes) in strips.iter().enumerate() {
+                            let panel = panel.pointer().wrapping_add(at * W * steps.len()).cast();
+                            // SAFETY: the lanes of all steps were copied, and so were the rows if they are to be.
+                            unsafe { here.tiles(products, high, lanes, &along, block, panel) };
+                        }
+                    }
                 }
             }
         }
+    }
+}
+
+/// A factor, and a copy of it in another order.
+struct Turned<T> {
+    from: *const u8,
+    to: *mut T,
+}
+
+// SAFETY: the factor is only read, and each element of the copy is written by one thread.
+unsafe impl<T> Sync for Turned<T> {}
+
+impl<T: Copy> Turned<T> {
+    /// Copies elements at these offsets, side by side.
+    ///
+    /// # Safety
+    /// There are such elements, and nobody else uses these places.
+    #[inline(always)]
+    unsafe fn copy(&self, offsets: impl Iterator<Item = isize>, first: usize) {
+        for (next, offset) in offsets.enumerate() {
+            // SAFETY: by the contract.
+            unsafe { self.to.add(first + next).write(read(self.from, offset)) };
+        }
+    }
+}
+
+/// Where some steps of loops are; those of the last time are remembered.
+struct Places<'a> {
+    loops: &'a [Loop<2>],
+    known: Option<(usize, usize)>,
+    places: Vec<Place>,
+}
+
+impl<'a> Places<'a> {
+    fn new(loops: &'a [Loop<2>]) -> Places<'a> {
+        Places { loops, known: None, places: Vec::new() }
+    }
+
+    /// So many, from one on.
+    fn at(&mut self, first: usize, count: usize) -> &[Place] {
+        if self.known.replace((first, count)) != Some((first, count)) {
+            let mut walk = Walk::at(self.loops, first);
+            self.places.clear();
+            self.places.extend((0..count).map(|_| walk.next()));
+        }
+        &self.places
     }
 }
 
@@ -236,11 +374,18 @@ struct Strip<const W: usize> {
 }
 
 impl<const W: usize> Strip<W> {
-    #[inline(always)]
-    fn new(walk: &mut Walk<'_>, width: usize, bytes: usize) -> Strip<W> {
+    fn new(loops: &[Loop<2>], first: usize, width: usize, bytes: usize) -> Strip<W> {
         let mut places = [Place::default(); W];
-        for lane in places.iter_mut().take(width) {
-            *lane = walk.next();
+        match loops {
+            [one] => {
+                for (at, lane) in places.iter_mut().enumerate().take(width) {
+                    lane.go(one, (first + at) as isize);
+                }
+            }
+            _ => {
+                let mut walk = Walk::at(loops, first);
+                places.iter_mut().take(width).for_each(|lane| *lane = walk.next());
+            }
         }
         let is_dense = |of: fn(&Place) -> isize| {
             let goes = |(at, lane): (usize, &Place)| of(lane) == of(&places[0]).wrapping_add((at * bytes) as isize);
@@ -252,63 +397,73 @@ impl<const W: usize> Strip<W> {
 }
 
 /// The factors and the result at a step of the loops around.
+#[derive(Clone, Copy)]
 struct Tile<T> {
     factors: [*const u8; 2],
     out: *mut T,
+    /// Whether sums begin, or go on with what was stored.
+    is_first: bool,
 }
 
 impl<T: Number> Tile<T> {
-    /// Copies rows, those of a tile side by side; zeros where there are none.
+    /// Copies rows, those of a tile side by side. In the place of one that is not there is the first.
     fn copy_rows<const R: usize>(&self, high: &[Place], steps: &[Place], block: &mut [MaybeUninit<T>]) {
         for (rows, tile) in high.chunks(R).zip(block.chunks_exact_mut(R * steps.len().max(1))) {
-            let mut places = [0; R];
-            rows.iter().zip(&mut places).for_each(|(row, place)| *place = row.factors[0]);
+            let places = std::array::from_fn(|at| rows.get(at).unwrap_or(&rows[0]).factors[0]);
+            let steps = steps.iter().map(|step| step.factors[0]);
             // SAFETY: the elements of the first factor, at indices of the loops.
-            unsafe {
-                gather(self.factors[0], &places[..rows.len()], steps, |step| step.factors[0], tile.as_chunks_mut::<R>().0)
-            };
+            unsafe { gather::<T, R>(self.factors[0], places, steps, tile.as_chunks_mut().0) };
         }
     }
 
-    /// Copies lanes; zeros where there are none.
-    fn copy_lanes<const W: usize>(&self, lanes: &Strip<W>, steps: &[Place], panel: &mut [[MaybeUninit<T>; W]]) {
-        if lanes.reads_dense {
-            for (step, to) in steps.iter().zip(panel) {
+    /// Copies lanes, those of a strip side by side. In the place of one that is not there is the first. What lies side by
+    /// side in the array is read in its order.
+    fn copy_lanes<const W: usize>(&self, strips: &[Strip<W>], steps: &[Place], panel: &mut [MaybeUninit<T>]) {
+        let (panel, depth) = (panel.as_chunks_mut::<W>().0, steps.len());
+        for (term, step) in steps.iter().enumerate() {
+            for (at, lanes) in strips.iter().enumerate().filter(|(_, lanes)| lanes.reads_dense) {
                 let offset = lanes.places[0].factors[1].wrapping_add(step.factors[1]);
                 // SAFETY: W elements of the second factor, at indices of the loops.
-                *to = unsafe { read(self.factors[1], offset) };
+                panel[at * depth + term] = unsafe { read(self.factors[1], offset) };
             }
-            return;
         }
-        let mut places = [0; W];
-        lanes.places.iter().zip(&mut places).for_each(|(lane, place)| *place = lane.factors[1]);
-        // SAFETY: the elements of the second factor, at indices of the loops.
-        unsafe { gather(self.factors[1], &places[..lanes.width], steps, |step| step.factors[1], panel) };
+        for (at, lanes) in strips.iter().enumerate().filter(|(_, lanes)| !lanes.reads_dense) {
+            let places = std::array::from_fn(|lane| lanes.places[if lane < lanes.width { lane } else { 0 }].factors[1]);
+            let steps = steps.iter().map(|step| step.factors[1]);
+            // SAFETY: the elements of the second factor, at indices of the loops.
+            unsafe { gather(self.factors[1], places, steps, &mut panel[at * depth..][..depth]) };
+        }
     }
 
-    /// The tiles of some rows and lanes, for the first terms or on top of what was stored.
+    /// The tiles of some rows and lanes.
     ///
     /// # Safety
     /// The panel holds the lanes at all steps along, the block all tiles of rows.
     unsafe fn tiles<const R: usize, const W: usize>(
         &self,
         products: Products<T, R, W>,
-        is_first: bool,
         high: &[Place],
         lanes: &Strip<W>,
         along: &[isize],
         block: Option<*const T>,
         panel: *const [T; W],
     ) {
+        let mut aside = [[T::ZERO; W]; R];
         for (tile, rows) in high.chunks(R).enumerate() {
-            // Rows that are not there are the first one, or zeros, and what comes of them is not stored.
+            // Rows that are not there are the first one, and what comes of them is not stored.
             let pointers = std::array::from_fn(|at| match block {
                 Some(block) => block.wrapping_add(tile * R * along.len() + at).cast(),
                 None => self.factors[0].wrapping_byte_offset(rows[if at < rows.len() { at } else { 0 }].factors[0]),
             });
-            let mut sums = [[T::ZERO; W]; R];
-            if !is_first {
-                for (sums, row) in sums.iter_mut().zip(rows) {
+            // Sums are in the result itself, where they lie side by side there.
+            let sums = std::array::from_fn(|at| match rows.get(at) {
+                Some(row) if lanes.writes_dense => {
+                    self.out.wrapping_byte_offset(row.out.wrapping_add(lanes.places[0].out)).cast()
+                }
+                _ => &raw mut aside[at],
+            });
+            if !self.is_first && !lanes.writes_dense {
+                for (sums, row) in aside.iter_mut().zip(rows) {
                     for (sum, lane) in sums.iter_mut().zip(&lanes.places).take(lanes.width) {
                         // SAFETY: an element of the result that was stored, at indices of the loops.
                         *sum = unsafe { read(self.out.cast(), row.out.wrapping_add(lane.out)) };
@@ -316,14 +471,11 @@ impl<T: Number> Tile<T> {
                 }
             }
             // SAFETY: the pointers, at each term, are elements of the rows, or of the block that was copied.
-            unsafe { products(pointers, along, panel, &mut sums) };
-            for (sums, row) in sums.iter().zip(rows) {
-                if lanes.writes_dense {
-                    let out = self.out.wrapping_byte_offset(row.out.wrapping_add(lanes.places[0].out));
-                    // SAFETY: W elements of the result, at indices of the loops.
-                    unsafe { out.cast::<[T; W]>().write_unaligned(*sums) };
-                    continue;
-                }
+            unsafe { products(pointers, along, panel, sums, self.is_first) };
+            if lanes.writes_dense {
+                continue;
+            }
+            for (sums, row) in aside.iter().zip(rows) {
                 for (sum, lane) in sums.iter().zip(&lanes.places).take(lanes.width) {
                     let out = self.out.wrapping_byte_offset(row.out.wrapping_add(lane.out));
                     // SAFETY: an element of the result, at indices of the loops.
@@ -338,9 +490,10 @@ impl<T: Number> Tile<T> {
 /// nothing is around the loop.
 ///
 /// # Safety
-/// There is an element at each pointer and each of the steps along from it, and a row of the panel for each step.
+/// There is an element at each pointer and each of the steps along from it, and a row of the panel for each step; sums can be
+/// written, and read unless they begin with zeros.
 type Products<T, const R: usize, const W: usize> =
-    unsafe fn(rows: [*const u8; R], along: &[isize], panel: *const [T; W], sums: &mut [[T; W]; R]);
+    unsafe fn(rows: [*const u8; R], along: &[isize], panel: *const [T; W], sums: [*mut [T; W]; R], is_first: bool);
 
 /// See [`Products`].
 #[inline(always)]
@@ -348,9 +501,14 @@ unsafe fn products<T: Number, const R: usize, const W: usize>(
     rows: [*const u8; R],
     along: &[isize],
     panel: *const [T; W],
-    sums: &mut [[T; W]; R],
+    sums: [*mut [T; W]; R],
+    is_first: bool,
 ) {
-    let mut local = *sums;
+    let mut local = [[T::ZERO; W]; R];
+    if !is_first {
+        // SAFETY: by the contract.
+        local = sums.map(|sums| unsafe { sums.read_unaligned() });
+    }
     for (term, step) in along.iter().enumerate() {
         // SAFETY: by the contract.
         let lanes = unsafe { panel.add(term).read() };
@@ -362,7 +520,10 @@ unsafe fn products<T: Number, const R: usize, const W: usize>(
             }
         }
     }
-    *sums = local;
+    for (sums, local) in sums.iter().zip(local) {
+        // SAFETY: by the contract.
+        unsafe { sums.write_unaligned(local) };
+    }
 }
 
 /// See [`Products`].
@@ -372,10 +533,11 @@ unsafe fn products_with_avx2<T: Number, const R: usize, const W: usize>(
     rows: [*const u8; R],
     along: &[isize],
     panel: *const [T; W],
-    sums: &mut [[T; W]; R],
+    sums: [*mut [T; W]; R],
+    is_first: bool,
 ) {
     // SAFETY: by the contract.
-    unsafe { products(rows, along, panel, sums) }
+    unsafe { products(rows, along, panel, sums, is_first) }
 }
 
 /// See [`Products`].
@@ -385,10 +547,11 @@ unsafe fn products_with_avx512<T: Number, const R: usize, const W: usize>(
     rows: [*const u8; R],
     along: &[isize],
     panel: *const [T; W],
-    sums: &mut [[T; W]; R],
+    sums: [*mut [T; W]; R],
+    is_first: bool,
 ) {
     // SAFETY: by the contract.
-    unsafe { products(rows, along, panel, sums) }
+    unsafe { products(rows, along, panel, sums, is_first) }
 }
 
 /// The element at a pointer and so many bytes on; it need not be aligned.
@@ -401,42 +564,28 @@ unsafe fn read<T: Copy>(from: *const u8, offset: isize) -> T {
     unsafe { from.wrapping_byte_offset(offset).cast::<T>().read_unaligned() }
 }
 
-/// Copies the elements at each step and place, those of a step side by side, with zeros after them. What is read along
-/// shorter ways is read first.
+/// Copies the elements at each step and place, those of a step side by side.
 ///
 /// # Safety
 /// There are such elements.
 #[inline(always)]
 unsafe fn gather<T: Number, const N: usize>(
     from: *const u8,
-    places: &[isize],
-    steps: &[Place],
-    of: impl Fn(&Place) -> isize,
+    places: [isize; N],
+    steps: impl Iterator<Item = isize>,
     to: &mut [[MaybeUninit<T>; N]],
 ) {
-    let way =
-        |a: Option<isize>, b: Option<isize>| a.zip(b).map_or(isize::MAX, |(a, b)| b.wrapping_sub(a).saturating_abs());
-    let to = &mut to[..steps.len()];
-    if way(places.first().copied(), places.get(1).copied()) <= way(steps.first().map(&of), steps.get(1).map(&of)) {
-        for (step, to) in steps.iter().zip(to) {
-            let mut values = [MaybeUninit::new(T::ZERO); N];
-            for (place, value) in places.iter().zip(&mut values) {
-                // SAFETY: by the contract.
-                value.write(unsafe { read(from, place.wrapping_add(of(step))) });
-            }
-            *to = values;
+    let goes = |(at, place): (usize, &isize)| *place == places[0].wrapping_add((at * size_of::<T>()) as isize);
+    if places.iter().enumerate().all(goes) {
+        for (step, to) in steps.zip(to) {
+            // SAFETY: by the contract; the N elements lie side by side.
+            *to = unsafe { read(from, places[0].wrapping_add(step)) };
         }
         return;
     }
-    for at in 0..N {
-        let Some(place) = places.get(at) else {
-            to.iter_mut().for_each(|to| _ = to[at].write(T::ZERO));
-            continue;
-        };
-        for (step, to) in steps.iter().zip(&mut *to) {
-            // SAFETY: by the contract.
-            to[at].write(unsafe { read(from, place.wrapping_add(of(step))) });
-        }
+    for (step, to) in steps.zip(to) {
+        // SAFETY: by the contract.
+        *to = places.map(|place| MaybeUninit::new(unsafe { read(from, place.wrapping_add(step)) }));
     }
 }
 
@@ -481,11 +630,5 @@ impl<'a> Walk<'a> {
             *at = 0;
         }
         here
-    }
-
-    /// The next places.
-    fn extend(&mut self, count: usize, places: &mut Vec<Place>) {
-        places.clear();
-        places.extend((0..count).map(|_| self.next()));
     }
 }

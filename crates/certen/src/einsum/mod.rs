@@ -4,13 +4,13 @@
 //! nest of loops as it is written, in the order with the fewest operations (TeIL, Sec. 5; `certen_lift::pairwise`),
 //! or along a path of NumPy's. [`Contraction::run`] computes it on arrays with any strides.
 //!
-//! Two tiers do the work. Small contractions are loops of Rust ([`Nest`]): nothing is compiled. Once as many operations
-//! were made as a compilation takes time for, all shapes of one form together, or if a call is that large,
-//! [`Contraction::prepare`] makes a program of Core with symbolic sizes, which goes along the road to native code; then
-//! other shapes use the same code. Operations are counted, never timed, so the same calls always do the same. Both
-//! tiers make the same operations on each element in the same order ([`FpMode::Fused`](crate::FpMode::Fused)): results have
-//! the same bits. Where there is no C
-//! compiler, the loops go on serving. Indices that are never apart are one for both ([`Einsum::merged`]).
+//! Two tiers do the work. Most contractions are loops of Rust ([`Nest`]): nothing is compiled. Those that have no tiles
+//! ([`Nest::is_tiled`]) are compiled once as many operations were made as that takes time for, all shapes of one form
+//! together, or if a call is that large: [`Contraction::prepare`] makes a program of Core with symbolic sizes, which goes
+//! along the road to native code; then other shapes use the same code. Operations are counted, never timed, so the same
+//! calls always do the same. Both tiers make the same operations on each element in the same order
+//! ([`FpMode::Fused`](crate::FpMode::Fused)): results have the same bits. Where there is no C compiler, the loops go on
+//! serving. Indices that are never apart are one for both ([`Einsum::merged`]).
 //!
 //! ```
 //! use certen::einsum::{Contraction, Order, Subscripts};
@@ -37,7 +37,7 @@ use std::sync::Arc;
 use certen_core::ElemType;
 use certen_dialects::einsum::{Axis, Einsum, Product};
 pub use certen_dialects::einsum::{EinsumError, IndexName, Sub, Subscripts};
-use certen_runtime::{Array, ArrayError, Cpu, Nest, RuntimeError, View, ViewMut, available_bytes};
+use certen_runtime::{Array, ArrayError, Cpu, Nest, RuntimeError, View, ViewMut, available_bytes, with_threads};
 use certen_syntax::{Code, Diagnostic};
 
 use self::compiled::Compiled;
@@ -91,6 +91,12 @@ const SMALL: u128 = 1 << 26;
 /// computed, the loops, which need no copies, are better.
 const COPY: u64 = 8;
 
+/// Sums of more terms take longer than to store them anywhere.
+const LONG_SUM: usize = 512;
+
+/// Fewer elements than these bytes have are no row.
+const ROW_BYTES: usize = 64;
+
 /// Nests of more loops are not compiled: proofs about them and their C code take seconds.
 const DEEPEST: usize = 12;
 
@@ -108,7 +114,10 @@ impl Contraction {
         if !elem.has_arithmetic() {
             return Err(EinsumError::Element(elem));
         }
-        let written = Einsum::new(subscripts, shapes)?;
+        Contraction::of(Einsum::new(subscripts, shapes)?, elem, order)
+    }
+
+    fn of(written: Einsum, elem: ElemType, order: &Order) -> Result<Contraction, EinsumError> {
         let (einsum, groups) = written.merged();
         let plan = Plan::new(&einsum, order)?;
         let mut nests = Vec::with_capacity(plan.steps.len());
@@ -125,7 +134,7 @@ impl Contraction {
                     axes.iter().map(of).collect()
                 }
                 None => {
-                    let made = plan.steps.get(value - shapes.len()).map_or(&[][..], |step| &step.kept);
+                    let made = plan.steps.get(value - written.operands().len()).map_or(&[][..], |step| &step.kept);
                     apart(&groups, made).map(walked).collect()
                 }
             };
@@ -135,21 +144,73 @@ impl Contraction {
             let nest = Nest::new(&written.shape(&kept), &sums, &factors);
             let nest = nest.ok_or(EinsumError::TooManyOperands(step.factors.len()))?;
             let rows = einsum.is_in_rows(&plan.steps, step);
-            nests.push(match rows {
+            let nest = match rows {
                 true if fuses => nest.fused(),
                 true => nest.in_one_sum(),
                 false => nest.in_lanes(),
-            });
+            };
             let times = written.shape(&loops).iter().fold(1u64, |times, size| times.saturating_mul(*size as u64));
             work = work.saturating_add(times);
-            if rows {
+            if rows && !nest.is_tiled() {
                 in_rows = in_rows.saturating_add(times);
             }
+            nests.push(nest);
         }
-        // What is read once and summed waits for memory, whoever computes it.
+        // Tiles are as fast in loops of Rust. What is read once and summed waits for memory, whoever computes it.
         let gains = in_rows > work / 2 && deepest <= DEEPEST;
         let compiled = gains.then(|| Compiled::of(&einsum, &plan.steps, elem));
         Ok(Contraction { written, einsum, groups, plan, elem, nests, work, compiled })
+    }
+
+    /// The same with the dimensions of its result in the order in which they are best computed, and at which place each
+    /// dimension is then; none if they are already. Where sums are long, how the result lies makes no difference. The
+    /// bits are the same.
+    ///
+    /// ```
+    /// use certen::einsum::{Contraction, Order, Subscripts};
+    /// let subscripts = Subscripts::parse("zik,zkj->ijz", 2)?;
+    /// let shapes: [&[usize]; 2] = [&[10, 40, 5], &[10, 5, 30]];
+    /// let products = Contraction::new(&subscripts, &shapes, certen::ElemType::F64, &Order::Best)?;
+    /// let (laid_out, places) = products.laid_out(&Order::Best).unwrap();
+    /// assert_eq!((laid_out.output_shape(), places), (vec![10, 40, 30], vec![1, 2, 0]));
+    /// # Ok::<(), certen::einsum::EinsumError>(())
+    /// ```
+    pub fn laid_out(&self, order: &Order) -> Option<(Contraction, Vec<usize>)> {
+        let (steps, step) = (&self.plan.steps, self.plan.steps.last()?);
+        let [left, right] = step.factors[..] else { return None };
+        let size = |index: &usize| self.einsum.indices()[*index].size;
+        let count = |indices: &[usize]| indices.iter().map(size).fold(1, usize::saturating_mul);
+        if !self.einsum.is_in_rows(steps, step) || count(&self.einsum.summed(steps, step)) > LONG_SUM {
+            return None;
+        }
+        let axes = [left, right].map(|factor| {
+            let of = |axis| if let Axis::Index(index) = axis { Some(index) } else { None };
+            self.einsum.axes(steps, factor).into_iter().filter_map(of).collect::<Vec<usize>>()
+        });
+        let has = |which: usize, index: &usize| axes[which].contains(index);
+        let own = |which: usize| -> Vec<usize> {
+            let alone = |index: &&usize| step.kept.contains(index) && !has(1 - which, index);
+            axes[which].iter().filter(alone).copied().collect()
+        };
+        // The innermost ones are in a row: many, which lie side by side, and were innermost before.
+        let price = |which: &usize| {
+            let (row, last) = (own(*which), step.kept.last());
+            let goes = axes[*which].last().is_some_and(|index| row.contains(index));
+            (count(&row) < ROW_BYTES / self.elem.bytes(), !goes, !last.is_some_and(|last| row.contains(last)))
+        };
+        let inner = [1, 0].into_iter().min_by_key(price)?;
+        let both = step.kept.iter().filter(|index| has(0, index) == has(1, index)).copied();
+        let kept: Vec<usize> = both.chain(own(1 - inner)).chain(own(inner)).collect();
+        let output: Vec<usize> = apart(&self.groups, &kept).collect();
+        if output == self.written.output() || output.len() != self.written.output().len() {
+            return None;
+        }
+        let place = |index: &usize| output.iter().position(|own| own == index);
+        let places = self.written.output().iter().map(place).collect::<Option<Vec<usize>>>()?;
+        let laid_out = Contraction::of(self.written.with_output(output), self.elem, order).ok()?;
+        let (steps, step) = (&laid_out.plan.steps, laid_out.plan.steps.last()?);
+        // Else its sums would be in another order.
+        laid_out.einsum.is_in_rows(steps, step).then_some((laid_out, places))
     }
 
     /// The sizes of the result.
@@ -226,7 +287,10 @@ impl Contraction {
         {
             return Ok(());
         }
-        self.run_loops(operands, &mut out)
+        match threads {
+            Some(threads) => with_threads(threads, || self.run_loops(operands, &mut out)),
+            None => self.run_loops(operands, &mut out),
+        }
     }
 
     fn check(&self, operands: &[View<'_>], out: &ViewMut<'_>) -> Result<(), Failure> {
