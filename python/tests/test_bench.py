@@ -147,7 +147,9 @@ def test_a_lost_worker_is_reported(tmp_path):
 def test_from_end_to_end(tmp_path, capsys):
     data, drawing = tmp_path / "bench.json", tmp_path / "bench.svg"
     given = ["mm", "blur", "--peers", "numpy", "--threads", "1", "--quick"]
+    before = signal.getsignal(signal.SIGTERM)
     assert main([*given, "--json", str(data), "--svg", str(drawing)]) == 0
+    assert signal.getsignal(signal.SIGTERM) is before
     text = capsys.readouterr().out
     for part in ("mm", "blur", "f64", "f32", "certen-hand", "page faults", "90 % intervals", "geometric mean"):
         assert part in text

@@ -53,7 +53,7 @@ struct KnownContraction {
     operations: u128,
     /// Which axes each dimension walks along, if the result is a view of the only operand.
     view: Option<Vec<Vec<usize>>>,
-    /// The same with the dimensions of the result in another order, and where each is there.
+    /// The contraction with the dimensions of its result in another order, and where each is there.
     laid_out: Option<LaidOut>,
 }
 

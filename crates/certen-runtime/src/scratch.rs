@@ -113,6 +113,9 @@ impl Kept {
 
     /// Keeps a block, and frees the oldest where that is too much.
     fn give(&mut self, block: Block) {
+        if block.room() > MOST_KEPT {
+            return;
+        }
         self.bytes += block.room();
         self.blocks.push(block);
         while self.bytes > MOST_KEPT || self.blocks.len() > MOST_BLOCKS {
@@ -127,7 +130,9 @@ thread_local! {
 
 /// Memory for so many bytes, or null. Generated code calls this.
 unsafe extern "C" fn take(bytes: usize) -> *mut c_void {
-    let kept = match bytes >= LEAST_KEPT {
+    // What a block of this size would have room for.
+    let room = bytes.checked_next_multiple_of(HEADER).unwrap_or(bytes);
+    let kept = match room >= LEAST_KEPT {
         // A thread that is ending keeps nothing any more.
         true => KEPT.try_with(|kept| kept.borrow_mut().take(bytes)).ok().flatten(),
         false => None,
@@ -158,11 +163,17 @@ pub(crate) struct Scratch<T> {
 impl<T: Copy> Scratch<T> {
     /// Ends the process if there is no memory, as `Vec` does.
     pub(crate) fn new(length: usize) -> Scratch<T> {
+        let layout = Layout::array::<T>(length).unwrap_or(Layout::new::<T>());
+        Scratch::try_new(length).unwrap_or_else(|| handle_alloc_error(layout))
+    }
+
+    /// None if there is no memory.
+    pub(crate) fn try_new(length: usize) -> Option<Scratch<T>> {
         const { assert!(align_of::<T>() <= HEADER) };
-        let Ok(layout) = Layout::array::<T>(length) else { panic!("so much memory has no address") };
+        let layout = Layout::array::<T>(length).ok()?;
         // SAFETY: it may be called with any size.
-        let Some(start) = NonNull::new(unsafe { take(layout.size()) }) else { handle_alloc_error(layout) };
-        Scratch { start: start.cast(), length }
+        let start = NonNull::new(unsafe { take(layout.size()) })?;
+        Some(Scratch { start: start.cast(), length })
     }
 
     pub(crate) fn elements(&mut self) -> &mut [MaybeUninit<T>] {

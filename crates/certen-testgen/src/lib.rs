@@ -38,7 +38,7 @@ pub use sample::{Declared, Expr, Pair, Sample, Size, Symbol};
 /// The largest magnitude up to which every integer is an f64.
 pub const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// How many generated programs a property is tested with: `CERTEN_CASES`, else 500. The slow set sets it to 10,000.
+/// How many generated programs a property is tested with: `CERTEN_CASES`, else 300. The slow set sets it to 10,000.
 pub fn cases() -> u32 {
-    std::env::var("CERTEN_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(500)
+    std::env::var("CERTEN_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
 }

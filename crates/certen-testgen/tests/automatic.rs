@@ -24,10 +24,10 @@ use certen_testgen::contraction::Contraction;
 use certen_testgen::schedule::{Meaning, points, unscheduled};
 use certen_testgen::ten::TenSample;
 
-/// `CERTEN_CASES`, a fifth of it in the slow set, else 60.
+/// `CERTEN_CASES`, a fifth of it in the slow set, else 45.
 fn cases() -> u64 {
     match certen_testgen::cases() {
-        _ if std::env::var_os("CERTEN_CASES").is_none() => 60,
+        _ if std::env::var_os("CERTEN_CASES").is_none() => 45,
         cases if cases >= 10_000 => u64::from(cases) / 5,
         cases => cases.into(),
     }

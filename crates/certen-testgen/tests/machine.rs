@@ -11,10 +11,10 @@ use certen_testgen::kernels::Kernel;
 /// Kernels whose values are in memory at once.
 const AT_ONCE: u64 = 2_000;
 
-/// `CERTEN_CASES`, twice as many in the slow set, else 300.
+/// `CERTEN_CASES`, twice as many in the slow set, else 200.
 fn cases() -> u64 {
     match certen_testgen::cases() {
-        _ if std::env::var_os("CERTEN_CASES").is_none() => 300,
+        _ if std::env::var_os("CERTEN_CASES").is_none() => 200,
         10_000 => 20_000,
         cases => cases.into(),
     }

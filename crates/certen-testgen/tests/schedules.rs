@@ -16,10 +16,10 @@ use certen_syntax::Sources;
 use certen_testgen::schedule::{Hunted, Truth, points, steps, truth};
 use certen_validate::{LoopComparison, Outcome, Setting, validate};
 
-/// `CERTEN_CASES`, twice as many in the slow set, else 300.
+/// `CERTEN_CASES`, twice as many in the slow set, else 200.
 fn cases() -> u64 {
     match certen_testgen::cases() {
-        _ if std::env::var_os("CERTEN_CASES").is_none() => 300,
+        _ if std::env::var_os("CERTEN_CASES").is_none() => 200,
         cases if cases >= 10_000 => 2 * u64::from(cases),
         cases => cases.into(),
     }

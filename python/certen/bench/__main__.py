@@ -94,12 +94,14 @@ def main(given: list[str] | None = None) -> int:
         parser.error(f"this processor does not have {arguments.cpu}")
     rounds, attempts = (2, 1) if arguments.quick else (arguments.rounds, arguments.attempts)
     # What has to be removed is removed however the process is ended.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         with tempfile.TemporaryDirectory(prefix="certen-bench-") as directory:
             run = _run(arguments, rounds, attempts, Path(directory))
     except KeyboardInterrupt:
         return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
     if arguments.json:
         arguments.json.write_text(json.dumps(as_json(run), indent=1) + "\n")
     if arguments.svg:

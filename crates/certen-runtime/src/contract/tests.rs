@@ -1,7 +1,10 @@
+use std::num::NonZeroUsize;
+
 use proptest::prelude::*;
 
 use super::*;
 use crate::array::Array;
+use crate::pool::with_threads;
 
 /// Where the elements of a test's array lie: an array of random numbers, and a view of it with strides.
 struct Laid {
@@ -214,21 +217,20 @@ proptest! {
     /// Tiles have the bits of single elements, whatever the sizes, the order of loops, and strides.
     #[test]
     fn tiles_have_the_bits_of_nested_sums(
-        sizes in [1usize..3, 1..30, 1..4, 1..40, 1..4],
+        sizes in [1usize..6, 1..30, 1..4, 1..40, 1..4],
         terms in (prop_oneof![1usize..20, Just(256), 250usize..600], 1usize..4),
         order in Just(vec![0usize, 1, 2, 3, 4]).prop_shuffle(),
-        ways in prop::collection::vec(prop::sample::select(vec![1i64, 1, 1, -1, 2, -3]), 16),
-        shuffles in [any::<bool>(), any::<bool>()],
+        ways in prop::collection::vec(prop::sample::select(vec![1i64, 1, 1, 1, -1, 0, 2, -3]), 10),
+        rotations in [0usize..5, 0..5],
+        threads in 1usize..4,
         elem in prop::sample::select(vec![ElemType::F32, ElemType::F64, ElemType::I32, ElemType::I64]),
     ) {
         // Loop 0 is one of both factors, 1 and 2 are of the first, 3 and 4 of the second.
         let kept: Vec<usize> = order.iter().map(|which| sizes[*which]).collect();
         let walk = |which: usize| order.iter().position(|own| *own == which);
         let mut factors = vec![vec![walk(0), walk(1), walk(2), Some(5), Some(6)], vec![Some(5), walk(0), Some(6), walk(3), walk(4)]];
-        for (factor, shuffled) in factors.iter_mut().zip(shuffles) {
-            if shuffled {
-                factor.rotate_left(2);
-            }
+        for (factor, by) in factors.iter_mut().zip(rotations) {
+            factor.rotate_left(by);
         }
         let terms = vec![terms.0, terms.1];
         let nest = Nest::new(&kept, std::slice::from_ref(&terms), &factors).unwrap().fused();
@@ -238,12 +240,28 @@ proptest! {
         let arrays: Vec<Laid> = factors.iter().zip(1..).map(|(walks, seed)| {
             laid(&walks.iter().map(|walk| loops[walk.unwrap()]).collect::<Vec<_>>(), seed)
         }).collect();
-        let mut out = laid(&kept, 99);
-        match elem {
+        let mut out = Laid::new(elem, &kept, &vec![rotations[0] as i64 - 5; kept.len()], 99);
+        with_threads(NonZeroUsize::new(threads).unwrap(), || match elem {
             ElemType::F32 => compare::<f32>(&nest, &arrays, &mut out, |x| u64::from(x.to_bits())),
             ElemType::F64 => compare::<f64>(&nest, &arrays, &mut out, f64::to_bits),
             ElemType::I32 => compare::<i32>(&nest, &arrays, &mut out, |x| x as u64),
             _ => compare::<i64>(&nest, &arrays, &mut out, |x| x as u64),
+        });
+    }
+}
+
+#[test]
+fn tiles_in_parts_and_repeated_results() {
+    let laid = |shape: &[usize], ways: &[i64], seed| Laid::new(ElemType::F64, shape, ways, seed);
+    let walks = [vec![Some(0), Some(1), Some(3)], vec![Some(3), Some(0), Some(2)]];
+    let nest = Nest::new(&[3, 67, 131], &[vec![97]], &walks).unwrap().fused();
+    assert!(nest.is_tiled());
+    for ways in [[1, 1, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1]] {
+        let factors = [laid(&[3, 67, 97], &[1, 1, 1], 1), laid(&[97, 3, 131], &ways, 2)];
+        for threads in 1..4 {
+            with_threads(NonZeroUsize::new(threads).unwrap(), || {
+                compare::<f64>(&nest, &factors, &mut laid(&[3, 67, 131], &[1, 1, 1], 3), f64::to_bits);
+            });
         }
     }
 }

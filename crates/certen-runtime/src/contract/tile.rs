@@ -5,7 +5,8 @@
 //! second cache, a strip of lanes in the first. Where a sum is longer than a block, the next one goes on with what was
 //! stored: the terms of an element are added in their order.
 //!
-//! Needs: pointers and loops that stay inside their arrays. Guarantees: the bits of [`fused`](super::inner::fused).
+//! Needs: pointers and loops that stay inside their arrays. Guarantees: the bits of [`fused`](super::inner::fused), up to which
+//! NaN it is.
 
 use std::cmp::Reverse;
 use std::mem::MaybeUninit;
@@ -44,8 +45,8 @@ const WORTH_COPYING: usize = 32;
 /// With fewer products for each step of the loops around, tiles do not gain.
 const FEW: usize = 2048;
 
-/// Tasks for each thread.
-const PARTS_PER_THREAD: usize = 2;
+/// Tasks for each thread: fewer than the pool's parts, because each copies.
+const TASKS_PER_THREAD: usize = 2;
 
 /// So many products are worth another thread.
 const WORTH_A_THREAD: usize = 1 << 19;
@@ -110,7 +111,9 @@ impl<T: Number> Tiles<T> {
         let (mut around, mut first, mut second) = (Loops::new(), Loops::new(), Loops::new());
         for one in kept {
             match one.factors {
-                [_, 0] => first.push(one),
+                // A result that repeats itself: both factors stand still.
+                [0, 0] if count(&first) < count(&second) => first.push(one),
+                [_, 0] if one.factors[0] != 0 => first.push(one),
                 [0, _] => second.push(one),
                 _ => around.push(one),
             }
@@ -126,10 +129,11 @@ impl<T: Number> Tiles<T> {
             tiles
         });
         let all = [tiles.clone().swapped(), tiles, swapped, other];
-        let mut best = all.into_iter().min_by(|a, b| a.price().total_cmp(&b.price()))?;
+        let all = all.into_iter().filter(|tiles| count(&tiles.lanes) > 1);
+        let mut best = all.min_by(|a, b| a.price().total_cmp(&b.price()))?;
         // Rows are copied as they lie.
         best.rows.sort_by_key(|one| Reverse(one.factors[0].unsigned_abs()));
-        Some(best).filter(|tiles| count(&tiles.lanes) > 1)
+        Some(best)
     }
 
     /// Whether tiles gain with so many rows, lanes and terms.
@@ -185,10 +189,10 @@ impl<T: Number> Tiles<T> {
         let (length, times) = (count(&near), count(&far));
         let is_near = |one: &Loop<2>| one.factors[which].unsigned_abs() == unit;
         let bytes = length.checked_mul(times)?.checked_mul(unit)?;
-        if !far.iter().any(is_near) || near.iter().any(is_near) || length == 0 || bytes > MOST_TURNED {
+        if !far.iter().any(is_near) || near.iter().any(is_near) || length < 2 || bytes > MOST_TURNED {
             return None;
         }
-        let mut copy: Scratch<T> = Scratch::new(length * times);
+        let mut copy: Scratch<T> = Scratch::try_new(length * times)?;
         let arrays = Turned { from: self.factors[which], to: copy.elements().as_mut_ptr().cast::<T>() };
         let mut walk = Walk::at(&far, 0);
         let places: Vec<isize> = (0..times).map(|_| walk.next().factors[which]).collect();
@@ -221,6 +225,7 @@ impl<T: Number> Tiles<T> {
     fn in_lanes<const W: usize>(&self) {
         #[cfg(target_arch = "x86_64")]
         {
+            // Processors with AVX-512 have the others too.
             if std::is_x86_feature_detected!("avx512f") {
                 // Fewer rows that are not there.
                 let rows = count(&self.rows);
@@ -240,7 +245,7 @@ impl<T: Number> Tiles<T> {
         let (rows, lanes, around) = (count(&self.rows), count(&self.lanes), count(&self.around));
         let work = [rows, lanes, around].into_iter().fold(count(&self.terms), usize::saturating_mul);
         let threads = pool::threads().min(work / WORTH_A_THREAD).max(1);
-        let wanted = if threads > 1 { (threads * PARTS_PER_THREAD).div_ceil(around) } else { 1 };
+        let wanted = if threads > 1 { (threads * TASKS_PER_THREAD).div_ceil(around) } else { 1 };
         // Where rows are divided lanes are copied several times, and the other way round.
         let copied = |parts: &usize| parts * lanes + wanted.div_ceil(*parts) * rows;
         let row_parts = (1..=wanted.min(rows.div_ceil(LEAST_HIGH))).min_by_key(copied).unwrap_or(1);
@@ -258,8 +263,8 @@ impl<T: Number> Tiles<T> {
     fn part<const R: usize, const W: usize>(&self, tasks: Tasks, part: Range<usize>, products: Products<T, R, W>) {
         let (rows, lanes, terms) = (count(&self.rows), count(&self.lanes), count(&self.terms));
         let copies = lanes >= WORTH_COPYING;
-        // Equal blocks of terms.
-        let deepest = terms.div_ceil(terms.div_ceil(DEPTH).max(1)).max(1);
+        // Equal blocks of terms, of which there are some: see `gain`.
+        let deepest = terms.div_ceil(terms.div_ceil(DEPTH));
         let widest = (PANEL_BYTES / LANE_BYTES / deepest).max(1) * W;
         let highest = rows.min(tasks.high).min(HIGH).next_multiple_of(R);
         let mut block: Scratch<T> = Scratch::new(if copies { highest * deepest } else { 0 });
@@ -291,8 +296,7 @@ impl<T: Number> Tiles<T> {
                         Strip::new(&self.lanes, first, W.min(own.end - first), size_of::<T>())
                     }));
                 }
-                // A sum of nothing is stored too.
-                for from in (0..terms.max(1)).step_by(deepest) {
+                for from in (0..terms).step_by(deepest) {
                     let here = Tile { is_first: from == 0, ..here };
                     let steps = steps.at(from, (terms - from).min(deepest));
                     along.clear();
@@ -455,13 +459,6 @@ impl<T: Number> Tile<T> {
                 Some(block) => block.wrapping_add(tile * R * along.len() + at).cast(),
                 None => self.factors[0].wrapping_byte_offset(rows[if at < rows.len() { at } else { 0 }].factors[0]),
             });
-            // Sums are in the result itself, where they lie side by side there.
-            let sums = std::array::from_fn(|at| match rows.get(at) {
-                Some(row) if lanes.writes_dense => {
-                    self.out.wrapping_byte_offset(row.out.wrapping_add(lanes.places[0].out)).cast()
-                }
-                _ => &raw mut aside[at],
-            });
             if !self.is_first && !lanes.writes_dense {
                 for (sums, row) in aside.iter_mut().zip(rows) {
                     for (sum, lane) in sums.iter_mut().zip(&lanes.places).take(lanes.width) {
@@ -470,6 +467,13 @@ impl<T: Number> Tile<T> {
                     }
                 }
             }
+            // Sums are in the result itself, where they lie side by side there.
+            let sums = std::array::from_fn(|at| match rows.get(at) {
+                Some(row) if lanes.writes_dense => {
+                    self.out.wrapping_byte_offset(row.out.wrapping_add(lanes.places[0].out)).cast()
+                }
+                _ => &raw mut aside[at],
+            });
             // SAFETY: the pointers, at each term, are elements of the rows, or of the block that was copied.
             unsafe { products(pointers, along, panel, sums, self.is_first) };
             if lanes.writes_dense {

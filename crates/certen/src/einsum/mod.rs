@@ -37,7 +37,9 @@ use std::sync::Arc;
 use certen_core::ElemType;
 use certen_dialects::einsum::{Axis, Einsum, Product};
 pub use certen_dialects::einsum::{EinsumError, IndexName, Sub, Subscripts};
-use certen_runtime::{Array, ArrayError, Cpu, Nest, RuntimeError, View, ViewMut, available_bytes, with_threads};
+use certen_runtime::{
+    Array, ArrayError, Cpu, Nest, RuntimeError, View, ViewMut, available_bytes, default_threads, with_threads,
+};
 use certen_syntax::{Code, Diagnostic};
 
 use self::compiled::Compiled;
@@ -92,7 +94,7 @@ const SMALL: u128 = 1 << 26;
 const COPY: u64 = 8;
 
 /// Sums of more terms take longer than to store them anywhere.
-const LONG_SUM: usize = 512;
+const LASTING_SUM: usize = 512;
 
 /// Fewer elements than these bytes have are no row.
 const ROW_BYTES: usize = 64;
@@ -180,7 +182,7 @@ impl Contraction {
         let [left, right] = step.factors[..] else { return None };
         let size = |index: &usize| self.einsum.indices()[*index].size;
         let count = |indices: &[usize]| indices.iter().map(size).fold(1, usize::saturating_mul);
-        if !self.einsum.is_in_rows(steps, step) || count(&self.einsum.summed(steps, step)) > LONG_SUM {
+        if !self.einsum.is_in_rows(steps, step) || count(&self.einsum.summed(steps, step)) > LASTING_SUM {
             return None;
         }
         let axes = [left, right].map(|factor| {
@@ -289,7 +291,10 @@ impl Contraction {
         }
         match threads {
             Some(threads) => with_threads(threads, || self.run_loops(operands, &mut out)),
-            None => self.run_loops(operands, &mut out),
+            None => {
+                default_threads().map_err(|error| failed(&error))?;
+                self.run_loops(operands, &mut out)
+            }
         }
     }
 

@@ -348,6 +348,22 @@ proptest! {
         }
     }
 
+    /// Another order of the result's dimensions changes no element.
+    #[test]
+    fn layouts_do_not_change_bits(choices in choices(), elem in prop::sample::select(&ELEMS[..])) {
+        let case = case(&choices, elem);
+        for order in [Order::AsWritten, Order::Best] {
+            let contraction = case.contraction(&order);
+            let Some((laid_out, places)) = contraction.laid_out(&order) else { continue };
+            let (wanted, found) = (case.loops(&contraction), case.loops(&laid_out));
+            let dense = View::from(&found);
+            let shape: Vec<usize> = places.iter().map(|place| found.shape()[*place]).collect();
+            let strides: Vec<i64> = places.iter().map(|place| dense.strides()[*place]).collect();
+            let view = View::new(elem, found.bytes(), 0, &shape, &strides).unwrap();
+            prop_assert_eq!(bits(&view.to_array().unwrap()), bits(&wanted), "{:?} {:?}", order, case);
+        }
+    }
+
     /// Whole numbers are a ring: no order changes a result.
     #[test]
     fn orders_agree(choices in choices()) {
