@@ -12,6 +12,7 @@
 //! Needs: loops with sizes, and for each dimension of a factor the loop that walks along it. Guarantees: shapes and
 //! element types are checked, and every element of the result is stored.
 
+mod copy;
 mod inner;
 mod tile;
 
@@ -23,6 +24,7 @@ use self::inner::{
 };
 use self::tile::Tiles;
 use crate::array::ArrayError;
+use crate::cpu::Cpu;
 use crate::environment::in_standard_environment;
 use crate::error::RuntimeError;
 use crate::view::{View, ViewMut};
@@ -50,8 +52,9 @@ pub struct Nest {
     sums: Vec<usize>,
     /// Whether the last sum is made in lanes.
     lanes: bool,
-    /// Whether additions are fused with their products.
+    /// Whether additions are fused with their products, and the bytes of the longest vectors that do it.
     fused: bool,
+    vectors: usize,
     /// For each factor, the loop that walks along each dimension; none if that has size 1 and nothing does.
     factors: Vec<Vec<Option<usize>>>,
 }
@@ -72,7 +75,15 @@ impl Nest {
         let known = factors.iter().flatten().flatten().all(|walk| *walk < sizes.len());
         let fits = known && (1..=MOST_FACTORS).contains(&factors.len()) && !summed.contains(&Vec::new());
         let sums = summed.iter().map(Vec::len).collect();
-        fits.then(|| Nest { sizes, kept: kept.len(), sums, lanes: false, fused: false, factors: factors.to_vec() })
+        fits.then(|| Nest {
+            sizes,
+            kept: kept.len(),
+            sums,
+            lanes: false,
+            fused: false,
+            vectors: 0,
+            factors: factors.to_vec(),
+        })
     }
 
     /// The same with the last sum made in eight lanes, which do not wait for each other: of n elements, lane l sums
@@ -88,10 +99,11 @@ impl Nest {
         Nest { sums: if loops == 0 { Vec::new() } else { vec![loops] }, ..self }
     }
 
-    /// The same with all sums as one, and the last factor of a product multiplied and added with one rounding. Floats need
-    /// an instruction for that ([`Cpu::has_fma`](crate::Cpu::has_fma)), else it takes long.
-    pub fn fused(self) -> Nest {
-        Nest { fused: true, lanes: false, ..self.in_one_sum() }
+    /// The same with all sums as one, and the last factor of a product multiplied and added with one rounding, by
+    /// instructions of this set. Floats need one for that ([`Cpu::has_fma`]), else it takes long.
+    pub fn fused(self, cpu: Cpu) -> Nest {
+        let vectors = if cpu.is_here() { cpu.vector_bytes() } else { 0 };
+        Nest { fused: true, vectors, lanes: false, ..self.in_one_sum() }
     }
 
     /// Whether it keeps tiles of its result in registers: as fast as loops are.
@@ -179,6 +191,7 @@ struct Call<T, const K: usize> {
     lanes: usize,
     /// Whether all loops are one sum of fused operations.
     fused: bool,
+    vectors: usize,
     /// Among the kept ones, the loop whose neighbours are computed together; of one step if there are lanes.
     row: Loop<K>,
 }
@@ -230,6 +243,7 @@ impl<T: Number, const K: usize> Call<T, K> {
             summed,
             lanes,
             fused: nest.fused && !nest.sums.is_empty(),
+            vectors: nest.vectors,
             row: Loop { size: 1, factors: [0; K], out: 0, joins: false },
         };
         let best = (0..call.kept.len()).min_by_key(|at| call.price(&call.kept[*at]));
@@ -255,8 +269,8 @@ impl<T: Number, const K: usize> Call<T, K> {
             return tiles.run();
         }
         #[cfg(target_arch = "x86_64")]
-        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-            // SAFETY: the processor has what the function uses.
+        if self.vectors >= 32 {
+            // SAFETY: the processor has what the function uses: `Nest::fused` has looked.
             return unsafe { self.walked_with_avx2() };
         }
         self.walked::<true>();

@@ -141,7 +141,7 @@ proptest! {
             0 => nest,
             1 => nest.in_one_sum(),
             2 => nest.in_lanes(),
-            _ => nest.fused(),
+            _ => nest.fused([Cpu::Native, Cpu::Sse2, Cpu::Avx2][choose(3)]),
         };
         let mut laid = Vec::new();
         for (at, walks) in factors.iter().enumerate() {
@@ -166,7 +166,7 @@ fn many_factors_and_long_sums() {
     let nest = Nest::new(&[11, 13], &[vec![97]], &[vec![Some(0), Some(2)], vec![Some(2), Some(1)]]).unwrap();
     let factors = [laid(&[11, 97], 1), laid(&[97, 13], 2)];
     compare::<f64>(&nest, &factors, &mut laid(&[11, 13], 3), f64::to_bits);
-    compare::<f64>(&nest.clone().fused(), &factors, &mut laid(&[11, 13], 3), f64::to_bits);
+    compare::<f64>(&nest.clone().fused(Cpu::Native), &factors, &mut laid(&[11, 13], 3), f64::to_bits);
     compare::<f64>(&nest.in_lanes(), &factors, &mut laid(&[11, 13], 3), f64::to_bits);
     let nest = Nest::new(&[5], &[], &vec![vec![Some(0)]; 64]).unwrap();
     let factors: Vec<Laid> = (0..64).map(|seed| laid(&[5], seed)).collect();
@@ -223,6 +223,7 @@ proptest! {
         ways in prop::collection::vec(prop::sample::select(vec![1i64, 1, 1, 1, -1, 0, 2, -3]), 10),
         rotations in [0usize..5, 0..5],
         threads in 1usize..4,
+        cpu in prop::sample::select(vec![Cpu::Sse2, Cpu::Avx2, Cpu::Avx512, Cpu::Native]),
         elem in prop::sample::select(vec![ElemType::F32, ElemType::F64, ElemType::I32, ElemType::I64]),
     ) {
         // Loop 0 is one of both factors, 1 and 2 are of the first, 3 and 4 of the second.
@@ -233,7 +234,7 @@ proptest! {
             factor.rotate_left(by);
         }
         let terms = vec![terms.0, terms.1];
-        let nest = Nest::new(&kept, std::slice::from_ref(&terms), &factors).unwrap().fused();
+        let nest = Nest::new(&kept, std::slice::from_ref(&terms), &factors).unwrap().fused(cpu);
         let loops = [kept.clone(), terms].concat();
         let mut ways = ways.into_iter();
         let mut laid = |shape: &[usize], seed| Laid::new(elem, shape, &shape.iter().map(|_| ways.next().unwrap()).collect::<Vec<_>>(), seed);
@@ -254,7 +255,7 @@ proptest! {
 fn tiles_in_parts_and_repeated_results() {
     let laid = |shape: &[usize], ways: &[i64], seed| Laid::new(ElemType::F64, shape, ways, seed);
     let walks = [vec![Some(0), Some(1), Some(3)], vec![Some(3), Some(0), Some(2)]];
-    let nest = Nest::new(&[3, 67, 131], &[vec![97]], &walks).unwrap().fused();
+    let nest = Nest::new(&[3, 67, 131], &[vec![97]], &walks).unwrap().fused(Cpu::Native);
     assert!(nest.is_tiled());
     for ways in [[1, 1, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1]] {
         let factors = [laid(&[3, 67, 97], &[1, 1, 1], 1), laid(&[97, 3, 131], &ways, 2)];

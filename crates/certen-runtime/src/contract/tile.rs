@@ -12,9 +12,8 @@ use std::cmp::Reverse;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use smallvec::SmallVec;
-
 use super::Call;
+use super::copy::{Loops, Place, Places, Walk, count, gather, read, turned};
 use super::inner::{Loop, Number};
 use crate::pool;
 use crate::scratch::Scratch;
@@ -34,11 +33,6 @@ const PANEL_BYTES: usize = 2 << 20;
 /// A task has at least so many rows where there are others: lanes are copied once for each.
 const LEAST_HIGH: usize = 24;
 
-const CACHE_LINE: usize = 64;
-
-/// What is copied in another order first takes at most so many bytes.
-const MOST_TURNED: usize = 64 << 20;
-
 /// With fewer lanes, rows are read where they are.
 const WORTH_COPYING: usize = 32;
 
@@ -57,6 +51,8 @@ pub(super) struct Tiles<T> {
     /// The factor of the rows, then that of the lanes.
     factors: [*const u8; 2],
     out: *mut T,
+    /// The bytes of the longest vectors.
+    vectors: usize,
     around: Loops,
     rows: Loops,
     lanes: Loops,
@@ -65,26 +61,6 @@ pub(super) struct Tiles<T> {
 
 // SAFETY: the factors are only read, and each element of the result is written by the one task that has its rows and lanes.
 unsafe impl<T> Sync for Tiles<T> {}
-
-type Loops = SmallVec<[Loop<2>; 4]>;
-
-/// How far the factors and the result go.
-#[derive(Clone, Copy, Default)]
-struct Place {
-    factors: [isize; 2],
-    out: isize,
-}
-
-impl Place {
-    /// So many steps of a loop.
-    #[inline(always)]
-    fn go(&mut self, one: &Loop<2>, steps: isize) {
-        for (at, step) in self.factors.iter_mut().zip(one.factors) {
-            *at = at.wrapping_add(step.wrapping_mul(steps));
-        }
-        self.out = self.out.wrapping_add(one.out.wrapping_mul(steps));
-    }
-}
 
 /// How a product is divided into tasks, which may run at the same time: some rows and some lanes at a step of the loops
 /// around.
@@ -122,7 +98,8 @@ impl<T: Number> Tiles<T> {
         if !Tiles::<T>::gain(count(&first), count(&second), count(&terms)) {
             return None;
         }
-        let tiles = Tiles { factors: [a, b], out: call.out, around, rows: first, lanes: second, terms };
+        let tiles =
+            Tiles { factors: [a, b], out: call.out, vectors: call.vectors, around, rows: first, lanes: second, terms };
         let [swapped, other] = [tiles.clone().swapped(), tiles.clone()].map(|mut tiles| {
             // Wherever they are in the result, lanes may be read as they lie.
             tiles.lanes.sort_by_key(|one| Reverse(one.factors[1].unsigned_abs()));
@@ -168,65 +145,21 @@ impl<T: Number> Tiles<T> {
     /// Computes the result, by several threads if it is large.
     pub fn run(mut self) {
         // What is copied must live until the end.
-        let _turned = [0, 1].map(|which| self.turn(which));
+        let Tiles { factors: [first, second], around, rows, lanes, terms, .. } = &mut self;
+        // SAFETY: the loops stay inside the arrays.
+        let _copies =
+            unsafe { (turned::<T>(first, 0, around, [rows, terms]), turned::<T>(second, 1, around, [lanes, terms])) };
         match size_of::<T>() {
             8 => self.in_lanes::<8>(),
             _ => self.in_lanes::<16>(),
         }
     }
 
-    /// Copies a factor whose neighbours belong to different steps of the loops around, so that each step finds its own side by
-    /// side: of every cache line that it reads it would use one element.
-    fn turn(&mut self, which: usize) -> Option<Scratch<T>> {
-        let unit = size_of::<T>();
-        let moves = |one: &&mut Loop<2>| one.size > 1 && one.factors[which] != 0;
-        let own = if which == 0 { &mut self.rows } else { &mut self.lanes };
-        let mut inner: SmallVec<[&mut Loop<2>; 8]> = own.iter_mut().chain(&mut self.terms).filter(moves).collect();
-        let mut outer: SmallVec<[&mut Loop<2>; 8]> = self.around.iter_mut().filter(moves).collect();
-        inner.sort_by_key(|one| Reverse(one.factors[which].unsigned_abs()));
-        let (near, far): (Loops, Loops) =
-            (inner.iter().map(|one| **one).collect(), outer.iter().map(|one| **one).collect());
-        let (length, times) = (count(&near), count(&far));
-        let is_near = |one: &Loop<2>| one.factors[which].unsigned_abs() == unit;
-        let bytes = length.checked_mul(times)?.checked_mul(unit)?;
-        if !far.iter().any(is_near) || near.iter().any(is_near) || length < 2 || bytes > MOST_TURNED {
-            return None;
-        }
-        let mut copy: Scratch<T> = Scratch::try_new(length * times)?;
-        let arrays = Turned { from: self.factors[which], to: copy.elements().as_mut_ptr().cast::<T>() };
-        let mut walk = Walk::at(&far, 0);
-        let places: Vec<isize> = (0..times).map(|_| walk.next().factors[which]).collect();
-        let line = CACHE_LINE / unit;
-        let work = |part: Range<usize>| {
-            for first in part.map(|number| number * line) {
-                let mut walk = Walk::at(&near, first);
-                let own: SmallVec<[isize; 16]> =
-                    (first..length.min(first + line)).map(|_| walk.next().factors[which]).collect();
-                for (time, place) in places.iter().enumerate() {
-                    let offsets = own.iter().map(|own| place.wrapping_add(*own));
-                    // SAFETY: elements of the factor, at indices of the loops; places of the copy that no other part has.
-                    unsafe { arrays.copy(offsets, time * length + first) };
-                }
-            }
-        };
-        match pool::threads() > 1 && length * times >= WORTH_A_THREAD {
-            true => pool::in_parts(length.div_ceil(line), &work),
-            false => work(0..length.div_ceil(line)),
-        }
-        let mut step = unit as isize;
-        for one in inner.iter_mut().rev().chain(outer.iter_mut().rev()) {
-            one.factors[which] = step;
-            step *= one.size as isize;
-        }
-        self.factors[which] = copy.pointer().cast();
-        Some(copy)
-    }
-
     fn in_lanes<const W: usize>(&self) {
         #[cfg(target_arch = "x86_64")]
         {
-            // Processors with AVX-512 have the others too.
-            if std::is_x86_feature_detected!("avx512f") {
+            // `Nest::fused` has looked whether the processor has them.
+            if self.vectors >= 64 {
                 // Fewer rows that are not there.
                 let rows = count(&self.rows);
                 return match rows.next_multiple_of(ROWS) < rows.next_multiple_of(WIDE_ROWS) && rows < 4 * WIDE_ROWS {
@@ -234,7 +167,7 @@ impl<T: Number> Tiles<T> {
                     false => self.in_tasks::<WIDE_ROWS, W>(products_with_avx512),
                 };
             }
-            if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+            if self.vectors >= 32 {
                 return self.in_tasks::<ROWS, W>(products_with_avx2);
             }
         }
@@ -320,52 +253,6 @@ impl<T: Number> Tiles<T> {
                 }
             }
         }
-    }
-}
-
-/// A factor, and a copy of it in another order.
-struct Turned<T> {
-    from: *const u8,
-    to: *mut T,
-}
-
-// SAFETY: the factor is only read, and each element of the copy is written by one thread.
-unsafe impl<T> Sync for Turned<T> {}
-
-impl<T: Copy> Turned<T> {
-    /// Copies elements at these offsets, side by side.
-    ///
-    /// # Safety
-    /// There are such elements, and nobody else uses these places.
-    #[inline(always)]
-    unsafe fn copy(&self, offsets: impl Iterator<Item = isize>, first: usize) {
-        for (next, offset) in offsets.enumerate() {
-            // SAFETY: by the contract.
-            unsafe { self.to.add(first + next).write(read(self.from, offset)) };
-        }
-    }
-}
-
-/// Where some steps of loops are; those of the last time are remembered.
-struct Places<'a> {
-    loops: &'a [Loop<2>],
-    known: Option<(usize, usize)>,
-    places: Vec<Place>,
-}
-
-impl<'a> Places<'a> {
-    fn new(loops: &'a [Loop<2>]) -> Places<'a> {
-        Places { loops, known: None, places: Vec::new() }
-    }
-
-    /// So many, from one on.
-    fn at(&mut self, first: usize, count: usize) -> &[Place] {
-        if self.known.replace((first, count)) != Some((first, count)) {
-            let mut walk = Walk::at(self.loops, first);
-            self.places.clear();
-            self.places.extend((0..count).map(|_| walk.next()));
-        }
-        &self.places
     }
 }
 
@@ -556,83 +443,4 @@ unsafe fn products_with_avx512<T: Number, const R: usize, const W: usize>(
 ) {
     // SAFETY: by the contract.
     unsafe { products(rows, along, panel, sums, is_first) }
-}
-
-/// The element at a pointer and so many bytes on; it need not be aligned.
-///
-/// # Safety
-/// There is one.
-#[inline(always)]
-unsafe fn read<T: Copy>(from: *const u8, offset: isize) -> T {
-    // SAFETY: by the contract.
-    unsafe { from.wrapping_byte_offset(offset).cast::<T>().read_unaligned() }
-}
-
-/// Copies the elements at each step and place, those of a step side by side.
-///
-/// # Safety
-/// There are such elements.
-#[inline(always)]
-unsafe fn gather<T: Number, const N: usize>(
-    from: *const u8,
-    places: [isize; N],
-    steps: impl Iterator<Item = isize>,
-    to: &mut [[MaybeUninit<T>; N]],
-) {
-    let goes = |(at, place): (usize, &isize)| *place == places[0].wrapping_add((at * size_of::<T>()) as isize);
-    if places.iter().enumerate().all(goes) {
-        for (step, to) in steps.zip(to) {
-            // SAFETY: by the contract; the N elements lie side by side.
-            *to = unsafe { read(from, places[0].wrapping_add(step)) };
-        }
-        return;
-    }
-    for (step, to) in steps.zip(to) {
-        // SAFETY: by the contract.
-        *to = places.map(|place| MaybeUninit::new(unsafe { read(from, place.wrapping_add(step)) }));
-    }
-}
-
-/// How many steps loops have together.
-fn count(loops: &[Loop<2>]) -> usize {
-    loops.iter().fold(1usize, |count, one| count.saturating_mul(one.size))
-}
-
-/// The way along loops.
-struct Walk<'a> {
-    loops: &'a [Loop<2>],
-    at: SmallVec<[usize; 4]>,
-    here: Place,
-}
-
-impl<'a> Walk<'a> {
-    /// At the step of this number.
-    #[inline(always)]
-    fn at(loops: &'a [Loop<2>], mut number: usize) -> Walk<'a> {
-        let mut walk = Walk { loops, at: SmallVec::from_elem(0, loops.len()), here: Place::default() };
-        for (one, at) in loops.iter().zip(&mut walk.at).rev() {
-            // Loops without steps have no numbers.
-            *at = number % one.size.max(1);
-            number /= one.size.max(1);
-            walk.here.go(one, *at as isize);
-        }
-        walk
-    }
-
-    /// Where it is; then it goes on.
-    #[inline(always)]
-    fn next(&mut self) -> Place {
-        let here = self.here;
-        for (one, at) in self.loops.iter().zip(&mut self.at).rev() {
-            *at += 1;
-            let more = *at < one.size;
-            let steps = if more { 1 } else { 1 - one.size as isize };
-            self.here.go(one, steps);
-            if more {
-                break;
-            }
-            *at = 0;
-        }
-        here
-    }
 }

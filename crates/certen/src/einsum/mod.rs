@@ -124,7 +124,7 @@ impl Contraction {
         let plan = Plan::new(&einsum, order)?;
         let mut nests = Vec::with_capacity(plan.steps.len());
         let (mut work, mut in_rows) = (0u64, 0u64);
-        let (mut deepest, fuses) = (0, has_fma());
+        let (mut deepest, cpu) = (0, cpu());
         for step in &plan.steps {
             let summed = einsum.summed(&plan.steps, step);
             deepest = deepest.max(step.kept.len() + summed.len());
@@ -147,7 +147,7 @@ impl Contraction {
             let nest = nest.ok_or(EinsumError::TooManyOperands(step.factors.len()))?;
             let rows = einsum.is_in_rows(&plan.steps, step);
             let nest = match rows {
-                true if fuses => nest.fused(),
+                true if cpu.has_fma() => nest.fused(cpu),
                 true => nest.in_one_sum(),
                 false => nest.in_lanes(),
             };
@@ -339,7 +339,7 @@ impl Contraction {
     /// The contraction as a program.
     fn module(&self) -> Option<Module> {
         let core = self.einsum.to_core(&self.plan.steps, self.elem).ok()?;
-        let (steps, has_fma) = (&self.plan.steps, has_fma());
+        let (steps, has_fma) = (&self.plan.steps, cpu().has_fma());
         let is_planned = |step: &&Product| {
             let (fuses, joins) = (step.factors.len() > 1 && has_fma, self.einsum.summed(steps, step).len() > 1);
             self.elem.is_float() && self.einsum.is_in_rows(steps, step) && (fuses || joins)
@@ -463,10 +463,10 @@ impl Contraction {
     }
 }
 
-/// Whether sums of products are made of fused operations.
-fn has_fma() -> bool {
+/// The instruction set that sums of products are made with.
+fn cpu() -> Cpu {
     // What is wrong with the setting is said when something is compiled.
-    Cpu::from_environment().is_ok_and(Cpu::has_fma)
+    Cpu::from_environment().unwrap_or(Cpu::Sse2)
 }
 
 /// The indices that merged ones stand for.
