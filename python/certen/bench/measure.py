@@ -27,7 +27,8 @@ from .statistics import Interval, paired
 
 # How long a turn takes about, and the most runs in it.
 _TURN_SECONDS, _MOST_RUNS = 0.03, 1000
-_PAUSE = 0.1
+# Threads of TVM and of OpenBLAS stay awake for up to a third of a second.
+_PAUSE = 0.4
 # What takes longer is given up: automatic schedulers can take many minutes.
 _PATIENCE = 180.0
 # Intervals that are wider than this part of the median are measured again.
