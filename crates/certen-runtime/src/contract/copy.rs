@@ -17,8 +17,8 @@ const CACHE_LINE: usize = 64;
 /// What is copied in another order takes at most so many bytes.
 const MOST_TURNED: usize = 64 << 20;
 
-/// So many elements are worth another thread.
-const WORTH_A_THREAD: usize = 1 << 19;
+/// So many products, or elements that are copied, are worth another thread.
+pub(super) const WORTH_A_THREAD: usize = 1 << 19;
 
 pub(super) type Loops = SmallVec<[Loop<2>; 4]>;
 

@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::Call;
-use super::copy::{Loops, Place, Places, Walk, count, gather, read, turned};
+use super::copy::{Loops, Place, Places, WORTH_A_THREAD, Walk, count, gather, read, turned};
 use super::inner::{Loop, Number};
 use crate::pool;
 use crate::scratch::Scratch;
@@ -41,9 +41,6 @@ const FEW: usize = 2048;
 
 /// Tasks for each thread: fewer than the pool's parts, because each copies.
 const TASKS_PER_THREAD: usize = 2;
-
-/// So many products are worth another thread.
-const WORTH_A_THREAD: usize = 1 << 19;
 
 /// A product and its loops.
 #[derive(Clone)]
@@ -299,7 +296,7 @@ struct Tile<T> {
 impl<T: Number> Tile<T> {
     /// Copies rows, those of a tile side by side. In the place of one that is not there is the first.
     fn copy_rows<const R: usize>(&self, high: &[Place], steps: &[Place], block: &mut [MaybeUninit<T>]) {
-        for (rows, tile) in high.chunks(R).zip(block.chunks_exact_mut(R * steps.len().max(1))) {
+        for (rows, tile) in high.chunks(R).zip(block.chunks_exact_mut(R * steps.len())) {
             let places = std::array::from_fn(|at| rows.get(at).unwrap_or(&rows[0]).factors[0]);
             let steps = steps.iter().map(|step| step.factors[0]);
             // SAFETY: the elements of the first factor, at indices of the loops.
