@@ -34,7 +34,7 @@ pub struct ExplainArgs {
     #[arg(long, num_args = 2, value_names = ["A", "B"], value_parser = schedule)]
     #[arg(conflicts_with_all = ["only", "steps", "schedule"])]
     diff: Vec<Choice>,
-    /// A size at which to count multiplications: `n=100`
+    /// A size at which to count multiplications: `n=100`. If all are given, an automatic schedule is shown as it is for them
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = crate::given::dim)]
     dims: Vec<(Name, i64)>,
     #[command(flatten)]
@@ -89,8 +89,10 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
             stages.insert("analysis".into(), each.iter().map(analysed).collect());
         }
         if stages.contains_key("steps") {
+            let planned = module.planned_at(&args.dims);
+            let module = planned.as_ref().unwrap_or(&module);
             let walk = module.walk().map_err(|f| refused(&report, &f))?;
-            stages.insert("steps".into(), steps(&module, &walk));
+            stages.insert("steps".into(), steps(module, &walk));
         }
         let mut warnings = list(module.sources(), module.warnings());
         warnings.extend(stopped.iter().flat_map(|failure| list(failure.sources(), failure.diagnostics())));

@@ -216,16 +216,18 @@ pub const ANALYSED_STATEMENTS: usize = 200;
 
 impl Module {
     /// The program in these views, or in all that say something of it: the title of each, and a text. Multiplications are
-    /// counted as a formula, and as a number if the sizes are given.
+    /// counted as a formula, and as a number if the sizes are given; if all are, an automatic schedule is the one for them.
     ///
     /// # Errors
     /// As [`Module::laws`]; as [`Module::loops`], if the loops of a schedule are asked for. What cannot be lowered yet is a
     /// remark in the text, no error.
     pub fn explain(&self, only: &[&View], sizes: &[(Name, i64)]) -> Result<Vec<(&'static str, String)>, Failure> {
         let is_asked = |view: &View| only.iter().any(|wanted| wanted.name == view.name);
+        let planned = self.planned_at(sizes);
         let mut sections = Vec::new();
         for view in VIEWS.iter().filter(|view| only.is_empty() || is_asked(view)) {
-            let asked = Asked { module: self, sizes, by_name: is_asked(view) };
+            let module = planned.as_ref().filter(|_| view.stage >= Stage::Planned).unwrap_or(self);
+            let asked = Asked { module, sizes, by_name: is_asked(view) };
             sections.extend((view.show)(&asked)?.map(|text| (view.title(), text)));
         }
         Ok(sections)

@@ -420,6 +420,13 @@ impl Module {
         Some(Module { accepted, options, made })
     }
 
+    /// The program for these sizes, if its schedule looks at them: it is automatic, and none is missing.
+    pub fn planned_at(&self, sizes: &[(Name, i64)]) -> Option<Module> {
+        let size = |name: &Name| sizes.iter().find(|(known, _)| known == name).map(|(_, size)| *size);
+        let all: Vec<i64> = self.core().sizes.iter().map(size).collect::<Option<_>>()?;
+        (self.is_automatic() && !all.is_empty()).then(|| self.at_sizes(&all))?
+    }
+
     /// Native code for these sizes alone; none if the one for all sizes has to do.
     ///
     /// # Errors

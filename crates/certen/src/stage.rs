@@ -9,7 +9,7 @@ use std::time::Duration;
 macro_rules! stages {
     ($($stage:ident $name:literal: $from:literal => $to:literal, $about:literal, $guarantees:literal;)*) => {
         /// A stage of the road.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Stage {
             $(#[doc = $about] $stage,)*
         }

@@ -117,7 +117,7 @@ pub(super) unsafe fn read<T: Copy>(from: *const u8, offset: isize) -> T {
     unsafe { from.wrapping_byte_offset(offset).cast::<T>().read_unaligned() }
 }
 
-/// Copies the elements at each step and place, those of a step side by side.
+/// Copies the elements of a factor at each step and place, those of a step side by side.
 ///
 /// # Safety
 /// There are such elements.
@@ -125,20 +125,62 @@ pub(super) unsafe fn read<T: Copy>(from: *const u8, offset: isize) -> T {
 pub(super) unsafe fn gather<T: Number, const N: usize>(
     from: *const u8,
     places: [isize; N],
-    steps: impl Iterator<Item = isize>,
+    (steps, which): (&[Place], usize),
     to: &mut [[MaybeUninit<T>; N]],
 ) {
-    let goes = |(at, place): (usize, &isize)| *place == places[0].wrapping_add((at * size_of::<T>()) as isize);
+    let unit = size_of::<T>() as isize;
+    let step = |at: usize| steps[at].factors[which];
+    let goes = |(at, place): (usize, &isize)| *place == places[0].wrapping_add(at as isize * unit);
     if places.iter().enumerate().all(goes) {
-        for (step, to) in steps.zip(to) {
+        for (at, to) in to.iter_mut().enumerate().take(steps.len()) {
             // SAFETY: by the contract; the N elements lie side by side.
-            *to = unsafe { read(from, places[0].wrapping_add(step)) };
+            *to = unsafe { read(from, places[0].wrapping_add(step(at))) };
         }
         return;
     }
-    for (step, to) in steps.zip(to) {
+    let mut at = 0;
+    while at < steps.len() {
+        // The last square has some of the steps before it again.
+        let first = at.min(steps.len().saturating_sub(SQUARE));
+        let is_near = |next: usize| step(first + next) == step(first).wrapping_add(next as isize * unit);
+        if steps.len() >= SQUARE && (1..SQUARE).all(is_near) {
+            // SAFETY: by the contract; the elements of these steps lie side by side at each place.
+            unsafe {
+                square(from, places.map(|place| place.wrapping_add(step(first))), &mut to[first..first + SQUARE])
+            };
+            at = first + SQUARE;
+        } else {
+            // SAFETY: by the contract.
+            to[at] = places.map(|place| MaybeUninit::new(unsafe { read(from, place.wrapping_add(step(at))) }));
+            at += 1;
+        }
+    }
+}
+
+/// How many steps are copied together where they lie side by side.
+const SQUARE: usize = 4;
+
+/// Copies elements of which those of the steps lie side by side at each place, by squares that are turned in registers.
+///
+/// # Safety
+/// There are such elements.
+#[inline(always)]
+unsafe fn square<T: Number, const N: usize>(from: *const u8, places: [isize; N], to: &mut [[MaybeUninit<T>; N]]) {
+    let (fours, rest) = places.as_chunks::<SQUARE>();
+    for (at, four) in fours.iter().enumerate() {
         // SAFETY: by the contract.
-        *to = places.map(|place| MaybeUninit::new(unsafe { read(from, place.wrapping_add(step)) }));
+        let lines: [[MaybeUninit<T>; SQUARE]; SQUARE] = four.map(|place| unsafe { read(from, place) });
+        for (step, to) in to.iter_mut().enumerate() {
+            let turned: [MaybeUninit<T>; SQUARE] = std::array::from_fn(|line| lines[line][step]);
+            to[at * SQUARE..][..SQUARE].copy_from_slice(&turned);
+        }
+    }
+    for (at, place) in rest.iter().enumerate() {
+        for (step, to) in to.iter_mut().enumerate() {
+            let offset = place.wrapping_add((step * size_of::<T>()) as isize);
+            // SAFETY: by the contract.
+            to[fours.len() * SQUARE + at] = MaybeUninit::new(unsafe { read(from, offset) });
+        }
     }
 }
 

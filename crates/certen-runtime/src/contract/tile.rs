@@ -298,9 +298,8 @@ impl<T: Number> Tile<T> {
     fn copy_rows<const R: usize>(&self, high: &[Place], steps: &[Place], block: &mut [MaybeUninit<T>]) {
         for (rows, tile) in high.chunks(R).zip(block.chunks_exact_mut(R * steps.len())) {
             let places = std::array::from_fn(|at| rows.get(at).unwrap_or(&rows[0]).factors[0]);
-            let steps = steps.iter().map(|step| step.factors[0]);
             // SAFETY: the elements of the first factor, at indices of the loops.
-            unsafe { gather::<T, R>(self.factors[0], places, steps, tile.as_chunks_mut().0) };
+            unsafe { gather::<T, R>(self.factors[0], places, (steps, 0), tile.as_chunks_mut().0) };
         }
     }
 
@@ -317,9 +316,8 @@ impl<T: Number> Tile<T> {
         }
         for (at, lanes) in strips.iter().enumerate().filter(|(_, lanes)| !lanes.reads_dense) {
             let places = std::array::from_fn(|lane| lanes.places[if lane < lanes.width { lane } else { 0 }].factors[1]);
-            let steps = steps.iter().map(|step| step.factors[1]);
             // SAFETY: the elements of the second factor, at indices of the loops.
-            unsafe { gather(self.factors[1], places, steps, &mut panel[at * depth..][..depth]) };
+            unsafe { gather(self.factors[1], places, (steps, 1), &mut panel[at * depth..][..depth]) };
         }
     }
 

@@ -36,6 +36,9 @@ const MOST_ROWS: i64 = 256;
 /// The rows of a block of a symmetric result: what lies below the diagonal in a block is computed in vain.
 const MIRRORED_ROWS: i64 = 64;
 
+/// What is no larger is read where it lies, if it lies along the lanes: half of the smallest first cache.
+const NEAR_BYTES: i64 = 1 << 14;
+
 /// A panel is packed if its elements are used this often.
 const WORTH_PACKING: i64 = 4;
 
@@ -243,16 +246,22 @@ impl<'a> Tiling<'a> {
         let (r, v) = (self.rows.name(), self.lanes.name());
         let block = if mirrored { Some(MIRRORED_ROWS / high * high) } else { self.block(machine) };
         let rows = if block.is_some() { format!("{r}.i") } else { r.clone() };
+        let several = |(_, range): &&(Name, &Range)| size(range).is_none_or(|size| size >= 4);
+        let parallel = self.outside.iter().chain(&self.between).next().filter(several);
+        // Blocks that overlap belong to one thread.
+        let along = self.ends(!mirrored, self.lanes.size, *wide);
+        let across = self.ends(block.is_none() && parallel.is_some(), self.rows.size, *high);
         if let Some(block) = block.filter(|_| !mirrored) {
             steps.add(format!("split({}, {block})", steps.path(&r)));
         }
         if let Some(block) = block.filter(|_| mirrored) {
             steps.add(format!("mirror({}, {}, {block}, {wide})", steps.path(&r), steps.path(&v)));
             steps.add(format!("split({}, {high})", steps.path(&rows)));
-        } else if self.lanes.size.is_some_and(|columns| columns < *wide) {
-            // A tile is never full: it has room all the same.
-            steps.add(format!("split({}, {high})", steps.path(&rows)));
-            steps.add(format!("split({}, {wide}, whole)", steps.path(&v)));
+        } else if self.lanes.size.is_some_and(|columns| columns < *wide) || [along, across].contains(&Ends::Inwards) {
+            steps.add(format!("split({}, {high}{})", steps.path(&rows), across.word()));
+            // A tile that is never full has room all the same.
+            let along = if self.lanes.size.is_some_and(|columns| columns < *wide) { ", whole" } else { along.word() };
+            steps.add(format!("split({}, {wide}{along})", steps.path(&v)));
             let pieces =
                 ["o", "i"].iter().flat_map(|piece| [&rows, &v].map(|index| steps.path(format!("{index}.{piece}"))));
             steps.add(format!("reorder([{}])", pieces.collect::<Vec<_>>().join(", ")));
@@ -272,9 +281,10 @@ impl<'a> Tiling<'a> {
             let first = others.iter().rposition(|index| mentions(at, *index)).map_or(0, |last| last + 1);
             others.get(first).map_or(outermost.clone(), |index| steps.path(index))
         };
-        let before = self.operands().iter().map(|operand| before(operand.at)).collect::<Vec<_>>();
+        let operands = self.operands(along != Ends::Padded);
+        let before = operands.iter().map(|operand| before(operand.at)).collect::<Vec<_>>();
         let (mut packed, mut shared): (Vec<Name>, Vec<Name>) = (Vec::new(), Vec::new());
-        for (Operand { buffer, at, depth }, before) in self.operands().into_iter().zip(before) {
+        for (Operand { buffer, at, depth }, before) in operands.into_iter().zip(before) {
             let along: Vec<String> = self.summed.iter().filter(|group| group.is_in(at)).map(Group::name).collect();
             // What comes after a sum has loops over the tile of its own.
             let behind = depth.map_or_else(String::new, |depth| format!(".after_{depth}"));
@@ -299,14 +309,12 @@ impl<'a> Tiling<'a> {
             }
             packed.push(buffer);
         }
-        if self.lanes.size.is_none_or(|columns| columns % wide != 0) {
+        if along == Ends::Padded {
             steps.add(format!("round({columns})"));
         }
-        if self.rows.size.is_none_or(|rows| rows % high != 0) {
+        if across == Ends::Padded {
             steps.add(format!("round({})", steps.path(format!("{rows}.o"))));
         }
-        let several = |(_, range): &&(Name, &Range)| size(range).is_none_or(|size| size >= 4);
-        let parallel = self.outside.iter().chain(&self.between).next().filter(several);
         steps.parallelize(&parallel.map_or(outermost, |(index, _)| steps.path(index)));
         for buffer in &shared {
             steps.parallelize(&format!("{buffer}_packed.c0"));
@@ -322,8 +330,19 @@ impl<'a> Tiling<'a> {
         self.found.planned(steps, self.why(&how))
     }
 
-    /// What is packed: panels of lanes first, since where one buffer is both, theirs is the copy that has its name.
-    fn operands(&self) -> Vec<Operand<'a>> {
+    /// What becomes of the last tile in a direction. One that makes elements again needs a plain store, and as many
+    /// elements as it has.
+    fn ends(&self, may_repeat: bool, size: Option<i64>, tile: i64) -> Ends {
+        match size {
+            Some(size) if size % tile == 0 => Ends::Full,
+            Some(size) if size > tile && may_repeat && self.found.overwrites => Ends::Inwards,
+            _ => Ends::Padded,
+        }
+    }
+
+    /// What is packed: panels of lanes first, since where one buffer is both, theirs is the copy that has its name. Where
+    /// tiles are full, what is near is read as it is.
+    fn operands(&self, is_full: bool) -> Vec<Operand<'a>> {
         let found = self.found;
         let inside = found.reads.iter().filter(|(_, at)| found.is_summed(at));
         let inside = inside.map(|(buffer, at)| Operand { buffer: *buffer, at, depth: None });
@@ -333,12 +352,24 @@ impl<'a> Tiling<'a> {
         // Where the sum runs along the memory of a row, rows are read as they are.
         let last = self.summed.last().filter(|group| group.loops.len() == 1).map(|group| Ix::var(group.loops[0]));
         all.retain(|operand| match (self.lanes.is_in(operand.at), self.rows.is_in(operand.at)) {
-            (true, is_row) => !is_row,
+            (true, is_row) => !is_row && !(is_full && self.is_near(operand)),
             (false, true) => operand.at.last() != last.as_ref(),
             (false, false) => false,
         });
         all.sort_by_key(|operand| !self.lanes.is_in(operand.at));
         all
+    }
+
+    /// Whether an operand lies along the lanes and stays in the first cache while it is used.
+    fn is_near(&self, operand: &Operand<'_>) -> bool {
+        let [v] = self.lanes.loops.as_slice() else { return false };
+        let loops = self.found.free.iter().chain(&self.found.summed);
+        let own = loops.filter(|(index, _)| mentions(operand.at, *index));
+        let inside = own.filter(|(index, _)| self.outside.iter().all(|(outer, _)| outer != index));
+        let bytes = inside
+            .map(|(_, range)| size(range))
+            .try_fold(self.found.elem.bytes() as i64, |product, size| product.checked_mul(size?));
+        operand.at.last() == Some(&Ix::var(*v)) && bytes.is_some_and(|bytes| bytes <= NEAR_BYTES)
     }
 
     /// The panel of each column of tiles is copied, or none; elements that fill no tile stay as they were.
@@ -385,6 +416,24 @@ impl<'a> Tiling<'a> {
         format!(
             "a contraction over {over}: {wide} lanes of {v} for {high} rows of {r} stay in registers while it runs{how}"
         )
+    }
+}
+
+/// The last tile in a direction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    /// It is full.
+    Full,
+    /// It begins earlier, and makes some elements again.
+    Inwards,
+    /// It computes elements that nobody uses.
+    Padded,
+}
+
+impl Ends {
+    /// What `split` is told.
+    fn word(self) -> &'static str {
+        if self == Ends::Inwards { ", inwards" } else { "" }
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) struct SumNest<'a> {
     pub joins: bool,
     /// The indices of the result.
     pub at: &'a [Ix],
+    /// Whether the result is stored, not combined with what is there.
+    pub overwrites: bool,
     /// What is read in the sum.
     pub reads: Vec<(Name, &'a [Ix])>,
     /// What the innermost sum is multiplied with, in how many loops of sums.
@@ -50,6 +52,7 @@ impl<'a> SumNest<'a> {
         let mut stores = sites.iter().filter(|site| site.stmt.element().is_some());
         let (store, None) = (stores.next()?, stores.next()) else { return None };
         let (_, at) = store.stmt.element()?;
+        let overwrites = matches!(store.stmt, Stmt::Assign { op: None, .. });
         // Of sums inside each other, those around the innermost one add its result, or multiples of it.
         let local = |site: &Site<'_>| match site.stmt {
             Stmt::Assign { target: Target::Local(name), .. } => Some(*name),
@@ -91,7 +94,7 @@ impl<'a> SumNest<'a> {
         let is_plain = |site: &&Site<'_>| site.stmt.value().is_some_and(|value| is_local(&value));
         let joins = fp != FpMode::Strict && !outer.is_empty() && outer.iter().all(is_plain);
         let adds_products = sites.iter().any(|site| adds_product(&program.terms, site.stmt));
-        Some(SumNest { nest, fp, free, summed, joins, at, reads, scales, lanes, elem, adds_products })
+        Some(SumNest { nest, fp, free, summed, joins, at, overwrites, reads, scales, lanes, elem, adds_products })
     }
 
     /// Whether its loops have nothing in them but each other and the sum, once sums are joined.

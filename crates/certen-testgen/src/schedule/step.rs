@@ -63,6 +63,7 @@ fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String>
     let (any, pair) = (near.any(draw, look), near.inside(draw, look));
     let number = block(draw);
     match primitive.name {
+        "split" if draw.chance(4) => vec![any, number, draw.word(&["inwards", "inwards", "whole"]).into()],
         "split" | "unroll_and_jam" => vec![any, number],
         "vectorize" | "parallelize" if draw.chance(2) => vec![any],
         "vectorize" | "parallelize" => vec![any, number],
