@@ -117,14 +117,15 @@ pub(super) unsafe fn read<T: Copy>(from: *const u8, offset: isize) -> T {
     unsafe { from.wrapping_byte_offset(offset).cast::<T>().read_unaligned() }
 }
 
-/// Copies the elements of a factor at each step and place, those of a step side by side.
+/// Copies the elements of a factor at each step and place, those of a step side by side. After so many places there are
+/// zeros where that is less work.
 ///
 /// # Safety
 /// There are such elements.
 #[inline(always)]
 pub(super) unsafe fn gather<T: Number, const N: usize>(
     from: *const u8,
-    places: [isize; N],
+    (places, count): ([isize; N], usize),
     (steps, which): (&[Place], usize),
     to: &mut [[MaybeUninit<T>; N]],
 ) {
@@ -151,14 +152,25 @@ pub(super) unsafe fn gather<T: Number, const N: usize>(
             at = first + SQUARE;
         } else {
             // SAFETY: by the contract.
-            to[at] = places.map(|place| MaybeUninit::new(unsafe { read(from, place.wrapping_add(step(at))) }));
+            let element = |place: isize| unsafe { read(from, place.wrapping_add(step(at))) };
+            to[at] = match count == N {
+                true => places.map(|place| MaybeUninit::new(element(place))),
+                false => {
+                    let mut line = [MaybeUninit::new(T::ZERO); N];
+                    line.iter_mut()
+                        .zip(places)
+                        .take(count)
+                        .for_each(|(to, place)| *to = MaybeUninit::new(element(place)));
+                    line
+                }
+            };
             at += 1;
         }
     }
 }
 
 /// How many steps are copied together where they lie side by side.
-const SQUARE: usize = 4;
+pub(super) const SQUARE: usize = 4;
 
 /// Copies elements of which those of the steps lie side by side at each place, by squares that are turned in registers.
 ///
@@ -168,18 +180,62 @@ const SQUARE: usize = 4;
 unsafe fn square<T: Number, const N: usize>(from: *const u8, places: [isize; N], to: &mut [[MaybeUninit<T>; N]]) {
     let (fours, rest) = places.as_chunks::<SQUARE>();
     for (at, four) in fours.iter().enumerate() {
-        // SAFETY: by the contract.
-        let lines: [[MaybeUninit<T>; SQUARE]; SQUARE] = four.map(|place| unsafe { read(from, place) });
-        for (step, to) in to.iter_mut().enumerate() {
-            let turned: [MaybeUninit<T>; SQUARE] = std::array::from_fn(|line| lines[line][step]);
-            to[at * SQUARE..][..SQUARE].copy_from_slice(&turned);
-        }
+        let lines = four.map(|place| from.wrapping_byte_offset(place).cast::<T>());
+        let columns = std::array::from_fn(|step| to[step][at * SQUARE..][..SQUARE].as_mut_ptr().cast::<T>());
+        // SAFETY: by the contract; four elements fit in each column.
+        unsafe { turn(lines, columns) };
     }
     for (at, place) in rest.iter().enumerate() {
         for (step, to) in to.iter_mut().enumerate() {
             let offset = place.wrapping_add((step * size_of::<T>()) as isize);
             // SAFETY: by the contract.
             to[fours.len() * SQUARE + at] = MaybeUninit::new(unsafe { read(from, offset) });
+        }
+    }
+}
+
+/// Copies four lines of four elements into four columns.
+///
+/// # Safety
+/// The lines can be read and the columns be written.
+#[inline(always)]
+unsafe fn turn<T: Copy>(lines: [*const T; SQUARE], columns: [*mut T; SQUARE]) {
+    // SAFETY: by the contract; vectors of this length are part of every x86-64.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        use std::arch::x86_64::*;
+        match size_of::<T>() {
+            4 => {
+                let [a, b, c, d] = lines.map(|line| _mm_loadu_ps(line.cast()));
+                let (ab, cd) = (_mm_unpacklo_ps(a, b), _mm_unpacklo_ps(c, d));
+                let (ab_high, cd_high) = (_mm_unpackhi_ps(a, b), _mm_unpackhi_ps(c, d));
+                let turned = [
+                    _mm_movelh_ps(ab, cd),
+                    _mm_movehl_ps(cd, ab),
+                    _mm_movelh_ps(ab_high, cd_high),
+                    _mm_movehl_ps(cd_high, ab_high),
+                ];
+                columns.iter().zip(turned).for_each(|(column, turned)| _mm_storeu_ps(column.cast(), turned));
+                return;
+            }
+            8 => {
+                for (first, second) in [(0, 1), (2, 3)] {
+                    for half in [0, 2] {
+                        let (a, b) =
+                            (_mm_loadu_pd(lines[first].add(half).cast()), _mm_loadu_pd(lines[second].add(half).cast()));
+                        _mm_storeu_pd(columns[half].add(first).cast(), _mm_unpacklo_pd(a, b));
+                        _mm_storeu_pd(columns[half + 1].add(first).cast(), _mm_unpackhi_pd(a, b));
+                    }
+                }
+                return;
+            }
+            _ => {}
+        }
+    }
+    for (at, line) in lines.iter().enumerate() {
+        for (step, column) in columns.iter().enumerate() {
+            // SAFETY: by the contract.
+            unsafe { column.add(at).write_unaligned(line.add(step).read_unaligned()) };
         }
     }
 }

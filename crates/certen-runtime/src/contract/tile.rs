@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::Call;
-use super::copy::{Loops, Place, Places, WORTH_A_THREAD, Walk, count, gather, read, turned};
+use super::copy::{Loops, Place, Places, SQUARE, WORTH_A_THREAD, Walk, count, gather, read, turned};
 use super::inner::{Loop, Number};
 use crate::pool;
 use crate::scratch::Scratch;
@@ -32,6 +32,13 @@ const PANEL_BYTES: usize = 2 << 20;
 
 /// A task has at least so many rows where there are others: lanes are copied once for each.
 const LEAST_HIGH: usize = 24;
+
+/// Lanes of so many bytes stay in the first cache: tiles go along the rows of the result then, and lanes that lie side by
+/// side are read where they are.
+const NEAR_BYTES: usize = 16 << 10;
+
+/// Lanes that are farther apart are copied in any case.
+const NEAR_LANES: usize = 2 << 20;
 
 /// With fewer lanes, rows are read where they are.
 const WORTH_COPYING: usize = 32;
@@ -130,13 +137,38 @@ impl<T: Number> Tiles<T> {
         let unit = size_of::<T>() as isize;
         let (rows, lanes, terms) = (count(&self.rows), count(&self.lanes), count(&self.terms));
         let width = LANE_BYTES / size_of::<T>();
-        let goes = |step: fn(&Loop<2>) -> isize| self.lanes.last().is_some_and(|one| step(one) == unit && one.size > 4);
+        let goes = |step: fn(&Loop<2>) -> isize| {
+            let mut next = unit;
+            let dense = self.lanes.iter().rev().take_while(|one| {
+                let is_next = step(one) == next;
+                next = next.wrapping_mul(one.size as isize);
+                is_next
+            });
+            dense.fold(1, |run: usize, one| run.saturating_mul(one.size)) > 4
+        };
         let stores = if goes(|one| one.out) { ROWS * 2 } else { ROWS * width };
         let tiles = (rows.div_ceil(ROWS) * lanes.div_ceil(width)) as f64;
-        let copied = if goes(|one| one.factors[1]) { 0.25 } else { 1.5 };
+        let is_turned = self.terms.last().is_some_and(|one| one.factors[1] == unit && one.size >= SQUARE);
+        let copied = match goes(|one| one.factors[1]) {
+            true => 0.25,
+            false if is_turned => 0.9,
+            false => 1.5,
+        };
         let copies = lanes as f64 * terms as f64 * copied;
-        let rows = if lanes >= WORTH_COPYING { rows as f64 * terms as f64 } else { 0.0 };
+        let rows = if self.copies_rows() { rows as f64 * terms as f64 } else { 0.0 };
         tiles * (terms as f64 * ROWS as f64 + stores as f64) + copies + rows
+    }
+
+    /// Whether rows are copied: they are not read where they are if that is far apart at each term.
+    fn copies_rows(&self) -> bool {
+        let goes = |one: &Loop<2>| one.factors[0].unsigned_abs() == size_of::<T>();
+        count(&self.lanes) >= WORTH_COPYING || !self.terms.last().is_some_and(goes)
+    }
+
+    /// Whether the lanes at all terms are near each other: they stay in the second cache.
+    fn has_near_lanes(&self) -> bool {
+        let reach = |one: &Loop<2>| one.factors[1].unsigned_abs().saturating_mul(one.size);
+        self.lanes.iter().chain(&self.terms).map(reach).fold(0, usize::saturating_add) <= NEAR_LANES
     }
 
     /// Computes the result, by several threads if it is large.
@@ -192,7 +224,7 @@ impl<T: Number> Tiles<T> {
     /// Some of the tasks.
     fn part<const R: usize, const W: usize>(&self, tasks: Tasks, part: Range<usize>, products: Products<T, R, W>) {
         let (rows, lanes, terms) = (count(&self.rows), count(&self.lanes), count(&self.terms));
-        let copies = lanes >= WORTH_COPYING;
+        let (copies, near_lanes) = (self.copies_rows(), self.has_near_lanes());
         // Equal blocks of terms, of which there are some: see `gain`.
         let deepest = terms.div_ceil(terms.div_ceil(DEPTH));
         let widest = (PANEL_BYTES / LANE_BYTES / deepest).max(1) * W;
@@ -201,10 +233,12 @@ impl<T: Number> Tiles<T> {
         let mut panel: Scratch<T> = Scratch::new(lanes.min(tasks.wide).min(widest).next_multiple_of(W) * deepest);
         let mut steps: Places = Places::new(&self.terms);
         let mut high: Places = Places::new(&self.rows);
+        let mut tiles: Vec<Rows<R>> = Vec::new();
         let mut strips: Vec<Strip<W>> = Vec::new();
         let mut known_lanes = None;
-        // How far the rows of a tile go at each term, in the array or in the block.
-        let mut along: Vec<isize> = Vec::with_capacity(deepest);
+        // How far the rows and lanes of a tile go at each term, in their arrays or in what was copied of them.
+        let mut along: Vec<[isize; 2]> = Vec::with_capacity(deepest);
+        let copied: [isize; R] = std::array::from_fn(|at| (at * size_of::<T>()) as isize);
         for task in part {
             let (lane_part, rest) = (task % tasks.lane_parts, task / tasks.lane_parts);
             let (row_part, around) = (rest % tasks.row_parts, rest / tasks.row_parts);
@@ -220,31 +254,51 @@ impl<T: Number> Tiles<T> {
                 let own = lane..own_lanes.end.min(lane + widest);
                 if known_lanes.replace(lane) != Some(lane) {
                     strips.clear();
-                    strips.extend(own.clone().step_by(W).map(|first| {
-                        // The last lanes are full too, with some of those before, unless these would be added twice.
-                        let first = if terms <= DEPTH && own.len() >= W { first.min(own.end - W) } else { first };
-                        Strip::new(&self.lanes, first, W.min(own.end - first), size_of::<T>())
-                    }));
+                    let strip = |first| Strip::new(&self.lanes, first, &own, terms <= DEPTH, size_of::<T>());
+                    strips.extend(own.clone().step_by(W).map(strip));
                 }
                 for from in (0..terms).step_by(deepest) {
                     let here = Tile { is_first: from == 0, ..here };
                     let steps = steps.at(from, (terms - from).min(deepest));
-                    along.clear();
-                    match copies {
-                        true => along.extend((0..steps.len()).map(|term| (term * R * size_of::<T>()) as isize)),
-                        false => along.extend(steps.iter().map(|step| step.factors[0])),
+                    let is_near = strips.len() * steps.len() * LANE_BYTES <= NEAR_BYTES;
+                    let is_read_once = own_rows.len() <= 2 * R;
+                    let is_direct =
+                        near_lanes && (is_near || is_read_once) && strips.iter().all(|lanes| lanes.reads_dense);
+                    if !is_direct {
+                        here.copy_lanes(&strips, steps, panel.elements());
                     }
-                    here.copy_lanes(&strips, steps, panel.elements());
+                    let offset = |term: usize, count: usize| (term * count * size_of::<T>()) as isize;
+                    along.clear();
+                    along.extend(steps.iter().enumerate().map(|(term, step)| {
+                        let row = if copies { offset(term, R) } else { step.factors[0] };
+                        [row, if is_direct { step.factors[1] } else { offset(term, W) }]
+                    }));
+                    let lanes_of = |at: usize, lanes: &Strip<W>| match is_direct {
+                        true => here.factors[1].wrapping_byte_offset(lanes.places[0].factors[1]),
+                        false => panel.pointer().wrapping_add(at * W * steps.len()).cast(),
+                    };
                     for row in own_rows.clone().step_by(HIGH) {
-                        let high = high.at(row, (own_rows.end - row).min(HIGH));
+                        tiles.clear();
+                        tiles.extend(high.at(row, (own_rows.end - row).min(HIGH)).chunks(R).map(Rows::new));
                         if copies {
-                            here.copy_rows::<R>(high, steps, block.elements());
+                            here.copy_rows(&tiles, steps, block.elements());
                         }
-                        let block = copies.then(|| block.pointer());
-                        for (at, lanes) in strips.iter().enumerate() {
-                            let panel = panel.pointer().wrapping_add(at * W * steps.len()).cast();
-                            // SAFETY: the lanes of all steps were copied, and so were the rows if they are to be.
-                            unsafe { here.tiles(products, high, lanes, &along, block, panel) };
+                        let one = |tile: usize, rows: &Rows<R>, strip: usize, lanes: &Strip<W>| {
+                            let rows_of = match copies {
+                                true => (block.pointer().wrapping_add(tile * R * steps.len()).cast(), &copied),
+                                false => (here.factors[0], &rows.factors),
+                            };
+                            let operands = (rows_of, lanes_of(strip, lanes));
+                            // SAFETY: rows and lanes at all steps are in their arrays, or were copied.
+                            unsafe { here.tile(products, operands, &along, rows, lanes) }
+                        };
+                        match is_near {
+                            true => tiles.iter().enumerate().for_each(|(tile, rows)| {
+                                strips.iter().enumerate().for_each(|(strip, lanes)| one(tile, rows, strip, lanes))
+                            }),
+                            false => strips.iter().enumerate().for_each(|(strip, lanes)| {
+                                tiles.iter().enumerate().for_each(|(tile, rows)| one(tile, rows, strip, lanes))
+                            }),
                         }
                     }
                 }
@@ -253,34 +307,41 @@ impl<T: Number> Tiles<T> {
     }
 }
 
-/// Where the lanes of a tile are: so many of them, and whether they lie side by side.
+/// Where the lanes of a tile are, which of them are its own, and whether they lie side by side.
 struct Strip<const W: usize> {
     places: [Place; W],
-    width: usize,
+    own: Range<usize>,
     reads_dense: bool,
     writes_dense: bool,
 }
 
 impl<const W: usize> Strip<W> {
-    fn new(loops: &[Loop<2>], first: usize, width: usize, bytes: usize) -> Strip<W> {
+    /// Lanes from one on, of some. The last ones have some of those before them; where these may be stored again, they are.
+    fn new(loops: &[Loop<2>], first: usize, of: &Range<usize>, repeats: bool, bytes: usize) -> Strip<W> {
         let mut places = [Place::default(); W];
+        let begin = if of.len() >= W { first.min(of.end - W) } else { first };
+        let width = W.min(of.end - begin);
         match loops {
             [one] => {
                 for (at, lane) in places.iter_mut().enumerate().take(width) {
-                    lane.go(one, (first + at) as isize);
+                    lane.go(one, (begin + at) as isize);
                 }
             }
             _ => {
-                let mut walk = Walk::at(loops, first);
+                let mut walk = Walk::at(loops, begin);
                 places.iter_mut().take(width).for_each(|lane| *lane = walk.next());
             }
         }
+        // In the place of a lane that is not there is the first.
+        let first_lane = places[0];
+        places[width..].fill(first_lane);
         let is_dense = |of: fn(&Place) -> isize| {
             let goes = |(at, lane): (usize, &Place)| of(lane) == of(&places[0]).wrapping_add((at * bytes) as isize);
             width == W && places.iter().enumerate().all(goes)
         };
+        let own = if repeats { 0..width } else { first - begin..width };
         let (reads_dense, writes_dense) = (is_dense(|lane| lane.factors[1]), is_dense(|lane| lane.out));
-        Strip { places, width, reads_dense, writes_dense }
+        Strip { places, writes_dense: writes_dense && own.start == 0, own, reads_dense }
     }
 }
 
@@ -294,17 +355,15 @@ struct Tile<T> {
 }
 
 impl<T: Number> Tile<T> {
-    /// Copies rows, those of a tile side by side. In the place of one that is not there is the first.
-    fn copy_rows<const R: usize>(&self, high: &[Place], steps: &[Place], block: &mut [MaybeUninit<T>]) {
-        for (rows, tile) in high.chunks(R).zip(block.chunks_exact_mut(R * steps.len())) {
-            let places = std::array::from_fn(|at| rows.get(at).unwrap_or(&rows[0]).factors[0]);
+    /// Copies rows, those of a tile side by side.
+    fn copy_rows<const R: usize>(&self, tiles: &[Rows<R>], steps: &[Place], block: &mut [MaybeUninit<T>]) {
+        for (rows, tile) in tiles.iter().zip(block.chunks_exact_mut(R * steps.len())) {
             // SAFETY: the elements of the first factor, at indices of the loops.
-            unsafe { gather::<T, R>(self.factors[0], places, (steps, 0), tile.as_chunks_mut().0) };
+            unsafe { gather(self.factors[0], (rows.factors, R), (steps, 0), tile.as_chunks_mut().0) };
         }
     }
 
-    /// Copies lanes, those of a strip side by side. In the place of one that is not there is the first. What lies side by
-    /// side in the array is read in its order.
+    /// Copies lanes, those of a strip side by side. What lies side by side in the array is read in its order.
     fn copy_lanes<const W: usize>(&self, strips: &[Strip<W>], steps: &[Place], panel: &mut [MaybeUninit<T>]) {
         let (panel, depth) = (panel.as_chunks_mut::<W>().0, steps.len());
         for (term, step) in steps.iter().enumerate() {
@@ -315,92 +374,103 @@ impl<T: Number> Tile<T> {
             }
         }
         for (at, lanes) in strips.iter().enumerate().filter(|(_, lanes)| !lanes.reads_dense) {
-            let places = std::array::from_fn(|lane| lanes.places[if lane < lanes.width { lane } else { 0 }].factors[1]);
+            let places = lanes.places.map(|lane| lane.factors[1]);
             // SAFETY: the elements of the second factor, at indices of the loops.
-            unsafe { gather(self.factors[1], places, (steps, 1), &mut panel[at * depth..][..depth]) };
+            unsafe { gather(self.factors[1], (places, lanes.own.end), (steps, 1), &mut panel[at * depth..][..depth]) };
         }
     }
 
-    /// The tiles of some rows and lanes.
+    /// The tile of some rows and lanes.
     ///
     /// # Safety
-    /// The panel holds the lanes at all steps along, the block all tiles of rows.
-    unsafe fn tiles<const R: usize, const W: usize>(
+    /// The rows, which are so far from a pointer, and the lanes can be read at each of the steps along.
+    #[inline(always)]
+    unsafe fn tile<const R: usize, const W: usize>(
         &self,
         products: Products<T, R, W>,
-        high: &[Place],
+        operands: ((*const u8, &[isize; R]), *const u8),
+        along: &[[isize; 2]],
+        rows: &Rows<R>,
         lanes: &Strip<W>,
-        along: &[isize],
-        block: Option<*const T>,
-        panel: *const [T; W],
     ) {
+        // Sums are in the result itself, where they lie side by side there.
+        if lanes.writes_dense {
+            let sums = (self.out.wrapping_byte_offset(lanes.places[0].out).cast(), &rows.out);
+            // SAFETY: by the contract.
+            return unsafe { products(operands, along, sums, self.is_first) };
+        }
+        let below: [isize; R] = std::array::from_fn(|at| (at * W * size_of::<T>()) as isize);
         let mut aside = [[T::ZERO; W]; R];
-        for (tile, rows) in high.chunks(R).enumerate() {
-            // Rows that are not there are the first one, and what comes of them is not stored.
-            let pointers = std::array::from_fn(|at| match block {
-                Some(block) => block.wrapping_add(tile * R * along.len() + at).cast(),
-                None => self.factors[0].wrapping_byte_offset(rows[if at < rows.len() { at } else { 0 }].factors[0]),
-            });
-            if !self.is_first && !lanes.writes_dense {
-                for (sums, row) in aside.iter_mut().zip(rows) {
-                    for (sum, lane) in sums.iter_mut().zip(&lanes.places).take(lanes.width) {
-                        // SAFETY: an element of the result that was stored, at indices of the loops.
-                        *sum = unsafe { read(self.out.cast(), row.out.wrapping_add(lane.out)) };
-                    }
+        let own = || lanes.own.clone().zip(&lanes.places[lanes.own.clone()]);
+        if !self.is_first {
+            for (sums, row) in aside.iter_mut().zip(rows.out) {
+                for (lane, place) in own() {
+                    // SAFETY: an element of the result that was stored, at indices of the loops.
+                    sums[lane] = unsafe { read(self.out.cast(), row.wrapping_add(place.out)) };
                 }
             }
-            // Sums are in the result itself, where they lie side by side there.
-            let sums = std::array::from_fn(|at| match rows.get(at) {
-                Some(row) if lanes.writes_dense => {
-                    self.out.wrapping_byte_offset(row.out.wrapping_add(lanes.places[0].out)).cast()
-                }
-                _ => &raw mut aside[at],
-            });
-            // SAFETY: the pointers, at each term, are elements of the rows, or of the block that was copied.
-            unsafe { products(pointers, along, panel, sums, self.is_first) };
-            if lanes.writes_dense {
-                continue;
-            }
-            for (sums, row) in aside.iter().zip(rows) {
-                for (sum, lane) in sums.iter().zip(&lanes.places).take(lanes.width) {
-                    let out = self.out.wrapping_byte_offset(row.out.wrapping_add(lane.out));
-                    // SAFETY: an element of the result, at indices of the loops.
-                    unsafe { out.write_unaligned(*sum) };
-                }
+        }
+        // SAFETY: by the contract; the sums are beside the result.
+        unsafe { products(operands, along, (aside.as_mut_ptr(), &below), self.is_first) };
+        for (sums, row) in aside.iter().zip(rows.out) {
+            for (lane, place) in own() {
+                let out = self.out.wrapping_byte_offset(row.wrapping_add(place.out));
+                // SAFETY: an element of the result, at indices of the loops.
+                unsafe { out.write_unaligned(sums[lane]) };
             }
         }
     }
 }
 
-/// Adds products to the sums of a tile. A function of its own for each instruction set: sums stay in registers only where
-/// nothing is around the loop.
+/// Where the rows of a tile are, in the first factor and in the result. Those that are not there are the first once more: what
+/// comes of them is the same, and is stored at the same place.
+struct Rows<const R: usize> {
+    factors: [isize; R],
+    out: [isize; R],
+}
+
+impl<const R: usize> Rows<R> {
+    fn new(rows: &[Place]) -> Rows<R> {
+        let row = |at: usize| rows.get(at).unwrap_or(&rows[0]);
+        Rows { factors: std::array::from_fn(|at| row(at).factors[0]), out: std::array::from_fn(|at| row(at).out) }
+    }
+}
+
+/// Adds products to the sums of a tile. The operands are rows, which are so far from a pointer, and lanes; sums are so far
+/// from a pointer, too. A function of its own for each instruction set: sums stay in registers only where nothing is around
+/// the loop.
 ///
 /// # Safety
-/// There is an element at each pointer and each of the steps along from it, and a row of the panel for each step; sums can be
-/// written, and read unless they begin with zeros.
-type Products<T, const R: usize, const W: usize> =
-    unsafe fn(rows: [*const u8; R], along: &[isize], panel: *const [T; W], sums: [*mut [T; W]; R], is_first: bool);
+/// There are an element of each row and all lanes at each of the steps along; sums can be written, and read unless they begin
+/// with zeros.
+type Products<T, const R: usize, const W: usize> = unsafe fn(
+    operands: ((*const u8, &[isize; R]), *const u8),
+    along: &[[isize; 2]],
+    sums: (*mut [T; W], &[isize; R]),
+    is_first: bool,
+);
 
 /// See [`Products`].
 #[inline(always)]
 unsafe fn products<T: Number, const R: usize, const W: usize>(
-    rows: [*const u8; R],
-    along: &[isize],
-    panel: *const [T; W],
-    sums: [*mut [T; W]; R],
+    ((rows, places), lanes): ((*const u8, &[isize; R]), *const u8),
+    along: &[[isize; 2]],
+    (sums, sum_places): (*mut [T; W], &[isize; R]),
     is_first: bool,
 ) {
+    let rows = places.map(|place| rows.wrapping_byte_offset(place));
+    let sums = sum_places.map(|place| sums.wrapping_byte_offset(place));
     let mut local = [[T::ZERO; W]; R];
     if !is_first {
         // SAFETY: by the contract.
         local = sums.map(|sums| unsafe { sums.read_unaligned() });
     }
-    for (term, step) in along.iter().enumerate() {
+    for [row, lane] in along {
         // SAFETY: by the contract.
-        let lanes = unsafe { panel.add(term).read() };
+        let lanes: [T; W] = unsafe { read(lanes, *lane) };
         for at in 0..R {
             // SAFETY: by the contract.
-            let value: T = unsafe { read(rows[at], *step) };
+            let value: T = unsafe { read(rows[at], *row) };
             for lane in 0..W {
                 local[at][lane] = local[at][lane].plus_product(value, lanes[lane]);
             }
@@ -416,26 +486,24 @@ unsafe fn products<T: Number, const R: usize, const W: usize>(
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn products_with_avx2<T: Number, const R: usize, const W: usize>(
-    rows: [*const u8; R],
-    along: &[isize],
-    panel: *const [T; W],
-    sums: [*mut [T; W]; R],
+    operands: ((*const u8, &[isize; R]), *const u8),
+    along: &[[isize; 2]],
+    sums: (*mut [T; W], &[isize; R]),
     is_first: bool,
 ) {
     // SAFETY: by the contract.
-    unsafe { products(rows, along, panel, sums, is_first) }
+    unsafe { products::<T, R, W>(operands, along, sums, is_first) }
 }
 
 /// See [`Products`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx2,fma")]
 unsafe fn products_with_avx512<T: Number, const R: usize, const W: usize>(
-    rows: [*const u8; R],
-    along: &[isize],
-    panel: *const [T; W],
-    sums: [*mut [T; W]; R],
+    operands: ((*const u8, &[isize; R]), *const u8),
+    along: &[[isize; 2]],
+    sums: (*mut [T; W], &[isize; R]),
     is_first: bool,
 ) {
     // SAFETY: by the contract.
-    unsafe { products(rows, along, panel, sums, is_first) }
+    unsafe { products::<T, R, W>(operands, along, sums, is_first) }
 }
