@@ -69,6 +69,8 @@ pub(crate) struct CFunction {
     pub(crate) fails: bool,
     pub(crate) jumps: bool,
     pub(crate) uses_memory: bool,
+    /// Whether it stores past the caches.
+    pub(crate) streams: bool,
 }
 
 pub(crate) struct Emitter<'a> {

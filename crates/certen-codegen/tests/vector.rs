@@ -307,3 +307,32 @@ fn masks_and_integers_share_their_functions() {
     let native = emitted(&program).native;
     assert_eq!(native.matches("certen_i64x8 certen_select_i64x8(").count(), 1, "{native}");
 }
+
+/// Outputs that are stored past the caches, by one thread and by several.
+const STREAMED: &str = "loops streamed
+size n
+where n >= 0
+input x : f64[n]
+input z : f32[n]
+output y : f64[n]
+output w : f32[n]
+stream y, w
+vector for i in 0..n {
+  y[i] = 2.0 * x[i]
+}
+parallel vector for i in 0..n {
+  w[i] = z[i] * z[i]
+}
+";
+
+#[test]
+fn what_is_stored_past_the_caches_has_the_same_bits() {
+    let program = loops(STREAMED);
+    assert_eq!(loops(&program.to_string()).to_string(), program.to_string());
+    let code = emitted(&program);
+    // Each function that stores so ends with a fence.
+    assert_eq!(code.kernel.matches("certen_stream_f64x8((certen_f64x8_m *)&y[i], ").count(), 1, "{}", code.kernel);
+    assert_eq!(code.kernel.matches("certen_stream_f32x16((certen_f32x16_m *)&w[i], ").count(), 1, "{}", code.kernel);
+    assert_eq!(code.kernel.matches("    certen_fence();\n}").count(), 2, "{}", code.kernel);
+    same_bits(&program);
+}

@@ -24,6 +24,8 @@ pub struct LoopProgram {
     pub inputs: Vec<Parameter>,
     /// The buffers that the caller gives to be written. Their content is undefined at first.
     pub outputs: Vec<Parameter>,
+    /// Those of them that vectors store past the caches. No effect on what is computed.
+    pub streamed: Vec<Name>,
     /// The computation, in order.
     pub body: Vec<Stmt>,
     /// The values of all statements.

@@ -127,6 +127,7 @@ pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
         facts: program.facts.clone(),
         inputs: program.inputs.clone(),
         outputs,
+        streamed: Vec::new(),
         body,
         terms: lowering.out,
     })

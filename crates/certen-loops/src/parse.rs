@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! program   := "loops" NAME ("size" NAME ("," NAME)*)? ("where" cond ("," cond)*)?
-//!              ("input" NAME ":" type)* ("output" NAME ":" type)* statement*
+//!              ("input" NAME ":" type)* ("output" NAME ":" type)* ("stream" NAME ("," NAME)*)? statement*
 //! statement := "nest" NAME | "alloc" NAME ":" type | "free" NAME | "swap" NAME "," NAME
 //!            | ("parallel" | "vector")? "for" NAME "in" ix ".." ix block
 //!            | "if" cond block ("else" block)?
@@ -112,11 +112,22 @@ impl Parser<'_> {
         facts.iter().for_each(|fact| known.assume(fact.clone()));
         parser.terms = Terms::new(known);
         let (inputs, outputs) = (parser.parameters("input")?, parser.parameters("output")?);
+        let mut streamed = Vec::new();
+        if parser.begins("stream") {
+            parser.separated(|parser| {
+                let (name, span) = parser.cursor.expect_name("an output")?;
+                if !outputs.iter().any(|output| output.name == name) || streamed.contains(&name) {
+                    return Err(ill_formed(span, format!("`{name}` is no output, or is named twice")));
+                }
+                streamed.push(name);
+                Ok(())
+            })?;
+        }
         let body = parser.block(0)?;
         if !parser.cursor.at_end() {
             return Err(parser.cursor.expected("a statement"));
         }
-        Ok(LoopProgram { name, sizes, facts, inputs, outputs, body, terms: parser.terms })
+        Ok(LoopProgram { name, sizes, facts, inputs, outputs, streamed, body, terms: parser.terms })
     }
 
     fn parameters(&mut self, word: &str) -> Result<Vec<Parameter>, Diagnostic> {

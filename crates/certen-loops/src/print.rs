@@ -57,6 +57,9 @@ impl Display for LoopProgram {
         for output in &self.outputs {
             writeln!(f, "output {} : {}", output.name, output.ty)?;
         }
+        if !self.streamed.is_empty() {
+            writeln!(f, "stream {}", list(&self.streamed))?;
+        }
         self.block(&self.body, 0, f)
     }
 }

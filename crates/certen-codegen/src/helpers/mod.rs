@@ -26,6 +26,8 @@ pub(crate) enum Helper {
     Alloc,
     /// The same in the runtime's code: memory that the runtime keeps between calls.
     Scratch,
+    /// What was stored past the caches is seen by others.
+    Fence,
     /// A function of the mathematical library that no compiler computes itself.
     Library(&'static str, ElemType),
     /// A power: of a small whole exponent a product, else the library's.
@@ -68,6 +70,16 @@ pub(crate) enum Helper {
     /// As [`Helper::Less`].
     Equal(ElemType),
 }
+
+/// At the end of a function that stores past the caches.
+const FENCE: &str = "\
+/* What was stored past the caches comes before what is stored from here on, for other threads too. */
+static inline void certen_fence(void) {
+#if defined(__SSE__)
+    __builtin_ia32_sfence();
+#endif
+}
+";
 
 /// Where the runtime's code has its buffers from.
 const SCRATCH: &str = "\
@@ -112,6 +124,7 @@ impl Helper {
     pub(crate) fn name(self) -> String {
         let (word, elem) = match self {
             Helper::Alloc | Helper::Scratch => return "certen_alloc".into(),
+            Helper::Fence => return "certen_fence".into(),
             Helper::Library(function, elem) => return format!("certen_{}", library::name(function, elem)),
             Helper::Lanes(shape) => return shape.lanes(),
             Helper::Vector(vector) => return vector.register(),
@@ -185,6 +198,7 @@ impl Helper {
                  }}\n"
             ),
             Helper::Scratch => SCRATCH.into(),
+            Helper::Fence => FENCE.into(),
             Helper::Library(function, elem) => library::declaration(function, elem),
             Helper::Pow(elem) => library::power(elem),
             Helper::Lanes(shape) => shape.text(),

@@ -122,6 +122,8 @@ pub(crate) enum VectorOp {
     /// The numbers of the lanes.
     Numbers,
     Fma,
+    /// To memory past the caches, where that is aligned.
+    Stream,
     /// To an integer type, saturating; from f64.
     To(ElemType),
     Unary(Unary),
@@ -152,6 +154,7 @@ impl VectorCall {
             VectorOp::Select => "select".to_owned(),
             VectorOp::Numbers => "numbers".into(),
             VectorOp::Fma => "fma".into(),
+            VectorOp::Stream => "stream".into(),
             VectorOp::To(elem) => format!("{elem}_from"),
             VectorOp::Unary(op) => op.name().to_owned(),
             VectorOp::Binary(Binary::Add) => "add".into(),
@@ -226,6 +229,7 @@ impl VectorCall {
                 self.shape.lanes()
             ),
             VectorOp::Fma => self.fma(),
+            VectorOp::Stream => self.stream(),
             VectorOp::To(to) => self.saturated(to),
             VectorOp::Binary(Binary::Add) => wrapping("+"),
             VectorOp::Binary(Binary::Sub) => wrapping("-"),
@@ -319,6 +323,27 @@ impl VectorCall {
             self.branch(32, "__FMA__"),
             self.branch(16, "__FMA__"),
             self.shape.lanes(),
+        )
+    }
+
+    /// Compilers have it by names of their own. Memory that is not aligned is stored to as usual.
+    fn stream(self) -> String {
+        let (name, register, memory) = (self.name(), self.vector().register(), self.vector().memory());
+        let (letters, c) = if self.lane == Lane::Value(ElemType::F32) { ("ps", "float") } else { ("pd", "double") };
+        let branch = |bytes: i64, feature: &str, wide: &str| {
+            format!(
+                "{}\n        __builtin_ia32_movnt{letters}{wide}(({c} *)to, a);\n        return;\n",
+                self.branch(bytes, feature)
+            )
+        };
+        format!(
+            "/* Stores a, past the caches if it can */\nstatic inline void {name}({memory} *to, {register} a) {{\n    \
+             if ((uintptr_t)to % sizeof({register}) == 0) {{\n#if defined(__clang__)\n        \
+             __builtin_nontemporal_store(a, ({register} *)to);\n        return;\n#elif {}#elif {}#elif {}#endif\n    }}\n    \
+             *to = a;\n}}\n",
+            branch(64, "__AVX512F__", "512"),
+            branch(32, "__AVX__", "256"),
+            branch(16, "__SSE2__", ""),
         )
     }
 

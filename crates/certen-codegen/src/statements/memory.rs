@@ -124,10 +124,13 @@ impl<'a> Emitter<'a> {
 
 impl OwnNames {
     /// The text of a function that computes, which frees its memory on every path.
-    pub(crate) fn finished(&self, name: &str, parameters: &[String], function: CFunction, places: usize) -> String {
+    pub(crate) fn finished(&self, name: &str, parameters: &[String], mut function: CFunction, places: usize) -> String {
         let (status, memory) = (&self.status, &self.memory);
         let result = if function.fails { "int32_t" } else { "void" };
         let mut text = signature(&format!("static {result} {name}"), parameters) + " {\n";
+        if function.streams {
+            function.body += &format!("    {}();\n", Helper::Fence.name());
+        }
         if !function.jumps {
             text += &function.body;
             return text + if function.fails { "    return 0;\n}\n" } else { "}\n" };

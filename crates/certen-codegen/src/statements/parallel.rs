@@ -16,7 +16,7 @@ use certen_loops::{MIN_PARALLEL_WORK, Mode, Stmt, declared, work};
 use certen_syntax::{Diagnostic, Name};
 
 use crate::emitter::{Emitter, OwnNames};
-use crate::helpers::c_type;
+use crate::helpers::{Helper, c_type};
 use crate::scan::allocates;
 use crate::text::filled;
 
@@ -122,7 +122,12 @@ impl<'a> Emitter<'a> {
             self.line(&format!("CERTEN_PARALLEL({condition}) {{"));
             self.indent += 1;
             self.line("CERTEN_BEGIN");
+            let streamed = std::mem::take(&mut self.function.streams);
             self.counted_for((index, range), (&lo, &hi), body, depth)?;
+            // Each thread for what it has stored.
+            if std::mem::replace(&mut self.function.streams, streamed) {
+                self.line(&format!("{}();", Helper::Fence.name()));
+            }
             self.line("CERTEN_END");
             self.indent -= 1;
             self.line("}");

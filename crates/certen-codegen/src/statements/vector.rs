@@ -342,7 +342,13 @@ impl<'a> Emitter<'a> {
                 self.vector_binary(op.combine(), elem, &old, &value)?
             }
         };
+        let streams = in_memory && op.is_none() && elem.is_float() && self.program.streamed.contains(&target.name());
         let text = match in_memory {
+            true if streams => {
+                self.function.streams = true;
+                self.helper(Helper::Fence);
+                self.streamed(&place, elem, &value)?
+            }
             true => self.stored(&place, elem, &value)?,
             false => format!("{place} = {};", self.in_lane(&value, lane)?.text),
         };

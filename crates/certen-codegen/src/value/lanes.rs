@@ -131,6 +131,14 @@ impl Emitter<'_> {
         Ok(format!("{place} = {value};"))
     }
 
+    /// The same past the caches, for floats.
+    pub(crate) fn streamed(&mut self, element: &str, elem: ElemType, value: &CExpr) -> Result<String, Diagnostic> {
+        let lane = Lane::Value(elem);
+        let to = CExpr::new(format!("({} *)&{element}", self.memory(lane)?), Level::Prefix);
+        let value = self.in_lane(value, lane)?;
+        Ok(format!("{};", self.vector_call(VectorOp::Stream, lane, &[&to, &value])?.text))
+    }
+
     /// An expression as a vector of such lanes.
     pub(crate) fn in_lane(&mut self, expr: &CExpr, lane: Lane) -> Result<CExpr, Diagnostic> {
         if expr.lane == Some(lane) {

@@ -24,7 +24,7 @@ use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::steps::{Steps, listed};
-use super::sum::{SumNest, mentions, size};
+use super::sum::{LINE_BYTES, SumNest, mentions, size};
 use super::{Machine, Planned};
 
 /// The most lanes that a loop can have.
@@ -319,6 +319,12 @@ impl<'a> Tiling<'a> {
         for buffer in &shared {
             steps.parallelize(&format!("{buffer}_packed.c0"));
         }
+        let fills_lines = along == Ends::Full && (wide * self.found.elem.bytes() as i64) % LINE_BYTES == 0;
+        let is_dense = self.lanes.loops.len() == 1 && self.found.lanes == self.lanes.loops.first().copied();
+        let streamed = self.found.streamed.filter(|_| fills_lines && is_dense && !mirrored);
+        if let Some(result) = streamed {
+            steps.add(format!("stream({result})"));
+        }
         let mut how = block.map_or_else(String::new, |block| format!(", in blocks of {block} rows"));
         if mirrored {
             how += " on and above the diagonal";
@@ -326,6 +332,9 @@ impl<'a> Tiling<'a> {
         packed.dedup();
         if !packed.is_empty() {
             how += &format!(", {} packed", listed(&packed));
+        }
+        if let Some(result) = streamed {
+            how += &format!("; {result} is stored past the caches");
         }
         self.found.planned(steps, self.why(&how))
     }

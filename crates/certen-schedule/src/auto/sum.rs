@@ -2,7 +2,7 @@
 
 use certen_core::{ElemType, Range, ReduceOp, Term, TermId};
 use certen_index::Ix;
-use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use};
+use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use, statements};
 use certen_syntax::Name;
 
 use super::steps::Steps;
@@ -11,6 +11,10 @@ use crate::primitives::fma::adds_product;
 
 /// Sums of fewer terms are short.
 const SHORT: i64 = 4;
+
+/// An output of so many bytes is larger than the caches, whatever a machine says of its third one; and the bytes of a line.
+const STREAMED_BYTES: i64 = 64 << 20;
+pub(super) const LINE_BYTES: i64 = 64;
 
 /// A nest that sums products.
 pub(super) struct SumNest<'a> {
@@ -34,6 +38,9 @@ pub(super) struct SumNest<'a> {
     /// The index along which the elements of the result lie side by side.
     pub lanes: Option<Name>,
     pub elem: ElemType,
+    /// The result, if it is to be stored past the caches: an output that is larger than they are and never read, in rows of
+    /// whole cache lines.
+    pub streamed: Option<Name>,
     /// Whether products are added in it.
     adds_products: bool,
 }
@@ -51,7 +58,7 @@ impl<'a> SumNest<'a> {
         }
         let mut stores = sites.iter().filter(|site| site.stmt.element().is_some());
         let (store, None) = (stores.next()?, stores.next()) else { return None };
-        let (_, at) = store.stmt.element()?;
+        let (result, at) = store.stmt.element()?;
         let overwrites = matches!(store.stmt, Stmt::Assign { op: None, .. });
         // Of sums inside each other, those around the innermost one add its result, or multiples of it.
         let local = |site: &Site<'_>| match site.stmt {
@@ -94,7 +101,22 @@ impl<'a> SumNest<'a> {
         let is_plain = |site: &&Site<'_>| site.stmt.value().is_some_and(|value| is_local(&value));
         let joins = fp != FpMode::Strict && !outer.is_empty() && outer.iter().all(is_plain);
         let adds_products = sites.iter().any(|site| adds_product(&program.terms, site.stmt));
-        Some(SumNest { nest, fp, free, summed, joins, at, overwrites, reads, scales, lanes, elem, adds_products })
+        let streamed = Some(result).filter(|result| overwrites && is_streamed(program, *result));
+        Some(SumNest {
+            nest,
+            fp,
+            free,
+            summed,
+            joins,
+            at,
+            overwrites,
+            reads,
+            scales,
+            lanes,
+            elem,
+            streamed,
+            adds_products,
+        })
     }
 
     /// Whether its loops have nothing in them but each other and the sum, once sums are joined.
@@ -153,6 +175,19 @@ impl<'a> SumNest<'a> {
         let has_lanes = |at: &[Ix]| self.lanes.is_some_and(|lanes| mentions(at, lanes));
         self.reads.iter().filter(move |(_, at)| has_lanes(at) && self.is_summed(at))
     }
+}
+
+/// Whether something is an output that no cache holds and nobody reads, and its rows are whole cache lines.
+fn is_streamed(program: &LoopProgram, name: Name) -> bool {
+    let Some(output) = program.outputs.iter().find(|output| output.name == name) else { return false };
+    let bytes = output.ty.elem.bytes() as i64;
+    let total = output.ty.shape.iter().try_fold(bytes, |total, size| total.checked_mul(size.as_constant()?));
+    let row = output.ty.shape.last().and_then(Ix::as_constant).map_or(0, |size| size.saturating_mul(bytes));
+    let is_read =
+        |stmt: &Stmt| stmt.uses(&program.terms).iter().any(|(used, _, how)| *used == name && *how != Use::Write);
+    total.is_some_and(|total| total >= STREAMED_BYTES)
+        && row % LINE_BYTES == 0
+        && !statements(&program.body).any(is_read)
 }
 
 pub(super) fn mentions(at: &[Ix], index: Name) -> bool {

@@ -31,6 +31,7 @@ mod skew;
 mod split;
 mod stage;
 mod store_at;
+mod stream;
 mod tile;
 mod unroll;
 mod unroll_and_jam;
@@ -89,6 +90,7 @@ pub fn primitives() -> &'static [&'static Primitive] {
         &pack::PRIMITIVE,
         &registers::PRIMITIVE,
         &layout::PRIMITIVE,
+        &stream::PRIMITIVE,
         &join_sums::PRIMITIVE,
         &fma::PRIMITIVE,
     ]

@@ -142,6 +142,7 @@ fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String>
             let (buffer, before, loops) = packed(draw, look).unwrap_or_else(|| ("x".into(), any, Vec::new()));
             vec![buffer, before, format!("[{}]", loops.join(", "))]
         }
+        "stream" => vec![look.parameters.last().map_or_else(|| "x".into(), |(output, _)| output.to_string())],
         "join_sums" => {
             let sums = look.that(|seen| seen.adds_sums);
             vec![draw.pick(&sums).map_or(any, |seen| seen.path.clone())]
