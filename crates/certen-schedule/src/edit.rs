@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use certen_core::{Parameter, Range, TensorType, Term, TermId, TypeError};
-use certen_index::{Cond, Ix, IxError};
-use certen_loops::{LoopProgram, Stmt, Target, as_element, statements, try_for_each_mut};
+use certen_index::{Cond, Facts, Ix, IxError};
+use certen_loops::{LoopProgram, Stmt, Target, as_element, for_each_mut, sites, statements, try_for_each_mut};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
@@ -157,6 +157,71 @@ pub fn at_sizes(program: &LoopProgram, sizes: &FxHashMap<Name, i64>) -> Result<L
 /// If a number does not fit in 64 bits.
 pub fn with_numbers(program: &LoopProgram, numbers: BTreeMap<i64, i64>) -> Result<LoopProgram, TypeError> {
     without_sizes(program, &Edit { numbers, ..Edit::default() })
+}
+
+/// A program without symbolic sizes in which loops end earlier: those that are not for vectors and run from 0 to one of these
+/// numbers run to another. Buffers are as large as what is then used of them. Not every element is computed that was before;
+/// verify it before it is run.
+///
+/// # Errors
+/// If a number does not fit in 64 bits.
+pub fn shortened(program: &LoopProgram, ends: &BTreeMap<i64, i64>) -> Result<LoopProgram, TypeError> {
+    let mut program = program.clone();
+    for_each_mut(&mut program.body, |stmt| {
+        if let Stmt::For { range, mode, .. } = stmt
+            && !mode.is_vector()
+            && range.lo.as_constant() == Some(0)
+            && let Some(end) = range.hi.as_constant().and_then(|end| ends.get(&end))
+        {
+            range.hi = Ix::from(*end);
+        }
+    });
+    let types = used_types(&program)?;
+    without_sizes(&program, &Edit { types, ..Edit::default() })
+}
+
+/// The types that buffers need for what is used of them, as far as that is seen.
+fn used_types(program: &LoopProgram) -> Result<HashMap<Name, TensorType>, IxError> {
+    let parameters = program.inputs.iter().chain(&program.outputs).map(|parameter| (parameter.name, &parameter.ty));
+    let allocated = statements(&program.body).filter_map(|stmt| match stmt {
+        Stmt::Alloc(name, ty) => Some((*name, ty)),
+        _ => None,
+    });
+    // What stands for several buffers keeps its type.
+    let mut known: HashMap<Name, Option<&TensorType>> = HashMap::new();
+    for (name, ty) in parameters.chain(allocated) {
+        known.entry(name).and_modify(|one| *one = one.filter(|one| *one == ty)).or_insert(Some(ty));
+    }
+    let facts = Facts::new();
+    let mut ends: HashMap<Name, Vec<Option<i64>>> = HashMap::new();
+    for site in sites(&program.body) {
+        let loops: Vec<(Name, &Range)> = site.loops().collect();
+        for (name, indices, _) in site.stmt.uses(&program.terms) {
+            let ends = ends.entry(name).or_insert_with(|| vec![Some(0); indices.len()]);
+            for (end, ix) in ends.iter_mut().zip(indices) {
+                let most = loops.iter().rev().try_fold(Some(ix.clone()), |most, (index, range)| {
+                    let Some(most) = most else { return Ok(None) };
+                    let last = range.hi.sub(&Ix::from(1))?;
+                    Ok::<_, IxError>(most.over(*index, &range.lo, &last, &facts)?.map(|(_, most)| most))
+                })?;
+                let most = most.and_then(|most| most.as_constant());
+                *end = end.zip(most).map(|(end, most)| end.max(most.saturating_add(1)));
+            }
+        }
+    }
+    let types = known.into_iter().filter_map(|(name, ty)| {
+        let (ty, ends) = (ty?, ends.get(&name)?);
+        let mut ends = ends.iter();
+        let smaller = ty.with_sizes(|size| {
+            let end = ends.next().copied().flatten();
+            Ok(size
+                .as_constant()
+                .zip(end)
+                .map_or_else(|| size.clone(), |(size, end)| Ix::from(end.clamp(1, size.max(1)))))
+        });
+        Some(smaller.map(|ty: TensorType| (name, ty)))
+    });
+    types.collect()
 }
 
 /// An edited program, which leaves no symbolic sizes.

@@ -127,10 +127,16 @@ fn wrong_code_for_given_sizes_is_caught() {
 #[cfg(unix)]
 fn wrong_code_of_an_automatic_schedule_is_caught() {
     let options = Options { schedule: Choice::Auto, ..Options::default() };
-    for body in [MATMUL, SYMBOLIC] {
+    // Blocks of tiles with the numbers of the tiles, and more operations than single elements are worth.
+    let large = "input a : f64[1024, 1024]\ninput b : f64[1024, 1024]\n\
+                 c = gen i in 0..1024. gen j in 0..1024. sum k in 0..1024. a[i, k] * b[k, j]\noutput c";
+    let batched = "input a : f64[8192, 72, 26]\ninput b : f64[8192, 26, 72]\n\
+                   c = gen z in 0..8192. gen i in 0..72. gen j in 0..72. sum k in 0..26. a[z, i, k] * b[z, k, j]\noutput c";
+    for body in [MATMUL, SYMBOLIC, large, batched] {
         let module = Module::from_text("t.core", format!("core t\n{body}\n"), &options);
         let module = module.unwrap_or_else(|failure| panic!("{failure}"));
-        caught(&module, "s/= (certen_f64x8){0};/= (certen_f64x8){1};/");
+        let message = caught(&module, "s/= (certen_f64x8){0};/= (certen_f64x8){1};/");
+        assert_eq!(message.contains("found with smaller numbers"), body == batched, "{message}");
     }
 }
 

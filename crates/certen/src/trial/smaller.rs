@@ -4,7 +4,8 @@
 //! everywhere, with the same remainder by the lengths of vectors and tiles, so that the code has the same vector loops
 //! and the same remainders. Numbers that lie near each other (998 and 1000) keep their distance, products of two others
 //! stay products, larger ones stay larger. What comes of it is used only if the verifier accepts it: then it is a loop program
-//! like any other, and its machine code has to do what it says.
+//! like any other, and its machine code has to do what it says. Where it accepts none, as in tiles whose numbers are also those
+//! of the loops around them, loops end earlier instead, and compute a part of the elements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ use certen_core::{Term, TermId};
 use certen_index::Ix;
 use certen_loops::{Cost, LoopProgram, Stmt, statements, verify};
 use certen_runtime::{Cpu, NativeKernel, RuntimeError, Signature};
-use certen_schedule::with_numbers;
+use certen_schedule::{shortened, with_numbers};
 
 use super::BUDGET;
 
@@ -80,12 +81,34 @@ pub(crate) fn built(
 /// The loops with smaller numbers, if the verifier accepts any that are small enough.
 fn shrunk(loops: &LoopProgram) -> Option<(LoopProgram, BTreeMap<i64, i64>)> {
     let numbers = numbers(loops);
-    MODULI.into_iter().find_map(|modulus| {
+    let by_numbers = MODULI.into_iter().find_map(|modulus| {
         let smaller = smaller(&numbers, modulus)?;
         let small = with_numbers(loops, smaller.clone()).ok()?;
-        let is_small = Cost::of(&small).at([]) <= BUDGET / 2;
-        (is_small && verify(&small).is_empty()).then_some((small, smaller))
-    })
+        (is_small(&small) && verify(&small).is_empty()).then_some((small, smaller))
+    });
+    by_numbers.or_else(|| with_shorter_loops(loops))
+}
+
+fn is_small(loops: &LoopProgram) -> bool {
+    Cost::of(loops).at([]) <= BUDGET / 2
+}
+
+/// The loops with those that have most iterations cut in half, again and again, until they are small enough.
+fn with_shorter_loops(loops: &LoopProgram) -> Option<(LoopProgram, BTreeMap<i64, i64>)> {
+    let end = |stmt: &Stmt| match stmt {
+        Stmt::For { range, mode, .. } if !mode.is_vector() => range.hi.as_constant(),
+        _ => None,
+    };
+    let mut ends: BTreeMap<i64, i64> = statements(&loops.body).filter_map(end).map(|end| (end, end)).collect();
+    loop {
+        let small = shortened(loops, &ends).ok()?;
+        if is_small(&small) {
+            ends.retain(|end, shorter| end != shorter);
+            return verify(&small).is_empty().then_some((small, ends));
+        }
+        let longest = ends.values_mut().max().filter(|longest| **longest > 2)?;
+        *longest = (*longest + 1) / 2;
+    }
 }
 
 /// A smaller number for each large one; none if there are none.
