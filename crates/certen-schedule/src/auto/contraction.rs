@@ -361,7 +361,7 @@ impl<'a> Tiling<'a> {
         // Where the sum runs along the memory of a row, rows are read as they are.
         let last = self.summed.last().filter(|group| group.loops.len() == 1).map(|group| Ix::var(group.loops[0]));
         all.retain(|operand| match (self.lanes.is_in(operand.at), self.rows.is_in(operand.at)) {
-            (true, is_row) => !is_row && !(is_full && self.is_near(operand)),
+            (true, is_row) => !(is_row || is_full && self.is_near(operand)),
             (false, true) => operand.at.last() != last.as_ref(),
             (false, false) => false,
         });
