@@ -292,18 +292,21 @@ impl<T: Number> Tiles<T> {
                             // SAFETY: rows and lanes at all steps are in their arrays, or were copied.
                             unsafe { here.tile(products, operands, &along, rows, lanes) }
                         };
-                        match is_near {
-                            true => tiles.iter().enumerate().for_each(|(tile, rows)| {
-                                strips.iter().enumerate().for_each(|(strip, lanes)| one(tile, rows, strip, lanes))
-                            }),
-                            false => strips.iter().enumerate().for_each(|(strip, lanes)| {
-                                tiles.iter().enumerate().for_each(|(tile, rows)| one(tile, rows, strip, lanes))
-                            }),
-                        }
+                        each(&tiles, &strips, is_near, one);
                     }
                 }
             }
         }
+    }
+}
+
+/// Every tile: along the rows of the result, or along its lanes.
+#[inline(always)]
+fn each<A, B>(tiles: &[A], strips: &[B], goes_along_rows: bool, one: impl Fn(usize, &A, usize, &B)) {
+    let (tiles, strips) = (|| tiles.iter().enumerate(), || strips.iter().enumerate());
+    match goes_along_rows {
+        true => tiles().for_each(|(tile, rows)| strips().for_each(|(strip, lanes)| one(tile, rows, strip, lanes))),
+        false => strips().for_each(|(strip, lanes)| tiles().for_each(|(tile, rows)| one(tile, rows, strip, lanes))),
     }
 }
 

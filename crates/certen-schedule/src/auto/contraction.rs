@@ -245,70 +245,18 @@ impl<'a> Tiling<'a> {
         let mut steps = self.arranged(machine);
         let (r, v) = (self.rows.name(), self.lanes.name());
         let block = if mirrored { Some(MIRRORED_ROWS / high * high) } else { self.block(machine) };
-        let rows = if block.is_some() { format!("{r}.i") } else { r.clone() };
+        let rows = self.rows_of_block(block.is_some());
         let several = |(_, range): &&(Name, &Range)| size(range).is_none_or(|size| size >= 4);
         let parallel = self.outside.iter().chain(&self.between).next().filter(several);
         // Blocks that overlap belong to one thread.
         let along = self.ends(!mirrored, self.lanes.size, *wide);
         let across = self.ends(block.is_none() && parallel.is_some(), self.rows.size, *high);
-        if let Some(block) = block.filter(|_| !mirrored) {
-            steps.add(format!("split({}, {block})", steps.path(&r)));
-        }
-        if let Some(block) = block.filter(|_| mirrored) {
-            steps.add(format!("mirror({}, {}, {block}, {wide})", steps.path(&r), steps.path(&v)));
-            steps.add(format!("split({}, {high})", steps.path(&rows)));
-        } else if self.lanes.size.is_some_and(|columns| columns < *wide) || [along, across].contains(&Ends::Inwards) {
-            steps.add(format!("split({}, {high}{})", steps.path(&rows), across.word()));
-            // A tile that is never full has room all the same.
-            let along = if self.lanes.size.is_some_and(|columns| columns < *wide) { ", whole" } else { along.word() };
-            steps.add(format!("split({}, {wide}{along})", steps.path(&v)));
-            let pieces =
-                ["o", "i"].iter().flat_map(|piece| [&rows, &v].map(|index| steps.path(format!("{index}.{piece}"))));
-            steps.add(format!("reorder([{}])", pieces.collect::<Vec<_>>().join(", ")));
-        } else {
-            steps.add(format!("tile([{}, {}], [{high}, {wide}])", steps.path(&rows), steps.path(&v)));
-        }
-        let summed = self.summed.iter().map(|group| steps.path(group.name()));
-        let inside: Vec<String> = summed.chain([&rows, &v].map(|index| steps.path(format!("{index}.i")))).collect();
-        steps.add(format!("reorder([{}])", inside.join(", ")));
+        self.cut(&mut steps, (block, mirrored), [across, along]);
         let (columns, outermost) = (steps.path(format!("{v}.o")), steps.path(format!("{r}.o")));
         if block.is_some() && !mirrored {
             steps.add(format!("interchange({}, {columns})", steps.path(format!("{rows}.o"))));
         }
-        // Before the first loop whose iterations all use the same panels.
-        let others: Vec<Name> = self.outside.iter().chain(&self.between).map(|(index, _)| *index).collect();
-        let before = |at: &[Ix]| {
-            let first = others.iter().rposition(|index| mentions(at, *index)).map_or(0, |last| last + 1);
-            others.get(first).map_or(outermost.clone(), |index| steps.path(index))
-        };
-        let operands = self.operands(along != Ends::Padded);
-        let before = operands.iter().map(|operand| before(operand.at)).collect::<Vec<_>>();
-        let (mut packed, mut shared): (Vec<Name>, Vec<Name>) = (Vec::new(), Vec::new());
-        for (Operand { buffer, at, depth }, before) in operands.into_iter().zip(before) {
-            let along: Vec<String> = self.summed.iter().filter(|group| group.is_in(at)).map(Group::name).collect();
-            // What comes after a sum has loops over the tile of its own.
-            let behind = depth.map_or_else(String::new, |depth| format!(".after_{depth}"));
-            let path = |index: &str| -> String {
-                let all = [format!("{index}.o")].into_iter().chain(along.clone()).chain([format!("{index}.i{behind}")]);
-                all.map(|index| steps.path(index)).collect::<Vec<_>>().join(", ")
-            };
-            let is_lane = self.lanes.is_in(at);
-            // With blocks, those of a block of rows.
-            let step = match (is_lane, block) {
-                (true, _) => format!("pack({buffer}, {before}, [{}])", path(&v)),
-                (false, Some(_)) => format!("pack({buffer}, {columns}, [{}])", path(&rows)),
-                (false, None) => format!("pack({buffer}, {before}, [{}])", path(&rows)),
-            };
-            if steps.contains(&step) {
-                continue;
-            }
-            steps.add(step);
-            let is_first = others.first().map_or(outermost.clone(), |index| steps.path(index)) == before;
-            if is_lane && is_first && !packed.contains(&buffer) {
-                shared.push(buffer);
-            }
-            packed.push(buffer);
-        }
+        let (packed, shared) = self.pack(&mut steps, block.is_some(), along);
         if along == Ends::Padded {
             steps.add(format!("round({columns})"));
         }
@@ -329,7 +277,6 @@ impl<'a> Tiling<'a> {
         if mirrored {
             how += " on and above the diagonal";
         }
-        packed.dedup();
         if !packed.is_empty() {
             how += &format!(", {} packed", listed(&packed));
         }
@@ -337,6 +284,81 @@ impl<'a> Tiling<'a> {
             how += &format!("; {result} is stored past the caches");
         }
         self.found.planned(steps, self.why(&how))
+    }
+
+    /// The loops of rows and lanes become loops over tiles, and inside a tile, with the sums around those.
+    fn cut(&self, steps: &mut Steps, (block, mirrored): (Option<i64>, bool), [across, along]: [Ends; 2]) {
+        let Tiling { high, wide, .. } = self;
+        let (r, v) = (self.rows.name(), self.lanes.name());
+        let rows = self.rows_of_block(block.is_some());
+        let is_narrow = self.lanes.size.is_some_and(|columns| columns < *wide);
+        if let Some(block) = block.filter(|_| !mirrored) {
+            steps.add(format!("split({}, {block})", steps.path(&r)));
+        }
+        if let Some(block) = block.filter(|_| mirrored) {
+            steps.add(format!("mirror({}, {}, {block}, {wide})", steps.path(&r), steps.path(&v)));
+            steps.add(format!("split({}, {high})", steps.path(&rows)));
+        } else if is_narrow || [along, across].contains(&Ends::Inwards) {
+            steps.add(format!("split({}, {high}{})", steps.path(&rows), across.word()));
+            // A tile that is never full has room all the same.
+            let along = if is_narrow { ", whole" } else { along.word() };
+            steps.add(format!("split({}, {wide}{along})", steps.path(&v)));
+            let pieces =
+                ["o", "i"].iter().flat_map(|piece| [&rows, &v].map(|index| steps.path(format!("{index}.{piece}"))));
+            steps.add(format!("reorder([{}])", pieces.collect::<Vec<_>>().join(", ")));
+        } else {
+            steps.add(format!("tile([{}, {}], [{high}, {wide}])", steps.path(&rows), steps.path(&v)));
+        }
+        let summed = self.summed.iter().map(|group| steps.path(group.name()));
+        let inside: Vec<String> = summed.chain([&rows, &v].map(|index| steps.path(format!("{index}.i")))).collect();
+        steps.add(format!("reorder([{}])", inside.join(", ")));
+    }
+
+    /// The loop of the rows inside a block, or of all.
+    fn rows_of_block(&self, is_blocked: bool) -> String {
+        if is_blocked { format!("{}.i", self.rows.name()) } else { self.rows.name() }
+    }
+
+    /// Packs operands into panels: which, and which of them all threads share.
+    fn pack(&self, steps: &mut Steps, is_blocked: bool, along: Ends) -> (Vec<Name>, Vec<Name>) {
+        let (v, rows) = (self.lanes.name(), self.rows_of_block(is_blocked));
+        let (columns, outermost) = (steps.path(format!("{v}.o")), steps.path(format!("{}.o", self.rows.name())));
+        // Before the first loop whose iterations all use the same panels.
+        let others: Vec<Name> = self.outside.iter().chain(&self.between).map(|(index, _)| *index).collect();
+        let before = |at: &[Ix]| {
+            let first = others.iter().rposition(|index| mentions(at, *index)).map_or(0, |last| last + 1);
+            others.get(first).map_or(outermost.clone(), |index| steps.path(index))
+        };
+        let operands = self.operands(along != Ends::Padded);
+        let before = operands.iter().map(|operand| before(operand.at)).collect::<Vec<_>>();
+        let (mut packed, mut shared): (Vec<Name>, Vec<Name>) = (Vec::new(), Vec::new());
+        for (Operand { buffer, at, depth }, before) in operands.into_iter().zip(before) {
+            let along: Vec<String> = self.summed.iter().filter(|group| group.is_in(at)).map(Group::name).collect();
+            // What comes after a sum has loops over the tile of its own.
+            let behind = depth.map_or_else(String::new, |depth| format!(".after_{depth}"));
+            let path = |index: &str| -> String {
+                let all = [format!("{index}.o")].into_iter().chain(along.clone()).chain([format!("{index}.i{behind}")]);
+                all.map(|index| steps.path(index)).collect::<Vec<_>>().join(", ")
+            };
+            let is_lane = self.lanes.is_in(at);
+            // With blocks, those of a block of rows.
+            let step = match (is_lane, is_blocked) {
+                (true, _) => format!("pack({buffer}, {before}, [{}])", path(&v)),
+                (false, true) => format!("pack({buffer}, {columns}, [{}])", path(&rows)),
+                (false, false) => format!("pack({buffer}, {before}, [{}])", path(&rows)),
+            };
+            if steps.contains(&step) {
+                continue;
+            }
+            steps.add(step);
+            let is_first = others.first().map_or(outermost.clone(), |index| steps.path(index)) == before;
+            if is_lane && is_first && !packed.contains(&buffer) {
+                shared.push(buffer);
+            }
+            packed.push(buffer);
+        }
+        packed.dedup();
+        (packed, shared)
     }
 
     /// What becomes of the last tile in a direction. One that makes elements again needs a plain store, and as many
