@@ -271,16 +271,21 @@ impl VectorCall {
         format!("defined({feature}) && !defined(__clang__) && {} == {bytes}", self.vector().size())
     }
 
+    /// Vectors of NEON.
+    fn is_neon(self) -> String {
+        format!("defined(__aarch64__) && {} == 16", self.vector().size())
+    }
+
     /// A function of one rounding that the machine has for whole vectors, but C only for numbers.
     fn rounded(self, op: Unary) -> String {
         let (name, t, f32) = (self.name(), self.vector().register(), self.lane == Lane::Value(ElemType::F32));
         let (letters, mask) = if f32 { ("ps", "unsigned short") } else { ("pd", "unsigned char") };
         // To an integer: which way, without telling that it is inexact.
-        let (function, way) = match op {
-            Unary::Sqrt => ("sqrt", None),
-            Unary::Floor => ("floor", Some(9)),
-            Unary::Ceil => ("ceil", Some(10)),
-            _ => ("rint", Some(8)),
+        let (function, way, neon) = match op {
+            Unary::Sqrt => ("sqrt", None, "vsqrtq"),
+            Unary::Floor => ("floor", Some(9), "vrndmq"),
+            Unary::Ceil => ("ceil", Some(10), "vrndpq"),
+            _ => ("rint", Some(8), "vrndnq"),
         };
         let (long, short, feature) = match way {
             None => (format!("sqrt{letters}512_mask(a, a, ({mask})-1, 4)"), ["sqrt", ""], "__SSE2__"),
@@ -294,13 +299,16 @@ impl VectorCall {
         };
         format!(
             "/* {function} of each lane */\nstatic inline {t} {name}({t} a) {{\n\
-             #if {}\n    return __builtin_ia32_{long};\n#elif {}\n{}#elif {}\n{}#else\n    {t} result = a;\n    \
+             #if {}\n    return __builtin_ia32_{long};\n#elif {}\n{}#elif {}\n{}#elif {}\n    \
+             return {neon}_{}(a);\n#else\n    {t} result = a;\n    \
              for (int at = 0; at < {}; at++) result[at] = {function}{}(a[at]);\n    return result;\n#endif\n}}\n",
             self.branch(64, "__AVX512F__"),
             self.branch(32, "__AVX__"),
             call("256"),
             self.branch(16, feature),
             call(""),
+            self.is_neon(),
+            self.lane.scalar().0,
             self.shape.lanes(),
             if f32 { "f" } else { "" },
         )
@@ -316,12 +324,15 @@ impl VectorCall {
              #if {}\n    return __builtin_ia32_vfmadd{letters}512_mask(a, b, c, ({mask})-1, 4);\n\
              #elif {}\n    return __builtin_ia32_vfmadd{letters}256(a, b, c);\n\
              #elif {}\n    return __builtin_ia32_vfmadd{letters}(a, b, c);\n\
+             #elif {}\n    return vfmaq_{}(c, a, b);\n\
              #else\n    {t} result = c;\n    \
              for (int at = 0; at < {}; at++) result[at] = {function}(a[at], b[at], c[at]);\n    \
              return result;\n#endif\n}}\n",
             self.branch(64, "__AVX512F__"),
             self.branch(32, "__FMA__"),
             self.branch(16, "__FMA__"),
+            self.is_neon(),
+            self.lane.scalar().0,
             self.shape.lanes(),
         )
     }

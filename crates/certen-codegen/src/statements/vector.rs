@@ -64,6 +64,9 @@ pub(crate) const BYTES: &str = "\
 #else
 #define CERTEN_VECTOR_BYTES 16
 #endif
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
 
 ";
 

@@ -39,7 +39,15 @@ pub fn compile(dir: &Path, file: &str, source: &str, extra: &[&str]) -> std::pat
 
 /// Whether there is Clang.
 pub fn has_clang() -> bool {
-    Command::new("clang").arg("--version").output().is_ok_and(|answer| answer.status.success())
+    is_there("clang")
+}
+
+/// GCC for another machine, with other vectors, and what runs its code.
+const ARM: &str = "aarch64-linux-gnu-gcc";
+const EMULATOR: &str = "qemu-aarch64";
+
+fn is_there(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|answer| answer.status.success())
 }
 
 fn compile_by(compiler: &str, dir: &Path, file: &str, source: &str, extra: &[&str]) -> std::path::PathBuf {
@@ -183,10 +191,16 @@ pub fn same_bits(program: &LoopProgram) {
     if checked && has_clang() {
         levels.push(("clang", "clang", ["-O3", "-march=native"]));
     }
+    if checked && is_there(ARM) && is_there(EMULATOR) {
+        levels.push(("arm", ARM, ["-O3", "-static"]));
+    }
     for (file, compiler, level) in levels {
         let flags = [level[0], level[1], driver.to_str().unwrap()];
         let out = compile_by(compiler, dir.path(), file, &code.native, &flags);
-        let run = Command::new(out).output().unwrap();
+        let run = match compiler {
+            ARM => Command::new(EMULATOR).arg(out).output().unwrap(),
+            _ => Command::new(out).output().unwrap(),
+        };
         assert!(run.status.success() && run.stderr.is_empty(), "{}", String::from_utf8_lossy(&run.stderr));
         let printed: Vec<u64> = String::from_utf8(run.stdout).unwrap().lines().map(|l| l.parse().unwrap()).collect();
         let differs = printed.iter().zip(&expected).position(|(a, b)| a != b);
