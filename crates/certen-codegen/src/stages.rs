@@ -76,6 +76,8 @@ impl<'a> Emitter<'a> {
         function.body += if function.fails { "    return 0;\n" } else { "" };
         self.functions += &format!("{start} {{\n{prelude}{}}}\n\n", function.body);
         let call = filled(&format!("{name}("), &arguments, ", ", ")", 8);
+        // The function around all stages ends with the fence.
+        self.function.streams |= function.streams;
         self.function.fails |= function.fails;
         self.function.jumps |= function.fails;
         self.line(&if function.fails { format!("if ({call} != 0) goto done;") } else { format!("{call};") });

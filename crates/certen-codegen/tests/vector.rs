@@ -336,3 +336,13 @@ fn what_is_stored_past_the_caches_has_the_same_bits() {
     assert_eq!(code.kernel.matches("    certen_fence();\n}").count(), 2, "{}", code.kernel);
     same_bits(&program);
 }
+
+#[test]
+fn what_stages_store_past_the_caches_ends_with_a_fence() {
+    let nests: String = (0..60).map(|_| "nest y\nvector for i in 0..n {\n  y[i] = 2.0 * x[i]\n}\n").collect();
+    let program =
+        loops(&format!("loops staged\nsize n\nwhere n >= 0\ninput x : f64[n]\noutput y : f64[n]\nstream y\n{nests}"));
+    let kernel = emitted(&program).kernel;
+    assert!(kernel.contains("stage_1("), "{kernel}");
+    assert_eq!(kernel.matches("    certen_fence();\n}").count(), 1, "{kernel}");
+}

@@ -313,7 +313,9 @@ impl Pass<'_> {
         for at in 0..self.program.outputs.len() {
             let class = self.classes.of(&self.program.outputs[at].ty);
             first_in.push(self.buffers[at].name);
-            if let Some((first, _)) = self.buffers[at].used {
+            // What is stored past the caches is not to be read from there.
+            let is_streamed = self.program.streamed.contains(&self.program.outputs[at].name);
+            if let Some((first, _)) = self.buffers[at].used.filter(|_| !is_streamed) {
                 free.entry(class).or_default().insert((first, at));
             }
         }

@@ -249,8 +249,8 @@ impl<'a> Tiling<'a> {
         let several = |(_, range): &&(Name, &Range)| size(range).is_none_or(|size| size >= 4);
         let parallel = self.outside.iter().chain(&self.between).next().filter(several);
         // Blocks that overlap belong to one thread.
-        let along = self.ends(!mirrored, self.lanes.size, *wide);
-        let across = self.ends(block.is_none() && parallel.is_some(), self.rows.size, *high);
+        let along = self.ends(!mirrored, &self.lanes, *wide);
+        let across = self.ends(block.is_none() && parallel.is_some(), &self.rows, *high);
         self.cut(&mut steps, (block, mirrored), [across, along]);
         let (columns, outermost) = (steps.path(format!("{v}.o")), steps.path(format!("{r}.o")));
         if block.is_some() && !mirrored {
@@ -361,12 +361,13 @@ impl<'a> Tiling<'a> {
         (packed, shared)
     }
 
-    /// What becomes of the last tile in a direction. One that makes elements again needs a plain store, and as many
-    /// elements as it has.
-    fn ends(&self, may_repeat: bool, size: Option<i64>, tile: i64) -> Ends {
-        match size {
+    /// What becomes of the last tile in a direction. One that makes elements again needs a plain store, one loop, and as
+    /// many elements as it has.
+    fn ends(&self, may_repeat: bool, group: &Group, tile: i64) -> Ends {
+        let may_repeat = may_repeat && self.found.overwrites && group.loops.len() == 1;
+        match group.size {
             Some(size) if size % tile == 0 => Ends::Full,
-            Some(size) if size > tile && may_repeat && self.found.overwrites => Ends::Inwards,
+            Some(size) if size > tile && may_repeat => Ends::Inwards,
             _ => Ends::Padded,
         }
     }
@@ -400,7 +401,10 @@ impl<'a> Tiling<'a> {
         let bytes = inside
             .map(|(_, range)| size(range))
             .try_fold(self.found.elem.bytes() as i64, |product, size| product.checked_mul(size?));
-        operand.at.last() == Some(&Ix::var(*v)) && bytes.is_some_and(|bytes| bytes <= NEAR_BYTES)
+        // What is not of this part comes first, so that the part is in one piece.
+        let is_outside = |ix: &&Ix| self.outside.iter().any(|(outer, _)| ix.mentions(*outer));
+        let is_whole = !operand.at.iter().skip_while(is_outside).any(|ix| is_outside(&ix));
+        operand.at.last() == Some(&Ix::var(*v)) && is_whole && bytes.is_some_and(|bytes| bytes <= NEAR_BYTES)
     }
 
     /// The panel of each column of tiles is copied, or none; elements that fill no tile stay as they were.

@@ -20,6 +20,9 @@ use super::BUDGET;
 /// Remainders by these are kept: the first for which the loops are small enough.
 const MODULI: [i64; 4] = [64, 32, 16, 8];
 
+/// A loop that is cut short has no more iterations.
+const MOST_ITERATIONS: i64 = 64;
+
 /// Makes a kernel of C text.
 pub type Build<'a> = dyn Fn(&str, Signature) -> Result<NativeKernel, RuntimeError> + Sync + 'a;
 
@@ -93,21 +96,24 @@ fn is_small(loops: &LoopProgram) -> bool {
     Cost::of(loops).at([]) <= BUDGET / 2
 }
 
-/// The loops with those that have most iterations cut in half, again and again, until they are small enough.
+/// The loops with fewer iterations: those that have most are cut in half, again and again, until they are small enough.
 fn with_shorter_loops(loops: &LoopProgram) -> Option<(LoopProgram, BTreeMap<i64, i64>)> {
     let end = |stmt: &Stmt| match stmt {
-        Stmt::For { range, mode, .. } if !mode.is_vector() => range.hi.as_constant(),
+        Stmt::For { range, mode, .. } if !mode.is_vector() && range.lo.as_constant() == Some(0) => {
+            range.hi.as_constant()
+        }
         _ => None,
     };
-    let mut ends: BTreeMap<i64, i64> = statements(&loops.body).filter_map(end).map(|end| (end, end)).collect();
+    let ends = statements(&loops.body).filter_map(end);
+    let mut ends: BTreeMap<i64, i64> = ends.map(|end| (end, end.min(MOST_ITERATIONS))).collect();
     loop {
         let small = shortened(loops, &ends).ok()?;
         if is_small(&small) {
             ends.retain(|end, shorter| end != shorter);
             return verify(&small).is_empty().then_some((small, ends));
         }
-        let longest = ends.values_mut().max().filter(|longest| **longest > 2)?;
-        *longest = (*longest + 1) / 2;
+        let longest = ends.values().copied().max().filter(|longest| *longest > 2)?;
+        ends.values_mut().filter(|end| **end == longest).for_each(|end| *end = (longest + 1) / 2);
     }
 }
 
