@@ -371,15 +371,8 @@ pub fn einsum<'py>(
     let inputs: Few<NdArray<'py>> = operands.iter().map(arrays::any_array).collect::<PyResult<_>>()?;
     let order = chosen_order(order, &inputs)?;
     let elems: Few<ElemType> = inputs.iter().map(|input| computed_elem(&input.dtype())).collect::<PyResult<_>>()?;
-    let target = match out.filter(|out| !out.is_none()) {
-        None => None,
-        Some(out) => {
-            let Ok(array) = out.cast::<PyUntypedArray>() else {
-                return Err(PyTypeError::new_err(format!("out is an array, not {}", shown(out)?)));
-            };
-            Some((computed_elem(&array.dtype())?, array.clone()))
-        }
-    };
+    let out = out.filter(|out| !out.is_none());
+    let target = out.map(target_of).transpose()?;
     let given = dtype.map(|dtype| computed_elem(&PyArrayDescr::new(py, dtype)?)).transpose()?;
     let all = elems.iter().copied().chain(target.as_ref().map(|(elem, _)| *elem));
     let elem = given.or_else(|| all.reduce(common)).unwrap_or(ElemType::F64);
@@ -429,7 +422,7 @@ pub fn einsum<'py>(
         Trouble::Python(error) => error,
         Trouble::Work(failure) => raised(py, &failure, During::Call),
     })?;
-    match out.filter(|out| !out.is_none()) {
+    match out {
         Some(out) => Ok(out.clone()),
         None => match (results.into_iter().next(), laid_out) {
             (Some(result), Some(LaidOut { axes, .. })) => {
@@ -439,6 +432,14 @@ pub fn einsum<'py>(
             (None, _) => Ok(py.None().into_bound(py)),
         },
     }
+}
+
+/// The array that `out` is, and its element type.
+fn target_of<'py>(out: &Bound<'py, PyAny>) -> PyResult<(ElemType, NdArray<'py>)> {
+    let Ok(array) = out.cast::<PyUntypedArray>() else {
+        return Err(PyTypeError::new_err(format!("out is an array, not {}", shown(out)?)));
+    };
+    Ok((computed_elem(&array.dtype())?, array.clone()))
 }
 
 /// Whether a result of some shape can be written to an array.
