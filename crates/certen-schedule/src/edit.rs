@@ -2,7 +2,7 @@
 //!
 //! Values live in the program's arena, so an edit adds terms there; statements that it does not change share theirs.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use certen_core::{Parameter, Range, TensorType, Term, TermId, TypeError};
 use certen_index::{Cond, Facts, Ix, IxError};
@@ -168,16 +168,28 @@ pub fn with_numbers(program: &LoopProgram, numbers: BTreeMap<i64, i64>) -> Resul
 pub fn shortened(program: &LoopProgram, ends: &BTreeMap<i64, i64>) -> Result<LoopProgram, TypeError> {
     let mut program = program.clone();
     for_each_mut(&mut program.body, |stmt| {
-        if let Stmt::For { range, mode, .. } = stmt
-            && !mode.is_vector()
-            && range.lo.as_constant() == Some(0)
-            && let Some(end) = range.hi.as_constant().and_then(|end| ends.get(&end))
-        {
-            range.hi = Ix::from(*end);
+        let shorter = end(stmt).and_then(|end| ends.get(&end));
+        if let (Stmt::For { range, .. }, Some(shorter)) = (stmt, shorter) {
+            range.hi = Ix::from(*shorter);
         }
     });
     let types = used_types(&program)?;
     without_sizes(&program, &Edit { types, ..Edit::default() })
+}
+
+/// The numbers at which loops end that [`shortened`] can end earlier.
+pub fn ends(program: &LoopProgram) -> BTreeSet<i64> {
+    statements(&program.body).filter_map(end).collect()
+}
+
+/// The end of a loop from 0 to a number that is not for vectors.
+fn end(stmt: &Stmt) -> Option<i64> {
+    match stmt {
+        Stmt::For { range, mode, .. } if !mode.is_vector() && range.lo.as_constant() == Some(0) => {
+            range.hi.as_constant()
+        }
+        _ => None,
+    }
 }
 
 /// The types that buffers need for what is used of them, as far as that is seen.

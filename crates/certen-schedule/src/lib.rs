@@ -37,7 +37,7 @@ mod vectors;
 pub use apply::{Refused, Scheduled, Taken, apply};
 pub use auto::{Machine, Planned, automatic};
 pub use certen_index::{Condition, Proof, Status};
-pub use edit::{at_sizes, shortened, with_numbers};
+pub use edit::{at_sizes, ends, shortened, with_numbers};
 pub use page::{page, statements};
 pub use place::marked;
 pub use primitives::{Example, Primitive, primitives};

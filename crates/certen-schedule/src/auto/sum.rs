@@ -2,12 +2,13 @@
 
 use certen_core::{ElemType, Range, ReduceOp, Term, TermId};
 use certen_index::Ix;
-use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use, statements};
+use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use};
 use certen_syntax::Name;
 
 use super::steps::Steps;
 use super::{Machine, Planned};
 use crate::primitives::fma::adds_product;
+use crate::primitives::stream::is_only_stored;
 
 /// Sums of fewer terms are short.
 const SHORT: i64 = 4;
@@ -183,11 +184,7 @@ fn is_streamed(program: &LoopProgram, name: Name) -> bool {
     let bytes = output.ty.elem.bytes() as i64;
     let total = output.ty.shape.iter().try_fold(bytes, |total, size| total.checked_mul(size.as_constant()?));
     let row = output.ty.shape.last().and_then(Ix::as_constant).map_or(0, |size| size.saturating_mul(bytes));
-    let is_read =
-        |stmt: &Stmt| stmt.uses(&program.terms).iter().any(|(used, _, how)| *used == name && *how != Use::Write);
-    total.is_some_and(|total| total >= STREAMED_BYTES)
-        && row % LINE_BYTES == 0
-        && !statements(&program.body).any(is_read)
+    total.is_some_and(|total| total >= STREAMED_BYTES) && row % LINE_BYTES == 0 && is_only_stored(program, name)
 }
 
 pub(super) fn mentions(at: &[Ix], index: Name) -> bool {

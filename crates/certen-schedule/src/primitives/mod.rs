@@ -31,7 +31,7 @@ mod skew;
 mod split;
 mod stage;
 mod store_at;
-mod stream;
+pub(crate) mod stream;
 mod tile;
 mod unroll;
 mod unroll_and_jam;

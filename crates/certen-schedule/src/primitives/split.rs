@@ -80,17 +80,13 @@ fn split_into(nest: &mut Nest, place: &Place, size: i64, tail: Tail) -> Done<()>
     let start = range.lo.add(&Ix::var(outer).scale(size)?)?;
     let first = match tail {
         Tail::Cut | Tail::Whole => start.clone(),
-        Tail::Inwards => {
-            let mut facts = facts.clone();
-            facts.assume(within(outer, &Range::to(blocks.clone()))?);
-            start.min_with(&range.hi.sub(&Ix::from(size))?)?.simplified(&facts)?
-        }
+        Tail::Inwards => smaller(&facts, outer, &blocks, start.clone(), range.hi.sub(&Ix::from(size))?)?,
     };
     let edit = Edit::index(index, first.add(&Ix::var(inner))?);
     let body = edit.block(&mut nest.program, &body)?;
     let left = range.hi.sub(&start)?;
     let length = match tail {
-        Tail::Cut => shorter(&facts, outer, &blocks, Ix::from(size), left)?,
+        Tail::Cut => smaller(&facts, outer, &blocks, Ix::from(size), left)?,
         Tail::Whole => Ix::from(size).min_with(&left)?,
         Tail::Inwards => Ix::from(size),
     };
@@ -120,9 +116,9 @@ fn can_repeat(nest: &Nest, split: &Loop, size: i64) -> Done<()> {
     }
 }
 
-/// The length of a block: its size, or what is left of the range, whichever is less for every block.
-fn shorter(facts: &Facts, outer: Name, blocks: &Ix, size: Ix, left: Ix) -> Done<Ix> {
+/// The smaller of two expressions, without the one that is not for any block.
+fn smaller(facts: &Facts, outer: Name, blocks: &Ix, one: Ix, other: Ix) -> Done<Ix> {
     let mut facts = facts.clone();
     facts.assume(within(outer, &Range::to(blocks.clone()))?);
-    Ok(size.min_with(&left)?.simplified(&facts)?)
+    Ok(one.min_with(&other)?.simplified(&facts)?)
 }

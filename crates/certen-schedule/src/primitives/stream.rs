@@ -3,7 +3,7 @@
 //! A store of a part of a cache line reads the line first. Where vectors fill whole lines, and nobody reads the output soon,
 //! that and the place in the caches are saved: what is written goes to memory by itself.
 
-use certen_loops::{Stmt, Use, statements};
+use certen_loops::{LoopProgram, Stmt, Use, statements};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use super::{Example, Primitive};
@@ -36,9 +36,7 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
 /// Has an output stored past the caches.
 fn stream(nest: &mut Nest, output: Name) -> Done<()> {
     let program = &mut nest.program;
-    let reads =
-        |stmt: &Stmt| stmt.uses(&program.terms).iter().any(|(name, _, how)| *name == output && *how != Use::Write);
-    if statements(&program.body).any(reads) {
+    if !is_only_stored(program, output) {
         let refusal = Refusal::cannot(format!("`{output}` is read, or added to, by the program"));
         return Err(refusal.note("what was stored past the caches would be fetched again"));
     }
@@ -46,4 +44,11 @@ fn stream(nest: &mut Nest, output: Name) -> Done<()> {
         program.streamed.push(output);
     }
     Ok(())
+}
+
+/// Whether nothing in a program reads a buffer, or combines with what is there.
+pub(crate) fn is_only_stored(program: &LoopProgram, buffer: Name) -> bool {
+    let reads =
+        |stmt: &Stmt| stmt.uses(&program.terms).iter().any(|(name, _, how)| *name == buffer && *how != Use::Write);
+    !statements(&program.body).any(reads)
 }

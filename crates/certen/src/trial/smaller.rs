@@ -13,7 +13,7 @@ use certen_core::{Term, TermId};
 use certen_index::Ix;
 use certen_loops::{Cost, LoopProgram, Stmt, statements, verify};
 use certen_runtime::{Cpu, NativeKernel, RuntimeError, Signature};
-use certen_schedule::{shortened, with_numbers};
+use certen_schedule::{ends, shortened, with_numbers};
 
 use super::BUDGET;
 
@@ -98,14 +98,7 @@ fn is_small(loops: &LoopProgram) -> bool {
 
 /// The loops with fewer iterations: those that have most are cut in half, again and again, until they are small enough.
 fn with_shorter_loops(loops: &LoopProgram) -> Option<(LoopProgram, BTreeMap<i64, i64>)> {
-    let end = |stmt: &Stmt| match stmt {
-        Stmt::For { range, mode, .. } if !mode.is_vector() && range.lo.as_constant() == Some(0) => {
-            range.hi.as_constant()
-        }
-        _ => None,
-    };
-    let ends = statements(&loops.body).filter_map(end);
-    let mut ends: BTreeMap<i64, i64> = ends.map(|end| (end, end.min(MOST_ITERATIONS))).collect();
+    let mut ends: BTreeMap<i64, i64> = ends(loops).into_iter().map(|end| (end, end.min(MOST_ITERATIONS))).collect();
     loop {
         let small = shortened(loops, &ends).ok()?;
         if is_small(&small) {
