@@ -88,9 +88,10 @@ fn about(found: &doctor::Report) -> String {
     text += &format!("    instruction sets: {}; kernels are made for {}\n", sets.join(", "), found.chosen);
     let machine = &found.machine;
     text += &format!(
-        "    schedules are written for {} vector registers of {} bytes, {} fused operations, a second cache of {} KiB\n",
+        "    schedules are written for {} vector registers of {} bytes{}, {} fused operations, a second cache of {} KiB\n",
         machine.registers,
         machine.vector_bytes,
+        if machine.unit_bytes < machine.vector_bytes { ", computed in halves" } else { "" },
         if machine.has_fma { "with" } else { "without" },
         machine.l2_bytes >> 10
     );

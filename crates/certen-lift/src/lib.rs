@@ -9,7 +9,7 @@ mod order;
 mod report;
 mod sizes;
 
-pub use lift::{Lifted, lift};
+pub use lift::{Lifted, lift, lift_at};
 pub use order::{OrderSearch, pairwise};
 pub use report::{Contraction, FACTORED, LiftReport};
 pub use sizes::{lower_bounds, never_dearer, repaired};

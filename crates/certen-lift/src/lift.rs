@@ -46,12 +46,22 @@ const SPLITS: u64 = 10_000_000;
 
 /// Lifts the contractions of a program.
 pub fn lift(program: &Program) -> Lifted {
+    lift_with(program, || NominalSizes::new(program))
+}
+
+/// The same for a program that runs with these sizes: the order is the best for them, and may be worse for others. The program
+/// still has its values for all sizes.
+pub fn lift_at(program: &Program, sizes: FxHashMap<Name, i64>) -> Lifted {
+    lift_with(program, || Some(NominalSizes::given(sizes)))
+}
+
+fn lift_with(program: &Program, sizes: impl FnOnce() -> Option<NominalSizes>) -> Lifted {
     let unchanged = || Lifted { program: program.clone(), report: LiftReport::default() };
     let marks = Marks::new(program);
     if !program.bindings.iter().any(|binding| marks.treated[binding.term.index()]) {
         return unchanged();
     }
-    let Some(sizes) = NominalSizes::new(program) else { return unchanged() };
+    let Some(sizes) = sizes() else { return unchanged() };
     let mut lifter = Lifter {
         source: program,
         terms: program.terms.clone(),

@@ -77,6 +77,12 @@ impl Cpu {
         }
     }
 
+    /// The bytes that its arithmetic units take at a time: some make its longest vectors in two halves.
+    pub fn unit_bytes(self) -> usize {
+        let bytes = self.vector_bytes();
+        if bytes == 64 && has_half_units() { 32 } else { bytes }
+    }
+
     /// Whether it can multiply and add with one rounding.
     pub fn has_fma(self) -> bool {
         match self {
@@ -115,6 +121,24 @@ impl Cpu {
             Cpu::Native => detected(),
         }
     }
+}
+
+/// Whether this processor is known to make vectors of 64 bytes in two halves: AMD's family 19h, Zen 4.
+fn has_half_units() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::__cpuid;
+        let vendor = __cpuid(0);
+        let family = |version: u32| match (version >> 8 & 0xf, version >> 20 & 0xff) {
+            (0xf, extended) => 0xf + extended,
+            (family, _) => family,
+        };
+        // "AuthenticAMD", in three pieces.
+        let is_amd = [vendor.ebx, vendor.edx, vendor.ecx] == [0x6874_7541, 0x6974_6e65, 0x444d_4163];
+        is_amd && family(__cpuid(1).eax) == 0x19
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 /// One flag for each feature of this processor that compiled code can profit from.

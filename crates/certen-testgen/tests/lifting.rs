@@ -5,7 +5,7 @@ mod common;
 
 use certen_core::domain::{Element, Field, Partial};
 use certen_core::{Program, Tensor, parse_program};
-use certen_lift::{Lifted, lift};
+use certen_lift::{Lifted, lift, lift_at};
 use certen_loops::{FpMode, Interpreter, lower, verify};
 use certen_syntax::{Name, Sources};
 use certen_testgen::cases;
@@ -20,12 +20,26 @@ type Inputs = Vec<(Name, Tensor<Option<Element>>)>;
 /// Everything that is said of a lifted program.
 fn holds(program: &Program, sizes: &[(Name, i64)], inputs: &Inputs) -> Lifted {
     let lifted = lift(program);
-    let Lifted { program: after, .. } = &lifted;
+    fewer(program, &lifted.program, sizes);
+    same_values(program, &lifted.program, sizes, inputs);
+    let at_sizes = lift_at(program, sizes.iter().copied().collect()).program;
+    same_values(program, &at_sizes, sizes, inputs);
+    let value = |name| sizes.iter().find(|(known, _)| *known == name).map(|(_, size)| *size);
+    let count = |program: &Program| program.multiplications().ok()?.eval(&value).ok();
+    if let Some((all, these)) =
+        count(&lifted.program).zip(count(&at_sizes)).filter(|_| sizes.iter().all(|(_, n)| *n > 0))
+    {
+        assert!(these <= all, "{these} > {all} at {sizes:?}\n{program}\n{at_sizes}");
+    }
+    lifted
+}
+
+/// A lifted program has the values of the program, in the evaluator and by loops.
+fn same_values(program: &Program, after: &Program, sizes: &[(Name, i64)], inputs: &Inputs) {
     after.check().unwrap_or_else(|error| panic!("{error}\n{program}\n{after}"));
     let domain = Partial(Field { seed: 5 });
     let expected = evaluate(program, &domain, sizes, inputs.clone());
     assert_eq!(evaluate(after, &domain, sizes, inputs.clone()), expected, "{program}\n{after}");
-    fewer(program, after, sizes);
     let loops = lower(after, FpMode::Relaxed).unwrap_or_else(|error| panic!("{error:?}\n{after}"));
     let complaints = verify(&loops);
     assert!(complaints.is_empty(), "{program}\n{after}\n{loops}\n{complaints:?}");
@@ -35,7 +49,6 @@ fn holds(program: &Program, sizes: &[(Name, i64)], inputs: &Inputs) -> Lifted {
     assert_eq!(tensors(found), tensors(expected), "{program}\n{loops}");
     let agreement = agree(program, after, 100_000);
     assert!(!matches!(agreement, Agreement::Differs { .. }), "{agreement:?}\n{program}\n{after}");
-    lifted
 }
 
 /// At many sizes that satisfy the facts and are not 0, there are not more multiplications; where something was lifted, fewer somewhere.

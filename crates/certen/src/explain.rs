@@ -32,6 +32,8 @@ pub struct View {
 /// What a view is made of.
 struct Asked<'a> {
     module: &'a Module,
+    /// The same with its products in the order for the sizes, if that is another one.
+    ordered: Option<&'a Module>,
     sizes: &'a [(Name, i64)],
     /// Whether the view is asked for by its name.
     by_name: bool,
@@ -140,7 +142,7 @@ pub static VIEWS: [View; 19] = [
         name: "optimised",
         about: "Which contractions were lifted, and the Core program that loops are made from",
         stage: Stage::Rewritten,
-        show: |asked| or_remark(optimised(asked.module)),
+        show: |asked| or_remark(optimised(asked)),
     },
     View {
         name: "schedule",
@@ -181,7 +183,7 @@ pub static VIEWS: [View; 19] = [
         name: "count",
         about: "How many multiplications it makes",
         stage: Stage::Rewritten,
-        show: |asked| Ok(Some(count(asked.module, asked.sizes))),
+        show: |asked| Ok(Some(count(asked.ordered.unwrap_or(asked.module), asked.sizes))),
     },
 ];
 
@@ -223,11 +225,11 @@ impl Module {
     /// remark in the text, no error.
     pub fn explain(&self, only: &[&View], sizes: &[(Name, i64)]) -> Result<Vec<(&'static str, String)>, Failure> {
         let is_asked = |view: &View| only.iter().any(|wanted| wanted.name == view.name);
-        let planned = self.planned_at(sizes);
+        let (planned, ordered) = (self.planned_at(sizes), self.ordered_at(sizes));
         let mut sections = Vec::new();
         for view in VIEWS.iter().filter(|view| only.is_empty() || is_asked(view)) {
             let module = planned.as_ref().filter(|_| view.stage >= Stage::Planned).unwrap_or(self);
-            let asked = Asked { module, sizes, by_name: is_asked(view) };
+            let asked = Asked { module, ordered: ordered.as_deref(), sizes, by_name: is_asked(view) };
             sections.extend((view.show)(&asked)?.map(|text| (view.title(), text)));
         }
         Ok(sections)
@@ -244,7 +246,8 @@ fn schedule(module: &Module, steps: &[Step]) -> Result<String, Failure> {
 }
 
 /// What was lifted, how it compares with the program as written, and the program that loops are made from.
-fn optimised(module: &Module) -> Result<String, Failure> {
+fn optimised(asked: &Asked<'_>) -> Result<String, Failure> {
+    let module = asked.ordered.unwrap_or(asked.module);
     if module.derived()?.is_some() {
         return Ok("nothing is optimised on top of a derivation\n".into());
     }
@@ -263,7 +266,8 @@ fn optimised(module: &Module) -> Result<String, Failure> {
         Agreement::Differs { .. } => "checked: it differs".into(),
     };
     let lifted = if report.contractions.is_empty() { "nothing was lifted\n".into() } else { report.to_string() };
-    Ok(format!("{lifted}{checked}\n\n{program}"))
+    let sizes = if asked.ordered.is_some() { "the order of products is the best one for these sizes\n" } else { "" };
+    Ok(format!("{lifted}{sizes}{checked}\n\n{program}"))
 }
 
 /// The numbers of multiplications, as written and optimised, as formulas and as numbers where the sizes are known.

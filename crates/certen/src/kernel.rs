@@ -247,7 +247,8 @@ impl Kernel {
             Sizing::Specialised if !sizes.is_empty() => self.specialised(&instance, &sizes)?,
             Sizing::Specialised | Sizing::Symbolic => None,
         };
-        let (module, sizes) = specialised.map_or_else(|| (module.clone(), sizes), |module| (module, Vec::new()));
+        let module = specialised.or_else(|| module.ordered(&sizes)).unwrap_or_else(|| module.clone());
+        let sizes = module.sizes_left(&sizes).to_vec();
         module.native()?;
         let shapes = module.signature().outputs;
         let value = |name: Name| module.core().sizes.iter().position(|&n| n == name).map(|at| sizes[at]);

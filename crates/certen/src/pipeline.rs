@@ -27,7 +27,7 @@ use crate::choice::Choice;
 use crate::failure::Failure;
 use crate::front::Accepted;
 use crate::layout::{LAYOUT, Layout};
-use crate::optimise::{Optimised, optimise};
+use crate::optimise::{Optimised, compared, lifted_at, optimise};
 use crate::options::{Options, is_strict, mode};
 use crate::sound::truncations;
 use crate::stage::{Passed, Stage};
@@ -42,7 +42,7 @@ pub const SPECIALISED: usize = 8;
 
 /// The machine that automatic schedules are written for: facts about an instruction set, and no measurement.
 pub(crate) fn machine(cpu: Cpu) -> Machine {
-    Machine::with_vectors(cpu.vector_bytes(), cpu.has_fma())
+    Machine { unit_bytes: cpu.unit_bytes() as i64, ..Machine::with_vectors(cpu.vector_bytes(), cpu.has_fma()) }
 }
 
 /// A checked program, on its way along the road.
@@ -74,6 +74,8 @@ struct Made {
     operations: OnceLock<Option<Ix>>,
     passes: Mutex<Vec<Passed>>,
     specialised: Mutex<Vec<Specialised>>,
+    /// The same program with products in another order, by what it is rewritten to.
+    orders: Mutex<Vec<(String, Arc<Module>)>>,
 }
 
 /// The sizes of a call, and the program for them, if there is one.
@@ -391,9 +393,35 @@ impl Module {
         }
     }
 
+    /// The program for all sizes with its products in the order that is best for these; none if that is the one that it has.
+    /// Only automatic schedules, where floats are relaxed, have several orders. Which one it is depends on the sizes alone.
+    pub(crate) fn ordered(&self, sizes: &[i64]) -> Option<Arc<Module>> {
+        let has_one = !self.is_automatic() || !self.accepted.begin.is_lowering() || self.fp() != FpMode::Relaxed;
+        if has_one || sizes.is_empty() {
+            return None;
+        }
+        let lifted = lifted_at(self.core(), self.rewritten().ok()?, sizes)?;
+        let text = lifted.program.to_string();
+        let orders = || self.made.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, module)) = orders().iter().find(|(known, _)| *known == text) {
+            return Some(module.clone());
+        }
+        let found = compared(self.core(), lifted).ok()?;
+        let made = Made { optimised: OnceLock::from(Ok(Some(found))), ..Made::default() };
+        let accepted = self.in_core(self.core().clone());
+        let module = Arc::new(Module { accepted, options: self.as_automatic(), made });
+        orders().push((text, module.clone()));
+        Some(module)
+    }
+
     /// The program for these values of its sizes, in their order; none if it cannot be written down. It makes the same
-    /// operations in the same order: numbers are put in after the order was chosen.
+    /// operations in the same order: numbers are put in after the order was chosen. Only the order of products of three and
+    /// more may be another one ([`Module::explain`] shows it).
     pub fn at_sizes(&self, sizes: &[i64]) -> Option<Module> {
+        self.ordered(sizes).map_or_else(|| self.with_numbers(sizes), |ordered| ordered.with_numbers(sizes))
+    }
+
+    fn with_numbers(&self, sizes: &[i64]) -> Option<Module> {
         let sizes = self.core().sizes.iter().copied().zip(sizes.iter().copied()).collect();
         let begins_here = self.accepted.begin.is_lowering();
         let optimised = match self.optimisation().ok()? {
@@ -412,19 +440,35 @@ impl Module {
         if replans {
             made.only = Some(self.planned().ok()?.0.iter().map(|plan| plan.nest).collect());
         }
-        let mut accepted = Accepted::core(self.core().at_sizes(&sizes).ok()?);
+        let accepted = self.in_core(self.core().at_sizes(&sizes).ok()?);
+        let options = if replans { self.as_automatic() } else { self.as_given() };
+        Some(Module { accepted, options, made })
+    }
+
+    /// A form of the program in Core, from the same text.
+    fn in_core(&self, core: Program) -> Accepted {
+        let mut accepted = Accepted::core(core);
         accepted.sources = self.accepted.sources.clone();
         accepted.warnings = self.accepted.warnings.clone();
-        let options =
-            if replans { Options { schedule: Choice::Auto, ..self.options.clone() } } else { self.as_given() };
-        Some(Module { accepted, options, made })
+        accepted
     }
 
     /// The program for these sizes, if its schedule looks at them: it is automatic, and none is missing.
     pub fn planned_at(&self, sizes: &[(Name, i64)]) -> Option<Module> {
-        let size = |name: &Name| sizes.iter().find(|(known, _)| known == name).map(|(_, size)| *size);
+        let all = self.all_sizes(sizes)?;
+        self.is_automatic().then(|| self.at_sizes(&all))?
+    }
+
+    /// The program with its products in the order for these sizes, if that is another one and none is missing.
+    pub(crate) fn ordered_at(&self, sizes: &[(Name, i64)]) -> Option<Arc<Module>> {
+        self.ordered(&self.all_sizes(sizes)?)
+    }
+
+    /// The values of its sizes, if it has sizes and all are given.
+    fn all_sizes(&self, given: &[(Name, i64)]) -> Option<Vec<i64>> {
+        let size = |name: &Name| given.iter().find(|(known, _)| known == name).map(|(_, size)| *size);
         let all: Vec<i64> = self.core().sizes.iter().map(size).collect::<Option<_>>()?;
-        (self.is_automatic() && !all.is_empty()).then(|| self.at_sizes(&all))?
+        Some(all).filter(|all| !all.is_empty())
     }
 
     /// Native code for these sizes alone; none if the one for all sizes has to do.
@@ -441,7 +485,8 @@ impl Module {
         }
     }
 
-    /// The program for the sizes of a call, if its schedule looks at them; none if the one for all sizes has to do.
+    /// The program for the sizes of a call, if its schedule looks at them; none if this one has to do. Its numbers are put in,
+    /// or only its order is the one for them.
     ///
     /// # Errors
     /// As [`Module::native_at`].
@@ -450,10 +495,13 @@ impl Module {
         if let Some((_, module)) = known().iter().find(|(at, _)| at == sizes) {
             return Ok(module.clone());
         }
-        if sizes.is_empty() || known().len() >= SPECIALISED || !self.is_automatic() || self.steps().is_empty() {
+        if sizes.is_empty() || !self.is_automatic() || self.steps().is_empty() {
             return Ok(None);
         }
-        let module = self.native_at(sizes)?.map(Arc::new);
+        if known().len() >= SPECIALISED {
+            return Ok(self.ordered(sizes));
+        }
+        let module = self.native_at(sizes)?.map(Arc::new).or_else(|| self.ordered(sizes));
         known().push((sizes.to_vec(), module.clone()));
         let mut passes = self.made.passes.lock().unwrap_or_else(PoisonError::into_inner);
         for pass in module.iter().flat_map(|module| module.passes()) {
@@ -462,6 +510,15 @@ impl Module {
             }
         }
         Ok(module)
+    }
+
+    /// What of the sizes of a call this program is called with: none once numbers are put in.
+    pub(crate) fn sizes_left<'a>(&self, sizes: &'a [i64]) -> &'a [i64] {
+        if self.core().sizes.is_empty() { &[] } else { sizes }
+    }
+
+    fn as_automatic(&self) -> Options {
+        Options { schedule: Choice::Auto, ..self.options.clone() }
     }
 
     /// The options for a program that has the steps that it is given, also where they were written automatically.

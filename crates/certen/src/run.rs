@@ -242,10 +242,8 @@ impl Module {
         let failed = |error: RuntimeError| self.runtime_failure(&error);
         let threads = options.threads.map_or_else(default_threads, Ok).map_err(failed)?;
         let own = self.specialised(&bound.sizes)?;
-        let (kernel, sizes) = match &own {
-            Some(own) => (own.native()?, &[][..]),
-            None => (self.native()?, bound.sizes.as_slice()),
-        };
+        let module = own.as_deref().unwrap_or(self);
+        let (kernel, sizes) = (module.native()?, module.sizes_left(&bound.sizes));
         let inputs: Vec<&Array> = bound.inputs.iter().flatten().map(InputArray::array).collect();
         let mut arrays = kernel.signature().allocate_outputs(sizes).map_err(failed)?;
         let mut best = Duration::MAX;

@@ -131,7 +131,8 @@ fn random(seed: u64) -> (String, Vec<(String, i64)>) {
         sizes(&free)
     );
     let last = free.last().unwrap().clone();
-    let size = |name: &String| if *name == last { 1 + draw(70) } else { 1 + draw(6) } as i64;
+    // One in four is long enough for strips, blocks and several tiles.
+    let size = |name: &String| if *name == last || draw(4) == 0 { 1 + draw(70) } else { 1 + draw(6) } as i64;
     let names: Vec<String> = indices.iter().map(|(name, _)| name.clone()).collect();
     let sizes = names.iter().map(size).collect::<Vec<_>>();
     (text, names.iter().map(|name| format!("n{name}")).zip(sizes).collect())

@@ -51,6 +51,35 @@ fn sizes(module: &Module, round: usize) -> Option<Vec<i64>> {
     (0..200).map(choose).filter(fits).nth(round)
 }
 
+/// The order of three products depends on the sizes, and on nothing else: not on what was called before, nor on whether
+/// numbers were put in.
+#[test]
+fn the_order_of_products_is_that_of_the_sizes() -> Outcome {
+    let text = "fn f(a: f64[m, k], b: f64[k, l], c: f64[l, n]) -> f64[m, n] { { [i, j] -> sum({ [p, q] -> a[i, p] * b[p, q] * c[q, j] }) } }";
+    let array = |rows: usize, columns: usize| {
+        let value = |at: usize| 1.0 / (1 + (at * 7919) % 101) as f64;
+        Array::from_vec(&[rows, columns], (0..rows * columns).map(value).collect::<Vec<f64>>())
+    };
+    let (specialised, symbolic) = (kernel(text, Sizing::Specialised)?, kernel(text, Sizing::Symbolic)?);
+    let late = kernel(text, Sizing::Specialised)?;
+    for size in 0..SPECIALISED {
+        let (a, b, c) = (array(size, 1)?, array(1, 1)?, array(1, 1)?);
+        call(&late, &[("a", &a), ("b", &b), ("c", &c)], &[])?;
+    }
+    let mut orders = Vec::new();
+    for [m, k, l, n] in [[2, 40, 30, 50], [50, 40, 30, 2], [20, 20, 20, 20]] {
+        let (a, b, c) = (array(m, k)?, array(k, l)?, array(l, n)?);
+        let arrays = [("a", &a), ("b", &b), ("c", &c)];
+        let first = call(&specialised, &arrays, &[])?;
+        assert!(call(&symbolic, &arrays, &[])? == first, "{m} {k} {l} {n}");
+        assert!(call(&late, &arrays, &[])? == first, "{m} {k} {l} {n}");
+        let given: Vec<InputType<'_>> = arrays.iter().map(|(n, a)| (Name::new(n), a.elem(), a.shape())).collect();
+        orders.push(symbolic.prepare(&given, &[])?.module().rewritten()?.to_string());
+    }
+    assert!(orders[0] != orders[1] && orders[0] == orders[2], "{orders:?}");
+    Ok(())
+}
+
 /// Every example gives the same bits with sizes as numbers as with symbolic ones.
 #[test]
 fn specialised_code_gives_the_same_bits() -> Outcome {

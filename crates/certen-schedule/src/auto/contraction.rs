@@ -42,6 +42,10 @@ const NEAR_BYTES: i64 = 1 << 14;
 /// A panel is packed if its elements are used this often.
 const WORTH_PACKING: i64 = 4;
 
+/// How many iterations of a loop around are packed together where an operand lies along it, unless it has few.
+const STRIP: i64 = 16;
+const MOST_STRIP: i64 = 32;
+
 /// Loops of fewer iterations are taken together with others.
 const SHORT_ROWS: i64 = 24;
 const SHORT_LANES: i64 = 64;
@@ -100,6 +104,8 @@ struct Tiling<'a> {
     /// The loops around that change the panels, and those that do not.
     outside: Vec<(Name, &'a Range)>,
     between: Vec<(Name, &'a Range)>,
+    /// Those of them along which an operand lies in memory.
+    strips: Vec<Name>,
     /// The rows and lanes of a tile.
     high: i64,
     wide: i64,
@@ -154,7 +160,18 @@ impl<'a> Tiling<'a> {
         let is_other = |index: &Name| !rows.loops.contains(index) && !lanes.loops.contains(index);
         let others = found.free.iter().copied().filter(|(index, _)| is_other(index));
         let changes = |index: Name| operands(index).iter().zip(&of_lanes).any(|(own, lanes)| *own && *lanes);
-        let (outside, between): (Vec<_>, Vec<_>) = others.partition(|(index, _)| changes(*index));
+        let (mut outside, mut between): (Vec<_>, Vec<_>) = others.partition(|(index, _)| changes(*index));
+        let inside = || found.reads.iter().filter(|(_, at)| found.is_summed(at));
+        let mut strips: Vec<Name> = Vec::new();
+        for loops in [&mut outside, &mut between] {
+            let place = |at: &[Ix]| loops.iter().position(|(index, _)| at.last() == Some(&Ix::var(*index)));
+            let all = [&lanes, &rows].into_iter().flat_map(|group| inside().filter(|(_, at)| group.is_in(at)));
+            if let Some(place) = all.into_iter().find_map(|(_, at)| place(at)) {
+                let strip = loops.remove(place);
+                loops.push(strip);
+                strips.push(strip.0);
+            }
+        }
         let reuse = between.iter().map(|(_, range)| size(range)).chain([rows.size]);
         let reuse = reuse.fold(1, |product: i64, size| product.saturating_mul(size.unwrap_or(UNKNOWN)));
         let (high, wide) = tile(machine, found.elem, rows.size, lanes.size).filter(|_| !rows.loops.is_empty())?;
@@ -170,7 +187,7 @@ impl<'a> Tiling<'a> {
                 true => vec![Group::of(found.summed.clone())],
                 false => found.summed.iter().map(|one| Group::of(vec![*one])).collect(),
             };
-        Some(Tiling { found, rows, lanes, summed, outside, between, high, wide, reuse })
+        Some(Tiling { found, rows, lanes, summed, outside, between, strips, high, wide, reuse })
     }
 
     /// How many products are made, where sizes are numbers.
@@ -191,10 +208,11 @@ impl<'a> Tiling<'a> {
         others.fold(products.saturating_add(stores), i64::saturating_mul)
     }
 
-    /// The rows of a block, if there are blocks: half of the second cache holds what one reads, and there are enough of them
-    /// for threads to end together. Panels that stay in a cache while all rows pass by need none: rows are computed one
-    /// after the other then.
-    fn block(&self, machine: &Machine) -> Option<i64> {
+    /// In which order tiles are computed. Panels that stay in a cache while all rows pass by are best left there: rows are
+    /// computed one after the other then. Else rows are taken in blocks: half of the second cache holds what one reads, and
+    /// there are enough of them for threads to end together. Where all rows are one such block, no panel is needed for
+    /// longer than they take.
+    fn order(&self, machine: &Machine) -> Order {
         let bytes = |group: &Group| {
             let reads = || self.found.reads.iter().filter(|(_, at)| group.is_in(at));
             let loops = self.found.summed.iter().filter(|(index, _)| reads().any(|(_, at)| mentions(at, *index)));
@@ -203,15 +221,18 @@ impl<'a> Tiling<'a> {
         };
         let panels = self.lanes.size.zip(bytes(&self.lanes)).map(|(columns, bytes)| columns.saturating_mul(bytes));
         if panels.is_some_and(|bytes| bytes <= machine.l2_bytes / 4) {
-            return None;
+            return Order::Rows;
         }
         let unknown = UNKNOWN * self.found.elem.bytes() as i64;
         let fitting = machine.l2_bytes / 2 / bytes(&self.rows).unwrap_or(unknown);
+        if panels.is_some() && self.between.is_empty() && self.rows.size.is_some_and(|rows| rows <= fitting) {
+            return Order::Lanes;
+        }
         let is_outermost = self.outside.is_empty() && self.between.is_empty();
         let shared = self.rows.size.filter(|_| is_outermost).map_or(i64::MAX, |rows| rows / 8);
         let block = fitting.min(shared).min(MOST_ROWS) / self.high * self.high;
         let is_cut = self.rows.size.is_none_or(|rows| rows > block);
-        (block >= 2 * self.high && is_cut).then_some(block)
+        if block >= 2 * self.high && is_cut { Order::Blocks(block) } else { Order::Rows }
     }
 
     /// The loops in the order others, rows, lanes, with groups as one loop.
@@ -219,10 +240,22 @@ impl<'a> Tiling<'a> {
         let mut steps = self.found.steps(machine);
         let others: Vec<Name> = self.outside.iter().chain(&self.between).map(|(index, _)| *index).collect();
         steps.reorder(&self.found.free, &[&others[..], &self.rows.loops, &self.lanes.loops].concat());
-        for group in [&self.rows, &self.lanes].into_iter().chain(&self.summed) {
+        for group in [&self.rows, &self.lanes] {
             steps.collapse(&group.loops);
         }
         steps
+    }
+
+    /// Short sums become one loop, once their operands are packed: the loops that pack them need not divide.
+    fn join_summed(&self, steps: &mut Steps) {
+        for group in &self.summed {
+            steps.collapse(&group.loops);
+        }
+    }
+
+    /// The loops of the sums, before they are joined.
+    fn summed_loops(&self) -> impl Iterator<Item = Name> {
+        self.summed.iter().flat_map(|group| group.loops.iter().copied())
     }
 
     /// Whether rows and lanes run over the same elements of the same operand, and there are many of them.
@@ -244,26 +277,35 @@ impl<'a> Tiling<'a> {
         let Tiling { high, wide, .. } = self;
         let mut steps = self.arranged(machine);
         let (r, v) = (self.rows.name(), self.lanes.name());
-        let block = if mirrored { Some(MIRRORED_ROWS / high * high) } else { self.block(machine) };
-        let rows = self.rows_of_block(block.is_some());
-        let several = |(_, range): &&(Name, &Range)| size(range).is_none_or(|size| size >= 4);
-        let parallel = self.outside.iter().chain(&self.between).next().filter(several);
+        let order = if mirrored { Order::Mirrored(MIRRORED_ROWS / high * high) } else { self.order(machine) };
+        let rows = self.rows_of_block(order);
+        self.split_strips(&mut steps);
+        let parallel = self.around().next().filter(|one| one.size.is_none_or(|size| size >= 4));
         // Blocks that overlap belong to one thread.
-        let along = self.ends(!mirrored, &self.lanes, *wide);
-        let across = self.ends(block.is_none() && parallel.is_some(), &self.rows, *high);
-        self.cut(&mut steps, (block, mirrored), [across, along]);
+        let lanes_are_shared = parallel.is_none() && order == Order::Lanes;
+        let along = self.ends(!mirrored && !lanes_are_shared, &self.lanes, *wide);
+        let rows_are_shared = parallel.is_none() && order == Order::Rows;
+        let across = self.ends(order.block().is_none() && !rows_are_shared, &self.rows, *high);
+        self.cut(&mut steps, order, [across, along]);
         let (columns, outermost) = (steps.path(format!("{v}.o")), steps.path(format!("{r}.o")));
-        if block.is_some() && !mirrored {
+        // Stored along the rows, where these lie side by side in the result.
+        if self.found.is_perfect() && self.found.lanes.is_some_and(|dense| self.rows.loops.last() == Some(&dense)) {
+            let [rows, lanes] = [&rows, &v].map(|index| steps.path(format!("{index}.i.after")));
+            steps.add(format!("interchange({rows}, {lanes})"));
+        }
+        if matches!(order, Order::Blocks(_) | Order::Lanes) {
             steps.add(format!("interchange({}, {columns})", steps.path(format!("{rows}.o"))));
         }
-        let (packed, shared) = self.pack(&mut steps, block.is_some(), along);
+        let outermost = if order == Order::Lanes { columns.clone() } else { outermost };
+        let (packed, shared) = self.pack(&mut steps, order, along);
         if along == Ends::Padded {
             steps.add(format!("round({columns})"));
         }
         if across == Ends::Padded {
             steps.add(format!("round({})", steps.path(format!("{rows}.o"))));
         }
-        steps.parallelize(&parallel.map_or(outermost, |(index, _)| steps.path(index)));
+        self.join_summed(&mut steps);
+        steps.parallelize(&parallel.map_or(outermost, |one| steps.path(one.name)));
         for buffer in &shared {
             steps.parallelize(&format!("{buffer}_packed.c0"));
         }
@@ -273,10 +315,12 @@ impl<'a> Tiling<'a> {
         if let Some(result) = streamed {
             steps.add(format!("stream({result})"));
         }
-        let mut how = block.map_or_else(String::new, |block| format!(", in blocks of {block} rows"));
-        if mirrored {
-            how += " on and above the diagonal";
-        }
+        let mut how = match order {
+            Order::Rows => String::new(),
+            Order::Lanes => ", all rows for each of them".into(),
+            Order::Blocks(block) => format!(", in blocks of {block} rows"),
+            Order::Mirrored(block) => format!(", in blocks of {block} rows on and above the diagonal"),
+        };
         if !packed.is_empty() {
             how += &format!(", {} packed", listed(&packed));
         }
@@ -287,15 +331,15 @@ impl<'a> Tiling<'a> {
     }
 
     /// The loops of rows and lanes become loops over tiles, and inside a tile, with the sums around those.
-    fn cut(&self, steps: &mut Steps, (block, mirrored): (Option<i64>, bool), [across, along]: [Ends; 2]) {
+    fn cut(&self, steps: &mut Steps, order: Order, [across, along]: [Ends; 2]) {
         let Tiling { high, wide, .. } = self;
         let (r, v) = (self.rows.name(), self.lanes.name());
-        let rows = self.rows_of_block(block.is_some());
+        let rows = self.rows_of_block(order);
         let is_narrow = self.lanes.size.is_some_and(|columns| columns < *wide);
-        if let Some(block) = block.filter(|_| !mirrored) {
+        if let Order::Blocks(block) = order {
             steps.add(format!("split({}, {block})", steps.path(&r)));
         }
-        if let Some(block) = block.filter(|_| mirrored) {
+        if let Order::Mirrored(block) = order {
             steps.add(format!("mirror({}, {}, {block}, {wide})", steps.path(&r), steps.path(&v)));
             steps.add(format!("split({}, {high})", steps.path(&rows)));
         } else if is_narrow || [along, across].contains(&Ends::Inwards) {
@@ -309,56 +353,93 @@ impl<'a> Tiling<'a> {
         } else {
             steps.add(format!("tile([{}, {}], [{high}, {wide}])", steps.path(&rows), steps.path(&v)));
         }
-        let summed = self.summed.iter().map(|group| steps.path(group.name()));
+        let summed = self.summed_loops().map(|index| steps.path(index));
         let inside: Vec<String> = summed.chain([&rows, &v].map(|index| steps.path(format!("{index}.i")))).collect();
         steps.add(format!("reorder([{}])", inside.join(", ")));
     }
 
     /// The loop of the rows inside a block, or of all.
-    fn rows_of_block(&self, is_blocked: bool) -> String {
-        if is_blocked { format!("{}.i", self.rows.name()) } else { self.rows.name() }
+    fn rows_of_block(&self, order: Order) -> String {
+        if order.block().is_some() { format!("{}.i", self.rows.name()) } else { self.rows.name() }
     }
 
     /// Packs operands into panels: which, and which of them all threads share.
-    fn pack(&self, steps: &mut Steps, is_blocked: bool, along: Ends) -> (Vec<Name>, Vec<Name>) {
-        let (v, rows) = (self.lanes.name(), self.rows_of_block(is_blocked));
-        let (columns, outermost) = (steps.path(format!("{v}.o")), steps.path(format!("{}.o", self.rows.name())));
-        // Before the first loop whose iterations all use the same panels.
-        let others: Vec<Name> = self.outside.iter().chain(&self.between).map(|(index, _)| *index).collect();
+    fn pack(&self, steps: &mut Steps, order: Order, along: Ends) -> (Vec<Name>, Vec<Name>) {
+        let (v, rows) = (self.lanes.name(), self.rows_of_block(order));
+        let (columns, tiles) = (steps.path(format!("{v}.o")), steps.path(format!("{}.o", self.rows.name())));
+        let outermost = if order == Order::Lanes { &columns } else { &tiles };
+        // Before the first loop whose iterations all use the same panels, or those of a strip.
+        let around: Vec<Around> = self.around().collect();
         let before = |at: &[Ix]| {
-            let first = others.iter().rposition(|index| mentions(at, *index)).map_or(0, |last| last + 1);
-            others.get(first).map_or(outermost.clone(), |index| steps.path(index))
+            let last = around.iter().rposition(|one| mentions(at, one.index));
+            let strip = last.filter(|last| self.is_strip(at, around[*last].index));
+            let first = strip.unwrap_or(last.map_or(0, |last| last + 1));
+            let loops = strip.map(|strip| steps.path(&around[strip].name));
+            (around.get(first).map_or(outermost.clone(), |one| steps.path(&one.name)), loops)
         };
         let operands = self.operands(along != Ends::Padded);
         let before = operands.iter().map(|operand| before(operand.at)).collect::<Vec<_>>();
         let (mut packed, mut shared): (Vec<Name>, Vec<Name>) = (Vec::new(), Vec::new());
-        for (Operand { buffer, at, depth }, before) in operands.into_iter().zip(before) {
-            let along: Vec<String> = self.summed.iter().filter(|group| group.is_in(at)).map(Group::name).collect();
+        for (Operand { buffer, at, depth }, (before, strip)) in operands.into_iter().zip(before) {
+            let along: Vec<Name> = self.summed_loops().filter(|index| mentions(at, *index)).collect();
             // What comes after a sum has loops over the tile of its own.
             let behind = depth.map_or_else(String::new, |depth| format!(".after_{depth}"));
-            let path = |index: &str| -> String {
-                let all = [format!("{index}.o")].into_iter().chain(along.clone()).chain([format!("{index}.i{behind}")]);
-                all.map(|index| steps.path(index)).collect::<Vec<_>>().join(", ")
+            let path = |index: &str, is_one: bool| -> String {
+                let tiles = (!is_one).then(|| format!("{index}.o")).into_iter();
+                let all = tiles.chain(along.iter().map(Name::to_string)).chain([format!("{index}.i{behind}")]);
+                let all = strip.iter().cloned().chain(all.map(|index| steps.path(index)));
+                all.collect::<Vec<_>>().join(", ")
             };
             let is_lane = self.lanes.is_in(at);
-            // With blocks, those of a block of rows.
-            let step = match (is_lane, is_blocked) {
-                (true, _) => format!("pack({buffer}, {before}, [{}])", path(&v)),
-                (false, true) => format!("pack({buffer}, {columns}, [{}])", path(&rows)),
-                (false, false) => format!("pack({buffer}, {before}, [{}])", path(&rows)),
+            // With blocks, those of a block of rows; one panel, where all rows follow it.
+            let step = match (is_lane, order) {
+                _ if strip.is_some() => {
+                    format!("pack({buffer}, {before}, [{}])", path(if is_lane { &v } else { &rows }, false))
+                }
+                (true, Order::Lanes) => format!("pack({buffer}, {tiles}, [{}])", path(&v, true)),
+                (true, _) => format!("pack({buffer}, {before}, [{}])", path(&v, false)),
+                (false, Order::Blocks(_) | Order::Mirrored(_)) => {
+                    format!("pack({buffer}, {columns}, [{}])", path(&rows, false))
+                }
+                (false, _) => format!("pack({buffer}, {before}, [{}])", path(&rows, false)),
             };
             if steps.contains(&step) {
                 continue;
             }
             steps.add(step);
-            let is_first = others.first().map_or(outermost.clone(), |index| steps.path(index)) == before;
-            if is_lane && is_first && !packed.contains(&buffer) {
+            let is_first = around.first().map_or(outermost.clone(), |one| steps.path(&one.name)) == before;
+            if is_lane && is_first && strip.is_none() && order != Order::Lanes && !packed.contains(&buffer) {
                 shared.push(buffer);
             }
             packed.push(buffer);
         }
         packed.dedup();
         (packed, shared)
+    }
+
+    /// The loops around the tiles, outermost first: what is left of a strip's once it is split.
+    fn around(&self) -> impl Iterator<Item = Around> {
+        self.outside.iter().chain(&self.between).flat_map(|(index, range)| {
+            let (index, size) = (*index, size(range));
+            let one = |piece: &str, size: Option<i64>| Around { index, name: format!("{index}{piece}"), size };
+            match self.strips.contains(&index) && size.is_none_or(|size| size > MOST_STRIP) {
+                true => vec![one(".o", size.map(|size| blocks(size, STRIP))), one(".i", Some(STRIP))],
+                false => vec![one("", size)],
+            }
+        })
+    }
+
+    /// Operands that lie along a loop around are packed for a strip of its iterations at a time: each of them uses one element of
+    /// a cache line.
+    fn split_strips(&self, steps: &mut Steps) {
+        for outer in self.around().filter(|one| one.name.ends_with(".o")) {
+            steps.add(format!("split({}, {STRIP})", steps.path(outer.index)));
+        }
+    }
+
+    /// Whether an operand lies along a loop around.
+    fn is_strip(&self, at: &[Ix], index: Name) -> bool {
+        self.strips.contains(&index) && at.last() == Some(&Ix::var(index))
     }
 
     /// What becomes of the last tile in a direction. One that makes elements again needs a plain store, one loop, and as
@@ -382,10 +463,11 @@ impl<'a> Tiling<'a> {
         let after = after.map(|(buffer, at, depth)| Operand { buffer: *buffer, at, depth: Some(*depth) });
         let mut all: Vec<Operand<'a>> = inside.chain(after).collect();
         // Where the sum runs along the memory of a row, rows are read as they are.
-        let last = self.summed.last().filter(|group| group.loops.len() == 1).map(|group| Ix::var(group.loops[0]));
+        let last: Vec<Ix> =
+            self.summed.last().into_iter().flat_map(|group| &group.loops).map(|index| Ix::var(*index)).collect();
         all.retain(|operand| match (self.lanes.is_in(operand.at), self.rows.is_in(operand.at)) {
             (true, is_row) => !(is_row || is_full && self.is_near(operand)),
-            (false, true) => operand.at.last() != last.as_ref(),
+            (false, true) => !operand.at.ends_with(&last),
             (false, false) => false,
         });
         all.sort_by_key(|operand| !self.lanes.is_in(operand.at));
@@ -425,7 +507,7 @@ impl<'a> Tiling<'a> {
                 steps.add(format!("peel({}, tail)", steps.path(format!("{index}.o"))));
             }
         }
-        let summed = self.summed.iter().map(|group| steps.path(group.name()));
+        let summed = self.summed_loops().map(|index| steps.path(index));
         let tile = [steps.path(format!("{r}.i")), steps.path(format!("{v}.i"))];
         steps.add(format!("reorder([{}])", summed.chain(tile).collect::<Vec<_>>().join(", ")));
         let column = steps.path(format!("{v}.o"));
@@ -437,6 +519,7 @@ impl<'a> Tiling<'a> {
             }
             how = format!(", panels of {} copied", listed(&panels.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
         }
+        self.join_summed(&mut steps);
         let outer = self.outside.iter().chain(&self.between).next();
         steps.parallelize(&outer.map_or(column, |(index, _)| steps.path(index)));
         Some(self.found.planned(steps, self.why(&how)))
@@ -451,6 +534,36 @@ impl<'a> Tiling<'a> {
         format!(
             "a contraction over {over}: {wide} lanes of {v} for {high} rows of {r} stay in registers while it runs{how}"
         )
+    }
+}
+
+/// A loop around the tiles: of which index, what it is called, and how many iterations it has, if that is a number.
+struct Around {
+    index: Name,
+    name: String,
+    size: Option<i64>,
+}
+
+/// In which order tiles are computed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// A row of tiles after the other.
+    Rows,
+    /// A column of tiles after the other.
+    Lanes,
+    /// Columns of tiles in each block of so many rows.
+    Blocks(i64),
+    /// The same, where the result is symmetric: its other half is copied.
+    Mirrored(i64),
+}
+
+impl Order {
+    /// The rows of a block.
+    fn block(self) -> Option<i64> {
+        match self {
+            Order::Rows | Order::Lanes => None,
+            Order::Blocks(block) | Order::Mirrored(block) => Some(block),
+        }
     }
 }
 
@@ -485,22 +598,57 @@ fn tile(machine: &Machine, elem: ElemType, rows: Option<i64>, columns: Option<i6
     let lanes = machine.vector_bytes / elem.bytes() as i64;
     let narrow = [2, 4].map(|part| lanes / part).into_iter().filter(|wide| *wide >= 2);
     let wides = (1..=4).map(|vectors| vectors * lanes).chain(narrow).filter(|wide| *wide <= MOST_LANES);
-    // More rows save loads, and write to more places at once; sixteen sums hide how long an operation takes.
-    let fits = |high: i64, vectors: i64| high * vectors <= 16 && high * vectors + vectors < machine.registers;
-    let shapes = wides.flat_map(|wide| (1..=8).map(move |high| (high, wide)));
-    let shapes =
-        shapes.filter(|(high, wide)| fits(*high, blocks(*wide, lanes)) && rows.is_none_or(|rows| *high <= rows.max(1)));
+    // Where vectors are made in halves, rows of halves are as good, and end where the result ends.
+    let halves = (3..=9).step_by(2).map(|count| count * lanes / 2);
+    let halves = halves.filter(|wide| has_halves(machine) && columns.is_some_and(|columns| columns % wide == 0));
+    let shapes = wides.chain(halves).flat_map(|wide| (1..=8).map(move |high| (high, wide)));
+    let shapes = shapes.filter(|(high, wide)| {
+        Vectors::of(machine, elem, *wide).fit(machine, *high) && rows.is_none_or(|rows| *high <= rows.max(1))
+    });
     shapes.min_by_key(|(high, wide)| {
         let tiles = blocks(rows.unwrap_or(MANY), *high) * blocks(columns.unwrap_or(MANY), *wide);
         busy(machine, elem, *high, *wide) * tiles
     })
 }
 
+/// Whether the longest vectors are computed in two halves.
+fn has_halves(machine: &Machine) -> bool {
+    2 * machine.unit_bytes == machine.vector_bytes
+}
+
+/// The vectors of a row of a tile.
+struct Vectors {
+    count: i64,
+    are_halves: bool,
+}
+
+impl Vectors {
+    fn of(machine: &Machine, elem: ElemType, wide: i64) -> Vectors {
+        let lanes = machine.vector_bytes / elem.bytes() as i64;
+        let are_halves = has_halves(machine) && wide > lanes && wide % lanes == lanes / 2;
+        Vectors { count: if are_halves { 2 * wide / lanes } else { blocks(wide, lanes) }, are_halves }
+    }
+
+    /// Whether so many rows of sums stay in registers. More rows save loads, and write to more places at once; sixteen sums hide
+    /// how long an operation takes, of halves it takes more.
+    fn fit(&self, machine: &Machine, high: i64) -> bool {
+        let sums = high * self.count;
+        match self.are_halves {
+            true => sums <= 27 && sums + 2 < machine.registers,
+            false => sums <= 16 && sums + self.count < machine.registers,
+        }
+    }
+}
+
 /// What a tile costs for each term of the sum, in tenths of an operation: two fused operations and two loads at a time,
-/// which take four steps to end.
+/// which take four steps to end. An operation of a half takes half as long, as measured on Zen 4: beside something for each
+/// term.
 fn busy(machine: &Machine, elem: ElemType, high: i64, wide: i64) -> i64 {
-    let vectors = blocks(wide, machine.vector_bytes / elem.bytes() as i64);
-    10 * (high * vectors).max(high + vectors).max(8) + high + vectors
+    let vectors = Vectors::of(machine, elem, wide);
+    match vectors.are_halves {
+        true => 5 * high * vectors.count + 25,
+        false => 10 * (high * vectors.count).max(high + vectors.count).max(8) + high + vectors.count,
+    }
 }
 
 /// How many blocks of a size it takes.

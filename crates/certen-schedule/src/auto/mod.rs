@@ -30,6 +30,8 @@ use crate::apply::{Taken, apply};
 pub struct Machine {
     /// Bytes of a vector register.
     pub vector_bytes: i64,
+    /// Bytes of a vector that are computed at a time.
+    pub unit_bytes: i64,
     /// How many vector registers there are.
     pub registers: i64,
     /// Whether it has fused operations.
@@ -45,6 +47,7 @@ impl Machine {
     pub fn with_vectors(bytes: usize, has_fma: bool) -> Machine {
         Machine {
             vector_bytes: bytes as i64,
+            unit_bytes: bytes as i64,
             registers: if bytes >= 64 { 32 } else { 16 },
             has_fma,
             l2_bytes: 1 << 20,

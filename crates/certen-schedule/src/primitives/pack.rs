@@ -29,7 +29,8 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     about: "Before `loop` runs, the elements of the buffer that it reads are copied into a buffer `B_packed` with one \
             dimension for each of the given loops, which are this loop or inside it: what is read in an iteration of them \
             lies at their indices. Where the buffer is read at other indices, it is read as before. A block that is not full \
-            is filled up with its last element. The loops of the copy are `B_packed.c0`, `B_packed.c1`, ….",
+            is filled up with its last element. The loops of the copy are `B_packed.c0`, `B_packed.c1`, …; one along which the \
+            buffer lies in memory is the innermost.",
     legal: "Always: a loop that writes the buffer is refused.",
     peers: "BLIS: packing into panels; Halide: in and compute_root with a reordered storage; TVM: cache_read and \
             transform_layout",
@@ -142,7 +143,8 @@ fn read_at(nest: &Nest, buffer: &Buffer, place: &Place, loops: &[Place]) -> Done
     }
 }
 
-/// Fills the copy: loops in the order of its dimensions. The last one fills its dimension up.
+/// Fills the copy. The last loop fills its dimension up. Where the elements of the buffer lie along another loop, the copy
+/// goes along that one, a line at a time: each line of the buffer and of the copy is in the cache until all of it is used.
 fn copy(
     nest: &mut Nest,
     (buffer, at): (&Buffer, &[Ix]),
@@ -158,18 +160,57 @@ fn copy(
     let (Some((last, range)), Some(room)) = (ranges.pop(), ty.shape.last().cloned()) else {
         return Err(Refusal::cannot("no loops are given"));
     };
+    let is_full = Cond::le(&room, &range.hi)?;
+    let fills = facts.prove(&is_full) == Verdict::Yes;
+    let has_some = facts.prove(&Cond::le(&Ix::from(1), &range.hi)?) == Verdict::Yes;
+    let end = Ix::var(last).min_with(&range.hi.sub(&Ix::from(1))?)?;
+    let clamped = at.iter().map(|ix| Edit::index(last, end.clone()).ix(ix)).collect::<Result<Vec<Ix>, _>>()?;
+    let in_loops = |inner: Stmt, ranges: Vec<(Name, Range)>| {
+        ranges.into_iter().rev().fold(inner, |inner, (name, range)| Loop::new(name, range, vec![inner]).into())
+    };
+    if let Some(along) = along(at, &ranges, (last, &range)) {
+        let (at, hi) = if fills || !has_some { (at.to_vec(), range.hi) } else { (clamped, room) };
+        let (place, (along, range)) = (along, ranges.remove(along));
+        let element = assign(nest, at)?;
+        return match range.hi.as_constant() {
+            Some(..=MOST_ALONG) => {
+                ranges.extend([(last, Range::to(hi)), (along, range)]);
+                Ok(in_loops(element, ranges))
+            }
+            _ => {
+                let [outer, inner] = ["o", "i"].map(|piece| nest.piece(along, piece));
+                let first = Ix::var(outer).scale(LINE)?;
+                let edit = Edit::index(along, first.add(&Ix::var(inner))?);
+                let element = edit.block(&mut nest.program, &[element])?;
+                let length = Ix::from(LINE).min_with(&range.hi.sub(&first)?)?;
+                let line = Loop::new(inner, Range::to(length), element).into();
+                ranges.insert(place, (outer, Range::to(range.hi.ceil_div(LINE)?)));
+                ranges.push((last, Range::to(hi)));
+                Ok(in_loops(line, ranges))
+            }
+        };
+    }
     let whole = assign(nest, at.to_vec())?;
     let whole = |hi: Ix| -> Stmt { Loop::new(last, Range::to(hi), vec![whole.clone()]).into() };
-    let is_full = Cond::le(&room, &range.hi)?;
-    let has_some = facts.prove(&Cond::le(&Ix::from(1), &range.hi)?) == Verdict::Yes;
-    let inner = if facts.prove(&is_full) == Verdict::Yes || !has_some {
+    let inner = if fills || !has_some {
         whole(range.hi)
     } else {
-        let end = Ix::var(last).min_with(&range.hi.sub(&Ix::from(1))?)?;
-        let edit = Edit::index(last, end);
-        let clamped = assign(nest, at.iter().map(|ix| edit.ix(ix)).collect::<Result<_, _>>()?)?;
+        let clamped = assign(nest, clamped)?;
         let clamped = Loop::new(last, Range::to(room.clone()), vec![clamped]).into();
         Stmt::If { cond: is_full, then: vec![whole(room)], otherwise: vec![clamped] }
     };
-    Ok(ranges.into_iter().rev().fold(inner, |inner, (name, range)| Loop::new(name, range, vec![inner]).into()))
+    Ok(in_loops(inner, ranges))
+}
+
+/// How many elements of a buffer are copied from one place at a time, and in one piece at most.
+const LINE: i64 = 16;
+const MOST_ALONG: i64 = 48;
+
+/// The loop along which elements lie side by side in the buffer, if it is one of these and can run inside all others.
+fn along(at: &[Ix], loops: &[(Name, Range)], (last, range): (Name, &Range)) -> Option<usize> {
+    let dense = at.last().filter(|ix| !ix.mentions(last))?;
+    let mut own = loops.iter().enumerate().filter(|(_, (name, _))| dense.mentions(*name));
+    let ((place, (along, own_range)), None) = (own.next()?, own.next()) else { return None };
+    let mut others = loops.iter().map(|(_, range)| range).chain([range]);
+    (!others.any(|other| other.hi.mentions(*along)) && !own_range.hi.mentions(last)).then_some(place)
 }

@@ -91,6 +91,7 @@ impl Report {
             },
             "machine": {
                 "vector_bytes": self.machine.vector_bytes,
+                "unit_bytes": self.machine.unit_bytes,
                 "registers": self.machine.registers,
                 "fma": self.machine.has_fma,
                 "l2_bytes": self.machine.l2_bytes,

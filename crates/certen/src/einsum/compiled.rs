@@ -123,7 +123,8 @@ pub(super) fn call(
 ) -> Result<(), RuntimeError> {
     // What is made for these sizes alone makes the same operations.
     let own = module.specialised(sizes).ok().flatten();
-    let (module, sizes) = own.as_deref().map_or((module, sizes), |own| (own, &[]));
+    let module = own.as_deref().unwrap_or(module);
+    let sizes = module.sizes_left(sizes);
     let Ok(kernel) = module.native() else { return Err(RuntimeError::BadKernel("it is not there".into())) };
     let threads = threads.map_or_else(default_threads, Ok)?;
     with_threads(threads, || kernel.call_strided(sizes, operands, std::slice::from_mut(out)))
