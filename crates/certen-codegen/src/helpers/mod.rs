@@ -1,11 +1,13 @@
 //! Helper functions of generated C: what C leaves undefined or open, decided as in the Machine domain.
 
 mod library;
+mod turn;
 pub(crate) mod vectors;
 
 use certen_core::ElemType;
 
 pub(crate) use library::LIBRARY;
+pub(crate) use turn::square;
 use vectors::{LaneShape, Vector, VectorCall};
 
 /// The C type of an element.
@@ -38,6 +40,8 @@ pub(crate) enum Helper {
     Vector(Vector),
     /// A function over vectors.
     VectorCall(VectorCall),
+    /// A copy of rows as columns.
+    Turn(ElemType),
     /// `a + b` that wraps.
     Add(ElemType),
     /// `a - b` that wraps.
@@ -130,6 +134,7 @@ impl Helper {
             Helper::Vector(vector) => return vector.register(),
             Helper::VectorCall(call) => return call.name(),
             Helper::FromFloat(elem) => return format!("certen_{elem}_from_f64"),
+            Helper::Turn(elem) => ("turn", elem),
             Helper::Add(elem) => ("add", elem),
             Helper::Sub(elem) => ("sub", elem),
             Helper::Mul(elem) => ("mul", elem),
@@ -204,6 +209,7 @@ impl Helper {
             Helper::Lanes(shape) => shape.text(),
             Helper::Vector(vector) => vector.text(),
             Helper::VectorCall(call) => call.text(),
+            Helper::Turn(elem) => turn::text(elem),
             Helper::Add(elem) => wrapping(elem, "+"),
             Helper::Sub(elem) => wrapping(elem, "-"),
             Helper::Mul(elem) => wrapping(elem, "*"),

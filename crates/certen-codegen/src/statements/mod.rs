@@ -1,10 +1,12 @@
 //! Statements in C: loops, conditions, buffers, assignments.
 //!
-//! `memory` prints buffers, `parallel` and `vector` the loops whose iterations are independent. Bodies of loops are blocks
+//! `memory` prints buffers, `parallel` and `vector` the loops whose iterations are independent, `turned` copies that exchange
+//! dimensions. Bodies of loops are blocks
 //! again, so these are parts of one module.
 
 mod memory;
 pub(crate) mod parallel;
+mod turned;
 pub(crate) mod vector;
 
 use certen_core::{ElemType, Range, ReduceOp, TermId};
@@ -109,11 +111,16 @@ impl<'a> Emitter<'a> {
     /// A loop, one iteration after the other: all of its range, or from one number up to another.
     fn plain_for(
         &mut self,
-        (index, range): (Name, &Range),
+        (index, range): (Name, &'a Range),
         part: Option<(&str, &str)>,
         body: &'a [Stmt],
         depth: usize,
     ) -> Result<(), Diagnostic> {
+        if part.is_none()
+            && let Some(copy) = self.turned(index, range, body)
+        {
+            return self.turned_for(&copy, depth);
+        }
         let (lo, hi) = self.ends(range, part)?;
         if part.is_none()
             && let Some((lanes, shape)) = self.lanes_of_sum(index, range, body)

@@ -119,7 +119,7 @@ impl<'a> Emitter<'a> {
     /// A vector loop from one number up to another, which are perhaps only a part of its range.
     pub(super) fn vector_for(
         &mut self,
-        (index, range): (Name, &Range),
+        (index, range): (Name, &'a Range),
         part: Option<(&str, &str)>,
         body: &'a [Stmt],
         depth: usize,

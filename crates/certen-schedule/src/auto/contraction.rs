@@ -46,6 +46,12 @@ const WORTH_PACKING: i64 = 4;
 const STRIP: i64 = 16;
 const MOST_STRIP: i64 = 32;
 
+/// What lies side by side is short if it has no more bytes than this.
+const SHORT_RUN: i64 = 256;
+
+/// An operand is packed once, before loops that it does not depend on, if it has no more bytes than this.
+const MOST_PACKED: i64 = 64 << 20;
+
 /// Loops of fewer iterations are taken together with others.
 const SHORT_ROWS: i64 = 24;
 const SHORT_LANES: i64 = 64;
@@ -149,7 +155,9 @@ impl<'a> Tiling<'a> {
         let mut lanes = vec![range(v)?];
         for ix in found.at[..place].iter().rev().filter(|_| is_known) {
             let before = ix.as_var().and_then(range).filter(|(index, _)| operands(*index) == of_lanes);
-            match before {
+            // Neighbours in memory are not to be far from each other among the lanes.
+            let is_turned = |index: Name| found.reads.iter().any(|(_, at)| at.last() == Some(&Ix::var(index)));
+            match before.filter(|(index, _)| !is_turned(*index)) {
                 Some(before) if Group::of(lanes.clone()).size.is_some_and(|size| size < SHORT_LANES) => {
                     lanes.insert(0, before)
                 }
@@ -164,7 +172,7 @@ impl<'a> Tiling<'a> {
         let inside = || found.reads.iter().filter(|(_, at)| found.is_summed(at));
         let mut strips: Vec<Name> = Vec::new();
         for loops in [&mut outside, &mut between] {
-            let place = |at: &[Ix]| loops.iter().position(|(index, _)| at.last() == Some(&Ix::var(*index)));
+            let place = |at: &[Ix]| loops.iter().position(|(index, _)| lies_along(found, at, *index));
             let all = [&lanes, &rows].into_iter().flat_map(|group| inside().filter(|(_, at)| group.is_in(at)));
             if let Some(place) = all.into_iter().find_map(|(_, at)| place(at)) {
                 let strip = loops.remove(place);
@@ -236,10 +244,14 @@ impl<'a> Tiling<'a> {
     }
 
     /// The loops in the order others, rows, lanes, with groups as one loop.
-    fn arranged(&self, machine: &Machine) -> Steps {
+    fn arranged(&self, machine: &Machine, order: Order) -> Steps {
         let mut steps = self.found.steps(machine);
         let others: Vec<Name> = self.outside.iter().chain(&self.between).map(|(index, _)| *index).collect();
-        steps.reorder(&self.found.free, &[&others[..], &self.rows.loops, &self.lanes.loops].concat());
+        let (outer, inner) = match order {
+            Order::Lanes => (&self.lanes, &self.rows),
+            Order::Rows | Order::Blocks(_) | Order::Mirrored(_) => (&self.rows, &self.lanes),
+        };
+        steps.reorder(&self.found.free, &[&others[..], &outer.loops, &inner.loops].concat());
         for group in [&self.rows, &self.lanes] {
             steps.collapse(&group.loops);
         }
@@ -275,9 +287,9 @@ impl<'a> Tiling<'a> {
     /// Panels are packed, and every tile is full. Of a symmetric result, one half may be computed.
     fn packed(&self, machine: &Machine, mirrored: bool) -> Planned {
         let Tiling { high, wide, .. } = self;
-        let mut steps = self.arranged(machine);
-        let (r, v) = (self.rows.name(), self.lanes.name());
         let order = if mirrored { Order::Mirrored(MIRRORED_ROWS / high * high) } else { self.order(machine) };
+        let mut steps = self.arranged(machine, order);
+        let (r, v) = (self.rows.name(), self.lanes.name());
         let rows = self.rows_of_block(order);
         self.split_strips(&mut steps);
         let parallel = self.around().next().filter(|one| one.size.is_none_or(|size| size >= 4));
@@ -293,7 +305,7 @@ impl<'a> Tiling<'a> {
             let [rows, lanes] = [&rows, &v].map(|index| steps.path(format!("{index}.i.after")));
             steps.add(format!("interchange({rows}, {lanes})"));
         }
-        if matches!(order, Order::Blocks(_) | Order::Lanes) {
+        if let Order::Blocks(_) = order {
             steps.add(format!("interchange({}, {columns})", steps.path(format!("{rows}.o"))));
         }
         let outermost = if order == Order::Lanes { columns.clone() } else { outermost };
@@ -342,14 +354,17 @@ impl<'a> Tiling<'a> {
         if let Order::Mirrored(block) = order {
             steps.add(format!("mirror({}, {}, {block}, {wide})", steps.path(&r), steps.path(&v)));
             steps.add(format!("split({}, {high})", steps.path(&rows)));
-        } else if is_narrow || [along, across].contains(&Ends::Inwards) {
+        } else if is_narrow || order == Order::Lanes || [along, across].contains(&Ends::Inwards) {
             steps.add(format!("split({}, {high}{})", steps.path(&rows), across.word()));
             // A tile that is never full has room all the same.
             let along = if is_narrow { ", whole" } else { along.word() };
             steps.add(format!("split({}, {wide}{along})", steps.path(&v)));
-            let pieces =
-                ["o", "i"].iter().flat_map(|piece| [&rows, &v].map(|index| steps.path(format!("{index}.{piece}"))));
-            steps.add(format!("reorder([{}])", pieces.collect::<Vec<_>>().join(", ")));
+            let mut pieces = [(&rows, "o"), (&v, "o"), (&rows, "i"), (&v, "i")];
+            if order == Order::Lanes {
+                pieces.swap(0, 1);
+            }
+            let pieces = pieces.map(|(index, piece)| steps.path(format!("{index}.{piece}")));
+            steps.add(format!("reorder([{}])", pieces.join(", ")));
         } else {
             steps.add(format!("tile([{}, {}], [{high}, {wide}])", steps.path(&rows), steps.path(&v)));
         }
@@ -368,49 +383,44 @@ impl<'a> Tiling<'a> {
         let (v, rows) = (self.lanes.name(), self.rows_of_block(order));
         let (columns, tiles) = (steps.path(format!("{v}.o")), steps.path(format!("{}.o", self.rows.name())));
         let outermost = if order == Order::Lanes { &columns } else { &tiles };
-        // Before the first loop whose iterations all use the same panels, or those of a strip.
         let around: Vec<Around> = self.around().collect();
-        let before = |at: &[Ix]| {
-            let last = around.iter().rposition(|one| mentions(at, one.index));
-            let strip = last.filter(|last| self.is_strip(at, around[*last].index));
-            let first = strip.unwrap_or(last.map_or(0, |last| last + 1));
-            let loops = strip.map(|strip| steps.path(&around[strip].name));
-            (around.get(first).map_or(outermost.clone(), |one| steps.path(&one.name)), loops)
-        };
         let operands = self.operands(along != Ends::Padded);
-        let before = operands.iter().map(|operand| before(operand.at)).collect::<Vec<_>>();
         let (mut packed, mut shared): (Vec<Name>, Vec<Name>) = (Vec::new(), Vec::new());
-        for (Operand { buffer, at, depth }, (before, strip)) in operands.into_iter().zip(before) {
-            let along: Vec<Name> = self.summed_loops().filter(|index| mentions(at, *index)).collect();
+        for operand in operands {
+            let Operand { buffer, at, depth } = operand;
+            let first = self.packed_before(&operand, &around);
+            let before = around.get(first).map_or(outermost.clone(), |one| steps.path(&one.name));
+            // The loops around that are packed at once.
+            let outer: Vec<&Around> =
+                around[first.min(around.len())..].iter().filter(|one| mentions(at, one.index)).collect();
             // What comes after a sum has loops over the tile of its own.
             let behind = depth.map_or_else(String::new, |depth| format!(".after_{depth}"));
-            let path = |index: &str, is_one: bool| -> String {
-                let tiles = (!is_one).then(|| format!("{index}.o")).into_iter();
-                let all = tiles.chain(along.iter().map(Name::to_string)).chain([format!("{index}.i{behind}")]);
-                let all = strip.iter().cloned().chain(all.map(|index| steps.path(index)));
-                all.collect::<Vec<_>>().join(", ")
-            };
             let is_lane = self.lanes.is_in(at);
+            let group = if is_lane { &v } else { &rows };
             // With blocks, those of a block of rows; one panel, where all rows follow it.
-            let step = match (is_lane, order) {
-                _ if strip.is_some() => {
-                    format!("pack({buffer}, {before}, [{}])", path(if is_lane { &v } else { &rows }, false))
+            let (before, tiles) = match order {
+                _ if !outer.is_empty() || is_lane && order != Order::Lanes => {
+                    let block = order.block().filter(|_| !is_lane).map(|_| format!("{}.o", self.rows.name()));
+                    (&before, block.into_iter().chain([format!("{group}.o")]).collect())
                 }
-                (true, Order::Lanes) => format!("pack({buffer}, {tiles}, [{}])", path(&v, true)),
-                (true, _) => format!("pack({buffer}, {before}, [{}])", path(&v, false)),
-                (false, Order::Blocks(_) | Order::Mirrored(_)) => {
-                    format!("pack({buffer}, {columns}, [{}])", path(&rows, false))
-                }
-                (false, _) => format!("pack({buffer}, {before}, [{}])", path(&rows, false)),
+                Order::Lanes if is_lane => (&tiles, Vec::new()),
+                Order::Blocks(_) | Order::Mirrored(_) => (&columns, vec![format!("{group}.o")]),
+                Order::Rows | Order::Lanes => (&before, vec![format!("{group}.o")]),
             };
+            let summed = self.summed_loops().filter(|index| mentions(at, *index)).map(|index| index.to_string());
+            let loops = outer.iter().map(|one| one.name.clone()).chain(tiles).chain(summed);
+            let loops = loops.chain([format!("{group}.i{behind}")]).map(|index| steps.path(index));
+            let step = format!("pack({buffer}, {before}, [{}])", loops.collect::<Vec<_>>().join(", "));
             if steps.contains(&step) {
                 continue;
             }
-            steps.add(step);
-            let is_first = around.first().map_or(outermost.clone(), |one| steps.path(&one.name)) == before;
-            if is_lane && is_first && strip.is_none() && order != Order::Lanes && !packed.contains(&buffer) {
+            let is_first = around.first().map_or(outermost.clone(), |one| steps.path(&one.name)) == *before;
+            // The loop along which the operand lies is not the first of its copy.
+            let is_turned = outer.first().is_some_and(|one| at.last() == Some(&Ix::var(one.index)));
+            if is_first && (is_lane || !outer.is_empty()) && !is_turned && !packed.contains(&buffer) {
                 shared.push(buffer);
             }
+            steps.add(step);
             packed.push(buffer);
         }
         packed.dedup();
@@ -437,9 +447,20 @@ impl<'a> Tiling<'a> {
         }
     }
 
-    /// Whether an operand lies along a loop around.
-    fn is_strip(&self, at: &[Ix], index: Name) -> bool {
-        self.strips.contains(&index) && at.last() == Some(&Ix::var(index))
+    /// Before which of the loops around an operand is packed: the first whose iterations all use the same panels, or those of a
+    /// strip; before one that it does not depend on, if it is not too large.
+    fn packed_before(&self, operand: &Operand<'_>, around: &[Around]) -> usize {
+        let own = |one: &Around| mentions(operand.at, one.index);
+        let Some(last) = around.iter().rposition(own) else { return 0 };
+        let is_strip =
+            self.strips.contains(&around[last].index) && lies_along(self.found, operand.at, around[last].index);
+        let first = if is_strip { last } else { last + 1 };
+        let loops = self.found.free.iter().chain(&self.found.summed).filter(|(index, _)| mentions(operand.at, *index));
+        let elements = loops.map(|(_, range)| size(range)).try_fold(1i64, |product, size| product.checked_mul(size?));
+        let is_small =
+            elements.is_some_and(|count| count.saturating_mul(self.found.elem.bytes() as i64) <= MOST_PACKED);
+        let foreign = around[..first].iter().position(|one| !own(one) && one.size.is_some_and(|size| size > 1));
+        foreign.filter(|_| is_small).unwrap_or(first)
     }
 
     /// What becomes of the last tile in a direction. One that makes elements again needs a plain store, one loop, and as
@@ -499,7 +520,7 @@ impl<'a> Tiling<'a> {
         // Only what the innermost sum runs over is used often enough.
         let (innermost, _) = self.found.summed.last()?;
         let panels: Vec<_> = self.found.panels().filter(|(_, at)| mentions(at, *innermost)).collect();
-        let mut steps = self.arranged(machine);
+        let mut steps = self.arranged(machine, Order::Rows);
         let r = self.rows.name();
         steps.add(format!("tile([{}, {}], [{high}, {wide}])", steps.path(&r), steps.path(v)));
         for (index, size, block) in [(r.clone(), self.rows.size, high), (v.to_string(), self.lanes.size, wide)] {
@@ -649,6 +670,24 @@ fn busy(machine: &Machine, elem: ElemType, high: i64, wide: i64) -> i64 {
         true => 5 * high * vectors.count + 25,
         false => 10 * (high * vectors.count).max(high + vectors.count).max(8) + high + vectors.count,
     }
+}
+
+/// Whether an operand lies along the loop over an index in memory, or what it has at one of its iterations is short, and what it
+/// has at the next one comes next.
+fn lies_along(found: &SumNest<'_>, at: &[Ix], index: Name) -> bool {
+    let mut run = found.elem.bytes() as i64;
+    for ix in at.iter().rev() {
+        if *ix == Ix::var(index) {
+            return true;
+        }
+        let range = ix.as_var().and_then(|own| found.free.iter().chain(&found.summed).find(|(known, _)| *known == own));
+        let Some(size) = range.and_then(|(_, range)| size(range)) else { return false };
+        run = run.saturating_mul(size);
+        if run > SHORT_RUN {
+            return false;
+        }
+    }
+    false
 }
 
 /// How many blocks of a size it takes.

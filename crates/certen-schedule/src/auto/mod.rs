@@ -10,6 +10,7 @@
 //! sizes or the machine: a strategy that makes other ones applies by what is written, and where it is not worth its while
 //! at some sizes the next one makes the same.
 
+mod batched;
 mod contraction;
 mod fused;
 mod steps;
@@ -70,7 +71,7 @@ pub struct Planned {
 /// A strategy: what it proposes for a nest, the best first.
 type Strategy = fn(&SumNest<'_>, &Machine) -> Vec<Planned>;
 
-const STRATEGIES: [Strategy; 3] = [contraction::proposals, thin::proposals, fused::proposals];
+const STRATEGIES: [Strategy; 4] = [batched::proposals, contraction::proposals, thin::proposals, fused::proposals];
 
 /// A schedule for loops, nest by nest, and its steps. For loops with numbers in place of sizes, `only` has the nests that get
 /// one without: in others, the order of operations is to stay what it is.

@@ -29,8 +29,8 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     about: "Before `loop` runs, the elements of the buffer that it reads are copied into a buffer `B_packed` with one \
             dimension for each of the given loops, which are this loop or inside it: what is read in an iteration of them \
             lies at their indices. Where the buffer is read at other indices, it is read as before. A block that is not full \
-            is filled up with its last element. The loops of the copy are `B_packed.c0`, `B_packed.c1`, …; one along which the \
-            buffer lies in memory is the innermost.",
+            is filled up with its last element. The loops of the copy are `B_packed.c0`, `B_packed.c1`, …; they run along \
+            the memory of the buffer.",
     legal: "Always: a loop that writes the buffer is refused.",
     peers: "BLIS: packing into panels; Halide: in and compute_root with a reordered storage; TVM: cache_read and \
             transform_layout",
@@ -94,7 +94,8 @@ fn pack(nest: &mut Nest, buffer: &Buffer, place: &Place, loops: &[Place]) -> Don
     let own = nest.stage(place).map(Stmt::Nest);
     let behind = nest.block(place).get(place.at + 1..).unwrap_or_default();
     let behind = nest.label(place, behind).filter(|_| !behind.is_empty());
-    let mut stmts = vec![Stmt::Alloc(to, ty.clone()), Stmt::Nest(to), copy];
+    let mut stmts = vec![Stmt::Alloc(to, ty.clone()), Stmt::Nest(to)];
+    stmts.extend(copy);
     stmts.extend(own.into_iter().chain(inside).chain([Stmt::Free(to)]).chain(behind));
     nest.replace(place, stmts)
 }
@@ -151,7 +152,7 @@ fn copy(
     (to, ty): (Name, &TensorType),
     mut ranges: Vec<(Name, Range)>,
     facts: &Facts,
-) -> Done<Stmt> {
+) -> Done<Vec<Stmt>> {
     let indices: Box<[Ix]> = ranges.iter().map(|(name, _)| Ix::var(*name)).collect();
     let assign = |nest: &mut Nest, at: Vec<Ix>| -> Done<Stmt> {
         let value = nest.program.terms.element(buffer.name, buffer.ty.clone(), at)?;
@@ -165,8 +166,8 @@ fn copy(
     let has_some = facts.prove(&Cond::le(&Ix::from(1), &range.hi)?) == Verdict::Yes;
     let end = Ix::var(last).min_with(&range.hi.sub(&Ix::from(1))?)?;
     let clamped = at.iter().map(|ix| Edit::index(last, end.clone()).ix(ix)).collect::<Result<Vec<Ix>, _>>()?;
-    let in_loops = |inner: Stmt, ranges: Vec<(Name, Range)>| {
-        ranges.into_iter().rev().fold(inner, |inner, (name, range)| Loop::new(name, range, vec![inner]).into())
+    let in_loops = |inner: Vec<Stmt>, ranges: Vec<(Name, Range)>| {
+        ranges.into_iter().rev().fold(inner, |inner, (name, range)| vec![Loop::new(name, range, inner).into()])
     };
     if let Some(along) = along(at, &ranges, (last, &range)) {
         let (at, hi) = if fills || !has_some { (at.to_vec(), range.hi) } else { (clamped, room) };
@@ -175,7 +176,7 @@ fn copy(
         return match range.hi.as_constant() {
             Some(..=MOST_ALONG) => {
                 ranges.extend([(last, Range::to(hi)), (along, range)]);
-                Ok(in_loops(element, ranges))
+                Ok(in_loops(vec![element], ranges))
             }
             _ => {
                 let [outer, inner] = ["o", "i"].map(|piece| nest.piece(along, piece));
@@ -186,25 +187,33 @@ fn copy(
                 let line = Loop::new(inner, Range::to(length), element).into();
                 ranges.insert(place, (outer, Range::to(range.hi.ceil_div(LINE)?)));
                 ranges.push((last, Range::to(hi)));
-                Ok(in_loops(line, ranges))
+                Ok(in_loops(vec![line], ranges))
             }
         };
     }
+    // Where what the last loop copies is followed by what it copies in the next iteration of another one, that comes next.
+    if let Some(next) = next(at, &ranges, (last, &range)) {
+        let next = ranges.remove(next);
+        ranges.push(next);
+    }
     let whole = assign(nest, at.to_vec())?;
     let whole = |hi: Ix| -> Stmt { Loop::new(last, Range::to(hi), vec![whole.clone()]).into() };
-    let inner = if fills || !has_some {
-        whole(range.hi)
-    } else {
-        let clamped = assign(nest, clamped)?;
-        let clamped = Loop::new(last, Range::to(room.clone()), vec![clamped]).into();
-        Stmt::If { cond: is_full, then: vec![whole(room)], otherwise: vec![clamped] }
-    };
-    Ok(in_loops(inner, ranges))
+    if fills || !has_some {
+        return Ok(in_loops(vec![whole(range.hi)], ranges));
+    }
+    let edit = Edit::index(last, range.hi.sub(&Ix::from(1))?);
+    let end = assign(nest, at.iter().map(|ix| edit.ix(ix)).collect::<Result<Vec<Ix>, _>>()?)?;
+    let filled = Loop::new(last, Range { lo: range.hi.clone(), hi: room.clone() }, vec![end]).into();
+    let otherwise = vec![whole(range.hi.clone()), filled];
+    Ok(match facts.prove(&is_full.not()?) {
+        Verdict::Yes => in_loops(otherwise, ranges),
+        _ => in_loops(vec![Stmt::If { cond: is_full, then: vec![whole(room)], otherwise }], ranges),
+    })
 }
 
 /// How many elements of a buffer are copied from one place at a time, and in one piece at most.
-const LINE: i64 = 16;
-const MOST_ALONG: i64 = 48;
+const LINE: i64 = 64;
+const MOST_ALONG: i64 = 96;
 
 /// The loop along which elements lie side by side in the buffer, if it is one of these and can run inside all others.
 fn along(at: &[Ix], loops: &[(Name, Range)], (last, range): (Name, &Range)) -> Option<usize> {
@@ -213,4 +222,13 @@ fn along(at: &[Ix], loops: &[(Name, Range)], (last, range): (Name, &Range)) -> O
     let ((place, (along, own_range)), None) = (own.next()?, own.next()) else { return None };
     let mut others = loops.iter().map(|(_, range)| range).chain([range]);
     (!others.any(|other| other.hi.mentions(*along)) && !own_range.hi.mentions(last)).then_some(place)
+}
+
+/// The loop over the dimension before the last one, if that is one of these and can run inside all others but the last.
+fn next(at: &[Ix], loops: &[(Name, Range)], (last, range): (Name, &Range)) -> Option<usize> {
+    let [.., before, dense] = at else { return None };
+    let mut own = loops.iter().enumerate().filter(|(_, (name, _))| before.mentions(*name));
+    let ((place, (index, _)), None) = (own.next().filter(|_| dense.mentions(last))?, own.next()) else { return None };
+    let mut others = loops.iter().map(|(_, range)| range).chain([range]);
+    (!others.any(|other| other.hi.mentions(*index))).then_some(place)
 }

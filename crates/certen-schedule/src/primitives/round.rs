@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use certen_core::{Range, Term, TermId, Terms};
+use certen_core::{Range, TensorType, Term, TermId, Terms};
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_loops::{LoopProgram, Site, Stmt, Use, as_element, declared, sites, statements};
 use certen_syntax::Name;
@@ -74,7 +74,7 @@ fn round(nest: &mut Nest, place: &Place, multiple: Option<i64>) -> Done<()> {
     let outer = nest.loop_at(place)?;
     let facts = nest.facts(&place.inside(0))?;
     let sites = sites(&outer.body);
-    let rooms = rooms(&nest.program, &sites, |_| true);
+    let rooms = rooms(&nest.program, &sites);
     let own = declared(&outer.body);
     let mut wholes: HashMap<Ix, i64> = HashMap::new();
     // A block ends where its loop says, or at a number; the same expression is the same end only if nothing in the body
@@ -144,8 +144,8 @@ fn loop_of<'a>(site: &Site<'a>, ix: &Ix) -> Option<(Place, &'a Range)> {
 }
 
 /// The dimensions of buffers that are allocated there, with a number of elements, that only loops from 0 to the same end
-/// use, as far as the uses count.
-fn rooms(program: &LoopProgram, sites: &[Site<'_>], counts: impl Fn(&Use) -> bool) -> BTreeMap<Dim, Room> {
+/// use.
+fn rooms(program: &LoopProgram, sites: &[Site<'_>]) -> BTreeMap<Dim, Room> {
     let mut sizes: HashMap<Dim, Option<i64>> = HashMap::new();
     for site in sites {
         if let Stmt::Alloc(name, ty) = site.stmt {
@@ -161,7 +161,7 @@ fn rooms(program: &LoopProgram, sites: &[Site<'_>], counts: impl Fn(&Use) -> boo
     let mut rooms: BTreeMap<Dim, Room> = BTreeMap::new();
     let mut wrong: BTreeSet<Dim> = BTreeSet::new();
     for site in sites {
-        for (name, indices, how) in site.stmt.uses(&program.terms).into_iter().filter(|(.., how)| counts(how)) {
+        for (name, indices, how) in site.stmt.uses(&program.terms) {
             if how == Use::Exchange {
                 wrong.extend(sizes.keys().copied().filter(|(of, _)| *of == name));
             }
@@ -215,14 +215,46 @@ fn inner_loops(program: &LoopProgram, sites: &[Site<'_>], rooms: &BTreeMap<Dim, 
     loops
 }
 
-/// The dimensions of buffers of the program that are filled up to a number: loops from 0 to it are all that write them.
+/// The dimensions of buffers of the program that are filled up, which is a number: loops from 0 to it are all that write them, or
+/// pairs of loops of which the second goes on where the first ends.
 fn filled(program: &LoopProgram) -> BTreeMap<Dim, i64> {
     let all = sites(&program.body);
-    rooms(program, &all, |how| *how != Use::Read)
-        .into_iter()
-        .filter(|(_, room)| room.end.as_constant() == Some(room.size))
-        .map(|(dim, room)| (dim, room.size))
-        .collect()
+    let mut types: HashMap<Name, Vec<&TensorType>> = HashMap::new();
+    let mut writers: BTreeMap<Dim, Vec<Option<(Place, &Range)>>> = BTreeMap::new();
+    for site in &all {
+        if let Stmt::Alloc(name, ty) = site.stmt {
+            types.entry(*name).or_default().push(ty);
+        }
+        for (name, indices, how) in site.stmt.uses(&program.terms).into_iter().filter(|(.., how)| *how != Use::Read) {
+            for (dim, ix) in indices.iter().enumerate() {
+                let writer = loop_of(site, ix).filter(|_| how != Use::Exchange);
+                writers.entry((name, dim)).or_default().push(writer);
+            }
+        }
+    }
+    let size = |(name, dim): &Dim| match types.get(name)?.as_slice() {
+        [ty] => ty.shape[*dim].as_constant(),
+        _ => None,
+    };
+    let is_filled = |loops: &[Option<(Place, &Range)>], size: &Ix| {
+        let goes = |place: &Place, lo: &Ix, hi: &Ix| {
+            let is_it = |(other, range): &(Place, &Range)| other == place && range.lo == *lo && range.hi == *hi;
+            loops.iter().flatten().any(is_it)
+        };
+        loops.iter().all(|writer| {
+            let Some((place, Range { lo, hi })) = writer else { return false };
+            let beside = |at: usize| Place { at, ..place.clone() };
+            let zero = Ix::from(0);
+            match (*lo == zero, hi == size) {
+                (true, true) => true,
+                (true, false) => goes(&beside(place.at + 1), hi, size),
+                (false, true) => place.at > 0 && goes(&beside(place.at - 1), &zero, lo),
+                (false, false) => false,
+            }
+        })
+    };
+    let filled = writers.iter().filter_map(|(dim, loops)| Some((*dim, loops, size(dim)?)));
+    filled.filter(|(_, loops, size)| is_filled(loops, &Ix::from(*size))).map(|(dim, _, size)| (dim, size)).collect()
 }
 
 /// Whether a value is defined whatever numbers it is made from: it has floats only.

@@ -1,0 +1,87 @@
+//! Rows copied as columns, in squares that are turned in registers.
+
+use std::fmt::Write;
+
+use certen_core::ElemType;
+
+use super::c_type;
+
+/// Bytes of the vectors that are turned, whatever the machine has: compilers make shorter ones of them.
+const BYTES: i64 = 32;
+
+/// How many elements the side of a square has.
+pub(crate) fn square(elem: ElemType) -> i64 {
+    BYTES / elem.bytes() as i64
+}
+
+/// Lanes of two vectors, by their numbers.
+const SHUFFLE: &str = "\
+#if !defined(CERTEN_SHUFFLE)
+#if defined(__clang__) || __GNUC__ >= 12
+#define CERTEN_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define CERTEN_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})
+#endif
+#endif
+";
+
+/// The function. Each round exchanges blocks of pairs of rows, first of single elements, then of twice as many, by shuffles that
+/// AVX2 has instructions for.
+pub(super) fn text(elem: ElemType) -> String {
+    let (ty, side) = (c_type(elem), square(elem));
+    let vector = format!("certen_turned_{elem}");
+    let mut rounds = String::new();
+    let mut distance = 1;
+    while distance < side {
+        let mask = |high: i64| {
+            let lanes = (0..side).map(|lane| mask(lane, distance, high, side).to_string());
+            lanes.collect::<Vec<_>>().join(", ")
+        };
+        let (before, after) = if distance.trailing_zeros() % 2 == 0 { ("a", "b") } else { ("b", "a") };
+        for row in (0..side).filter(|row| row & distance == 0) {
+            let other = row + distance;
+            for (to, high) in [(row, 0), (other, 1)] {
+                let _ = writeln!(
+                    rounds,
+                    "        {after}[{to}] = CERTEN_SHUFFLE({vector}_mask, {before}[{row}], {before}[{other}], {});",
+                    mask(high)
+                );
+            }
+        }
+        distance *= 2;
+    }
+    let last = if side.trailing_zeros() % 2 == 0 { "a" } else { "b" };
+    format!(
+        "{SHUFFLE}\
+         /* Copies {side} rows of so many elements as columns, which are so far from each other. */\n\
+         typedef {ty} {vector} __attribute__((vector_size({BYTES}), aligned({bytes}), may_alias));\n\
+         typedef int{bits}_t {vector}_mask __attribute__((vector_size({BYTES})));\n\
+         static inline void certen_turn_{elem}(const {ty} *const rows[{side}], {ty} *restrict to, int64_t stride, int64_t count) {{\n    \
+             int64_t at = 0;\n    \
+             for (; at <= count - {side}; at += {side}) {{\n        \
+                 {vector} a[{side}], b[{side}];\n        \
+                 CERTEN_UNROLL({side})\n        \
+                 for (int row = 0; row < {side}; row++) a[row] = *(const {vector} *)&rows[row][at];\n\
+         {rounds}        \
+                 CERTEN_UNROLL({side})\n        \
+                 for (int row = 0; row < {side}; row++) *({vector} *)&to[(at + row)*stride] = {last}[row];\n    \
+             }}\n    \
+             for (; at < count; at++) {{\n        \
+                 CERTEN_UNROLL({side})\n        \
+                 for (int row = 0; row < {side}; row++) to[at*stride + row] = rows[row][at];\n    \
+             }}\n\
+         }}\n",
+        bytes = elem.bytes(),
+        bits = 8 * elem.bytes()
+    )
+}
+
+/// Which lane of two rows goes to a lane, if blocks of `distance` lanes are exchanged: of the first row the even blocks stay, and
+/// those of the other one come between them.
+fn mask(lane: i64, distance: i64, high: i64, side: i64) -> i64 {
+    let block = lane / distance;
+    match block % 2 {
+        0 => lane + high * distance,
+        _ => side + lane - distance + high * distance,
+    }
+}

@@ -1,0 +1,100 @@
+//! Many small products whose results lie side by side: `result[…, r, c, v] = Σ_k A[…, r, k, v] * B[…, k, c, v]`, whatever the
+//! order of dimensions of the operands.
+//!
+//! The index `v` along which the result lies in memory is in both operands, so no vector of one is used for several elements
+//! of the other. Lanes are made of it all the same: some rows `r` and some columns `c` are taken together, whose vectors are
+//! loaded once for each other. Operands that do not lie along `v` are packed for the lanes of a vector.
+//!
+//! Applies: where sizes are numbers, `v` fills a vector, and what all rows and columns need for one stays in the second cache.
+//! Cost, for each term: rows + columns loads for rows * columns fused operations. The summands of an element are added in the
+//! order of the program.
+
+use certen_core::Range;
+use certen_index::Ix;
+use certen_syntax::Name;
+
+use super::steps::listed;
+use super::sum::{SumNest, mentions, size};
+use super::{Machine, Planned};
+
+/// The most rows, or columns, of a tile.
+const MOST: i64 = 4;
+
+pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Planned> {
+    planned(found, machine).into_iter().collect()
+}
+
+fn planned(found: &SumNest<'_>, machine: &Machine) -> Option<Planned> {
+    let v = found.lanes.filter(|_| found.elem.is_float() && found.overwrites && found.is_perfect())?;
+    let lanes = machine.vector_bytes / found.elem.bytes() as i64;
+    let [(_, first), (_, second)] = found.reads.as_slice() else { return None };
+    if ![first, second].iter().all(|at| mentions(at, v) && found.is_summed(at)) || found.is_short() {
+        return None;
+    }
+    // The longest loop that only one of the operands has.
+    let own = |has: &[Ix], lacks: &[Ix]| {
+        let own = found.free.iter().filter(|(index, _)| mentions(has, *index) && !mentions(lacks, *index));
+        own.filter_map(|(index, range)| Some((*index, size(range)?))).max_by_key(|(_, size)| *size)
+    };
+    let ((r, rows), (c, columns)) = (own(first, second)?, own(second, first)?);
+    let count = |loops: &[(Name, &Range)], index: Name| {
+        loops.iter().find(|(own, _)| *own == index).and_then(|(_, range)| size(range))
+    };
+    let width = count(&found.free, v).filter(|width| *width >= lanes)?;
+    let terms = found.summed.iter().try_fold(1i64, |product, (_, range)| product.checked_mul(size(range)?))?;
+    let most = if machine.registers >= 32 { MOST } else { MOST - 1 };
+    let bytes = (rows + columns).saturating_mul(terms).saturating_mul(machine.vector_bytes);
+    if rows < 2 || columns < 2 || bytes > machine.l2_bytes {
+        return None;
+    }
+    // Whole rows of the result are stored one after the other, if all lanes of the operands stay in the cache.
+    let is_near = bytes.saturating_mul((width + lanes - 1) / lanes) <= machine.l2_bytes;
+    let order = if is_near { [r, c, v] } else { [v, r, c] };
+    let (high, wide) = (rows.min(most), columns.min(most));
+    let inwards = |size: i64, tile: i64| if size % tile == 0 { "" } else { ", inwards" };
+    let others: Vec<Name> =
+        found.free.iter().map(|(index, _)| *index).filter(|index| ![v, r, c].contains(index)).collect();
+    let mut steps = found.steps(machine);
+    steps.reorder(&found.free, &[&others[..], &order].concat());
+    for (index, tile, size) in [(v, lanes, width), (r, high, rows), (c, wide, columns)] {
+        steps.add(format!("split({}, {tile}{})", steps.path(index), inwards(size, tile)));
+    }
+    let piece = |index: Name, piece: &str| format!("{index}.{piece}");
+    let inside = [piece(r, "i"), piece(c, "i"), piece(v, "i")];
+    let all = order.map(|index| piece(index, "o")).into_iter().chain(inside.clone());
+    let list = |names: Vec<String>| names.iter().map(|name| steps.path(name)).collect::<Vec<_>>().join(", ");
+    let (all, summed) = (list(all.collect()), found.summed.iter().map(|(index, _)| index.to_string()));
+    let tile = list(summed.clone().chain(inside).collect());
+    let mut packed: Vec<Name> = Vec::new();
+    let mut packs: Vec<String> = Vec::new();
+    for ((buffer, at), own) in found.reads.iter().zip([r, c]) {
+        let is_along = at.last() == Some(&Ix::var(v));
+        let others_inside = others.iter().any(|index| mentions(at, *index) && at.last() == Some(&Ix::var(*index)));
+        if is_along || others_inside {
+            continue;
+        }
+        let tiles = [own, v].map(|index| piece(index, "o")).into_iter().take(if is_near { 2 } else { 1 });
+        let loops = tiles.chain(summed.clone()).chain([piece(own, "i"), piece(v, "i")]);
+        packs.push(format!("pack({buffer}, {}, [{}])", steps.path(piece(r, "o")), list(loops.collect())));
+        packed.push(*buffer);
+    }
+    steps.add(format!("reorder([{all}])"));
+    steps.add(format!("reorder([{tile}])"));
+    packs.into_iter().for_each(|step| steps.add(step));
+    let outermost = others.first().filter(|index| count(&found.free, **index).is_some_and(|size| size >= 4));
+    match outermost {
+        Some(index) => steps.parallelize(&steps.path(index)),
+        None if width % lanes == 0 && !is_near => steps.parallelize(&steps.path(piece(v, "o"))),
+        None if rows % high == 0 => steps.parallelize(&steps.path(piece(r, "o"))),
+        None => {}
+    }
+    let over: Vec<Name> = found.summed.iter().map(|(index, _)| *index).collect();
+    let mut why = format!(
+        "many products over {}: {lanes} lanes of {v} for {high} rows of {r} and {wide} columns of {c} stay in registers",
+        listed(&over)
+    );
+    if !packed.is_empty() {
+        why += &format!(", {} packed", listed(&packed));
+    }
+    Some(found.planned(steps, why))
+}
