@@ -14,7 +14,10 @@
 
 mod copy;
 mod inner;
+mod micro;
+mod permute;
 mod tile;
+mod turn;
 
 use certen_core::ElemType;
 use smallvec::SmallVec;
@@ -265,8 +268,8 @@ impl<T: Number, const K: usize> Call<T, K> {
         if !self.fused {
             return self.walked::<false>();
         }
-        if let Some(tiles) = Tiles::of(self) {
-            return tiles.run();
+        if Tiles::run(self) {
+            return;
         }
         #[cfg(target_arch = "x86_64")]
         if self.vectors >= 32 {
