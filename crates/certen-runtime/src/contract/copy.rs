@@ -109,30 +109,36 @@ pub(super) unsafe fn read<T: Copy>(from: *const u8, offset: isize) -> T {
 }
 
 /// Copies the elements of a factor at each place and step, those of a step side by side: `width` elements, of which those
-/// without a place are zeros. Vectors of so many bytes may be used.
+/// without a place are zeros. Steps that are so many apart may lie side by side in the factor. Vectors of so many bytes may be
+/// used.
 ///
 /// # Safety
 /// There are such elements, and `width` elements can be written for each step; the processor has such vectors.
 pub(super) unsafe fn pack<T: Number>(
     from: *const u8,
-    (places, steps): (&[isize], &[isize]),
-    to: *mut T,
-    width: usize,
+    (places, steps, apart): (&[isize], &[isize], usize),
+    (to, width): (*mut T, usize),
     vectors: usize,
 ) {
     #[cfg(target_arch = "x86_64")]
     if vectors >= 32 {
         // SAFETY: by the contract.
-        return unsafe { pack_with_avx2(from, places, steps, to, width) };
+        return unsafe { pack_with_avx2(from, places, (steps, apart), to, width) };
     }
     let _ = vectors;
     // SAFETY: by the contract.
-    unsafe { packed::<T, false>(from, places, steps, to, width) }
+    unsafe { packed::<T, false>(from, places, (steps, apart), to, width) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn pack_with_avx2<T: Number>(from: *const u8, places: &[isize], steps: &[isize], to: *mut T, width: usize) {
+unsafe fn pack_with_avx2<T: Number>(
+    from: *const u8,
+    places: &[isize],
+    steps: (&[isize], usize),
+    to: *mut T,
+    width: usize,
+) {
     // SAFETY: by the contract.
     unsafe { packed::<T, true>(from, places, steps, to, width) }
 }
@@ -142,7 +148,7 @@ unsafe fn pack_with_avx2<T: Number>(from: *const u8, places: &[isize], steps: &[
 unsafe fn packed<T: Number, const AVX: bool>(
     from: *const u8,
     places: &[isize],
-    steps: &[isize],
+    (steps, apart): (&[isize], usize),
     to: *mut T,
     width: usize,
 ) {
@@ -157,25 +163,31 @@ unsafe fn packed<T: Number, const AVX: bool>(
         }
     }
     let edge = if AVX { most_square::<T>() } else { SMALL_SQUARE };
-    let mut at = 0;
-    while at < steps.len() {
-        // The last square has some of the steps before it again.
-        let begin = at.min(steps.len().saturating_sub(edge));
-        let own = &steps[begin..steps.len().min(begin + edge)];
-        let goes = own.len() == edge
-            && own.iter().enumerate().all(|(next, step)| *step == own[0].wrapping_add(next as isize * unit));
-        if goes && count >= SMALL_SQUARE {
-            let here = from.wrapping_byte_offset(own[0]);
-            // SAFETY: by the contract; the elements of these steps lie side by side at each place.
-            unsafe { squares::<T, AVX>(here, places, (to.add(begin * width), width), edge, begin / edge % 2 == 0) };
-            at = begin + edge;
-            continue;
+    for phase in 0..apart.min(steps.len()) {
+        let terms = (steps.len() - phase).div_ceil(apart);
+        let mut at = 0;
+        while at < terms {
+            // The last square has some of the steps before it again.
+            let begin = at.min(terms.saturating_sub(edge));
+            let first = phase + begin * apart;
+            let goes = |next: usize| steps[first + next * apart] == steps[first].wrapping_add(next as isize * unit);
+            if terms >= edge && count >= SMALL_SQUARE && (1..edge).all(goes) {
+                let here = from.wrapping_byte_offset(steps[first]);
+                // SAFETY: by the contract; the elements of these steps lie side by side at each place.
+                unsafe {
+                    let columns = (to.add(first * width), apart * width);
+                    squares::<T, AVX>(here, places, columns, edge, begin / edge % 2 == 0);
+                }
+                at = begin + edge;
+                continue;
+            }
+            let term = phase + at * apart;
+            for (next, place) in places.iter().enumerate() {
+                // SAFETY: by the contract.
+                unsafe { to.add(term * width + next).write(read(from, place.wrapping_add(steps[term]))) };
+            }
+            at += 1;
         }
-        for (next, place) in places.iter().enumerate() {
-            // SAFETY: by the contract.
-            unsafe { to.add(at * width + next).write(read(from, place.wrapping_add(steps[at]))) };
-        }
-        at += 1;
     }
 }
 
@@ -304,7 +316,8 @@ unsafe fn squares<T: Copy, const AVX: bool>(
     let line = |at: usize| from.wrapping_byte_offset(places[at]).cast::<T>();
     let mut at = 0;
     if AVX && edge == 8 && places.len() >= 8 {
-        while at < places.len() {
+        // Four that are left are no large square.
+        while at + SMALL_SQUARE < places.len() {
             // The last square has some of the places before it again.
             let begin = at.min(places.len() - 8);
             if fetches {
@@ -316,7 +329,6 @@ unsafe fn squares<T: Copy, const AVX: bool>(
             unsafe { turn_eight(std::array::from_fn(|next| line(begin + next)), to.add(begin), width) };
             at = begin + 8;
         }
-        return;
     }
     while at < places.len() {
         let begin = at.min(places.len() - SMALL_SQUARE);

@@ -1,8 +1,8 @@
 //! The innermost products of a tile: some rows by one, two or four vectors of lanes, whose sums stay in registers.
 //!
 //! There is a function for every number of rows, so that a tile has no rows that are not there; lanes that are not there are
-//! left out by a mask where the result is read and stored. Where both operands were copied, each goes on by a constant at a
-//! term; else a table says how far. Vectors are those of the instruction set; integers, and other processors, have arrays of
+//! left out by a mask where the result is read and stored. Where rows lie side by side and both operands go in equal steps, as
+//! they do once they are copied, there are two pointers; else a table says how far each term is. Vectors are those of the instruction set; integers, and other processors, have arrays of
 //! which the compiler makes vectors.
 //!
 //! Needs: what a [`Job`] points to is there. Elements need not be aligned.
@@ -15,14 +15,15 @@ pub(super) const WIDEST: usize = 4;
 
 /// What is multiplied and where the sums are. Distances are in bytes.
 pub(super) struct Job {
-    /// The rows, and how far each is from there: not used where rows are copied, which lie side by side at each term.
+    /// The rows, and how far each is from there: not used with steps, where they lie side by side.
     pub(super) rows: *const u8,
     pub(super) row_places: *const isize,
     /// The lanes, and how far each vector of them is from there.
     pub(super) lanes: *const u8,
     pub(super) lane_places: *const isize,
-    /// How far rows and lanes go at each term; not used where both are copied.
+    /// How far rows and lanes are at each term; or how far they go at each.
     pub(super) along: *const [isize; 2],
+    pub(super) steps: [isize; 2],
     pub(super) terms: usize,
     /// The sums: of each row, and in it of each vector.
     pub(super) out: *mut u8,
@@ -47,7 +48,7 @@ pub(super) struct Micros {
     pub(super) lanes: usize,
     /// The most rows of a tile that is so many vectors wide; none if no tile is.
     pub(super) most_rows: [usize; WIDEST + 1],
-    pick: fn(wide: usize, rows: usize, is_copied: bool) -> Option<Micro>,
+    pick: fn(wide: usize, rows: usize, in_steps: bool) -> Option<Micro>,
 }
 
 impl Micros {
@@ -80,9 +81,9 @@ impl Micros {
         }
     }
 
-    /// The function for a tile of so many vectors and rows, whose operands are both copied or not.
-    pub(super) fn pick(&self, wide: usize, rows: usize, is_copied: bool) -> Micro {
-        (self.pick)(wide, rows, is_copied).unwrap_or_else(|| unreachable!("a tile of {rows} rows by {wide} vectors"))
+    /// The function for a tile of so many vectors and rows, whose operands go in equal steps or not.
+    pub(super) fn pick(&self, wide: usize, rows: usize, in_steps: bool) -> Micro {
+        (self.pick)(wide, rows, in_steps).unwrap_or_else(|| unreachable!("a tile of {rows} rows by {wide} vectors"))
     }
 }
 
@@ -177,7 +178,7 @@ impl<T: Number, const W: usize> Vector for [T; W] {
 
 /// See [`Micro`]. Vectors are in no closure: those would not be made with the instructions of the function around them.
 #[inline(always)]
-unsafe fn products<A: Vector, const R: usize, const V: usize, const COPIED: bool>(job: &Job) {
+unsafe fn products<A: Vector, const R: usize, const V: usize, const STEPS: bool>(job: &Job) {
     // SAFETY: all by the contract: there are R rows and V vectors, and so many terms.
     unsafe {
         let (is_whole, mask) = (job.last == A::LANES, A::mask(job.last));
@@ -198,13 +199,13 @@ unsafe fn products<A: Vector, const R: usize, const V: usize, const COPIED: bool
         }
         let mut lanes: [*const u8; V] =
             std::array::from_fn(|vector| job.lanes.wrapping_byte_offset(*job.lane_places.add(vector)));
-        if COPIED {
-            let mut rows = job.rows.cast::<A::Element>();
+        if STEPS {
+            let (mut rows, [row_step, lane_step]) = (job.rows.cast::<A::Element>(), job.steps);
             for _ in 0..job.terms {
                 let mut values = [A::filled(A::Element::ZERO); V];
                 for (values, lanes) in values.iter_mut().zip(&mut lanes) {
                     *values = A::load(lanes.cast());
-                    *lanes = lanes.wrapping_add(A::LANES * size_of::<A::Element>());
+                    *lanes = lanes.wrapping_byte_offset(lane_step);
                 }
                 for (row, sums) in sums.iter_mut().enumerate() {
                     let row = A::filled(rows.add(row).read_unaligned());
@@ -212,7 +213,7 @@ unsafe fn products<A: Vector, const R: usize, const V: usize, const COPIED: bool
                         *sum = sum.plus_product(row, values);
                     }
                 }
-                rows = rows.wrapping_add(R);
+                rows = rows.wrapping_byte_offset(row_step);
             }
         } else {
             let rows: [*const u8; R] =
@@ -248,8 +249,8 @@ unsafe fn products<A: Vector, const R: usize, const V: usize, const COPIED: bool
 
 /// The functions of a table: for each width the rows.
 macro_rules! picked {
-    ($function:ident, $vector:ty, ($wide:expr, $rows:expr, $copied:expr): $($width:literal: [$($count:literal)*])*) => {
-        match ($wide, $rows, $copied) {
+    ($function:ident, $vector:ty, ($wide:expr, $rows:expr, $steps:expr): $($width:literal: [$($count:literal)*])*) => {
+        match ($wide, $rows, $steps) {
             $($(
                 ($width, $count, true) => Some($function::<$vector, $count, $width, true> as Micro),
                 ($width, $count, false) => Some($function::<$vector, $count, $width, false> as Micro),
@@ -259,8 +260,8 @@ macro_rules! picked {
     };
 }
 
-fn plain_micro<A: Vector>(wide: usize, rows: usize, is_copied: bool) -> Option<Micro> {
-    picked!(products, A, (wide, rows, is_copied): 1: [1 2 3 4 5 6])
+fn plain_micro<A: Vector>(wide: usize, rows: usize, in_steps: bool) -> Option<Micro> {
+    picked!(products, A, (wide, rows, in_steps): 1: [1 2 3 4 5 6])
 }
 
 /// Vectors of x86-64.
@@ -272,30 +273,30 @@ mod x86 {
 
     /// See [`Micro`].
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-    unsafe fn with_avx512<A: Vector, const R: usize, const V: usize, const COPIED: bool>(job: &Job) {
+    unsafe fn with_avx512<A: Vector, const R: usize, const V: usize, const STEPS: bool>(job: &Job) {
         // SAFETY: by the contract.
-        unsafe { products::<A, R, V, COPIED>(job) }
+        unsafe { products::<A, R, V, STEPS>(job) }
     }
 
     /// See [`Micro`].
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn with_avx2<A: Vector, const R: usize, const V: usize, const COPIED: bool>(job: &Job) {
+    unsafe fn with_avx2<A: Vector, const R: usize, const V: usize, const STEPS: bool>(job: &Job) {
         // SAFETY: by the contract.
-        unsafe { products::<A, R, V, COPIED>(job) }
+        unsafe { products::<A, R, V, STEPS>(job) }
     }
 
-    pub(super) fn wide_micro<A: Vector>(wide: usize, rows: usize, is_copied: bool) -> Option<Micro> {
-        picked!(with_avx512, A, (wide, rows, is_copied):
+    pub(super) fn wide_micro<A: Vector>(wide: usize, rows: usize, in_steps: bool) -> Option<Micro> {
+        picked!(with_avx512, A, (wide, rows, in_steps):
             1: [1 2 3 4 5 6 7 8 9 10 11 12] 2: [1 2 3 4 5 6 7 8 9 10 11 12] 4: [1 2 3 4 5 6])
     }
 
-    pub(super) fn short_micro<A: Vector>(wide: usize, rows: usize, is_copied: bool) -> Option<Micro> {
-        picked!(with_avx2, A, (wide, rows, is_copied):
+    pub(super) fn short_micro<A: Vector>(wide: usize, rows: usize, in_steps: bool) -> Option<Micro> {
+        picked!(with_avx2, A, (wide, rows, in_steps):
             1: [1 2 3 4 5 6 7 8 9 10 11 12] 2: [1 2 3 4 5 6] 4: [1 2])
     }
 
-    pub(super) fn plain_micro_with_avx2<A: Vector>(wide: usize, rows: usize, is_copied: bool) -> Option<Micro> {
-        picked!(with_avx2, A, (wide, rows, is_copied): 1: [1 2 3 4 5 6])
+    pub(super) fn plain_micro_with_avx2<A: Vector>(wide: usize, rows: usize, in_steps: bool) -> Option<Micro> {
+        picked!(with_avx2, A, (wide, rows, in_steps): 1: [1 2 3 4 5 6])
     }
 
     /// The vectors of a type and length, with the instructions that they have.

@@ -18,7 +18,7 @@ use super::copy::{
 };
 use super::inner::{Loop, Number};
 use super::micro::{Job, Micro, Micros, WIDEST};
-use super::turn::turned;
+use super::turn::{NEAR_TERMS, terms_apart, turned};
 use crate::pool;
 use crate::scratch::Scratch;
 
@@ -40,6 +40,9 @@ const MOST_READ: usize = 10;
 
 /// What is read so often is copied before.
 const WORTH_COPYING: usize = 3;
+
+/// Likewise for rows that lie side by side and go in equal steps.
+const WORTH_COPYING_DENSE: usize = 9;
 
 /// With fewer products for each step of the loops around, tiles do not gain.
 const FEW: usize = 64;
@@ -182,7 +185,8 @@ impl<T: Number> Tiles<T> {
         };
         let is_whole = |run: usize| run >= lanes || run >= 2 * self.micros.lanes;
         let copied = |loops: &Loops, which: usize| {
-            let is_turned = self.terms.last().is_some_and(|one| one.factors[which] == unit && one.size >= SMALL_SQUARE);
+            let is_turned = self.terms.iter().any(|one| one.factors[which] == unit && one.size >= SMALL_SQUARE)
+                && terms_apart(&self.terms, which, size_of::<T>()) <= NEAR_TERMS;
             match dense(loops, &|one| one.factors[which]) >= SMALL_SQUARE {
                 true => 0.25,
                 false if is_turned => 0.5,
@@ -371,10 +375,12 @@ struct Rows<T> {
     /// The factor, and the result, at a step of the loops around.
     from: *const u8,
     out: *mut T,
-    known: Option<(Range<usize>, usize)>,
-    /// How far each row is in the factor, and in the result.
+    known: Option<Range<usize>>,
+    /// How far each row is in the factor, and in the result, and whether they lie side by side in the factor.
     places: Vec<isize>,
     outs: Vec<isize>,
+    is_dense: bool,
+    most: Option<usize>,
     /// Which rows are one tile.
     tiles: Vec<Range<usize>>,
 }
@@ -382,25 +388,42 @@ struct Rows<T> {
 impl<T> Default for Rows<T> {
     fn default() -> Rows<T> {
         let (from, out) = (std::ptr::null(), std::ptr::null_mut());
-        Rows { from, out, known: None, places: Vec::new(), outs: Vec::new(), tiles: Vec::new() }
+        Rows {
+            from,
+            out,
+            known: None,
+            places: Vec::new(),
+            outs: Vec::new(),
+            is_dense: false,
+            most: None,
+            tiles: Vec::new(),
+        }
     }
 }
 
 impl<T: Number> Rows<T> {
-    /// Finds some rows, in equal tiles of at most so many.
-    fn find(&mut self, tiles: &Tiles<T>, own: &Range<usize>, most: usize) {
-        let key = Some((own.clone(), most));
-        if self.known == key {
+    /// Finds some rows.
+    fn find(&mut self, tiles: &Tiles<T>, own: &Range<usize>) {
+        if self.known.as_ref() == Some(own) {
             return;
         }
-        self.known = key;
+        self.known = Some(own.clone());
+        self.most = None;
         self.places.clear();
         self.outs.clear();
         places(&tiles.rows, own.start, own.len(), |Place { factors, out }| {
             self.places.push(factors[0]);
             self.outs.push(out);
         });
-        let (all, parts) = (own.len(), own.len().div_ceil(most));
+        self.is_dense = is_dense::<T>(&self.places);
+    }
+
+    /// Divides them into equal tiles of at most so many.
+    fn divide(&mut self, most: usize) {
+        if self.most.replace(most) == Some(most) {
+            return;
+        }
+        let (all, parts) = (self.places.len(), self.places.len().div_ceil(most));
         let begin = |part: usize| part * (all / parts) + part.min(all % parts);
         self.tiles.clear();
         self.tiles.extend((0..parts).map(|part| begin(part)..begin(part + 1)));
@@ -414,8 +437,10 @@ struct Terms {
     rows: Vec<isize>,
     lanes: Vec<isize>,
     along: Vec<[isize; 2]>,
+    /// How far they go at each term, if that is always the same.
+    steps: [Option<isize>; 2],
     /// Whether, and with how many rows, the first operand was copied, and whether the second was.
-    along_known: Option<(Option<usize>, bool)>,
+    along_known: Option<(Option<isize>, bool)>,
 }
 
 impl Terms {
@@ -431,22 +456,29 @@ impl Terms {
             self.rows.push(place.factors[0]);
             self.lanes.push(place.factors[1]);
         });
+        self.steps = [step(&self.rows), step(&self.lanes)];
     }
 
     /// How far the operands go at each term.
-    fn along(&mut self, rows: Option<usize>, lanes_copied: Option<usize>) -> *const [isize; 2] {
+    fn along(&mut self, rows: Option<isize>, lanes_copied: Option<isize>) -> *const [isize; 2] {
         let key = Some((rows, lanes_copied.is_some()));
         if self.along_known != key {
             self.along_known = key;
             self.along.clear();
             let each = self.rows.iter().zip(&self.lanes).enumerate();
             self.along.extend(each.map(|(at, (row, lane))| {
-                let copied = |bytes: usize| (at * bytes) as isize;
+                let copied = |step: isize| at as isize * step;
                 [rows.map_or(*row, copied), lanes_copied.map_or(*lane, copied)]
             }));
         }
         self.along.as_ptr()
     }
+}
+
+/// How far it is from one to the next, if that is always the same.
+fn step(offsets: &[isize]) -> Option<isize> {
+    let step = if let [first, second, ..] = offsets { second.wrapping_sub(*first) } else { 0 };
+    offsets.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == step).then_some(step)
 }
 
 impl<T: Number> Work<'_, T> {
@@ -456,6 +488,7 @@ impl<T: Number> Work<'_, T> {
         let (width, bytes, depth) = (tiles.micros.lanes, size_of::<T>(), terms.len());
         let (tile_count, wide) = tiles.tiles_of(own_rows.len(), own_lanes.len().div_ceil(width));
         self.terms.find(&tiles.terms, &terms);
+        let apart = [0, 1].map(|which| terms_apart(&tiles.terms, which, bytes));
         self.lanes.find(tiles, own_lanes, wide, depth);
         let is_near = own_lanes.len().next_multiple_of(width) * depth * bytes <= NEAR_BYTES;
         let is_read_where_it_is = |group: &Group| group.reads_dense && (is_near || tile_count < WORTH_COPYING);
@@ -470,19 +503,28 @@ impl<T: Number> Work<'_, T> {
                     continue;
                 }
                 // SAFETY: elements of the second factor, at indices of the loops; the panel has room for all strips.
-                unsafe { pack(from, (places, &self.terms.lanes), panel.wrapping_add(to), width, tiles.vectors) };
+                unsafe {
+                    pack(from, (places, &self.terms.lanes, apart[1]), (panel.wrapping_add(to), width), tiles.vectors)
+                };
             }
         }
         // SAFETY: likewise.
         unsafe { pack_pieces(from, (&self.pieces, &self.terms.lanes), panel, tiles.vectors) };
-        let copies_rows = self.lanes.groups.len() >= WORTH_COPYING;
-        let most = match copies_rows && !self.lanes.groups.iter().any(is_read_where_it_is) {
-            true => tiles.micros.most_rows[wide],
-            false => tiles.micros.most_rows[wide].min(MOST_READ),
-        };
+        let groups = self.lanes.groups.len();
+        // Lanes with steps need no table: those that were copied, and those of whole vectors.
+        let has_steps = self.terms.steps[1].is_some();
+        let goes = |group: &Group| !is_read_where_it_is(group) || has_steps && group.last == width;
+        let have_steps = self.lanes.groups.iter().all(goes);
         for row in own_rows.clone().step_by(highest) {
             let own = row..own_rows.end.min(row + highest);
-            self.rows.find(tiles, &own, most);
+            self.rows.find(tiles, &own);
+            let row_step = self.terms.steps[0].filter(|_| self.rows.is_dense);
+            let copies_rows = groups >= if row_step.is_some() { WORTH_COPYING_DENSE } else { WORTH_COPYING };
+            let most = match have_steps && (copies_rows || row_step.is_some()) {
+                true => tiles.micros.most_rows[wide],
+                false => tiles.micros.most_rows[wide].min(MOST_READ),
+            };
+            self.rows.divide(most);
             let block = self.block.elements().as_mut_ptr().cast::<T>();
             if copies_rows {
                 self.pieces.clear();
@@ -494,56 +536,66 @@ impl<T: Number> Work<'_, T> {
                     }
                     let steps = &self.terms.rows;
                     // SAFETY: elements of the first factor, at indices of the loops; the block has room for all rows.
-                    unsafe { pack(self.rows.from, (places, steps), block.wrapping_add(to), tile.len(), tiles.vectors) };
+                    unsafe {
+                        let to = (block.wrapping_add(to), tile.len());
+                        pack(self.rows.from, (places, steps, apart[0]), to, tiles.vectors);
+                    }
                 }
                 // SAFETY: likewise.
                 unsafe { pack_pieces(self.rows.from, (&self.pieces, &self.terms.rows), block, tiles.vectors) };
             }
-            let groups = self.lanes.groups.len();
-            for number in 0..self.rows.tiles.len() * groups {
+            for tile in &self.rows.tiles {
+                let copied_step = copies_rows.then_some((tile.len() * bytes) as isize);
+                let places = &self.rows.places[tile.clone()];
                 // Along the rows of the result.
-                let (tile, group) = (self.rows.tiles[number / groups].clone(), &self.lanes.groups[number % groups]);
-                let is_direct = is_read_where_it_is(group);
-                let rows = match copies_rows {
-                    true => block.wrapping_add(tile.start * depth).cast_const().cast(),
-                    false => self.rows.from,
-                };
-                let along = match copies_rows && !is_direct {
-                    true => std::ptr::null(),
-                    false => {
-                        let copied = copies_rows.then_some(tile.len() * bytes);
-                        self.terms.along(copied, (!is_direct).then_some(width * bytes))
+                for group in &self.lanes.groups {
+                    let is_direct = is_read_where_it_is(group);
+                    let mut job = Job {
+                        rows: self.rows.from,
+                        row_places: places.as_ptr(),
+                        lanes: from,
+                        lane_places: group.places.as_ptr(),
+                        along: std::ptr::null(),
+                        steps: [0; 2],
+                        terms: depth,
+                        out: self.rows.out.cast(),
+                        out_rows: self.rows.outs[tile.start..].as_ptr(),
+                        out_lanes: group.out.as_ptr(),
+                        last: group.last,
+                        is_first: terms.start == 0,
+                    };
+                    if copies_rows {
+                        job.rows = block.wrapping_add(tile.start * depth).cast_const().cast();
+                        job.row_places = ROW_PLACES[bytes / 8].as_ptr();
                     }
-                };
-                let copied_places =
-                    if copies_rows { ROW_PLACES[bytes / 8].as_ptr() } else { self.rows.places[tile.start..].as_ptr() };
-                let job = Job {
-                    rows,
-                    row_places: copied_places,
-                    lanes: if is_direct { from } else { panel.cast_const().cast() },
-                    lane_places: if is_direct { group.places.as_ptr() } else { group.panel.as_ptr() },
-                    along,
-                    terms: depth,
-                    out: self.rows.out.cast(),
-                    out_rows: self.rows.outs[tile.start..].as_ptr(),
-                    out_lanes: group.out.as_ptr(),
-                    last: group.last,
-                    is_first: terms.start == 0,
-                };
-                let micro = tiles.micros.pick(group.wide, tile.len(), copies_rows && !is_direct);
-                match group.writes_dense {
-                    // SAFETY: rows and lanes at all terms are in their arrays, or were copied; the sums are in the result.
-                    true => unsafe { micro(&job) },
-                    // SAFETY: likewise.
-                    false => unsafe {
-                        aside::<T>(
-                            micro,
-                            job,
-                            width,
-                            &self.rows.outs[tile],
-                            &self.lanes.out[group.first..][..group.count],
-                        )
-                    },
+                    if !is_direct {
+                        job.lanes = panel.cast_const().cast();
+                        job.lane_places = group.panel.as_ptr();
+                    }
+                    let packed_step = (width * bytes) as isize;
+                    let lane_step = if is_direct { self.terms.steps[1] } else { Some(packed_step) };
+                    let lane_step = lane_step.filter(|_| goes(group));
+                    let steps = copied_step.or(row_step).zip(lane_step);
+                    match steps {
+                        Some((row, lane)) => {
+                            job.steps = [row, lane];
+                            if !copies_rows {
+                                job.rows = job.rows.wrapping_byte_offset(places[0].wrapping_add(self.terms.rows[0]));
+                            }
+                            if is_direct {
+                                job.lanes = job.lanes.wrapping_byte_offset(self.terms.lanes[0]);
+                            }
+                        }
+                        None => job.along = self.terms.along(copied_step, (!is_direct).then_some(packed_step)),
+                    }
+                    let micro = tiles.micros.pick(group.wide, tile.len(), steps.is_some());
+                    let (rows, lanes) = (&self.rows.outs[tile.clone()], &self.lanes.out[group.first..][..group.count]);
+                    match group.writes_dense {
+                        // SAFETY: rows and lanes at all terms are in their arrays, or were copied; the sums are in the result.
+                        true => unsafe { micro(&job) },
+                        // SAFETY: likewise.
+                        false => unsafe { aside::<T>(micro, job, width, rows, lanes) },
+                    }
                 }
             }
         }

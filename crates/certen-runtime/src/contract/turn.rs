@@ -16,6 +16,11 @@ use super::permute::{Stride, permute};
 use super::tile::DEPTH;
 use crate::scratch::Scratch;
 
+/// So few terms are copied with those of other steps around rather than in many small blocks, where so many rows or lanes have
+/// them.
+const FEW_TERMS: usize = 16;
+const MANY_OWN: usize = 64;
+
 /// What is copied in another order takes at most so many bytes.
 const MOST_TURNED: usize = 64 << 20;
 
@@ -23,6 +28,15 @@ const CACHE_LINE: usize = 64;
 
 /// What the caches keep until it is read again.
 const KEPT_BYTES: usize = 48 << 10;
+
+/// Where terms that lie side by side in a factor are so many apart, a block has enough of them for squares.
+pub(super) const NEAR_TERMS: usize = 24;
+
+/// How many terms are between two that lie side by side in a factor; one if none do.
+pub(super) fn terms_apart(terms: &Loops, which: usize, unit: usize) -> usize {
+    let near = terms.iter().position(|one| one.size > 1 && one.factors[which] == unit as isize);
+    near.map_or(1, |at| count(&terms[at + 1..]))
+}
 
 /// Copies a factor if that is better, so that its own kept loops, or else its terms in their order, lie side by side. The factor
 /// and the loops are those of the copy then. None, and nothing changes, where it is of no use or there is no memory.
@@ -39,7 +53,9 @@ pub(super) unsafe fn turned<T: Number>(
     let unit = size_of::<T>();
     let moves = |one: &Loop<2>| one.size > 1 && one.factors[which] != 0;
     let is_near = |one: &Loop<2>| moves(one) && one.factors[which].unsigned_abs() == unit;
-    if own.iter().any(is_near) || terms.iter().rev().find(|one| moves(one)).is_some_and(is_near) {
+    let has_near_terms = terms.iter().any(is_near) && terms_apart(terms, which, unit) <= NEAR_TERMS;
+    let is_short = count(terms) <= FEW_TERMS && count(own) >= MANY_OWN && around.iter().any(moves);
+    if own.iter().any(is_near) || has_near_terms && !is_short {
         return None;
     }
     // The lines that are read before the next element of one of them is.
@@ -48,7 +64,7 @@ pub(super) unsafe fn turned<T: Number>(
         None if around.iter().any(is_near) => count(terms),
         None => return None,
     };
-    if count(own).saturating_mul(between).saturating_mul(CACHE_LINE) < KEPT_BYTES {
+    if !is_short && count(own).saturating_mul(between).saturating_mul(CACHE_LINE) < KEPT_BYTES {
         return None;
     }
     own.sort_by_key(|one| Reverse(one.factors[which].unsigned_abs()));
@@ -56,7 +72,7 @@ pub(super) unsafe fn turned<T: Number>(
     let reach = |loops: &Loops| {
         loops.iter().rev().find(|one| moves(one)).map_or(usize::MAX, |one| one.factors[which].unsigned_abs())
     };
-    let (middle, last) = if reach(own) <= reach(terms) { (terms, own) } else { (own, terms) };
+    let (middle, last) = if is_short || reach(own) <= reach(terms) { (terms, own) } else { (own, terms) };
     let all = around.iter_mut().chain(middle).chain(last);
     let mut all: SmallVec<[&mut Loop<2>; 8]> = all.filter(|one| moves(one)).collect();
     let length = all.iter().try_fold(1usize, |length, one| length.checked_mul(one.size))?;
