@@ -238,8 +238,10 @@ unsafe fn pack_pieces_with_avx2<T: Number>(from: *const u8, pieces: &[Piece], st
 #[inline(always)]
 unsafe fn packed_pieces<T: Number>(from: *const u8, pieces: &[Piece], steps: &[isize], to: *mut T) {
     for (at, step) in steps.iter().enumerate() {
+        let soon = steps.get(at + 2).unwrap_or(step).wrapping_sub(*step);
         for piece in pieces {
             let from = from.wrapping_byte_offset(piece.place.wrapping_add(*step)).cast::<T>();
+            fetch::<_, true>(from.wrapping_byte_offset(soon));
             // SAFETY: by the contract.
             unsafe {
                 let to = to.add(piece.to + at * piece.width);
@@ -279,14 +281,17 @@ unsafe fn copied<T: Copy>(from: *const T, to: *mut T, count: usize) {
 /// How far ahead in a line of a square the next elements are asked for.
 const AHEAD: usize = 128;
 
-/// Asks for what is at a pointer soon; nothing needs to be there.
+/// Asks for what is at a pointer soon, in the first cache or in the second; nothing needs to be there.
 #[inline(always)]
-pub(super) fn fetch<T>(from: *const T) {
+pub(super) fn fetch<T, const FIRST: bool>(from: *const T) {
     // SAFETY: an instruction that reads nothing, and is part of every x86-64.
     #[cfg(target_arch = "x86_64")]
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(from.cast());
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        match FIRST {
+            true => _mm_prefetch::<_MM_HINT_T0>(from.cast()),
+            false => _mm_prefetch::<_MM_HINT_T1>(from.cast()),
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = from;
@@ -322,7 +327,7 @@ unsafe fn squares<T: Copy, const AVX: bool>(
             let begin = at.min(places.len() - 8);
             if fetches {
                 for next in 0..8 {
-                    fetch(line(begin + next).wrapping_byte_add(AHEAD));
+                    fetch::<_, true>(line(begin + next).wrapping_byte_add(AHEAD));
                 }
             }
             // SAFETY: by the contract.
@@ -335,7 +340,7 @@ unsafe fn squares<T: Copy, const AVX: bool>(
         for half in (0..edge).step_by(SMALL_SQUARE) {
             let lines: [*const T; SMALL_SQUARE] = std::array::from_fn(|next| line(begin + next).wrapping_add(half));
             if fetches {
-                lines.iter().for_each(|line| fetch(line.wrapping_byte_add(AHEAD)));
+                lines.iter().for_each(|line| fetch::<_, true>(line.wrapping_byte_add(AHEAD)));
             }
             // SAFETY: by the contract.
             unsafe { turn_four::<T, AVX>(lines, to.add(half * width + begin), width) };

@@ -1,8 +1,8 @@
 //! The innermost products of a tile: some rows by one, two or four vectors of lanes, whose sums stay in registers.
 //!
 //! There is a function for every number of rows, so that a tile has no rows that are not there; lanes that are not there are
-//! left out by a mask where the result is read and stored. Where rows lie side by side and both operands go in equal steps, as
-//! they do once they are copied, there are two pointers; else a table says how far each term is. Vectors are those of the instruction set; integers, and other processors, have arrays of
+//! left out by a mask. Where rows lie side by side and both operands go in equal steps, as they do once they are copied, there
+//! are two pointers; where they only go in equal steps, one for each row; else a table says how far each term is. Vectors are those of the instruction set; integers, and other processors, have arrays of
 //! which the compiler makes vectors.
 //!
 //! Needs: what a [`Job`] points to is there. Elements need not be aligned.
@@ -12,6 +12,13 @@ use super::inner::Number;
 
 /// The most vectors that a tile is wide.
 pub(super) const WIDEST: usize = 4;
+
+/// How the operands of a tile go on: each term is somewhere, as a table says.
+pub(super) const ANYWHERE: u8 = 0;
+/// In equal steps, with rows side by side.
+pub(super) const DENSE: u8 = 1;
+/// In equal steps, with rows anywhere.
+pub(super) const APART: u8 = 2;
 
 /// What is multiplied and where the sums are. Distances are in bytes.
 pub(super) struct Job {
@@ -24,6 +31,8 @@ pub(super) struct Job {
     /// How far rows and lanes are at each term; or how far they go at each.
     pub(super) along: *const [isize; 2],
     pub(super) steps: [isize; 2],
+    /// How far on the lanes of the next tile are, which are asked for.
+    pub(super) ahead: isize,
     pub(super) terms: usize,
     /// The sums: of each row, and in it of each vector.
     pub(super) out: *mut u8,
@@ -48,7 +57,7 @@ pub(super) struct Micros {
     pub(super) lanes: usize,
     /// The most rows of a tile that is so many vectors wide; none if no tile is.
     pub(super) most_rows: [usize; WIDEST + 1],
-    pick: fn(wide: usize, rows: usize, in_steps: bool) -> Option<Micro>,
+    pick: fn(wide: usize, rows: usize, mode: u8) -> Option<Micro>,
 }
 
 impl Micros {
@@ -81,9 +90,9 @@ impl Micros {
         }
     }
 
-    /// The function for a tile of so many vectors and rows, whose operands go in equal steps or not.
-    pub(super) fn pick(&self, wide: usize, rows: usize, in_steps: bool) -> Micro {
-        (self.pick)(wide, rows, in_steps).unwrap_or_else(|| unreachable!("a tile of {rows} rows by {wide} vectors"))
+    /// The function for a tile of so many vectors and rows, whose operands go on in one of the ways.
+    pub(super) fn pick(&self, wide: usize, rows: usize, mode: u8) -> Micro {
+        (self.pick)(wide, rows, mode).unwrap_or_else(|| unreachable!("a tile of {rows} rows by {wide} vectors"))
     }
 }
 
@@ -178,7 +187,7 @@ impl<T: Number, const W: usize> Vector for [T; W] {
 
 /// See [`Micro`]. Vectors are in no closure: those would not be made with the instructions of the function around them.
 #[inline(always)]
-unsafe fn products<A: Vector, const R: usize, const V: usize, const STEPS: bool>(job: &Job) {
+unsafe fn products<A: Vector, const R: usize, const V: usize, const MODE: u8>(job: &Job) {
     // SAFETY: all by the contract: there are R rows and V vectors, and so many terms.
     unsafe {
         let (is_whole, mask) = (job.last == A::LANES, A::mask(job.last));
@@ -199,12 +208,13 @@ unsafe fn products<A: Vector, const R: usize, const V: usize, const STEPS: bool>
         }
         let mut lanes: [*const u8; V] =
             std::array::from_fn(|vector| job.lanes.wrapping_byte_offset(*job.lane_places.add(vector)));
-        if STEPS {
+        if MODE == DENSE {
             let (mut rows, [row_step, lane_step]) = (job.rows.cast::<A::Element>(), job.steps);
             for _ in 0..job.terms {
                 let mut values = [A::filled(A::Element::ZERO); V];
-                for (values, lanes) in values.iter_mut().zip(&mut lanes) {
-                    *values = A::load(lanes.cast());
+                for (vector, (values, lanes)) in values.iter_mut().zip(&mut lanes).enumerate() {
+                    *values = if vector + 1 < V { A::load(lanes.cast()) } else { A::load_some(lanes.cast(), mask) };
+                    fetch::<_, true>(lanes.wrapping_byte_offset(job.ahead));
                     *lanes = lanes.wrapping_byte_offset(lane_step);
                 }
                 for (row, sums) in sums.iter_mut().enumerate() {
@@ -215,6 +225,25 @@ unsafe fn products<A: Vector, const R: usize, const V: usize, const STEPS: bool>
                 }
                 rows = rows.wrapping_byte_offset(row_step);
             }
+        } else if MODE == APART {
+            let rows: [*const u8; R] =
+                std::array::from_fn(|row| job.rows.wrapping_byte_offset(*job.row_places.add(row)));
+            let (mut at, [row_step, lane_step]) = (0isize, job.steps);
+            for _ in 0..job.terms {
+                let mut values = [A::filled(A::Element::ZERO); V];
+                for (vector, (values, lanes)) in values.iter_mut().zip(&mut lanes).enumerate() {
+                    *values = if vector + 1 < V { A::load(lanes.cast()) } else { A::load_some(lanes.cast(), mask) };
+                    fetch::<_, true>(lanes.wrapping_byte_offset(job.ahead));
+                    *lanes = lanes.wrapping_byte_offset(lane_step);
+                }
+                for (row, sums) in sums.iter_mut().enumerate() {
+                    let row = A::filled(rows[row].wrapping_byte_offset(at).cast::<A::Element>().read_unaligned());
+                    for (sum, values) in sums.iter_mut().zip(values) {
+                        *sum = sum.plus_product(row, values);
+                    }
+                }
+                at = at.wrapping_add(row_step);
+            }
         } else {
             let rows: [*const u8; R] =
                 std::array::from_fn(|row| job.rows.wrapping_byte_offset(*job.row_places.add(row)));
@@ -224,8 +253,7 @@ unsafe fn products<A: Vector, const R: usize, const V: usize, const STEPS: bool>
                 for (vector, values) in values.iter_mut().enumerate() {
                     let from = lanes[vector].wrapping_byte_offset(lane_step).cast();
                     *values = if vector + 1 < V { A::load(from) } else { A::load_some(from, mask) };
-                    // Those of the next tile.
-                    fetch(from.wrapping_add(V * A::LANES));
+                    fetch::<_, true>(from.wrapping_byte_offset(job.ahead));
                 }
                 for (row, sums) in sums.iter_mut().enumerate() {
                     let row = rows[row].wrapping_byte_offset(row_step).cast::<A::Element>();
@@ -249,19 +277,20 @@ unsafe fn products<A: Vector, const R: usize, const V: usize, const STEPS: bool>
 
 /// The functions of a table: for each width the rows.
 macro_rules! picked {
-    ($function:ident, $vector:ty, ($wide:expr, $rows:expr, $steps:expr): $($width:literal: [$($count:literal)*])*) => {
-        match ($wide, $rows, $steps) {
+    ($function:ident, $vector:ty, ($wide:expr, $rows:expr, $mode:expr): $($width:literal: [$($count:literal)*])*) => {
+        match ($wide, $rows, $mode) {
             $($(
-                ($width, $count, true) => Some($function::<$vector, $count, $width, true> as Micro),
-                ($width, $count, false) => Some($function::<$vector, $count, $width, false> as Micro),
+                ($width, $count, ANYWHERE) => Some($function::<$vector, $count, $width, ANYWHERE> as Micro),
+                ($width, $count, DENSE) => Some($function::<$vector, $count, $width, DENSE> as Micro),
+                ($width, $count, APART) => Some($function::<$vector, $count, $width, APART> as Micro),
             )*)*
             _ => None,
         }
     };
 }
 
-fn plain_micro<A: Vector>(wide: usize, rows: usize, in_steps: bool) -> Option<Micro> {
-    picked!(products, A, (wide, rows, in_steps): 1: [1 2 3 4 5 6])
+fn plain_micro<A: Vector>(wide: usize, rows: usize, mode: u8) -> Option<Micro> {
+    picked!(products, A, (wide, rows, mode): 1: [1 2 3 4 5 6])
 }
 
 /// Vectors of x86-64.
@@ -269,34 +298,34 @@ fn plain_micro<A: Vector>(wide: usize, rows: usize, in_steps: bool) -> Option<Mi
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Job, Micro, Vector, products};
+    use super::{ANYWHERE, APART, DENSE, Job, Micro, Vector, products};
 
     /// See [`Micro`].
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-    unsafe fn with_avx512<A: Vector, const R: usize, const V: usize, const STEPS: bool>(job: &Job) {
+    unsafe fn with_avx512<A: Vector, const R: usize, const V: usize, const MODE: u8>(job: &Job) {
         // SAFETY: by the contract.
-        unsafe { products::<A, R, V, STEPS>(job) }
+        unsafe { products::<A, R, V, MODE>(job) }
     }
 
     /// See [`Micro`].
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn with_avx2<A: Vector, const R: usize, const V: usize, const STEPS: bool>(job: &Job) {
+    unsafe fn with_avx2<A: Vector, const R: usize, const V: usize, const MODE: u8>(job: &Job) {
         // SAFETY: by the contract.
-        unsafe { products::<A, R, V, STEPS>(job) }
+        unsafe { products::<A, R, V, MODE>(job) }
     }
 
-    pub(super) fn wide_micro<A: Vector>(wide: usize, rows: usize, in_steps: bool) -> Option<Micro> {
-        picked!(with_avx512, A, (wide, rows, in_steps):
+    pub(super) fn wide_micro<A: Vector>(wide: usize, rows: usize, mode: u8) -> Option<Micro> {
+        picked!(with_avx512, A, (wide, rows, mode):
             1: [1 2 3 4 5 6 7 8 9 10 11 12] 2: [1 2 3 4 5 6 7 8 9 10 11 12] 4: [1 2 3 4 5 6])
     }
 
-    pub(super) fn short_micro<A: Vector>(wide: usize, rows: usize, in_steps: bool) -> Option<Micro> {
-        picked!(with_avx2, A, (wide, rows, in_steps):
+    pub(super) fn short_micro<A: Vector>(wide: usize, rows: usize, mode: u8) -> Option<Micro> {
+        picked!(with_avx2, A, (wide, rows, mode):
             1: [1 2 3 4 5 6 7 8 9 10 11 12] 2: [1 2 3 4 5 6] 4: [1 2])
     }
 
-    pub(super) fn plain_micro_with_avx2<A: Vector>(wide: usize, rows: usize, in_steps: bool) -> Option<Micro> {
-        picked!(with_avx2, A, (wide, rows, in_steps): 1: [1 2 3 4 5 6])
+    pub(super) fn plain_micro_with_avx2<A: Vector>(wide: usize, rows: usize, mode: u8) -> Option<Micro> {
+        picked!(with_avx2, A, (wide, rows, mode): 1: [1 2 3 4 5 6])
     }
 
     /// The vectors of a type and length, with the instructions that they have.

@@ -183,10 +183,10 @@ impl<T: Number> Permuted<T> {
             while at < size {
                 // The last squares have some of the elements before them again.
                 let begin = at.min(size - edge);
-                for next in 0..edge {
+                for next in 0..if step.unsigned_abs() < CACHE_LINE { 0 } else { edge } {
                     let ahead = line((begin + AHEAD + next).min(size - 1));
-                    fetch(ahead);
-                    fetch(ahead.wrapping_add(count - 1));
+                    fetch::<_, true>(ahead);
+                    fetch::<_, true>(ahead.wrapping_add(count - 1));
                 }
                 let mut first = 0;
                 while first < count {

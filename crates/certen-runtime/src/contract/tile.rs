@@ -17,7 +17,7 @@ use super::copy::{
     Loops, Piece, Place, SMALL_SQUARE, WORTH_A_THREAD, Walk, count, is_dense, pack, pack_pieces, places, read,
 };
 use super::inner::{Loop, Number};
-use super::micro::{Job, Micro, Micros, WIDEST};
+use super::micro::{ANYWHERE, APART, DENSE, Job, Micro, Micros, WIDEST};
 use super::turn::{NEAR_TERMS, terms_apart, turned};
 use crate::pool;
 use crate::scratch::Scratch;
@@ -29,11 +29,18 @@ const HIGH: usize = 192;
 /// The bytes of a panel of lanes.
 const PANEL_BYTES: usize = 512 << 10;
 
+/// How far on in a panel the lanes are that are asked for.
+const PANEL_AHEAD: isize = 512;
+
 /// A task has at least so many rows where there are others: lanes are copied once for each.
 const LEAST_HIGH: usize = 24;
 
 /// Lanes of so many bytes stay in the first cache, or nearly: those that lie side by side are read where they are.
 const NEAR_BYTES: usize = 40 << 10;
+
+/// More lanes than these are read in their order, which copies do, unless there are few terms.
+const NEAR_LANES: usize = 1 << 20;
+const FEW_TERMS: usize = 16;
 
 /// The most rows where an operand is read where it is: more have too many pointers.
 const MOST_READ: usize = 10;
@@ -46,6 +53,9 @@ const WORTH_COPYING_DENSE: usize = 9;
 
 /// With fewer products for each step of the loops around, tiles do not gain.
 const FEW: usize = 64;
+
+/// How much more time tiles of many short vectors take, where there are long ones: they read more.
+const SHORT_VECTORS: f64 = 1.1;
 
 /// Tasks for each thread: fewer than the pool's parts, because each copies.
 const TASKS_PER_THREAD: usize = 2;
@@ -141,7 +151,9 @@ impl<T: Number> Tiles<T> {
         for tiles in all {
             let both = if has_long { Some(short(&tiles)) } else { None };
             for tiles in [tiles].into_iter().chain(both) {
-                let price = price(&tiles);
+                let is_wide = count(&tiles.lanes) > WIDEST * tiles.micros.lanes;
+                let dearer = if has_long && tiles.vectors == 32 && is_wide { SHORT_VECTORS } else { 1.0 };
+                let price = price(&tiles) * dearer;
                 best = if price < best.0 { (price, tiles) } else { best };
             }
         }
@@ -189,7 +201,7 @@ impl<T: Number> Tiles<T> {
                 && terms_apart(&self.terms, which, size_of::<T>()) <= NEAR_TERMS;
             match dense(loops, &|one| one.factors[which]) >= SMALL_SQUARE {
                 true => 0.25,
-                false if is_turned => 0.5,
+                false if is_turned => 0.75,
                 false => 1.5,
             }
         };
@@ -203,7 +215,7 @@ impl<T: Number> Tiles<T> {
         // wait for each other.
         let (long, high) = (if self.vectors >= 64 { 1.0 } else { 0.5 }, rows.div_ceil(tiles) as f64);
         let wide = strips.min(wide) as f64;
-        let reads = if groups < WORTH_COPYING { 1.3 * high + wide + 2.0 } else { high };
+        let reads = if groups < WORTH_COPYING && self.terms.len() > 1 { 1.3 * high + wide + 2.0 } else { high };
         let busy = (high * wide * long).max(reads / 2.0 + wide * long).max(4.0);
         let products = (tiles * groups) as f64 * terms as f64 * busy * (strips as f64 / (groups as f64 * wide));
         let blocks = terms.div_ceil(DEPTH) as f64;
@@ -452,6 +464,13 @@ impl Terms {
         self.along_known = None;
         self.rows.clear();
         self.lanes.clear();
+        if let [one] = loops.as_slice() {
+            let offset = |which: usize| move |at: usize| one.factors[which].wrapping_mul(at as isize);
+            self.rows.extend(own.clone().map(offset(0)));
+            self.lanes.extend(own.clone().map(offset(1)));
+            self.steps = one.factors.map(Some);
+            return;
+        }
         places(loops, own.start, own.len(), |place| {
             self.rows.push(place.factors[0]);
             self.lanes.push(place.factors[1]);
@@ -491,7 +510,9 @@ impl<T: Number> Work<'_, T> {
         let apart = [0, 1].map(|which| terms_apart(&tiles.terms, which, bytes));
         self.lanes.find(tiles, own_lanes, wide, depth);
         let is_near = own_lanes.len().next_multiple_of(width) * depth * bytes <= NEAR_BYTES;
-        let is_read_where_it_is = |group: &Group| group.reads_dense && (is_near || tile_count < WORTH_COPYING);
+        let all = count(&tiles.lanes).saturating_mul(count(&tiles.terms)).saturating_mul(bytes);
+        let is_read_once = tile_count < WORTH_COPYING && (all <= NEAR_LANES || depth <= FEW_TERMS);
+        let is_read_where_it_is = |group: &Group| group.reads_dense && (is_near || is_read_once);
         let panel = self.panel.elements().as_mut_ptr().cast::<T>();
         let from = self.lanes.from;
         self.pieces.clear();
@@ -511,10 +532,8 @@ impl<T: Number> Work<'_, T> {
         // SAFETY: likewise.
         unsafe { pack_pieces(from, (&self.pieces, &self.terms.lanes), panel, tiles.vectors) };
         let groups = self.lanes.groups.len();
-        // Lanes with steps need no table: those that were copied, and those of whole vectors.
-        let has_steps = self.terms.steps[1].is_some();
-        let goes = |group: &Group| !is_read_where_it_is(group) || has_steps && group.last == width;
-        let have_steps = self.lanes.groups.iter().all(goes);
+        // Lanes with steps need no table.
+        let have_steps = self.terms.steps[1].is_some() || !self.lanes.groups.iter().any(is_read_where_it_is);
         for row in own_rows.clone().step_by(highest) {
             let own = row..own_rows.end.min(row + highest);
             self.rows.find(tiles, &own);
@@ -557,6 +576,7 @@ impl<T: Number> Work<'_, T> {
                         lane_places: group.places.as_ptr(),
                         along: std::ptr::null(),
                         steps: [0; 2],
+                        ahead: if is_direct { (group.wide * width * bytes) as isize } else { PANEL_AHEAD },
                         terms: depth,
                         out: self.rows.out.cast(),
                         out_rows: self.rows.outs[tile.start..].as_ptr(),
@@ -574,21 +594,25 @@ impl<T: Number> Work<'_, T> {
                     }
                     let packed_step = (width * bytes) as isize;
                     let lane_step = if is_direct { self.terms.steps[1] } else { Some(packed_step) };
-                    let lane_step = lane_step.filter(|_| goes(group));
-                    let steps = copied_step.or(row_step).zip(lane_step);
-                    match steps {
+                    let mode = match copied_step.or(self.terms.steps[0]).zip(lane_step) {
                         Some((row, lane)) => {
                             job.steps = [row, lane];
+                            let is_dense = copies_rows || self.rows.is_dense;
                             if !copies_rows {
-                                job.rows = job.rows.wrapping_byte_offset(places[0].wrapping_add(self.terms.rows[0]));
+                                let first = if is_dense { places[0] } else { 0 };
+                                job.rows = job.rows.wrapping_byte_offset(first.wrapping_add(self.terms.rows[0]));
                             }
                             if is_direct {
                                 job.lanes = job.lanes.wrapping_byte_offset(self.terms.lanes[0]);
                             }
+                            if is_dense { DENSE } else { APART }
                         }
-                        None => job.along = self.terms.along(copied_step, (!is_direct).then_some(packed_step)),
-                    }
-                    let micro = tiles.micros.pick(group.wide, tile.len(), steps.is_some());
+                        None => {
+                            job.along = self.terms.along(copied_step, (!is_direct).then_some(packed_step));
+                            ANYWHERE
+                        }
+                    };
+                    let micro = tiles.micros.pick(group.wide, tile.len(), mode);
                     let (rows, lanes) = (&self.rows.outs[tile.clone()], &self.lanes.out[group.first..][..group.count]);
                     match group.writes_dense {
                         // SAFETY: rows and lanes at all terms are in their arrays, or were copied; the sums are in the result.

@@ -54,7 +54,9 @@ pub(super) unsafe fn turned<T: Number>(
     let moves = |one: &Loop<2>| one.size > 1 && one.factors[which] != 0;
     let is_near = |one: &Loop<2>| moves(one) && one.factors[which].unsigned_abs() == unit;
     let has_near_terms = terms.iter().any(is_near) && terms_apart(terms, which, unit) <= NEAR_TERMS;
-    let is_short = count(terms) <= FEW_TERMS && count(own) >= MANY_OWN && around.iter().any(moves);
+    // They are the lanes if they lie side by side in the result.
+    let are_lanes = own.iter().any(|one| one.out.unsigned_abs() == unit);
+    let is_short = are_lanes && count(terms) <= FEW_TERMS && count(own) >= MANY_OWN && around.iter().any(moves);
     if own.iter().any(is_near) || has_near_terms && !is_short {
         return None;
     }
