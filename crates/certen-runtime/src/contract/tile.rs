@@ -10,6 +10,7 @@
 //! NaN it is.
 
 use std::cmp::Reverse;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::Call;
@@ -39,8 +40,11 @@ const LEAST_HIGH: usize = 24;
 const NEAR_BYTES: usize = 40 << 10;
 
 /// More lanes than these are read in their order, which copies do, unless there are few terms.
-const NEAR_LANES: usize = 1 << 20;
+const NEAR_LANES: usize = 2 << 20;
 const FEW_TERMS: usize = 16;
+
+/// An inner loop of so many terms is a block.
+const LONG_TERMS: usize = 96;
 
 /// The most rows where an operand is read where it is: more have too many pointers.
 const MOST_READ: usize = 10;
@@ -253,8 +257,11 @@ impl<T: Number> Tiles<T> {
     /// Some of the tasks.
     fn part(&self, tasks: Tasks, part: Range<usize>) {
         let (rows, lanes, terms) = (count(&self.rows), count(&self.lanes), count(&self.terms));
-        // Equal blocks of terms, of which there are some: see `gain`.
-        let deepest = terms.div_ceil(terms.div_ceil(DEPTH));
+        // Equal blocks of terms, of which there are some: see `gain`. They end where an inner loop does that is long enough: all
+        // go in equal steps then.
+        let inner = self.terms.last().map_or(1, |one| one.size);
+        let inner = if inner >= LONG_TERMS { inner } else { terms };
+        let deepest = inner.div_ceil(inner.div_ceil(DEPTH));
         let width = self.micros.lanes;
         let widest = (PANEL_BYTES / (width * size_of::<T>()) / deepest).max(1).next_multiple_of(WIDEST) * width;
         let most = tasks.high.min(rows);
@@ -288,8 +295,11 @@ impl<T: Number> Tiles<T> {
             let own_lanes = lane_part * tasks.wide..lanes.min((lane_part + 1) * tasks.wide);
             for lane in own_lanes.clone().step_by(widest) {
                 let own = lane..own_lanes.end.min(lane + widest);
-                for from in (0..terms).step_by(deepest) {
-                    work.block(&own_rows, &own, from..terms.min(from + deepest), highest);
+                let mut from = 0;
+                while from < terms {
+                    let end = terms.min(from + deepest).min((from / inner + 1) * inner);
+                    work.block(&own_rows, &own, from..end, highest);
+                    from = end;
                 }
             }
         }
@@ -638,14 +648,15 @@ const ASIDE: usize = 12 * WIDEST * 16;
 /// # Safety
 /// As [`Micro`], and the result has elements for these rows and lanes.
 unsafe fn aside<T: Number>(micro: Micro, mut job: Job, width: usize, rows: &[isize], lanes: &[isize]) {
-    let mut sums = [T::ZERO; ASIDE];
+    // Those that a tile has are written before they are read.
+    let mut sums = [const { MaybeUninit::<T>::uninit() }; ASIDE];
     let long = WIDEST * width;
     let result = job.out;
     if !job.is_first {
         for (sums, row) in sums.chunks_mut(long).zip(rows) {
             for (sum, lane) in sums.iter_mut().zip(lanes) {
                 // SAFETY: an element of the result that was stored.
-                *sum = unsafe { read(result, row.wrapping_add(*lane)) };
+                sum.write(unsafe { read(result, row.wrapping_add(*lane)) });
             }
         }
     }
@@ -659,8 +670,8 @@ unsafe fn aside<T: Number>(micro: Micro, mut job: Job, width: usize, rows: &[isi
     for (sums, row) in sums.chunks(long).zip(rows) {
         for (sum, lane) in sums.iter().zip(lanes) {
             let out = result.wrapping_byte_offset(row.wrapping_add(*lane)).cast::<T>();
-            // SAFETY: an element of the result.
-            unsafe { out.write_unaligned(*sum) };
+            // SAFETY: an element of the result; the sum of a lane that is there was just stored.
+            unsafe { out.write_unaligned(sum.assume_init_read()) };
         }
     }
 }
