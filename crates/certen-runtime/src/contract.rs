@@ -12,10 +12,12 @@
 //! Needs: loops with sizes, and for each dimension of a factor the loop that walks along it. Guarantees: shapes and
 //! element types are checked, and every element of the result is stored.
 
+mod block;
 mod copy;
 mod inner;
 mod micro;
 mod permute;
+mod plan;
 mod tile;
 mod turn;
 
@@ -25,7 +27,7 @@ use smallvec::SmallVec;
 use self::inner::{
     ALL, ANY, FIRST, LANES, Loop, Number, SECOND, along, around, fused, lanes, moved, nested, products, stepped, sum,
 };
-use self::tile::Tiles;
+use self::plan::Tiles;
 use crate::array::ArrayError;
 use crate::cpu::Cpu;
 use crate::environment::in_standard_environment;

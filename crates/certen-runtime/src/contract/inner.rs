@@ -8,7 +8,14 @@
 
 use smallvec::SmallVec;
 
-use super::micro::Kind;
+/// The elements that have vectors of their own, and others by their bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    F64,
+    F32,
+    Eight,
+    Four,
+}
 
 /// The arithmetic of elements.
 pub(super) trait Number: Copy + 'static {

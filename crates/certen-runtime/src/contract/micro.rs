@@ -8,7 +8,7 @@
 //! Needs: what a [`Job`] points to is there. Elements need not be aligned.
 
 use super::copy::fetch;
-use super::inner::Number;
+use super::inner::{Kind, Number};
 
 /// The most vectors that a tile is wide.
 pub(super) const WIDEST: usize = 4;
@@ -69,7 +69,7 @@ impl Micros {
             let wide = |pick| Micros { lanes: 64 / size_of::<T>(), most_rows: [0, 12, 12, 0, 6], pick };
             let short = |pick| Micros { lanes: 32 / size_of::<T>(), most_rows: [0, 12, 6, 0, 2], pick };
             use x86::*;
-            return match (vectors, T::KIND) {
+            match (vectors, T::KIND) {
                 (64.., Kind::F64) => wide(wide_micro::<F64x8>),
                 (64.., Kind::F32) => wide(wide_micro::<F32x16>),
                 (32.., Kind::F64) => short(short_micro::<F64x4>),
@@ -78,7 +78,7 @@ impl Micros {
                 (32.., Kind::Four) => plain(plain_micro_with_avx2::<[T; PLAIN_BYTES / 4]>),
                 (_, Kind::F64 | Kind::Eight) => plain(plain_micro::<[T; PLAIN_BYTES / 8]>),
                 (_, Kind::F32 | Kind::Four) => plain(plain_micro::<[T; PLAIN_BYTES / 4]>),
-            };
+            }
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
@@ -94,15 +94,6 @@ impl Micros {
     pub(super) fn pick(&self, wide: usize, rows: usize, mode: u8) -> Micro {
         (self.pick)(wide, rows, mode).unwrap_or_else(|| unreachable!("a tile of {rows} rows by {wide} vectors"))
     }
-}
-
-/// The elements that have vectors of their own, and others by their bytes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    F64,
-    F32,
-    Eight,
-    Four,
 }
 
 /// The bytes of an array that the compiler makes vectors of.
@@ -399,15 +390,29 @@ mod x86 {
     }
 
     #[inline(always)]
-    unsafe fn some_f64(mask: __m256i, from: *const f64) -> __m256d {
+    unsafe fn some_f64((mask, _): (__m256i, usize), from: *const f64) -> __m256d {
         // SAFETY: by the contract of a vector.
         unsafe { _mm256_maskload_pd(from, mask) }
     }
 
     #[inline(always)]
-    unsafe fn some_f32(mask: __m256i, from: *const f32) -> __m256 {
+    unsafe fn some_f32((mask, _): (__m256i, usize), from: *const f32) -> __m256 {
         // SAFETY: by the contract of a vector.
         unsafe { _mm256_maskload_ps(from, mask) }
+    }
+
+    /// Stores some elements one by one: with a mask that takes long on many processors.
+    #[inline(always)]
+    unsafe fn store_f64(to: *mut f64, (_, count): (__m256i, usize), vector: __m256d) {
+        // SAFETY: a vector is four elements; by its contract.
+        unsafe { std::mem::transmute::<__m256d, [f64; 4]>(vector).store_some(to, count) }
+    }
+
+    /// See [`store_f64`].
+    #[inline(always)]
+    unsafe fn store_f32(to: *mut f32, (_, count): (__m256i, usize), vector: __m256) {
+        // SAFETY: a vector is eight elements; by its contract.
+        unsafe { std::mem::transmute::<__m256, [f32; 8]>(vector).store_some(to, count) }
     }
 
     vectors! {
@@ -415,9 +420,9 @@ mod x86 {
             _mm512_storeu_pd, _mm512_maskz_loadu_pd, _mm512_mask_storeu_pd, _mm512_fmadd_pd;
         F32x16, __m512, f32, 16, __mmask16, (count) ((1u32 << count) - 1) as __mmask16, _mm512_set1_ps, _mm512_loadu_ps,
             _mm512_storeu_ps, _mm512_maskz_loadu_ps, _mm512_mask_storeu_ps, _mm512_fmadd_ps;
-        F64x4, __m256d, f64, 4, __m256i, (count) first_bytes(8 * count), _mm256_set1_pd, _mm256_loadu_pd,
-            _mm256_storeu_pd, some_f64, _mm256_maskstore_pd, _mm256_fmadd_pd;
-        F32x8, __m256, f32, 8, __m256i, (count) first_bytes(4 * count), _mm256_set1_ps, _mm256_loadu_ps,
-            _mm256_storeu_ps, some_f32, _mm256_maskstore_ps, _mm256_fmadd_ps;
+        F64x4, __m256d, f64, 4, (__m256i, usize), (count) (first_bytes(8 * count), count), _mm256_set1_pd, _mm256_loadu_pd,
+            _mm256_storeu_pd, some_f64, store_f64, _mm256_fmadd_pd;
+        F32x8, __m256, f32, 8, (__m256i, usize), (count) (first_bytes(4 * count), count), _mm256_set1_ps, _mm256_loadu_ps,
+            _mm256_storeu_ps, some_f32, store_f32, _mm256_fmadd_ps;
     }
 }

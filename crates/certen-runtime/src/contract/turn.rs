@@ -13,13 +13,15 @@ use smallvec::SmallVec;
 use super::copy::{Loops, count};
 use super::inner::{Loop, Number};
 use super::permute::{Stride, permute};
-use super::tile::DEPTH;
 use crate::scratch::Scratch;
 
 /// So few terms are copied with those of other steps around rather than in many small blocks, where so many rows or lanes have
 /// them.
 const FEW_TERMS: usize = 16;
 const MANY_OWN: usize = 64;
+
+/// The terms of a block.
+pub(super) const DEPTH: usize = 256;
 
 /// What is copied in another order takes at most so many bytes.
 const MOST_TURNED: usize = 64 << 20;
