@@ -12,9 +12,14 @@
 //! Needs: loops with sizes, and for each dimension of a factor the loop that walks along it. Guarantees: shapes and
 //! element types are checked, and every element of the result is stored.
 
+mod block;
 mod copy;
 mod inner;
+mod micro;
+mod permute;
+mod plan;
 mod tile;
+mod turn;
 
 use certen_core::ElemType;
 use smallvec::SmallVec;
@@ -22,7 +27,7 @@ use smallvec::SmallVec;
 use self::inner::{
     ALL, ANY, FIRST, LANES, Loop, Number, SECOND, along, around, fused, lanes, moved, nested, products, stepped, sum,
 };
-use self::tile::Tiles;
+use self::plan::Tiles;
 use crate::array::ArrayError;
 use crate::cpu::Cpu;
 use crate::environment::in_standard_environment;
@@ -265,8 +270,8 @@ impl<T: Number, const K: usize> Call<T, K> {
         if !self.fused {
             return self.walked::<false>();
         }
-        if let Some(tiles) = Tiles::of(self) {
-            return tiles.run();
+        if Tiles::run(self) {
+            return;
         }
         #[cfg(target_arch = "x86_64")]
         if self.vectors >= 32 {

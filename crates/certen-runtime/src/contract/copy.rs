@@ -1,21 +1,13 @@
-//! Copies of factors, in the order in which tiles read them.
+//! Copies of blocks of factors, in the order in which tiles read them.
+//!
+//! What lies side by side in the block and in the factor is copied by vectors; what lies side by side in the factor alone by
+//! squares that are turned in registers; the rest one by one.
 //!
 //! Needs: pointers and loops that stay inside their arrays; elements need not be aligned.
-
-use std::cmp::Reverse;
-use std::mem::MaybeUninit;
-use std::ops::Range;
 
 use smallvec::SmallVec;
 
 use super::inner::{Loop, Number};
-use crate::pool;
-use crate::scratch::Scratch;
-
-const CACHE_LINE: usize = 64;
-
-/// What is copied in another order takes at most so many bytes.
-const MOST_TURNED: usize = 64 << 20;
 
 /// So many products, or elements that are copied, are worth another thread.
 pub(super) const WORTH_A_THREAD: usize = 1 << 19;
@@ -84,26 +76,25 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Where some steps of loops are; those of the last time are remembered.
-pub(super) struct Places<'a> {
-    loops: &'a [Loop<2>],
-    known: Option<(usize, usize)>,
-    places: Vec<Place>,
-}
-
-impl<'a> Places<'a> {
-    pub(super) fn new(loops: &'a [Loop<2>]) -> Places<'a> {
-        Places { loops, known: None, places: Vec::new() }
-    }
-
-    /// So many, from one on.
-    pub(super) fn at(&mut self, first: usize, count: usize) -> &[Place] {
-        if self.known.replace((first, count)) != Some((first, count)) {
-            let mut walk = Walk::at(self.loops, first);
-            self.places.clear();
-            self.places.extend((0..count).map(|_| walk.next()));
+/// Tells where some steps of loops are, from one on. The innermost loop goes on without a look at the others.
+#[inline(always)]
+pub(super) fn places(loops: &[Loop<2>], first: usize, count: usize, mut tell: impl FnMut(Place)) {
+    let Some((inner, outer)) = loops.split_last() else {
+        return (0..count).for_each(|_| tell(Place::default()));
+    };
+    // Loops without steps have no places.
+    let size = inner.size.max(1);
+    let mut walk = Walk::at(outer, first / size);
+    let (mut begin, mut left) = (first % size, count);
+    while left > 0 {
+        let mut here = walk.next();
+        here.go(inner, begin as isize);
+        let steps = left.min(size - begin);
+        for _ in 0..steps {
+            tell(here);
+            here.go(inner, 1);
         }
-        &self.places
+        (begin, left) = (0, left - steps);
     }
 }
 
@@ -117,90 +108,293 @@ pub(super) unsafe fn read<T: Copy>(from: *const u8, offset: isize) -> T {
     unsafe { from.wrapping_byte_offset(offset).cast::<T>().read_unaligned() }
 }
 
-/// Copies the elements of a factor at each step and place, those of a step side by side. After so many places there are
-/// zeros where that is less work.
+/// Copies the elements of a factor at each place and step, those of a step side by side: `width` elements, of which those
+/// without a place are zeros. Steps that are so many apart may lie side by side in the factor. Vectors of so many bytes may be
+/// used.
 ///
 /// # Safety
-/// There are such elements.
-#[inline(always)]
-pub(super) unsafe fn gather<T: Number, const N: usize>(
+/// There are such elements, and `width` elements can be written for each step; the processor has such vectors.
+pub(super) unsafe fn pack<T: Number>(
     from: *const u8,
-    (places, count): ([isize; N], usize),
-    (steps, which): (&[Place], usize),
-    to: &mut [[MaybeUninit<T>; N]],
+    (places, steps, apart): (&[isize], &[isize], usize),
+    (to, width): (*mut T, usize),
+    vectors: usize,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if vectors >= 32 {
+        // SAFETY: by the contract.
+        return unsafe { pack_with_avx2(from, places, (steps, apart), to, width) };
+    }
+    let _ = vectors;
+    // SAFETY: by the contract.
+    unsafe { packed::<T, false>(from, places, (steps, apart), to, width) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn pack_with_avx2<T: Number>(
+    from: *const u8,
+    places: &[isize],
+    steps: (&[isize], usize),
+    to: *mut T,
+    width: usize,
+) {
+    // SAFETY: by the contract.
+    unsafe { packed::<T, true>(from, places, steps, to, width) }
+}
+
+/// See [`pack`].
+#[inline(always)]
+unsafe fn packed<T: Number, const AVX: bool>(
+    from: *const u8,
+    places: &[isize],
+    (steps, apart): (&[isize], usize),
+    to: *mut T,
+    width: usize,
 ) {
     let unit = size_of::<T>() as isize;
-    let step = |at: usize| steps[at].factors[which];
-    let goes = |(at, place): (usize, &isize)| *place == places[0].wrapping_add(at as isize * unit);
-    if places.iter().enumerate().all(goes) {
-        for (at, to) in to.iter_mut().enumerate().take(steps.len()) {
-            // SAFETY: by the contract; the N elements lie side by side.
-            *to = unsafe { read(from, places[0].wrapping_add(step(at))) };
+    let count = places.len();
+    if count < width {
+        for step in 0..steps.len() {
+            for at in count..width {
+                // SAFETY: by the contract.
+                unsafe { to.add(step * width + at).write(T::ZERO) };
+            }
         }
-        return;
     }
-    let mut at = 0;
-    while at < steps.len() {
-        // The last square has some of the steps before it again.
-        let first = at.min(steps.len().saturating_sub(SQUARE));
-        let is_near = |next: usize| step(first + next) == step(first).wrapping_add(next as isize * unit);
-        if steps.len() >= SQUARE && (1..SQUARE).all(is_near) {
-            // SAFETY: by the contract; the elements of these steps lie side by side at each place.
-            unsafe {
-                square(from, places.map(|place| place.wrapping_add(step(first))), &mut to[first..first + SQUARE])
-            };
-            at = first + SQUARE;
-        } else {
-            // SAFETY: by the contract.
-            let element = |place: isize| unsafe { read(from, place.wrapping_add(step(at))) };
-            to[at] = match count == N {
-                true => places.map(|place| MaybeUninit::new(element(place))),
-                false => {
-                    let mut line = [MaybeUninit::new(T::ZERO); N];
-                    line.iter_mut()
-                        .zip(places)
-                        .take(count)
-                        .for_each(|(to, place)| *to = MaybeUninit::new(element(place)));
-                    line
+    let edge = if AVX { most_square::<T>() } else { SMALL_SQUARE };
+    for phase in 0..apart.min(steps.len()) {
+        let terms = (steps.len() - phase).div_ceil(apart);
+        let mut at = 0;
+        while at < terms {
+            // The last square has some of the steps before it again.
+            let begin = at.min(terms.saturating_sub(edge));
+            let first = phase + begin * apart;
+            let goes = |next: usize| steps[first + next * apart] == steps[first].wrapping_add(next as isize * unit);
+            if terms >= edge && count >= SMALL_SQUARE && (1..edge).all(goes) {
+                let here = from.wrapping_byte_offset(steps[first]);
+                // SAFETY: by the contract; the elements of these steps lie side by side at each place.
+                unsafe {
+                    let columns = (to.add(first * width), apart * width);
+                    squares::<T, AVX>(here, places, columns, edge, begin / edge % 2 == 0);
                 }
-            };
+                at = begin + edge;
+                continue;
+            }
+            let term = phase + at * apart;
+            for (next, place) in places.iter().enumerate() {
+                // SAFETY: by the contract.
+                unsafe { to.add(term * width + next).write(read(from, place.wrapping_add(steps[term]))) };
+            }
             at += 1;
         }
     }
 }
 
-/// How many steps are copied together where they lie side by side.
-pub(super) const SQUARE: usize = 4;
+/// Elements that lie side by side in a factor, and where they are copied to at the first term; at the next it is `width`
+/// elements on. After so many there are zeros.
+pub(super) struct Piece {
+    pub(super) place: isize,
+    pub(super) to: usize,
+    pub(super) count: usize,
+    pub(super) width: usize,
+}
 
-/// Copies elements of which those of the steps lie side by side at each place, by squares that are turned in registers.
+/// Whether elements at these places lie side by side.
+pub(super) fn is_dense<T>(places: &[isize]) -> bool {
+    let goes = |(at, place): (usize, &isize)| *place == places[0].wrapping_add((at * size_of::<T>()) as isize);
+    places.iter().enumerate().all(goes)
+}
+
+/// Copies pieces of a factor at each step, in the order in which they lie there.
 ///
 /// # Safety
-/// There are such elements.
-#[inline(always)]
-unsafe fn square<T: Number, const N: usize>(from: *const u8, places: [isize; N], to: &mut [[MaybeUninit<T>; N]]) {
-    let (fours, rest) = places.as_chunks::<SQUARE>();
-    for (at, four) in fours.iter().enumerate() {
-        let lines = four.map(|place| from.wrapping_byte_offset(place).cast::<T>());
-        let columns = std::array::from_fn(|step| to[step][at * SQUARE..][..SQUARE].as_mut_ptr().cast::<T>());
-        // SAFETY: by the contract; four elements fit in each column.
-        unsafe { turn(lines, columns) };
+/// There are such elements, and `width` elements can be written for each piece and step; the processor has vectors of so many
+/// bytes.
+pub(super) unsafe fn pack_pieces<T: Number>(
+    from: *const u8,
+    (pieces, steps): (&[Piece], &[isize]),
+    to: *mut T,
+    vectors: usize,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if vectors >= 32 {
+        // SAFETY: by the contract.
+        return unsafe { pack_pieces_with_avx2(from, pieces, steps, to) };
     }
-    for (at, place) in rest.iter().enumerate() {
-        for (step, to) in to.iter_mut().enumerate() {
-            let offset = place.wrapping_add((step * size_of::<T>()) as isize);
+    let _ = vectors;
+    // SAFETY: by the contract.
+    unsafe { packed_pieces(from, pieces, steps, to) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn pack_pieces_with_avx2<T: Number>(from: *const u8, pieces: &[Piece], steps: &[isize], to: *mut T) {
+    // SAFETY: by the contract.
+    unsafe { packed_pieces(from, pieces, steps, to) }
+}
+
+/// See [`pack_pieces`].
+#[inline(always)]
+unsafe fn packed_pieces<T: Number>(from: *const u8, pieces: &[Piece], steps: &[isize], to: *mut T) {
+    for (at, step) in steps.iter().enumerate() {
+        let soon = steps.get(at + 2).unwrap_or(step).wrapping_sub(*step);
+        for piece in pieces {
+            let from = from.wrapping_byte_offset(piece.place.wrapping_add(*step)).cast::<T>();
+            fetch::<_, true>(from.wrapping_byte_offset(soon));
             // SAFETY: by the contract.
-            to[fours.len() * SQUARE + at] = MaybeUninit::new(unsafe { read(from, offset) });
+            unsafe {
+                let to = to.add(piece.to + at * piece.width);
+                copied(from, to, piece.count);
+                for rest in piece.count..piece.width {
+                    to.add(rest).write(T::ZERO);
+                }
+            }
         }
     }
 }
 
-/// Copies four lines of four elements into four columns.
+/// Copies elements side by side.
 ///
 /// # Safety
-/// The lines can be read and the columns be written.
+/// So many can be read and written.
 #[inline(always)]
-unsafe fn turn<T: Copy>(lines: [*const T; SQUARE], columns: [*mut T; SQUARE]) {
-    // SAFETY: by the contract; vectors of this length are part of every x86-64.
+unsafe fn copied<T: Copy>(from: *const T, to: *mut T, count: usize) {
+    let mut at = 0;
+    while at + 8 <= count {
+        // SAFETY: by the contract, here and below.
+        unsafe { to.add(at).cast::<[T; 8]>().write_unaligned(from.add(at).cast::<[T; 8]>().read_unaligned()) };
+        at += 8;
+    }
+    if at + 4 <= count {
+        // SAFETY: likewise.
+        unsafe { to.add(at).cast::<[T; 4]>().write_unaligned(from.add(at).cast::<[T; 4]>().read_unaligned()) };
+        at += 4;
+    }
+    while at < count {
+        // SAFETY: likewise.
+        unsafe { to.add(at).write_unaligned(from.add(at).read_unaligned()) };
+        at += 1;
+    }
+}
+
+/// How far ahead in a line of a square the next elements are asked for.
+const AHEAD: usize = 128;
+
+/// Asks for what is at a pointer soon, in the first cache or in the second; nothing needs to be there.
+#[inline(always)]
+pub(super) fn fetch<T, const FIRST: bool>(from: *const T) {
+    // SAFETY: an instruction that reads nothing, and is part of every x86-64.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        match FIRST {
+            true => _mm_prefetch::<_MM_HINT_T0>(from.cast()),
+            false => _mm_prefetch::<_MM_HINT_T1>(from.cast()),
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = from;
+}
+
+/// The edge of a square that every processor turns.
+pub(super) const SMALL_SQUARE: usize = 4;
+
+/// The edge of the largest square of a type.
+pub(super) const fn most_square<T>() -> usize {
+    if size_of::<T>() == 4 { 8 } else { SMALL_SQUARE }
+}
+
+/// Copies the elements at some places, at least four, and so many after each, as columns that are `width` apart; the next line
+/// of each place may be asked for.
+///
+/// # Safety
+/// They can be read and written; with AVX the processor has AVX2.
+#[inline(always)]
+unsafe fn squares<T: Copy, const AVX: bool>(
+    from: *const u8,
+    places: &[isize],
+    (to, width): (*mut T, usize),
+    edge: usize,
+    fetches: bool,
+) {
+    let line = |at: usize| from.wrapping_byte_offset(places[at]).cast::<T>();
+    let mut at = 0;
+    if AVX && edge == 8 && places.len() >= 8 {
+        // Four that are left are no large square.
+        while at + SMALL_SQUARE < places.len() {
+            // The last square has some of the places before it again.
+            let begin = at.min(places.len() - 8);
+            if fetches {
+                for next in 0..8 {
+                    fetch::<_, true>(line(begin + next).wrapping_byte_add(AHEAD));
+                }
+            }
+            // SAFETY: by the contract.
+            unsafe { turn_eight(std::array::from_fn(|next| line(begin + next)), to.add(begin), width) };
+            at = begin + 8;
+        }
+    }
+    while at < places.len() {
+        let begin = at.min(places.len() - SMALL_SQUARE);
+        for half in (0..edge).step_by(SMALL_SQUARE) {
+            let lines: [*const T; SMALL_SQUARE] = std::array::from_fn(|next| line(begin + next).wrapping_add(half));
+            if fetches {
+                lines.iter().for_each(|line| fetch::<_, true>(line.wrapping_byte_add(AHEAD)));
+            }
+            // SAFETY: by the contract.
+            unsafe { turn_four::<T, AVX>(lines, to.add(half * width + begin), width) };
+        }
+        at = begin + SMALL_SQUARE;
+    }
+}
+
+/// Copies eight lines of eight elements of four bytes into columns that are `width` apart.
+///
+/// # Safety
+/// They can be read and written, and the processor has AVX2.
+#[inline(always)]
+pub(super) unsafe fn turn_eight<T: Copy>(lines: [*const T; 8], to: *mut T, width: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: by the contract.
+    unsafe {
+        use std::arch::x86_64::*;
+        for half in [0, 4] {
+            let mut pairs = [_mm256_setzero_ps(); 4];
+            for (at, pair) in pairs.iter_mut().enumerate() {
+                let (low, high) = (lines[at].add(half).cast(), lines[at + 4].add(half).cast());
+                *pair = _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high));
+            }
+            let [a, b, c, d] = pairs;
+            let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
+            let (ab_high, cd_high) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
+            let columns = [
+                _mm256_shuffle_ps::<0x44>(ab, cd),
+                _mm256_shuffle_ps::<0xee>(ab, cd),
+                _mm256_shuffle_ps::<0x44>(ab_high, cd_high),
+                _mm256_shuffle_ps::<0xee>(ab_high, cd_high),
+            ];
+            for (at, column) in columns.into_iter().enumerate() {
+                _mm256_storeu_ps(to.add((half + at) * width).cast(), column);
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    for (at, line) in lines.iter().enumerate() {
+        for step in 0..8 {
+            // SAFETY: by the contract.
+            unsafe { to.add(step * width + at).write_unaligned(line.add(step).read_unaligned()) };
+        }
+    }
+}
+
+/// Copies four lines of four elements into columns that are `width` apart.
+///
+/// # Safety
+/// They can be read and written; with AVX the processor has AVX2.
+#[inline(always)]
+pub(super) unsafe fn turn_four<T: Copy, const AVX: bool>(lines: [*const T; 4], to: *mut T, width: usize) {
+    // SAFETY: by the contract; vectors of 16 bytes are part of every x86-64.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         use std::arch::x86_64::*;
@@ -209,23 +403,28 @@ unsafe fn turn<T: Copy>(lines: [*const T; SQUARE], columns: [*mut T; SQUARE]) {
                 let [a, b, c, d] = lines.map(|line| _mm_loadu_ps(line.cast()));
                 let (ab, cd) = (_mm_unpacklo_ps(a, b), _mm_unpacklo_ps(c, d));
                 let (ab_high, cd_high) = (_mm_unpackhi_ps(a, b), _mm_unpackhi_ps(c, d));
-                let turned = [
+                let columns = [
                     _mm_movelh_ps(ab, cd),
                     _mm_movehl_ps(cd, ab),
                     _mm_movelh_ps(ab_high, cd_high),
                     _mm_movehl_ps(cd_high, ab_high),
                 ];
-                columns.iter().zip(turned).for_each(|(column, turned)| _mm_storeu_ps(column.cast(), turned));
+                for (at, column) in columns.into_iter().enumerate() {
+                    _mm_storeu_ps(to.add(at * width).cast(), column);
+                }
                 return;
             }
-            8 => {
-                for (first, second) in [(0, 1), (2, 3)] {
-                    for half in [0, 2] {
-                        let (a, b) =
-                            (_mm_loadu_pd(lines[first].add(half).cast()), _mm_loadu_pd(lines[second].add(half).cast()));
-                        _mm_storeu_pd(columns[half].add(first).cast(), _mm_unpacklo_pd(a, b));
-                        _mm_storeu_pd(columns[half + 1].add(first).cast(), _mm_unpackhi_pd(a, b));
+            8 if AVX => {
+                for half in [0, 2] {
+                    let mut pairs = [_mm256_setzero_pd(); 2];
+                    for (at, pair) in pairs.iter_mut().enumerate() {
+                        let (low, high) = (lines[at].add(half).cast(), lines[at + 2].add(half).cast());
+                        *pair =
+                            _mm256_insertf128_pd::<1>(_mm256_castpd128_pd256(_mm_loadu_pd(low)), _mm_loadu_pd(high));
                     }
+                    let [a, b] = pairs;
+                    _mm256_storeu_pd(to.add(half * width).cast(), _mm256_unpacklo_pd(a, b));
+                    _mm256_storeu_pd(to.add((half + 1) * width).cast(), _mm256_unpackhi_pd(a, b));
                 }
                 return;
             }
@@ -233,87 +432,9 @@ unsafe fn turn<T: Copy>(lines: [*const T; SQUARE], columns: [*mut T; SQUARE]) {
         }
     }
     for (at, line) in lines.iter().enumerate() {
-        for (step, column) in columns.iter().enumerate() {
+        for step in 0..4 {
             // SAFETY: by the contract.
-            unsafe { column.add(at).write_unaligned(line.add(step).read_unaligned()) };
-        }
-    }
-}
-
-/// Copies a factor whose neighbours belong to different steps of the loops around, so that each step finds its own side by
-/// side: of every cache line that it reads it would use one element. The factor and the loops are those of the copy then.
-/// None, and nothing changes, where that is of no use or there is no memory.
-///
-/// # Safety
-/// The loops stay inside the factor.
-pub(super) unsafe fn turned<T: Number>(
-    factor: &mut *const u8,
-    which: usize,
-    around: &mut Loops,
-    [own, terms]: [&mut Loops; 2],
-) -> Option<Scratch<T>> {
-    let unit = size_of::<T>();
-    let moves = |one: &&mut Loop<2>| one.size > 1 && one.factors[which] != 0;
-    let mut inner: SmallVec<[&mut Loop<2>; 8]> = own.iter_mut().chain(terms).filter(moves).collect();
-    let mut outer: SmallVec<[&mut Loop<2>; 8]> = around.iter_mut().filter(moves).collect();
-    inner.sort_by_key(|one| Reverse(one.factors[which].unsigned_abs()));
-    let (near, far): (Loops, Loops) =
-        (inner.iter().map(|one| **one).collect(), outer.iter().map(|one| **one).collect());
-    let (length, times) = (count(&near), count(&far));
-    let is_near = |one: &Loop<2>| one.factors[which].unsigned_abs() == unit;
-    let bytes = length.checked_mul(times)?.checked_mul(unit)?;
-    if !far.iter().any(is_near) || near.iter().any(is_near) || length < 2 || bytes > MOST_TURNED {
-        return None;
-    }
-    let mut copy: Scratch<T> = Scratch::try_new(length * times)?;
-    let arrays = Turned { from: *factor, to: copy.elements().as_mut_ptr().cast::<T>() };
-    let mut walk = Walk::at(&far, 0);
-    let places: Vec<isize> = (0..times).map(|_| walk.next().factors[which]).collect();
-    let line = CACHE_LINE / unit;
-    let work = |part: Range<usize>| {
-        for first in part.map(|number| number * line) {
-            let mut walk = Walk::at(&near, first);
-            let own: SmallVec<[isize; 16]> =
-                (first..length.min(first + line)).map(|_| walk.next().factors[which]).collect();
-            for (time, place) in places.iter().enumerate() {
-                let offsets = own.iter().map(|own| place.wrapping_add(*own));
-                // SAFETY: by the contract; these are places of the copy that no other part has.
-                unsafe { arrays.copy(offsets, time * length + first) };
-            }
-        }
-    };
-    match pool::threads() > 1 && length * times >= WORTH_A_THREAD {
-        true => pool::in_parts(length.div_ceil(line), &work),
-        false => work(0..length.div_ceil(line)),
-    }
-    let mut step = unit as isize;
-    for one in inner.iter_mut().rev().chain(outer.iter_mut().rev()) {
-        one.factors[which] = step;
-        step *= one.size as isize;
-    }
-    *factor = copy.pointer().cast();
-    Some(copy)
-}
-
-/// A factor, and a copy of it in another order.
-struct Turned<T> {
-    from: *const u8,
-    to: *mut T,
-}
-
-// SAFETY: the factor is only read, and each element of the copy is written by one thread.
-unsafe impl<T> Sync for Turned<T> {}
-
-impl<T: Copy> Turned<T> {
-    /// Copies elements at these offsets, side by side.
-    ///
-    /// # Safety
-    /// There are such elements, and nobody else uses these places.
-    #[inline(always)]
-    unsafe fn copy(&self, offsets: impl Iterator<Item = isize>, first: usize) {
-        for (next, offset) in offsets.enumerate() {
-            // SAFETY: by the contract.
-            unsafe { self.to.add(first + next).write(read(self.from, offset)) };
+            unsafe { to.add(step * width + at).write_unaligned(line.add(step).read_unaligned()) };
         }
     }
 }

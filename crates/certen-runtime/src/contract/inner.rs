@@ -8,10 +8,20 @@
 
 use smallvec::SmallVec;
 
+/// The elements that have vectors of their own, and others by their bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    F64,
+    F32,
+    Eight,
+    Four,
+}
+
 /// The arithmetic of elements.
 pub(super) trait Number: Copy + 'static {
     const ZERO: Self;
     const ONE: &'static Self;
+    const KIND: Kind;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
     /// The sum with a product, rounded once.
@@ -19,10 +29,11 @@ pub(super) trait Number: Copy + 'static {
 }
 
 macro_rules! numbers {
-    ($($number:ty, $zero:expr, $one:expr, $plus:expr, $times:expr, $fused:expr;)*) => {
+    ($($number:ty, $kind:ident, $zero:expr, $one:expr, $plus:expr, $times:expr, $fused:expr;)*) => {
         $(impl Number for $number {
             const ZERO: $number = $zero;
             const ONE: &'static $number = &$one;
+            const KIND: Kind = Kind::$kind;
 
             #[inline(always)]
             fn plus(self, other: $number) -> $number {
@@ -43,10 +54,10 @@ macro_rules! numbers {
 }
 
 numbers! {
-    f64, 0.0, 1.0, |a: f64, b| a + b, |a: f64, b| a * b, |c, a: f64, b| a.mul_add(b, c);
-    f32, 0.0, 1.0, |a: f32, b| a + b, |a: f32, b| a * b, |c, a: f32, b| a.mul_add(b, c);
-    i64, 0, 1, i64::wrapping_add, i64::wrapping_mul, |c: i64, a: i64, b| c.wrapping_add(a.wrapping_mul(b));
-    i32, 0, 1, i32::wrapping_add, i32::wrapping_mul, |c: i32, a: i32, b| c.wrapping_add(a.wrapping_mul(b));
+    f64, F64, 0.0, 1.0, |a: f64, b| a + b, |a: f64, b| a * b, |c, a: f64, b| a.mul_add(b, c);
+    f32, F32, 0.0, 1.0, |a: f32, b| a + b, |a: f32, b| a * b, |c, a: f32, b| a.mul_add(b, c);
+    i64, Eight, 0, 1, i64::wrapping_add, i64::wrapping_mul, |c: i64, a: i64, b| c.wrapping_add(a.wrapping_mul(b));
+    i32, Four, 0, 1, i32::wrapping_add, i32::wrapping_mul, |c: i32, a: i32, b| c.wrapping_add(a.wrapping_mul(b));
 }
 
 /// How many lanes a sum has.

@@ -2,6 +2,7 @@ use std::num::NonZeroUsize;
 
 use proptest::prelude::*;
 
+use super::permute::{Stride, permute};
 use super::*;
 use crate::array::Array;
 use crate::pool::with_threads;
@@ -98,10 +99,21 @@ fn index_of(position: usize, shape: &[usize]) -> Vec<usize> {
 }
 
 fn compare<T: Number + crate::array::Element>(nest: &Nest, factors: &[Laid], out: &mut Laid, show: impl Fn(T) -> u64) {
+    compare_some(nest, factors, out, 1, show);
+}
+
+/// Compares one of so many elements.
+fn compare_some<T: Number + crate::array::Element>(
+    nest: &Nest,
+    factors: &[Laid],
+    out: &mut Laid,
+    of: usize,
+    show: impl Fn(T) -> u64,
+) {
     let views: Vec<View<'_>> = factors.iter().map(Laid::view).collect();
     nest.run(&views, &mut out.view_mut()).unwrap();
     let shape = &nest.sizes[..nest.kept];
-    for position in 0..shape.iter().product::<usize>() {
+    for position in (0..shape.iter().product::<usize>()).step_by(of) {
         let mut at = index_of(position, shape);
         let expected: T = element(nest, factors, &mut at, &nest.sums);
         assert_eq!(show(out.get(&at)), show(expected), "{nest:?} at {at:?}");
@@ -264,5 +276,77 @@ fn tiles_in_parts_and_repeated_results() {
                 compare::<f64>(&nest, &factors, &mut laid(&[3, 67, 131], &[1, 1, 1], 3), f64::to_bits);
             });
         }
+    }
+}
+
+/// Blocks of rows, of lanes and of terms, with rests of each, for every instruction set.
+#[test]
+fn tiles_of_several_blocks() {
+    let walks = [vec![Some(0), Some(2)], vec![Some(2), Some(1)]];
+    let across = [vec![Some(2), Some(0)], vec![Some(1), Some(2)]];
+    for (walks, rows, lanes, terms) in [(&walks, 211, 531, 300), (&across, 203, 19, 523), (&across, 4, 1100, 270)] {
+        let shape = |walks: &[Option<usize>]| -> Vec<usize> {
+            walks.iter().map(|walk| [rows, lanes, terms][walk.unwrap()]).collect()
+        };
+        for cpu in [Cpu::Avx2, Cpu::Avx512].into_iter().filter(|cpu| cpu.is_here()) {
+            let nest = Nest::new(&[rows, lanes], &[vec![terms]], walks).unwrap().fused(cpu);
+            for elem in [ElemType::F32, ElemType::F64] {
+                let factors = [1, 2].map(|seed| Laid::new(elem, &shape(&walks[seed - 1]), &[1, 1], seed as u64));
+                let mut out = Laid::new(elem, &[rows, lanes], &[1, 1], 3);
+                match elem {
+                    ElemType::F32 => compare_some::<f32>(&nest, &factors, &mut out, 23, |x| u64::from(x.to_bits())),
+                    _ => compare_some::<f64>(&nest, &factors, &mut out, 23, f64::to_bits),
+                }
+            }
+        }
+    }
+}
+
+/// Copies an array with permuted dimensions, and compares each element.
+fn check_permuted<T: Number + crate::array::Element + PartialEq + std::fmt::Debug>(laid: &Laid, vectors: usize) {
+    let count = laid.shape.iter().product::<usize>();
+    let mut copy = vec![T::ZERO; count];
+    let mut loops = Vec::new();
+    let mut to = 1;
+    for (size, stride) in laid.shape.iter().zip(&laid.strides).rev() {
+        loops.push(Stride { size: *size, from: (*stride as isize) * size_of::<T>() as isize, to });
+        to *= size;
+    }
+    let view = laid.view();
+    // SAFETY: the loops are those of the view, and the copy is as large.
+    unsafe { permute(view.data(), copy.as_mut_ptr(), &loops, vectors) };
+    for (position, found) in copy.into_iter().enumerate() {
+        assert_eq!(found, laid.get::<T>(&index_of(position, &laid.shape)), "{:?} {:?}", laid.shape, laid.strides);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// A copy in another order has every element at its place, whatever the sizes and strides.
+    #[test]
+    fn permuted_copies_are_copies(
+        sizes in prop::collection::vec(prop::sample::select(vec![1usize, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 33, 64, 101]), 1..5),
+        order in prop::collection::vec(any::<u32>(), 5),
+        ways in prop::collection::vec(prop::sample::select(vec![1i64, 1, 1, 1, 1, -1, 2]), 5),
+        threads in 1usize..3,
+        elem in prop::sample::select(vec![ElemType::F32, ElemType::F64, ElemType::I32, ElemType::I64]),
+    ) {
+        prop_assume!(sizes.iter().product::<usize>() < 1 << 20);
+        let mut dimensions: Vec<usize> = (0..sizes.len()).collect();
+        dimensions.sort_by_key(|at| order[*at]);
+        let laid = Laid::new(elem, &sizes, &ways[..sizes.len()], 5);
+        let shape = dimensions.iter().map(|at| laid.shape[*at]).collect();
+        let strides = dimensions.iter().map(|at| laid.strides[*at]).collect();
+        let laid = Laid { shape, strides, ..laid };
+        let vectors: Vec<usize> = Cpu::here().into_iter().map(Cpu::vector_bytes).chain([16]).collect();
+        with_threads(NonZeroUsize::new(threads).unwrap(), || for vectors in vectors {
+            match elem {
+                ElemType::F32 => check_permuted::<f32>(&laid, vectors),
+                ElemType::F64 => check_permuted::<f64>(&laid, vectors),
+                ElemType::I32 => check_permuted::<i32>(&laid, vectors),
+                _ => check_permuted::<i64>(&laid, vectors),
+            }
+        });
     }
 }

@@ -97,7 +97,7 @@ const COPY: u64 = 8;
 const LASTING_SUM: usize = 512;
 
 /// Fewer elements than these bytes have are no row.
-const ROW_BYTES: usize = 64;
+const ROW_BYTES: usize = 32;
 
 /// Nests of more loops are not compiled: proofs about them and their C code take seconds.
 const DEEPEST: usize = 12;
