@@ -3,8 +3,8 @@
 //! A [`Module`] is one program. A [`Kernel`] makes programs as calls need them: an instance for each rank and element
 //! type that a `.ten` function leaves open, and of each instance a program for the sizes that it is called with, which
 //! a compiler optimises best. Since every such program has to be compiled, only the first few sizes get one; all others
-//! are served by the program with symbolic sizes. Results have the same bits either way: sizes are put in after the
-//! order of operations was chosen.
+//! are served by the program with symbolic sizes. Results have the same bits either way: numbers are put in after the
+//! order of operations was chosen, for all sizes or for those of the call.
 //!
 //! Guarantees: what was prepared for some types and sizes is found again without looking at the program; kernels can be
 //! called from several threads at once; no lock is held while something is compiled or run.
