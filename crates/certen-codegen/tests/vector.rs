@@ -351,24 +351,25 @@ fn what_stages_store_past_the_caches_ends_with_a_fence() {
 /// rows that are chosen by a minimum, in either order of the loops, and where a row has no elements.
 #[test]
 fn copies_that_exchange_dimensions_have_the_same_bits() {
-    for elem in ["f64", "f32", "i64", "i32"] {
-        let mut text = "loops f\nsize n\nwhere n >= 0\n".to_owned();
-        let mut body = String::new();
+    for elem in ["f64", "f32"] {
+        let (mut inputs, mut outputs, mut body) = (String::new(), String::new(), String::new());
         for (at, (rows, columns)) in
             [(4, 4), (8, 8), (5, 3), (9, 17), (16, 31), (11, 8), (3, 5)].into_iter().enumerate()
         {
-            text += &format!(
-                "input x{at} : {elem}[{rows}, 3, {columns}]\noutput y{at} : {elem}[3, {columns}, {rows}]\noutput z{at} : \
-                 {elem}[{columns}, {rows}]\n"
-            );
+            inputs += &format!("input x{at} : {elem}[{rows}, 3, {columns}]\n");
+            outputs +=
+                &format!("output y{at} : {elem}[3, {columns}, {rows}]\noutput z{at} : {elem}[{columns}, {rows}]\n");
+            let last = rows - 2;
             body += &format!(
-                "for a in 0..3 {{\n  for j in 0..{rows} {{\n    for k in 0..{columns} {{\n      y{at}[a, k, j] = x{at}[min(j, {rows} - 2), a, k]\n    \
-                 }}\n  }}\n}}\nfor k in 0..{columns} {{\n  for j in 0..{rows} {{\n    z{at}[k, j] = x{at}[j, 1, k]\n  }}\n}}\n"
+                "for a in 0..3 {{\n  for j in 0..{rows} {{\n    for k in 0..{columns} {{\n      \
+                 y{at}[a, k, j] = x{at}[min(j, {last}), a, k]\n    }}\n  }}\n}}\n\
+                 for k in 0..{columns} {{\n  for j in 0..{rows} {{\n    z{at}[k, j] = x{at}[j, 1, k]\n  }}\n}}\n"
             );
         }
-        text += &format!("input v : {elem}[13, n]\noutput w : {elem}[n, 16]\n");
+        inputs += &format!("input v : {elem}[13, n]\n");
+        outputs += &format!("output w : {elem}[n, 16]\n");
         body += "for j in 0..16 {\n  for k in 0..n {\n    w[k, j] = v[min(j, 12), k]\n  }\n}\n";
-        let program = loops(&(text + &body));
+        let program = loops(&format!("loops f\nsize n\nwhere n >= 0\n{inputs}{outputs}{body}"));
         let code = emitted(&program);
         assert!(code.source.contains(&format!("certen_turn_{elem}(rows")), "{}", code.source);
         same_bits(&program);

@@ -26,11 +26,8 @@ fn holds(program: &Program, sizes: &[(Name, i64)], inputs: &Inputs) -> Lifted {
     same_values(program, &at_sizes, sizes, inputs);
     let value = |name| sizes.iter().find(|(known, _)| *known == name).map(|(_, size)| *size);
     let count = |program: &Program| program.multiplications().ok()?.eval(&value).ok();
-    if let Some((all, these)) =
-        count(&lifted.program).zip(count(&at_sizes)).filter(|_| sizes.iter().all(|(_, n)| *n > 0))
-    {
-        assert!(these <= all, "{these} > {all} at {sizes:?}\n{program}\n{at_sizes}");
-    }
+    let counts = count(program).zip(count(&at_sizes)).filter(|_| sizes.iter().all(|(_, size)| *size > 0));
+    assert!(counts.is_none_or(|(before, after)| after <= before), "{counts:?} at {sizes:?}\n{program}\n{at_sizes}");
     lifted
 }
 

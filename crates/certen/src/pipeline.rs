@@ -395,7 +395,7 @@ impl Module {
 
     /// The program for all sizes with its products in the order that is best for these; none if that is the one that it has.
     /// Only automatic schedules, where floats are relaxed, have several orders. Which one it is depends on the sizes alone.
-    pub(crate) fn ordered(&self, sizes: &[i64]) -> Option<Arc<Module>> {
+    pub fn ordered(&self, sizes: &[i64]) -> Option<Arc<Module>> {
         let has_one = !self.is_automatic() || !self.accepted.begin.is_lowering() || self.fp() != FpMode::Relaxed;
         if has_one || sizes.is_empty() {
             return None;

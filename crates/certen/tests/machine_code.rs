@@ -94,16 +94,16 @@ fn automatic(text: &str, cpu: Cpu) -> Module {
 fn tile(compiler: &Compiler, cpu: Cpu, elem: &str) -> (Vec<Counted>, [usize; 2]) {
     let text = format!("fn mm(a: {elem}[256, 256], b: {elem}[256, 256]) -> {elem}[256, 256] {{ a @ b }}");
     let module = automatic(&text, cpu);
-    let steps = &module.planned().unwrap().0[0].steps;
-    // tile([rows, columns], [4, 32]);
-    let sizes = steps.split_once("tile([").and_then(|(_, rest)| rest.split(['[', ']']).nth(2)).unwrap();
-    let sizes: Vec<usize> = sizes.split(", ").map(|size| size.parse().unwrap()).collect();
+    let why = &module.planned().unwrap().0[0].why;
+    // … 32 lanes of j for 4 rows of i …
+    let before = |word: &str| why.split_once(word).unwrap().0.split(' ').next_back().unwrap().parse().unwrap();
+    let sizes: [usize; 2] = [before(" rows of"), before(" lanes of")];
     let directory = tempfile::tempdir().unwrap();
     let assembly = directory.path().join("mm.s");
     compile(compiler, cpu, &module, directory.path(), &["-S", "-o", "mm.s"]);
     let text = fs::read_to_string(&assembly).unwrap();
     let counted = innermost_loops(&text).into_iter().map(Counted::of).filter(|counted| counted.fused > 0);
-    (counted.collect(), [sizes[0], sizes[1]])
+    (counted.collect(), sizes)
 }
 
 #[test]

@@ -5,10 +5,12 @@
 //! are loaded from each of as many rows, turned in registers, and stored:
 //!
 //! ```c
-//! for (int64_t from = 0; from <= 32 - 4; from += 4) {
+//! for (int64_t begin = 0; begin < 32; begin += 4) {
+//!     const int64_t l = 0;
 //!     const double *rows[4];
-//!     for (int64_t j = from; j < from + 4; j++) rows[j - from] = &B[j*n + l];
-//!     certen_turn_f64(rows, &packed[l*32 + from], 32, n - l);
+//!     for (int64_t j = begin; j < begin + 4; j++) rows[j - begin] = &B[j*111 + l];
+//!     const int64_t j = begin;
+//!     certen_turn_f64(rows, &packed[l*32 + j], 32, 111 - l);
 //! }
 //! ```
 //!
@@ -22,6 +24,7 @@ use certen_syntax::{Diagnostic, Name};
 
 use crate::emitter::Emitter;
 use crate::helpers::{Helper, c_type, square};
+use crate::index::too_large;
 
 /// A copy whose elements lie side by side along different loops.
 pub(super) struct Turned<'a> {
@@ -32,6 +35,9 @@ pub(super) struct Turned<'a> {
     along: (Name, &'a Range),
     from: (Name, &'a [Ix]),
     to: (Name, &'a [Ix]),
+    /// How many steps across fill squares, and whether all do.
+    whole: i64,
+    is_whole: bool,
     /// How far the target goes at a step along the source.
     stride: Ix,
     /// What the two loops do.
@@ -60,12 +66,14 @@ impl<'a> Emitter<'a> {
         let [across, along] = [loops, [loops[1], loops[0]]].into_iter().find(|[across, along]| {
             goes_along(at, across.0, along.0).and(goes_along(read, along.0, across.0)).is_some()
         })?;
-        let count = across.1.hi.sub(&across.1.lo).ok()?.as_constant();
-        if count.is_none_or(|count| count < square(ty.elem)) {
+        let count = across.1.hi.sub(&across.1.lo).ok()?.as_constant()?;
+        let whole = count / square(ty.elem) * square(ty.elem);
+        if whole <= 0 {
             return None;
         }
         let stride = stride(at, self.types.get(to)?, along.0)?;
-        Some(Turned { elem: ty.elem, across, along, from: (from, read), to: (*to, at), stride, body: copy })
+        let (elem, is_whole) = (ty.elem, whole == count);
+        Some(Turned { elem, across, along, from: (from, read), to: (*to, at), whole, is_whole, stride, body: copy })
     }
 
     /// Squares, then the rows that are left.
@@ -74,19 +82,20 @@ impl<'a> Emitter<'a> {
         let side = square(*elem);
         let helper = self.helper(Helper::Turn(*elem));
         let [(lo, hi), (first, end)] = [across.1, along.1].map(|range| (self.ix(&range.lo), self.ix(&range.hi)));
-        let (lo, hi, first, end) = (lo?.text(), hi?.factor(), first?.text(), end?.text());
+        let (lo, hi, first, end) = (lo?.text(), hi?.text(), first?.text(), end?.text());
+        let rest = across.1.lo.add(&Ix::from(copy.whole)).map_err(|_| too_large())?;
+        let rest = self.ix(&rest)?.text();
         let (j, k) = (self.names.get(across.0).to_owned(), self.names.get(along.0).to_owned());
         let [begin, rows] = ["begin", "rows"].map(|name| self.names.numbered(name));
         self.bound_index(across.0, across.1);
         self.bound_index(along.0, along.1);
         let ty = c_type(*elem);
-        self.line("{");
-        self.indent += 1;
-        self.line(&format!("int64_t {begin} = {lo};"));
-        self.line(&format!("for (; {begin} <= {hi} - {side}; {begin} += {side}) {{"));
+        let has_some =
+            along.1.hi.sub(&along.1.lo).ok().and_then(|count| count.as_constant()).is_some_and(|count| count > 0);
+        let guard = if has_some { String::new() } else { format!("{first} < {end} && ") };
+        self.line(&format!("for (int64_t {begin} = {lo}; {guard}{begin} < {rest}; {begin} += {side}) {{"));
         self.indent += 1;
         self.line(&format!("const int64_t {k} = {first};"));
-        self.line(&format!("if ({k} >= {end}) break;"));
         self.line(&format!("const {ty} *{rows}[{side}];"));
         let source = self.element(from.0, from.1)?;
         self.line(&format!("CERTEN_UNROLL({side})"));
@@ -100,20 +109,18 @@ impl<'a> Emitter<'a> {
         self.line(&format!("{helper}({rows}, &{target}, {stride}, {end} - {k});"));
         self.indent -= 1;
         self.line("}");
-        self.ranges.remove(&across.0);
         self.ranges.remove(&along.0);
-        self.line(&format!("for (int64_t {j} = {begin}; {j} < {hi}; {j}++) {{"));
-        self.bound_index(across.0, across.1);
-        self.indent += 1;
-        if self.stands_alone {
-            self.line("CERTEN_IN_ORDER");
+        if !copy.is_whole {
+            self.line(&format!("for (int64_t {j} = {rest}; {j} < {hi}; {j}++) {{"));
+            self.indent += 1;
+            if self.stands_alone {
+                self.line("CERTEN_IN_ORDER");
+            }
+            self.counted_for(*along, (&first, &end), copy.body, depth + 1)?;
+            self.indent -= 1;
+            self.line("}");
         }
-        self.counted_for(*along, (&first, &end), copy.body, depth + 1)?;
         self.ranges.remove(&across.0);
-        self.indent -= 1;
-        self.line("}");
-        self.indent -= 1;
-        self.line("}");
         Ok(())
     }
 }

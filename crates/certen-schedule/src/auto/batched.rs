@@ -20,6 +20,9 @@ use super::{Machine, Planned};
 /// The most rows, or columns, of a tile.
 const MOST: i64 = 4;
 
+/// Into how many blocks rows are divided for threads, where their tiles overlap.
+const BLOCKS: i64 = 8;
+
 pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Planned> {
     planned(found, machine).into_iter().collect()
 }
@@ -56,10 +59,20 @@ fn planned(found: &SumNest<'_>, machine: &Machine) -> Option<Planned> {
         found.free.iter().map(|(index, _)| *index).filter(|index| ![v, r, c].contains(index)).collect();
     let mut steps = found.steps(machine);
     steps.reorder(&found.free, &[&others[..], &order].concat());
-    for (index, tile, size) in [(v, lanes, width), (r, high, rows), (c, wide, columns)] {
-        steps.add(format!("split({}, {tile}{})", steps.path(index), inwards(size, tile)));
+    let outermost = others.first().filter(|index| count(&found.free, **index).is_some_and(|size| size >= 4));
+    let by_lanes = !is_near && width % lanes == 0;
+    // Tiles that overlap belong to one thread: rows are divided among threads before.
+    let block = ((rows + BLOCKS - 1) / BLOCKS + high - 1) / high * high;
+    let is_blocked = outermost.is_none() && !by_lanes && rows % high != 0 && rows % block >= high;
+    if is_blocked {
+        steps.add(format!("split({}, {block})", steps.path(r)));
     }
-    let piece = |index: Name, piece: &str| format!("{index}.{piece}");
+    let rows_of = if is_blocked { format!("{r}.i") } else { r.to_string() };
+    let name = |index: Name| if index == r { rows_of.clone() } else { index.to_string() };
+    for (index, tile, size) in [(v, lanes, width), (r, high, rows), (c, wide, columns)] {
+        steps.add(format!("split({}, {tile}{})", steps.path(name(index)), inwards(size, tile)));
+    }
+    let piece = |index: Name, piece: &str| format!("{}.{piece}", name(index));
     let inside = [piece(r, "i"), piece(c, "i"), piece(v, "i")];
     let all = order.map(|index| piece(index, "o")).into_iter().chain(inside.clone());
     let list = |names: Vec<String>| names.iter().map(|name| steps.path(name)).collect::<Vec<_>>().join(", ");
@@ -68,9 +81,8 @@ fn planned(found: &SumNest<'_>, machine: &Machine) -> Option<Planned> {
     let mut packed: Vec<Name> = Vec::new();
     let mut packs: Vec<String> = Vec::new();
     for ((buffer, at), own) in found.reads.iter().zip([r, c]) {
-        let is_along = at.last() == Some(&Ix::var(v));
-        let others_inside = others.iter().any(|index| mentions(at, *index) && at.last() == Some(&Ix::var(*index)));
-        if is_along || others_inside {
+        // What lies along the lanes, or along a loop around, is read where it is.
+        if at.last().and_then(Ix::as_var).is_some_and(|last| last == v || others.contains(&last)) {
             continue;
         }
         let tiles = [own, v].map(|index| piece(index, "o")).into_iter().take(if is_near { 2 } else { 1 });
@@ -81,11 +93,10 @@ fn planned(found: &SumNest<'_>, machine: &Machine) -> Option<Planned> {
     steps.add(format!("reorder([{all}])"));
     steps.add(format!("reorder([{tile}])"));
     packs.into_iter().for_each(|step| steps.add(step));
-    let outermost = others.first().filter(|index| count(&found.free, **index).is_some_and(|size| size >= 4));
     match outermost {
         Some(index) => steps.parallelize(&steps.path(index)),
-        None if width % lanes == 0 && !is_near => steps.parallelize(&steps.path(piece(v, "o"))),
-        None if rows % high == 0 => steps.parallelize(&steps.path(piece(r, "o"))),
+        None if by_lanes => steps.parallelize(&steps.path(piece(v, "o"))),
+        None if is_blocked || rows % high == 0 => steps.parallelize(&steps.path(format!("{r}.o"))),
         None => {}
     }
     let over: Vec<Name> = found.summed.iter().map(|(index, _)| *index).collect();
