@@ -40,7 +40,7 @@ const MIRRORED_ROWS: i64 = 64;
 const NEAR_BYTES: i64 = 1 << 14;
 
 /// A panel is packed if its elements are used this often.
-const WORTH_PACKING: i64 = 4;
+const WORTH_PACKING: i64 = 2;
 
 /// How many iterations of a loop around are packed together where an operand lies along it, unless it has few.
 const STRIP: i64 = 16;
@@ -155,8 +155,11 @@ impl<'a> Tiling<'a> {
         let mut lanes = vec![range(v)?];
         for ix in found.at[..place].iter().rev().filter(|_| is_known) {
             let before = ix.as_var().and_then(range).filter(|(index, _)| operands(*index) == of_lanes);
-            // Neighbours in memory are not to be far from each other among the lanes.
-            let is_turned = |index: Name| found.reads.iter().any(|(_, at)| at.last() == Some(&Ix::var(index)));
+            // Neighbours in memory are not to be far from each other among the lanes, if there are enough without them.
+            let most = machine.vector_bytes / found.elem.bytes() as i64;
+            let are_enough = Group::of(lanes.clone()).size.is_some_and(|size| 4 * size >= 3 * most);
+            let is_turned =
+                |index: Name| are_enough && found.reads.iter().any(|(_, at)| at.last() == Some(&Ix::var(index)));
             match before.filter(|(index, _)| !is_turned(*index)) {
                 Some(before) if Group::of(lanes.clone()).size.is_some_and(|size| size < SHORT_LANES) => {
                     lanes.insert(0, before)
