@@ -19,16 +19,14 @@
 //! each element of an operand once; elements of the result that do not lie side by side are stored one by one. The
 //! summands of an element are added in the order of the program.
 
-use certen_core::{ElemType, Range};
+use certen_core::Range;
 use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::steps::{Steps, listed};
 use super::sum::{LINE_BYTES, SumNest, mentions, size};
+use super::tile::{MANY, blocks, busy, tile};
 use super::{Machine, Planned};
-
-/// The most lanes that a loop can have.
-const MOST_LANES: i64 = 64;
 
 /// The most rows of a block.
 const MOST_ROWS: i64 = 256;
@@ -57,9 +55,8 @@ const SHORT_ROWS: i64 = 24;
 const SHORT_LANES: i64 = 64;
 const SHORT_SUM: i64 = 64;
 
-/// A size that is not known counts as this: for the terms of a sum, and for what is left over at its end.
+/// A number of terms that is not known counts as this.
 const UNKNOWN: i64 = 1024;
-const MANY: i64 = 1 << 20;
 
 /// Fewer products than this are made faster than panels are packed.
 const FEW_PRODUCTS: i64 = 2048;
@@ -616,65 +613,6 @@ struct Operand<'a> {
     depth: Option<usize>,
 }
 
-/// The rows and lanes of a tile: accumulators, one vector of each column and a broadcast fit in the registers, and what is
-/// left over at the ends costs least.
-fn tile(machine: &Machine, elem: ElemType, rows: Option<i64>, columns: Option<i64>) -> Option<(i64, i64)> {
-    let lanes = machine.vector_bytes / elem.bytes() as i64;
-    let narrow = [2, 4].map(|part| lanes / part).into_iter().filter(|wide| *wide >= 2);
-    let wides = (1..=4).map(|vectors| vectors * lanes).chain(narrow).filter(|wide| *wide <= MOST_LANES);
-    // Where vectors are made in halves, rows of halves are as good, and end where the result ends.
-    let halves = (3..=9).step_by(2).map(|count| count * lanes / 2);
-    let halves = halves.filter(|wide| has_halves(machine) && columns.is_some_and(|columns| columns % wide == 0));
-    let shapes = wides.chain(halves).flat_map(|wide| (1..=8).map(move |high| (high, wide)));
-    let shapes = shapes.filter(|(high, wide)| {
-        Vectors::of(machine, elem, *wide).fit(machine, *high) && rows.is_none_or(|rows| *high <= rows.max(1))
-    });
-    shapes.min_by_key(|(high, wide)| {
-        let tiles = blocks(rows.unwrap_or(MANY), *high) * blocks(columns.unwrap_or(MANY), *wide);
-        busy(machine, elem, *high, *wide) * tiles
-    })
-}
-
-/// Whether the longest vectors are computed in two halves.
-fn has_halves(machine: &Machine) -> bool {
-    2 * machine.unit_bytes == machine.vector_bytes
-}
-
-/// The vectors of a row of a tile.
-struct Vectors {
-    count: i64,
-    are_halves: bool,
-}
-
-impl Vectors {
-    fn of(machine: &Machine, elem: ElemType, wide: i64) -> Vectors {
-        let lanes = machine.vector_bytes / elem.bytes() as i64;
-        let are_halves = has_halves(machine) && wide > lanes && wide % lanes == lanes / 2;
-        Vectors { count: if are_halves { 2 * wide / lanes } else { blocks(wide, lanes) }, are_halves }
-    }
-
-    /// Whether so many rows of sums stay in registers. More rows save loads, and write to more places at once; sixteen sums hide
-    /// how long an operation takes, of halves it takes more.
-    fn fit(&self, machine: &Machine, high: i64) -> bool {
-        let sums = high * self.count;
-        match self.are_halves {
-            true => sums <= 27 && sums + 2 < machine.registers,
-            false => sums <= 16 && sums + self.count < machine.registers,
-        }
-    }
-}
-
-/// What a tile costs for each term of the sum, in tenths of an operation: two fused operations and two loads at a time,
-/// which take four steps to end. An operation of a half takes half as long, as measured on Zen 4: beside something for each
-/// term.
-fn busy(machine: &Machine, elem: ElemType, high: i64, wide: i64) -> i64 {
-    let vectors = Vectors::of(machine, elem, wide);
-    match vectors.are_halves {
-        true => 5 * high * vectors.count + 25,
-        false => 10 * (high * vectors.count).max(high + vectors.count).max(8) + high + vectors.count,
-    }
-}
-
 /// Whether an operand lies along the loop over an index in memory, or what it has at one of its iterations is short, and what it
 /// has at the next one comes next.
 fn lies_along(found: &SumNest<'_>, at: &[Ix], index: Name) -> bool {
@@ -691,11 +629,6 @@ fn lies_along(found: &SumNest<'_>, at: &[Ix], index: Name) -> bool {
         }
     }
     false
-}
-
-/// How many blocks of a size it takes.
-fn blocks(count: i64, size: i64) -> i64 {
-    (count + size - 1) / size
 }
 
 /// Copies the panel that a column of tiles needs: the dimension of the lanes last.

@@ -16,6 +16,7 @@ mod fused;
 mod steps;
 mod sum;
 mod thin;
+mod tile;
 
 use certen_index::Cond;
 use certen_loops::{FpMode, LoopProgram, Site, Stmt, sites};
