@@ -25,6 +25,7 @@ use certen_syntax::{Diagnostic, Name};
 use crate::emitter::Emitter;
 use crate::helpers::{Helper, c_type, square};
 use crate::index::too_large;
+use crate::statements::vector::length;
 
 /// A copy whose elements lie side by side along different loops.
 pub(super) struct Turned<'a> {
@@ -66,9 +67,9 @@ impl<'a> Emitter<'a> {
         let [across, along] = [loops, [loops[1], loops[0]]].into_iter().find(|[across, along]| {
             goes_along(at, across.0, along.0).and(goes_along(read, along.0, across.0)).is_some()
         })?;
-        let count = across.1.hi.sub(&across.1.lo).ok()?.as_constant()?;
+        let count = length(across.1)?;
         let whole = count / square(ty.elem) * square(ty.elem);
-        if whole <= 0 {
+        if whole == 0 {
             return None;
         }
         let stride = stride(at, self.types.get(to)?, along.0)?;
@@ -90,9 +91,7 @@ impl<'a> Emitter<'a> {
         self.bound_index(across.0, across.1);
         self.bound_index(along.0, along.1);
         let ty = c_type(*elem);
-        let has_some =
-            along.1.hi.sub(&along.1.lo).ok().and_then(|count| count.as_constant()).is_some_and(|count| count > 0);
-        let guard = if has_some { String::new() } else { format!("{first} < {end} && ") };
+        let guard = if length(along.1).is_some() { String::new() } else { format!("{first} < {end} && ") };
         self.line(&format!("for (int64_t {begin} = {lo}; {guard}{begin} < {rest}; {begin} += {side}) {{"));
         self.indent += 1;
         self.line(&format!("const int64_t {k} = {first};"));

@@ -71,7 +71,7 @@ pub(crate) const BYTES: &str = "\
 ";
 
 /// How many iterations a loop has, if that is a number above 0.
-fn length(range: &Range) -> Option<i64> {
+pub(super) fn length(range: &Range) -> Option<i64> {
     range.hi.sub(&range.lo).ok()?.as_constant().filter(|length| *length > 0)
 }
 

@@ -164,13 +164,19 @@ fn copy(
     let is_full = Cond::le(&room, &range.hi)?;
     let fills = facts.prove(&is_full) == Verdict::Yes;
     let has_some = facts.prove(&Cond::le(&Ix::from(1), &range.hi)?) == Verdict::Yes;
-    let end = Ix::var(last).min_with(&range.hi.sub(&Ix::from(1))?)?;
-    let clamped = at.iter().map(|ix| Edit::index(last, end.clone()).ix(ix)).collect::<Result<Vec<Ix>, _>>()?;
+    let with_last = |place: Ix| {
+        let edit = Edit::index(last, place);
+        at.iter().map(|ix| edit.ix(ix)).collect::<Result<Vec<Ix>, _>>()
+    };
+    let end = range.hi.sub(&Ix::from(1))?;
     let in_loops = |inner: Vec<Stmt>, ranges: Vec<(Name, Range)>| {
         ranges.into_iter().rev().fold(inner, |inner, (name, range)| vec![Loop::new(name, range, inner).into()])
     };
     if let Some(along) = along(at, &ranges, (last, &range)) {
-        let (at, hi) = if fills || !has_some { (at.to_vec(), range.hi) } else { (clamped, room) };
+        let (at, hi) = match fills || !has_some {
+            true => (at.to_vec(), range.hi),
+            false => (with_last(Ix::var(last).min_with(&end)?)?, room),
+        };
         let (place, (along, range)) = (along, ranges.remove(along));
         let element = assign(nest, at)?;
         return match range.hi.as_constant() {
@@ -201,8 +207,7 @@ fn copy(
     if fills || !has_some {
         return Ok(in_loops(vec![whole(range.hi)], ranges));
     }
-    let edit = Edit::index(last, range.hi.sub(&Ix::from(1))?);
-    let end = assign(nest, at.iter().map(|ix| edit.ix(ix)).collect::<Result<Vec<Ix>, _>>()?)?;
+    let end = assign(nest, with_last(end)?)?;
     let filled = Loop::new(last, Range { lo: range.hi.clone(), hi: room.clone() }, vec![end]).into();
     let otherwise = vec![whole(range.hi.clone()), filled];
     Ok(match facts.prove(&is_full.not()?) {
