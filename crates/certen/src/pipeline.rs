@@ -10,13 +10,14 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use certen_codegen::{CCode, emit_c};
 use certen_core::Program;
 use certen_index::Ix;
 use certen_loops::{FpMode, LoopProgram, Stmt, verify};
-use certen_runtime::{Cpu, NativeKernel, RuntimeError, Signature, standard_environment};
+use certen_runtime::{Cpu, NativeKernel, RuntimeError, Signature, in_standard_environment, standard_environment};
 use certen_schedule::{Machine, Planned, Refused, Scheduled, apply, at_sizes, automatic};
 use certen_syntax::schedule::Step;
 use certen_syntax::{Blame, Code, Diagnostic, Name};
@@ -31,7 +32,7 @@ use crate::optimise::{Optimised, compared, lifted_at, optimise};
 use crate::options::{Options, is_strict, mode};
 use crate::sound::truncations;
 use crate::stage::{Passed, Stage};
-use crate::trial::{Build, MachineCode, Smaller, Trial, build_for, built, tried};
+use crate::trial::{Build, MachineCode, Trial, tried};
 use crate::validation::{Attempt, Change, Validation, validated};
 
 /// The C compiler takes a few milliseconds for each loop nest; programs with more than this are not given to it.
@@ -178,7 +179,15 @@ impl Module {
             let cpu = cpu.map_err(|error| self.runtime_failure(&error))?;
             let machine = Machine { has_threads: self.options.parallel, ..machine(cpu) };
             let planned = || Ok(automatic(lowered, &machine, self.fp(), self.made.only.as_deref()));
-            self.timed(Stage::Planned, planned, |(_, steps)| (steps.len(), "steps"))
+            let (plans, scheduled) =
+                self.timed(Stage::Planned, planned, |(_, scheduled)| (scheduled.taken.len(), "steps"))?;
+            let steps: Vec<Step> = scheduled.taken.iter().map(|taken| taken.step.clone()).collect();
+            // Planning has taken the steps already.
+            if !steps.is_empty() {
+                self.note(Stage::Scheduled, Duration::ZERO, Some(statements(&scheduled.program)));
+                self.made.scheduled.get_or_init(|| Ok(scheduled));
+            }
+            Ok((plans, steps))
         })
     }
 
@@ -335,15 +344,23 @@ impl Module {
                 format!("a program of {nests} loop nests cannot be compiled yet: the C compiler would take minutes");
             return Err(self.refuse(Diagnostic::error(Code::E0703, None, text)));
         }
-        let c = self.printed()?;
-        let build = || Ok(built(loops, &c.native, self.signature(), self.options.cpu));
-        let (kernel, smaller) = self.timed(Stage::Native, build, |_| (c.native.len(), "bytes of C"))?;
-        let kernel = kernel.map_err(|error| self.runtime_failure(&error))?;
-        let smaller = |loops: &LoopProgram| smaller.unwrap_or_else(|| Smaller::of(loops, &build_for(self.options.cpu)));
-        let code = self.machine_code()?;
-        let found = || tried(&code, &kernel, smaller).map_err(|error| *error);
-        let found = self.timed(Stage::Tried, found, |found| (found.elements() as usize, "elements"))?;
-        Ok(&self.made.native.get_or_init(|| (kernel, found)).0)
+        let (c, code, cpu) = (self.printed()?, self.machine_code()?, self.options.cpu);
+        let build = |c: &str, signature: Signature| NativeKernel::build(c, signature, cpu);
+        let small = || in_standard_environment(|| code.tried_small(&build));
+        let made = thread::scope(|scope| {
+            // Code that is new is tried with smaller numbers while it is compiled. Where no thread can be started, or it does not
+            // come back, that is done later.
+            let is_new = code.is_large() && !NativeKernel::is_kept(&c.native, cpu);
+            let beside = is_new.then(|| thread::Builder::new().spawn_scoped(scope, small).ok()).flatten();
+            let kernel = || Ok(build(&c.native, self.signature()));
+            let kernel = self.timed(Stage::Native, kernel, |_| (c.native.len(), "bytes of C"))?;
+            let kernel = kernel.map_err(|error| self.runtime_failure(&error))?;
+            let small = || beside.and_then(|thread| thread.join().ok()).unwrap_or_else(small);
+            let found = || tried(&code, &kernel, small).map_err(|error| *error);
+            let found = self.timed(Stage::Tried, found, |found| (found.elements() as usize, "elements"))?;
+            Ok((kernel, found))
+        })?;
+        Ok(&self.made.native.get_or_init(|| made).0)
     }
 
     /// Tries machine code of this program that was made elsewhere, unless it has passed before. What has to be compiled
@@ -352,8 +369,8 @@ impl Module {
     /// # Errors
     /// E0707 if something differs. As [`Module::loops`].
     pub fn try_code(&self, kernel: &NativeKernel, build: &Build<'_>) -> Result<Trial, Failure> {
-        let found = tried(&self.machine_code()?, kernel, |loops| Smaller::of(loops, build));
-        found.map_err(|error| self.refuse(*error))
+        let code = self.machine_code()?;
+        tried(&code, kernel, || code.tried_small(build)).map_err(|error| self.refuse(*error))
     }
 
     fn machine_code(&self) -> Result<MachineCode<'_>, Failure> {

@@ -217,18 +217,19 @@ impl Helper {
             Helper::Abs(elem) => {
                 unary(elem, "The absolute value of a, wrapping around", "return a >= 0 ? a : (TYPE)(0 - (uTYPE)a);")
             }
+            // Without branches, so that GCC moves a division out of the loops that do not change it.
             Helper::FloorDiv(elem) => binary(
                 elem,
                 "a / b rounded towards minus infinity; 0 if b is 0",
                 "if (b == 0) return 0;\n    if (b == -1) return (TYPE)(0 - (uTYPE)a);\n    \
                  TYPE quotient = a / b, remainder = a % b;\n    \
-                 return remainder != 0 && (remainder < 0) != (b < 0) ? quotient - 1 : quotient;",
+                 return quotient - ((remainder != 0) & ((remainder < 0) != (b < 0)));",
             ),
             Helper::Mod(elem) => binary(
                 elem,
                 "The remainder of the division of a by b that rounds towards minus infinity; 0 if b is 0",
                 "if (b == 0 || b == -1) return 0;\n    TYPE remainder = a % b;\n    \
-                 return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;",
+                 return remainder + ((remainder != 0) & ((remainder < 0) != (b < 0))) * b;",
             ),
             Helper::Min(elem) => least(elem, "The smaller of a and b", "<="),
             Helper::Max(elem) => least(elem, "The larger of a and b", ">="),

@@ -14,8 +14,9 @@ use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::steps::listed;
-use super::sum::{SumNest, mentions, size};
-use super::{Machine, Planned};
+use super::sum::{PACKED_APART, STORED_ALONG, SumNest, mentions, size};
+use super::tile::blocks;
+use super::{Machine, Proposal};
 
 /// The most rows, or columns, of a tile.
 const MOST: i64 = 4;
@@ -23,11 +24,11 @@ const MOST: i64 = 4;
 /// Into how many blocks rows are divided for threads, where their tiles overlap.
 const BLOCKS: i64 = 8;
 
-pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Planned> {
-    planned(found, machine).into_iter().collect()
+pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal> {
+    proposed(found, machine).into_iter().collect()
 }
 
-fn planned(found: &SumNest<'_>, machine: &Machine) -> Option<Planned> {
+fn proposed(found: &SumNest<'_>, machine: &Machine) -> Option<Proposal> {
     let v = found.lanes.filter(|_| found.elem.is_float() && found.overwrites && found.is_perfect())?;
     let lanes = machine.vector_bytes / found.elem.bytes() as i64;
     let [(_, first), (_, second)] = found.reads.as_slice() else { return None };
@@ -51,7 +52,7 @@ fn planned(found: &SumNest<'_>, machine: &Machine) -> Option<Planned> {
         return None;
     }
     // Whole rows of the result are stored one after the other, if all lanes of the operands stay in the cache.
-    let is_near = bytes.saturating_mul((width + lanes - 1) / lanes) <= machine.l2_bytes;
+    let is_near = bytes.saturating_mul(blocks(width, lanes)) <= machine.l2_bytes;
     let order = if is_near { [r, c, v] } else { [v, r, c] };
     let (high, wide) = (rows.min(most), columns.min(most));
     let inwards = |size: i64, tile: i64| if size % tile == 0 { "" } else { ", inwards" };
@@ -62,7 +63,7 @@ fn planned(found: &SumNest<'_>, machine: &Machine) -> Option<Planned> {
     let outermost = others.first().filter(|index| count(&found.free, **index).is_some_and(|size| size >= 4));
     let by_lanes = !is_near && width % lanes == 0;
     // Tiles that overlap belong to one thread: rows are divided among threads before.
-    let block = ((rows + BLOCKS - 1) / BLOCKS + high - 1) / high * high;
+    let block = blocks(blocks(rows, BLOCKS), high) * high;
     let is_blocked = outermost.is_none() && !by_lanes && rows % high != 0 && rows % block >= high;
     if is_blocked {
         steps.add(format!("split({}, {block})", steps.path(r)));
@@ -78,17 +79,36 @@ fn planned(found: &SumNest<'_>, machine: &Machine) -> Option<Planned> {
     let list = |names: Vec<String>| names.iter().map(|name| steps.path(name)).collect::<Vec<_>>().join(", ");
     let (all, summed) = (list(all.collect()), found.summed.iter().map(|(index, _)| index.to_string()));
     let tile = list(summed.clone().chain(inside).collect());
+    let extent = |loops: &mut dyn Iterator<Item = Name>| {
+        let all = loops.filter_map(|index| count(&found.free, index).or(count(&found.summed, index)));
+        all.fold(1, i64::saturating_mul)
+    };
+    let tiles = [(rows, high), (columns, wide), (width, lanes)].map(|(size, tile)| blocks(size, tile));
+    let tiles = tiles.into_iter().fold(extent(&mut others.iter().copied()), i64::saturating_mul);
+    let busy = 10 * (high * wide).max(high + wide).max(8);
+    let elements = extent(&mut found.free.iter().map(|(index, _)| *index));
+    let mut cost = tiles.saturating_mul(terms).saturating_mul(busy).saturating_add(elements.saturating_mul(STORED_ALONG));
     let mut packed: Vec<Name> = Vec::new();
     let mut packs: Vec<String> = Vec::new();
     for ((buffer, at), own) in found.reads.iter().zip([r, c]) {
         // What lies along the lanes, or along a loop around, is read where it is.
-        if at.last().and_then(Ix::as_var).is_some_and(|last| last == v || others.contains(&last)) {
+        let last = at.last().and_then(Ix::as_var);
+        if last.is_some_and(|last| last == v || others.contains(&last)) {
             continue;
         }
-        let tiles = [own, v].map(|index| piece(index, "o")).into_iter().take(if is_near { 2 } else { 1 });
-        let loops = tiles.chain(summed.clone()).chain([piece(own, "i"), piece(v, "i")]);
-        packs.push(format!("pack({buffer}, {}, [{}])", steps.path(piece(r, "o")), list(loops.collect())));
+        // Once, before the loops around that do not change it.
+        let first = others.iter().position(|index| !mentions(at, *index));
+        let around = first.map_or(&[][..], |first| &others[first..]).iter().filter(|index| mentions(at, **index));
+        let before = first.map_or_else(|| piece(r, "o"), |first| others[first].to_string());
+        let all_lanes = is_near || first.is_some();
+        let tiles = [own, v].map(|index| piece(index, "o")).into_iter().take(if all_lanes { 2 } else { 1 });
+        let loops = around.map(Name::to_string).chain(tiles).chain(summed.clone());
+        let loops = loops.chain([piece(own, "i"), piece(v, "i")]);
+        packs.push(format!("pack({buffer}, {}, [{}])", steps.path(before), list(loops.collect())));
         packed.push(*buffer);
+        let is_turned = last.is_some_and(|last| last == own || found.summed.iter().any(|(index, _)| *index == last));
+        let each = if is_turned { 3 * found.elem.bytes() as i64 } else { PACKED_APART };
+        cost = cost.saturating_add(each.saturating_mul(extent(&mut found.loops().filter(|index| mentions(at, *index)))));
     }
     steps.add(format!("reorder([{all}])"));
     steps.add(format!("reorder([{tile}])"));
@@ -107,5 +127,5 @@ fn planned(found: &SumNest<'_>, machine: &Machine) -> Option<Planned> {
     if !packed.is_empty() {
         why += &format!(", {} packed", listed(&packed));
     }
-    Some(found.planned(steps, why))
+    Some(Proposal { plan: found.planned(steps, why), cost })
 }

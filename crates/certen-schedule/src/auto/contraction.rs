@@ -24,9 +24,12 @@ use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::steps::{Steps, listed};
-use super::sum::{LINE_BYTES, SumNest, mentions, size};
-use super::tile::{MANY, blocks, busy, tile};
-use super::{Machine, Planned};
+use super::sum::{LINE_BYTES, STORED_ACROSS, STORED_ALONG, STORED_APART, SumNest, mentions, size};
+use super::tile::{MANY, blocks, busy, shapes};
+use super::{Machine, Planned, Proposal};
+use panels::lies_along;
+
+mod panels;
 
 /// The most rows of a block.
 const MOST_ROWS: i64 = 256;
@@ -34,21 +37,8 @@ const MOST_ROWS: i64 = 256;
 /// The rows of a block of a symmetric result: what lies below the diagonal in a block is computed in vain.
 const MIRRORED_ROWS: i64 = 64;
 
-/// What is no larger is read where it lies, if it lies along the lanes: half of the smallest first cache.
-const NEAR_BYTES: i64 = 1 << 14;
-
 /// A panel is packed if its elements are used this often.
 const WORTH_PACKING: i64 = 2;
-
-/// How many iterations of a loop around are packed together where an operand lies along it, unless it has few.
-const STRIP: i64 = 16;
-const MOST_STRIP: i64 = 32;
-
-/// What lies side by side is short if it has no more bytes than this.
-const SHORT_RUN: i64 = 256;
-
-/// An operand is packed once, before loops that it does not depend on, if it has no more bytes than this.
-const MOST_PACKED: i64 = 64 << 20;
 
 /// Loops of fewer iterations are taken together with others.
 const SHORT_ROWS: i64 = 24;
@@ -62,16 +52,62 @@ const UNKNOWN: i64 = 1024;
 const FEW_PRODUCTS: i64 = 2048;
 
 /// Tiles of registers: with panels packed, then with the panel of each column of tiles copied, then without.
-pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Planned> {
+pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal> {
     if found.is_short() {
         return Vec::new();
     }
     let Some(tiling) = Tiling::best(found, machine) else { return Vec::new() };
-    let packed = found.elem.is_float() && tiling.reuse >= WORTH_PACKING;
-    let packed = [true, false].into_iter().filter(|mirrored| packed && (!mirrored || tiling.is_symmetric()));
+    let packed = [true, false].into_iter();
+    let packed = packed.filter(|mirrored| tiling.is_packed() && (!mirrored || tiling.is_symmetric()));
     let packed = packed.map(|mirrored| tiling.packed(machine, mirrored));
     let direct = [true, false].into_iter().filter_map(|copied| tiling.direct(machine, copied));
-    packed.chain(direct).collect()
+    let cost = tiling.cost(machine);
+    packed.chain(direct).map(|plan| Proposal { plan, cost }).collect()
+}
+
+/// What can be lanes: the last dimension of the result. Where sizes are numbers, any other one too, each by itself or with
+/// those before it in the result that the same operands have, until they are many.
+fn lane_groups<'a>(found: &SumNest<'a>, is_known: bool) -> Vec<Vec<(Name, &'a Range)>> {
+    let range = |index: Name| found.free.iter().copied().find(|(known, _)| *known == index);
+    let mut first: Vec<Name> = found.lanes.into_iter().collect();
+    if is_known {
+        first.extend(found.free.iter().rev().map(|(index, _)| *index).filter(|index| Some(*index) != found.lanes));
+    }
+    let mut all = Vec::new();
+    for v in first {
+        let place = found.at.iter().position(|ix| *ix == Ix::var(v)).or((found.lanes == Some(v)).then_some(0));
+        let (Some(place), Some(range_of_v)) = (place, range(v)) else { continue };
+        let mut lanes = vec![range_of_v];
+        all.push(lanes.clone());
+        for ix in found.at[..place].iter().rev().filter(|_| is_known) {
+            let before = ix.as_var().and_then(range);
+            let before = before.filter(|(index, _)| found.operands(*index) == found.operands(v));
+            let is_short = Group::of(lanes.clone()).size.is_some_and(|size| size < SHORT_LANES);
+            let Some(before) = before.filter(|_| is_short) else { break };
+            lanes.insert(0, before);
+            all.push(lanes.clone());
+        }
+    }
+    all
+}
+
+/// What can be rows, of the loops for which `is_row`: the longest one, and more while there are few rows; where sizes are numbers, also
+/// the last dimension of the result, so that a tile is stored beside the next one.
+fn row_groups<'a>(
+    found: &SumNest<'a>,
+    is_row: impl Fn(Name) -> bool,
+    is_known: bool,
+) -> Vec<Vec<(Name, &'a Range)>> {
+    let mut rows: Vec<_> = found.free.iter().rev().copied().filter(|(index, _)| is_row(*index)).collect();
+    rows.sort_by_key(|(_, range)| std::cmp::Reverse(size(range)));
+    let dense = rows.iter().copied().find(|(index, _)| is_known && found.lanes == Some(*index));
+    let enough =
+        |count: usize| !is_known || Group::of(rows[..count].to_vec()).size.is_none_or(|size| size >= SHORT_ROWS);
+    let count = (1..=rows.len()).find(|count| enough(*count)).unwrap_or(rows.len());
+    rows.truncate(count);
+    rows.sort_by_key(|(index, _)| found.free.iter().position(|(free, _)| free == index));
+    let dense = dense.filter(|dense| rows != [*dense]).map(|dense| vec![dense]);
+    [rows].into_iter().chain(dense).filter(|rows| !rows.is_empty()).collect()
 }
 
 /// Loops that are taken together, in this order.
@@ -99,6 +135,7 @@ impl Group {
 }
 
 /// How the loops of a sum of products are tiled.
+#[derive(Clone)]
 struct Tiling<'a> {
     found: &'a SumNest<'a>,
     rows: Group,
@@ -120,51 +157,40 @@ impl<'a> Tiling<'a> {
     /// The tiling that costs least.
     fn best(found: &'a SumNest<'a>, machine: &Machine) -> Option<Tiling<'a>> {
         let is_known = found.free.iter().chain(&found.summed).all(|(_, range)| size(range).is_some());
-        let mut lanes: Vec<Name> = found.lanes.into_iter().collect();
-        if is_known {
-            lanes.extend(found.free.iter().rev().map(|(index, _)| *index).filter(|index| Some(*index) != found.lanes));
-        }
-        let all = lanes.into_iter().filter_map(|v| Tiling::with_lanes(found, v, is_known, machine));
+        let groups = lane_groups(found, is_known).into_iter();
+        let all = groups.flat_map(|lanes| Tiling::with_lanes(found, lanes, is_known, machine));
         all.min_by_key(|tiling| tiling.cost(machine)).filter(|tiling| !is_known || tiling.products() >= FEW_PRODUCTS)
     }
 
-    fn with_lanes(found: &'a SumNest<'a>, v: Name, is_known: bool, machine: &Machine) -> Option<Tiling<'a>> {
+    /// The tilings with these lanes: one for each shape of a tile.
+    fn with_lanes(
+        found: &'a SumNest<'a>,
+        lanes: Vec<(Name, &'a Range)>,
+        is_known: bool,
+        machine: &Machine,
+    ) -> Vec<Tiling<'a>> {
         let operands = |index: Name| found.operands(index);
-        let of_lanes = operands(v);
-        if !of_lanes.contains(&true) {
-            return None;
-        }
+        let Some(of_lanes) = lanes.last().map(|(v, _)| operands(*v)).filter(|own| own.contains(&true)) else {
+            return Vec::new();
+        };
         let is_row = |index: Name| {
             let own = operands(index);
             own.contains(&true) && !own.iter().zip(&of_lanes).any(|(own, lanes)| *own && *lanes)
         };
-        let mut rows: Vec<_> = found.free.iter().rev().copied().filter(|(index, _)| is_row(*index)).collect();
-        // One of them, and more while there are few rows.
-        rows.sort_by_key(|(_, range)| std::cmp::Reverse(size(range)));
-        let enough =
-            |count: usize| !is_known || Group::of(rows[..count].to_vec()).size.is_none_or(|size| size >= SHORT_ROWS);
-        let count = (1..=rows.len()).find(|count| enough(*count)).unwrap_or(rows.len());
-        rows.truncate(count);
-        rows.sort_by_key(|(index, _)| found.free.iter().position(|(free, _)| free == index));
-        // Those before it in the result, while they are of the same operands.
-        let range = |index: Name| found.free.iter().copied().find(|(known, _)| *known == index);
-        let place = found.at.iter().position(|ix| *ix == Ix::var(v)).or((found.lanes == Some(v)).then_some(0))?;
-        let mut lanes = vec![range(v)?];
-        for ix in found.at[..place].iter().rev().filter(|_| is_known) {
-            let before = ix.as_var().and_then(range).filter(|(index, _)| operands(*index) == of_lanes);
-            // Neighbours in memory are not to be far from each other among the lanes, if there are enough without them.
-            let most = machine.vector_bytes / found.elem.bytes() as i64;
-            let are_enough = Group::of(lanes.clone()).size.is_some_and(|size| 4 * size >= 3 * most);
-            let is_turned =
-                |index: Name| are_enough && found.reads.iter().any(|(_, at)| at.last() == Some(&Ix::var(index)));
-            match before.filter(|(index, _)| !is_turned(*index)) {
-                Some(before) if Group::of(lanes.clone()).size.is_some_and(|size| size < SHORT_LANES) => {
-                    lanes.insert(0, before)
-                }
-                _ => break,
-            }
-        }
-        let (rows, lanes) = (Group::of(rows), Group::of(lanes));
+        let lanes = Group::of(lanes);
+        let groups = row_groups(found, is_row, is_known).into_iter();
+        groups.flat_map(|rows| Tiling::with_rows(found, Group::of(rows), lanes.clone(), is_known, machine)).collect()
+    }
+
+    fn with_rows(
+        found: &'a SumNest<'a>,
+        rows: Group,
+        lanes: Group,
+        is_known: bool,
+        machine: &Machine,
+    ) -> Vec<Tiling<'a>> {
+        let operands = |index: Name| found.operands(index);
+        let of_lanes = lanes.loops.last().map(|v| operands(*v)).unwrap_or_default();
         let is_other = |index: &Name| !rows.loops.contains(index) && !lanes.loops.contains(index);
         let others = found.free.iter().copied().filter(|(index, _)| is_other(index));
         let changes = |index: Name| operands(index).iter().zip(&of_lanes).any(|(own, lanes)| *own && *lanes);
@@ -180,9 +206,6 @@ impl<'a> Tiling<'a> {
                 strips.push(strip.0);
             }
         }
-        let reuse = between.iter().map(|(_, range)| size(range)).chain([rows.size]);
-        let reuse = reuse.fold(1, |product: i64, size| product.saturating_mul(size.unwrap_or(UNKNOWN)));
-        let (high, wide) = tile(machine, found.elem, rows.size, lanes.size).filter(|_| !rows.loops.is_empty())?;
         // A short sum is one with those around it, if operands have the indices of all or none.
         let is_short = found.summed.last().is_some_and(|(_, range)| size(range).is_some_and(|terms| terms < SHORT_SUM));
         let all_or_none = |at: &[Ix]| {
@@ -195,7 +218,11 @@ impl<'a> Tiling<'a> {
                 true => vec![Group::of(found.summed.clone())],
                 false => found.summed.iter().map(|one| Group::of(vec![*one])).collect(),
             };
-        Some(Tiling { found, rows, lanes, summed, outside, between, strips, high, wide, reuse })
+        let reuse = between.iter().map(|(_, range)| size(range)).chain([rows.size]);
+        let reuse = reuse.fold(1, |product: i64, size| product.saturating_mul(size.unwrap_or(UNKNOWN)));
+        let shapes = shapes(machine, found.elem, rows.size, lanes.size);
+        let tiling = Tiling { found, rows, lanes, summed, outside, between, strips, high: 1, wide: 1, reuse };
+        shapes.into_iter().map(|(high, wide)| Tiling { high, wide, ..tiling.clone() }).collect()
     }
 
     /// How many products are made, where sizes are numbers.
@@ -204,16 +231,29 @@ impl<'a> Tiling<'a> {
         all.fold(1, i64::saturating_mul)
     }
 
-    /// Tenths of operations: of the tiles, and of the stores that are not made by vectors.
+    /// Tenths of operations: of the tiles, of storing them, and of packing what they read.
     fn cost(&self, machine: &Machine) -> i64 {
         let others = self.outside.iter().chain(&self.between).filter_map(|(_, range)| size(range));
         let terms = self.found.summed.iter().filter_map(|(_, range)| size(range)).fold(1, i64::saturating_mul);
         let (rows, columns) = (self.rows.size.unwrap_or(MANY), self.lanes.size.unwrap_or(MANY));
         let tiles = blocks(rows, self.high).saturating_mul(blocks(columns, self.wide));
         let products = busy(machine, self.found.elem, self.high, self.wide).saturating_mul(tiles).saturating_mul(terms);
-        let is_dense = self.found.lanes.is_some_and(|last| self.lanes.loops.contains(&last));
-        let stores = rows.saturating_mul(columns).saturating_mul(if is_dense { 5 } else { 40 });
-        others.fold(products.saturating_add(stores), i64::saturating_mul)
+        let is_dense = |group: &Group| self.found.lanes.is_some_and(|last| group.loops.last() == Some(&last));
+        let store = match (is_dense(&self.lanes), is_dense(&self.rows)) {
+            (true, _) => STORED_ALONG,
+            (false, true) => STORED_ACROSS,
+            (false, false) => STORED_APART,
+        };
+        let stores = rows.saturating_mul(columns).saturating_mul(store);
+        let is_full = self.ends(true, &self.lanes, self.wide) != Ends::Padded;
+        let packed = if self.is_packed() { self.operands(is_full) } else { Vec::new() };
+        let packing = packed.iter().map(|operand| self.packing(operand)).fold(0, i64::saturating_add);
+        others.fold(products.saturating_add(stores), i64::saturating_mul).saturating_add(packing)
+    }
+
+    /// Whether panels are packed.
+    fn is_packed(&self) -> bool {
+        self.found.elem.is_float() && self.reuse >= WORTH_PACKING
     }
 
     /// In which order tiles are computed. Panels that stay in a cache while all rows pass by are best left there: rows are
@@ -378,91 +418,6 @@ impl<'a> Tiling<'a> {
         if order.block().is_some() { format!("{}.i", self.rows.name()) } else { self.rows.name() }
     }
 
-    /// Packs operands into panels: which, and which of them all threads share.
-    fn pack(&self, steps: &mut Steps, order: Order, along: Ends) -> (Vec<Name>, Vec<Name>) {
-        let (v, rows) = (self.lanes.name(), self.rows_of_block(order));
-        let (columns, tiles) = (steps.path(format!("{v}.o")), steps.path(format!("{}.o", self.rows.name())));
-        let outermost = if order == Order::Lanes { &columns } else { &tiles };
-        let around: Vec<Around> = self.around().collect();
-        let operands = self.operands(along != Ends::Padded);
-        let (mut packed, mut shared): (Vec<Name>, Vec<Name>) = (Vec::new(), Vec::new());
-        for operand in operands {
-            let Operand { buffer, at, depth } = operand;
-            let first = self.packed_before(&operand, &around);
-            let before = around.get(first).map_or(outermost.clone(), |one| steps.path(&one.name));
-            // The loops around that are packed at once.
-            let outer: Vec<&Around> =
-                around[first.min(around.len())..].iter().filter(|one| mentions(at, one.index)).collect();
-            // What comes after a sum has loops over the tile of its own.
-            let behind = depth.map_or_else(String::new, |depth| format!(".after_{depth}"));
-            let is_lane = self.lanes.is_in(at);
-            let group = if is_lane { &v } else { &rows };
-            // With blocks, those of a block of rows; one panel, where all rows follow it.
-            let (before, tiles) = match order {
-                _ if !outer.is_empty() || is_lane && order != Order::Lanes => {
-                    let block = order.block().filter(|_| !is_lane).map(|_| format!("{}.o", self.rows.name()));
-                    (&before, block.into_iter().chain([format!("{group}.o")]).collect())
-                }
-                Order::Lanes if is_lane => (&tiles, Vec::new()),
-                Order::Blocks(_) | Order::Mirrored(_) => (&columns, vec![format!("{group}.o")]),
-                Order::Rows | Order::Lanes => (&before, vec![format!("{group}.o")]),
-            };
-            let summed = self.summed_loops().filter(|index| mentions(at, *index)).map(|index| index.to_string());
-            let loops = outer.iter().map(|one| one.name.clone()).chain(tiles).chain(summed);
-            let loops = loops.chain([format!("{group}.i{behind}")]).map(|index| steps.path(index));
-            let step = format!("pack({buffer}, {before}, [{}])", loops.collect::<Vec<_>>().join(", "));
-            if steps.contains(&step) {
-                continue;
-            }
-            let is_first = around.first().map_or(outermost.clone(), |one| steps.path(&one.name)) == *before;
-            // The loop along which the operand lies is not the first of its copy.
-            let is_turned = outer.first().is_some_and(|one| at.last() == Some(&Ix::var(one.index)));
-            if is_first && (is_lane || !outer.is_empty()) && !is_turned && !packed.contains(&buffer) {
-                shared.push(buffer);
-            }
-            steps.add(step);
-            packed.push(buffer);
-        }
-        packed.dedup();
-        (packed, shared)
-    }
-
-    /// The loops around the tiles, outermost first: what is left of a strip's once it is split.
-    fn around(&self) -> impl Iterator<Item = Around> {
-        self.outside.iter().chain(&self.between).flat_map(|(index, range)| {
-            let (index, size) = (*index, size(range));
-            let one = |piece: &str, size: Option<i64>| Around { index, name: format!("{index}{piece}"), size };
-            match self.strips.contains(&index) && size.is_none_or(|size| size > MOST_STRIP) {
-                true => vec![one(".o", size.map(|size| blocks(size, STRIP))), one(".i", Some(STRIP))],
-                false => vec![one("", size)],
-            }
-        })
-    }
-
-    /// Operands that lie along a loop around are packed for a strip of its iterations at a time: each of them uses one element of
-    /// a cache line.
-    fn split_strips(&self, steps: &mut Steps) {
-        for outer in self.around().filter(|one| one.name.ends_with(".o")) {
-            steps.add(format!("split({}, {STRIP})", steps.path(outer.index)));
-        }
-    }
-
-    /// Before which of the loops around an operand is packed: the first whose iterations all use the same panels, or those of a
-    /// strip; before one that it does not depend on, if it is not too large.
-    fn packed_before(&self, operand: &Operand<'_>, around: &[Around]) -> usize {
-        let own = |one: &Around| mentions(operand.at, one.index);
-        let Some(last) = around.iter().rposition(own) else { return 0 };
-        let is_strip =
-            self.strips.contains(&around[last].index) && lies_along(self.found, operand.at, around[last].index);
-        let first = if is_strip { last } else { last + 1 };
-        let loops = self.found.free.iter().chain(&self.found.summed).filter(|(index, _)| mentions(operand.at, *index));
-        let elements = loops.map(|(_, range)| size(range)).try_fold(1i64, |product, size| product.checked_mul(size?));
-        let is_small =
-            elements.is_some_and(|count| count.saturating_mul(self.found.elem.bytes() as i64) <= MOST_PACKED);
-        let foreign = around[..first].iter().position(|one| !own(one) && one.size.is_some_and(|size| size > 1));
-        foreign.filter(|_| is_small).unwrap_or(first)
-    }
-
     /// What becomes of the last tile in a direction. One that makes elements again needs a plain store, one loop, and as
     /// many elements as it has.
     fn ends(&self, may_repeat: bool, group: &Group, tile: i64) -> Ends {
@@ -472,42 +427,6 @@ impl<'a> Tiling<'a> {
             Some(size) if size > tile && may_repeat => Ends::Inwards,
             _ => Ends::Padded,
         }
-    }
-
-    /// What is packed: panels of lanes first, since where one buffer is both, theirs is the copy that has its name. Where
-    /// tiles are full, what is near is read as it is.
-    fn operands(&self, is_full: bool) -> Vec<Operand<'a>> {
-        let found = self.found;
-        let inside = found.reads.iter().filter(|(_, at)| found.is_summed(at));
-        let inside = inside.map(|(buffer, at)| Operand { buffer: *buffer, at, depth: None });
-        let after = found.scales.iter().filter(|(_, at, _)| self.lanes.is_in(at));
-        let after = after.map(|(buffer, at, depth)| Operand { buffer: *buffer, at, depth: Some(*depth) });
-        let mut all: Vec<Operand<'a>> = inside.chain(after).collect();
-        // Where the sum runs along the memory of a row, rows are read as they are.
-        let last: Vec<Ix> =
-            self.summed.last().into_iter().flat_map(|group| &group.loops).map(|index| Ix::var(*index)).collect();
-        all.retain(|operand| match (self.lanes.is_in(operand.at), self.rows.is_in(operand.at)) {
-            (true, is_row) => !(is_row || is_full && self.is_near(operand)),
-            (false, true) => !operand.at.ends_with(&last),
-            (false, false) => false,
-        });
-        all.sort_by_key(|operand| !self.lanes.is_in(operand.at));
-        all
-    }
-
-    /// Whether an operand lies along the lanes and stays in the first cache while it is used.
-    fn is_near(&self, operand: &Operand<'_>) -> bool {
-        let [v] = self.lanes.loops.as_slice() else { return false };
-        let loops = self.found.free.iter().chain(&self.found.summed);
-        let own = loops.filter(|(index, _)| mentions(operand.at, *index));
-        let inside = own.filter(|(index, _)| self.outside.iter().all(|(outer, _)| outer != index));
-        let bytes = inside
-            .map(|(_, range)| size(range))
-            .try_fold(self.found.elem.bytes() as i64, |product, size| product.checked_mul(size?));
-        // What is not of this part comes first, so that the part is in one piece.
-        let is_outside = |ix: &&Ix| self.outside.iter().any(|(outer, _)| ix.mentions(*outer));
-        let is_whole = !operand.at.iter().skip_while(is_outside).any(|ix| is_outside(&ix));
-        operand.at.last() == Some(&Ix::var(*v)) && is_whole && bytes.is_some_and(|bytes| bytes <= NEAR_BYTES)
     }
 
     /// The panel of each column of tiles is copied, or none; elements that fill no tile stay as they were.
@@ -558,13 +477,6 @@ impl<'a> Tiling<'a> {
     }
 }
 
-/// A loop around the tiles: of which index, what it is called, and how many iterations it has, if that is a number.
-struct Around {
-    index: Name,
-    name: String,
-    size: Option<i64>,
-}
-
 /// In which order tiles are computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
@@ -604,31 +516,6 @@ impl Ends {
     fn word(self) -> &'static str {
         if self == Ends::Inwards { ", inwards" } else { "" }
     }
-}
-
-/// Something that is read: inside the sum, or after it in so many loops of sums.
-struct Operand<'a> {
-    buffer: Name,
-    at: &'a [Ix],
-    depth: Option<usize>,
-}
-
-/// Whether an operand lies along the loop over an index in memory, or what it has at one of its iterations is short, and what it
-/// has at the next one comes next.
-fn lies_along(found: &SumNest<'_>, at: &[Ix], index: Name) -> bool {
-    let mut run = found.elem.bytes() as i64;
-    for ix in at.iter().rev() {
-        if *ix == Ix::var(index) {
-            return true;
-        }
-        let range = ix.as_var().and_then(|own| found.free.iter().chain(&found.summed).find(|(known, _)| *known == own));
-        let Some(size) = range.and_then(|(_, range)| size(range)) else { return false };
-        run = run.saturating_mul(size);
-        if run > SHORT_RUN {
-            return false;
-        }
-    }
-    false
 }
 
 /// Copies the panel that a column of tiles needs: the dimension of the lanes last.

@@ -9,9 +9,9 @@
 use certen_loops::FpMode;
 
 use super::sum::SumNest;
-use super::{Machine, Planned};
+use super::{LAST, Machine, Proposal};
 
-pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Planned> {
+pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal> {
     let applies = match found.fp {
         FpMode::Relaxed => found.has_rows(),
         FpMode::Fused => true,
@@ -21,5 +21,5 @@ pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Planned> 
         return Vec::new();
     }
     let why = "a sum of products: each product and its addition are one operation".to_owned();
-    vec![found.planned(found.steps(machine), why)]
+    vec![Proposal { plan: found.planned(found.steps(machine), why), cost: LAST }]
 }

@@ -1,9 +1,9 @@
 //! Schedules that the compiler writes: `--schedule auto`.
 //!
 //! A *strategy* recognises one form of sum of products and writes ordinary steps for its nest, as text that a user could
-//! paste and edit. Each is a file of its own, with its idea, when it applies and what it costs. For each nest, what the strategies propose is
-//! tried in their order: the first proposal whose steps can all be taken, with every condition proved for all sizes, is
-//! taken. Where there is none the nest stays as it is.
+//! paste and edit. Each is a file of its own, with its idea, when it applies and what it costs. For each nest, what the strategies
+//! propose is tried, the cheapest first: the first proposal whose steps can all be taken, with every condition proved for all
+//! sizes, is taken. Where there is none the nest stays as it is.
 //!
 //! Needs: loops before memory is shared. Guarantees: the same program, sizes and machine description give the same steps.
 //! Which operations an element is made by, and in which order, depends on the program and the element type alone, not on
@@ -25,7 +25,7 @@ use certen_syntax::{Diagnostics, Name, Sources};
 use indexmap::IndexMap;
 
 use self::sum::SumNest;
-use crate::apply::{Taken, apply};
+use crate::apply::{Scheduled, Taken, apply};
 
 /// What a strategy has to know of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,21 +69,30 @@ pub struct Planned {
     pub why: String,
 }
 
+/// What a strategy proposes, and what that costs in tenths of an operation.
+struct Proposal {
+    plan: Planned,
+    cost: i64,
+}
+
+/// What something costs that is proposed only where nothing else is.
+const LAST: i64 = i64::MAX;
+
 /// A strategy: what it proposes for a nest, the best first.
-type Strategy = fn(&SumNest<'_>, &Machine) -> Vec<Planned>;
+type Strategy = fn(&SumNest<'_>, &Machine) -> Vec<Proposal>;
 
 const STRATEGIES: [Strategy; 4] = [batched::proposals, contraction::proposals, thin::proposals, fused::proposals];
 
-/// A schedule for loops, nest by nest, and its steps. For loops with numbers in place of sizes, `only` has the nests that get
-/// one without: in others, the order of operations is to stay what it is.
+/// A schedule for loops, nest by nest, and the loops after it. For loops with numbers in place of sizes, `only` has the nests
+/// that get one without: in others, the order of operations is to stay what it is.
 pub fn automatic(
     program: &LoopProgram,
     machine: &Machine,
     fp: FpMode,
     only: Option<&[Name]>,
-) -> (Vec<Planned>, Vec<Step>) {
-    let (mut plans, mut steps) = (Vec::new(), Vec::new());
-    let mut current = program.clone();
+) -> (Vec<Planned>, Scheduled) {
+    let mut plans = Vec::new();
+    let mut scheduled = Scheduled { before: program.clone(), program: program.clone(), taken: Vec::new() };
     let mut nests: IndexMap<Name, (usize, Vec<Site<'_>>)> = IndexMap::new();
     for site in sites(&program.body) {
         let Some(nest) = site.nest else { continue };
@@ -96,11 +105,10 @@ pub fn automatic(
     for (nest, (_, sites)) in nests.into_iter().filter(|(nest, (labels, _))| *labels == 1 && is_asked(nest)) {
         let plain = seldom(&sites).and_then(|index| {
             let step = format!("overwrite({nest}.{index});\n");
-            let (_, made) = taken(program, &step, fp)?;
-            Some((step, made))
+            Some((taken(program, &step, fp)?.program, step))
         });
         let found = match &plain {
-            Some((_, made)) => {
+            Some((made, _)) => {
                 let own: Vec<Site<'_>> =
                     certen_loops::sites(&made.body).into_iter().filter(|site| site.nest == Some(nest)).collect();
                 SumNest::of(made, nest, &own, fp)
@@ -108,29 +116,30 @@ pub fn automatic(
             None => SumNest::of(program, nest, &sites, fp),
         };
         let Some(found) = found else { continue };
-        let mut proposals = STRATEGIES.iter().flat_map(|strategy| strategy(&found, machine));
-        let best = proposals.find_map(|mut plan| {
-            if let Some((step, _)) = &plain {
+        let mut proposals: Vec<Proposal> = STRATEGIES.iter().flat_map(|strategy| strategy(&found, machine)).collect();
+        proposals.sort_by_key(|proposal| proposal.cost);
+        let best = proposals.into_iter().find_map(|Proposal { mut plan, .. }| {
+            if let Some((_, step)) = &plain {
                 plan.steps.insert_str(0, step);
             }
-            let (read, made) = taken(&current, &plan.steps, fp)?;
-            Some((plan, read, made))
+            let made = taken(&scheduled.program, &plan.steps, fp)?;
+            Some((plan, made))
         });
-        if let Some((plan, read, made)) = best {
-            current = made;
-            steps.extend(read);
+        if let Some((plan, made)) = best {
+            scheduled.program = made.program;
+            scheduled.taken.extend(made.taken);
             plans.push(plan);
         }
     }
-    (plans, steps)
+    (plans, scheduled)
 }
 
-/// Steps as they are read, and what they make of a program; none if they cannot be taken, or something is not proved.
-fn taken(program: &LoopProgram, text: &str, fp: FpMode) -> Option<(Vec<Step>, LoopProgram)> {
+/// What steps make of a program; none if they cannot be taken, or something is not proved.
+fn taken(program: &LoopProgram, text: &str, fp: FpMode) -> Option<Scheduled> {
     let steps = steps_of(text).filter(|steps| !steps.is_empty())?;
     let scheduled = apply(program.clone(), &steps, fp).ok()?;
     let is_right = |taken: &Taken| taken.is_proved() && taken.violations.is_empty();
-    scheduled.taken.iter().all(is_right).then_some((steps, scheduled.program))
+    scheduled.taken.iter().all(is_right).then_some(scheduled)
 }
 
 /// If all that a nest does is under one condition that seldom says so, like that of a diagonal: its outermost loop.

@@ -17,7 +17,7 @@ use certen_syntax::Name;
 
 use super::steps::listed;
 use super::sum::{SumNest, mentions, size};
-use super::{Machine, Planned};
+use super::{LAST, Machine, Planned, Proposal};
 
 /// Bytes of the lanes in which a sum is made: two of the longest vectors.
 const LANE_BYTES: i64 = 128;
@@ -29,14 +29,15 @@ const SOME_COLUMNS: i64 = 1024;
 /// How many rows are added to the result together.
 const ROWS: i64 = 8;
 
-pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Planned> {
+pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal> {
     // In a stencil, neighbours use the same elements.
     let is_plain = |ix: &Ix| ix.as_var().is_some() || !found.loops().any(|index| ix.mentions(index));
     let is_stencil = found.reads.iter().any(|(_, at)| !at.iter().all(is_plain));
     if !found.elem.is_float() || found.has_rows() || is_stencil {
         return Vec::new();
     }
-    found.along_sum(machine).into_iter().chain(found.along_result(machine)).collect()
+    let plans = found.along_sum(machine).into_iter().chain(found.along_result(machine));
+    plans.map(|plan| Proposal { plan, cost: LAST }).collect()
 }
 
 impl SumNest<'_> {

@@ -7,26 +7,27 @@ use super::Machine;
 /// The most lanes that a loop can have.
 const MOST_LANES: i64 = 64;
 
+/// The most rows of a tile.
+const MOST_ROWS: i64 = 14;
+
 /// A size that is not known counts as this, where something is left over at its end.
 pub(super) const MANY: i64 = 1 << 20;
 
-/// The rows and lanes of a tile: accumulators, one vector of each column and a broadcast fit in the registers, and what is
-/// left over at the ends costs least.
-pub(super) fn tile(machine: &Machine, elem: ElemType, rows: Option<i64>, columns: Option<i64>) -> Option<(i64, i64)> {
+/// The rows and lanes that a tile can have: accumulators, one vector of each column and a broadcast fit in the registers.
+pub(super) fn shapes(machine: &Machine, elem: ElemType, rows: Option<i64>, columns: Option<i64>) -> Vec<(i64, i64)> {
     let lanes = machine.vector_bytes / elem.bytes() as i64;
     let narrow = [2, 4].map(|part| lanes / part).into_iter().filter(|wide| *wide >= 2);
     let wides = (1..=4).map(|vectors| vectors * lanes).chain(narrow).filter(|wide| *wide <= MOST_LANES);
     // Where vectors are made in halves, rows of halves are as good, and end where the result ends.
     let halves = (3..=9).step_by(2).map(|count| count * lanes / 2);
     let halves = halves.filter(|wide| has_halves(machine) && columns.is_some_and(|columns| columns % wide == 0));
-    let shapes = wides.chain(halves).flat_map(|wide| (1..=8).map(move |high| (high, wide)));
+    // More rows only if they are all.
+    let highs = || (1..=8).chain(rows.filter(|rows| (9..=MOST_ROWS).contains(rows)));
+    let shapes = wides.chain(halves).flat_map(|wide| highs().map(move |high| (high, wide)));
     let shapes = shapes.filter(|(high, wide)| {
         Vectors::of(machine, elem, *wide).fit(machine, *high) && rows.is_none_or(|rows| *high <= rows.max(1))
     });
-    shapes.min_by_key(|(high, wide)| {
-        let tiles = blocks(rows.unwrap_or(MANY), *high) * blocks(columns.unwrap_or(MANY), *wide);
-        busy(machine, elem, *high, *wide) * tiles
-    })
+    shapes.collect()
 }
 
 /// Whether the longest vectors are computed in two halves.

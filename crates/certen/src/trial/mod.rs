@@ -33,8 +33,7 @@ use beside::{Beside, WrongBits};
 use given::{Set, TrialInputs};
 use points::{Point, divides, points};
 pub use smaller::Build;
-use smaller::is_beyond;
-pub(crate) use smaller::{Smaller, build_for, built};
+use smaller::{Smaller, is_beyond};
 
 /// Steps of the loop interpreter that a trial may take: about 50 ms (it makes 50 to 90 million in a second). Code for all sizes
 /// is tried at sizes with a vector and a remainder even if that takes more, up to four times as many.
@@ -185,15 +184,35 @@ pub(crate) struct MachineCode<'a> {
     pub operations: Option<i64>,
 }
 
-/// Runs machine code, unless it has passed before, and compares what it computes. What is compiled with smaller numbers is
-/// made by `smaller`.
+/// What was found with smaller numbers, or why nothing was compared; E0707 if something differs.
+type Small = Result<Result<Trial, String>, Box<Diagnostic>>;
+
+impl MachineCode<'_> {
+    /// Whether a trial needs the same loops with smaller numbers, too.
+    pub fn is_large(&self) -> bool {
+        is_beyond(self.loops)
+    }
+
+    /// Compiles the same loops with smaller numbers, and compares every element.
+    pub fn tried_small(&self, build: &Build<'_>) -> Small {
+        let Smaller { loops, kernel, numbers } = match Smaller::of(self.loops, build) {
+            Ok(smaller) => smaller,
+            Err(why) => return Ok(Err(why)),
+        };
+        let found = every_element(Beside { loops: &loops, kernel: &kernel, given: &TrialInputs::new(self.core) });
+        found.map(Ok).map_err(|error| Box::new(error.note(format!("found with smaller numbers: {numbers}"))))
+    }
+}
+
+/// Runs machine code, unless it has passed before, and compares what it computes. What is found with smaller numbers comes
+/// from `small`.
 ///
 /// # Errors
 /// E0707 if something differs.
 pub(crate) fn tried(
     code: &MachineCode<'_>,
     kernel: &NativeKernel,
-    smaller: impl FnOnce(&LoopProgram) -> Result<Smaller, String>,
+    small: impl FnOnce() -> Small,
 ) -> Result<Trial, Box<Diagnostic>> {
     // The same code may be made of something else.
     let head = format!("trial {VERSION} {:016x} ", hash(&[&code.loops.to_string(), &code.core.to_string()]));
@@ -202,7 +221,7 @@ pub(crate) fn tried(
         return Ok(noted);
     }
     let found = match code.loops.sizes.is_empty() {
-        true => at_own_sizes(code, kernel, smaller)?,
+        true => at_own_sizes(code, kernel, small)?,
         false => at_small_sizes(code, kernel)?,
     };
     kernel.set_note(&format!("{head}{}\n", found.json()));
@@ -238,11 +257,11 @@ fn at_small_sizes(code: &MachineCode<'_>, kernel: &NativeKernel) -> Result<Trial
 fn at_own_sizes(
     code: &MachineCode<'_>,
     kernel: &NativeKernel,
-    smaller: impl FnOnce(&LoopProgram) -> Result<Smaller, String>,
+    small: impl FnOnce() -> Small,
 ) -> Result<Trial, Box<Diagnostic>> {
-    let (loops, given) = (code.loops, TrialInputs::new(code.core));
-    if !is_beyond(loops) {
-        return every_element(Beside { loops, kernel, given: &given });
+    let loops = code.loops;
+    if !code.is_large() {
+        return every_element(Beside { loops, kernel, given: &TrialInputs::new(code.core) });
     }
     let mut trial = Trial::default();
     match elements::compared(code, kernel, &mut trial) {
@@ -252,11 +271,8 @@ fn at_own_sizes(
         Err(Stopped::LeftOut(why)) => trial.left_out.push(format!("single elements, {why}")),
         Err(Stopped::Steps | Stopped::Differs(_)) => {}
     }
-    match smaller(loops) {
-        Ok(Smaller { loops, kernel, numbers }) => {
-            let found = every_element(Beside { loops: &loops, kernel: &kernel, given: &given });
-            let found =
-                found.map_err(|error| Box::new(error.note(format!("found with smaller numbers: {numbers}"))))?;
+    match small()? {
+        Ok(found) => {
             trial.smaller = found.whole;
             trial.steps += found.steps;
             trial.left_out.extend(found.left_out);

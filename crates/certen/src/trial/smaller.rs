@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use certen_core::{Term, TermId};
 use certen_index::Ix;
 use certen_loops::{Cost, LoopProgram, Stmt, statements, verify};
-use certen_runtime::{Cpu, NativeKernel, RuntimeError, Signature};
+use certen_runtime::{NativeKernel, RuntimeError, Signature};
 use certen_schedule::{ends, shortened, with_numbers};
 
 use super::BUDGET;
@@ -27,7 +27,7 @@ const MOST_ITERATIONS: i64 = 64;
 pub type Build<'a> = dyn Fn(&str, Signature) -> Result<NativeKernel, RuntimeError> + Sync + 'a;
 
 /// Loops with smaller numbers, and their machine code.
-pub(crate) struct Smaller {
+pub(super) struct Smaller {
     pub loops: LoopProgram,
     pub kernel: NativeKernel,
     /// `104 for 1000`
@@ -54,31 +54,8 @@ impl Smaller {
 }
 
 /// Whether loops are for given sizes, and take more steps than a trial has.
-pub(crate) fn is_beyond(loops: &LoopProgram) -> bool {
+pub(super) fn is_beyond(loops: &LoopProgram) -> bool {
     loops.sizes.is_empty() && Cost::of(loops).at([]) > BUDGET
-}
-
-/// Builds with the machine's compiler, for an instruction set.
-pub(crate) fn build_for(cpu: Option<Cpu>) -> impl Fn(&str, Signature) -> Result<NativeKernel, RuntimeError> {
-    move |c, signature| NativeKernel::build(c, signature, cpu)
-}
-
-/// A kernel, and the smaller one that its trial needs: if both are new, they are compiled at the same time.
-pub(crate) fn built(
-    loops: &LoopProgram,
-    c: &str,
-    signature: Signature,
-    cpu: Option<Cpu>,
-) -> (Result<NativeKernel, RuntimeError>, Option<Result<Smaller, String>>) {
-    if !is_beyond(loops) || NativeKernel::is_kept(c, cpu) {
-        return (NativeKernel::build(c, signature, cpu), None);
-    }
-    std::thread::scope(|scope| {
-        let other = std::thread::Builder::new().spawn_scoped(scope, || Smaller::of(loops, &build_for(cpu)));
-        let kernel = NativeKernel::build(c, signature, cpu);
-        // Where no thread can be started, or it does not come back, it is made later.
-        (kernel, other.ok().and_then(|other| other.join().ok()))
-    })
 }
 
 /// The loops with smaller numbers, if the verifier accepts any that are small enough.
