@@ -9,6 +9,9 @@
 //! strides of the caller's arrays no longer matter then, and blocks that are not full run as the others do (`round`).
 //! Rows are taken in blocks, so that what a block reads of A stays in the second cache while all panels of B pass by.
 //!
+//! Where a sum has many terms, blocks of them are added one after the other: what a tile reads of a block stays in the second
+//! cache, and the tile is stored and loaded again between blocks.
+//!
 //! Where all sizes are numbers, the lanes are chosen by cost, loops of rows are taken together, and so are short loops of
 //! lanes that lie side by side in the result, and short sums (`collapse`). Else the lanes are the last dimension of
 //! the result.
@@ -27,7 +30,7 @@ use super::steps::{Steps, listed};
 use super::sum::{LINE_BYTES, STORED_ACROSS, STORED_ALONG, STORED_APART, SumNest, mentions, size};
 use super::tile::{MANY, blocks, busy, shapes};
 use super::{Machine, Planned, Proposal};
-use panels::lies_along;
+use panels::{Around, lies_along};
 
 mod panels;
 
@@ -48,6 +51,10 @@ const SHORT_SUM: i64 = 64;
 /// A number of terms that is not known counts as this.
 const UNKNOWN: i64 = 1024;
 
+/// A sum of more terms is made in blocks, each of as many terms at most.
+const MANY_TERMS: i64 = 2048;
+const BLOCK_TERMS: i64 = 1024;
+
 /// Fewer products than this are made faster than panels are packed.
 const FEW_PRODUCTS: i64 = 2048;
 
@@ -56,10 +63,18 @@ pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal>
     if found.is_short() {
         return Vec::new();
     }
-    let Some(tiling) = Tiling::best(found, machine) else { return Vec::new() };
+    let all = Tiling::all(found, machine);
+    let best = |is_wanted: fn(&Tiling<'_>) -> bool| {
+        all.iter().filter(|tiling| is_wanted(tiling)).min_by_key(|tiling| tiling.cost(machine))
+    };
+    let Some(tiling) = best(|_| true) else { return Vec::new() };
+    let in_blocks = LongSum::of(found).and_then(|long| {
+        let tiling = best(|tiling| tiling.is_packed() && tiling.is_plain())?;
+        Some(Tiling { long: Some(long), ..tiling.clone() }.packed(machine, false))
+    });
     let packed = [true, false].into_iter();
     let packed = packed.filter(|mirrored| tiling.is_packed() && (!mirrored || tiling.is_symmetric()));
-    let packed = packed.map(|mirrored| tiling.packed(machine, mirrored));
+    let packed = in_blocks.into_iter().chain(packed.map(|mirrored| tiling.packed(machine, mirrored)));
     let direct = [true, false].into_iter().filter_map(|copied| tiling.direct(machine, copied));
     let cost = tiling.cost(machine);
     packed.chain(direct).map(|plan| Proposal { plan, cost }).collect()
@@ -110,6 +125,57 @@ fn row_groups<'a>(
     [rows].into_iter().chain(dense).filter(|rows| !rows.is_empty()).collect()
 }
 
+/// How a sum of many terms is made in blocks: its outer loops run around all tiles.
+#[derive(Clone)]
+struct LongSum {
+    /// How many of its loops do, whole.
+    whole: usize,
+    /// The next one, if it is split, and into blocks of how many iterations.
+    split: Option<(Name, i64)>,
+}
+
+impl LongSum {
+    fn of(found: &SumNest<'_>) -> Option<LongSum> {
+        let sizes: Vec<i64> = found.summed.iter().map(|(_, range)| size(range)).collect::<Option<_>>()?;
+        let terms = sizes.iter().copied().fold(1, i64::saturating_mul);
+        if terms <= MANY_TERMS || !found.is_perfect() || !found.overwrites {
+            return None;
+        }
+        let (mut inside, mut whole) = (1i64, sizes.len());
+        while whole > 0 && inside.saturating_mul(sizes[whole - 1]) <= BLOCK_TERMS {
+            whole -= 1;
+            inside *= sizes[whole];
+        }
+        // Blocks of the same size, as far as that goes.
+        let last = whole.checked_sub(1)?;
+        let block = blocks(sizes[last], blocks(sizes[last], (BLOCK_TERMS / inside).max(1)));
+        match block {
+            1 if inside > 1 => Some(LongSum { whole, split: None }),
+            _ => Some(LongSum { whole: last, split: Some((found.summed[last].0, block)) }),
+        }
+    }
+
+    /// What is left of a loop of the sum inside a block: its name, and how many iterations it has.
+    fn inside(&self, (index, range): (Name, &Range)) -> (String, Option<i64>) {
+        match self.split {
+            Some((split, block)) if split == index => (format!("{index}.i"), Some(block)),
+            _ => (index.to_string(), size(range)),
+        }
+    }
+
+    /// The loops around all tiles.
+    fn around(&self, found: &SumNest<'_>) -> Vec<Around> {
+        let one = |index: Name, name: String, size| Around { index, name, size, is_sum: true };
+        let whole = found.summed[..self.whole].iter().map(|(index, range)| one(*index, index.to_string(), size(range)));
+        let split = self.split.map(|(index, block)| {
+            let range = found.summed.iter().find(|(known, _)| *known == index);
+            let size = range.and_then(|(_, range)| size(range)).map(|size| blocks(size, block));
+            one(index, format!("{index}.o"), size)
+        });
+        whole.chain(split).collect()
+    }
+}
+
 /// Loops that are taken together, in this order.
 #[derive(Clone)]
 struct Group {
@@ -141,6 +207,8 @@ struct Tiling<'a> {
     rows: Group,
     lanes: Group,
     summed: Vec<Group>,
+    /// If the sum is made in blocks.
+    long: Option<LongSum>,
     /// The loops around that change the panels, and those that do not.
     outside: Vec<(Name, &'a Range)>,
     between: Vec<(Name, &'a Range)>,
@@ -154,12 +222,17 @@ struct Tiling<'a> {
 }
 
 impl<'a> Tiling<'a> {
-    /// The tiling that costs least.
-    fn best(found: &'a SumNest<'a>, machine: &Machine) -> Option<Tiling<'a>> {
+    /// All that can be.
+    fn all(found: &'a SumNest<'a>, machine: &Machine) -> Vec<Tiling<'a>> {
         let is_known = found.free.iter().chain(&found.summed).all(|(_, range)| size(range).is_some());
         let groups = lane_groups(found, is_known).into_iter();
         let all = groups.flat_map(|lanes| Tiling::with_lanes(found, lanes, is_known, machine));
-        all.min_by_key(|tiling| tiling.cost(machine)).filter(|tiling| !is_known || tiling.products() >= FEW_PRODUCTS)
+        all.filter(|tiling| !is_known || tiling.products() >= FEW_PRODUCTS).collect()
+    }
+
+    /// Whether a tile is a rectangle of the result, whose rows lie along memory.
+    fn is_plain(&self) -> bool {
+        self.rows.loops.len() == 1 && self.lanes.loops.as_slice() == self.found.lanes.as_slice()
     }
 
     /// The tilings with these lanes: one for each shape of a tile.
@@ -221,7 +294,7 @@ impl<'a> Tiling<'a> {
         let reuse = between.iter().map(|(_, range)| size(range)).chain([rows.size]);
         let reuse = reuse.fold(1, |product: i64, size| product.saturating_mul(size.unwrap_or(UNKNOWN)));
         let shapes = shapes(machine, found.elem, rows.size, lanes.size);
-        let tiling = Tiling { found, rows, lanes, summed, outside, between, strips, high: 1, wide: 1, reuse };
+        let tiling = Tiling { found, rows, lanes, summed, long: None, outside, between, strips, high: 1, wide: 1, reuse };
         shapes.into_iter().map(|(high, wide)| Tiling { high, wide, ..tiling.clone() }).collect()
     }
 
@@ -263,8 +336,8 @@ impl<'a> Tiling<'a> {
     fn order(&self, machine: &Machine) -> Order {
         let bytes = |group: &Group| {
             let reads = || self.found.reads.iter().filter(|(_, at)| group.is_in(at));
-            let loops = self.found.summed.iter().filter(|(index, _)| reads().any(|(_, at)| mentions(at, *index)));
-            let size = loops.map(|(_, range)| size(range)).try_fold(1i64, |product, size| product.checked_mul(size?));
+            let loops = self.summed_loops().filter(|(index, ..)| reads().any(|(_, at)| mentions(at, *index)));
+            let size = loops.map(|(_, _, size)| size).try_fold(1i64, |product, size| product.checked_mul(size?));
             size.map(|size| size.max(1).saturating_mul(self.found.elem.bytes() as i64))
         };
         let panels = self.lanes.size.zip(bytes(&self.lanes)).map(|(columns, bytes)| columns.saturating_mul(bytes));
@@ -286,12 +359,27 @@ impl<'a> Tiling<'a> {
     /// The loops in the order others, rows, lanes, with groups as one loop.
     fn arranged(&self, machine: &Machine, order: Order) -> Steps {
         let mut steps = self.found.steps(machine);
-        let others: Vec<Name> = self.outside.iter().chain(&self.between).map(|(index, _)| *index).collect();
+        let names = |loops: &[(Name, &Range)]| loops.iter().map(|(index, _)| *index).collect::<Vec<_>>();
+        let (outside, between) = (names(&self.outside), names(&self.between));
         let (outer, inner) = match order {
             Order::Lanes => (&self.lanes, &self.rows),
             Order::Rows | Order::Blocks(_) | Order::Mirrored(_) => (&self.rows, &self.lanes),
         };
-        steps.reorder(&self.found.free, &[&others[..], &outer.loops, &inner.loops].concat());
+        match &self.long {
+            None => {
+                steps.reorder(&self.found.free, &[&outside[..], &between, &outer.loops, &inner.loops].concat());
+            }
+            Some(long) => {
+                if let Some((index, block)) = long.split {
+                    steps.add(format!("split({}, {block})", steps.path(index)));
+                }
+                let sums = long.around(self.found).into_iter().map(|one| one.name);
+                let inside = between.iter().chain(&outer.loops).chain(&inner.loops);
+                let all = outside.iter().map(Name::to_string).chain(sums).chain(inside.map(Name::to_string));
+                let all: Vec<String> = all.map(|name| steps.path(name)).collect();
+                steps.add(format!("reorder([{}])", all.join(", ")));
+            }
+        }
         for group in [&self.rows, &self.lanes] {
             steps.collapse(&group.loops);
         }
@@ -300,14 +388,20 @@ impl<'a> Tiling<'a> {
 
     /// Short sums become one loop, once their operands are packed: the loops that pack them need not divide.
     fn join_summed(&self, steps: &mut Steps) {
-        for group in &self.summed {
+        for group in self.summed.iter().filter(|_| self.long.is_none()) {
             steps.collapse(&group.loops);
         }
     }
 
-    /// The loops of the sums, before they are joined.
-    fn summed_loops(&self) -> impl Iterator<Item = Name> {
-        self.summed.iter().flat_map(|group| group.loops.iter().copied())
+    /// The loops of the sum inside a tile, before they are joined: their indices, what they are called, and how many iterations
+    /// they have.
+    fn summed_loops(&self) -> impl Iterator<Item = (Name, String, Option<i64>)> {
+        let first = self.long.as_ref().map_or(0, |long| long.whole);
+        self.found.summed[first..].iter().map(|(index, range)| {
+            let plain = || (index.to_string(), size(range));
+            let (name, size) = self.long.as_ref().map_or_else(plain, |long| long.inside((*index, range)));
+            (*index, name, size)
+        })
     }
 
     /// Whether rows and lanes run over the same elements of the same operand, and there are many of them.
@@ -332,7 +426,7 @@ impl<'a> Tiling<'a> {
         let (r, v) = (self.rows.name(), self.lanes.name());
         let rows = self.rows_of_block(order);
         self.split_strips(&mut steps);
-        let parallel = self.around().next().filter(|one| one.size.is_none_or(|size| size >= 4));
+        let parallel = self.around().find(|one| !one.is_sum).filter(|one| one.size.is_none_or(|size| size >= 4));
         // Blocks that overlap belong to one thread.
         let lanes_are_shared = parallel.is_none() && order == Order::Lanes;
         let along = self.ends(!mirrored && !lanes_are_shared, &self.lanes, *wide);
@@ -341,12 +435,16 @@ impl<'a> Tiling<'a> {
         self.cut(&mut steps, order, [across, along]);
         let (columns, outermost) = (steps.path(format!("{v}.o")), steps.path(format!("{r}.o")));
         // Stored along the rows, where these lie side by side in the result.
-        if self.found.is_perfect() && self.found.lanes.is_some_and(|dense| self.rows.loops.last() == Some(&dense)) {
+        let has_dense_rows = self.found.lanes.is_some_and(|dense| self.rows.loops.last() == Some(&dense));
+        if self.found.is_perfect() && has_dense_rows {
             let [rows, lanes] = [&rows, &v].map(|index| steps.path(format!("{index}.i.after")));
             steps.add(format!("interchange({rows}, {lanes})"));
         }
         if let Order::Blocks(_) = order {
             steps.add(format!("interchange({}, {columns})", steps.path(format!("{rows}.o"))));
+        }
+        if let Some((_, name, _)) = self.summed_loops().next().filter(|_| self.long.is_some()) {
+            steps.add(format!("registers({}, {})", self.found.local, steps.path(name)));
         }
         let outermost = if order == Order::Lanes { columns.clone() } else { outermost };
         let (packed, shared) = self.pack(&mut steps, order, along);
@@ -363,7 +461,7 @@ impl<'a> Tiling<'a> {
         }
         let fills_lines = along == Ends::Full && (wide * self.found.elem.bytes() as i64) % LINE_BYTES == 0;
         let is_dense = self.lanes.loops.len() == 1 && self.found.lanes == self.lanes.loops.first().copied();
-        let streamed = self.found.streamed.filter(|_| fills_lines && is_dense && !mirrored);
+        let streamed = self.found.streamed.filter(|_| fills_lines && is_dense && !mirrored && self.long.is_none());
         if let Some(result) = streamed {
             steps.add(format!("stream({result})"));
         }
@@ -373,6 +471,10 @@ impl<'a> Tiling<'a> {
             Order::Blocks(block) => format!(", in blocks of {block} rows"),
             Order::Mirrored(block) => format!(", in blocks of {block} rows on and above the diagonal"),
         };
+        if self.long.is_some() {
+            let terms = self.summed_loops().filter_map(|(_, _, size)| size).fold(1, i64::saturating_mul);
+            how += &format!(", {terms} terms at a time");
+        }
         if !packed.is_empty() {
             how += &format!(", {} packed", listed(&packed));
         }
@@ -408,7 +510,7 @@ impl<'a> Tiling<'a> {
         } else {
             steps.add(format!("tile([{}, {}], [{high}, {wide}])", steps.path(&rows), steps.path(&v)));
         }
-        let summed = self.summed_loops().map(|index| steps.path(index));
+        let summed = self.summed_loops().map(|(_, name, _)| steps.path(name));
         let inside: Vec<String> = summed.chain([&rows, &v].map(|index| steps.path(format!("{index}.i")))).collect();
         steps.add(format!("reorder([{}])", inside.join(", ")));
     }
@@ -421,7 +523,7 @@ impl<'a> Tiling<'a> {
     /// What becomes of the last tile in a direction. One that makes elements again needs a plain store, one loop, and as
     /// many elements as it has.
     fn ends(&self, may_repeat: bool, group: &Group, tile: i64) -> Ends {
-        let may_repeat = may_repeat && self.found.overwrites && group.loops.len() == 1;
+        let may_repeat = may_repeat && self.found.overwrites && self.long.is_none() && group.loops.len() == 1;
         match group.size {
             Some(size) if size % tile == 0 => Ends::Full,
             Some(size) if size > tile && may_repeat => Ends::Inwards,
@@ -447,7 +549,7 @@ impl<'a> Tiling<'a> {
                 steps.add(format!("peel({}, tail)", steps.path(format!("{index}.o"))));
             }
         }
-        let summed = self.summed_loops().map(|index| steps.path(index));
+        let summed = self.summed_loops().map(|(_, name, _)| steps.path(name));
         let tile = [steps.path(format!("{r}.i")), steps.path(format!("{v}.i"))];
         steps.add(format!("reorder([{}])", summed.chain(tile).collect::<Vec<_>>().join(", ")));
         let column = steps.path(format!("{v}.o"));

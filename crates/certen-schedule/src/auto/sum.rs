@@ -47,6 +47,8 @@ pub(super) struct SumNest<'a> {
     pub reads: Vec<(Name, &'a [Ix])>,
     /// What the innermost sum is multiplied with, in how many loops of sums.
     pub scales: Vec<(Name, &'a [Ix], usize)>,
+    /// The local in which the outermost sum is made.
+    pub local: Name,
     /// The index along which the elements of the result lie side by side.
     pub lanes: Option<Name>,
     pub elem: ElemType,
@@ -112,6 +114,8 @@ impl<'a> SumNest<'a> {
         let scales = scales.collect();
         let is_plain = |site: &&Site<'_>| site.stmt.value().is_some_and(|value| is_local(&value));
         let joins = fp != FpMode::Strict && !outer.is_empty() && outer.iter().all(is_plain);
+        let outermost = outer.iter().chain(&inner).min_by_key(|site| site.loops().count());
+        let local = outermost.and_then(|site| local(site))?;
         let adds_products = sites.iter().any(|site| adds_product(&program.terms, site.stmt));
         let streamed = Some(result).filter(|result| overwrites && is_streamed(program, *result));
         Some(SumNest {
@@ -124,6 +128,7 @@ impl<'a> SumNest<'a> {
             overwrites,
             reads,
             scales,
+            local,
             lanes,
             elem,
             streamed,

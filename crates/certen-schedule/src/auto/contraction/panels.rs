@@ -4,6 +4,7 @@
 //! used once, or stays in the first cache, is read where it lies if it lies along the lanes; rows are, if the sum runs along their
 //! memory.
 
+use certen_core::Range;
 use certen_index::Ix;
 use certen_syntax::Name;
 
@@ -25,11 +26,13 @@ const SHORT_RUN: i64 = 256;
 /// An operand is packed once, before loops that it does not depend on, if it has no more bytes than this.
 const MOST_PACKED: i64 = 64 << 20;
 
-/// A loop around the tiles: of which index, what it is called, and how many iterations it has, if that is a number.
+/// A loop around the tiles: of which index, what it is called, how many iterations it has, if that is a number, and whether it
+/// is one of the sum.
 pub(super) struct Around {
     pub index: Name,
     pub name: String,
     pub size: Option<i64>,
+    pub is_sum: bool,
 }
 
 /// Something that is read: inside the sum, or after it in so many loops of sums.
@@ -69,14 +72,17 @@ impl<'a> Tiling<'a> {
                 Order::Blocks(_) | Order::Mirrored(_) => (&columns, vec![format!("{group}.o")]),
                 Order::Rows | Order::Lanes => (&before, vec![format!("{group}.o")]),
             };
-            let summed = self.summed_loops().filter(|index| mentions(at, *index)).map(|index| index.to_string());
+            let summed = self.summed_loops().filter(|(index, ..)| mentions(at, *index)).map(|(_, name, _)| name);
             let loops = outer.iter().map(|one| one.name.clone()).chain(tiles).chain(summed);
             let loops = loops.chain([format!("{group}.i{behind}")]).map(|index| steps.path(index));
             let step = format!("pack({buffer}, {before}, [{}])", loops.collect::<Vec<_>>().join(", "));
             if steps.contains(&step) {
                 continue;
             }
-            let is_first = around.first().map_or(outermost.clone(), |one| steps.path(&one.name)) == *before;
+            // Only blocks of the sum run around it.
+            let sums = around.iter().take_while(|one| one.is_sum).count();
+            let place = |at: usize| around.get(at).map_or(outermost.clone(), |one| steps.path(&one.name));
+            let is_first = (0..=sums).any(|at| place(at) == *before);
             // The loop along which the operand lies is not the first of its copy.
             let is_turned = outer.first().is_some_and(|one| at.last() == Some(&Ix::var(one.index)));
             if is_first && (is_lane || !outer.is_empty()) && !is_turned && !packed.contains(&buffer) {
@@ -91,20 +97,23 @@ impl<'a> Tiling<'a> {
 
     /// The loops around the tiles, outermost first: what is left of a strip's once it is split.
     pub(super) fn around(&self) -> impl Iterator<Item = Around> {
-        self.outside.iter().chain(&self.between).flat_map(|(index, range)| {
+        let pieces = |(index, range): &(Name, &Range)| {
             let (index, size) = (*index, size(range));
-            let one = |piece: &str, size: Option<i64>| Around { index, name: format!("{index}{piece}"), size };
+            let one = |piece: &str, size| Around { index, name: format!("{index}{piece}"), size, is_sum: false };
             match self.strips.contains(&index) && size.is_none_or(|size| size > MOST_STRIP) {
                 true => vec![one(".o", size.map(|size| blocks(size, STRIP))), one(".i", Some(STRIP))],
                 false => vec![one("", size)],
             }
-        })
+        };
+        let sums = self.long.as_ref().map_or_else(Vec::new, |long| long.around(self.found));
+        let outside: Vec<Around> = self.outside.iter().flat_map(pieces).collect();
+        outside.into_iter().chain(sums).chain(self.between.iter().flat_map(pieces).collect::<Vec<_>>())
     }
 
     /// Operands that lie along a loop around are packed for a strip of its iterations at a time: each of them uses one element of
     /// a cache line.
     pub(super) fn split_strips(&self, steps: &mut Steps) {
-        for outer in self.around().filter(|one| one.name.ends_with(".o")) {
+        for outer in self.around().filter(|one| !one.is_sum && one.name.ends_with(".o")) {
             steps.add(format!("split({}, {STRIP})", steps.path(outer.index)));
         }
     }
