@@ -60,13 +60,16 @@ impl Vectors {
 }
 
 /// What a tile costs for each term of the sum, in tenths of an operation: two fused operations and two loads at a time,
-/// which take four steps to end. An operation of a half takes half as long, as measured on Zen 4: beside something for each
-/// term.
+/// which take four steps to end. Where vectors are made in halves, an element that is loaded for all lanes takes twice as
+/// long; an operation of a half takes half as long, beside something for each term (measured on Zen 4).
 pub(super) fn busy(machine: &Machine, elem: ElemType, high: i64, wide: i64) -> i64 {
     let vectors = Vectors::of(machine, elem, wide);
     match vectors.are_halves {
         true => 5 * high * vectors.count + 25,
-        false => 10 * (high * vectors.count).max(high + vectors.count).max(8) + high + vectors.count,
+        false => {
+            let loads = if has_halves(machine) { 2 * high } else { high } + vectors.count;
+            10 * (high * vectors.count).max(loads).max(8) + high + vectors.count
+        }
     }
 }
 

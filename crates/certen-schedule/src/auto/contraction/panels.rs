@@ -26,6 +26,9 @@ const SHORT_RUN: i64 = 256;
 /// An operand is packed once, before loops that it does not depend on, if it has no more bytes than this.
 const MOST_PACKED: i64 = 64 << 20;
 
+/// Bytes of a page of memory.
+const PAGE_BYTES: i64 = 4096;
+
 /// A loop around the tiles: of which index, what it is called, how many iterations it has, if that is a number, and whether it
 /// is one of the sum.
 pub(super) struct Around {
@@ -181,11 +184,15 @@ impl<'a> Tiling<'a> {
         let last = operand.at.last().and_then(Ix::as_var);
         let run = run_of(group, operand.at).iter().filter_map(|index| count(*index)).fold(1, i64::saturating_mul);
         let is_long = run * bytes >= LINE_BYTES || group.size == Some(run);
+        // Whether what is side by side in a panel is in different pages.
+        let after = operand.at.iter().rev().take_while(|ix| ix.as_var() != group.loops.last().copied());
+        let distance = after.filter_map(|ix| count(ix.as_var()?)).fold(bytes, i64::saturating_mul);
+        let is_far = distance > PAGE_BYTES;
         let is_in = |group: &Group| last.is_some_and(|last| group.loops.contains(&last));
         elements.saturating_mul(match group.loops.last().copied() == last {
             true if is_long => bytes,
             true => PACKED_APART,
-            false if self.summed.iter().any(is_in) => 3 * bytes,
+            false if self.summed.iter().any(is_in) => if is_far { 3 * bytes } else { bytes },
             false if is_in(group) => PACKED_ACROSS,
             false => PACKED_APART,
         })
