@@ -159,6 +159,44 @@ fn random_contractions_keep_their_values() {
     assert!(2 * planned > count, "{planned} of {count} have a schedule");
 }
 
+/// What a program computes of inputs with full mantissas, natively: with numbers in place of its sizes, or for all sizes.
+fn computed(text: &str, sizes: &[(&str, i64)], puts_numbers_in: bool) -> Vec<u64> {
+    let module = module(text, Choice::Auto);
+    let numbers: Vec<(Name, i64)> = sizes.iter().map(|(name, size)| (Name::new(name), *size)).collect();
+    let value = |name: Name| numbers.iter().find(|(size, _)| *size == name).map(|(_, size)| *size);
+    let input = |ty: &TensorType| {
+        let shape = ty.shape_at(&value).unwrap();
+        let element = |at: usize| (splitmix(at as u64) >> 11) as f64 * 2f64.powi(-52) - 1.0;
+        Array::from_vec(&shape, (0..shape.iter().product()).map(element).collect()).unwrap()
+    };
+    let inputs: Vec<Array> = module.core().inputs.iter().map(|it| input(&it.ty)).collect();
+    let sized = module.planned_at(&numbers).unwrap();
+    if puts_numbers_in {
+        assert!(sized.planned().unwrap().0[0].why.contains("terms at a time"), "{text}");
+    }
+    let all: Vec<i64> = module.core().sizes.iter().map(|name| value(*name).unwrap()).collect();
+    let (module, all) = if puts_numbers_in { (&sized, &[][..]) } else { (&module, &all[..]) };
+    let kernel = module.native().unwrap();
+    let mut outputs = kernel.signature().allocate_outputs(all).unwrap();
+    kernel.call(all, &inputs.iter().collect::<Vec<_>>(), &mut outputs).unwrap();
+    outputs[0].as_slice::<f64>().unwrap().iter().map(|element| element.to_bits()).collect()
+}
+
+#[test]
+fn long_sums_in_blocks_have_the_bits_of_others() {
+    let sizes = [("m", 13), ("n", 37), ("p", 2500), ("q", 17), ("b", 2)];
+    for text in [
+        "fn f(A: f64[m, p], B: f64[p, n]) -> f64[m, n] { { [i, j] -> sum({ [k] -> A[i, k] * B[k, j] }) } }",
+        "fn f(A: f64[p, m], B: f64[n, p]) -> f64[m, n] { { [i, j] -> sum({ [k] -> A[k, i] * B[j, k] }) } }",
+        "fn f(A: f64[b, m, p], B: f64[b, p, n]) -> f64[b, m, n] { { [z, i, j] -> sum({ [k] -> A[z, i, k] * B[z, k, j] }) } }",
+        "fn f(A: f64[m, q, p], B: f64[q, p, n]) -> f64[m, n] { { [i, j] -> sum({ [l, k] -> A[i, l, k] * B[l, k, j] }) } }",
+        "fn f(A: f64[p, q, m], B: f64[q, p, n]) -> f64[m, n] { { [i, j] -> sum({ [k, l] -> A[k, l, i] * B[l, k, j] }) } }",
+        "fn f(A: f64[m, b, p], B: f64[p, n]) -> f64[m, b, n] { { [i, z, j] -> sum({ [k] -> A[i, z, k] * B[k, j] }) } }",
+    ] {
+        assert_eq!(computed(text, &sizes, true), computed(text, &sizes, false), "{text}");
+    }
+}
+
 #[test]
 fn strict_sums_are_not_fused() {
     let options = Options { schedule: Choice::Auto, fp: certen::FpMode::Strict, ..Options::default() };

@@ -9,7 +9,6 @@
 //! Cost, for each term: rows + columns loads for rows * columns fused operations. The summands of an element are added in the
 //! order of the program.
 
-use certen_core::Range;
 use certen_index::Ix;
 use certen_syntax::Name;
 
@@ -25,107 +24,174 @@ const MOST: i64 = 4;
 const BLOCKS: i64 = 8;
 
 pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal> {
-    proposed(found, machine).into_iter().collect()
+    Batched::of(found, machine).map(|batched| batched.proposal(machine)).into_iter().collect()
 }
 
-fn proposed(found: &SumNest<'_>, machine: &Machine) -> Option<Proposal> {
-    let v = found.lanes.filter(|_| found.elem.is_float() && found.overwrites && found.is_perfect())?;
-    let lanes = machine.vector_bytes / found.elem.bytes() as i64;
-    let [(_, first), (_, second)] = found.reads.as_slice() else { return None };
-    if ![first, second].iter().all(|at| mentions(at, v) && found.is_summed(at)) || found.is_short() {
-        return None;
+/// A loop, how many iterations it has, and how many of them are in a tile.
+#[derive(Clone, Copy)]
+struct Tiled {
+    index: Name,
+    size: i64,
+    tile: i64,
+}
+
+impl Tiled {
+    /// How many tiles there are.
+    fn count(self) -> i64 {
+        blocks(self.size, self.tile)
     }
-    // The longest loop that only one of the operands has.
-    let own = |has: &[Ix], lacks: &[Ix]| {
-        let own = found.free.iter().filter(|(index, _)| mentions(has, *index) && !mentions(lacks, *index));
-        own.filter_map(|(index, range)| Some((*index, size(range)?))).max_by_key(|(_, size)| *size)
-    };
-    let ((r, rows), (c, columns)) = (own(first, second)?, own(second, first)?);
-    let count = |loops: &[(Name, &Range)], index: Name| {
-        loops.iter().find(|(own, _)| *own == index).and_then(|(_, range)| size(range))
-    };
-    let width = count(&found.free, v).filter(|width| *width >= lanes)?;
-    let terms = found.summed.iter().try_fold(1i64, |product, (_, range)| product.checked_mul(size(range)?))?;
-    let most = if machine.registers >= 32 { MOST } else { MOST - 1 };
-    let bytes = (rows + columns).saturating_mul(terms).saturating_mul(machine.vector_bytes);
-    if rows < 2 || columns < 2 || bytes > machine.l2_bytes {
-        return None;
+
+    /// Whether the last tile is full.
+    fn is_whole(self) -> bool {
+        self.size % self.tile == 0
     }
-    // Whole rows of the result are stored one after the other, if all lanes of the operands stay in the cache.
-    let is_near = bytes.saturating_mul(blocks(width, lanes)) <= machine.l2_bytes;
-    let order = if is_near { [r, c, v] } else { [v, r, c] };
-    let (high, wide) = (rows.min(most), columns.min(most));
-    let inwards = |size: i64, tile: i64| if size % tile == 0 { "" } else { ", inwards" };
-    let others: Vec<Name> =
-        found.free.iter().map(|(index, _)| *index).filter(|index| ![v, r, c].contains(index)).collect();
-    let mut steps = found.steps(machine);
-    steps.reorder(&found.free, &[&others[..], &order].concat());
-    let outermost = others.first().filter(|index| count(&found.free, **index).is_some_and(|size| size >= 4));
-    let by_lanes = !is_near && width % lanes == 0;
-    // Tiles that overlap belong to one thread: rows are divided among threads before.
-    let block = blocks(blocks(rows, BLOCKS), high) * high;
-    let is_blocked = outermost.is_none() && !by_lanes && rows % high != 0 && rows % block >= high;
-    if is_blocked {
-        steps.add(format!("split({}, {block})", steps.path(r)));
-    }
-    let rows_of = if is_blocked { format!("{r}.i") } else { r.to_string() };
-    let name = |index: Name| if index == r { rows_of.clone() } else { index.to_string() };
-    for (index, tile, size) in [(v, lanes, width), (r, high, rows), (c, wide, columns)] {
-        steps.add(format!("split({}, {tile}{})", steps.path(name(index)), inwards(size, tile)));
-    }
-    let piece = |index: Name, piece: &str| format!("{}.{piece}", name(index));
-    let inside = [piece(r, "i"), piece(c, "i"), piece(v, "i")];
-    let all = order.map(|index| piece(index, "o")).into_iter().chain(inside.clone());
-    let list = |names: Vec<String>| names.iter().map(|name| steps.path(name)).collect::<Vec<_>>().join(", ");
-    let (all, summed) = (list(all.collect()), found.summed.iter().map(|(index, _)| index.to_string()));
-    let tile = list(summed.clone().chain(inside).collect());
-    let extent = |loops: &mut dyn Iterator<Item = Name>| {
-        let all = loops.filter_map(|index| count(&found.free, index).or(count(&found.summed, index)));
-        all.fold(1, i64::saturating_mul)
-    };
-    let tiles = [(rows, high), (columns, wide), (width, lanes)].map(|(size, tile)| blocks(size, tile));
-    let tiles = tiles.into_iter().fold(extent(&mut others.iter().copied()), i64::saturating_mul);
-    let busy = 10 * (high * wide).max(high + wide).max(8);
-    let elements = extent(&mut found.free.iter().map(|(index, _)| *index));
-    let mut cost = tiles.saturating_mul(terms).saturating_mul(busy).saturating_add(elements.saturating_mul(STORED_ALONG));
-    let mut packed: Vec<Name> = Vec::new();
-    let mut packs: Vec<String> = Vec::new();
-    for ((buffer, at), own) in found.reads.iter().zip([r, c]) {
-        // What lies along the lanes, or along a loop around, is read where it is.
-        let last = at.last().and_then(Ix::as_var);
-        if last.is_some_and(|last| last == v || others.contains(&last)) {
-            continue;
+}
+
+/// The loops of many small products.
+struct Batched<'a> {
+    found: &'a SumNest<'a>,
+    lanes: Tiled,
+    rows: Tiled,
+    columns: Tiled,
+    /// The loops around.
+    others: Vec<Name>,
+    /// Whether all lanes of the operands stay in the cache: whole rows of the result are stored one after the other then.
+    is_near: bool,
+}
+
+impl<'a> Batched<'a> {
+    fn of(found: &'a SumNest<'a>, machine: &Machine) -> Option<Batched<'a>> {
+        let v = found.lanes.filter(|_| found.elem.is_float() && found.overwrites && found.is_perfect())?;
+        let [(_, first), (_, second)] = found.reads.as_slice() else { return None };
+        if ![first, second].iter().all(|at| mentions(at, v) && found.is_summed(at)) || found.is_short() {
+            return None;
         }
-        // Once, before the loops around that do not change it.
-        let first = others.iter().position(|index| !mentions(at, *index));
-        let around = first.map_or(&[][..], |first| &others[first..]).iter().filter(|index| mentions(at, **index));
-        let before = first.map_or_else(|| piece(r, "o"), |first| others[first].to_string());
-        let all_lanes = is_near || first.is_some();
-        let tiles = [own, v].map(|index| piece(index, "o")).into_iter().take(if all_lanes { 2 } else { 1 });
-        let loops = around.map(Name::to_string).chain(tiles).chain(summed.clone());
-        let loops = loops.chain([piece(own, "i"), piece(v, "i")]);
-        packs.push(format!("pack({buffer}, {}, [{}])", steps.path(before), list(loops.collect())));
-        packed.push(*buffer);
-        let is_turned = last.is_some_and(|last| last == own || found.summed.iter().any(|(index, _)| *index == last));
-        let each = if is_turned { 3 * found.elem.bytes() as i64 } else { PACKED_APART };
-        cost = cost.saturating_add(each.saturating_mul(extent(&mut found.loops().filter(|index| mentions(at, *index)))));
+        let most = if machine.registers >= 32 { MOST } else { MOST - 1 };
+        // The longest loop that only one of the operands has.
+        let own = |has: &[Ix], lacks: &[Ix]| {
+            let own = found.free.iter().filter(|(index, _)| mentions(has, *index) && !mentions(lacks, *index));
+            let own = own.filter_map(|(index, range)| Some((*index, size(range)?)));
+            let (index, size) = own.max_by_key(|(_, size)| *size)?;
+            (size >= 2).then_some(Tiled { index, size, tile: size.min(most) })
+        };
+        let (rows, columns) = (own(first, second)?, own(second, first)?);
+        let count = machine.vector_bytes / found.elem.bytes() as i64;
+        let width = found.free.iter().find(|(index, _)| *index == v).and_then(|(_, range)| size(range));
+        let lanes = Tiled { index: v, size: width.filter(|width| *width >= count)?, tile: count };
+        let terms = found.summed.iter().try_fold(1i64, |product, (_, range)| product.checked_mul(size(range)?))?;
+        let bytes = (rows.size + columns.size).saturating_mul(terms).saturating_mul(machine.vector_bytes);
+        if bytes > machine.l2_bytes {
+            return None;
+        }
+        let is_near = bytes.saturating_mul(lanes.count()) <= machine.l2_bytes;
+        let own = [lanes, rows, columns].map(|tiled| tiled.index);
+        let others = found.free.iter().map(|(index, _)| *index).filter(|index| !own.contains(index)).collect();
+        Some(Batched { found, lanes, rows, columns, others, is_near })
     }
-    steps.add(format!("reorder([{all}])"));
-    steps.add(format!("reorder([{tile}])"));
-    packs.into_iter().for_each(|step| steps.add(step));
-    match outermost {
-        Some(index) => steps.parallelize(&steps.path(index)),
-        None if by_lanes => steps.parallelize(&steps.path(piece(v, "o"))),
-        None if is_blocked || rows % high == 0 => steps.parallelize(&steps.path(format!("{r}.o"))),
-        None => {}
+
+    /// The product of the sizes of loops.
+    fn extent(&self, loops: impl Iterator<Item = Name>) -> i64 {
+        let all = || self.found.free.iter().chain(&self.found.summed);
+        let size_of = |index: Name| all().find(|(own, _)| *own == index).and_then(|(_, range)| size(range));
+        loops.filter_map(size_of).fold(1, i64::saturating_mul)
     }
-    let over: Vec<Name> = found.summed.iter().map(|(index, _)| *index).collect();
-    let mut why = format!(
-        "many products over {}: {lanes} lanes of {v} for {high} rows of {r} and {wide} columns of {c} stay in registers",
-        listed(&over)
-    );
-    if !packed.is_empty() {
-        why += &format!(", {} packed", listed(&packed));
+
+    /// Tenths of operations: of the tiles, and of storing them.
+    fn cost(&self) -> i64 {
+        let (high, wide) = (self.rows.tile, self.columns.tile);
+        let tiles = [self.lanes, self.rows, self.columns].map(Tiled::count);
+        let tiles = tiles.into_iter().fold(self.extent(self.others.iter().copied()), i64::saturating_mul);
+        let terms = self.extent(self.found.summed.iter().map(|(index, _)| *index));
+        let busy = 10 * (high * wide).max(high + wide).max(8);
+        let stores = self.extent(self.found.free.iter().map(|(index, _)| *index)).saturating_mul(STORED_ALONG);
+        tiles.saturating_mul(terms).saturating_mul(busy).saturating_add(stores)
     }
-    Some(Proposal { plan: found.planned(steps, why), cost })
+
+    /// The operands that are packed: what lies along the lanes, or along a loop around, is read where it is.
+    fn packed(&self) -> impl Iterator<Item = (Name, &'a [Ix], Tiled)> {
+        let reads = self.found.reads.iter().zip([self.rows, self.columns]);
+        let packed = reads.filter(|((_, at), _)| {
+            let last = at.last().and_then(Ix::as_var);
+            !last.is_some_and(|last| last == self.lanes.index || self.others.contains(&last))
+        });
+        packed.map(|((buffer, at), own)| (*buffer, *at, own))
+    }
+
+    /// Tenths of operations that it takes to pack an operand.
+    fn packing(&self, at: &[Ix], own: Tiled) -> i64 {
+        let is_turned = |last: Name| last == own.index || self.found.summed.iter().any(|(index, _)| *index == last);
+        let is_turned = at.last().and_then(Ix::as_var).is_some_and(is_turned);
+        let each = if is_turned { 3 * self.found.elem.bytes() as i64 } else { PACKED_APART };
+        each.saturating_mul(self.extent(self.found.loops().filter(|index| mentions(at, *index))))
+    }
+
+    fn proposal(&self, machine: &Machine) -> Proposal {
+        let Batched { found, lanes, rows, columns, others, is_near } = self;
+        let order = if *is_near { [rows, columns, lanes] } else { [lanes, rows, columns] };
+        let mut steps = found.steps(machine);
+        steps.reorder(&found.free, &[&others[..], &order.map(|tiled| tiled.index)].concat());
+        let outermost = others.first().filter(|index| self.extent([**index].into_iter()) >= 4);
+        let by_lanes = !is_near && lanes.is_whole();
+        // Tiles that overlap belong to one thread: rows are divided among threads before.
+        let block = blocks(blocks(rows.size, BLOCKS), rows.tile) * rows.tile;
+        let is_blocked = outermost.is_none() && !by_lanes && !rows.is_whole() && rows.size % block >= rows.tile;
+        if is_blocked {
+            steps.add(format!("split({}, {block})", steps.path(rows.index)));
+        }
+        let is_cut = |tiled: &Tiled| is_blocked && tiled.index == rows.index;
+        let name = |tiled: &Tiled| format!("{}{}", tiled.index, if is_cut(tiled) { ".i" } else { "" });
+        for tiled in [lanes, rows, columns] {
+            let inwards = if tiled.is_whole() { "" } else { ", inwards" };
+            steps.add(format!("split({}, {}{inwards})", steps.path(name(tiled)), tiled.tile));
+        }
+        let piece = |tiled: &Tiled, piece: &str| format!("{}.{piece}", name(tiled));
+        let list = |names: Vec<String>| names.iter().map(|name| steps.path(name)).collect::<Vec<_>>().join(", ");
+        let inside = [rows, columns, lanes].map(|tiled| piece(tiled, "i"));
+        let summed = found.summed.iter().map(|(index, _)| index.to_string());
+        let all = list(order.map(|tiled| piece(tiled, "o")).into_iter().chain(inside.clone()).collect());
+        let tile = list(summed.clone().chain(inside).collect());
+        let pack = |(buffer, at, own): (Name, &[Ix], Tiled)| {
+            // Once, before the loops around that do not change it.
+            let first = others.iter().position(|index| !mentions(at, *index));
+            let around = others[first.unwrap_or(others.len())..].iter().filter(|index| mentions(at, **index));
+            let before = first.map_or_else(|| piece(rows, "o"), |first| others[first].to_string());
+            let block = (first.is_some() && is_cut(&own)).then(|| format!("{}.o", own.index));
+            let tiles = [&own, lanes].map(|tiled| piece(tiled, "o")).into_iter();
+            let tiles = tiles.take(if *is_near || first.is_some() { 2 } else { 1 });
+            let loops = around.map(Name::to_string).chain(block).chain(tiles).chain(summed.clone());
+            let loops = loops.chain([piece(&own, "i"), piece(lanes, "i")]);
+            format!("pack({buffer}, {}, [{}])", steps.path(before), list(loops.collect()))
+        };
+        let packs: Vec<String> = self.packed().map(pack).collect();
+        steps.add(format!("reorder([{all}])"));
+        steps.add(format!("reorder([{tile}])"));
+        packs.into_iter().for_each(|step| steps.add(step));
+        match outermost {
+            Some(index) => steps.parallelize(&steps.path(index)),
+            None if by_lanes => steps.parallelize(&steps.path(piece(lanes, "o"))),
+            None if is_blocked || rows.is_whole() => steps.parallelize(&steps.path(format!("{}.o", rows.index))),
+            None => {}
+        }
+        let packing = self.packed().map(|(_, at, own)| self.packing(at, own));
+        let cost = packing.fold(self.cost(), i64::saturating_add);
+        Proposal { plan: found.planned(steps, self.why()), cost }
+    }
+
+    /// What was recognised, and what was chosen for it.
+    fn why(&self) -> String {
+        let over: Vec<Name> = self.found.summed.iter().map(|(index, _)| *index).collect();
+        let Batched { lanes, rows, columns, .. } = self;
+        let packed: Vec<Name> = self.packed().map(|(buffer, ..)| buffer).collect();
+        let packed = if packed.is_empty() { String::new() } else { format!(", {} packed", listed(&packed)) };
+        format!(
+            "many products over {}: {} lanes of {} for {} rows of {} and {} columns of {} stay in registers{packed}",
+            listed(&over),
+            lanes.tile,
+            lanes.index,
+            rows.tile,
+            rows.index,
+            columns.tile,
+            columns.index,
+        )
+    }
 }

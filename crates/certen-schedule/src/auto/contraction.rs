@@ -30,8 +30,10 @@ use super::steps::{Steps, listed};
 use super::sum::{LINE_BYTES, STORED_ACROSS, STORED_ALONG, STORED_APART, SumNest, mentions, size};
 use super::tile::{MANY, blocks, busy, shapes};
 use super::{Machine, Planned, Proposal};
-use panels::{Around, lies_along};
+use long_sum::LongSum;
+use panels::lies_along;
 
+mod long_sum;
 mod panels;
 
 /// The most rows of a block.
@@ -50,10 +52,6 @@ const SHORT_SUM: i64 = 64;
 
 /// A number of terms that is not known counts as this.
 const UNKNOWN: i64 = 1024;
-
-/// A sum of more terms is made in blocks, each of as many terms at most.
-const MANY_TERMS: i64 = 2048;
-const BLOCK_TERMS: i64 = 1024;
 
 /// Fewer products than this are made faster than panels are packed.
 const FEW_PRODUCTS: i64 = 2048;
@@ -106,74 +104,23 @@ fn lane_groups<'a>(found: &SumNest<'a>, is_known: bool) -> Vec<Vec<(Name, &'a Ra
     all
 }
 
-/// What can be rows, of the loops for which `is_row`: the longest one, and more while there are few rows; where sizes are numbers, also
-/// the last dimension of the result, so that a tile is stored beside the next one.
-fn row_groups<'a>(
-    found: &SumNest<'a>,
-    is_row: impl Fn(Name) -> bool,
-    is_known: bool,
-) -> Vec<Vec<(Name, &'a Range)>> {
+/// What can be rows, of the loops for which `is_row`: the longest one. Where sizes are numbers, more of them too while there are
+/// few rows, and the last dimension of the result, so that a tile is stored beside the next one.
+fn row_groups<'a>(found: &SumNest<'a>, is_row: impl Fn(Name) -> bool, is_known: bool) -> Vec<Vec<(Name, &'a Range)>> {
     let mut rows: Vec<_> = found.free.iter().rev().copied().filter(|(index, _)| is_row(*index)).collect();
     rows.sort_by_key(|(_, range)| std::cmp::Reverse(size(range)));
-    let dense = rows.iter().copied().find(|(index, _)| is_known && found.lanes == Some(*index));
-    let enough =
-        |count: usize| !is_known || Group::of(rows[..count].to_vec()).size.is_none_or(|size| size >= SHORT_ROWS);
-    let count = (1..=rows.len()).find(|count| enough(*count)).unwrap_or(rows.len());
+    let Some(longest) = rows.first().copied() else { return Vec::new() };
+    if !is_known {
+        return vec![vec![longest]];
+    }
+    let last = rows.iter().copied().find(|(index, _)| found.lanes == Some(*index));
+    let are_enough = |count: &usize| Group::of(rows[..*count].to_vec()).size.is_none_or(|size| size >= SHORT_ROWS);
+    let count = (1..=rows.len()).find(are_enough).unwrap_or(rows.len());
     rows.truncate(count);
     rows.sort_by_key(|(index, _)| found.free.iter().position(|(free, _)| free == index));
-    let dense = dense.filter(|dense| rows != [*dense]).map(|dense| vec![dense]);
-    [rows].into_iter().chain(dense).filter(|rows| !rows.is_empty()).collect()
-}
-
-/// How a sum of many terms is made in blocks: its outer loops run around all tiles.
-#[derive(Clone)]
-struct LongSum {
-    /// How many of its loops do, whole.
-    whole: usize,
-    /// The next one, if it is split, and into blocks of how many iterations.
-    split: Option<(Name, i64)>,
-}
-
-impl LongSum {
-    fn of(found: &SumNest<'_>) -> Option<LongSum> {
-        let sizes: Vec<i64> = found.summed.iter().map(|(_, range)| size(range)).collect::<Option<_>>()?;
-        let terms = sizes.iter().copied().fold(1, i64::saturating_mul);
-        if terms <= MANY_TERMS || !found.is_perfect() || !found.overwrites {
-            return None;
-        }
-        let (mut inside, mut whole) = (1i64, sizes.len());
-        while whole > 0 && inside.saturating_mul(sizes[whole - 1]) <= BLOCK_TERMS {
-            whole -= 1;
-            inside *= sizes[whole];
-        }
-        // Blocks of the same size, as far as that goes.
-        let last = whole.checked_sub(1)?;
-        let block = blocks(sizes[last], blocks(sizes[last], (BLOCK_TERMS / inside).max(1)));
-        match block {
-            1 if inside > 1 => Some(LongSum { whole, split: None }),
-            _ => Some(LongSum { whole: last, split: Some((found.summed[last].0, block)) }),
-        }
-    }
-
-    /// What is left of a loop of the sum inside a block: its name, and how many iterations it has.
-    fn inside(&self, (index, range): (Name, &Range)) -> (String, Option<i64>) {
-        match self.split {
-            Some((split, block)) if split == index => (format!("{index}.i"), Some(block)),
-            _ => (index.to_string(), size(range)),
-        }
-    }
-
-    /// The loops around all tiles.
-    fn around(&self, found: &SumNest<'_>) -> Vec<Around> {
-        let one = |index: Name, name: String, size| Around { index, name, size, is_sum: true };
-        let whole = found.summed[..self.whole].iter().map(|(index, range)| one(*index, index.to_string(), size(range)));
-        let split = self.split.map(|(index, block)| {
-            let range = found.summed.iter().find(|(known, _)| *known == index);
-            let size = range.and_then(|(_, range)| size(range)).map(|size| blocks(size, block));
-            one(index, format!("{index}.o"), size)
-        });
-        whole.chain(split).collect()
-    }
+    let mut groups = vec![rows, vec![longest]];
+    groups.extend(last.map(|last| vec![last]));
+    groups
 }
 
 /// Loops that are taken together, in this order.
@@ -294,7 +241,8 @@ impl<'a> Tiling<'a> {
         let reuse = between.iter().map(|(_, range)| size(range)).chain([rows.size]);
         let reuse = reuse.fold(1, |product: i64, size| product.saturating_mul(size.unwrap_or(UNKNOWN)));
         let shapes = shapes(machine, found.elem, rows.size, lanes.size);
-        let tiling = Tiling { found, rows, lanes, summed, long: None, outside, between, strips, high: 1, wide: 1, reuse };
+        let tiling =
+            Tiling { found, rows, lanes, summed, long: None, outside, between, strips, high: 1, wide: 1, reuse };
         shapes.into_iter().map(|(high, wide)| Tiling { high, wide, ..tiling.clone() }).collect()
     }
 

@@ -192,7 +192,13 @@ impl<'a> Tiling<'a> {
         elements.saturating_mul(match group.loops.last().copied() == last {
             true if is_long => bytes,
             true => PACKED_APART,
-            false if self.summed.iter().any(is_in) => if is_far { 3 * bytes } else { bytes },
+            false if self.summed.iter().any(is_in) => {
+                if is_far {
+                    3 * bytes
+                } else {
+                    bytes
+                }
+            }
             false if is_in(group) => PACKED_ACROSS,
             false => PACKED_APART,
         })
@@ -209,7 +215,8 @@ impl<'a> Tiling<'a> {
 
 /// The last loops of a group that are the last dimensions of an operand, in their order: their elements lie side by side.
 fn run_of<'b>(group: &'b Group, at: &[Ix]) -> &'b [Name] {
-    let count = group.loops.iter().rev().zip(at.iter().rev()).take_while(|(index, ix)| **ix == Ix::var(**index)).count();
+    let count =
+        group.loops.iter().rev().zip(at.iter().rev()).take_while(|(index, ix)| **ix == Ix::var(**index)).count();
     &group.loops[group.loops.len() - count..]
 }
 
@@ -230,4 +237,3 @@ pub(super) fn lies_along(found: &SumNest<'_>, at: &[Ix], index: Name) -> bool {
     }
     false
 }
-
