@@ -202,6 +202,7 @@ impl<'a> Tiling<'a> {
         groups.flat_map(|rows| Tiling::with_rows(found, Group::of(rows), lanes.clone(), is_known, machine)).collect()
     }
 
+    /// Those with these rows too.
     fn with_rows(
         found: &'a SumNest<'a>,
         rows: Group,
