@@ -50,6 +50,9 @@ const SHORT_ROWS: i64 = 24;
 const SHORT_LANES: i64 = 64;
 const SHORT_SUM: i64 = 64;
 
+/// How many addresses of rows stay in registers.
+const MOST_ADDRESSES: i64 = 8;
+
 /// A number of terms that is not known counts as this.
 const UNKNOWN: i64 = 1024;
 
@@ -259,7 +262,16 @@ impl<'a> Tiling<'a> {
         let terms = self.found.summed.iter().filter_map(|(_, range)| size(range)).fold(1, i64::saturating_mul);
         let (rows, columns) = (self.rows.size.unwrap_or(MANY), self.lanes.size.unwrap_or(MANY));
         let tiles = blocks(rows, self.high).saturating_mul(blocks(columns, self.wide));
-        let products = busy(machine, self.found.elem, self.high, self.wide).saturating_mul(tiles).saturating_mul(terms);
+        let is_full = self.ends(true, &self.lanes, self.wide) != Ends::Padded;
+        let packed = if self.is_packed() { self.operands(is_full) } else { Vec::new() };
+        let packing = packed.iter().map(|operand| self.packing(operand)).fold(0, i64::saturating_add);
+        // Each row that is read where it lies has an address of its own, which registers hold for some.
+        let lie_apart = self.found.reads.iter().any(|(buffer, at)| {
+            self.rows.is_in(at) && packed.iter().all(|operand| (operand.buffer, operand.at) != (*buffer, *at))
+        });
+        let addresses = if lie_apart { 10 * (self.high - MOST_ADDRESSES).max(0) } else { 0 };
+        let busy = busy(machine, self.found.elem, self.high, self.wide) + addresses;
+        let products = busy.saturating_mul(tiles).saturating_mul(terms);
         let is_dense = |group: &Group| self.found.lanes.is_some_and(|last| group.loops.last() == Some(&last));
         let store = match (is_dense(&self.lanes), is_dense(&self.rows)) {
             (true, _) => STORED_ALONG,
@@ -267,9 +279,6 @@ impl<'a> Tiling<'a> {
             (false, false) => STORED_APART,
         };
         let stores = rows.saturating_mul(columns).saturating_mul(store);
-        let is_full = self.ends(true, &self.lanes, self.wide) != Ends::Padded;
-        let packed = if self.is_packed() { self.operands(is_full) } else { Vec::new() };
-        let packing = packed.iter().map(|operand| self.packing(operand)).fold(0, i64::saturating_add);
         others.fold(products.saturating_add(stores), i64::saturating_mul).saturating_add(packing)
     }
 

@@ -40,8 +40,8 @@ pub(super) struct Around {
 
 /// Something that is read: inside the sum, or after it in so many loops of sums.
 pub(super) struct Operand<'a> {
-    buffer: Name,
-    at: &'a [Ix],
+    pub buffer: Name,
+    pub at: &'a [Ix],
     depth: Option<usize>,
 }
 
