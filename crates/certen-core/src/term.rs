@@ -177,6 +177,11 @@ pub struct Terms {
 }
 
 impl Terms {
+    /// Whether another arena is the beginning of this one: its terms have the same identities here.
+    pub fn begins_with(&self, other: &Terms) -> bool {
+        self.nodes.len() >= other.nodes.len() && self.nodes.iter().zip(&other.nodes).all(|(own, other)| own == other)
+    }
+
     /// No terms. The facts, what is known about sizes, decide which shapes are equal.
     pub fn new(facts: Facts) -> Terms {
         Terms { facts, ..Terms::default() }

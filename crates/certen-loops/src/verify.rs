@@ -22,15 +22,53 @@ use crate::walk::as_element;
 
 /// What is wrong with a program, in order; nothing if it is well-formed. Every error has code E0702.
 pub fn verify(program: &LoopProgram) -> Vec<Diagnostic> {
-    verified(program).errors
+    verified(program, Unchanged::default()).errors
+}
+
+/// As [`verify`], of a program that was made of a well-formed one: for the statements at its beginning and its end that are
+/// as they were, nothing is proved again.
+pub fn verify_changed(program: &LoopProgram, before: &LoopProgram) -> Vec<Diagnostic> {
+    verified(program, Unchanged::of(program, before)).errors
 }
 
 /// The locals of a program that are not seen to be assigned before they are read, on every path.
 pub fn unassigned(program: &LoopProgram) -> HashSet<Name> {
-    verified(program).unassigned
+    verified(program, Unchanged::default()).unassigned
 }
 
-fn verified(program: &LoopProgram) -> Verifier<'_> {
+/// How many statements at the beginning and at the end of a body are those of another one, in the same surroundings.
+#[derive(Default)]
+struct Unchanged {
+    first: usize,
+    last: usize,
+}
+
+impl Unchanged {
+    fn of(program: &LoopProgram, before: &LoopProgram) -> Unchanged {
+        let allocated = |program: &LoopProgram| {
+            let types = program.body.iter().filter_map(|stmt| match stmt {
+                Stmt::Alloc(name, ty) => Some((*name, ty.clone())),
+                _ => None,
+            });
+            types.collect::<HashMap<Name, TensorType>>()
+        };
+        let (now, then) = (allocated(program), allocated(before));
+        let is_same = program.sizes == before.sizes
+            && program.facts == before.facts
+            && program.inputs == before.inputs
+            && program.outputs == before.outputs
+            && now.iter().all(|(name, ty)| then.get(name).is_none_or(|before| before == ty))
+            && program.terms.begins_with(&before.terms);
+        if !is_same {
+            return Unchanged::default();
+        }
+        let first = program.body.iter().zip(&before.body).take_while(|(now, then)| now == then).count();
+        let backwards = program.body[first..].iter().rev().zip(before.body[first..].iter().rev());
+        Unchanged { first, last: backwards.take_while(|(now, then)| now == then).count() }
+    }
+}
+
+fn verified(program: &LoopProgram, unchanged: Unchanged) -> Verifier<'_> {
     let mut facts = Facts::new();
     program.facts.iter().for_each(|fact| facts.assume(fact.clone()));
     let mut verifier = Verifier {
@@ -38,6 +76,8 @@ fn verified(program: &LoopProgram) -> Verifier<'_> {
         things: HashMap::new(),
         assigned: Assigned::default(),
         written: HashSet::new(),
+        unchanged,
+        is_known: false,
         scopes: vec![Assumptions { assumed: Vec::new(), facts: Some(facts), shown: HashSet::new() }],
         unassigned: HashSet::new(),
         errors: Vec::new(),
@@ -109,6 +149,9 @@ struct Verifier<'a> {
     things: HashMap<Name, Thing<'a>>,
     assigned: Assigned,
     written: HashSet<Name>,
+    unchanged: Unchanged,
+    /// Whether what is looked at was proved before.
+    is_known: bool,
     scopes: Vec<Assumptions>,
     unassigned: HashSet<Name>,
     errors: Vec<Diagnostic>,
@@ -200,7 +243,10 @@ impl<'a> Verifier<'a> {
             return self.error(format!("more than {MAX_NESTING} blocks inside each other"));
         }
         let (mut declared, mark) = (Vec::new(), self.assigned.log.len());
-        for stmt in block {
+        for (at, stmt) in block.iter().enumerate() {
+            if depth == 0 {
+                self.is_known = at < self.unchanged.first || at + self.unchanged.last >= block.len();
+            }
             match stmt {
                 Stmt::Nest(_) => {}
                 Stmt::Alloc(name, ty) => {
@@ -224,7 +270,7 @@ impl<'a> Verifier<'a> {
                 Stmt::For { index, range, mode, body } => {
                     self.ix(&range.lo);
                     self.ix(&range.hi);
-                    if *mode != Mode::Serial {
+                    if *mode != Mode::Serial && !self.is_known {
                         let program = self.program;
                         let race =
                             check_independent(program, || self.facts().clone(), (*index, range, *mode), body).err();
@@ -365,6 +411,9 @@ impl<'a> Verifier<'a> {
     }
 
     fn in_bounds(&mut self, name: Name, index: &Ix, size: &Ix) {
+        if self.is_known {
+            return;
+        }
         // A loop's own index, into the size that the loop runs to.
         if let Some(Thing::Index(range)) = index.as_var().and_then(|name| self.things.get(&name))
             && range.hi == *size

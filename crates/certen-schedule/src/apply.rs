@@ -2,7 +2,7 @@
 
 use certen_core::{Literal, Term};
 use certen_index::{Condition, Status};
-use certen_loops::{FpMode, LoopProgram, Stmt, for_each_mut, unassigned, verify};
+use certen_loops::{FpMode, LoopProgram, Stmt, for_each_mut, unassigned, verify, verify_changed};
 use certen_syntax::schedule::Step;
 use certen_syntax::{Code, Diagnostic, near};
 
@@ -68,6 +68,16 @@ pub struct Refused {
 /// E0801 for a step that is not known or has other arguments, E0802 for a loop, stage or buffer that is not there,
 /// E0803 for a step that cannot be done.
 pub fn apply(before: LoopProgram, steps: &[Step], fp: FpMode) -> Result<Scheduled, Box<Refused>> {
+    apply_to(before, false, steps, fp)
+}
+
+/// As [`apply`], to a program of which it is known that the verifier accepts it, or not.
+pub(crate) fn apply_to(
+    before: LoopProgram,
+    mut is_verified: bool,
+    steps: &[Step],
+    fp: FpMode,
+) -> Result<Scheduled, Box<Refused>> {
     let mut taken: Vec<Taken> = Vec::with_capacity(steps.len());
     for (at, step) in steps.iter().enumerate() {
         let program = taken.last().map_or(&before, |taken| &taken.after);
@@ -77,10 +87,18 @@ pub fn apply(before: LoopProgram, steps: &[Step], fp: FpMode) -> Result<Schedule
             return Err(Box::new(Refused { at, diagnostic, before: program.clone(), taken }));
         }
         let (mut after, conditions) = nest.finish();
-        let mut violations = verify(&after);
+        // Only what the step has changed, so that many nests take as long as each by itself.
+        let mut violations = if is_verified { verify_changed(&after, program) } else { verify(&after) };
+        debug_assert_eq!(
+            violations.is_empty(),
+            verify(&after).is_empty(),
+            "{} has changed what is elsewhere",
+            step.name
+        );
         if !violations.is_empty() && begin_with_zero(&mut after) {
             violations = verify(&after);
         }
+        is_verified = violations.is_empty();
         taken.push(Taken { step: step.clone(), after, conditions, violations });
     }
     let program = taken.last().map_or(&before, |taken| &taken.after).clone();

@@ -19,13 +19,13 @@ mod thin;
 mod tile;
 
 use certen_index::Cond;
-use certen_loops::{FpMode, LoopProgram, Site, Stmt, sites};
+use certen_loops::{FpMode, LoopProgram, Site, Stmt, sites, verify};
 use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Name, Sources};
 use indexmap::IndexMap;
 
 use self::sum::SumNest;
-use crate::apply::{Scheduled, Taken, apply};
+use crate::apply::{Scheduled, Taken, apply_to};
 
 /// What a strategy has to know of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,6 +92,8 @@ pub fn automatic(
     only: Option<&[Name]>,
 ) -> (Vec<Planned>, Scheduled) {
     let mut plans = Vec::new();
+    let is_verified = verify(program).is_empty();
+    let taken = |program: &LoopProgram, text: &str| taken(program, is_verified, text, fp);
     let mut scheduled = Scheduled { before: program.clone(), program: program.clone(), taken: Vec::new() };
     let mut nests: IndexMap<Name, (usize, Vec<Site<'_>>)> = IndexMap::new();
     for site in sites(&program.body) {
@@ -105,7 +107,7 @@ pub fn automatic(
     for (nest, (_, sites)) in nests.into_iter().filter(|(nest, (labels, _))| *labels == 1 && is_asked(nest)) {
         let plain = seldom(&sites).and_then(|index| {
             let step = format!("overwrite({nest}.{index});\n");
-            Some((taken(program, &step, fp)?.program, step))
+            Some((taken(program, &step)?.program, step))
         });
         let found = match &plain {
             Some((made, _)) => {
@@ -122,7 +124,7 @@ pub fn automatic(
             if let Some((_, step)) = &plain {
                 plan.steps.insert_str(0, step);
             }
-            let made = taken(&scheduled.program, &plan.steps, fp)?;
+            let made = taken(&scheduled.program, &plan.steps)?;
             Some((plan, made))
         });
         if let Some((plan, made)) = best {
@@ -135,9 +137,9 @@ pub fn automatic(
 }
 
 /// What steps make of a program; none if they cannot be taken, or something is not proved.
-fn taken(program: &LoopProgram, text: &str, fp: FpMode) -> Option<Scheduled> {
+fn taken(program: &LoopProgram, is_verified: bool, text: &str, fp: FpMode) -> Option<Scheduled> {
     let steps = steps_of(text).filter(|steps| !steps.is_empty())?;
-    let scheduled = apply(program.clone(), &steps, fp).ok()?;
+    let scheduled = apply_to(program.clone(), is_verified, &steps, fp).ok()?;
     let is_right = |taken: &Taken| taken.is_proved() && taken.violations.is_empty();
     scheduled.taken.iter().all(is_right).then_some(scheduled)
 }
