@@ -76,8 +76,7 @@ impl<'a> Batched<'a> {
         };
         let (rows, columns) = (own(first, second)?, own(second, first)?);
         let count = machine.vector_bytes / found.elem.bytes() as i64;
-        let width = found.free.iter().find(|(index, _)| *index == v).and_then(|(_, range)| size(range));
-        let lanes = Tiled { index: v, size: width.filter(|width| *width >= count)?, tile: count };
+        let lanes = Tiled { index: v, size: found.count(v).filter(|width| *width >= count)?, tile: count };
         let terms = found.summed.iter().try_fold(1i64, |product, (_, range)| product.checked_mul(size(range)?))?;
         let bytes = (rows.size + columns.size).saturating_mul(terms).saturating_mul(machine.vector_bytes);
         if bytes > machine.l2_bytes {
@@ -91,9 +90,7 @@ impl<'a> Batched<'a> {
 
     /// The product of the sizes of loops.
     fn extent(&self, loops: impl Iterator<Item = Name>) -> i64 {
-        let all = || self.found.free.iter().chain(&self.found.summed);
-        let size_of = |index: Name| all().find(|(own, _)| *own == index).and_then(|(_, range)| size(range));
-        loops.filter_map(size_of).fold(1, i64::saturating_mul)
+        loops.filter_map(|index| self.found.count(index)).fold(1, i64::saturating_mul)
     }
 
     /// Tenths of operations: of the tiles, and of storing them.

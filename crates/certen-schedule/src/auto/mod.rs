@@ -18,6 +18,8 @@ mod sum;
 mod thin;
 mod tile;
 
+use std::cell::LazyCell;
+
 use certen_index::Cond;
 use certen_loops::{FpMode, LoopProgram, Site, Stmt, sites, verify};
 use certen_syntax::schedule::{Step, parse_steps};
@@ -92,8 +94,9 @@ pub fn automatic(
     only: Option<&[Name]>,
 ) -> (Vec<Planned>, Scheduled) {
     let mut plans = Vec::new();
-    let is_verified = verify(program).is_empty();
-    let taken = |program: &LoopProgram, text: &str| taken(program, is_verified, text, fp);
+    // Asked only where something is proposed.
+    let is_verified = LazyCell::new(|| verify(program).is_empty());
+    let taken = |program: &LoopProgram, text: &str| taken(program, *is_verified, text, fp);
     let mut scheduled = Scheduled { before: program.clone(), program: program.clone(), taken: Vec::new() };
     let mut nests: IndexMap<Name, (usize, Vec<Site<'_>>)> = IndexMap::new();
     for site in sites(&program.body) {

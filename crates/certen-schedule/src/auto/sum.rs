@@ -154,6 +154,11 @@ impl<'a> SumNest<'a> {
         all.iter().any(|a| all.iter().any(|b| apart(a, b)))
     }
 
+    /// How many iterations the loop over an index has, if that is a number.
+    pub fn count(&self, index: Name) -> Option<i64> {
+        self.free.iter().chain(&self.summed).find(|(own, _)| *own == index).and_then(|(_, range)| size(range))
+    }
+
     /// The indices of all of its loops.
     pub fn loops(&self) -> impl Iterator<Item = Name> {
         self.free.iter().chain(&self.summed).map(|(index, _)| *index)

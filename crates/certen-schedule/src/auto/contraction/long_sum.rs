@@ -56,11 +56,9 @@ impl LongSum {
     pub fn around(&self, found: &SumNest<'_>) -> Vec<Around> {
         let one = |index: Name, name: String, size| Around { index, name, size, is_sum: true };
         let whole = found.summed[..self.whole].iter().map(|(index, range)| one(*index, index.to_string(), size(range)));
-        let split = self.split.map(|(index, block)| {
-            let range = found.summed.iter().find(|(known, _)| *known == index);
-            let size = range.and_then(|(_, range)| size(range)).map(|size| blocks(size, block));
-            one(index, format!("{index}.o"), size)
-        });
+        let split = self
+            .split
+            .map(|(index, block)| one(index, format!("{index}.o"), found.count(index).map(|size| blocks(size, block))));
         whole.chain(split).collect()
     }
 }

@@ -175,10 +175,9 @@ impl<'a> Tiling<'a> {
 
     /// Tenths of operations that it takes to pack an operand: whole vectors, squares that are turned, or single elements.
     pub(super) fn packing(&self, operand: &Operand<'_>) -> i64 {
-        let loops = || self.found.free.iter().chain(&self.found.summed);
-        let count = |index: Name| loops().find(|(known, _)| *known == index).and_then(|(_, range)| size(range));
-        let own = loops().filter(|(index, _)| mentions(operand.at, *index)).filter_map(|(_, range)| size(range));
-        let elements = own.fold(1, i64::saturating_mul);
+        let count = |index: Name| self.found.count(index);
+        let own = self.found.loops().filter(|index| mentions(operand.at, *index));
+        let elements = own.filter_map(count).fold(1, i64::saturating_mul);
         let group = if self.lanes.is_in(operand.at) { &self.lanes } else { &self.rows };
         let bytes = self.found.elem.bytes() as i64;
         let last = operand.at.last().and_then(Ix::as_var);
@@ -228,8 +227,7 @@ pub(super) fn lies_along(found: &SumNest<'_>, at: &[Ix], index: Name) -> bool {
         if *ix == Ix::var(index) {
             return true;
         }
-        let range = ix.as_var().and_then(|own| found.free.iter().chain(&found.summed).find(|(known, _)| *known == own));
-        let Some(size) = range.and_then(|(_, range)| size(range)) else { return false };
+        let Some(size) = ix.as_var().and_then(|own| found.count(own)) else { return false };
         run = run.saturating_mul(size);
         if run > SHORT_RUN {
             return false;
