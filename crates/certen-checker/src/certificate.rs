@@ -21,10 +21,11 @@
 
 use certen_index::{Cond, Witness};
 use certen_syntax::Name;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::fault::Fault;
+use crate::json::{list, object, quoted};
 use crate::obligations::Kind;
 use crate::points::Test;
 use crate::witness;
@@ -143,49 +144,46 @@ impl Certificate {
 
     /// What the inputs of tests come from.
     pub fn seed(&self) -> u64 {
-        let steps: Vec<Value> = self.steps.iter().map(|step| step.json(false)).collect();
-        let text = json!([self.core, self.nest, steps]).to_string();
+        let steps = list(self.steps.iter().map(|step| step.json(false)));
+        let text = list([quoted(&self.core), quoted(&self.nest), steps]);
         Sha256::digest(text).iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
-    }
-
-    /// As JSON, with its seal.
-    pub fn json(&self) -> Value {
-        let mut json = Map::new();
-        let mut put = |field: &str, value: Value| json.insert(field.into(), value);
-        put("certificate", json!(1));
-        put("core", json!(self.core));
-        put("nest", json!(self.nest));
-        for (field, _, claims) in self.claims() {
-            let claim = |claim: &Claim| json!({"what": claim.what, "witness": witness::write(&claim.witness)});
-            put(field, claims.iter().map(claim).collect());
-        }
-        put("schedule", json!(self.schedule()));
-        put("steps", self.steps.iter().map(|step| step.json(true)).collect());
-        put("seed", json!(format!("{:016x}", self.seed())));
-        put("tested", json!(!self.tests.is_empty()));
-        put("tests", self.tests.iter().map(Test::json).collect());
-        let seal = seal(&json);
-        json.insert("seal".into(), seal.into());
-        json.insert("about".into(), self.about.clone());
-        json.into()
     }
 
     /// As text for a file: JSON with one claim, step or test on a line.
     pub fn text(&self) -> String {
-        let mut text = String::from("{\n");
-        let json = self.json();
-        let fields = json.as_object().into_iter().flatten();
-        for (at, (name, value)) in fields.enumerate() {
+        let fields = self.fields(self.seed());
+        let lines = fields.iter().map(|(name, value)| {
             let value = match value {
-                Value::Array(items) if !items.is_empty() => {
-                    let items: Vec<String> = items.iter().map(|item| format!("  {item}")).collect();
-                    format!("[\n{}\n]", items.join(",\n"))
-                }
-                other => other.to_string(),
+                Written::List(items) if !items.is_empty() => format!("[\n  {}\n]", items.join(",\n  ")),
+                other => other.compact(),
             };
-            text += &format!("{}{}: {value}", if at > 0 { ",\n" } else { "" }, json!(name));
+            format!("{}: {value}", quoted(name))
+        });
+        format!("{{\n{}\n}}\n", lines.collect::<Vec<_>>().join(",\n"))
+    }
+
+    /// The same as data.
+    pub fn json(&self) -> Value {
+        // The text is JSON, however it came about.
+        serde_json::from_str(&self.text()).unwrap_or_default()
+    }
+
+    /// All fields in order, with the seal.
+    fn fields(&self, seed: u64) -> Vec<(&'static str, Written)> {
+        let one = |text: &str| Written::One(quoted(text));
+        let mut fields =
+            vec![("certificate", Written::One("1".into())), ("core", one(&self.core)), ("nest", one(&self.nest))];
+        for (field, _, claims) in self.claims() {
+            fields.push((field, Written::List(claims.iter().map(Claim::json).collect())));
         }
-        text + "\n}\n"
+        fields.push(("schedule", one(self.schedule())));
+        fields.push(("steps", Written::List(self.steps.iter().map(|step| step.json(true)).collect())));
+        fields.push(("seed", one(&format!("{seed:016x}"))));
+        fields.push(("tested", Written::One((!self.tests.is_empty()).to_string())));
+        fields.push(("tests", Written::List(self.tests.iter().map(Test::json).collect())));
+        fields.push(("seal", one(&hash(&compact(&fields)))));
+        fields.push(("about", Written::One(self.about.to_string())));
+        fields
     }
 
     /// Reads a certificate. What it claims is not checked, except that it is written in the one way.
@@ -193,6 +191,11 @@ impl Certificate {
     /// # Errors
     /// If it is not.
     pub fn read(text: &str) -> Result<Certificate, Fault> {
+        Certificate::read_with_seed(text).map(|(certificate, _)| certificate)
+    }
+
+    /// The same, with its [`seed`](Certificate::seed).
+    pub(crate) fn read_with_seed(text: &str) -> Result<(Certificate, u64), Fault> {
         let json: Value = serde_json::from_str(text).map_err(|error| Fault::new("certificate", error))?;
         let whole = Field { at: String::new(), value: &json };
         let claim = |field: &Field| -> Result<Claim, Fault> {
@@ -211,39 +214,71 @@ impl Certificate {
             tests: whole.get("tests")?.each(read_test)?,
             about: whole.get("about")?.value.clone(),
         };
-        let written = certificate.json();
-        same(&json, &written, "")?;
-        // What one value cannot show: a field that stands there twice.
-        let compact = written.to_string();
-        if without_space(text) != compact {
-            return Err(Fault::new("certificate", "it is not written as certificates are"));
+        let seed = certificate.seed();
+        let written = compact(&certificate.fields(seed));
+        if without_space(text) == written {
+            return Ok((certificate, seed));
         }
-        Ok(certificate)
+        same(&json, &serde_json::from_str(&written).map_err(|error| Fault::new("certificate", error))?, "")?;
+        // What one value cannot show: a field that stands there twice.
+        Err(Fault::new("certificate", "it is not written as certificates are"))
     }
 }
 
 /// A hash of all fields of a certificate that count: those before `seal`.
 pub fn seal(certificate: &Map<String, Value>) -> String {
     let counts = certificate.iter().filter(|(name, _)| !matches!(name.as_str(), "seal" | "about"));
-    let counts: Map<String, Value> = counts.map(|(name, value)| (name.clone(), value.clone())).collect();
-    Sha256::digest(Value::Object(counts).to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hash(&object(counts.map(|(name, value)| (name.as_str(), value.to_string()))))
+}
+
+fn hash(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The value of a field, as JSON.
+enum Written {
+    One(String),
+    List(Vec<String>),
+}
+
+impl Written {
+    fn compact(&self) -> String {
+        match self {
+            Written::One(text) => text.clone(),
+            Written::List(items) => format!("[{}]", items.join(",")),
+        }
+    }
+}
+
+fn compact(fields: &[(&'static str, Written)]) -> String {
+    object(fields.iter().map(|(name, value)| (*name, value.compact())))
+}
+
+impl Claim {
+    fn json(&self) -> String {
+        object([("what", quoted(&self.what)), ("witness", witness::write(&self.witness))])
+    }
+}
+
+impl Proof {
+    fn json(&self, with_witness: bool) -> String {
+        let facts = list(self.facts.iter().map(|fact| quoted(&fact.to_string())));
+        let witness = with_witness.then(|| ("witness", witness::write(&self.witness)));
+        object([("facts", facts), ("goal", quoted(&self.goal.to_string()))].into_iter().chain(witness))
+    }
+}
+
+impl Condition {
+    fn json(&self, with_witnesses: bool) -> String {
+        let proofs = list(self.proofs.iter().map(|proof| proof.json(with_witnesses)));
+        object([("what", quoted(&self.what)), ("status", quoted(self.status.word())), ("proofs", proofs)])
+    }
 }
 
 impl Step {
-    fn json(&self, with_witnesses: bool) -> Value {
-        let proof = |proof: &Proof| {
-            let facts: Vec<String> = proof.facts.iter().map(Cond::to_string).collect();
-            let mut json = json!({"facts": facts, "goal": proof.goal.to_string()});
-            if with_witnesses {
-                json["witness"] = witness::write(&proof.witness);
-            }
-            json
-        };
-        let condition = |condition: &Condition| {
-            let proofs: Vec<Value> = condition.proofs.iter().map(proof).collect();
-            json!({"what": condition.what, "status": condition.status.word(), "proofs": proofs})
-        };
-        json!({"step": self.step, "conditions": self.conditions.iter().map(condition).collect::<Vec<_>>()})
+    fn json(&self, with_witnesses: bool) -> String {
+        let conditions = list(self.conditions.iter().map(|condition| condition.json(with_witnesses)));
+        object([("step", quoted(&self.step)), ("conditions", conditions)])
     }
 
     fn read(field: &Field) -> Result<Step, Fault> {

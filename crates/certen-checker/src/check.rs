@@ -16,7 +16,7 @@ use crate::witness;
 /// # Errors
 /// The first thing that does not hold.
 pub fn check(text: &str, meaning: &Program) -> Result<Certificate, Fault> {
-    let certificate = Certificate::read(text)?;
+    let (certificate, seed) = Certificate::read_with_seed(text)?;
     if certificate.core != meaning.to_string() {
         return Err(Fault::new("core", "this is another program than the certificate's"));
     }
@@ -47,7 +47,6 @@ pub fn check(text: &str, meaning: &Program) -> Result<Certificate, Fault> {
             }
         }
     }
-    let seed = certificate.seed();
     let replayed = tests(meaning, &nest, seed)?;
     if replayed.len() != certificate.tests.len() {
         return Err(Fault::new("tests", format!("there have to be {} of them", replayed.len())));

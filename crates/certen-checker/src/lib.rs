@@ -27,6 +27,7 @@
 mod certificate;
 mod check;
 mod fault;
+mod json;
 mod machine;
 mod obligations;
 mod points;

@@ -4,7 +4,6 @@
 //! listed once for each statement. Indices are checked before every access, memory that nothing was written to is
 //! *undefined*, and every statement and operation takes fuel. Loops that are not serial run backwards.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use certen_core::domain::{Element, Field, Partial};
@@ -12,6 +11,7 @@ use certen_core::{Binary, Domain, ElemType, EvalError, Literal, Named, Range, Te
 use certen_index::{Cond, Ix};
 use certen_loops::{LoopProgram, Mode, Stmt, Target, as_element};
 use certen_syntax::Name;
+use rustc_hash::FxHashMap;
 
 /// An element of a tensor; none is undefined.
 pub(crate) type FieldValue = Option<Element>;
@@ -28,9 +28,9 @@ pub(crate) fn run(
         nest,
         field,
         numbers: sizes.iter().copied().collect(),
-        locals: HashMap::new(),
+        locals: FxHashMap::default(),
         buffers: inputs.into_iter().collect(),
-        parts: HashMap::new(),
+        parts: FxHashMap::default(),
         fuel,
     };
     for output in &nest.outputs {
@@ -67,11 +67,11 @@ struct NestInterpreter<'a> {
     nest: &'a LoopProgram,
     field: &'a Partial<Field>,
     /// Sizes and indices.
-    numbers: HashMap<Name, i64>,
-    locals: HashMap<Name, FieldValue>,
-    buffers: HashMap<Name, Tensor<FieldValue>>,
+    numbers: FxHashMap<Name, i64>,
+    locals: FxHashMap<Name, FieldValue>,
+    buffers: FxHashMap<Name, Tensor<FieldValue>>,
     /// The parts of each statement's value.
-    parts: HashMap<TermId, Rc<[Operation<'a>]>>,
+    parts: FxHashMap<TermId, Rc<[Operation<'a>]>>,
     fuel: u64,
 }
 
@@ -208,7 +208,7 @@ impl<'a> NestInterpreter<'a> {
     fn parts_of(&self, root: TermId) -> Result<Vec<Operation<'a>>, EvalError> {
         let terms = &self.nest.terms;
         let unknown = || EvalError::Call("a value is not made of scalar operations".into());
-        let (mut parts, mut places) = (Vec::new(), HashMap::new());
+        let (mut parts, mut places) = (Vec::new(), FxHashMap::default());
         for id in terms.parts_first(root) {
             let place = |part: &TermId| places.get(part).copied().ok_or_else(unknown);
             let elem = |part: &TermId| terms.ty(*part).elem;

@@ -17,10 +17,10 @@ use certen_core::{ElemType, EvalError, Evaluator, Named, Parameter, Program, Ten
 use certen_index::Cond;
 use certen_loops::LoopProgram;
 use certen_syntax::Name;
-use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::fault::Fault;
+use crate::json::{object, quoted};
 use crate::machine::{FieldValue, run};
 
 /// Points that are tried.
@@ -56,11 +56,11 @@ pub struct Test {
 
 impl Test {
     /// As it stands in a certificate.
-    pub(crate) fn json(&self) -> Value {
-        let sizes: serde_json::Map<_, _> =
-            self.sizes.iter().map(|(name, value)| (name.to_string(), json!(value))).collect();
-        let inputs = if self.small { "small" } else { "field" };
-        json!({"inputs": inputs, "sizes": sizes, "elements": self.elements, "digest": self.digest})
+    pub(crate) fn json(&self) -> String {
+        let sizes = object(self.sizes.iter().map(|(name, value)| (name.as_str(), value.to_string())));
+        let inputs = quoted(if self.small { "small" } else { "field" });
+        let (elements, digest) = (self.elements.to_string(), quoted(&self.digest));
+        object([("inputs", inputs), ("sizes", sizes), ("elements", elements), ("digest", digest)])
     }
 }
 

@@ -22,34 +22,39 @@ use certen_index::{
     CaseSplit, Cond, Extreme, Ix, ProofEnd, ProofStep, Reason, Refutation, Witness, parse_cond, parse_ix,
 };
 use certen_syntax::{Cursor, Diagnostic, Name, Span, Token, TokenKind};
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use crate::json::{list, quoted};
 
 /// Cases inside each other, as in [`certen_index::check`].
 const MAX_DEPTH: usize = 512;
 
 /// A witness as JSON.
-pub(crate) fn write(witness: &Witness) -> Value {
+pub(crate) fn write(witness: &Witness) -> String {
     let mut entries = Vec::new();
     let root = ordered(&witness.root, &[]);
     let mut todo = vec![&root];
     while let Some(derivation) = todo.pop() {
         entries.extend(derivation.steps.iter().map(step));
         match &derivation.end {
-            ProofEnd::Contradiction(row) => entries.push(json!(["end", row])),
+            ProofEnd::Contradiction(row) => entries.push(entry("end", [row.to_string()])),
             ProofEnd::Cases(split, cases) => {
                 entries.push(match split {
-                    CaseSplit::Either(hypothesis) => json!(["either", hypothesis, cases.len()]),
-                    CaseSplit::Sign(e) => json!(["sign", e.to_string()]),
+                    CaseSplit::Either(hypothesis) => entry("either", [hypothesis.to_string(), cases.len().to_string()]),
+                    CaseSplit::Sign(e) => entry("sign", [text(e)]),
                     CaseSplit::Reached(extreme) => {
-                        let word = if extreme.max { "reached_max" } else { "reached_min" };
-                        [json!(word)].into_iter().chain(extreme.parts.iter().map(text)).collect()
+                        entry(if extreme.max { "reached_max" } else { "reached_min" }, extreme.parts.iter().map(text))
                     }
                 });
                 todo.extend(cases.iter().rev());
             }
         }
     }
-    Value::Array(entries)
+    list(entries)
+}
+
+fn entry(word: &str, parts: impl IntoIterator<Item = String>) -> String {
+    list([quoted(word)].into_iter().chain(parts))
 }
 
 /// A derivation whose steps come as early as they can, of several the one with the smallest row first. `places` says
@@ -108,28 +113,28 @@ fn rests_on(reason: &Reason) -> Vec<usize> {
     }
 }
 
-fn text(ix: &Ix) -> Value {
-    Value::String(ix.to_string())
+fn text(ix: &Ix) -> String {
+    quoted(&ix.to_string())
 }
 
-fn step(step: &ProofStep) -> Value {
+fn step(step: &ProofStep) -> String {
     let row = text(&step.row);
     match &step.reason {
-        Reason::Given(at) => json!(["given", row, at]),
-        Reason::Reversed(at) => json!(["reversed", row, at]),
-        Reason::QuotientLow(e, k) => json!(["low", row, text(e), k]),
-        Reason::QuotientHigh(e, k) => json!(["high", row, text(e), k]),
+        Reason::Given(at) => entry("given", [row, at.to_string()]),
+        Reason::Reversed(at) => entry("reversed", [row, at.to_string()]),
+        Reason::QuotientLow(e, k) => entry("low", [row, text(e), k.to_string()]),
+        Reason::QuotientHigh(e, k) => entry("high", [row, text(e), k.to_string()]),
         Reason::Extreme(extreme, at) => {
-            let word = if extreme.max { "max" } else { "min" };
-            [json!(word), row, json!(at)].into_iter().chain(extreme.parts.iter().map(text)).collect()
+            let parts = [row, at.to_string()].into_iter().chain(extreme.parts.iter().map(text));
+            entry(if extreme.max { "max" } else { "min" }, parts)
         }
         Reason::Sum(parts) => {
-            let parts = parts.iter().flat_map(|(times, of)| [json!(times), json!(of)]);
-            [json!("sum"), row].into_iter().chain(parts).collect()
+            let parts = parts.iter().flat_map(|(times, of)| [times.to_string(), of.to_string()]);
+            entry("sum", [row].into_iter().chain(parts))
         }
-        Reason::Product(a, b) => json!(["product", row, a, b]),
-        Reason::Multiple(a, b, factor) => json!(["multiple", row, a, b, text(factor)]),
-        Reason::One => json!(["one", row]),
+        Reason::Product(a, b) => entry("product", [row, a.to_string(), b.to_string()]),
+        Reason::Multiple(a, b, factor) => entry("multiple", [row, a.to_string(), b.to_string(), text(factor)]),
+        Reason::One => entry("one", [row]),
     }
 }
 

@@ -182,7 +182,7 @@ fn steps(module: &Module, walk: &Walk<'_>) -> serde_json::Value {
         json!({
             "step": taken.step.to_string(),
             "conditions": taken.conditions.iter().map(condition).collect::<Vec<_>>(),
-            "violations": list(module.sources(), &taken.violations),
+            "violations": list(module.sources(), &taken.violations()),
             "loops": taken.after.to_string(),
         })
     };

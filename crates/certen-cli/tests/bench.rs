@@ -89,8 +89,8 @@ sums at m = 7, n = 13, 117 operations, 2 rounds in turns
 variant threads best ms median Gop/s gain steps made in
 none 1 · · · · x none · s
 none 2 · · · · x none · s
-auto 1 · · · · x none · s
-auto 2 · · · · x none · s
+auto 1 · · · · x 3, proved · s
+auto 2 · · · · x 3, proved · s
 default 1 · · · · x 2, proved · s
 default 2 · · · · x 2, proved · s
 lanes 1 · · · · x 1, proved · s

@@ -194,8 +194,8 @@ impl Notation for Emitter<'_> {
         false
     }
 
-    fn name(&mut self, name: Name) -> String {
-        self.c_name(name)
+    fn name(&mut self, name: Name, text: &mut String) {
+        *text += &self.c_name(name);
     }
 
     fn call(&mut self, function: IndexFunction, arguments: &[String]) -> String {

@@ -129,28 +129,53 @@ impl Ix {
             }
         }
         merged.retain(|(_, coefficient)| *coefficient != 0);
-        if merged.len() > MAX_TERMS { Err(IxError::TooComplex) } else { Ok(Ix { constant, terms: merged }) }
+        Ix::limited(constant, merged)
+    }
+
+    fn limited(constant: i64, terms: Sum) -> Result<Ix, IxError> {
+        if terms.len() > MAX_TERMS { Err(IxError::TooComplex) } else { Ok(Ix { constant, terms }) }
     }
 
     /// `self + other`
     pub fn add(&self, other: &Ix) -> Result<Ix, IxError> {
-        let constant = self.constant.checked_add(other.constant).ok_or(IxError::Overflow)?;
-        if other.terms.is_empty() {
-            return Ok(Ix { constant, terms: self.terms.clone() });
-        }
-        Ix::from_terms(constant, self.terms.iter().chain(&other.terms).cloned().collect())
+        self.plus(1, other)
     }
 
     /// `self - other`
     pub fn sub(&self, other: &Ix) -> Result<Ix, IxError> {
-        self.add(&other.scale(-1)?)
+        self.plus(-1, other)
+    }
+
+    /// `self + factor * other`, by merging the terms, which are sorted.
+    fn plus(&self, factor: i64, other: &Ix) -> Result<Ix, IxError> {
+        let plus = |sum: i64, value: i64| {
+            value.checked_mul(factor).and_then(|value| sum.checked_add(value)).ok_or(IxError::Overflow)
+        };
+        let mut terms = Sum::with_capacity(self.terms.len() + other.terms.len());
+        let mut left = self.terms.as_slice();
+        for (mono, coefficient) in &other.terms {
+            let before = left.iter().take_while(|(of, _)| of < mono).count();
+            terms.extend(left[..before].iter().cloned());
+            left = &left[before..];
+            let sum = match left {
+                [(of, sum), rest @ ..] if of == mono => {
+                    left = rest;
+                    *sum
+                }
+                _ => 0,
+            };
+            match plus(sum, *coefficient)? {
+                0 => {}
+                sum => terms.push((mono.clone(), sum)),
+            }
+        }
+        terms.extend(left.iter().cloned());
+        Ix::limited(plus(self.constant, other.constant)?, terms)
     }
 
     /// `factor * self`
     pub fn scale(&self, factor: i64) -> Result<Ix, IxError> {
-        let times = |value: i64| value.checked_mul(factor).ok_or(IxError::Overflow);
-        let terms = self.terms.iter().map(|(mono, c)| Ok((mono.clone(), times(*c)?))).collect::<Result<_, _>>()?;
-        Ix::from_terms(times(self.constant)?, terms)
+        Ix::from(0).plus(factor, self)
     }
 
     /// Divided by what all coefficients have in common; `constant` says what becomes of the constant.
@@ -172,6 +197,9 @@ impl Ix {
 
     /// `self * other`, multiplied out.
     pub fn mul(&self, other: &Ix) -> Result<Ix, IxError> {
+        if self.terms.is_empty() {
+            return other.scale(self.constant);
+        }
         if self.terms.len().saturating_mul(other.terms.len()) > MAX_TERMS {
             return Err(IxError::TooComplex);
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use certen_syntax::Name;
+use smallvec::SmallVec;
 
 use crate::ix::{Atom, Ix, Mono};
 
@@ -19,9 +20,9 @@ pub enum IndexFunction {
 
 /// How names and functions are written. Sums and products look the same everywhere.
 pub trait Notation {
-    /// A name.
-    fn name(&mut self, name: Name) -> String {
-        name.to_string()
+    /// Writes a name at the end of a text.
+    fn name(&mut self, name: Name, text: &mut String) {
+        *text += name.as_str();
     }
 
     /// Whether `ceil_div(e, k)` can be written for `-floor_div(-e, k)`.
@@ -48,7 +49,8 @@ impl Notation for Plain {}
 impl Ix {
     /// The expression as text. Positive terms come first, so that `5 - n` is not written `-n + 5`.
     pub fn write(&self, notation: &mut dyn Notation) -> String {
-        let mut pieces: Vec<(bool, String)> = Vec::new();
+        // The terms one after the other; of each, whether it is subtracted and where it ends.
+        let (mut written, mut ends) = (String::new(), SmallVec::<[(bool, usize); 8]>::new());
         let mut constant = self.constant_part();
         for (mono, coefficient) in self.terms() {
             let has_ceil_div = notation.has_ceil_div();
@@ -58,32 +60,40 @@ impl Ix {
                 constant -= 1;
                 Some(found)
             });
-            let (negative, product) = match ceiling {
-                Some((e, divisor)) => (false, format!("ceil_div({}, {divisor})", e.write(notation))),
+            if coefficient.unsigned_abs() != 1 {
+                written += &format!("{}*", coefficient.unsigned_abs());
+            }
+            let is_negative = ceiling.is_none() && *coefficient < 0;
+            match ceiling {
+                Some((e, divisor)) => written += &format!("ceil_div({}, {divisor})", e.write(notation)),
                 None => {
-                    let factors: Vec<String> = mono.iter().map(|atom| atom.write(notation)).collect();
-                    (*coefficient < 0, factors.join("*"))
+                    for (at, atom) in mono.iter().enumerate() {
+                        written += if at > 0 { "*" } else { "" };
+                        atom.write(notation, &mut written);
+                    }
                 }
-            };
-            let text = match coefficient.unsigned_abs() {
-                1 => product,
-                size => format!("{size}*{product}"),
-            };
-            pieces.push((negative, text));
+            }
+            ends.push((is_negative, written.len()));
         }
-        if constant != 0 || pieces.is_empty() {
-            pieces.push((constant < 0, constant.unsigned_abs().to_string()));
+        if constant != 0 || ends.is_empty() {
+            written += &constant.unsigned_abs().to_string();
+            ends.push((constant < 0, written.len()));
         }
-        pieces.sort_by_key(|(negative, _)| *negative);
-        let mut text = String::new();
-        for (negative, piece) in &pieces {
-            text += match (text.is_empty(), negative) {
-                (true, false) => "",
-                (true, true) => "-",
-                (false, false) => " + ",
-                (false, true) => " - ",
-            };
-            text += piece;
+        let mut text = String::with_capacity(written.len() + 3 * ends.len());
+        for wanted in [false, true] {
+            let mut begin = 0;
+            for &(is_negative, end) in &ends {
+                if is_negative == wanted {
+                    text += match (text.is_empty(), is_negative) {
+                        (true, false) => "",
+                        (true, true) => "-",
+                        (false, false) => " + ",
+                        (false, true) => " - ",
+                    };
+                    text += &written[begin..end];
+                }
+                begin = end;
+            }
         }
         text
     }
@@ -131,17 +141,17 @@ impl fmt::Debug for Ix {
 }
 
 impl Atom {
-    fn write(&self, notation: &mut dyn Notation) -> String {
+    fn write(&self, notation: &mut dyn Notation, text: &mut String) {
         match self {
-            Atom::Var(name) => notation.name(*name),
+            Atom::Var(name) => notation.name(*name, text),
             Atom::FloorDiv(e, divisor) => {
                 let arguments = [e.write(notation), divisor.to_string()];
-                notation.call(IndexFunction::FloorDiv, &arguments)
+                *text += &notation.call(IndexFunction::FloorDiv, &arguments);
             }
             Atom::Min(es) | Atom::Max(es) => {
                 let arguments: Vec<String> = es.iter().map(|e| e.write(notation)).collect();
                 let function = if matches!(self, Atom::Min(_)) { IndexFunction::Min } else { IndexFunction::Max };
-                notation.call(function, &arguments)
+                *text += &notation.call(function, &arguments);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use certen_core::{Literal, Term};
 use certen_index::{Condition, Status};
-use certen_loops::{FpMode, LoopProgram, Stmt, for_each_mut, unassigned, verify, verify_changed};
+use certen_loops::{FpMode, LoopProgram, Stmt, for_each_mut, statements, unassigned, verify};
 use certen_syntax::schedule::Step;
 use certen_syntax::{Code, Diagnostic, near};
 
@@ -31,14 +31,18 @@ pub struct Taken {
     pub after: LoopProgram,
     /// When it keeps the meaning, and what is known of that.
     pub conditions: Vec<Condition>,
-    /// What the verifier has against the loops after it: bounds and races.
-    pub violations: Vec<Diagnostic>,
 }
 
 impl Taken {
     /// Whether this step is shown to keep the meaning, for all sizes.
     pub fn is_proved(&self) -> bool {
         self.conditions.iter().all(|condition| matches!(condition.status, Status::Proved(_)))
+    }
+
+    /// What the verifier has against the loops after it: bounds and races. Asked of a single step only to explain it: what
+    /// counts are the loops after the last one.
+    pub fn violations(&self) -> Vec<Diagnostic> {
+        verify(&self.after)
     }
 }
 
@@ -68,16 +72,6 @@ pub struct Refused {
 /// E0801 for a step that is not known or has other arguments, E0802 for a loop, stage or buffer that is not there,
 /// E0803 for a step that cannot be done.
 pub fn apply(before: LoopProgram, steps: &[Step], fp: FpMode) -> Result<Scheduled, Box<Refused>> {
-    apply_to(before, false, steps, fp)
-}
-
-/// As [`apply`], to a program of which it is known that the verifier accepts it, or not.
-pub(crate) fn apply_to(
-    before: LoopProgram,
-    mut is_verified: bool,
-    steps: &[Step],
-    fp: FpMode,
-) -> Result<Scheduled, Box<Refused>> {
     let mut taken: Vec<Taken> = Vec::with_capacity(steps.len());
     for (at, step) in steps.iter().enumerate() {
         let program = taken.last().map_or(&before, |taken| &taken.after);
@@ -87,19 +81,8 @@ pub(crate) fn apply_to(
             return Err(Box::new(Refused { at, diagnostic, before: program.clone(), taken }));
         }
         let (mut after, conditions) = nest.finish();
-        // Only what the step has changed, so that many nests take as long as each by itself.
-        let mut violations = if is_verified { verify_changed(&after, program) } else { verify(&after) };
-        debug_assert_eq!(
-            violations.is_empty(),
-            verify(&after).is_empty(),
-            "{} has changed what is elsewhere",
-            step.name
-        );
-        if !violations.is_empty() && begin_with_zero(&mut after) {
-            violations = verify(&after);
-        }
-        is_verified = violations.is_empty();
-        taken.push(Taken { step: step.clone(), after, conditions, violations });
+        begin_with_zero(&mut after);
+        taken.push(Taken { step: step.clone(), after, conditions });
     }
     let program = taken.last().map_or(&before, |taken| &taken.after).clone();
     Ok(Scheduled { before, program, taken })
@@ -107,18 +90,18 @@ pub(crate) fn apply_to(
 
 /// Gives locals a first value, zero, that were assigned before they were read but are no longer seen to be: where a loop
 /// that certainly ran has become pieces of which one certainly runs. A step that keeps the meaning never reads it.
-fn begin_with_zero(program: &mut LoopProgram) -> bool {
+fn begin_with_zero(program: &mut LoopProgram) {
+    if !statements(&program.body).any(|stmt| matches!(stmt, Stmt::Local { init: None, .. })) {
+        return;
+    }
     let names = unassigned(program);
-    let mut done = false;
     for_each_mut(&mut program.body, |stmt| {
         if let Stmt::Local { name, elem, init: init @ None } = stmt
             && names.contains(name)
         {
             *init = program.terms.add(Term::Literal(Literal::whole(0, *elem), *elem)).ok();
-            done |= init.is_some();
         }
     });
-    done
 }
 
 /// Takes a step.

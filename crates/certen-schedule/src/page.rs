@@ -6,7 +6,7 @@ use certen_loops::{FpMode, LoopProgram, parse_loops};
 use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Sources};
 
-use crate::apply::{Scheduled, apply};
+use crate::apply::{Scheduled, Taken, apply};
 use crate::place::shown;
 use crate::primitives::{Example, Primitive, primitives};
 use certen_index::Status;
@@ -70,7 +70,7 @@ impl Example {
         let steps = steps.ok_or_else(|| wrong(diagnostics))?;
         let scheduled = apply(program.clone(), &steps, FpMode::Relaxed)
             .map_err(|refused| format!("{} {}", refused.diagnostic.message, refused.diagnostic.notes.join("\n")))?;
-        match scheduled.taken.iter().flat_map(|taken| &taken.violations).next() {
+        match scheduled.taken.iter().flat_map(Taken::violations).next() {
             Some(violation) => Err(violation.message.clone()),
             None => Ok((program, scheduled)),
         }

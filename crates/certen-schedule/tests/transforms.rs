@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use certen_loops::{FpMode, LoopProgram, parse_loops, verify};
-use certen_schedule::{Scheduled, Status, apply, page, vectorise};
+use certen_schedule::{Scheduled, Status, Taken, apply, page, vectorise};
 use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Name, Sources, render_all};
 use common::{run, value};
@@ -100,7 +100,7 @@ fn judged(name: &str, before: &LoopProgram, scheduled: &Scheduled, harmless: boo
             result += &format!("{}: {}: {known}\n", taken.step, condition.what);
         }
     }
-    let violations = scheduled.taken.last().map(|taken| taken.violations.as_slice()).unwrap_or_default();
+    let violations = scheduled.taken.last().map(Taken::violations).unwrap_or_default();
     for violation in violations {
         result += &format!("violation: {}\n", violation.message);
         violation.notes.iter().for_each(|note| result += &format!("    {note}\n"));

@@ -60,8 +60,8 @@ fn every_path_is_proved_and_agrees() {
                         wrong += &format!("{name}: {}: {}: {:?}\n", taken.step, condition.what, condition.status);
                     }
                 }
-                if !taken.violations.is_empty() {
-                    wrong += &format!("{name}: {}: {:?}\n", taken.step, taken.violations);
+                if !taken.violations().is_empty() {
+                    wrong += &format!("{name}: {}: {:?}\n", taken.step, taken.violations());
                 }
             }
             let trial = LoopComparison { lowered: path.lowered.as_deref(), ..LoopComparison::default() };

@@ -1,8 +1,8 @@
 //! Random contractions, as programs of Core: what automatic schedules are for, and what comes near it.
 //!
 //! One to four operands of rank 1 to 5, multiplied and summed over one to three indices. Their dimensions are in any order,
-//! plain, reversed, strided, shifted, on a diagonal or sums of two indices; sums may run over a part of their range; the result
-//! may be scaled, added to, guarded, bounded or read by another stage. Sizes are symbolic or numbers. All reads are in
+//! plain, reversed, strided, shifted, on a diagonal or sums of two indices; sums may run over a part of their range, and stand side
+//! by side; the result may be scaled, added to, guarded, bounded or read by another stage. Sizes are symbolic or numbers. All reads are in
 //! bounds by construction.
 
 use std::fmt::Write as _;
@@ -44,10 +44,12 @@ impl Contraction {
         let free = *draw.pick(&[2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4, 1, 1, 0]).unwrap_or(&2);
         let summed = *draw.pick(&[1, 1, 1, 1, 2, 2, 3]).unwrap_or(&1);
         let oddity = *draw.pick(&[1, 5, 30, 30, 30, 30]).unwrap_or(&1);
-        let indices = indices(&mut draw, free, summed);
-        let (free, summed) = (indices[..free].to_vec(), indices[free..].to_vec());
+        let beside = *draw.pick(&[0, 0, 0, 0, 0, 0, 0, 1, 1, 2]).unwrap_or(&0);
+        let indices = indices(&mut draw, free, summed + beside);
+        let (own, others) = indices.split_at(free + summed);
+        let (free, summed) = (own[..free].to_vec(), own[free..].to_vec());
         let mut writer = Writer { draw, oddity, elem, free, summed, inputs: Vec::new() };
-        let text = writer.text();
+        let text = writer.text(others);
         let draw = &mut writer.draw;
         let few = (0..3).map(|at| few(draw, &indices, at > 0)).collect();
         let each = MANY.powf(1.0 / indices.len() as f64).clamp(2.0, 700.0) as i64;
@@ -122,7 +124,8 @@ impl Writer {
         self.draw.chance(of * self.oddity)
     }
 
-    fn text(&mut self) -> String {
+    /// The program; `others` are summed over beside, each in a sum of its own or with the rest.
+    fn text(&mut self, others: &[Index]) -> String {
         // A sum over a part of its range, by another index of the same size.
         let (mut ranges, mut conds) = (Vec::new(), Vec::new());
         for at in 0..self.summed.len() {
@@ -132,17 +135,19 @@ impl Writer {
             ranges.push(range);
             conds.push(cond);
         }
-        let product = self.product();
-        let mut sum = product;
-        let has_weights = self.summed.len() > 1 && self.draw.chance(4);
-        for (at, (range, cond)) in ranges.iter().zip(&conds).enumerate().rev() {
-            let weight = match has_weights && at > 0 {
-                true => format!("{} * ", self.operand(&[self.summed[at - 1].clone()])),
-                false => String::new(),
+        let mut sums = self.sum(&ranges, &conds);
+        for other in others {
+            let sign = self.draw.word(&[" + ", " - ", " * "]);
+            let alone = self.draw.chance(2);
+            let all = alone.then(|| std::mem::replace(&mut self.summed, vec![other.clone()]));
+            let beside = match alone {
+                true => self.sum(&[format!("0..{}", other.size)], &[String::new()]),
+                false => self.sum(&ranges, &conds),
             };
-            sum = format!("{weight}(sum {} in {range}{cond}. {sum})", self.summed[at].name);
+            self.summed = all.unwrap_or_else(|| self.summed.clone());
+            sums = format!("({sums}){sign}({beside})");
         }
-        let element = self.around(&format!("({sum})"));
+        let element = self.around(&format!("({sums})"));
         let order = self.draw.shuffled(self.free.clone());
         let gens = |order: &[Index]| {
             order.iter().map(|index| format!("gen {} in 0..{}. ", index.name, index.size)).collect::<String>()
@@ -163,7 +168,7 @@ impl Writer {
             output = "y";
         }
         let mut sizes: Vec<&str> = Vec::new();
-        for index in self.free.iter().chain(&self.summed).filter(|index| index.number.is_none()) {
+        for index in self.free.iter().chain(&self.summed).chain(others).filter(|index| index.number.is_none()) {
             if !sizes.contains(&index.size.as_str()) {
                 sizes.push(&index.size);
             }
@@ -174,6 +179,20 @@ impl Writer {
             false => format!("size {}\nwhere {}\n", sizes.join(", "), facts.join(", ")),
         };
         format!("core contraction\n{declared}{}{body}output {output}\n", self.inputs.concat())
+    }
+
+    /// A product, summed.
+    fn sum(&mut self, ranges: &[String], conds: &[String]) -> String {
+        let mut sum = self.product();
+        let has_weights = self.summed.len() > 1 && self.draw.chance(4);
+        for (at, (range, cond)) in ranges.iter().zip(conds).enumerate().rev() {
+            let weight = match has_weights && at > 0 {
+                true => format!("{} * ", self.operand(&[self.summed[at - 1].clone()])),
+                false => String::new(),
+            };
+            sum = format!("{weight}(sum {} in {range}{cond}. {sum})", self.summed[at].name);
+        }
+        sum
     }
 
     /// The range of a sum, its condition, and the index as it is then.

@@ -241,9 +241,10 @@ impl Native {
 #[derive(Default, Debug)]
 struct Tally {
     cases: usize,
-    /// Cases that have a schedule, and a tile.
+    /// Cases that have a schedule, a tile, and sums that were separated.
     planned: usize,
     tiles: usize,
+    separated: usize,
     /// Points at which loops ran, at which the program has a value, and for which there are loops with numbers.
     points: usize,
     right: usize,
@@ -259,6 +260,7 @@ impl AddAssign for Tally {
         self.cases += more.cases;
         self.planned += more.planned;
         self.tiles += more.tiles;
+        self.separated += more.separated;
         self.points += more.points;
         self.right += more.right;
         self.specialised += more.specialised;
@@ -282,6 +284,7 @@ fn hunt(seed: u64, cpu: Cpu, native: &mut Native, tally: &mut Tally) -> Result<(
     tally.cases += 1;
     tally.planned += usize::from(!steps.is_empty());
     tally.tiles += usize::from(text.contains("reorder("));
+    tally.separated += usize::from(text.contains("separate("));
     if !steps.is_empty() {
         case.is_plain_text(&module, &text, fp, cpu).map_err(|error| shown(&format!("{error}\n{text}")))?;
     }
@@ -380,11 +383,12 @@ fn automatic_schedules_change_no_value() {
         std::fs::write(path, wrong.join("\n\n====\n")).expect("a report");
     }
     assert!(wrong.is_empty(), "{} failures; the smallest is {}", wrong.len(), wrong[0]);
-    let Tally { cases, planned, tiles, points, right, specialised, many, ordered: _ } = tally;
+    let Tally { cases, planned, tiles, separated, points, right, specialised, many, ordered: _ } = tally;
     assert!(
         5 * planned >= 2 * cases && 4 * tiles >= cases,
         "{planned} and {tiles} of {cases} have a schedule and tiles"
     );
+    assert!(30 * separated >= cases, "sums are separated in {separated} of {cases}");
     assert!(10 * right >= 8 * points, "{right} of {points} points have a value");
     assert!(2 * specialised >= points && 2 * many >= cases, "few sizes are given: {tally:?}");
 }

@@ -337,7 +337,7 @@ fn forty_steps_take_less_than_a_second() {
     };
     let (mut best, scheduled, outcome) = once();
     for taken in &scheduled.taken {
-        assert!(taken.is_proved() && taken.violations.is_empty(), "{}\n{}", taken.step, taken.after);
+        assert!(taken.is_proved() && taken.violations().is_empty(), "{}\n{}", taken.step, taken.after);
     }
     let Outcome::Agrees(evidence) = outcome else { panic!("{outcome:?}\n{}", scheduled.program) };
     assert!(evidence.steps <= evidence.budget, "{} of {} steps", evidence.steps, evidence.budget);

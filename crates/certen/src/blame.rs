@@ -14,8 +14,10 @@ pub(crate) fn violations(
     pass: impl FnOnce() -> Option<Stage>,
 ) -> Vec<Diagnostic> {
     let taken = scheduled.map_or(&[][..], |scheduled| &scheduled.taken);
-    let sound = taken.iter().rposition(|taken| taken.violations.is_empty()).map_or(0, |at| at + 1);
-    let Some((taken, violation)) = taken.get(sound).and_then(|taken| Some((taken, taken.violations.first()?))) else {
+    let sound = taken.iter().rposition(|taken| taken.violations().is_empty()).map_or(0, |at| at + 1);
+    let Some((taken, violation)) =
+        taken.get(sound).and_then(|taken| Some((taken, taken.violations().into_iter().next()?)))
+    else {
         let Some(pass) = pass() else { return found };
         let note = format!("after `{pass}`: the loops before it are accepted; this is a bug in Certen");
         return found.into_iter().map(|error| error.note(note.clone())).collect();

@@ -149,7 +149,7 @@ impl Module {
             claims.push(Claim { what: obligation.what, witness });
         }
         certificate.tests = tests(self.core(), &nest, certificate.seed()).map_err(fault)?;
-        certen_checker::check(&certificate.json().to_string(), self.core()).map_err(fault)
+        certen_checker::check(&certificate.text(), self.core()).map_err(fault)
     }
 }
 

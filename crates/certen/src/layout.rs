@@ -52,7 +52,11 @@ pub(crate) struct Layout<'a> {
 
 impl<'a> Layout<'a> {
     pub fn new(options: &'a Options, scheduled: Option<&Scheduled>) -> Layout<'a> {
-        let untouched = scheduled.map(|scheduled| untouched(&scheduled.before, &scheduled.program));
+        let untouched = scheduled.map(|scheduled| {
+            // A nest that was only separated from another one is as it was.
+            let separated = scheduled.taken.iter().take_while(|taken| taken.step.name.as_str() == "separate").last();
+            untouched(separated.map_or(&scheduled.before, |taken| &taken.after), &scheduled.program)
+        });
         Layout { options, untouched }
     }
 

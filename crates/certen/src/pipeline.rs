@@ -41,6 +41,9 @@ const MAX_NESTS: usize = 10_000;
 /// How many combinations of sizes get code of their own.
 pub const SPECIALISED: usize = 8;
 
+/// Loops that are no longer than this are written out by C compilers where their length is a number.
+const WRITTEN_OUT: i64 = 8;
+
 /// The machine that automatic schedules are written for: facts about an instruction set, and no measurement.
 pub(crate) fn machine(cpu: Cpu) -> Machine {
     Machine { unit_bytes: cpu.unit_bytes() as i64, ..Machine::with_vectors(cpu.vector_bytes(), cpu.has_fma()) }
@@ -61,8 +64,8 @@ type Stored<T> = OnceLock<Result<T, Failure>>;
 struct Made {
     optimised: Stored<Option<Optimised>>,
     lowered: Stored<LoopProgram>,
-    /// The nests that get an automatic schedule, if only some do.
-    only: Option<Vec<Name>>,
+    /// The automatic schedule for all sizes, where numbers were put in.
+    like: Option<Vec<Planned>>,
     /// The schedule that the compiler wrote.
     planned: Stored<(Vec<Planned>, Vec<Step>)>,
     scheduled: OnceLock<Result<Scheduled, Box<Refused>>>,
@@ -178,7 +181,11 @@ impl Module {
             let cpu = self.options.cpu.map_or_else(Cpu::from_environment, Ok);
             let cpu = cpu.map_err(|error| self.runtime_failure(&error))?;
             let machine = Machine { has_threads: self.options.parallel, ..machine(cpu) };
-            let planned = || Ok(automatic(lowered, &machine, self.fp(), self.made.only.as_deref()));
+            let planned = || {
+                let planned = automatic(lowered, &machine, self.fp(), self.made.like.as_deref());
+                let text = "with these sizes, the schedule for all sizes cannot be followed";
+                planned.ok_or_else(|| Diagnostic::error(Code::E0804, None, text))
+            };
             let (plans, scheduled) =
                 self.timed(Stage::Planned, planned, |(_, scheduled)| (scheduled.taken.len(), "steps"))?;
             let steps: Vec<Step> = scheduled.taken.iter().map(|taken| taken.step.clone()).collect();
@@ -455,11 +462,12 @@ impl Module {
             made.validation = OnceLock::from(Ok(self.validation().ok()?.clone()));
         }
         if replans {
-            made.only = Some(self.planned().ok()?.0.iter().map(|plan| plan.nest).collect());
+            made.like = Some(self.planned().ok()?.0.clone());
         }
         let accepted = self.in_core(self.core().at_sizes(&sizes).ok()?);
         let options = if replans { self.as_automatic() } else { self.as_given() };
-        Some(Module { accepted, options, made })
+        let module = Module { accepted, options, made };
+        (!replans || module.planned().is_ok()).then_some(module)
     }
 
     /// A form of the program in Core, from the same text.
@@ -470,10 +478,10 @@ impl Module {
         accepted
     }
 
-    /// The program for these sizes, if its schedule looks at them: it is automatic, and none is missing.
+    /// The program for these sizes, as [`Module::specialised`] has it: if its schedule is automatic, and none is missing.
     pub fn planned_at(&self, sizes: &[(Name, i64)]) -> Option<Module> {
         let all = self.all_sizes(sizes)?;
-        self.is_automatic().then(|| self.at_sizes(&all))?
+        self.is_automatic().then(|| self.replanned(&all))?
     }
 
     /// The program with its products in the order for these sizes, if that is another one and none is missing.
@@ -493,13 +501,23 @@ impl Module {
     /// # Errors
     /// If there is no compiler, or what it makes is wrong.
     pub(crate) fn native_at(&self, sizes: &[i64]) -> Result<Option<Module>, Failure> {
-        let Some(module) = self.at_sizes(sizes) else { return Ok(None) };
-        match module.native() {
+        self.at_sizes(sizes).map_or(Ok(None), Module::if_native)
+    }
+
+    fn if_native(self) -> Result<Option<Module>, Failure> {
+        match self.native() {
             Err(failure) if failure.blame() == Blame::Environment || failure.is_wrong_code() => Err(failure),
             // What the verifier does not see with these numbers, it has seen for all.
             Err(_) => Ok(None),
-            Ok(_) => Ok(Some(module)),
+            Ok(_) => Ok(Some(self)),
         }
+    }
+
+    /// The program for these sizes alone, if that is worth it: its schedule looks at them, or its loops are so short that the
+    /// C compiler writes them out.
+    fn replanned(&self, sizes: &[i64]) -> Option<Module> {
+        let is_short = sizes.iter().all(|size| *size <= WRITTEN_OUT);
+        self.at_sizes(sizes).filter(|module| is_short || !module.steps().is_empty())
     }
 
     /// The program for the sizes of a call, if its schedule looks at them; none if this one has to do. Its numbers are put in,
@@ -518,7 +536,11 @@ impl Module {
         if known().len() >= SPECIALISED {
             return Ok(self.ordered(sizes));
         }
-        let module = self.native_at(sizes)?.map(Arc::new).or_else(|| self.ordered(sizes));
+        let own = match self.replanned(sizes) {
+            Some(module) => module.if_native()?,
+            None => None,
+        };
+        let module = own.map(Arc::new).or_else(|| self.ordered(sizes));
         known().push((sizes.to_vec(), module.clone()));
         let mut passes = self.made.passes.lock().unwrap_or_else(PoisonError::into_inner);
         for pass in module.iter().flat_map(|module| module.passes()) {

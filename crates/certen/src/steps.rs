@@ -89,7 +89,7 @@ impl Walk<'_> {
 /// What is known of a step, one line each.
 fn findings(taken: &Taken) -> String {
     let mut text = known(&taken.conditions);
-    match taken.violations.as_slice() {
+    match taken.violations().as_slice() {
         [] => text += "   bounds and races: proved for all sizes\n",
         found => {
             for violation in found {

@@ -46,11 +46,37 @@ fn contractions_get_a_tile_that_is_proved() {
 
 #[test]
 fn what_a_user_pastes_is_the_same_schedule() {
-    let text = CONTRACTIONS[0].replace('T', "f64");
-    let automatic = module(&text, Choice::Auto);
-    let steps = automatic.planned().unwrap().0[0].steps.clone();
-    let pasted = module(&text, Choice::Text { name: "schedule".into(), text: steps });
-    assert_eq!(automatic.loops().unwrap().to_string(), pasted.loops().unwrap().to_string());
+    for text in [CONTRACTIONS[0].replace('T', "f64"), SIDE_BY_SIDE.into()] {
+        let automatic = module(&text, Choice::Auto);
+        let steps: String = automatic.planned().unwrap().0.iter().map(|plan| plan.steps.as_str()).collect();
+        let pasted = module(&text, Choice::Text { name: "schedule".into(), text: steps });
+        assert_eq!(automatic.loops().unwrap().to_string(), pasted.loops().unwrap().to_string());
+    }
+}
+
+/// A step of a recurrent network: two products of matrices in one result.
+const SIDE_BY_SIDE: &str = "fn f(x: f64[b, n], W: f64[n, m], h: f64[b, m], U: f64[m, m], c: f64[m]) { \
+                            {[i, j] -> tanh(sum({[k] -> x[i, k] * W[k, j]}) + sum({[k] -> h[i, k] * U[k, j]}) + c[j])} }";
+
+#[test]
+fn sums_side_by_side_get_a_nest_each() {
+    let planned = |text: &str| {
+        let module = module(text, Choice::Auto);
+        let (plans, _) = module.planned().unwrap();
+        plans.iter().map(|plan| (plan.nest.to_string(), plan.steps.contains("tile("))).collect::<Vec<_>>()
+    };
+    let found = planned(SIDE_BY_SIDE);
+    let expected = [("result", false), ("result_acc_1", true), ("result", true)];
+    assert_eq!(found, expected.map(|(nest, is_tiled)| (nest.to_owned(), is_tiled)));
+    // None of these is a contraction; one is short; one is not a sum.
+    let together = [
+        "fn f(x: f64[m, n]) { {[i] -> sum({[k] -> x[i, k]}) / sum({[k] -> x[i, k] * x[i, k]})} }",
+        "fn f(x: f64[m, n], v: f64[n], w: f64[m, 3]) { {[i] -> sum({[k] -> x[i, k] * v[k]}) + sum({[k] -> w[i, k]})} }",
+        "fn f(x: f64[m, n], v: f64[n]) where n >= 1 { {[i] -> sum({[k] -> x[i, k] * v[k]}) - max({[k] -> x[i, k]})} }",
+    ];
+    for text in together {
+        assert!(planned(text).is_empty(), "{text}: {:?}", planned(text));
+    }
 }
 
 /// An input of small whole numbers, whose sums of products are exact, so that fused operations round nothing.

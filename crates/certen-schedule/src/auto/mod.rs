@@ -3,13 +3,14 @@
 //! A *strategy* recognises one form of sum of products and writes ordinary steps for its nest, as text that a user could
 //! paste and edit. Each is a file of its own, with its idea, when it applies and what it costs. For each nest, what the strategies
 //! propose is tried, the cheapest first: the first proposal whose steps can all be taken, with every condition proved for all
-//! sizes, is taken. Where there is none the nest stays as it is.
+//! sizes, is taken. Where there is none the nest stays as it is. Sums side by side are separated first (`apart.rs`).
 //!
 //! Needs: loops before memory is shared. Guarantees: the same program, sizes and machine description give the same steps.
 //! Which operations an element is made by, and in which order, depends on the program and the element type alone, not on
 //! sizes or the machine: a strategy that makes other ones applies by what is written, and where it is not worth its while
 //! at some sizes the next one makes the same.
 
+mod apart;
 mod batched;
 mod contraction;
 mod fused;
@@ -21,13 +22,13 @@ mod tile;
 use std::cell::LazyCell;
 
 use certen_index::Cond;
-use certen_loops::{FpMode, LoopProgram, Site, Stmt, sites, verify};
+use certen_loops::{FpMode, LoopProgram, Site, Stmt, sites, verify, verify_changed};
 use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Name, Sources};
 use indexmap::IndexMap;
 
 use self::sum::SumNest;
-use crate::apply::{Scheduled, Taken, apply_to};
+use crate::apply::{Scheduled, apply};
 
 /// What a strategy has to know of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +70,8 @@ pub struct Planned {
     pub steps: String,
     /// What was recognised, and what was chosen for it.
     pub why: String,
+    /// Whether they only give sums nests of their own, for which there are other plans.
+    pub separates: bool,
 }
 
 /// What a strategy proposes, and what that costs in tenths of an operation.
@@ -85,29 +88,48 @@ type Strategy = fn(&SumNest<'_>, &Machine) -> Vec<Proposal>;
 
 const STRATEGIES: [Strategy; 4] = [batched::proposals, contraction::proposals, thin::proposals, fused::proposals];
 
-/// A schedule for loops, nest by nest, and the loops after it. For loops with numbers in place of sizes, `only` has the nests
-/// that get one without: in others, the order of operations is to stay what it is.
+/// A schedule for loops, nest by nest, and the loops after it. For loops with numbers in place of sizes, `like` has the plans
+/// without: where there is none, the order of operations is to stay what it is. None if the numbers do not allow what was
+/// done without them.
 pub fn automatic(
     program: &LoopProgram,
     machine: &Machine,
     fp: FpMode,
-    only: Option<&[Name]>,
-) -> (Vec<Planned>, Scheduled) {
+    like: Option<&[Planned]>,
+) -> Option<(Vec<Planned>, Scheduled)> {
     let mut plans = Vec::new();
     // Asked only where something is proposed.
     let is_verified = LazyCell::new(|| verify(program).is_empty());
     let taken = |program: &LoopProgram, text: &str| taken(program, *is_verified, text, fp);
     let mut scheduled = Scheduled { before: program.clone(), program: program.clone(), taken: Vec::new() };
-    let mut nests: IndexMap<Name, (usize, Vec<Site<'_>>)> = IndexMap::new();
-    for site in sites(&program.body) {
-        let Some(nest) = site.nest else { continue };
-        let (labels, sites) = nests.entry(nest).or_default();
-        *labels += usize::from(matches!(site.stmt, Stmt::Nest(_)));
-        sites.push(site);
+    let separations: Vec<Planned> = match like {
+        Some(like) => like.iter().filter(|plan| plan.separates).cloned().collect(),
+        None => nests(program).into_keys().filter_map(|nest| apart::separated(program, nest)).collect(),
+    };
+    for plan in separations {
+        let has_proposals = |made: &Scheduled| {
+            let all = nests(&made.program);
+            let found = all.get(&plan.nest).and_then(|sites| SumNest::of(&made.program, plan.nest, sites, fp));
+            found.is_some_and(|found| !proposals(&found, machine).is_empty())
+        };
+        match taken(&scheduled.program, &plan.steps).filter(|made| like.is_some() || has_proposals(made)) {
+            Some(made) => {
+                scheduled.program = made.program;
+                scheduled.taken.extend(made.taken);
+                plans.push(plan);
+            }
+            None if like.is_some() => return None,
+            None => {}
+        }
     }
-    // A name that stands for two nests would not say which of them is meant.
-    let is_asked = |nest: &Name| only.is_none_or(|only| only.contains(nest));
-    for (nest, (_, sites)) in nests.into_iter().filter(|(nest, (labels, _))| *labels == 1 && is_asked(nest)) {
+    let program = &scheduled.program.clone();
+    let nests = nests(program);
+    // The new nests have to have the same names as without numbers.
+    if !plans.is_empty() && like.is_some_and(|like| !like.iter().all(|plan| nests.contains_key(&plan.nest))) {
+        return None;
+    }
+    let is_asked = |nest: &Name| like.is_none_or(|like| like.iter().any(|plan| plan.nest == *nest && !plan.separates));
+    for (nest, sites) in nests.into_iter().filter(|(nest, _)| is_asked(nest)) {
         let plain = seldom(&sites).and_then(|index| {
             let step = format!("overwrite({nest}.{index});\n");
             Some((taken(program, &step)?.program, step))
@@ -121,9 +143,7 @@ pub fn automatic(
             None => SumNest::of(program, nest, &sites, fp),
         };
         let Some(found) = found else { continue };
-        let mut proposals: Vec<Proposal> = STRATEGIES.iter().flat_map(|strategy| strategy(&found, machine)).collect();
-        proposals.sort_by_key(|proposal| proposal.cost);
-        let best = proposals.into_iter().find_map(|Proposal { mut plan, .. }| {
+        let best = proposals(&found, machine).into_iter().find_map(|Proposal { mut plan, .. }| {
             if let Some((_, step)) = &plain {
                 plan.steps.insert_str(0, step);
             }
@@ -136,15 +156,38 @@ pub fn automatic(
             plans.push(plan);
         }
     }
-    (plans, scheduled)
+    Some((plans, scheduled))
+}
+
+/// The nests of a program, in order. A name that stands for two nests is left out: it would not say which of them is meant.
+fn nests(program: &LoopProgram) -> IndexMap<Name, Vec<Site<'_>>> {
+    let mut nests: IndexMap<Name, (usize, Vec<Site<'_>>)> = IndexMap::new();
+    for site in sites(&program.body) {
+        let Some(nest) = site.nest else { continue };
+        let (labels, sites) = nests.entry(nest).or_default();
+        *labels += usize::from(matches!(site.stmt, Stmt::Nest(_)));
+        sites.push(site);
+    }
+    let once = nests.into_iter().filter(|(_, (labels, _))| *labels == 1);
+    once.map(|(nest, (_, sites))| (nest, sites)).collect()
+}
+
+/// What the strategies propose for a nest, the cheapest first.
+fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal> {
+    let mut proposals: Vec<Proposal> = STRATEGIES.iter().flat_map(|strategy| strategy(found, machine)).collect();
+    proposals.sort_by_key(|proposal| proposal.cost);
+    proposals
 }
 
 /// What steps make of a program; none if they cannot be taken, or something is not proved.
 fn taken(program: &LoopProgram, is_verified: bool, text: &str, fp: FpMode) -> Option<Scheduled> {
     let steps = steps_of(text).filter(|steps| !steps.is_empty())?;
-    let scheduled = apply_to(program.clone(), is_verified, &steps, fp).ok()?;
-    let is_right = |taken: &Taken| taken.is_proved() && taken.violations.is_empty();
-    scheduled.taken.iter().all(is_right).then_some(scheduled)
+    let scheduled = apply(program.clone(), &steps, fp).ok().filter(Scheduled::is_proved)?;
+    // Only what the steps have changed, so that many nests take as long as each by itself.
+    let made = &scheduled.program;
+    let violations = if is_verified { verify_changed(made, program) } else { verify(made) };
+    debug_assert_eq!(violations.is_empty(), verify(made).is_empty(), "{text} has changed what is elsewhere");
+    violations.is_empty().then_some(scheduled)
 }
 
 /// If all that a nest does is under one condition that seldom says so, like that of a diagonal: its outermost loop.

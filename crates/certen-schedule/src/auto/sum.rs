@@ -169,7 +169,7 @@ impl<'a> SumNest<'a> {
         if self.fp != FpMode::Strict && self.adds_products {
             steps.fuse();
         }
-        Planned { nest: self.nest, steps: steps.text(), why }
+        Planned { nest: self.nest, steps: steps.text(), why, separates: false }
     }
 
     /// Whether it is known to have so few terms that nothing is gained by keeping their sums at hand.

@@ -27,6 +27,7 @@ mod peel;
 mod registers;
 mod reorder;
 mod round;
+mod separate;
 mod skew;
 mod split;
 mod stage;
@@ -77,6 +78,7 @@ pub fn primitives() -> &'static [&'static Primitive] {
         &skew::PRIMITIVE,
         &fission::PRIMITIVE,
         &overwrite::PRIMITIVE,
+        &separate::PRIMITIVE,
         &fuse_outer::PRIMITIVE,
         &fuse_inner::PRIMITIVE,
         &unroll::PRIMITIVE,

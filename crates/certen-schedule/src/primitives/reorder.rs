@@ -3,7 +3,7 @@
 //! The loop that shall be outermost is exchanged with its neighbours until it is; then the next one. A pair of iterations
 //! that may not change places is then never asked to do so on the way, if their order is the same in the end.
 
-use certen_loops::verify;
+use certen_loops::verify_changed;
 
 use super::exchange::{Exchanged, exchange};
 use super::{Example, Primitive};
@@ -45,10 +45,11 @@ pub(crate) fn reorder(nest: &mut Nest, wanted: &[Place]) -> Done<()> {
     if !ordered(nest, wanted, true)? {
         return Ok(());
     }
-    let violations = verify(&nest.program).len();
-    if violations > 0 {
-        let mut guarded = before;
-        if ordered(&mut guarded, wanted, false).is_ok() && verify(&guarded.program).len() < violations {
+    let violations = |after: &Nest| verify_changed(&after.program, &before.program).len();
+    let found = violations(nest);
+    if found > 0 {
+        let mut guarded = before.clone();
+        if ordered(&mut guarded, wanted, false).is_ok() && violations(&guarded) < found {
             *nest = guarded;
         }
     }

@@ -27,6 +27,8 @@ pub(super) struct Seen {
     pub reads: Vec<(Name, usize)>,
     /// Whether its body is a local with a loop behind it, which adds to it.
     pub makes_sums: bool,
+    /// The locals in its body that a loop behind each computes.
+    pub sums: Vec<Name>,
     /// Whether these are added up, and nothing else is done.
     pub adds_sums: bool,
     /// Whether a condition with two blocks is all that it has, perhaps in further loops.
@@ -127,6 +129,7 @@ impl Look {
                         writes,
                         reads,
                         makes_sums,
+                        sums: sums(body),
                         adds_sums,
                         chooses: chooses(body),
                         has_tile,
@@ -235,6 +238,15 @@ impl Look {
         }
         chain
     }
+}
+
+/// The locals of a block that a loop follows at once.
+fn sums(block: &[Stmt]) -> Vec<Name> {
+    let sum = |pair: &[Stmt]| match pair {
+        [Stmt::Local { name, .. }, Stmt::For { .. }] => Some(*name),
+        _ => None,
+    };
+    block.windows(2).filter_map(sum).collect()
 }
 
 /// Whether a block is one condition with two blocks, or a loop around one.

@@ -20,6 +20,7 @@ pub(super) fn applies(look: &Look, name: &str) -> bool {
         "join_sums" => !look.that(|seen| seen.adds_sums).is_empty(),
         "overwrite" => !look.that(|seen| seen.chooses).is_empty(),
         "round" => !look.tiled().is_empty(),
+        "separate" => !look.that(|seen| !seen.sums.is_empty()).is_empty(),
         _ => true,
     }
 }
@@ -72,6 +73,13 @@ fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String>
         "overwrite" => {
             let choices = look.that(|seen| seen.chooses);
             vec![draw.pick(&choices).map_or(any, |seen| seen.path.clone())]
+        }
+        "separate" => {
+            let sums = look.that(|seen| !seen.sums.is_empty());
+            let Some(seen) = draw.pick(&sums) else { return vec![any, "acc".into()] };
+            let around = seen.parent.filter(|at| look.loops[*at].perfect && draw.chance(2));
+            let local = draw.pick(&seen.sums).map_or("acc", |local| local.as_str());
+            vec![around.map_or_else(|| seen.path.clone(), |at| path(Some(at))), local.into()]
         }
         "mirror" => {
             let square = |seen: &Seen| {
