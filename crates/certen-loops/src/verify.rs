@@ -286,15 +286,7 @@ impl<'a> Verifier<'a> {
                         self.assigned.undo(mark);
                     }
                 }
-                Stmt::If { cond, then, otherwise } => {
-                    self.cond(cond);
-                    let mark = self.assigned.log.len();
-                    self.inner(vec![cond.clone()], None, then, depth);
-                    let accepted = self.assigned.undo(mark);
-                    self.inner(cond.not().into_iter().collect(), None, otherwise, depth);
-                    let refused: HashSet<Name> = self.assigned.undo(mark).into_iter().collect();
-                    accepted.into_iter().filter(|name| refused.contains(name)).for_each(|name| self.assigned.add(name));
-                }
+                Stmt::If { cond, then, otherwise } => self.choice(cond, [then, otherwise], depth),
                 Stmt::Local { name, elem, init } => {
                     if let Some(value) = init {
                         self.value(*value, *elem, &format!("the local {name}"));
@@ -320,6 +312,16 @@ impl<'a> Verifier<'a> {
                 self.assigned.add(name);
             }
         }
+    }
+
+    fn choice(&mut self, cond: &Cond, [then, otherwise]: [&'a [Stmt]; 2], depth: usize) {
+        self.cond(cond);
+        let mark = self.assigned.log.len();
+        self.inner(vec![cond.clone()], None, then, depth);
+        let accepted = self.assigned.undo(mark);
+        self.inner(cond.not().into_iter().collect(), None, otherwise, depth);
+        let refused: HashSet<Name> = self.assigned.undo(mark).into_iter().collect();
+        accepted.into_iter().filter(|name| refused.contains(name)).for_each(|name| self.assigned.add(name));
     }
 
     fn assignment(&mut self, target: &Target, op: Option<ReduceOp>, value: TermId) {

@@ -18,9 +18,9 @@ use certen_core::Program;
 use certen_index::Ix;
 use certen_loops::{FpMode, LoopProgram, Stmt, verify};
 use certen_runtime::{Cpu, NativeKernel, RuntimeError, Signature, in_standard_environment, standard_environment};
-use certen_schedule::{Machine, Planned, Refused, Scheduled, apply, at_sizes, automatic};
+use certen_schedule::{Machine, Planned, Refused, Scheduled, apply, automatic};
 use certen_syntax::schedule::Step;
-use certen_syntax::{Blame, Code, Diagnostic, Name};
+use certen_syntax::{Code, Diagnostic};
 
 use crate::begin::Begin;
 use crate::blame::violations;
@@ -28,21 +28,19 @@ use crate::choice::Choice;
 use crate::failure::Failure;
 use crate::front::Accepted;
 use crate::layout::{LAYOUT, Layout};
-use crate::optimise::{Optimised, compared, lifted_at, optimise};
+use crate::optimise::{Optimised, optimise};
 use crate::options::{Options, is_strict, mode};
 use crate::sound::truncations;
 use crate::stage::{Passed, Stage};
 use crate::trial::{Build, MachineCode, Trial, tried};
 use crate::validation::{Attempt, Change, Validation, validated};
+pub use sizes::SPECIALISED;
+use sizes::Specialised;
+
+mod sizes;
 
 /// The C compiler takes a few milliseconds for each loop nest; programs with more than this are not given to it.
 const MAX_NESTS: usize = 10_000;
-
-/// How many combinations of sizes get code of their own.
-pub const SPECIALISED: usize = 8;
-
-/// Loops that are no longer than this are written out by C compilers where their length is a number.
-const WRITTEN_OUT: i64 = 8;
 
 /// The machine that automatic schedules are written for: facts about an instruction set, and no measurement.
 pub(crate) fn machine(cpu: Cpu) -> Machine {
@@ -81,9 +79,6 @@ struct Made {
     /// The same program with products in another order, by what it is rewritten to.
     orders: Mutex<Vec<(String, Arc<Module>)>>,
 }
-
-/// The sizes of a call, and the program for them, if there is one.
-type Specialised = (Vec<i64>, Option<Arc<Module>>);
 
 /// What a cell has, made now if it has nothing.
 fn once<T>(cell: &Stored<T>, make: impl FnOnce() -> Result<T, Failure>) -> Result<&T, Failure> {
@@ -415,145 +410,6 @@ impl Module {
             inputs: core.inputs.iter().map(|input| input.ty.clone()).collect(),
             outputs: core.outputs.iter().filter_map(|(_, source)| types.get(source).cloned()).collect(),
         }
-    }
-
-    /// The program for all sizes with its products in the order that is best for these; none if that is the one that it has.
-    /// Only automatic schedules, where floats are relaxed, have several orders. Which one it is depends on the sizes alone.
-    pub fn ordered(&self, sizes: &[i64]) -> Option<Arc<Module>> {
-        let has_one = !self.is_automatic() || !self.accepted.begin.is_lowering() || self.fp() != FpMode::Relaxed;
-        if has_one || sizes.is_empty() {
-            return None;
-        }
-        let lifted = lifted_at(self.core(), self.rewritten().ok()?, sizes)?;
-        let text = lifted.program.to_string();
-        let orders = || self.made.orders.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, module)) = orders().iter().find(|(known, _)| *known == text) {
-            return Some(module.clone());
-        }
-        let found = compared(self.core(), lifted).ok()?;
-        let made = Made { optimised: OnceLock::from(Ok(Some(found))), ..Made::default() };
-        let accepted = self.in_core(self.core().clone());
-        let module = Arc::new(Module { accepted, options: self.as_automatic(), made });
-        orders().push((text, module.clone()));
-        Some(module)
-    }
-
-    /// The program for these values of its sizes, in their order; none if it cannot be written down. It makes the same
-    /// operations in the same order: numbers are put in after the order was chosen. Only the order of products of three and
-    /// more may be another one ([`Module::explain`] shows it).
-    pub fn at_sizes(&self, sizes: &[i64]) -> Option<Module> {
-        self.ordered(sizes).map_or_else(|| self.with_numbers(sizes), |ordered| ordered.with_numbers(sizes))
-    }
-
-    fn with_numbers(&self, sizes: &[i64]) -> Option<Module> {
-        let sizes = self.core().sizes.iter().copied().zip(sizes.iter().copied()).collect();
-        let begins_here = self.accepted.begin.is_lowering();
-        let optimised = match self.optimisation().ok()? {
-            None if begins_here => None,
-            None => Some(Optimised::unchanged(self.rewritten().ok()?.at_sizes(&sizes).ok()?)),
-            Some(found) => Some(Optimised { program: found.program.at_sizes(&sizes).ok()?, ..found.clone() }),
-        };
-        let mut made = Made { optimised: OnceLock::from(Ok(optimised)), ..Made::default() };
-        // The user's schedule is made for the loops of all sizes; numbers are put into what it has made of them. One that
-        // is automatic looks at the sizes: it keeps the order of operations whatever they are.
-        let replans = begins_here && self.is_automatic();
-        if (!self.steps().is_empty() && !replans) || !begins_here {
-            made.loops = OnceLock::from(Ok(at_sizes(self.loops().ok()?, &sizes).ok()?));
-            made.validation = OnceLock::from(Ok(self.validation().ok()?.clone()));
-        }
-        if replans {
-            made.like = Some(self.planned().ok()?.0.clone());
-        }
-        let accepted = self.in_core(self.core().at_sizes(&sizes).ok()?);
-        let options = if replans { self.as_automatic() } else { self.as_given() };
-        let module = Module { accepted, options, made };
-        (!replans || module.planned().is_ok()).then_some(module)
-    }
-
-    /// A form of the program in Core, from the same text.
-    fn in_core(&self, core: Program) -> Accepted {
-        let mut accepted = Accepted::core(core);
-        accepted.sources = self.accepted.sources.clone();
-        accepted.warnings = self.accepted.warnings.clone();
-        accepted
-    }
-
-    /// The program for these sizes, as [`Module::specialised`] has it: if its schedule is automatic, and none is missing.
-    pub fn planned_at(&self, sizes: &[(Name, i64)]) -> Option<Module> {
-        let all = self.all_sizes(sizes)?;
-        self.is_automatic().then(|| self.replanned(&all))?
-    }
-
-    /// The program with its products in the order for these sizes, if that is another one and none is missing.
-    pub(crate) fn ordered_at(&self, sizes: &[(Name, i64)]) -> Option<Arc<Module>> {
-        self.ordered(&self.all_sizes(sizes)?)
-    }
-
-    /// The values of its sizes, if it has sizes and all are given.
-    fn all_sizes(&self, given: &[(Name, i64)]) -> Option<Vec<i64>> {
-        let size = |name: &Name| given.iter().find(|(known, _)| known == name).map(|(_, size)| *size);
-        let all: Vec<i64> = self.core().sizes.iter().map(size).collect::<Option<_>>()?;
-        Some(all).filter(|all| !all.is_empty())
-    }
-
-    /// Native code for these sizes alone; none if the one for all sizes has to do.
-    ///
-    /// # Errors
-    /// If there is no compiler, or what it makes is wrong.
-    pub(crate) fn native_at(&self, sizes: &[i64]) -> Result<Option<Module>, Failure> {
-        self.at_sizes(sizes).map_or(Ok(None), Module::if_native)
-    }
-
-    fn if_native(self) -> Result<Option<Module>, Failure> {
-        match self.native() {
-            Err(failure) if failure.blame() == Blame::Environment || failure.is_wrong_code() => Err(failure),
-            // What the verifier does not see with these numbers, it has seen for all.
-            Err(_) => Ok(None),
-            Ok(_) => Ok(Some(self)),
-        }
-    }
-
-    /// The program for these sizes alone, if that is worth it: its schedule looks at them, or its loops are so short that the
-    /// C compiler writes them out.
-    fn replanned(&self, sizes: &[i64]) -> Option<Module> {
-        let is_short = sizes.iter().all(|size| *size <= WRITTEN_OUT);
-        self.at_sizes(sizes).filter(|module| is_short || !module.steps().is_empty())
-    }
-
-    /// The program for the sizes of a call, if its schedule looks at them; none if this one has to do. Its numbers are put in,
-    /// or only its order is the one for them.
-    ///
-    /// # Errors
-    /// As [`Module::native_at`].
-    pub(crate) fn specialised(&self, sizes: &[i64]) -> Result<Option<Arc<Module>>, Failure> {
-        let known = || self.made.specialised.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, module)) = known().iter().find(|(at, _)| at == sizes) {
-            return Ok(module.clone());
-        }
-        if sizes.is_empty() || !self.is_automatic() || self.steps().is_empty() {
-            return Ok(None);
-        }
-        if known().len() >= SPECIALISED {
-            return Ok(self.ordered(sizes));
-        }
-        let own = match self.replanned(sizes) {
-            Some(module) => module.if_native()?,
-            None => None,
-        };
-        let module = own.map(Arc::new).or_else(|| self.ordered(sizes));
-        known().push((sizes.to_vec(), module.clone()));
-        let mut passes = self.made.passes.lock().unwrap_or_else(PoisonError::into_inner);
-        for pass in module.iter().flat_map(|module| module.passes()) {
-            if !passes.iter().any(|own| own.stage == pass.stage) {
-                passes.push(pass);
-            }
-        }
-        Ok(module)
-    }
-
-    /// What of the sizes of a call this program is called with: none once numbers are put in.
-    pub(crate) fn sizes_left<'a>(&self, sizes: &'a [i64]) -> &'a [i64] {
-        if self.core().sizes.is_empty() { &[] } else { sizes }
     }
 
     fn as_automatic(&self) -> Options {
