@@ -31,6 +31,37 @@ const CONTRACTIONS: [&str; 19] = [
     "fn f(A: T[m, p], B: T[p, n]) -> T[m, n] { { [i, j] -> if i != 2 { sum({ [k] -> A[i, k] * B[k, j] }) } else { 7 } } }",
 ];
 
+/// Products of a row with a matrix, in each iteration of a loop, and how many of them become products of matrices.
+const ROWS: [(&str, usize); 4] = [
+    ("fn f(A: T[m, p], B: T[p, n], C: T[n, b]) -> T[m, b] { { [i] -> max(A[i] @ B, 1) @ C } }", 2),
+    ("fn f(A: T[m, p], B: T[p, n], c: T[n]) -> T[m, n] { { [i] -> let x = A[i] @ B + c; x * sum(x) } }", 1),
+    ("fn f(A: T[m, b, p], B: T[p, n], C: T[n, p]) -> T[m, b, p] { { [i, j] -> max(A[i, j] @ B, 1) @ C } }", 2),
+    ("fn f(A: T[m, p], B: T[p, n], C: T[p, n]) -> T[m] { { [i] -> let x = A[i] @ B; let y = A[i] @ C; sum(x * y) } }", 2),
+];
+
+#[test]
+fn rows_that_are_multiplied_one_by_one_get_tiles() {
+    for (text, count) in ROWS {
+        let module = module(&text.replace('T', "f64"), Choice::Auto);
+        let (plans, _) = module.planned().unwrap();
+        assert!(plans[0].separates && plans[0].why.starts_with("rows that are multiplied"), "{text}\n{plans:?}");
+        let tiles = plans.iter().filter(|plan| plan.steps.contains("tile("));
+        assert_eq!(tiles.count(), count, "{text}\n{plans:?}");
+        assert!(module.validation().unwrap().proved, "{text}");
+    }
+    // Each iteration has a product of matrices; the matrix is another one in each; the sums are short.
+    let together = [
+        "fn f(A: f64[b, m, p], B: f64[p, n], c: f64[n]) { { [z] -> max(A[z] @ B, 1) @ c } }",
+        "fn f(A: f64[m, p], B: f64[m, p, n], C: f64[m, n, b]) { { [i] -> max(A[i] @ B[i], 1) @ C[i] } }",
+        "fn f(A: f64[m, 3], B: f64[3, 3], C: f64[3, 3]) { { [i] -> max(A[i] @ B, 1) @ C } }",
+    ];
+    for text in together {
+        let module = module(text, Choice::Auto);
+        let (plans, _) = module.planned().unwrap();
+        assert!(!plans.iter().any(|plan| plan.separates), "{text}: {plans:?}");
+    }
+}
+
 #[test]
 fn contractions_get_a_tile_that_is_proved() {
     for text in CONTRACTIONS {
@@ -97,7 +128,8 @@ fn small(ty: &TensorType, value: impl Fn(Name) -> Option<i64>) -> Array {
 fn values_do_not_change() {
     let sizes =
         [[0, 3, 2, 1], [1, 1, 1, 1], [4, 32, 5, 2], [5, 33, 7, 3], [9, 67, 1, 2], [13, 130, 11, 2], [3, 299, 5, 1]];
-    for (text, elem) in CONTRACTIONS.iter().flat_map(|text| ["f64", "f32", "i64"].map(|elem| (text, elem))) {
+    let texts = CONTRACTIONS.into_iter().chain(ROWS.map(|(text, _)| text));
+    for (text, elem) in texts.flat_map(|text| ["f64", "f32", "i64"].map(|elem| (text, elem))) {
         let module = module(&text.replace('T', elem), Choice::Auto);
         for [m, n, p, b] in sizes {
             let dims = [("m", m), ("n", n), ("p", p), ("b", b)];

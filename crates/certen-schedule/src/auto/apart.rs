@@ -1,24 +1,30 @@
-//! Sums side by side: a nest whose elements are made of several sums has them separated, so that each is a nest of its own.
+//! Nests that are more than one sum are separated, so that each sum is a nest of its own. No operation changes, nor the order of
+//! any two on the way to an element. Two forms, where that costs little beside what a schedule gains:
 //!
-//! Only where that costs little beside what a schedule gains: one of them is a contraction, that is, something of what it
-//! multiplies is used by several elements, and none is known to be short. The one over most loops stays with what is made of
-//! the sums. No operation changes, nor the order of any two on the way to an element.
+//! - Sums side by side, of which an element is made: one of them is a contraction, that is, something of what it multiplies is
+//!   used by several elements, and none is known to be short. The one over most loops stays with what is made of the sums.
+//! - Rows of a matrix, each of which is multiplied with the same matrix and used in the same iteration, as in
+//!   `{ [i] -> f(x[i] @ U) @ V }`: the stages of an iteration, up to the last that is such a product, are computed for all rows.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use certen_core::{Binary, ReduceOp, Term};
-use certen_loops::{LoopProgram, Stmt, Target, Use, statements};
+use certen_loops::{LoopProgram, Site, Stmt, Target, Use, sites, statements};
 use certen_syntax::Name;
 
 use super::Planned;
-use super::sum::size;
+use super::steps::listed;
+use super::sum::{mentions, size};
 
 /// A sum of fewer terms is short: it costs about what writing and reading it does.
 const SHORT: i64 = 32;
 
 /// More sums in an element stay where they are.
 const MOST: usize = 16;
+
+/// What is separated, in this order.
+pub(super) const FORMS: [fn(&LoopProgram, Name) -> Option<Planned>; 2] = [rows, sums];
 
 struct Sum {
     local: Name,
@@ -29,18 +35,74 @@ struct Sum {
     terms: i64,
 }
 
-/// The steps that separate the sums of a nest; none if they stay together.
-pub(super) fn separated(program: &LoopProgram, nest: Name) -> Option<Planned> {
+/// The loops inside each other that are all of a nest, outermost first, and the body of the innermost.
+fn perfect(program: &LoopProgram, nest: Name) -> Option<(Vec<Name>, &[Stmt])> {
     let label = program.body.iter().position(|stmt| *stmt == Stmt::Nest(nest))?;
-    let [Stmt::For { index: outermost, .. }, rest @ ..] = &program.body[label + 1..] else { return None };
+    let [first @ Stmt::For { .. }, rest @ ..] = &program.body[label + 1..] else { return None };
     if !matches!(rest.first(), None | Some(Stmt::Nest(_) | Stmt::Alloc(..) | Stmt::Free(_))) {
         return None;
     }
-    let (mut own, mut body) = (Vec::new(), &program.body[label + 1..label + 2]);
+    let (mut own, mut body) = (Vec::new(), std::slice::from_ref(first));
     while let [Stmt::For { index, body: inner, .. }] = body {
         own.push(*index);
         body = inner;
     }
+    Some((own, body))
+}
+
+/// The steps that separate the stages in which rows are multiplied; none if they stay together.
+fn rows(program: &LoopProgram, nest: Name) -> Option<Planned> {
+    let (own, body) = perfect(program, nest)?;
+    let stages = body.iter().filter_map(|stmt| if let Stmt::Alloc(name, _) = stmt { Some(*name) } else { None });
+    let stages: Vec<Name> = stages.collect();
+    let inside = sites(body);
+    // How many stages there are up to what a statement computes; what stores none of them comes after all.
+    let count = |site: &Site<'_>| {
+        let top = site.around.first().map_or(site.at, |around| around.at);
+        let stores =
+            |name: &Name| statements(&body[top..=top]).any(|stmt| stmt.element().is_some_and(|(to, _)| to == *name));
+        stages.iter().position(stores).map_or(stages.len(), |at| at + 1)
+    };
+    let multiplied = inside.iter().filter(|site| multiplies(program, &own, &stages, &inside, site));
+    let count = multiplied.map(count).max().filter(|count| (1..=MOST).contains(count))?;
+    let steps: Vec<String> =
+        stages[..count].iter().map(|stage| format!("separate({nest}.{}, {stage});\n", own[0])).collect();
+    let why = format!("rows that are multiplied one by one: {} is made for all of them", listed(&stages[..count]));
+    Some(Planned { nest, steps: steps.concat(), why, separates: true })
+}
+
+/// Whether a statement adds up the products of a row with the columns of a matrix that is the same in all iterations.
+fn multiplies(program: &LoopProgram, own: &[Name], stages: &[Name], inside: &[Site<'_>], site: &Site<'_>) -> bool {
+    let Stmt::Assign { target: Target::Local(local), op: Some(ReduceOp::Sum), value } = site.stmt else { return false };
+    if !matches!(program.terms.get(*value), Term::Binary(Binary::Mul, ..)) {
+        return false;
+    }
+    let begins = |other: &&Site<'_>| matches!(other.stmt, Stmt::Local { name, init: Some(_), .. } if name == local);
+    let Some(begin) = inside.iter().filter(begins).map(|begin| begin.loops().count()).max() else { return false };
+    let loops: Vec<_> = site.loops().collect();
+    let (free, summed) = loops.split_at(begin.min(loops.len()));
+    if summed.is_empty() || summed.iter().any(|(_, range)| size(range).is_some_and(|terms| terms < SHORT)) {
+        return false;
+    }
+    let (mut vectors, mut matrices) = (0, 0);
+    for (name, at, _) in
+        site.stmt.uses(&program.terms).into_iter().filter(|(_, at, how)| *how == Use::Read && !at.is_empty())
+    {
+        let has = |index: &Name| mentions(at, *index);
+        let is_summed = summed.iter().any(|(index, _)| has(index));
+        match (own.iter().any(has) || stages.contains(&name), free.iter().any(|(index, _)| has(index))) {
+            (true, false) if is_summed => vectors += 1,
+            (false, true) if is_summed => matrices += 1,
+            _ => return false,
+        }
+    }
+    vectors > 0 && matrices > 0
+}
+
+/// The steps that separate the sums of a nest; none if they stay together.
+fn sums(program: &LoopProgram, nest: Name) -> Option<Planned> {
+    let (own, body) = perfect(program, nest)?;
+    let outermost = own[0];
     let (Stmt::Assign { target: Target::Element(..), .. }, parts) = body.split_last()? else { return None };
     let mut sums = Vec::new();
     for part in parts.chunks(2) {

@@ -3,7 +3,7 @@
 //! A *strategy* recognises one form of sum of products and writes ordinary steps for its nest, as text that a user could
 //! paste and edit. Each is a file of its own, with its idea, when it applies and what it costs. For each nest, what the strategies
 //! propose is tried, the cheapest first: the first proposal whose steps can all be taken, with every condition proved for all
-//! sizes, is taken. Where there is none the nest stays as it is. Sums side by side are separated first (`apart.rs`).
+//! sizes, is taken. Where there is none the nest stays as it is. What is more than one sum is separated first (`apart.rs`).
 //!
 //! Needs: loops before memory is shared. Guarantees: the same program, sizes and machine description give the same steps.
 //! Which operations an element is made by, and in which order, depends on the program and the element type alone, not on
@@ -25,7 +25,7 @@ use certen_index::Cond;
 use certen_loops::{FpMode, LoopProgram, Site, Stmt, sites, verify, verify_changed};
 use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Name, Sources};
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 use self::sum::SumNest;
 use crate::apply::{Scheduled, apply};
@@ -97,31 +97,10 @@ pub fn automatic(
     fp: FpMode,
     like: Option<&[Planned]>,
 ) -> Option<(Vec<Planned>, Scheduled)> {
-    let mut plans = Vec::new();
     // Asked only where something is proposed.
     let is_verified = LazyCell::new(|| verify(program).is_empty());
     let taken = |program: &LoopProgram, text: &str| taken(program, *is_verified, text, fp);
-    let mut scheduled = Scheduled { before: program.clone(), program: program.clone(), taken: Vec::new() };
-    let separations: Vec<Planned> = match like {
-        Some(like) => like.iter().filter(|plan| plan.separates).cloned().collect(),
-        None => nests(program).into_keys().filter_map(|nest| apart::separated(program, nest)).collect(),
-    };
-    for plan in separations {
-        let has_proposals = |made: &Scheduled| {
-            let all = nests(&made.program);
-            let found = all.get(&plan.nest).and_then(|sites| SumNest::of(&made.program, plan.nest, sites, fp));
-            found.is_some_and(|found| !proposals(&found, machine).is_empty())
-        };
-        match taken(&scheduled.program, &plan.steps).filter(|made| like.is_some() || has_proposals(made)) {
-            Some(made) => {
-                scheduled.program = made.program;
-                scheduled.taken.extend(made.taken);
-                plans.push(plan);
-            }
-            None if like.is_some() => return None,
-            None => {}
-        }
-    }
+    let (mut plans, mut scheduled) = separated(program, machine, fp, like, &taken)?;
     let program = &scheduled.program.clone();
     let nests = nests(program);
     // The new nests have to have the same names as without numbers.
@@ -154,6 +133,47 @@ pub fn automatic(
             scheduled.program = made.program;
             scheduled.taken.extend(made.taken);
             plans.push(plan);
+        }
+    }
+    Some((plans, scheduled))
+}
+
+/// The program with what is more than one sum separated, as it is for all sizes, and the plans of that.
+fn separated(
+    program: &LoopProgram,
+    machine: &Machine,
+    fp: FpMode,
+    like: Option<&[Planned]>,
+    taken: &impl Fn(&LoopProgram, &str) -> Option<Scheduled>,
+) -> Option<(Vec<Planned>, Scheduled)> {
+    let mut plans: Vec<Planned> = Vec::new();
+    let mut scheduled = Scheduled { before: program.clone(), program: program.clone(), taken: Vec::new() };
+    let mut keep = |scheduled: &mut Scheduled, made: Scheduled, plan: &Planned| {
+        scheduled.program = made.program;
+        scheduled.taken.extend(made.taken);
+        plans.push(plan.clone());
+    };
+    if let Some(like) = like {
+        for plan in like.iter().filter(|plan| plan.separates) {
+            let made = taken(&scheduled.program, &plan.steps)?;
+            keep(&mut scheduled, made, plan);
+        }
+        return Some((plans, scheduled));
+    }
+    for form in apart::FORMS {
+        let before: IndexSet<Name> = nests(&scheduled.program).into_keys().collect();
+        let found: Vec<Planned> = before.iter().filter_map(|nest| form(&scheduled.program, *nest)).collect();
+        for plan in found {
+            let gains = |made: &Scheduled| {
+                let is_made = |nest: &Name| *nest == plan.nest || !before.contains(nest);
+                nests(&made.program).into_iter().filter(|(nest, _)| is_made(nest)).any(|(nest, sites)| {
+                    let found = SumNest::of(&made.program, nest, &sites, fp);
+                    found.is_some_and(|found| !proposals(&found, machine).is_empty())
+                })
+            };
+            if let Some(made) = taken(&scheduled.program, &plan.steps).filter(gains) {
+                keep(&mut scheduled, made, &plan);
+            }
         }
     }
     Some((plans, scheduled))

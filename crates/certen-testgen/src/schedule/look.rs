@@ -27,7 +27,7 @@ pub(super) struct Seen {
     pub reads: Vec<(Name, usize)>,
     /// Whether its body is a local with a loop behind it, which adds to it.
     pub makes_sums: bool,
-    /// The locals in its body that a loop behind each computes.
+    /// The locals in its body that a loop behind each computes, and the buffers.
     pub sums: Vec<Name>,
     /// Whether these are added up, and nothing else is done.
     pub adds_sums: bool,
@@ -240,10 +240,10 @@ impl Look {
     }
 }
 
-/// The locals of a block that a loop follows at once.
+/// The locals of a block that a loop follows at once, and the buffers.
 fn sums(block: &[Stmt]) -> Vec<Name> {
     let sum = |pair: &[Stmt]| match pair {
-        [Stmt::Local { name, .. }, Stmt::For { .. }] => Some(*name),
+        [Stmt::Local { name, .. }, Stmt::For { .. }] | [Stmt::Alloc(name, _), ..] => Some(*name),
         _ => None,
     };
     block.windows(2).filter_map(sum).collect()
