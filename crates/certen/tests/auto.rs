@@ -34,9 +34,12 @@ const CONTRACTIONS: [&str; 19] = [
 /// Products of a row with a matrix, in each iteration of a loop, and how many of them become products of matrices.
 const ROWS: [(&str, usize); 4] = [
     ("fn f(A: T[m, p], B: T[p, n], C: T[n, b]) -> T[m, b] { { [i] -> max(A[i] @ B, 1) @ C } }", 2),
-    ("fn f(A: T[m, p], B: T[p, n], c: T[n]) -> T[m, n] { { [i] -> let x = A[i] @ B + c; x * sum(x) } }", 1),
+    ("fn f(A: T[m, p], B: T[p, n], c: T[n]) -> T[m, n] { { [i] -> { let x = A[i] @ B + c; x * sum(x) } } }", 1),
     ("fn f(A: T[m, b, p], B: T[p, n], C: T[n, p]) -> T[m, b, p] { { [i, j] -> max(A[i, j] @ B, 1) @ C } }", 2),
-    ("fn f(A: T[m, p], B: T[p, n], C: T[p, n]) -> T[m] { { [i] -> let x = A[i] @ B; let y = A[i] @ C; sum(x * y) } }", 2),
+    (
+        "fn f(A: T[m, p], B: T[p, n], C: T[p, n]) -> T[m] { { [i] -> { let x = A[i] @ B; let y = A[i] @ C; sum(x * y) } } }",
+        2,
+    ),
 ];
 
 #[test]

@@ -23,8 +23,11 @@ const SHORT: i64 = 32;
 /// More sums in an element stay where they are.
 const MOST: usize = 16;
 
+/// The steps for a nest, and the nests of which one has to get a schedule for it.
+type Separation = (Planned, Vec<Name>);
+
 /// What is separated, in this order.
-pub(super) const FORMS: [fn(&LoopProgram, Name) -> Option<Planned>; 2] = [rows, sums];
+pub(super) const FORMS: [fn(&LoopProgram, Name) -> Option<Separation>; 2] = [rows, sums];
 
 struct Sum {
     local: Name,
@@ -51,7 +54,7 @@ fn perfect(program: &LoopProgram, nest: Name) -> Option<(Vec<Name>, &[Stmt])> {
 }
 
 /// The steps that separate the stages in which rows are multiplied; none if they stay together.
-fn rows(program: &LoopProgram, nest: Name) -> Option<Planned> {
+fn rows(program: &LoopProgram, nest: Name) -> Option<Separation> {
     let (own, body) = perfect(program, nest)?;
     let stages = body.iter().filter_map(|stmt| if let Stmt::Alloc(name, _) = stmt { Some(*name) } else { None });
     let stages: Vec<Name> = stages.collect();
@@ -67,8 +70,9 @@ fn rows(program: &LoopProgram, nest: Name) -> Option<Planned> {
     let count = multiplied.map(count).max().filter(|count| (1..=MOST).contains(count))?;
     let steps: Vec<String> =
         stages[..count].iter().map(|stage| format!("separate({nest}.{}, {stage});\n", own[0])).collect();
-    let why = format!("rows that are multiplied one by one: {} is made for all of them", listed(&stages[..count]));
-    Some(Planned { nest, steps: steps.concat(), why, separates: true })
+    let why = format!("rows that are multiplied one by one: all of {} first", listed(&stages[..count]));
+    let made = stages[..count].iter().copied().chain([nest]).collect();
+    Some((Planned { nest, steps: steps.concat(), why, separates: true }, made))
 }
 
 /// Whether a statement adds up the products of a row with the columns of a matrix that is the same in all iterations.
@@ -100,7 +104,7 @@ fn multiplies(program: &LoopProgram, own: &[Name], stages: &[Name], inside: &[Si
 }
 
 /// The steps that separate the sums of a nest; none if they stay together.
-fn sums(program: &LoopProgram, nest: Name) -> Option<Planned> {
+fn sums(program: &LoopProgram, nest: Name) -> Option<Separation> {
     let (own, body) = perfect(program, nest)?;
     let outermost = own[0];
     let (Stmt::Assign { target: Target::Element(..), .. }, parts) = body.split_last()? else { return None };
@@ -117,7 +121,7 @@ fn sums(program: &LoopProgram, nest: Name) -> Option<Planned> {
         let _ = writeln!(steps, "separate({nest}.{outermost}, {});", sum.local);
     }
     let why = format!("{} sums side by side: each gets a nest of its own", sums.len());
-    Some(Planned { nest, steps, why, separates: true })
+    Some((Planned { nest, steps, why, separates: true }, vec![nest]))
 }
 
 /// A local that begins at something, and a loop that adds to it.

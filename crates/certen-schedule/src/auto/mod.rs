@@ -25,7 +25,7 @@ use certen_index::Cond;
 use certen_loops::{FpMode, LoopProgram, Site, Stmt, sites, verify, verify_changed};
 use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Name, Sources};
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexMap;
 
 use self::sum::SumNest;
 use crate::apply::{Scheduled, apply};
@@ -161,13 +161,13 @@ fn separated(
         return Some((plans, scheduled));
     }
     for form in apart::FORMS {
-        let before: IndexSet<Name> = nests(&scheduled.program).into_keys().collect();
-        let found: Vec<Planned> = before.iter().filter_map(|nest| form(&scheduled.program, *nest)).collect();
-        for plan in found {
+        let all = nests(&scheduled.program).into_keys();
+        let found: Vec<(Planned, Vec<Name>)> = all.filter_map(|nest| form(&scheduled.program, nest)).collect();
+        for (plan, of) in found {
             let gains = |made: &Scheduled| {
-                let is_made = |nest: &Name| *nest == plan.nest || !before.contains(nest);
-                nests(&made.program).into_iter().filter(|(nest, _)| is_made(nest)).any(|(nest, sites)| {
-                    let found = SumNest::of(&made.program, nest, &sites, fp);
+                let all = nests(&made.program);
+                of.iter().any(|nest| {
+                    let found = all.get(nest).and_then(|sites| SumNest::of(&made.program, *nest, sites, fp));
                     found.is_some_and(|found| !proposals(&found, machine).is_empty())
                 })
             };
