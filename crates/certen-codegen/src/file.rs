@@ -11,6 +11,7 @@ use crate::entry::{ERRORS, essential};
 use crate::environment::{ENVIRONMENT, entered};
 use crate::helpers::{Helper, LIBRARY};
 use crate::stages::splits;
+use crate::statements::fetch::FETCH;
 use crate::statements::{parallel, vector};
 use crate::text::{comment, filled};
 
@@ -233,6 +234,9 @@ pub(crate) fn beginning(helpers: &BTreeSet<Helper>, uses_math: bool, kernel: &st
     }
     if kernel.contains("CERTEN_UNROLL") {
         text += vector::UNROLL;
+    }
+    if kernel.contains("CERTEN_FETCH") {
+        text += FETCH;
     }
     if helpers.iter().any(|helper| matches!(helper, Helper::Lanes(..))) {
         text += vector::BYTES;

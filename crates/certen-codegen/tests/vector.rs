@@ -35,6 +35,27 @@ for i.o in 0..2 {
 }
 ";
 
+/// The lines of C that say what will be read soon.
+fn fetched(text: &str) -> Vec<String> {
+    let code = emitted(&loops(text)).kernel;
+    code.lines().filter(|line| line.contains("CERTEN_FETCH")).map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn what_a_tile_is_combined_with_is_fetched_before_its_sum() {
+    let weighted = TILED.replace("29", "129").replace("output C", "input S : f64[8, 32]\noutput C");
+    let weighted = weighted.replace("= acc[i, j]", "= S[4*i.o + i, 16*j.o + j] * acc[i, j]");
+    let elements = ["", " + 8", " + 15"].map(|lane| format!("CERTEN_FETCH(S[(i + 4*i_o)*32 + 16*j_o{lane}]);"));
+    assert_eq!(fetched(&weighted), elements);
+    same_bits(&loops(&weighted));
+    // A short sum; nothing else is read; what is read may not be there.
+    assert!(fetched(&weighted.replace("129", "29")).is_empty());
+    assert!(fetched(&TILED.replace("29", "129")).is_empty());
+    let guarded = weighted
+        .replace("      vector for j in 0..16 {\n        C[", "      vector for j in 0..16 - i.o {\n        C[");
+    assert!(fetched(&guarded).is_empty());
+}
+
 #[test]
 fn a_tile_reads_like_c() {
     let code = emitted(&loops(TILED));

@@ -1,9 +1,9 @@
 //! Statements in C: loops, conditions, buffers, assignments.
 //!
 //! `memory` prints buffers, `parallel` and `vector` the loops whose iterations are independent, `turned` copies that exchange
-//! dimensions. Bodies of loops are blocks
-//! again, so these are parts of one module.
+//! dimensions, `fetch` hints of what will be read. Bodies of loops are blocks again, so these are parts of one module.
 
+pub(crate) mod fetch;
 mod memory;
 pub(crate) mod parallel;
 mod turned;
@@ -30,7 +30,10 @@ impl<'a> Emitter<'a> {
             let message = format!("more than {MAX_NESTING} blocks inside each other");
             return Err(Diagnostic::error(Code::E0702, None, message));
         }
-        block.iter().try_for_each(|stmt| self.stmt(stmt, depth))?;
+        for (at, stmt) in block.iter().enumerate() {
+            self.fetch_for(block, at)?;
+            self.stmt(stmt, depth)?;
+        }
         if depth > 0 {
             for stmt in block {
                 match stmt {

@@ -31,7 +31,7 @@ use super::sum::{LINE_BYTES, STORED_ACROSS, STORED_ALONG, STORED_APART, SumNest,
 use super::tile::{MANY, blocks, busy, shapes};
 use super::{Machine, Planned, Proposal};
 use long_sum::LongSum;
-use panels::lies_along;
+use panels::{Operand, lies_along};
 
 mod long_sum;
 mod panels;
@@ -264,7 +264,9 @@ impl<'a> Tiling<'a> {
         let tiles = blocks(rows, self.high).saturating_mul(blocks(columns, self.wide));
         let is_full = self.ends(true, &self.lanes, self.wide) != Ends::Padded;
         let packed = if self.is_packed() { self.operands(is_full) } else { Vec::new() };
-        let packing = packed.iter().map(|operand| self.packing(operand)).fold(0, i64::saturating_add);
+        // Rows that are packed because they are far apart cost no more than reading them there.
+        let costs = |operand: &&Operand<'_>| self.lanes.is_in(operand.at) || !self.is_read_from_far(operand);
+        let packing = packed.iter().filter(costs).map(|operand| self.packing(operand)).fold(0, i64::saturating_add);
         // Each row that is read where it lies has an address of its own, which registers hold for some.
         let lie_apart = self.found.reads.iter().any(|(buffer, at)| {
             self.rows.is_in(at) && packed.iter().all(|operand| (operand.buffer, operand.at) != (*buffer, *at))

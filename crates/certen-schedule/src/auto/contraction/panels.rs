@@ -29,6 +29,9 @@ const MOST_PACKED: i64 = 64 << 20;
 /// Bytes of a page of memory.
 const PAGE_BYTES: i64 = 4096;
 
+/// A row that is read so often by narrow tiles is packed, if rows are pages apart.
+const MANY_TIMES: i64 = 16;
+
 /// A loop around the tiles: of which index, what it is called, how many iterations it has, if that is a number, and whether it
 /// is one of the sum.
 pub(super) struct Around {
@@ -146,16 +149,30 @@ impl<'a> Tiling<'a> {
         let after = found.scales.iter().filter(|(_, at, _)| self.lanes.is_in(at));
         let after = after.map(|(buffer, at, depth)| Operand { buffer: *buffer, at, depth: Some(*depth) });
         let mut all: Vec<Operand<'a>> = inside.chain(after).collect();
-        // Where the sum runs along the memory of a row, rows are read as they are.
+        // Where the sum runs along the memory of a row, rows are read as they are, unless that is far away and often.
         let last: Vec<Ix> =
             self.summed.last().into_iter().flat_map(|group| &group.loops).map(|index| Ix::var(*index)).collect();
         all.retain(|operand| match (self.lanes.is_in(operand.at), self.rows.is_in(operand.at)) {
             (true, is_row) => !(is_row || is_full && (self.is_near(operand) || self.is_read_once(operand))),
-            (false, true) => !operand.at.ends_with(&last),
+            (false, true) => !operand.at.ends_with(&last) || self.is_read_from_far(operand),
             (false, false) => false,
         });
         all.sort_by_key(|operand| !self.lanes.is_in(operand.at));
         all
+    }
+
+    /// Whether the rows of an operand are pages apart, and each element is used for few lanes, many times.
+    pub(super) fn is_read_from_far(&self, operand: &Operand<'_>) -> bool {
+        let bytes = self.found.elem.bytes() as i64;
+        let row = self.distance(&self.rows, operand.at);
+        let times = self.lanes.size.map_or(0, |lanes| lanes / self.wide);
+        row >= 2 * PAGE_BYTES && row % PAGE_BYTES == 0 && self.wide * bytes < 2 * LINE_BYTES && times >= MANY_TIMES
+    }
+
+    /// How many bytes are between elements of an operand that are neighbours in a group of loops, as far as that is known.
+    fn distance(&self, group: &Group, at: &[Ix]) -> i64 {
+        let after = at.iter().rev().take_while(|ix| ix.as_var() != group.loops.last().copied());
+        after.filter_map(|ix| self.found.count(ix.as_var()?)).fold(self.found.elem.bytes() as i64, i64::saturating_mul)
     }
 
     /// Whether an operand lies along the lanes and stays in the first cache while it is used.
@@ -184,9 +201,7 @@ impl<'a> Tiling<'a> {
         let run = run_of(group, operand.at).iter().filter_map(|index| count(*index)).fold(1, i64::saturating_mul);
         let is_long = run * bytes >= LINE_BYTES || group.size == Some(run);
         // Whether what is side by side in a panel is in different pages.
-        let after = operand.at.iter().rev().take_while(|ix| ix.as_var() != group.loops.last().copied());
-        let distance = after.filter_map(|ix| count(ix.as_var()?)).fold(bytes, i64::saturating_mul);
-        let is_far = distance > PAGE_BYTES;
+        let is_far = self.distance(group, operand.at) > PAGE_BYTES;
         let is_in = |group: &Group| last.is_some_and(|last| group.loops.contains(&last));
         elements.saturating_mul(match group.loops.last().copied() == last {
             true if is_long => bytes,
