@@ -87,7 +87,7 @@ impl Module {
         accepted
     }
 
-    /// The program for these sizes, as [`Module::specialised`] has it: if its schedule is automatic, and none is missing.
+    /// The program for these sizes, as a call with them has it: if its schedule is automatic, and none is missing.
     pub fn planned_at(&self, sizes: &[(Name, i64)]) -> Option<Module> {
         let all = self.all_sizes(sizes)?;
         self.is_automatic().then(|| self.replanned(&all))?
