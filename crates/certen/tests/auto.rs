@@ -52,6 +52,13 @@ fn rows_that_are_multiplied_one_by_one_get_tiles() {
         assert_eq!(tiles.count(), count, "{text}\n{plans:?}");
         assert!(module.validation().unwrap().proved, "{text}");
     }
+    // Only the first stage can be separated.
+    let softmax = "fn f(A: f64[m, p], B: f64[p, n], C: f64[n, b]) where n >= 1 { { [i] -> softmax(A[i] @ B) @ C } }";
+    let softmax = module(softmax, Choice::Auto);
+    let (plans, _) = softmax.planned().unwrap();
+    assert_eq!(plans[0].steps.lines().count(), 1, "{plans:?}");
+    assert!(plans[0].separates && plans[1].steps.contains("tile("), "{plans:?}");
+    assert!(softmax.validation().unwrap().proved);
     // Each iteration has a product of matrices; the matrix is another one in each; the sums are short.
     let together = [
         "fn f(A: f64[b, m, p], B: f64[p, n], c: f64[n]) { { [z] -> max(A[z] @ B, 1) @ c } }",

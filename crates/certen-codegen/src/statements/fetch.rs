@@ -16,6 +16,9 @@ use crate::emitter::Emitter;
 /// A loop of fewer iterations is over before its operands would be there.
 const LONG: i64 = 128;
 
+/// More than this is not fetched.
+const MOST_LINES: i64 = 128;
+
 /// The bytes that are fetched at once.
 const LINE_BYTES: i64 = 64;
 
@@ -44,37 +47,48 @@ impl<'a> Emitter<'a> {
         if !statements(body).filter_map(to).any(|to| tiles.contains(&to)) {
             return Ok(());
         }
-        block[at + 1..].iter().try_for_each(|stmt| self.fetch_rows(stmt, &tiles))
+        for stmt in &block[at + 1..] {
+            if !self.fetch_rows(stmt, &tiles)? {
+                break;
+            }
+        }
+        Ok(())
     }
 
-    /// Fetches what a loop over the rows of a tile reads besides tiles.
-    fn fetch_rows(&mut self, mut stmt: &'a Stmt, tiles: &HashSet<Name>) -> Result<(), Diagnostic> {
+    /// Fetches what a loop over the rows of a tile reads besides tiles; false if this is no such loop.
+    fn fetch_rows(&mut self, mut stmt: &'a Stmt, tiles: &HashSet<Name>) -> Result<bool, Diagnostic> {
         let mut rows = Vec::new();
         let (lane, lanes, assign) = loop {
-            let Stmt::For { index, range, mode, body } = stmt else { return Ok(()) };
-            let (Some(count), [inner]) = (length(range), body.as_slice()) else { return Ok(()) };
+            let Stmt::For { index, range, mode, body } = stmt else { return Ok(false) };
+            let (Some(count), [inner]) = (length(range), body.as_slice()) else { return Ok(false) };
             match (mode, inner) {
                 (Mode::Vector, Stmt::Assign { .. }) => break (*index, count, inner),
                 (Mode::Serial, _) => rows.push((*index, range, count)),
-                _ => return Ok(()),
+                _ => return Ok(false),
             }
             stmt = inner;
         };
+        let uses = assign.uses(&self.program.terms);
+        if !uses.iter().any(|(name, _, how)| *how == Use::Read && tiles.contains(name)) {
+            return Ok(false);
+        }
         let mut elements = Vec::new();
-        for (name, indices, how) in assign.uses(&self.program.terms) {
+        for (name, indices, how) in uses {
             let is_along = indices.last().and_then(|last| last.linear_in(lane)).is_some_and(|(step, _)| step == 1);
             let Some(ty) = self.types.get(&name).filter(|_| is_along && how == Use::Read) else { continue };
             let in_a_line = (LINE_BYTES / ty.elem.bytes() as i64) as usize;
-            for at in (0..lanes).step_by(in_a_line).chain([lanes - 1]).filter(|_| !tiles.contains(&name)) {
+            let firsts = (0..lanes - 1).step_by(in_a_line);
+            for at in firsts.chain([lanes - 1]).filter(|_| !tiles.contains(&name)) {
                 let put = |name: Name| (name == lane).then(|| Ix::from(at));
                 let Ok(indices) = indices.iter().map(|ix| ix.substitute(&put)).collect::<Result<Vec<_>, _>>() else {
-                    return Ok(());
+                    return Ok(false);
                 };
                 elements.push((name, indices));
             }
         }
-        if elements.is_empty() {
-            return Ok(());
+        let count = rows.iter().fold(elements.len() as i64, |product, (_, _, count)| product.saturating_mul(*count));
+        if !(1..=MOST_LINES).contains(&count) {
+            return Ok(true);
         }
         for (index, range, count) in &rows {
             self.bound_index(*index, range);
@@ -91,7 +105,7 @@ impl<'a> Emitter<'a> {
             self.indent -= 1;
             self.line("}");
         }
-        Ok(())
+        Ok(true)
     }
 }
 

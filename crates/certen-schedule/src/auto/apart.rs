@@ -4,7 +4,8 @@
 //! - Sums side by side, of which an element is made: one of them is a contraction, that is, something of what it multiplies is
 //!   used by several elements, and none is known to be short. The one over most loops stays with what is made of the sums.
 //! - Rows of a matrix, each of which is multiplied with the same matrix and used in the same iteration, as in
-//!   `{ [i] -> f(x[i] @ U) @ V }`: the stages of an iteration, up to the last that is such a product, are computed for all rows.
+//!   `{ [i] -> f(x[i] @ U) @ V }`: the stages of an iteration, up to the last that is such a product, are computed for all rows,
+//!   or the first of them, as far as that can be done.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -14,7 +15,6 @@ use certen_loops::{LoopProgram, Site, Stmt, Target, Use, sites, statements};
 use certen_syntax::Name;
 
 use super::Planned;
-use super::steps::listed;
 use super::sum::{mentions, size};
 
 /// A sum of fewer terms is short: it costs about what writing and reading it does.
@@ -70,7 +70,7 @@ fn rows(program: &LoopProgram, nest: Name) -> Option<Separation> {
     let count = multiplied.map(count).max().filter(|count| (1..=MOST).contains(count))?;
     let steps: Vec<String> =
         stages[..count].iter().map(|stage| format!("separate({nest}.{}, {stage});\n", own[0])).collect();
-    let why = format!("rows that are multiplied one by one: all of {} first", listed(&stages[..count]));
+    let why = "rows that are multiplied one by one: what is made on the way is made for all of them first".into();
     let made = stages[..count].iter().copied().chain([nest]).collect();
     Some((Planned { nest, steps: steps.concat(), why, separates: true }, made))
 }

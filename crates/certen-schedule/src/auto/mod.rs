@@ -171,8 +171,13 @@ fn separated(
                     found.is_some_and(|found| !proposals(&found, machine).is_empty())
                 })
             };
-            if let Some(made) = taken(&scheduled.program, &plan.steps).filter(gains) {
-                keep(&mut scheduled, made, &plan);
+            let steps: Vec<&str> = plan.steps.split_inclusive('\n').collect();
+            let most = (1..=steps.len()).rev().find_map(|count| {
+                let steps = steps[..count].concat();
+                Some((taken(&scheduled.program, &steps).filter(gains)?, steps))
+            });
+            if let Some((made, steps)) = most {
+                keep(&mut scheduled, made, &Planned { steps, ..plan.clone() });
             }
         }
     }

@@ -89,9 +89,11 @@ fn separate(nest: &mut Nest, place: &Place, name: Name) -> Done<()> {
             let edit = Edit { expanded, names: [(name, to)].into(), ..Edit::default() };
             let is_about =
                 |stmt: &&Stmt| matches!(stmt, Stmt::Alloc(of, _) | Stmt::Free(of) | Stmt::Nest(of) if *of == name);
-            let rest: Vec<Stmt> =
-                body[..first].iter().chain(&body[last + 1..]).filter(|stmt| !is_about(stmt)).cloned().collect();
-            (edit.block(&mut nest.program, moved)?, edit.block(&mut nest.program, &rest)?)
+            let without = |part: &[Stmt]| part.iter().filter(|stmt| !is_about(stmt)).cloned().collect::<Vec<_>>();
+            // What stands before may have another buffer of this name in a block.
+            let mut rest = without(&body[..first]);
+            rest.extend(edit.block(&mut nest.program, &without(&body[last + 1..]))?);
+            (edit.block(&mut nest.program, moved)?, rest)
         }
     };
     let around =
@@ -165,10 +167,10 @@ fn stands_alone(nest: &Nest, place: &Place, around: &Loop, moved: &[Stmt], targe
         }
     }
     for (at, stmt) in moved.iter().enumerate() {
-        if let Stmt::Local { name, .. } | Stmt::Alloc(name, _) = stmt
+        if let Stmt::Local { name, .. } | Stmt::Alloc(name, _) | Stmt::Free(name) = stmt
             && (at > 0 || *name != target)
         {
-            return cannot(format!("`{name}` is declared while `{target}` is computed"));
+            return cannot(format!("`{name}` begins or ends while `{target}` is computed"));
         }
     }
     for stmt in statements(moved) {
