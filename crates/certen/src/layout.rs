@@ -53,7 +53,7 @@ pub(crate) struct Layout<'a> {
 impl<'a> Layout<'a> {
     pub fn new(options: &'a Options, scheduled: Option<&Scheduled>) -> Layout<'a> {
         let untouched = scheduled.map(|scheduled| {
-            // A nest that was only separated from another one is as it was.
+            // A nest that was only separated from another one, which automatic schedules do first, is as it was.
             let separated = scheduled.taken.iter().take_while(|taken| taken.step.name.as_str() == "separate").last();
             untouched(separated.map_or(&scheduled.before, |taken| &taken.after), &scheduled.program)
         });

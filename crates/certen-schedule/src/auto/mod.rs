@@ -97,7 +97,7 @@ pub fn automatic(
     fp: FpMode,
     like: Option<&[Planned]>,
 ) -> Option<(Vec<Planned>, Scheduled)> {
-    // Asked only where something is proposed.
+    // Asked only where something is proposed. What steps make of the program is verified as they are taken.
     let is_verified = LazyCell::new(|| verify(program).is_empty());
     let taken = |program: &LoopProgram, text: &str| taken(program, *is_verified, text, fp);
     let (mut plans, mut scheduled) = separated(program, machine, fp, like, &taken)?;
