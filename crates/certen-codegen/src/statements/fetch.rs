@@ -6,11 +6,11 @@
 
 use std::collections::HashSet;
 
-use certen_core::Range;
 use certen_index::Ix;
-use certen_loops::{Mode, Stmt, Target, Use, statements};
+use certen_loops::{Mode, Stmt, Use, statements};
 use certen_syntax::{Diagnostic, Name};
 
+use super::vector::length;
 use crate::emitter::Emitter;
 
 /// A loop of fewer iterations is over before its operands would be there.
@@ -42,9 +42,7 @@ impl<'a> Emitter<'a> {
         }
         let is_tile = |stmt: &&'a Stmt| matches!(stmt, Stmt::Alloc(name, _) if !self.heap.contains_key(name));
         let tiles: HashSet<Name> = block[..at].iter().filter(is_tile).filter_map(Stmt::declares).collect();
-        let to =
-            |stmt: &Stmt| if let Stmt::Assign { target: Target::Element(to, _), .. } = stmt { Some(*to) } else { None };
-        if !statements(body).filter_map(to).any(|to| tiles.contains(&to)) {
+        if !statements(body).filter_map(Stmt::element).any(|(to, _)| tiles.contains(&to)) {
             return Ok(());
         }
         for stmt in &block[at + 1..] {
@@ -60,7 +58,10 @@ impl<'a> Emitter<'a> {
         let mut rows = Vec::new();
         let (lane, lanes, assign) = loop {
             let Stmt::For { index, range, mode, body } = stmt else { return Ok(false) };
-            let (Some(count), [inner]) = (length(range), body.as_slice()) else { return Ok(false) };
+            let (Some(count), [inner]) = (length(range).filter(|_| range.lo.as_constant() == Some(0)), body.as_slice())
+            else {
+                return Ok(false);
+            };
             match (mode, inner) {
                 (Mode::Vector, Stmt::Assign { .. }) => break (*index, count, inner),
                 (Mode::Serial, _) => rows.push((*index, range, count)),
@@ -107,9 +108,4 @@ impl<'a> Emitter<'a> {
         }
         Ok(true)
     }
-}
-
-/// How many iterations a loop from 0 has, if that is a number and it has some.
-fn length(range: &Range) -> Option<i64> {
-    range.hi.as_constant().filter(|count| range.lo.as_constant() == Some(0) && *count > 0)
 }
