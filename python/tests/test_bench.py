@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 
 import certen
-from certen.bench import contractions
+from certen.bench import contractions, examples
 from certen.bench.__main__ import main
 from certen.bench.hand import by_hand
 from certen.bench.kernels import KERNELS, Problem
 from certen.bench.measure import Attempt, Field, difference
+from certen.bench.ported import PORTED
 from certen.bench.statistics import geometric_mean, interval, paired
 
 
@@ -116,6 +117,11 @@ def test_differences_are_found():
     assert difference(one, one, 1e-8) is None
     assert "shape" in difference(one.T, one, 1e-8)
     assert "1.0e-03" in difference(one * 1.001, one, 1e-8)
+    # Where sums cancel, small elements have the errors of large ones.
+    small = np.array([1.0, 1e-9])
+    assert difference(small + 1e-10, small, 1e-8) is not None
+    assert difference(small + 1e-10, small, 1e-8, cancels=True) is None
+    assert difference(small + 1e-7, small, 1e-8, cancels=True) is not None
     one[1, 2] = np.nan
     assert difference(one, np.ones((2, 3)), 1e-3) is not None
 
@@ -170,6 +176,32 @@ def test_from_end_to_end(tmp_path, capsys):
     svg = ElementTree.parse(drawing).getroot()
     assert svg.tag.endswith("svg")
     assert len(svg.findall("{*}circle")) == 8
+
+
+def test_ported_kernels_are_measured(tmp_path, capsys):
+    data = tmp_path / "bench.json"
+    assert main(["--ported", "--threads", "1", "--quick", "--json", str(data)]) == 0
+    assert "not timed" not in capsys.readouterr().out
+    found = json.loads(data.read_text())["results"]
+    assert [(one["kernel"], one["dtype"]) for one in found] == [(name, of) for name in PORTED for of in ("f64", "f32")]
+    assert all(set(one["attempts"][0]["ratios"]) == {"certen"} for one in found)
+
+
+def test_examples_are_measured(capsys):
+    directory = Path(__file__).parents[2] / "examples"
+    given = ["linalg/kron_matvec", "learning/lstm_cell", "images/box_blur"]
+    assert examples.main([str(directory), *given, "--operations", "1e5", "--rounds", "2"]) == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in given)
+    assert "geometric mean" in text and "WRONG" not in text
+
+
+def test_results_that_differ_are_wrong():
+    one = np.array([1.0, 1e-12])
+    assert examples.agree(one, one + 1e-12)
+    assert not examples.agree(one, one + 1e-6)
+    assert not examples.agree((one, one), (one, one + 1))
+    assert not examples.agree(np.array([1]), np.array([2]))
 
 
 def test_generated_contractions_are_measured(tmp_path, capsys):

@@ -26,11 +26,13 @@ pub(crate) fn read_names(program: &LoopProgram) -> HashSet<Name> {
 
 /// Every buffer that exchanges its content with another.
 pub(crate) fn swapped_names(program: &LoopProgram) -> HashSet<Name> {
-    let swaps = statements(&program.body).filter_map(|stmt| match stmt {
-        Stmt::Swap(a, b) => Some([*a, *b]),
-        _ => None,
-    });
-    swaps.flatten().collect()
+    let mut names = HashSet::new();
+    for stmt in statements(&program.body) {
+        if let Stmt::Swap(a, b) = stmt {
+            names.extend([*a, *b]);
+        }
+    }
+    names
 }
 
 /// Every name that the program declares.

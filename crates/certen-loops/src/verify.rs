@@ -47,11 +47,13 @@ struct Unchanged {
 impl Unchanged {
     fn of(program: &LoopProgram, before: &LoopProgram) -> Unchanged {
         let allocated = |program: &LoopProgram| {
-            let types = program.body.iter().filter_map(|stmt| match stmt {
-                Stmt::Alloc(name, ty) => Some((*name, ty.clone())),
-                _ => None,
-            });
-            types.collect::<HashMap<Name, TensorType>>()
+            let mut types: HashMap<Name, TensorType> = HashMap::new();
+            for stmt in &program.body {
+                if let Stmt::Alloc(name, ty) = stmt {
+                    types.insert(*name, ty.clone());
+                }
+            }
+            types
         };
         let (now, then) = (allocated(program), allocated(before));
         let is_same = program.sizes == before.sizes

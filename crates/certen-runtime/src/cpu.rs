@@ -1,4 +1,4 @@
-//! Instruction sets: for which one code is made.
+//! Instruction sets, and the second cache: what code is made for.
 //!
 //! By default it is what the processor has, detected and named feature by feature: a bare "native" would mean something
 //! else on the next machine. `$CERTEN_CPU`, or a command's `--cpu`, asks for less. Flags are part of a cache entry's
@@ -6,7 +6,9 @@
 
 use std::env;
 use std::fmt;
+use std::fs;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use crate::error::RuntimeError;
 
@@ -97,7 +99,7 @@ impl Cpu {
 
     /// What the processor calls itself, where the system tells.
     pub fn model() -> Option<String> {
-        let about = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+        let about = fs::read_to_string("/proc/cpuinfo").ok()?;
         let line = about.lines().find_map(|line| line.strip_prefix("model name"))?;
         Some(line.trim_start_matches([' ', '\t', ':']).trim_end().to_owned())
     }
@@ -121,6 +123,42 @@ impl Cpu {
             Cpu::Native => detected(),
         }
     }
+}
+
+/// Sizes of the second cache that are believed.
+const L2_BYTES: std::ops::RangeInclusive<u64> = 64 << 10..=64 << 20;
+
+/// What the second cache holds if nothing else is known.
+const SOME_L2_BYTES: u64 = 1 << 20;
+
+/// The bytes of the second cache: what `$CERTEN_L2_BYTES` says, else what the system says of the first processor.
+///
+/// # Errors
+/// If the variable is set to something else.
+pub fn l2_bytes() -> Result<u64, RuntimeError> {
+    let Some(value) = env::var_os("CERTEN_L2_BYTES").filter(|value| !value.is_empty()) else {
+        static DETECTED: OnceLock<u64> = OnceLock::new();
+        let believed = || detected_l2_bytes().filter(|bytes| L2_BYTES.contains(bytes));
+        return Ok(*DETECTED.get_or_init(|| believed().unwrap_or(SOME_L2_BYTES)));
+    };
+    let text = value.to_string_lossy();
+    text.parse().ok().filter(|bytes| L2_BYTES.contains(bytes)).ok_or_else(|| RuntimeError::Setting {
+        name: "CERTEN_L2_BYTES",
+        wanted: "the bytes of the second cache, from 65536 to 67108864",
+        found: text.into_owned(),
+    })
+}
+
+/// What Linux says of the second cache.
+fn detected_l2_bytes() -> Option<u64> {
+    let caches = fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
+    caches.flatten().find_map(|cache| {
+        let read = |name: &str| fs::read_to_string(cache.path().join(name)).ok();
+        if read("level")?.trim() != "2" || read("type")?.trim() == "Instruction" {
+            return None;
+        }
+        read("size")?.trim().strip_suffix('K')?.parse::<u64>().ok()?.checked_mul(1 << 10)
+    })
 }
 
 /// Whether this processor is known to make vectors of 64 bytes in two halves: AMD's family 19h, Zen 4.
@@ -194,6 +232,14 @@ mod tests {
             assert_eq!(cpu.to_string().parse(), Ok(cpu));
         }
         assert!("mmx".parse::<Cpu>().is_err());
+    }
+
+    #[test]
+    fn the_second_cache_has_a_size_that_is_believed() {
+        let detected = detected_l2_bytes().filter(|bytes| L2_BYTES.contains(bytes)).unwrap_or(SOME_L2_BYTES);
+        if env::var_os("CERTEN_L2_BYTES").is_none() {
+            assert_eq!(l2_bytes().unwrap(), detected);
+        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use array::{Array, ArrayError, Element};
 pub use cache::Cache;
 pub use compiler::{Candidate, Compiler};
 pub use contract::Nest;
-pub use cpu::Cpu;
+pub use cpu::{Cpu, l2_bytes};
 pub use environment::{Entered, in_standard_environment, standard_environment};
 pub use error::RuntimeError;
 pub use files::write_text;

@@ -83,8 +83,7 @@ fn block(nest: &LoopProgram, stmts: &[Stmt], lines: &mut Vec<String>) {
                 });
                 terms(nest, *value, lines);
             }
-            // These have no numbers.
-            other => lines.push(format!("{other:?}")),
+            other => lines.push(blank(&format!("{other:?}"))),
         }
     }
 }

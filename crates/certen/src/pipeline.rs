@@ -17,7 +17,9 @@ use certen_codegen::{CCode, emit_c};
 use certen_core::Program;
 use certen_index::Ix;
 use certen_loops::{FpMode, LoopProgram, Stmt, verify};
-use certen_runtime::{Cpu, NativeKernel, RuntimeError, Signature, in_standard_environment, standard_environment};
+use certen_runtime::{
+    Cpu, NativeKernel, RuntimeError, Signature, in_standard_environment, l2_bytes, standard_environment,
+};
 use certen_schedule::{Machine, Planned, Refused, Scheduled, apply, automatic};
 use certen_syntax::schedule::Step;
 use certen_syntax::{Code, Diagnostic};
@@ -42,9 +44,13 @@ mod sizes;
 /// The C compiler takes a few milliseconds for each loop nest; programs with more than this are not given to it.
 const MAX_NESTS: usize = 10_000;
 
-/// The machine that automatic schedules are written for: facts about an instruction set, and no measurement.
-pub(crate) fn machine(cpu: Cpu) -> Machine {
-    Machine { unit_bytes: cpu.unit_bytes() as i64, ..Machine::with_vectors(cpu.vector_bytes(), cpu.has_fma()) }
+/// The machine that automatic schedules are written for: facts about an instruction set and a cache, and no measurement.
+pub(crate) fn machine(cpu: Cpu) -> Result<Machine, RuntimeError> {
+    Ok(Machine {
+        unit_bytes: cpu.unit_bytes() as i64,
+        l2_bytes: l2_bytes()? as i64,
+        ..Machine::with_vectors(cpu.vector_bytes(), cpu.has_fma())
+    })
 }
 
 /// A checked program, on its way along the road.
@@ -174,8 +180,8 @@ impl Module {
         once(&self.made.planned, || {
             let lowered = self.lowered()?;
             let cpu = self.options.cpu.map_or_else(Cpu::from_environment, Ok);
-            let cpu = cpu.map_err(|error| self.runtime_failure(&error))?;
-            let machine = Machine { has_threads: self.options.parallel, ..machine(cpu) };
+            let machine = cpu.and_then(machine).map_err(|error| self.runtime_failure(&error))?;
+            let machine = Machine { has_threads: self.options.parallel, ..machine };
             let planned = || {
                 let planned = automatic(lowered, &machine, self.fp(), self.made.like.as_deref());
                 let text = "with these sizes, the schedule for all sizes cannot be followed";

@@ -16,6 +16,7 @@ from .limits import Meter
 from .machine import CPUS, LIMITS, model, widest
 from .measure import Field
 from .peers import OURS, PEERS
+from .ported import PORTED
 from .report import Run, as_json, as_svg, as_text
 
 
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--contractions", type=_count, metavar="COUNT", help="generated ones beside NumPy, instead of kernels"
     )
+    parser.add_argument("--ported", action="store_true", help=f"{', '.join(PORTED)} beside NumPy, instead of kernels")
     parser.add_argument("--seed", type=int, default=1, help="of the inputs, and of generated contractions")
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes everything that was measured")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="draws bars and rooflines")
@@ -73,8 +75,9 @@ def _problems(arguments: argparse.Namespace) -> Iterator[Problem]:
     if arguments.contractions:
         yield from contractions.generate(arguments.contractions, arguments.seed)
         return
-    for name in arguments.kernels or KERNELS:
-        kernel = KERNELS[name]
+    known = PORTED if arguments.ported else KERNELS
+    for name in arguments.kernels or known:
+        kernel = known[name]
         for dtype in arguments.dtype:
             yield Problem(kernel, kernel.quick if arguments.quick else kernel.sizes, dtype)
 
@@ -82,14 +85,17 @@ def _problems(arguments: argparse.Namespace) -> Iterator[Problem]:
 def _entrants(arguments: argparse.Namespace) -> list[str]:
     if arguments.contractions:
         return ["numpy", "certen", "certen-einsum"]
+    if arguments.ported:
+        return ["numpy", "certen"]
     return [*arguments.peers, *(one for one in OURS if one != "certen-einsum")]
 
 
 def main(given: list[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(given)
-    if unknown := [name for name in arguments.kernels if name not in KERNELS]:
-        parser.error(f"`{unknown[0]}` is none of {', '.join(KERNELS)}")
+    known = PORTED if arguments.ported else KERNELS
+    if unknown := [name for name in arguments.kernels if name not in known]:
+        parser.error(f"`{unknown[0]}` is none of {', '.join(known)}")
     if arguments.cpu and CPUS[arguments.cpu] > CPUS[widest()]:
         parser.error(f"this processor does not have {arguments.cpu}")
     rounds, attempts = (2, 1) if arguments.quick else (arguments.rounds, arguments.attempts)

@@ -1,6 +1,6 @@
 """The kernels: what each computes, how much that is at least, and the program as a user writes it.
 
-Entries of inputs are positive, so that a plain relative tolerance means something. `flops` counts the least algorithm
+Entries of inputs are positive, so that a plain relative tolerance means something, unless a kernel `cancels`. `flops` counts the least algorithm
 that is known (sums factorised), `bytes` each input read once and the output written once: both are lower limits.
 """
 
@@ -31,13 +31,16 @@ class Kernel:
     sizes: Sizes
     quick: Sizes
     inputs: Callable[..., list[Shape]]
-    output: Callable[..., Shape]
+    # A list, if there are several results.
+    output: Callable[..., Shape | list[Shape]]
     flops: Callable[..., int]
-    reference: Callable[..., Array]
+    reference: Callable[..., Array | tuple[Array, ...]]
     # `$T` is the element type, `$m` a size: a name, or a number where the sizes are part of the program.
     text: str
     # Of einsum, if the kernel is a generated contraction.
     subscripts: str = ""
+    # Whether what is added up cancels: inputs are centred then, and errors are parts of the mean result.
+    cancels: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Problem:
         return self.kernel.inputs(**self.sizes)
 
     @property
-    def output(self) -> Shape:
+    def output(self) -> Shape | list[Shape]:
         return self.kernel.output(**self.sizes)
 
     @property
@@ -66,7 +69,8 @@ class Problem:
 
     @property
     def bytes(self) -> int:
-        elements = sum(math.prod(shape) for shape in [*self.inputs, self.output])
+        outputs = self.output if isinstance(self.output, list) else [self.output]
+        elements = sum(math.prod(shape) for shape in [*self.inputs, *outputs])
         return elements * DTYPES[self.dtype].itemsize
 
     def text(self, *, fixed: bool = False) -> str:
@@ -76,11 +80,17 @@ class Problem:
 
     def make_inputs(self, seed: int) -> list[Array]:
         rng = np.random.default_rng(seed)
-        return [(rng.random(shape) + 0.1).astype(DTYPES[self.dtype]) for shape in self.inputs]
+        shift = -0.5 if self.kernel.cancels else 0.1
+        return [(rng.random(shape) + shift).astype(DTYPES[self.dtype]) for shape in self.inputs]
 
     def reference(self, inputs: list[Array]) -> Array:
         """What has to come out, computed by NumPy in double precision."""
-        return self.kernel.reference(*(array.astype(np.float64) for array in inputs))
+        return whole(self.kernel.reference(*(array.astype(np.float64) for array in inputs)))
+
+
+def whole(result: Any) -> Array:
+    """A result, or several as one array."""
+    return np.concatenate([np.ravel(one) for one in result]) if isinstance(result, tuple) else np.asarray(result)
 
 
 def _convolution(x: Array, w: Array) -> Array:

@@ -200,7 +200,8 @@ class Entrant:
                 except Lost as lost:
                     said.append(f"{self.name}, {name}: {lost}")
                     continue
-                if (wrong := difference(np.load(result), reference, TOLERANCE[problem.dtype])) is not None:
+                found, tolerance = np.load(result), TOLERANCE[problem.dtype]
+                if (wrong := difference(found, reference, tolerance, problem.kernel.cancels)) is not None:
                     right.pop()
                     said.append(f"{self.name}, {name}: WRONG, {wrong}")
             if not right:
@@ -217,14 +218,18 @@ class Entrant:
             return None, [*said, f"{self.name}: {lost}"]
 
 
-def difference(found: Array, wanted: Array, tolerance: float) -> str | None:
-    """How a result differs from what it has to be, if it does."""
+def difference(found: Array, wanted: Array, tolerance: float, cancels: bool = False) -> str | None:
+    """How a result differs from what it has to be, if it does.
+
+    Errors are parts of an element; where sums cancel, of the mean element if that is larger.
+    """
+    least = float(np.mean(np.abs(wanted))) if cancels else 0.0
     if found.shape != wanted.shape:
         return f"its shape is {found.shape}, not {wanted.shape}"
     one, other, piece = found.reshape(-1), wanted.reshape(-1), 1 << 22
     for at in range(0, one.size, piece):
         expected = other[at : at + piece]
-        largest = float(np.max(np.abs(one[at : at + piece] - expected) / np.abs(expected)))
+        largest = float(np.max(np.abs(one[at : at + piece] - expected) / np.maximum(np.abs(expected), least)))
         # What is no number is no match.
         if not largest <= tolerance:
             return f"an element differs by {largest:.1e} of its value"

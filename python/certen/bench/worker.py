@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from . import contractions
-from .kernels import DTYPES, KERNELS, Array, Problem
+from .kernels import DTYPES, KERNELS, Array, Problem, whole
 from .peers import ENTRANTS, Task
+from .ported import PORTED
 
 # A formulation is tried so many times, or for so long, to see whether it is a peer's best. What compiles only after it
 # was called a few times has done so then.
@@ -49,26 +50,29 @@ class Worker:
     def begin(self, kernel: str, subscripts: str, sizes: dict[str, int], dtype: str, inputs: list[str]) -> list[str]:
         """Takes a problem; the names of its formulations."""
         self.end()
-        described = contractions.contraction(subscripts, sizes) if subscripts else KERNELS[kernel]
+        described = contractions.contraction(subscripts, sizes) if subscripts else (KERNELS | PORTED)[kernel]
         problem = Problem(described, sizes, dtype)
         arrays = []
         for path in inputs:
             given = np.load(path, mmap_mode="r")
             arrays.append(aligned(given.shape, given.dtype))
             arrays[-1][...] = given
-        out = aligned(problem.output, DTYPES[dtype])
+        shape = problem.output
+        several = tuple(aligned(one, DTYPES[dtype]) for one in (shape if isinstance(shape, list) else [shape]))
+        out = several if isinstance(shape, list) else several[0]
         self.task = Task(problem, arrays, out, self.threads, self.vector_bytes)
         return list(self.formulations.get(kernel, {}))
 
     def prepare(self, formulation: str, result: str) -> dict[str, float]:
         """Builds and runs a formulation, and writes its result to a file."""
         assert self.task is not None
-        self.task.out.fill(0)
+        for array in self.task.out if isinstance(self.task.out, tuple) else [self.task.out]:
+            array.fill(0)
         begin = time.perf_counter()
         run = self.formulations[self.task.problem.name][formulation](self.task)
         found = run()
         first = time.perf_counter() - begin
-        np.save(result, np.asarray(found))
+        np.save(result, whole(found))
         tries: list[float] = []
         while len(tries) < _TRIES and sum(tries) < _TRY_SECONDS:
             begin = time.perf_counter()

@@ -62,10 +62,10 @@ impl<'a> Emitter<'a> {
             else {
                 return Ok(false);
             };
-            match (mode, inner) {
-                (Mode::Vector, Stmt::Assign { .. }) => break (*index, count, inner),
-                (Mode::Serial, _) => rows.push((*index, range, count)),
-                _ => return Ok(false),
+            match mode {
+                Mode::Vector if matches!(inner, Stmt::Assign { .. }) => break (*index, count, inner),
+                Mode::Vector | Mode::Parallel | Mode::ParallelVector => return Ok(false),
+                Mode::Serial => rows.push((*index, range, count)),
             }
             stmt = inner;
         };

@@ -56,7 +56,7 @@ impl Report {
             features: Cpu::Native.features(),
             sets: Cpu::here(),
             chosen,
-            machine: machine(chosen),
+            machine: machine(chosen)?,
             compilers: Compiler::all()?,
             cache: cache.directory().to_path_buf(),
             kept: cache.usage(),

@@ -36,7 +36,8 @@ class Task:
 
     problem: Problem
     inputs: list[Array]
-    out: Array
+    # An array, or a tuple of them if there are several results.
+    out: Any
     threads: int
     vector_bytes: int
 

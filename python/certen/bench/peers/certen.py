@@ -9,6 +9,7 @@ import certen
 
 from ..hand import by_hand
 from ..kernels import KERNELS
+from ..ported import PORTED
 from . import Formulations, Task
 
 VERSION = f"{certen.__version__} ({certen._certen.__profile__} build)"
@@ -32,7 +33,7 @@ def _einsum(task: Task) -> Callable[[], Any]:
 
 
 FORMULATIONS: dict[str, Formulations] = {
-    "certen": {name: {"automatic": _automatic} for name in [*KERNELS, "contraction"]},
+    "certen": {name: {"automatic": _automatic} for name in [*KERNELS, *PORTED, "contraction"]},
     "certen-hand": {name: {"by hand": _hand} for name in KERNELS},
     "certen-einsum": {"contraction": {"einsum": _einsum}},
 }

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ..kernels import Array
+from ..ported import NUMPY
 from . import Formulation, Formulations, Task, calls, strips
 
 try:
@@ -166,6 +167,7 @@ _FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
     "coars": {"whole": _coars, "strips": strips(_coars, 16)},
 }
 _TABLE: dict[str, dict[str, Formulation]] = {
-    kernel: {name: calls(function) for name, function in functions.items()} for kernel, functions in _FUNCTIONS.items()
+    kernel: {name: calls(function) for name, function in functions.items()}
+    for kernel, functions in (_FUNCTIONS | NUMPY).items()
 }
 FORMULATIONS: dict[str, Formulations] = {"numpy": {**_TABLE, "contraction": {"einsum": _contraction}}}
