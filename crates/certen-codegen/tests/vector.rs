@@ -369,7 +369,8 @@ fn what_stages_store_past_the_caches_ends_with_a_fence() {
 }
 
 /// Copies that exchange dimensions: of every element type that is turned, for all remainders of rows and of what is in them, with
-/// rows that are chosen by a minimum, in either order of the loops, and where a row has no elements.
+/// rows that are chosen by a minimum, in either order of the loops, where a row has no elements, and where rows go on through
+/// several loops.
 #[test]
 fn copies_that_exchange_dimensions_have_the_same_bits() {
     for elem in ["f64", "f32"] {
@@ -390,9 +391,16 @@ fn copies_that_exchange_dimensions_have_the_same_bits() {
         inputs += &format!("input v : {elem}[13, n]\n");
         outputs += &format!("output w : {elem}[n, 16]\n");
         body += "for j in 0..16 {\n  for k in 0..n {\n    w[k, j] = v[min(j, 12), k]\n  }\n}\n";
+        inputs += &format!("input c : {elem}[9, 3, 2, 5]\n");
+        outputs += &format!("output d : {elem}[3, 2, 5, 9]\n");
+        body += "for a in 0..3 {\n  for b in 0..2 {\n    for j in 0..9 {\n      for k in 0..5 {\n        \
+                 d[a, b, k, j] = c[j, a, b, k]\n      }\n    }\n  }\n}\n";
         let program = loops(&format!("loops f\nsize n\nwhere n >= 0\n{inputs}{outputs}{body}"));
         let code = emitted(&program);
-        assert!(code.source.contains(&format!("certen_turn_{elem}(rows")), "{}", code.source);
+        let sides = if elem == "f32" { [8, 4] } else { [4, 4] };
+        for side in sides {
+            assert!(code.source.contains(&format!("certen_turn_{elem}x{side}(rows")), "{}", code.source);
+        }
         same_bits(&program);
         stands_alone(&code);
     }

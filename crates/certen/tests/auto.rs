@@ -2,7 +2,7 @@
 
 use certen::road::core::TensorType;
 use certen::road::core::domain::splitmix;
-use certen::{Array, Backend, Call, Choice, ElemType, Module, Name, Options, RunOptions, Values};
+use certen::{Array, Backend, Call, Choice, Cpu, ElemType, Module, Name, Options, RunOptions, Values};
 
 fn module(text: &str, schedule: Choice) -> Module {
     Module::from_text("t.ten", text, &Options { schedule, ..Options::default() }).unwrap()
@@ -227,27 +227,81 @@ fn random_contractions_keep_their_values() {
     assert!(2 * planned > count, "{planned} of {count} have a schedule");
 }
 
-/// What a program computes of inputs with full mantissas, natively: with numbers in place of its sizes, or for all sizes.
-fn computed(text: &str, sizes: &[(&str, i64)], puts_numbers_in: bool) -> Vec<u64> {
-    let module = module(text, Choice::Auto);
+/// What a program computes of inputs with full mantissas, natively: for all sizes, or with numbers in place of its sizes and a
+/// schedule about which this is said.
+fn computed(text: &str, sizes: &[(&str, i64)], cpu: Cpu, with_numbers: Option<&str>) -> Vec<u64> {
+    let options = Options { schedule: Choice::Auto, cpu: Some(cpu), ..Options::default() };
+    let module = Module::from_text("t.ten", text, &options).unwrap();
     let numbers: Vec<(Name, i64)> = sizes.iter().map(|(name, size)| (Name::new(name), *size)).collect();
     let value = |name: Name| numbers.iter().find(|(size, _)| *size == name).map(|(_, size)| *size);
     let input = |ty: &TensorType| {
         let shape = ty.shape_at(&value).unwrap();
         let element = |at: usize| (splitmix(at as u64) >> 11) as f64 * 2f64.powi(-52) - 1.0;
-        Array::from_vec(&shape, (0..shape.iter().product()).map(element).collect()).unwrap()
+        let all = (0..shape.iter().product()).map(element);
+        match ty.elem {
+            ElemType::F32 => Array::from_vec(&shape, all.map(|element| element as f32).collect()).unwrap(),
+            _ => Array::from_vec(&shape, all.collect::<Vec<f64>>()).unwrap(),
+        }
     };
     let inputs: Vec<Array> = module.core().inputs.iter().map(|it| input(&it.ty)).collect();
     let sized = module.planned_at(&numbers).unwrap();
-    if puts_numbers_in {
-        assert!(sized.planned().unwrap().0[0].why.contains("terms at a time"), "{text}");
+    if let Some(said) = with_numbers {
+        let (plans, _) = sized.planned().unwrap();
+        assert!(plans[0].why.contains(said), "{text} {sizes:?} {plans:?}");
     }
     let all: Vec<i64> = module.core().sizes.iter().map(|name| value(*name).unwrap()).collect();
-    let (module, all) = if puts_numbers_in { (&sized, &[][..]) } else { (&module, &all[..]) };
+    let (module, all) = if with_numbers.is_some() { (&sized, &[][..]) } else { (&module, &all[..]) };
     let kernel = module.native().unwrap();
     let mut outputs = kernel.signature().allocate_outputs(all).unwrap();
     kernel.call(all, &inputs.iter().collect::<Vec<_>>(), &mut outputs).unwrap();
-    outputs[0].as_slice::<f64>().unwrap().iter().map(|element| element.to_bits()).collect()
+    (0..outputs[0].len()).map(|at| outputs[0].get(at).unwrap().to_f64().to_bits()).collect()
+}
+
+/// Nests over the elements of a batch, each of which contracts one dimension with a matrix, or combines entries: its text.
+fn chain(seed: u64) -> String {
+    let mut state = seed;
+    let mut draw = |count: usize| {
+        state = splitmix(state);
+        (state % count as u64) as usize
+    };
+    let elem = ["f64", "f32"][draw(2)];
+    let indices = &["i", "j", "k"][..1 + draw(3)];
+    let all = indices.join(", ");
+    let shape = vec!["n"; indices.len()].join(", ");
+    let (mut stages, mut last) = (String::new(), "u".to_owned());
+    let count = 2 + draw(4);
+    for stage in 0..count {
+        // The first is a sum, for there has to be one.
+        let value = match if stage == 0 { 0 } else { draw(4) } {
+            3 => format!("D[{all}] * {last}[z, {all}] + 0.5"),
+            form => {
+                let axis = indices[draw(indices.len())];
+                let inside: Vec<&str> = indices.iter().map(|index| if *index == axis { "a" } else { *index }).collect();
+                let matrix = if draw(2) == 0 { format!("{axis}, a") } else { format!("a, {axis}") };
+                let sum = format!("sum({{ [a] -> P[{matrix}] * {last}[z, {}] }})", inside.join(", "));
+                if form == 2 { format!("{sum} - D[{all}]") } else { sum }
+            }
+        };
+        let value = format!("{{ [z, {all}] -> {value} }}");
+        last = format!("s{stage}");
+        stages += &if stage + 1 == count { value } else { format!("let {last} = {value}; ") };
+    }
+    format!("fn f(P: {elem}[n, n], D: {elem}[{shape}], u: {elem}[e, {shape}]) -> {elem}[e, {shape}] {{ {stages} }}")
+}
+
+#[test]
+fn small_tensors_of_a_batch_run_in_lanes_with_the_bits_of_others() {
+    let count = std::env::var("CERTEN_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(8);
+    for seed in 0..count {
+        let text = chain(seed);
+        // Full blocks, and one that is not.
+        let (n, e) = (2 + (splitmix(seed) % 5) as i64, [32, 37, 51][(seed % 3) as usize]);
+        for cpu in Cpu::here() {
+            let [numbers, all] =
+                [Some("a lane for each"), None].map(|said| computed(&text, &[("n", n), ("e", e)], cpu, said));
+            assert!(numbers == all, "{cpu}: {text}, n = {n}, e = {e}");
+        }
+    }
 }
 
 #[test]
@@ -261,7 +315,8 @@ fn long_sums_in_blocks_have_the_bits_of_others() {
         "fn f(A: f64[p, q, m], B: f64[q, p, n]) -> f64[m, n] { { [i, j] -> sum({ [k, l] -> A[k, l, i] * B[l, k, j] }) } }",
         "fn f(A: f64[m, b, p], B: f64[p, n]) -> f64[m, b, n] { { [i, z, j] -> sum({ [k] -> A[i, z, k] * B[k, j] }) } }",
     ] {
-        assert_eq!(computed(text, &sizes, true), computed(text, &sizes, false), "{text}");
+        let [numbers, all] = [Some("terms at a time"), None].map(|said| computed(text, &sizes, Cpu::Native, said));
+        assert_eq!(numbers, all, "{text}");
     }
 }
 

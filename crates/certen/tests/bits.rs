@@ -116,6 +116,10 @@ fn powers_of_indices_are_exact() {
 
 #[test]
 fn unrolling_changes_no_bit_of_a_library_function() {
+    // C compilers compute tanh of a constant with other bits than the library for one in thirteen of these.
+    let text = "fn f() -> f64[400] { { [k] -> tanh(0.1 + 0.0137 * k) | k < 400 } }";
+    let expected = all_agree(&module(text, ""), &Call::new());
+    assert_eq!(all_agree(&module(text, "unroll(k)"), &Call::new()), expected);
     let text = "fn f(x: f64[n]) -> f64[n] { { [i] -> sum({ [k] -> x[i] * tanh(0.1 + 0.37 * k) | k < 12 }) } }";
     let expected = all_agree(&module(text, ""), &one(9));
     for schedule in ["unroll(k)", "unroll(k, 4)", "unroll(i, 3)"] {

@@ -7,7 +7,7 @@ pub(crate) mod vectors;
 use certen_core::ElemType;
 
 pub(crate) use library::LIBRARY;
-pub(crate) use turn::square;
+pub(crate) use turn::sides;
 use vectors::{LaneShape, Vector, VectorCall};
 
 /// The C type of an element.
@@ -40,8 +40,8 @@ pub(crate) enum Helper {
     Vector(Vector),
     /// A function over vectors.
     VectorCall(VectorCall),
-    /// A copy of rows as columns.
-    Turn(ElemType),
+    /// A copy of rows as columns, so many at a time.
+    Turn(ElemType, i64),
     /// `a + b` that wraps.
     Add(ElemType),
     /// `a - b` that wraps.
@@ -134,7 +134,7 @@ impl Helper {
             Helper::Vector(vector) => return vector.register(),
             Helper::VectorCall(call) => return call.name(),
             Helper::FromFloat(elem) => return format!("certen_{elem}_from_f64"),
-            Helper::Turn(elem) => ("turn", elem),
+            Helper::Turn(elem, side) => return format!("certen_turn_{elem}x{side}"),
             Helper::Add(elem) => ("add", elem),
             Helper::Sub(elem) => ("sub", elem),
             Helper::Mul(elem) => ("mul", elem),
@@ -209,7 +209,7 @@ impl Helper {
             Helper::Lanes(shape) => shape.text(),
             Helper::Vector(vector) => vector.text(),
             Helper::VectorCall(call) => call.text(),
-            Helper::Turn(elem) => turn::text(elem),
+            Helper::Turn(elem, side) => turn::text(elem, side),
             Helper::Add(elem) => wrapping(elem, "+"),
             Helper::Sub(elem) => wrapping(elem, "-"),
             Helper::Mul(elem) => wrapping(elem, "*"),

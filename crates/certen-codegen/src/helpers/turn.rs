@@ -6,12 +6,10 @@ use certen_core::ElemType;
 
 use super::c_type;
 
-/// Bytes of the vectors that are turned, whatever the machine has: compilers make shorter ones of them.
-const BYTES: i64 = 32;
-
-/// How many elements the side of a square has.
-pub(crate) fn square(elem: ElemType) -> i64 {
-    BYTES / elem.bytes() as i64
+/// How many elements the side of a square can have, the most first: rows of 32 bytes, whatever the machine has, because compilers
+/// make shorter vectors of them; and four elements.
+pub(crate) fn sides(elem: ElemType) -> &'static [i64] {
+    if elem.bytes() == 4 { &[8, 4] } else { &[4] }
 }
 
 /// Lanes of two vectors, by their numbers.
@@ -27,9 +25,9 @@ const SHUFFLE: &str = "\
 
 /// The function. Each round exchanges blocks of pairs of rows, first of single elements, then of twice as many, by shuffles that
 /// AVX2 has instructions for.
-pub(super) fn text(elem: ElemType) -> String {
-    let (ty, side) = (c_type(elem), square(elem));
-    let vector = format!("certen_turned_{elem}");
+pub(super) fn text(elem: ElemType, side: i64) -> String {
+    let ty = c_type(elem);
+    let vector = format!("certen_turned_{elem}x{side}");
     let mut rounds = String::new();
     let mut distance = 1;
     while distance < side {
@@ -54,11 +52,11 @@ pub(super) fn text(elem: ElemType) -> String {
     format!(
         "{SHUFFLE}\
          /* Copies {side} rows of so many elements as columns, which are so far from each other. */\n\
-         typedef {ty} {vector} __attribute__((vector_size({BYTES}), aligned({bytes}), may_alias));\n\
-         typedef int{bits}_t {vector}_mask __attribute__((vector_size({BYTES})));\n\
-         static inline void certen_turn_{elem}(const {ty} *const rows[{side}], {ty} *restrict to, int64_t stride, int64_t count) {{\n    \
-             int64_t at = 0;\n    \
-             for (; at <= count - {side}; at += {side}) {{\n        \
+         typedef {ty} {vector} __attribute__((vector_size({row}), aligned({bytes}), may_alias));\n\
+         typedef int{bits}_t {vector}_mask __attribute__((vector_size({row})));\n\
+         static inline void certen_turn_{elem}x{side}(const {ty} *const rows[{side}], {ty} *restrict to, int64_t stride, int64_t count) {{\n    \
+             const int64_t whole = count - count % {side};\n    \
+             for (int64_t at = 0; at < whole; at = at + {side}) {{\n        \
                  {vector} a[{side}], b[{side}];\n        \
                  CERTEN_UNROLL({side})\n        \
                  for (int row = 0; row < {side}; row++) a[row] = *(const {vector} *)&rows[row][at];\n\
@@ -66,11 +64,12 @@ pub(super) fn text(elem: ElemType) -> String {
                  CERTEN_UNROLL({side})\n        \
                  for (int row = 0; row < {side}; row++) *({vector} *)&to[(at + row)*stride] = {last}[row];\n    \
              }}\n    \
-             for (; at < count; at++) {{\n        \
+             for (int64_t at = whole; at < count; at++) {{\n        \
                  CERTEN_UNROLL({side})\n        \
                  for (int row = 0; row < {side}; row++) to[at*stride + row] = rows[row][at];\n    \
              }}\n\
          }}\n",
+        row = side * elem.bytes() as i64,
         bytes = elem.bytes(),
         bits = 8 * elem.bytes()
     )

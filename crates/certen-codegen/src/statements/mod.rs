@@ -122,7 +122,7 @@ impl<'a> Emitter<'a> {
         if part.is_none()
             && let Some(copy) = self.turned(index, range, body)
         {
-            return self.turned_for(&copy, depth);
+            return self.turned_for(&copy);
         }
         let (lo, hi) = self.ends(range, part)?;
         if part.is_none()

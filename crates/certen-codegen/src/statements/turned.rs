@@ -5,17 +5,20 @@
 //! are loaded from each of as many rows, turned in registers, and stored:
 //!
 //! ```c
-//! for (int64_t begin = 0; begin < 32; begin += 4) {
+//! for (int64_t begin = 0; begin < 32; begin = begin + 4) {
 //!     const int64_t l = 0;
 //!     const double *rows[4];
 //!     for (int64_t j = begin; j < begin + 4; j++) rows[j - begin] = &B[j*111 + l];
 //!     const int64_t j = begin;
-//!     certen_turn_f64(rows, &packed[l*32 + j], 32, 111 - l);
+//!     certen_turn_f64x4(rows, &packed[l*32 + j], 32, 111 - l);
 //! }
 //! ```
 //!
-//! Needs: both loops are rectangular, and source and target are different buffers. Guarantees: the same elements are read and
-//! written, each once.
+//! More loops can be around the two, over further dimensions: where both buffers go on as if the loop along the source did, that
+//! loop is made longer instead, and the indices of the others stay 0.
+//!
+//! Needs: the loops are rectangular, and source and target are different buffers. Guarantees: the same elements are read and
+//! written, some of them twice.
 
 use certen_core::{ElemType, Range, TensorType};
 use certen_index::Ix;
@@ -23,7 +26,7 @@ use certen_loops::{Mode, Stmt, Target, as_element};
 use certen_syntax::{Diagnostic, Name};
 
 use crate::emitter::Emitter;
-use crate::helpers::{Helper, c_type, square};
+use crate::helpers::{Helper, c_type, sides};
 use crate::index::too_large;
 use crate::statements::vector::length;
 
@@ -31,69 +34,109 @@ use crate::statements::vector::length;
 pub(super) struct Turned<'a> {
     elem: ElemType,
     /// The loop along which the target lies, that of the source's rows.
-    across: (Name, &'a Range),
+    across: (Name, Range),
     /// The loop along which the source lies.
-    along: (Name, &'a Range),
+    along: (Name, Range),
+    /// Loops with whose iterations that one goes on.
+    further: Vec<Name>,
     from: (Name, &'a [Ix]),
     to: (Name, &'a [Ix]),
-    /// How many steps across fill squares, and whether all do.
-    whole: i64,
+    /// The side of a square, and whether squares fill all steps across.
+    side: i64,
     is_whole: bool,
     /// How far the target goes at a step along the source.
     stride: Ix,
-    /// What the two loops do.
-    body: &'a [Stmt],
 }
 
 impl<'a> Emitter<'a> {
     /// Such a copy, if a loop is one that has a square at least.
     pub(super) fn turned(&self, index: Name, range: &'a Range, body: &'a [Stmt]) -> Option<Turned<'a>> {
-        let [Stmt::For { index: other, range: other_range, mode: Mode::Serial | Mode::Vector, body: copy }] = body
-        else {
-            return None;
-        };
-        let [Stmt::Assign { target: Target::Element(to, at), op: None, value }] = copy.as_slice() else { return None };
+        let (mut loops, mut inner) = (vec![(index, range)], body);
+        while let [Stmt::For { index, range, mode: Mode::Serial | Mode::Vector, body }] = inner {
+            loops.push((*index, range));
+            inner = body;
+        }
+        let [Stmt::Assign { target: Target::Element(to, at), op: None, value }] = inner else { return None };
         let (from, ty, read) = as_element(&self.program.terms, *value)?;
-        let is_rectangular = !other_range.lo.mentions(index) && !other_range.hi.mentions(index);
-        if self.lanes.is_some() || from == *to || read.is_empty() || ty.elem.bytes() < 4 || !is_rectangular {
-            return None;
-        }
-        let goes_along = |indices: &[Ix], own: Name, foreign: Name| {
-            let (last, others) = indices.split_last()?;
-            let (step, _) = last.linear_in(own)?;
-            (step == 1 && !last.mentions(foreign) && !others.iter().any(|ix| ix.mentions(own))).then_some(())
+        let depends = |(_, range): &(Name, &Range)| {
+            loops.iter().any(|(other, _)| range.lo.mentions(*other) || range.hi.mentions(*other))
         };
-        let loops = [(index, range), (*other, other_range)];
-        let [across, along] = [loops, [loops[1], loops[0]]].into_iter().find(|[across, along]| {
-            goes_along(at, across.0, along.0).and(goes_along(read, along.0, across.0)).is_some()
-        })?;
-        let count = length(across.1)?;
-        let whole = count / square(ty.elem) * square(ty.elem);
-        if whole == 0 {
+        if self.lanes.is_some() || from == *to || read.is_empty() || ty.elem.bytes() < 4 || loops.iter().any(depends) {
             return None;
         }
-        let stride = stride(at, self.types.get(to)?, along.0)?;
-        let (elem, is_whole) = (ty.elem, whole == count);
-        Some(Turned { elem, across, along, from: (from, read), to: (*to, at), whole, is_whole, stride, body: copy })
+        let lies_along = |indices: &[Ix], own: Name| {
+            let Some((last, others)) = indices.split_last() else { return false };
+            let is_alone = loops.iter().all(|(other, _)| *other == own || !last.mentions(*other));
+            let goes = last.linear_in(own).is_some_and(|(step, _)| step == 1);
+            goes && is_alone && !others.iter().any(|ix| ix.mentions(own))
+        };
+        let clone = |(index, range): &(Name, &Range)| (*index, (*range).clone());
+        let across = loops.iter().find(|(own, _)| lies_along(at, *own)).map(clone)?;
+        let mut along = loops.iter().find(|(own, _)| lies_along(read, *own) && *own != across.0).map(clone)?;
+        let (source, target) = (self.types.get(&from)?, self.types.get(to)?);
+        let step = stride(at, target, along.0)?;
+        let mut left: Vec<(Name, &Range)> = loops;
+        left.retain(|(index, _)| ![across.0, along.0].contains(index));
+        let further = left.iter().map(|(index, _)| *index).collect();
+        while !left.is_empty() {
+            let begins_at_0 = |range: &Range| range.lo.as_constant() == Some(0);
+            let count = length(&along.1).filter(|_| begins_at_0(&along.1))?;
+            let goes_on = |next: Name| {
+                let number = |ix: Option<Ix>| ix.and_then(|ix| ix.as_constant());
+                let wanted = step.as_constant().and_then(|step| count.checked_mul(step));
+                number(stride(read, source, next)) == Some(count)
+                    && wanted.is_some()
+                    && number(stride(at, target, next)) == wanted
+            };
+            let place = left.iter().position(|(next, range)| goes_on(*next) && begins_at_0(range))?;
+            let (_, range) = left.remove(place);
+            along.1 = Range::to(Ix::from(count.checked_mul(length(range)?)?));
+        }
+        let count = length(&across.1)?;
+        let side = *sides(ty.elem).iter().find(|side| **side <= count)?;
+        let (from, to) = ((from, read), (*to, at.as_ref()));
+        Some(Turned {
+            elem: ty.elem,
+            across,
+            along,
+            further,
+            from,
+            to,
+            side,
+            is_whole: count % side == 0,
+            stride: step,
+        })
     }
 
-    /// Squares, then the rows that are left.
-    pub(super) fn turned_for(&mut self, copy: &Turned<'a>, depth: usize) -> Result<(), Diagnostic> {
-        let Turned { elem, across, along, from, to, .. } = copy;
-        let side = square(*elem);
-        let helper = self.helper(Helper::Turn(*elem));
-        let [(lo, hi), (first, end)] = [across.1, along.1].map(|range| (self.ix(&range.lo), self.ix(&range.hi)));
+    /// Squares. The last one begins earlier if it would not be full, and copies some rows again.
+    pub(super) fn turned_for(&mut self, copy: &Turned<'a>) -> Result<(), Diagnostic> {
+        let Turned { elem, across, along, from, to, side, .. } = copy;
+        let helper = self.helper(Helper::Turn(*elem, *side));
+        let [(lo, hi), (first, end)] = [&across.1, &along.1].map(|range| (self.ix(&range.lo), self.ix(&range.hi)));
         let (lo, hi, first, end) = (lo?.text(), hi?.text(), first?.text(), end?.text());
-        let rest = across.1.lo.add(&Ix::from(copy.whole)).map_err(|_| too_large())?;
-        let rest = self.ix(&rest)?.text();
+        let last = across.1.hi.sub(&Ix::from(*side)).map_err(|_| too_large())?;
+        let last = self.ix(&last)?.text();
         let (j, k) = (self.names.get(across.0).to_owned(), self.names.get(along.0).to_owned());
         let [begin, rows] = ["begin", "rows"].map(|name| self.names.numbered(name));
-        self.bound_index(across.0, across.1);
-        self.bound_index(along.0, along.1);
+        for (index, range) in [across, along] {
+            self.bound_index(*index, range);
+        }
+        if !copy.further.is_empty() {
+            self.line("{");
+            self.indent += 1;
+        }
+        for index in &copy.further {
+            self.bound_index(*index, &Range::to(Ix::from(1)));
+            let name = self.names.get(*index).to_owned();
+            self.line(&format!("const int64_t {name} = 0;"));
+        }
         let ty = c_type(*elem);
-        let guard = if length(along.1).is_some() { String::new() } else { format!("{first} < {end} && ") };
-        self.line(&format!("for (int64_t {begin} = {lo}; {guard}{begin} < {rest}; {begin} += {side}) {{"));
+        let guard = if length(&along.1).is_some() { String::new() } else { format!("{first} < {end} && ") };
+        self.line(&format!("for (int64_t {begin} = {lo}; {guard}{begin} < {hi}; {begin} = {begin} + {side}) {{"));
         self.indent += 1;
+        if !copy.is_whole {
+            self.line(&format!("if ({begin} > {last}) {begin} = {last};"));
+        }
         self.line(&format!("const int64_t {k} = {first};"));
         self.line(&format!("const {ty} *{rows}[{side}];"));
         let source = self.element(from.0, from.1)?;
@@ -109,17 +152,13 @@ impl<'a> Emitter<'a> {
         self.indent -= 1;
         self.line("}");
         self.ranges.remove(&along.0);
-        if !copy.is_whole {
-            self.line(&format!("for (int64_t {j} = {rest}; {j} < {hi}; {j}++) {{"));
-            self.indent += 1;
-            if self.stands_alone {
-                self.line("CERTEN_IN_ORDER");
-            }
-            self.counted_for(*along, (&first, &end), copy.body, depth + 1)?;
+        for index in copy.further.iter().chain([&across.0]) {
+            self.ranges.remove(index);
+        }
+        if !copy.further.is_empty() {
             self.indent -= 1;
             self.line("}");
         }
-        self.ranges.remove(&across.0);
         Ok(())
     }
 }

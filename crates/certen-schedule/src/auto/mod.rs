@@ -3,7 +3,8 @@
 //! A *strategy* recognises one form of sum of products and writes ordinary steps for its nest, as text that a user could
 //! paste and edit. Each is a file of its own, with its idea, when it applies and what it costs. For each nest, what the strategies
 //! propose is tried, the cheapest first: the first proposal whose steps can all be taken, with every condition proved for all
-//! sizes, is taken. Where there is none the nest stays as it is. What is more than one sum is separated first (`apart.rs`).
+//! sizes, is taken. Where there is none the nest stays as it is. What is more than one sum is separated first (`apart.rs`), and
+//! nests that handle many small tensors one after the other are taken together (`elements.rs`).
 //!
 //! Needs: loops before memory is shared. Guarantees: the same program, sizes and machine description give the same steps.
 //! Which operations an element is made by, and in which order, depends on the program and the element type alone, not on
@@ -13,6 +14,7 @@
 mod apart;
 mod batched;
 mod contraction;
+mod elements;
 mod fused;
 mod steps;
 mod sum;
@@ -108,7 +110,16 @@ pub fn automatic(
         return None;
     }
     let is_asked = |nest: &Name| like.is_none_or(|like| like.iter().any(|plan| plan.nest == *nest && !plan.separates));
-    for (nest, sites) in nests.into_iter().filter(|(nest, _)| is_asked(nest)) {
+    let mut done: Vec<Name> = Vec::new();
+    for (plan, of) in elements::plans(program, &nests, machine, fp, &is_asked) {
+        if let Some(made) = taken(&scheduled.program, &plan.steps) {
+            scheduled.program = made.program;
+            scheduled.taken.extend(made.taken);
+            plans.push(plan);
+            done.extend(of);
+        }
+    }
+    for (nest, sites) in nests.into_iter().filter(|(nest, _)| is_asked(nest) && !done.contains(nest)) {
         let plain = seldom(&sites).and_then(|index| {
             let step = format!("overwrite({nest}.{index});\n");
             Some((taken(program, &step)?.program, step))

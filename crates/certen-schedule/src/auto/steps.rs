@@ -54,10 +54,10 @@ impl Steps {
         }
     }
 
-    /// Fuses products with their additions, if the machine can.
-    pub fn fuse(&mut self) {
+    /// Fuses products with their additions in a nest or a loop, if the machine can.
+    pub fn fuse(&mut self, what: &str) {
         if self.machine.has_fma {
-            self.add(format!("fma({})", self.nest));
+            self.add(format!("fma({what})"));
         }
     }
 

@@ -167,7 +167,7 @@ impl<'a> SumNest<'a> {
     /// A schedule of these steps, with fused operations where they are allowed.
     pub fn planned(&self, mut steps: Steps, why: String) -> Planned {
         if self.fp != FpMode::Strict && self.adds_products {
-            steps.fuse();
+            steps.fuse(self.nest.as_str());
         }
         Planned { nest: self.nest, steps: steps.text(), why, separates: false }
     }
