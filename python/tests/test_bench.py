@@ -20,6 +20,7 @@ from certen.bench import contractions, examples
 from certen.bench.__main__ import main
 from certen.bench.hand import by_hand
 from certen.bench.kernels import KERNELS, Problem
+from certen.bench.machine import unlimited
 from certen.bench.measure import Attempt, Field, difference
 from certen.bench.ported import PORTED
 from certen.bench.statistics import geometric_mean, interval, paired
@@ -137,6 +138,15 @@ def test_what_is_wrong_is_reported_and_not_timed(tmp_path):
         right = field.measure(Problem(KERNELS["mm"], kernel.quick, "f64"), seed=1, rounds=2, attempts=1)
         assert right.refused == []
         assert len(right.last.seconds["numpy"]) == 2
+
+
+def test_who_cannot_be_limited_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr("certen.bench.machine.widest", lambda: "avx512")
+    assert unlimited("jax", "avx2") == "its products cannot be limited to avx2"
+    assert unlimited("jax", None) is unlimited("numpy", "avx2") is unlimited("jax", "avx512") is None
+    with Field(["jax"], 1, "avx2", tmp_path) as field:
+        assert field.entrants == []
+        assert "limited" in field.missing["jax"]
 
 
 def test_a_lost_worker_is_reported(tmp_path):

@@ -69,7 +69,8 @@ fn at_root(line: &str) -> Ran {
         0 => piece.split_whitespace().collect(),
         _ => vec![piece],
     });
-    run(command(CERTEN, &root()).args(words))
+    // Schedules depend on the machine.
+    run(command(CERTEN, &root()).env("CERTEN_L2_BYTES", (1 << 20).to_string()).args(words))
 }
 
 /// A text with the output of every command in a `console` block replaced by what it prints, unless the block is of times or

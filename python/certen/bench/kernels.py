@@ -1,7 +1,8 @@
 """The kernels: what each computes, how much that is at least, and the program as a user writes it.
 
-Entries of inputs are positive, so that a plain relative tolerance means something, unless a kernel `cancels`. `flops` counts the least algorithm
-that is known (sums factorised), `bytes` each input read once and the output written once: both are lower limits.
+Entries of inputs are positive, so that a plain relative tolerance means something, unless a kernel `cancels`. `flops`
+counts the least algorithm that is known (sums factorised), `bytes` each input read once and the output written once:
+both are lower limits.
 """
 
 from __future__ import annotations

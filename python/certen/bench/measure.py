@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .kernels import TOLERANCE, Array, Problem
-from .machine import CPUS, environment, widest
+from .machine import CPUS, environment, unlimited, widest
 from .peers import OURS
 from .statistics import Interval, paired
 
@@ -246,7 +246,7 @@ class Field:
 
     def __enter__(self) -> Field:
         for entrant in self.entrants:
-            if reason := entrant.start():
+            if reason := unlimited(entrant.name, entrant.cpu) or entrant.start():
                 self.missing[entrant.name] = reason
                 entrant.stop()
         self.entrants = [entrant for entrant in self.entrants if entrant.runs]

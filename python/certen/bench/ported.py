@@ -122,14 +122,14 @@ fn kernel(A: $T[$m, $k], B: $T[$k, $n], C: $T[$m, $n]) -> $T[$m, $n] {
         ),
         Kernel(
             "2mm",
-            {"i": 400, "j": 450, "k": 500, "l": 550},
-            {"i": 40, "j": 45, "k": 50, "l": 55},
-            inputs=lambda i, j, k, l: [(i, k), (k, j), (j, l), (i, l)],
-            output=lambda i, j, k, l: (i, l),
-            flops=lambda i, j, k, l: 2 * min(i * j * k + i * j * l, k * j * l + i * k * l) + 4 * i * l,
+            {"i": 400, "j": 450, "k": 500, "m": 550},
+            {"i": 40, "j": 45, "k": 50, "m": 55},
+            inputs=lambda i, j, k, m: [(i, k), (k, j), (j, m), (i, m)],
+            output=lambda i, j, k, m: (i, m),
+            flops=lambda i, j, k, m: 2 * min(i * j * k + i * j * m, k * j * m + i * k * m) + 4 * i * m,
             reference=_first("2mm", lambda a, b, c, d: d),
             text="""
-fn kernel(A: $T[$i, $k], B: $T[$k, $j], C: $T[$j, $l], D: $T[$i, $l]) -> $T[$i, $l] {
+fn kernel(A: $T[$i, $k], B: $T[$k, $j], C: $T[$j, $m], D: $T[$i, $m]) -> $T[$i, $m] {
     1.5 * (A @ B) @ C + 1.2 * D
 }""",
         ),
