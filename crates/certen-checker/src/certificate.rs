@@ -24,10 +24,10 @@ use certen_syntax::Name;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::fault::Fault;
 use crate::json::{list, object, quoted};
 use crate::obligations::Kind;
 use crate::points::Test;
+use crate::rejection::Rejection;
 use crate::witness;
 
 /// What is claimed of a compiled program, and why.
@@ -85,7 +85,7 @@ pub struct Condition {
 pub enum Status {
     /// It holds for all sizes: there are proofs.
     Proved,
-    /// It holds because there is nothing that could go wrong, says whoever made the certificate: no two accesses to
+    /// It holds because there is nothing that could go wrong, says the maker of the certificate: no two accesses to
     /// compare. The checker does not know the steps, and takes the word for it.
     Seen,
     /// It is not known to hold or not to hold.
@@ -190,19 +190,19 @@ impl Certificate {
     ///
     /// # Errors
     /// If it is not.
-    pub fn read(text: &str) -> Result<Certificate, Fault> {
+    pub fn read(text: &str) -> Result<Certificate, Rejection> {
         Certificate::read_with_seed(text).map(|(certificate, _)| certificate)
     }
 
     /// The same, with its [`seed`](Certificate::seed).
-    pub(crate) fn read_with_seed(text: &str) -> Result<(Certificate, u64), Fault> {
-        let json: Value = serde_json::from_str(text).map_err(|error| Fault::new("certificate", error))?;
+    pub(crate) fn read_with_seed(text: &str) -> Result<(Certificate, u64), Rejection> {
+        let json: Value = serde_json::from_str(text).map_err(|error| Rejection::new("certificate", error))?;
         let whole = Field { at: String::new(), value: &json };
-        let claim = |field: &Field| -> Result<Claim, Fault> {
+        let claim = |field: &Field| -> Result<Claim, Rejection> {
             Ok(Claim { what: field.get("what")?.text()?, witness: field.get("witness")?.witness()? })
         };
         if whole.get("certificate")?.value.as_u64() != Some(1) {
-            return Err(Fault::new("certificate", "this version of Certen knows certificates of the first kind"));
+            return Err(Rejection::new("certificate", "this version of Certen knows certificates of the first kind"));
         }
         let certificate = Certificate {
             core: whole.get("core")?.text()?,
@@ -219,9 +219,9 @@ impl Certificate {
         if without_space(text) == written {
             return Ok((certificate, seed));
         }
-        same(&json, &serde_json::from_str(&written).map_err(|error| Fault::new("certificate", error))?, "")?;
+        same(&json, &serde_json::from_str(&written).map_err(|error| Rejection::new("certificate", error))?, "")?;
         // What one value cannot show: a field that stands there twice.
-        Err(Fault::new("certificate", "it is not written as certificates are"))
+        Err(Rejection::new("certificate", "it is not written as certificates are"))
     }
 }
 
@@ -281,13 +281,13 @@ impl Step {
         object([("step", quoted(&self.step)), ("conditions", conditions)])
     }
 
-    fn read(field: &Field) -> Result<Step, Fault> {
+    fn read(field: &Field) -> Result<Step, Rejection> {
         let cond = |field: &Field| witness::cond(&field.text()?).map_err(|why| field.wrong(why));
-        let proof = |field: &Field| -> Result<Proof, Fault> {
+        let proof = |field: &Field| -> Result<Proof, Rejection> {
             let facts = field.get("facts")?.each(cond)?;
             Ok(Proof { facts, goal: cond(&field.get("goal")?)?, witness: field.get("witness")?.witness()? })
         };
-        let condition = |field: &Field| -> Result<Condition, Fault> {
+        let condition = |field: &Field| -> Result<Condition, Rejection> {
             let status = field.get("status")?;
             let word = status.text()?;
             let all = [Status::Proved, Status::Seen, Status::Open, Status::Fails];
@@ -302,7 +302,7 @@ impl Step {
     }
 }
 
-fn read_test(field: &Field) -> Result<Test, Fault> {
+fn read_test(field: &Field) -> Result<Test, Rejection> {
     let sizes = field.get("sizes")?;
     let sizes =
         sizes.value.as_object().ok_or_else(|| sizes.wrong("sizes with their values"))?.iter().map(|(name, value)| {
@@ -312,7 +312,7 @@ fn read_test(field: &Field) -> Result<Test, Fault> {
     let elements = field.get("elements")?;
     Ok(Test {
         small: field.get("inputs")?.text()? == "small",
-        sizes: sizes.collect::<Result<_, Fault>>()?,
+        sizes: sizes.collect::<Result<_, Rejection>>()?,
         elements: elements.value.as_u64().ok_or_else(|| elements.wrong("this is no number of elements"))?,
         digest: field.get("digest")?.text()?,
     })
@@ -325,49 +325,50 @@ struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    fn wrong(&self, why: impl std::fmt::Display) -> Fault {
-        Fault::new(if self.at.is_empty() { "certificate" } else { &self.at }, why)
+    fn wrong(&self, why: impl std::fmt::Display) -> Rejection {
+        Rejection::new(if self.at.is_empty() { "certificate" } else { &self.at }, why)
     }
 
-    fn get(&self, name: &str) -> Result<Field<'a>, Fault> {
+    fn get(&self, name: &str) -> Result<Field<'a>, Rejection> {
         let at = if self.at.is_empty() { name.into() } else { format!("{}.{name}", self.at) };
         match self.value.get(name) {
             Some(value) => Ok(Field { at, value }),
-            None => Err(Fault::new(at, "this is missing")),
+            None => Err(Rejection::new(at, "this is missing")),
         }
     }
 
-    fn text(&self) -> Result<String, Fault> {
+    fn text(&self) -> Result<String, Rejection> {
         self.value.as_str().map(str::to_owned).ok_or_else(|| self.wrong("this is no text"))
     }
 
-    fn witness(&self) -> Result<Witness, Fault> {
+    fn witness(&self) -> Result<Witness, Rejection> {
         witness::read(self.value).map_err(|why| self.wrong(why))
     }
 
-    fn each<T>(&self, read: impl Fn(&Field<'a>) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
+    fn each<T>(&self, read: impl Fn(&Field<'a>) -> Result<T, Rejection>) -> Result<Vec<T>, Rejection> {
         let list = self.value.as_array().ok_or_else(|| self.wrong("this is no list"))?;
         list.iter().enumerate().map(|(at, value)| read(&Field { at: format!("{}[{at}]", self.at), value })).collect()
     }
 }
 
 /// What was read is what would be written; else the field where it is not.
-fn same(read: &Value, written: &Value, at: &str) -> Result<(), Fault> {
+fn same(read: &Value, written: &Value, at: &str) -> Result<(), Rejection> {
     if read == written {
         return Ok(());
     }
-    let other = || Fault::new(if at.is_empty() { "certificate" } else { at }, format!("this should be {written}"));
+    let other = || Rejection::new(if at.is_empty() { "certificate" } else { at }, format!("this should be {written}"));
     match (read, written) {
         (Value::Object(read), Value::Object(written)) => {
             for (name, value) in written {
                 let at = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
                 match read.get(name) {
                     Some(found) => same(found, value, &at)?,
-                    None => return Err(Fault::new(at, "this is missing")),
+                    None => return Err(Rejection::new(at, "this is missing")),
                 }
             }
             let unknown = read.keys().find(|name| !written.contains_key(*name));
-            Err(unknown.map_or_else(other, |name| Fault::new(name.as_str(), "certificates have no such field here")))
+            Err(unknown
+                .map_or_else(other, |name| Rejection::new(name.as_str(), "certificates have no such field here")))
         }
         (Value::Array(read), Value::Array(written)) if read.len() == written.len() => {
             let mut parts = read.iter().zip(written).enumerate();

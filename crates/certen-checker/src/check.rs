@@ -6,19 +6,19 @@ use certen_loops::{LoopProgram, parse_loops};
 use certen_syntax::{Name, Sources};
 
 use crate::certificate::{Certificate, Proof};
-use crate::fault::Fault;
 use crate::obligations::{Obligation, obligations};
 use crate::points::tests;
+use crate::rejection::Rejection;
 use crate::witness;
 
 /// Accepts a certificate of a program, and gives it.
 ///
 /// # Errors
 /// The first thing that does not hold.
-pub fn check(text: &str, meaning: &Program) -> Result<Certificate, Fault> {
+pub fn check(text: &str, meaning: &Program) -> Result<Certificate, Rejection> {
     let (certificate, seed) = Certificate::read_with_seed(text)?;
     if certificate.core != meaning.to_string() {
-        return Err(Fault::new("core", "this is another program than the certificate's"));
+        return Err(Rejection::new("core", "this is another program than the certificate's"));
     }
     let nest = read_nest(&certificate.nest)?;
     same_interface(meaning, &nest)?;
@@ -28,32 +28,35 @@ pub fn check(text: &str, meaning: &Program) -> Result<Certificate, Fault> {
         for (at, claim) in claims.iter().enumerate() {
             let at = || format!("{field}[{at}]");
             let Some(obligation) = wanted.next() else {
-                return Err(Fault::new(at(), "nothing of the nest asks for this"));
+                return Err(Rejection::new(at(), "nothing of the nest asks for this"));
             };
             if obligation.what != claim.what {
-                return Err(Fault::new(at() + ".what", format!("here it has to be shown that {}", obligation.what)));
+                return Err(Rejection::new(
+                    at() + ".what",
+                    format!("here it has to be shown that {}", obligation.what),
+                ));
             }
-            obligation.accept(&claim.witness).map_err(|why| Fault::new(at() + ".witness", why))?;
+            obligation.accept(&claim.witness).map_err(|why| Rejection::new(at() + ".witness", why))?;
         }
         if let Some(left) = wanted.next() {
-            return Err(Fault::new(field, format!("it is not shown that {}", left.what)));
+            return Err(Rejection::new(field, format!("it is not shown that {}", left.what)));
         }
     }
     for (step, taken) in certificate.steps.iter().enumerate() {
         for (condition, claim) in taken.conditions.iter().enumerate() {
             for (proof, shown) in claim.proofs.iter().enumerate() {
                 let at = format!("steps[{step}].conditions[{condition}].proofs[{proof}]");
-                shown.accept().map_err(|why| Fault::new(at, why))?;
+                shown.accept().map_err(|why| Rejection::new(at, why))?;
             }
         }
     }
     let replayed = tests(meaning, &nest, seed)?;
     if replayed.len() != certificate.tests.len() {
-        return Err(Fault::new("tests", format!("there have to be {} of them", replayed.len())));
+        return Err(Rejection::new("tests", format!("there have to be {} of them", replayed.len())));
     }
     for (at, (replayed, test)) in replayed.iter().zip(&certificate.tests).enumerate() {
         if replayed != test {
-            return Err(Fault::new(format!("tests[{at}]"), format!("a run gives {}", replayed.json())));
+            return Err(Rejection::new(format!("tests[{at}]"), format!("a run gives {}", replayed.json())));
         }
     }
     Ok(certificate)
@@ -63,18 +66,18 @@ pub fn check(text: &str, meaning: &Program) -> Result<Certificate, Fault> {
 ///
 /// # Errors
 /// If this is not the text of a nest.
-pub fn read_nest(text: &str) -> Result<LoopProgram, Fault> {
+pub fn read_nest(text: &str) -> Result<LoopProgram, Rejection> {
     let mut sources = Sources::new();
     let file = sources.add("nest", text);
     let nest = parse_loops(&sources, file).map_err(|errors| {
         let first = errors.into_sorted().into_iter().next();
-        Fault::new("nest", first.map_or("it cannot be read".into(), |error| error.message))
+        Rejection::new("nest", first.map_or("it cannot be read".into(), |error| error.message))
     })?;
-    if nest.to_string() == text { Ok(nest) } else { Err(Fault::new("nest", "it is not written as nests are")) }
+    if nest.to_string() == text { Ok(nest) } else { Err(Rejection::new("nest", "it is not written as nests are")) }
 }
 
 /// The nest is called as the program is.
-fn same_interface(meaning: &Program, nest: &LoopProgram) -> Result<(), Fault> {
+fn same_interface(meaning: &Program, nest: &LoopProgram) -> Result<(), Rejection> {
     let types = meaning.types();
     // An output that has the name of an input has another one in the nest.
     let renamed = |name| meaning.inputs.iter().any(|input| input.name == name);
@@ -88,7 +91,7 @@ fn same_interface(meaning: &Program, nest: &LoopProgram) -> Result<(), Fault> {
         && nest.inputs == meaning.inputs
         && nest.outputs.len() == meaning.outputs.len()
         && outputs.all(is_same);
-    if same { Ok(()) } else { Err(Fault::new("nest", "its sizes, inputs or outputs are not those of the program")) }
+    if same { Ok(()) } else { Err(Rejection::new("nest", "its sizes, inputs or outputs are not those of the program")) }
 }
 
 impl Obligation {

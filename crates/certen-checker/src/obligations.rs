@@ -23,8 +23,8 @@ use certen_index::{Cond, Ix, IxError};
 use certen_loops::{LoopProgram, MAX_NESTING, Mode, Stmt, Target, as_element};
 use certen_syntax::Name;
 
-use crate::fault::Fault;
 use crate::races::{Needed, needed, within};
+use crate::rejection::Rejection;
 
 /// What an obligation is about.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -50,14 +50,14 @@ pub struct Obligation {
     pub goal: Cond,
 }
 
-/// More obligations than this are nobody's.
+/// A nest with more obligations than this is refused.
 const MAX_OBLIGATIONS: usize = 1 << 20;
 
 /// What has to be shown of a nest, in the checker's order.
 ///
 /// # Errors
 /// If the nest is wrong whatever the sizes are.
-pub fn obligations(nest: &LoopProgram) -> Result<Vec<Obligation>, Fault> {
+pub fn obligations(nest: &LoopProgram) -> Result<Vec<Obligation>, Rejection> {
     let facts = joined(&[], nest.facts.iter().cloned());
     let scopes = vec![Assumptions { facts, shown: HashSet::new() }];
     let mut walk = Obliging {
@@ -70,7 +70,7 @@ pub fn obligations(nest: &LoopProgram) -> Result<Vec<Obligation>, Fault> {
         runs: Vec::new(),
         found: Vec::new(),
     };
-    walk.program().map_err(|why| Fault { at: "nest".into(), why })?;
+    walk.program().map_err(|why| Rejection { at: "nest".into(), why })?;
     Ok(walk.found)
 }
 

@@ -1,6 +1,6 @@
 //! Tests: where a program and its loops are run side by side, and what comes out.
 //!
-//! Nobody chooses: sizes come from a short list of small numbers and from the numbers that stand in the nest (a tile
+//! Nothing is chosen: sizes come from a short list of small numbers and from the numbers that stand in the nest (a tile
 //! of 8 gives 7, 8, 9 and 17) and in the facts, as far as these allow, inputs from the seed of the certificate. Runs
 //! are in the field, with *undefined* as a value. Every second point has small signed numbers as inputs, so that
 //! comparisons go both ways. A point is left out where the program itself has no value, or it or the nest takes more steps
@@ -19,9 +19,9 @@ use certen_loops::LoopProgram;
 use certen_syntax::Name;
 use sha2::{Digest, Sha256};
 
-use crate::fault::Fault;
 use crate::json::{object, quoted};
 use crate::machine::{FieldValue, run};
+use crate::rejection::Rejection;
 
 /// Points that are tried.
 const POINTS: usize = 16;
@@ -68,7 +68,7 @@ impl Test {
 ///
 /// # Errors
 /// If they do not agree.
-pub fn tests(meaning: &Program, nest: &LoopProgram, seed: u64) -> Result<Vec<Test>, Fault> {
+pub fn tests(meaning: &Program, nest: &LoopProgram, seed: u64) -> Result<Vec<Test>, Rejection> {
     let (mut tests, mut spent) = (Vec::new(), 0);
     let mut too_slow = None;
     let fuel = if meaning.sizes.is_empty() { FIXED_FUEL } else { FUEL };
@@ -81,15 +81,15 @@ pub fn tests(meaning: &Program, nest: &LoopProgram, seed: u64) -> Result<Vec<Tes
             .and_then(|evaluator| evaluator.with_fuel(fuel).run());
         let Ok(expected) = expected else { continue };
         let place = || sizes.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ");
-        let differs = |why: String| Fault::new("tests", format!("for {}: {why}", place()));
+        let differs = |why: String| Rejection::new("tests", format!("for {}: {why}", place()));
         let (found, left) = match run(nest, &field, &sizes, inputs, MORE * fuel) {
             Ok(ran) => ran,
             Err(error) => {
-                let fault = differs(format!("the nest has no value: {error}"));
+                let rejection = differs(format!("the nest has no value: {error}"));
                 if error != EvalError::Fuel {
-                    return Err(fault);
+                    return Err(rejection);
                 }
-                too_slow = Some(fault);
+                too_slow = Some(rejection);
                 continue;
             }
         };
@@ -101,7 +101,7 @@ pub fn tests(meaning: &Program, nest: &LoopProgram, seed: u64) -> Result<Vec<Tes
         }
     }
     match too_slow {
-        Some(fault) if tests.is_empty() => Err(fault),
+        Some(rejection) if tests.is_empty() => Err(rejection),
         _ => Ok(tests),
     }
 }

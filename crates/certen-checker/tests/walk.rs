@@ -9,7 +9,7 @@ fn nest(body: &str) -> String {
 
 /// What has to be shown, as text.
 fn wanted(body: &str) -> Vec<String> {
-    let found = obligations(&read_nest(&nest(body)).unwrap()).unwrap_or_else(|fault| panic!("{body}: {fault}"));
+    let found = obligations(&read_nest(&nest(body)).unwrap()).unwrap_or_else(|rejection| panic!("{body}: {rejection}"));
     let facts = |facts: &[certen_index::Cond]| facts.iter().map(|f| f.to_string()).collect::<Vec<_>>().join(", ");
     found.iter().map(|o| format!("{:?}: {} |- {}", o.kind, facts(&o.facts), o.goal)).collect()
 }
@@ -42,9 +42,9 @@ fn what_is_wrong_is_refused() {
         ("y[0] = sum k in 0..n. 1.0\n", "a value is not made of scalar operations"),
     ] {
         let text = nest(&format!("{one}{body}"));
-        let nest = read_nest(&text).unwrap_or_else(|fault| panic!("{body}: {fault}"));
-        let fault = obligations(&nest).expect_err(body);
-        assert_eq!((fault.at.as_str(), fault.why.as_str()), ("nest", why), "{body}");
+        let nest = read_nest(&text).unwrap_or_else(|rejection| panic!("{body}: {rejection}"));
+        let rejection = obligations(&nest).expect_err(body);
+        assert_eq!((rejection.at.as_str(), rejection.why.as_str()), ("nest", why), "{body}");
     }
 }
 

@@ -48,12 +48,7 @@ pub fn check(args: &CheckArgs) -> Outcome {
                 report.text(&listed(&of_functions));
             }
             Err(failure) => {
-                worst = worst.max(Some(failure.blame()));
-                if args.common.json {
-                    diagnostics.extend(list(failure.sources(), failure.diagnostics()));
-                } else {
-                    report.failure(&failure);
-                }
+                worst = worst.max(Some(report.gathered(&failure, &mut diagnostics)));
             }
         }
     }

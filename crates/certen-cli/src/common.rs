@@ -29,8 +29,8 @@ pub struct Common {
 /// What may be assumed of floats.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum FpArg {
-    /// They may; and they are factored or distributed where that saves operations, which `explain` says. Roundings are
-    /// others then, and what is in between may overflow
+    /// They may. They are also factored or distributed where that saves operations; `explain` says where. Results can
+    /// then round differently, and intermediate values can overflow
     Relaxed,
     /// Every operation is made as written
     Strict,

@@ -88,7 +88,7 @@ fn about(found: &doctor::Report) -> String {
     text += &format!("    instruction sets: {}; kernels are made for {}\n", sets.join(", "), found.chosen);
     let machine = &found.machine;
     text += &format!(
-        "    schedules are written for {} vector registers of {} bytes{}, {} fused operations, a second cache of {} KiB\n",
+        "    schedules are written for {} vector registers of {} bytes{}, {} fused operations, a second-level cache of {} KiB\n",
         machine.registers,
         machine.vector_bytes,
         if machine.unit_bytes < machine.vector_bytes { ", computed in halves" } else { "" },
@@ -195,5 +195,5 @@ fn summary(found: &Findings) -> String {
         return head + "all equal";
     }
     let shown: String = differences.iter().take(SHOWN).map(|it| format!("\n{it}\n")).collect();
-    format!("{head}{wrong} WRONG:\n{shown}\nthis compiler makes wrong code; $CC names another one")
+    format!("{head}{wrong} WRONG:\n{shown}\nthis compiler makes wrong code; set $CC to another one")
 }

@@ -36,7 +36,7 @@ pub fn eval(args: &EvalArgs) -> Outcome {
     for (name, input) in call.inputs() {
         inputs.push(match input {
             Input::Array(array) => (name, array.elem(), array.shape().to_vec()),
-            Input::Fill(_) => (name, ElemType::F64, Vec::new()),
+            Input::Whole(_) | Input::Fill(_) => (name, ElemType::F64, Vec::new()),
             Input::Random(_) | Input::Iota => {
                 let text = format!("nothing says which shape `{name}` has");
                 let error = Diagnostic::error(Code::E0407, None, text);

@@ -36,12 +36,7 @@ pub fn fmt(args: &FmtArgs) -> Outcome {
         let (after, before) = match formatted {
             Ok(both) => both,
             Err(failure) => {
-                worst = worst.max(Some(failure.blame()));
-                if args.json {
-                    diagnostics.extend(list(failure.sources(), failure.diagnostics()));
-                } else {
-                    report.failure(&failure);
-                }
+                worst = worst.max(Some(report.gathered(&failure, &mut diagnostics)));
                 continue;
             }
         };

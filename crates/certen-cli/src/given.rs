@@ -46,14 +46,18 @@ pub enum InputSource {
     Npz(PathBuf, String),
     Random(u64),
     Iota,
+    Whole(i128),
     Fill(f64),
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Reads `NAME=VALUE`.
 pub fn named(text: &str) -> Result<(Name, &str), String> {
     let (name, value) = text.split_once('=').ok_or("it has the form NAME=VALUE")?;
-    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if is_name { Ok((Name::new(name), value)) } else { Err(format!("`{name}` is not a name")) }
+    if is_name(name) { Ok((Name::new(name), value)) } else { Err(format!("`{name}` is not a name")) }
 }
 
 fn input(text: &str) -> Result<(Name, InputSource), String> {
@@ -65,7 +69,11 @@ fn input(text: &str) -> Result<(Name, InputSource), String> {
     if value == "iota" {
         return Ok((name, InputSource::Iota));
     }
-    if let Ok(number) = value.parse::<f64>() {
+    // There is a float -0 and no whole one.
+    if let Some(number) = value.parse().ok().filter(|number| *number != 0 || !value.starts_with('-')) {
+        return Ok((name, InputSource::Whole(number)));
+    }
+    if let Ok(number) = value.parse() {
         return Ok((name, InputSource::Fill(number)));
     }
     if let Some((path, key)) = value.rsplit_once(':').filter(|(path, _)| path.ends_with(".npz")) {
@@ -77,7 +85,7 @@ fn input(text: &str) -> Result<(Name, InputSource), String> {
     Err("an input is FILE.npy, FILE.npz:KEY, random:SEED, iota or a number".into())
 }
 
-/// Reads `n=100`. Which sizes may be negative, the program knows.
+/// Reads `n=100`. The program knows which sizes may be negative.
 pub fn dim(text: &str) -> Result<(Name, i64), String> {
     let (name, value) = named(text)?;
     let size = value.parse().map_err(|_| format!("`{value}` is not a size: a whole number below 2^63"))?;
@@ -91,14 +99,18 @@ pub fn rank(text: &str) -> Result<(Name, usize), String> {
     Ok((name, rank))
 }
 
-/// Reads `C[0,2]`.
+/// Reads `C[0,2]`, or `s` for a tensor without dimensions.
 pub fn place(text: &str) -> Result<(Name, Vec<i64>), String> {
-    let form = || "it has the form NAME[I,J,…]".to_owned();
-    let (name, rest) = text.split_once('[').ok_or_else(form)?;
-    let inside = rest.strip_suffix(']').ok_or_else(form)?;
-    let numbers = inside.split(',').map(str::trim).filter(|part| !part.is_empty());
-    let index =
-        numbers.map(|part| part.parse().map_err(|_| format!("`{part}` is not an index"))).collect::<Result<_, _>>()?;
+    let (name, inside) = match text.split_once('[') {
+        None => (text, ""),
+        Some((name, rest)) => (name, rest.strip_suffix(']').ok_or("it has the form NAME[I,J,…]")?),
+    };
+    if !is_name(name) {
+        return Err(format!("`{name}` is not a name"));
+    }
+    let number = |part: &str| part.trim().parse().map_err(|_| format!("`{}` is not an index", part.trim()));
+    let parts = (!inside.trim().is_empty()).then(|| inside.split(','));
+    let index = parts.into_iter().flatten().map(number).collect::<Result<_, _>>()?;
     Ok((Name::new(name), index))
 }
 
@@ -125,6 +137,7 @@ impl InputArgs {
                 InputSource::Npz(path, key) => read(read_npz(path, key))?,
                 InputSource::Random(seed) => Input::Random(*seed),
                 InputSource::Iota => Input::Iota,
+                InputSource::Whole(value) => Input::Whole(*value),
                 InputSource::Fill(value) => Input::Fill(*value),
             };
             call = call.input(*name, input);

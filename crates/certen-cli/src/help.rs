@@ -1,5 +1,5 @@
-//! `certen help`: the help of a command, or a page of the documentation. The pages are part of the program, so that whoever
-//! has installed it has them too.
+//! `certen help`: the help of a command, or a page of the documentation. The pages are part of the program, so that they
+//! are installed with it.
 
 use certen::road::syntax::{Code, Diagnostic};
 use clap::Args;

@@ -67,6 +67,16 @@ impl Report {
         self.refuse(failure.sources(), failure.diagnostics());
     }
 
+    /// Why one of several files failed: in JSON it is added to the diagnostics of the command's value.
+    pub fn gathered(&self, failure: &Failure, diagnostics: &mut Vec<Value>) -> Blame {
+        if self.json {
+            diagnostics.extend(list(failure.sources(), failure.diagnostics()));
+        } else {
+            self.failure(failure);
+        }
+        failure.blame()
+    }
+
     /// A failure that has no source text.
     pub fn error(&self, diagnostic: Diagnostic) -> Blame {
         let blame = diagnostic.code.blame();

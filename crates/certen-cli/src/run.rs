@@ -30,7 +30,8 @@ pub struct RunArgs {
     /// What the elements are; all but f64 (the machine's numbers, of the program's type) need the evaluator
     #[arg(long, value_enum, default_value_t = DomainArg::F64)]
     domain: DomainArg,
-    /// Compute only this element, by the reference evaluator: `C[0,2]`, counted from 0
+    /// Compute only this element, by the reference evaluator: `C[0,2]`, counted from 0; `s` if there are no
+    /// dimensions
     #[arg(long, value_name = "NAME[I,J,…]", value_parser = place)]
     #[arg(conflicts_with_all = ["outs", "time", "backend", "domain"])]
     at: Option<(Name, Vec<i64>)>,

@@ -22,7 +22,7 @@ use certen::{Backend, Call, ElemType, Expression, Failure, Module, Options, Orig
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::common::{Outcome, refused, shown};
+use crate::common::{Outcome, shown};
 use crate::report::{Report, list};
 use crate::show;
 
@@ -67,12 +67,7 @@ pub fn test(args: &TestArgs) -> Outcome {
         let results = match test_file(path, args.fuel) {
             Ok(results) => results,
             Err(failure) => {
-                worst = worst.max(Some(failure.blame()));
-                if args.json {
-                    diagnostics.extend(list(failure.sources(), failure.diagnostics()));
-                } else {
-                    refused(&report, &failure);
-                }
+                worst = worst.max(Some(report.gathered(&failure, &mut diagnostics)));
                 continue;
             }
         };

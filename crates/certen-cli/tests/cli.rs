@@ -136,6 +136,7 @@ fn calls_that_do_not_fit_are_refused_with_a_reason() {
         ("add.teil --in A=two.npy --in B=1 --at X[0]", "E0402", "`X`"),
         ("add.teil --in A=two.npy --in B=1 --at C[2]", "E0403", "C[2]"),
         ("add.teil --in A=two.npy --in B=1 --at C[0,0]", "E0403", "C[0, 0]"),
+        ("add.teil --in A=two.npy --in B=1 --at C", "E0403", "C[]"),
         ("add.teil --in A=two.npy --in B=matrix.npy", "E0403", "`B` has 2 dimensions"),
         ("add.teil --in A=two.npy --in B=three.npy", "E0403", "n = 2 comes from dimension 1 of `A`"),
         ("add.teil --in A=two.npy --in B=1 --dim n=3", "E0403", "n = 3 comes from the call"),
@@ -145,6 +146,10 @@ fn calls_that_do_not_fit_are_refused_with_a_reason() {
         ("add.teil --in A=two.npy --in B=whole.npy", "E0404", "i64"),
         ("add.teil --in A=two.npy --in B=0.5 --elem i64", "E0404", "`A`"),
         ("add.teil --in A=1 --in B=0.5 --dim n=2 --elem i64", "E0404", "0.5"),
+        ("add.teil --in A=1 --in B=9223372036854775808 --dim n=2 --elem i64", "E0404", "9223372036854775808"),
+        ("add.teil --in A=1 --in B=-9223372036854775809 --dim n=2 --elem i64", "E0404", "-9223372036854775809"),
+        ("add.teil --in A=1 --in B=9223372036854775808.0 --dim n=2 --elem i64", "E0404", "9223372036854775808"),
+        ("add.teil --in A=1 --in B=2147483648 --dim n=2 --elem i32", "E0404", "2147483648"),
         ("add.teil --in A=add.teil.npz:A --in B=1", "E0405", "add.teil.npz"),
         ("add.teil --in A=1 --in B=2", "E0406", "--dim n="),
         ("add.teil --in A=1 --in B=2 --dim n=0", "E0409", "n >= 1"),
@@ -202,6 +207,14 @@ fn numbers_in_json() {
     assert_eq!(add("0.1", "0.2", "--elem f32").to_string(), "[0.3,0.3]");
     assert_eq!(add("1", "-3", "--elem i32").to_string(), "[-2,-2]");
     assert_eq!(add("1", "iota", "--elem i64").to_string(), "[1,2]");
+    // Whole numbers are exact, and floats the nearest ones.
+    let whole = |a: &str, b: &str, elem: &str| add(a, b, &format!("--elem {elem}"))[0].to_string();
+    assert_eq!(whole("9007199254740993", "0", "i64"), "9007199254740993");
+    assert_eq!(whole("9223372036854775807", "-0", "i64"), "9223372036854775807");
+    assert_eq!(whole("-9223372036854775808", "0", "i64"), "-9223372036854775808");
+    assert_eq!(whole("1e3", "-2e0", "i32"), "998");
+    assert_eq!(whole("100000000000000000000", "-0", "f64"), "1e20");
+    assert_eq!(whole("-0", "-0", "f64"), "-0.0");
     for backend in ["native", "interp"] {
         let backend = format!("--backend {backend}");
         assert_eq!(add("inf", "iota", &backend), json!(["Infinity", "Infinity"]));
@@ -225,6 +238,10 @@ fn one_element_by_the_evaluator() {
     let line = "run scale.teil --in A=iota --in s=0.5 --dim m=1000 --dim n=1000 --at C[2,1]";
     assert_eq!(desk.run(line).out, "1000.5\n");
     assert_eq!(desk.json(line, 0), json!({"ok": true, "element": 1000.5}));
+    for place in ["D", "D[]", "D[ ]"] {
+        let mut command = desk.command("run two.teil --in A=iota --dim n=4 --at");
+        assert_eq!(run(command.arg(place)).out, "6.0\n", "{place}");
+    }
 }
 
 #[test]
@@ -518,8 +535,12 @@ fn calls_that_are_not_understood_end_with_2() {
         "run add.teil --dim n=1.5",
         "run add.teil --dim n=many",
         "run add.teil --out C=c.txt",
-        "run add.teil --at C",
         "run add.teil --at C[x]",
+        "run add.teil --at C[0",
+        "run add.teil --at C[0,,2]",
+        "run add.teil --at C[0,]",
+        "run add.teil --at [0]",
+        "run add.teil --at C-D",
         "run add.teil --at C[0] --out C=c.npy",
         "run add.teil --domain complex",
         "emit add.teil --to rust",

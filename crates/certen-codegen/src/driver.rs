@@ -9,11 +9,11 @@ use certen_core::{ElemType, Parameter};
 use certen_syntax::{Diagnostic, Name};
 
 use crate::emitter::Emitter;
+use crate::entry::ERRORS;
 use crate::helpers::c_type;
 use crate::text::filled;
 
 const START: &str = r#"
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +31,13 @@ static double certen_seconds(void) {
 }
 "#;
 
-const READ: &str = r#"/* Whether a text is a 64-bit integer, and which. */
+const READ: &str = r#"/* Whether a text is a 64-bit integer, and which. INT64_MIN and INT64_MAX count as none: strtoll returns them for what
+   does not fit. */
 static int certen_read(const char *text, int64_t *value) {
-    int end = 0;
-    return sscanf(text, "%20" SCNd64 "%n", value, &end) == 1 && text[end] == 0;
+    char *end;
+    const long long number = strtoll(text, &end, 10);
+    *value = (int64_t)number;
+    return end != text && *end == 0 && number > INT64_MIN && number < INT64_MAX;
 }
 
 "#;
@@ -107,12 +110,14 @@ impl Emitter<'_> {
         text += &format!("        fprintf(stderr, \"usage: %s{usage}\\n\", {argv}[0]);\n        return 2;\n    }}\n");
         for (at, size) in sizes.iter().enumerate() {
             text += &format!("    int64_t {size};\n    if (!certen_read({argv}[{}], &{size})) ", at + 1);
-            text += &format!("certen_give_up(\"{size} has to be an integer\");\n");
+            text += &format!("certen_give_up(\"{size} has to be an integer of 64 bits\");\n");
         }
         let without = sizes.iter().cloned().chain(arrays.iter().map(|_| "NULL".to_owned())).collect::<Vec<_>>();
         text += "    /* Without arrays, it says what it thinks of the sizes. */\n";
         text += &filled(&format!("    int32_t {error} = {name}("), &without, ", ", ");", 8);
-        text += &format!("\n    if ({error} == 2 || {error} == 5) certen_give_up({explain}({error}));\n");
+        let code = |word| ERRORS.iter().position(|(known, _)| *known == word).unwrap_or(0);
+        let (bad, large) = (code("BAD_SIZES"), code("TOO_LARGE"));
+        text += &format!("\n    if ({error} == {bad} || {error} == {large}) certen_give_up({explain}({error}));\n");
         for parameter in &arrays {
             let (array, elem) = (c(self, parameter), c_type(parameter.ty.elem));
             let count = self.count(&parameter.ty)?;

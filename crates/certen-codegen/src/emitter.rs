@@ -42,6 +42,8 @@ pub(crate) struct OwnNames {
     pub(crate) context: String,
     pub(crate) shared: String,
     pub(crate) failed: String,
+    /// The place of a lane in its vector.
+    pub(crate) at: String,
 }
 
 /// The vector loop that is being printed.
@@ -138,6 +140,7 @@ impl<'a> Emitter<'a> {
             context: own("context"),
             shared: own("shared"),
             failed: own("failed"),
+            at: own("at"),
         };
         let mut emitter = Emitter {
             program,

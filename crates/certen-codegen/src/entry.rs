@@ -36,7 +36,7 @@ const MAX_ARRAYS_ON_STACK: usize = 64;
 /// With more facts than this, those that others imply are checked like the rest.
 const MAX_COMPARED_FACTS: usize = 16;
 
-/// What the entry points return: the name's ending, its number, and what it says.
+/// What the entry points return: the name's ending and what it says. The number is the place in this list.
 pub(crate) const ERRORS: [(&str, &str); 6] = [
     ("OK", "all is well"),
     ("NO_MEMORY", "there is not enough memory"),

@@ -36,8 +36,11 @@ pub struct CCode {
 
 /// Prints a program as C.
 ///
+/// Needs a program that [`verify`](certen_loops::verify) accepts; that is not checked here.
+///
 /// # Errors
-/// For a program that [`verify`](certen_loops::verify) does not accept, and for constants that do not fit in 64 bits.
+/// E0216 if an index or a size does not fit in 64 bits, E0702 if blocks are too deep inside each other or a value has no
+/// expression in C.
 pub fn emit_c(program: &LoopProgram) -> Result<CCode, Diagnostic> {
     let native = Emitter::new(program, false).native_text()?;
     Emitter::new(program, true).files(native)
@@ -75,6 +78,9 @@ pub(crate) struct KernelText {
     used: Vec<bool>,
 }
 
+/// By which the runtime knows what it loads.
+pub(crate) const ABI: &str = "const int32_t certen_abi = 2;\n";
+
 /// What C functions take that get sizes and buffers as the runtime has them.
 pub(crate) const PARAMETERS: &str = "const int64_t *certen_sizes, void *const *certen_buffers";
 
@@ -95,7 +101,7 @@ impl Emitter<'_> {
         Ok(KernelText { text, checks: self.checks()?, fails, used })
     }
 
-    /// Everything that is for people; what is for the runtime was printed by another printer.
+    /// Everything that is for people; what is for the runtime was printed by another emitter.
     pub(crate) fn files(mut self, native: String) -> Result<CCode, Diagnostic> {
         let KernelText { text: kernel, checks, fails, used } = self.kernel()?;
         let strides = self.stride_names();
@@ -123,7 +129,7 @@ impl Emitter<'_> {
         let (threads, entry) = if self.is_parallel { (parallel::THREADS, parallel::ENTRY) } else { ("", "") };
         let calls = entered("        certen_inside(certen_sizes, certen_buffers);");
         Ok(format!(
-            "{}{threads}{}{}\nconst int32_t certen_abi = 2;\n\n{}\n\
+            "{}{threads}{}{}\n{ABI}\n{}\n\
              /* Sizes in order; inputs, then outputs. */\nint32_t certen_call({PARAMETERS}){calls}{entry}",
             beginning(&self.helpers, self.uses_math, &kernel.text).trim_start(),
             kernel.text,

@@ -18,6 +18,7 @@ const MAX_NESTS_IN_FUNCTION: usize = 50;
 
 /// Nests in one stage.
 const NESTS_IN_STAGE: usize = 20;
+
 impl<'a> Emitter<'a> {
     /// The body as calls of functions that hold a bounded number of nests each.
     pub(crate) fn stages(&mut self) -> Result<(), Diagnostic> {
@@ -70,7 +71,7 @@ impl<'a> Emitter<'a> {
             parameters.push(format!("void **{}", self.own.memory));
             arguments.push(self.own.memory.clone());
         }
-        let name = self.names.numbered("stage");
+        let name = self.names.numbered(&format!("{}_stage", self.entries.dense));
         let result = if function.fails { "int32_t" } else { "void" };
         let start = signature(&format!("CERTEN_NOINLINE {result} {name}"), &parameters);
         function.body += if function.fails { "    return 0;\n" } else { "" };

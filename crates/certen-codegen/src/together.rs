@@ -12,7 +12,7 @@ use certen_syntax::{Diagnostic, Name};
 use crate::emitter::Emitter;
 use crate::entry::MAGNITUDE;
 use crate::environment::entered;
-use crate::file::{PARAMETERS, beginning};
+use crate::file::{ABI, PARAMETERS, beginning};
 use crate::statements::parallel;
 
 /// Prints programs for the runtime, each with how often it is called. The functions of the one at a place have names that
@@ -44,7 +44,7 @@ pub fn emit_together(programs: &[(LoopProgram, usize)]) -> Result<String, Diagno
         .replace("INPUTS", &inputs.to_string())
         .replace("MOST", &most.to_string());
     Ok(format!(
-        "{}{threads}{MAGNITUDE}\n{functions}\nconst int32_t certen_abi = 2;\n{calls}\n\
+        "{}{threads}{MAGNITUDE}\n{functions}\n{ABI}{calls}\n\
          int32_t certen_call({PARAMETERS}){}{entry}",
         beginning(&helpers, uses_math, &functions).trim_start(),
         entered("        certen_inside(certen_sizes, certen_buffers);"),

@@ -4,7 +4,7 @@ mod common;
 
 use std::fmt::Write as _;
 
-use certen_codegen::emit_c;
+use certen_codegen::{emit_c, emit_together};
 use certen_core::domain::{Machine, Scalar};
 use certen_core::{Binary, ElemType, Literal, Parameter, ReduceOp, TensorType, Term, TermId, Terms, Unary};
 use certen_index::{Facts, Ix};
@@ -137,8 +137,19 @@ fn many_nests_become_stages() {
     }
     text += "z = gen i in 0..n. let a = gen j in 0..n. x59[j] * 2.0 in a[i] + a[0]\noutput z\noutput s59\n";
     let program = lower(&core(&text), FpMode::Relaxed).unwrap();
-    assert!(emitted(&program).source.contains("CERTEN_NOINLINE int32_t stage_5("));
+    assert!(emitted(&program).source.contains("CERTEN_NOINLINE int32_t many_stage_5("));
     same_bits(&program);
+}
+
+/// Stages and parts of long values are functions of their programs.
+#[test]
+fn long_programs_share_a_translation_unit() {
+    let nest = |value: &str| format!("nest y\nfor i in 0..n {{\n  y[i] = {value}\n}}\n");
+    let body = nest("x[i]").repeat(60) + &nest(&vec!["x[i]"; 2100].join(" + "));
+    let program = loops(&format!("loops long\nsize n\nwhere n >= 0\ninput x : f64[n]\noutput y : f64[n]\n{body}"));
+    let c = emit_together(&[(program.clone(), 1), (program, 1)]).unwrap();
+    assert!(["kernel_1_stage_1(", "kernel_1_value_1("].iter().all(|name| c.contains(name)), "{c}");
+    compile(tempfile::tempdir().unwrap().path(), "together.o", &c, &["-c"]);
 }
 
 #[test]

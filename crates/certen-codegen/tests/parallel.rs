@@ -152,6 +152,25 @@ static int finish(void) { return calls != 2; }
     run("", pool, &["-DNATIVE", "-fsanitize=undefined,address"]);
 }
 
+#[test]
+fn clang_makes_no_vectors_of_them() {
+    let mut sources = Sources::new();
+    let text = "loops f\nsize n\nwhere n >= 0\ninput x : f64[n]\noutput y : f64[n]\n\
+                parallel for i in 0..n {\n  y[i] = 2.0 * x[i]\n}\n";
+    let file = sources.add("f.loops", text);
+    let code = emit_c(&parse_loops(&sources, file).unwrap()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("f.c"), code.source).unwrap();
+    for openmp in ["-fno-openmp", "-fopenmp"] {
+        let mut command = Command::new("clang");
+        command.args(["-std=c11", "-Wall", "-Wextra", "-O3", "-Rpass=loop-vectorize", "-c", "f.c", openmp]);
+        // Where it is not installed there is nothing to see.
+        let Ok(output) = command.current_dir(dir.path()).output() else { return };
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !said.contains("warning") && !said.contains("i < n;"), "{said}");
+    }
+}
+
 /// The sanitizer watches two threads that run the parts in turn.
 #[test]
 fn there_are_no_data_races() {

@@ -284,6 +284,20 @@ fn integers_are_combined_in_lanes() {
     stands_alone(&code);
 }
 
+/// A variable of ours captures none of the user's.
+#[test]
+fn what_is_combined_may_have_any_name() {
+    for (elem, mode) in [("f64", ""), ("i64", "vector ")] {
+        let program = loops(&format!(
+            "loops f\nsize n\nwhere n == 37\ninput x : {elem}[n]\noutput s : {elem}[]\nlocal at : {elem} = {elem}(3)\n\
+             {mode}for i in 0..n {{\n  at += x[i] * x[i]\n}}\ns = at\n"
+        ));
+        let kernel = emitted(&program).kernel;
+        assert!(kernel.contains("for (int at_1 = 0; at_1 < "), "{kernel}");
+        same_bits(&program);
+    }
+}
+
 fn writes(body: &str, name: &str) -> bool {
     body.lines().any(|line| line.trim_start().starts_with(&format!("{name}[")))
 }
@@ -364,7 +378,7 @@ fn what_stages_store_past_the_caches_ends_with_a_fence() {
     let program =
         loops(&format!("loops staged\nsize n\nwhere n >= 0\ninput x : f64[n]\noutput y : f64[n]\nstream y\n{nests}"));
     let kernel = emitted(&program).kernel;
-    assert!(kernel.contains("stage_1("), "{kernel}");
+    assert!(kernel.contains("staged_stage_1("), "{kernel}");
     assert_eq!(kernel.matches("    certen_fence();\n}").count(), 1, "{kernel}");
 }
 

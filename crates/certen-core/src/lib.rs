@@ -33,7 +33,7 @@ pub use parse::{TermParser, parse_program};
 pub use power::{MAX_MULTIPLIED, by_squaring, multiplied};
 pub use print::{print_beginning, print_term};
 pub use program::{Binding, Count, Parameter, Program, ScopeError};
-pub use tensor::{Named, Tensor};
+pub use tensor::{Named, Tensor, index_of};
 pub use term::{Carried, MAX_RANK, Range, Term, TermId, Terms, TypeError};
 pub use trace::{Limits, Trace, TraceStep};
 pub use types::{ElemType, TensorType};

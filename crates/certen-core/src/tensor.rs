@@ -79,11 +79,11 @@ impl<V> Tensor<V> {
 }
 
 /// The index, outermost first, of a position in row-major order.
-pub(crate) fn index_of(shape: &[usize], mut position: usize, index: &mut Vec<i64>) {
-    index.clear();
-    index.resize(shape.len(), 0);
+pub fn index_of(shape: &[usize], mut position: usize) -> Vec<i64> {
+    let mut index = vec![0; shape.len()];
     for (i, &size) in index.iter_mut().zip(shape).rev() {
-        *i = (position % size) as i64;
-        position /= size;
+        *i = (position % size.max(1)) as i64;
+        position /= size.max(1);
     }
+    index
 }

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use certen_core::{Binary, Domain, ElemType, EvalError, Literal, ReduceOp, Tensor};
+use certen_core::{Binary, Domain, ElemType, EvalError, Literal, ReduceOp, Tensor, index_of};
 use certen_dialects::algebra::fig6::{Equation, Reduction, equation, is_product};
 use certen_dialects::algebra::{ExprId, Typed};
 use certen_index::Ix;
@@ -224,14 +224,7 @@ impl<'a, D: Domain> Semantics<'a, D> {
         let outside = || EvalError::OutOfBounds(format!("{} = …", stmt.target));
         let count = memory.get(&stmt.target).filter(|old| old.shape() == shape).ok_or_else(outside)?.data().len();
         for at in order(count) {
-            let mut rest = at;
-            let mut index: Vec<i64> = Vec::with_capacity(shape.len());
-            for &size in shape.iter().rev() {
-                index.push((rest % size.max(1)) as i64);
-                rest /= size.max(1);
-            }
-            index.reverse();
-            let value = self.expr(memory, stmt.value, index)?;
+            let value = self.expr(memory, stmt.value, index_of(&shape, at))?;
             let place = memory.get_mut(&stmt.target).and_then(|tensor| tensor.data_mut().get_mut(at));
             *place.ok_or_else(outside)? = value;
         }

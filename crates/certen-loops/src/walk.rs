@@ -5,7 +5,7 @@
 //! passes that have no opinion of it stay as they are (Futhark's `Traversals`; Exo's `LoopIR_Rewrite`).
 //!
 //! Those that give statements a meaning (verifier, interpreter, races, printer, code generator) and the checker, which
-//! trusts nobody, match every kind themselves: the compiler tells them of a new one.
+//! trusts no pass, match every kind themselves: the compiler tells them of a new one.
 //!
 //! Recursion follows the nesting of blocks, which [`MAX_NESTING`](crate::MAX_NESTING) limits.
 

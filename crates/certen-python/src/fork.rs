@@ -4,8 +4,8 @@
 //! for ever. Compiling takes locks here and there (names are interned, programs are remembered, trees are built on a
 //! thread of their own), and Python forks at any time, since the interpreter's lock is not held meanwhile. So a thread
 //! that compiles goes through a gate, and a fork waits until no thread is inside. Kernels that run need no gate: they hold no
-//! lock that a child could miss. No thread inside waits for the interpreter's lock, so the fork's waiting ends; and nobody
-//! holds a lock of another kind around the gate, which a child would miss as well.
+//! lock that a child could miss. No thread inside waits for the interpreter's lock, so that the fork does not wait for ever; and no
+//! thread goes through the gate while it holds another lock, which a child would miss as well.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -372,7 +372,7 @@ impl Array {
         unsafe { slice::from_raw_parts(self.data.as_ptr(), self.len * self.elem.bytes()) }
     }
 
-    /// The memory, to be changed. Whoever changes a `bool` array must leave 0 and 1 only; see [`Array::has_valid_bools`].
+    /// The memory, to be changed. A caller that changes a `bool` array must leave only 0 and 1; see [`Array::has_valid_bools`].
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as for `bytes`, and the array is borrowed mutably.
         unsafe { slice::from_raw_parts_mut(self.data.as_ptr(), self.len * self.elem.bytes()) }

@@ -14,7 +14,7 @@
 //!   remove, and what cannot be loaded never becomes an entry.
 //! - Where an entry cannot be written, because the disk is full or the directory read-only, the kernel is built in a
 //!   temporary directory and not kept.
-//! - Whoever inserts removes the entries that were unused for longest until the size is below the limit.
+//! - A process that inserts removes the entries that were unused for longest until the size is below the limit.
 //! - A note can stand beside an entry: what is known of it from a run. It is written like an entry, and goes with it.
 //!
 //! Whoever can write to the directory can make us run their code. So it is created for its owner alone, and one that

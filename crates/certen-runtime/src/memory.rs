@@ -19,7 +19,7 @@ pub fn available_bytes() -> Option<u64> {
 /// From this size on, huge pages are asked for.
 pub(crate) const HUGE_FROM: usize = 4 << 20;
 
-/// Asks the system for huge pages behind memory that was just allocated, if it is large. To touch it for the first time takes
+/// Asks the system for huge pages for memory that was just allocated, if it is large. To touch it for the first time takes
 /// a tenth of the time then.
 ///
 /// # Safety

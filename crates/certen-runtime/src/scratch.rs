@@ -5,7 +5,7 @@
 //! that is much of its time. So each thread keeps what its kernels gave back, up to a bound, and takes from that first.
 //! Large buffers ask for huge pages.
 //!
-//! Guarantees: memory from [`take`] is aligned to 64 bytes, belongs to nobody else until it is given back to [`give`], and
+//! Guarantees: memory from [`take`] is aligned to 64 bytes, is the caller's alone until it is given back to [`give`], and
 //! holds nothing in particular.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -39,14 +39,14 @@ const HUGE_PAGE: usize = 2 << 20;
 /// Before each block: its layout has to be known when it is given back. As long as the alignment of what follows.
 const HEADER: usize = 64;
 
-/// A block that nobody uses.
+/// A block that is not in use.
 struct Block {
     start: NonNull<u8>,
     layout: Layout,
 }
 
 impl Block {
-    /// New memory for so many bytes behind the header; none if there is not enough.
+    /// New memory for so many bytes after the header; none if there is not enough.
     fn new(bytes: usize) -> Option<Block> {
         let size = bytes.checked_add(HEADER)?;
         let alignment = if size >= HUGE_FROM { HUGE_PAGE } else { HEADER };
@@ -63,7 +63,7 @@ impl Block {
         self.layout.size() - HEADER
     }
 
-    /// What is behind the header, which notes the layout.
+    /// What comes after the header, which notes the layout.
     fn into_use(self) -> *mut c_void {
         let block = ManuallyDrop::new(self);
         // SAFETY: a block has room for its header, which is large and aligned enough for a layout.
@@ -73,10 +73,10 @@ impl Block {
         }
     }
 
-    /// The block of which this is the part behind the header.
+    /// The block of which this is the part after the header.
     ///
     /// # Safety
-    /// `used` comes from [`Block::into_use`], and nobody uses it any more.
+    /// `used` comes from [`Block::into_use`], and nothing uses it any more.
     unsafe fn out_of_use(used: NonNull<c_void>) -> Block {
         // SAFETY: the header is before what `into_use` returned, and holds the layout.
         unsafe {
@@ -143,7 +143,7 @@ unsafe extern "C" fn take(bytes: usize) -> *mut c_void {
 /// Takes memory back, or null. Generated code calls this.
 ///
 /// # Safety
-/// The memory comes from [`take`], and nobody uses it any more.
+/// The memory comes from [`take`], and nothing uses it any more.
 unsafe extern "C" fn give(used: *mut c_void) {
     let Some(used) = NonNull::new(used) else { return };
     // SAFETY: by the contract of this function.
@@ -177,7 +177,7 @@ impl<T: Copy> Scratch<T> {
     }
 
     pub(crate) fn elements(&mut self) -> &mut [MaybeUninit<T>] {
-        // SAFETY: the memory is for so many elements, aligned for them, and nobody else has it.
+        // SAFETY: the memory is for so many elements, aligned for them, and nothing else has it.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 
@@ -189,7 +189,7 @@ impl<T: Copy> Scratch<T> {
 
 impl<T> Drop for Scratch<T> {
     fn drop(&mut self) {
-        // SAFETY: it was taken, and nobody has it any more.
+        // SAFETY: it was taken, and nothing uses it any more.
         unsafe { give(self.start.as_ptr().cast()) }
     }
 }

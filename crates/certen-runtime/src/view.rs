@@ -91,7 +91,7 @@ impl<'a> View<'a> {
     ///
     /// # Safety
     /// Until `'a` ends, every element that shape and strides describe can be read there, has been written, and for
-    /// `bool` is 0 or 1. Whoever changes elements in the meantime makes results meaningless.
+    /// `bool` is 0 or 1. If elements are changed in the meantime, results mean nothing.
     ///
     /// # Errors
     /// If there are not as many strides as sizes, or more elements than can be counted.
@@ -197,7 +197,7 @@ impl<'a> ViewMut<'a> {
     ///
     /// # Safety
     /// Until `'a` ends, every element that shape and strides describe can be written there, and no other view in use
-    /// has any of them. Whoever else reads or changes elements in the meantime sees anything.
+    /// has any of them. What else reads or changes elements in the meantime may find anything.
     ///
     /// # Errors
     /// As [`View::from_raw`].
@@ -466,7 +466,7 @@ impl Layout {
         if count.is_none() && !shape.contains(&0) {
             return Err(ArrayError::TooLarge { elem, shape: shape.to_vec() });
         }
-        // Nobody goes along a dimension of size 0 or 1, whatever its stride is.
+        // Nothing goes along a dimension of size 0 or 1, whatever its stride is.
         let strides = strides.iter().zip(shape).map(|(&stride, &size)| if size <= 1 { 0 } else { stride });
         Ok(Layout { elem, shape: shape.into(), strides: strides.collect() })
     }

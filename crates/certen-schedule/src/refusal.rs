@@ -4,7 +4,7 @@
 use certen_core::TypeError;
 use certen_index::IxError;
 use certen_loops::LoopProgram;
-use certen_syntax::{Code, Diagnostic, Span};
+use certen_syntax::{Code, Diagnostic, Label, Span};
 
 use crate::place::{Place, shown};
 
@@ -81,8 +81,7 @@ impl Refusal {
     pub(crate) fn located(self, program: &LoopProgram, span: Span) -> Diagnostic {
         let mut error = *self.diagnostic;
         if error.primary.is_none() {
-            let at = Diagnostic::error(error.code, span, String::new());
-            error.primary = at.primary;
+            error.primary = Some(Label { span, text: String::new() });
         }
         // What a step is called and takes has nothing to do with the loops.
         if error.code == Code::E0801 {

@@ -2,6 +2,7 @@
 //!
 //! An entry that a program can cause carries a wrong program and a right one. The tests compile both: the wrong one
 //! gives this code, the right one gives no error. An entry names who is to blame, unless it is the program.
+//! One table, so longer than other files.
 
 use std::fmt;
 use std::str::FromStr;

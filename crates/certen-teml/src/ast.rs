@@ -50,7 +50,7 @@ pub enum Stmt {
     },
     /// `codegen(l1, l2)` or `name = codegen(l1, l2)`
     Codegen {
-        /// What the branch is called.
+        /// What the path is called.
         name: Option<Id>,
         /// The loops.
         loops: Vec<Id>,

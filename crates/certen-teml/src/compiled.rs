@@ -1,4 +1,4 @@
-//! What a TeML program comes to: a meaning, and branches of transformations that compute it (Sec. 6).
+//! What a TeML program comes to: a meaning, and paths of transformations that compute it (Sec. 6).
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! P_prog: the statements of a program, one after the other, each changing the state (Fig. 7 to 9).
 //!
 //! A state maps identifiers to tensor expressions and loop nests (Sec. 3.2). What a program means is not its last state
-//! but the real statements on the way, in the order of the text, and its `codegen` statements, which are branches side
+//! but the real statements on the way, in the order of the text, and its `codegen` statements, which are paths side
 //! by side.
 //!
 //! Guarantees: a mistake gives one message, and what depends on it gives none; statements that have nothing to do with
@@ -22,13 +22,13 @@ use crate::nests;
 use crate::parse::parse;
 use crate::ranges::{Sizes, names};
 use crate::rules::{Evaluated, malformed};
-use crate::tensors::{AssignedPlace, IterNames, Meaning, Tensors};
+use crate::tensors::{AssignedPlace, IterNames, Kind, Tensors};
 use crate::tree::{Defined, tree};
 
 /// How many statements are shown with their states.
 const MOST_SHOWN: usize = 1000;
-/// How many branches a program may have.
-const MOST_BRANCHES: usize = 1000;
+/// How many paths a program may have.
+const MOST_PATHS: usize = 1000;
 
 /// A program that was evaluated.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub struct Front {
 
 /// What an identifier stands for.
 enum Introduced {
-    Tensor(Meaning),
+    Tensor(Kind),
     Loop(Nest),
     /// A statement with a mistake, which was reported.
     Broken,
@@ -78,7 +78,7 @@ fn evaluate(program: &Program, name: Name, elem: ElemType, diagnostics: &mut Dia
         defined: Defined::default(),
         built: FxHashMap::default(),
         writers: FxHashMap::default(),
-        branches: FxHashMap::default(),
+        paths: FxHashMap::default(),
         states: String::new(),
         count: 0,
         routes: Vec::new(),
@@ -97,10 +97,10 @@ fn evaluate(program: &Program, name: Name, elem: ElemType, diagnostics: &mut Dia
             Ok(Some(known)) => {
                 state.show(&stmt.it, id, Some(&known));
                 if let Some(id) = id {
-                    if let Introduced::Tensor(Meaning::Virtual(found)) = &known {
+                    if let Introduced::Tensor(Kind::Virtual(found)) = &known {
                         state.defined.insert(found.value, state.count, id);
                     }
-                    if let Introduced::Tensor(Meaning::Real(at)) = &known {
+                    if let Introduced::Tensor(Kind::Real(at)) = &known {
                         state.built.insert(*at, (state.count, id));
                         state.writers.insert(state.tensors.assignments[*at].target, id);
                     }
@@ -198,8 +198,8 @@ struct Evaluation {
     built: FxHashMap<usize, (usize, Name)>,
     /// The last statements that write tensors.
     writers: FxHashMap<Name, Name>,
-    /// Where the branches stand.
-    branches: FxHashMap<Name, Span>,
+    /// Where the paths stand.
+    paths: FxHashMap<Name, Span>,
     states: String,
     count: usize,
     routes: Vec<Route>,
@@ -223,8 +223,8 @@ impl Evaluation {
                     operands(expr).iter().filter_map(|id| Some((id.it, tensors.named(id.it)?))).collect();
                 let lookup = |id: &Id| lookup(known, &named, id);
                 let place = AssignedPlace { id, target: target.as_ref(), span: stmt.span };
-                let meaning = tensors.assign(&lookup, &place, expr, self.elem, diagnostics);
-                Ok(Some(Introduced::Tensor(meaning?)))
+                let kind = tensors.assign(&lookup, &place, expr, self.elem, diagnostics);
+                Ok(Some(Introduced::Tensor(kind?)))
             }
             Stmt::Assign { value: Expr::Loop(expr), .. } => {
                 if expr.ids.iter().any(|id| matches!(self.known.get(&id.it), Some(Introduced::Broken))) {
@@ -261,22 +261,22 @@ impl Evaluation {
             return Err(Box::new(Diagnostic::error(Code::E0246, span, "there is nothing to build")));
         };
         let at = match self.known.get(&id.it) {
-            Some(Introduced::Tensor(Meaning::Real(at))) => *at,
+            Some(Introduced::Tensor(Kind::Real(at))) => *at,
             None => return Err(unknown(&self.known, id, 19)),
             Some(other) => {
                 let what = match other {
                     Introduced::Loop(_) => "a loop",
-                    Introduced::Tensor(Meaning::Virtual(_)) => "a virtual tensor",
+                    Introduced::Tensor(Kind::Virtual(_)) => "a virtual tensor",
                     _ => "a tensor, which no statement of this name writes",
                 };
                 let message = format!("`{}` is {what}: loops are built around assignments", id.it);
                 let error = malformed(Code::E0245, 19, id.span, message);
                 let writer = self.writers.get(&id.it);
                 return Err(Box::new(match (other, writer) {
-                    (Introduced::Tensor(Meaning::Tensor(_)), Some(name)) => {
+                    (Introduced::Tensor(Kind::Tensor(_)), Some(name)) => {
                         error.help(format!("`{name}` writes it: `build({name})`"))
                     }
-                    (Introduced::Tensor(Meaning::Virtual(_)), _) => {
+                    (Introduced::Tensor(Kind::Virtual(_)), _) => {
                         error.help(format!("`eq({}, -> [..])` assigns it", id.it))
                     }
                     _ => *error,
@@ -327,14 +327,14 @@ impl Evaluation {
             let steps = self.loops.steps(&nest, elem.unwrap_or(self.elem), id.span);
             entries.push(Entry { assignments: nest.assignments.to_vec(), steps });
         }
-        if self.routes.len() >= MOST_BRANCHES {
-            let message = format!("there are at most {MOST_BRANCHES} `codegen` statements");
+        if self.routes.len() >= MOST_PATHS {
+            let message = format!("there are at most {MOST_PATHS} `codegen` statements");
             return Err(Some(Box::new(Diagnostic::error(Code::E0703, span, message))));
         }
         let name = match name {
             Some(name) => {
-                if let Some(before) = self.branches.get(&name.it) {
-                    let message = format!("two branches are called `{}`", name.it);
+                if let Some(before) = self.paths.get(&name.it) {
+                    let message = format!("two paths are called `{}`", name.it);
                     let error = Diagnostic::error(Code::E0202, name.span, message);
                     return Err(Some(Box::new(error.also(*before, "the first one"))));
                 }
@@ -342,10 +342,10 @@ impl Evaluation {
             }
             None => {
                 let last = loops.last().map_or("path", |id| id.it.as_str());
-                Name::fresh(last, |name| self.branches.contains_key(&name))
+                Name::fresh(last, |name| self.paths.contains_key(&name))
             }
         };
-        self.branches.insert(name, span);
+        self.paths.insert(name, span);
         self.routes.push(Route { name, span, entries });
         Ok(())
     }
@@ -358,8 +358,8 @@ impl Evaluation {
         let (now, before) = (self.count, self.count - 1);
         let before = if before == 0 { "∅".to_owned() } else { format!("σ{before}") };
         let changed = match (id, known) {
-            (Some(id), Some(Introduced::Tensor(meaning))) => {
-                format!("{before}{{{id} ↦ {}}}", tree(&self.tensors, &self.defined, meaning))
+            (Some(id), Some(Introduced::Tensor(kind))) => {
+                format!("{before}{{{id} ↦ {}}}", tree(&self.tensors, &self.defined, kind))
             }
             (Some(id), Some(Introduced::Loop(nest))) => {
                 let leaf = |leaf: &Leaf| shown_leaf(&self.built, leaf);
@@ -384,16 +384,16 @@ fn operands(expr: &TensorExpr) -> Vec<Id> {
     }
 }
 
-fn lookup(known: &FxHashMap<Name, Introduced>, tensors: &FxHashMap<Name, usize>, id: &Id) -> Evaluated<Meaning> {
+fn lookup(known: &FxHashMap<Name, Introduced>, tensors: &FxHashMap<Name, usize>, id: &Id) -> Evaluated<Kind> {
     match known.get(&id.it) {
-        Some(Introduced::Tensor(meaning)) => Ok(meaning.clone()),
+        Some(Introduced::Tensor(kind)) => Ok(kind.clone()),
         Some(Introduced::Loop(_)) => {
             let message = format!("`{}` is a loop, and no tensor expression", id.it);
             Err(malformed(Code::E0245, 15, id.span, message))
         }
         // A tensor that a statement with a mistake writes.
         Some(Introduced::Broken) | None => match tensors.get(&id.it) {
-            Some(&at) => Ok(Meaning::Tensor(at)),
+            Some(&at) => Ok(Kind::Tensor(at)),
             None => Err(unknown(known, id, 15)),
         },
     }

@@ -1,5 +1,12 @@
 //! TeML: a meta-language whose programs make tensor expressions and loop nests ("Meta-programming for Cross-Domain
 //! Tensor Optimizations").
+//!
+//! [`front`] evaluates a program to its statements and the paths of its `codegen` lists; [`to_core`] says what the
+//! statements mean, and [`nests`] makes the loops of each path.
+//!
+//! Needs: the text of a program. Guarantees: a program that is accepted has a meaning in Core, and each of its paths has
+//! nests. Where [`Path::in_order`] is set they compute every output by the same statements, on the same values; else they
+//! have to be compared. Steps are only listed here: `certen-schedule` takes them.
 
 #[cfg(test)]
 mod agreement;

@@ -10,7 +10,7 @@ use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
 use crate::assignment::{Assignment, Begin, Node, ValueId};
-use crate::tensors::{Meaning, Tensors};
+use crate::tensors::{Kind, Tensors};
 
 /// How many parts of a tree are written out.
 const MOST_PARTS: usize = 24;
@@ -44,16 +44,16 @@ fn list<T: std::fmt::Display>(parts: impl IntoIterator<Item = T>) -> String {
 }
 
 /// What an identifier stands for, as a tree.
-pub(crate) fn tree(tensors: &Tensors, defined: &Defined, meaning: &Meaning) -> String {
+pub(crate) fn tree(tensors: &Tensors, defined: &Defined, kind: &Kind) -> String {
     let mut tree = Tree { tensors, defined, left: MOST_PARTS, out: String::new() };
-    match meaning {
-        Meaning::Tensor(at) => {
+    match kind {
+        Kind::Tensor(at) => {
             let tensor = &tensors.tensors[*at];
             let iters = if tensors.is_scalar(*at) { "•" } else { "ε" };
             let _ = write!(tree.out, "⟨({}, {}, {iters}), []⟩", tensor.name, list(&tensor.shape));
         }
-        Meaning::Virtual(found) => tree.value(found.value, 0, true),
-        Meaning::Real(at) => tree.assignment(&tensors.assignments[*at]),
+        Kind::Virtual(found) => tree.value(found.value, 0, true),
+        Kind::Real(at) => tree.assignment(&tensors.assignments[*at]),
     }
     tree.out
 }

@@ -8,7 +8,9 @@ use std::fmt;
 
 use certen_core::domain::magnitude::{Magnitude, Measured};
 use certen_core::domain::{Element, Exact, Field, MODULUS, Machine, Partial, Rational, Scalar, splitmix};
-use certen_core::{Binary, Domain, ElemType, EvalError, Evaluator, Fault, Literal, Named, Program, Tensor, Unary};
+use certen_core::{
+    Binary, Domain, ElemType, EvalError, Evaluator, Fault, Literal, Named, Program, Tensor, Unary, index_of,
+};
 use certen_loops::{Event, Interpreter, LoopProgram};
 use certen_syntax::Name;
 
@@ -166,6 +168,7 @@ impl Compared<'_> {
                 let [expected, found] = [expected.shape(), found.shape()].map(|shape| format!("the shape {shape:?}"));
                 return different(*name, Vec::new(), expected, found);
             }
+            let shape = found.shape();
             for (position, (expected, found)) in expected.data().iter().zip(found.data()).enumerate() {
                 digest.add(&expected.as_ref().map_or_else(|| "none".into(), |value| value.text()));
                 let Some(expected) = expected else { continue };
@@ -173,7 +176,7 @@ impl Compared<'_> {
                     Some(true) => elements += 1,
                     None => {}
                     Some(false) => {
-                        let index = index_of(self.shape(*name, sizes), position);
+                        let index = index_of(shape, position);
                         return different(*name, index, expected.text(), found.text());
                     }
                 }
@@ -246,7 +249,7 @@ impl Compared<'_> {
         let mut outputs = Vec::with_capacity(self.program.outputs.len());
         for (name, _) in &self.program.outputs {
             let shape = self.shape(*name, sizes);
-            let element = |position: usize| match evaluator.element(*name, &index_of(shape.clone(), position)) {
+            let element = |position: usize| match evaluator.element(*name, &index_of(&shape, position)) {
                 Ok(value) => Ok(Some(value)),
                 Err(EvalError::EmptyReduction | EvalError::Fault(Fault::Undefined)) => Ok(None),
                 Err(error) => Err(skipped(error)),
@@ -274,20 +277,6 @@ fn skipped(error: EvalError) -> Skipped {
         EvalError::Fault(_) => Skipped::Setting,
         _ => Skipped::Sizes,
     }
-}
-
-fn index_of(shape: Vec<usize>, mut position: usize) -> Vec<i64> {
-    let mut index: Vec<i64> = shape
-        .iter()
-        .rev()
-        .map(|&size| {
-            let i = position % size.max(1);
-            position /= size.max(1);
-            i as i64
-        })
-        .collect();
-    index.reverse();
-    index
 }
 
 /// The domains of both sides, and the inputs of both.

@@ -7,7 +7,7 @@
 //! steps, not a time.
 
 use certen_core::domain::{Field, Rational, splitmix};
-use certen_core::{Domain, EvalError, Evaluator, Fault, Program, Tensor};
+use certen_core::{Domain, EvalError, Evaluator, Fault, Program, Tensor, index_of};
 use certen_syntax::Name;
 
 use crate::cover::{self, Row};
@@ -184,20 +184,7 @@ fn sampled(shape: &[usize]) -> Vec<Vec<i64>> {
             [0, count - 1].into_iter().chain(middle).collect()
         }
     };
-    let index = |mut position: u64| {
-        let mut index: Vec<i64> = shape
-            .iter()
-            .rev()
-            .map(|&size| {
-                let i = position % size as u64;
-                position /= size as u64;
-                i as i64
-            })
-            .collect();
-        index.reverse();
-        index
-    };
-    positions.into_iter().map(index).collect()
+    positions.into_iter().map(|position| index_of(shape, position as usize)).collect()
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ impl Begin {
         path.map_or(Begin::Lowering, |path| Begin::Codegen(Arc::new(path.clone())))
     }
 
-    /// Whether nobody has said how its loops are made.
+    /// Whether nothing says how its loops are made.
     pub fn is_lowering(&self) -> bool {
         matches!(self, Begin::Lowering)
     }

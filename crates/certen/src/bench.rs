@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use certen_core::domain::Scalar;
-use certen_core::{ElemType, TensorType};
+use certen_core::{ElemType, TensorType, index_of};
 use certen_runtime::{Array, NativeKernel, RuntimeError, default_threads, with_threads};
 use certen_syntax::{Code, Diagnostic, Name};
 
@@ -30,7 +30,7 @@ const SHORTEST_ROUND: Duration = Duration::from_millis(1);
 /// How often something runs in a round, at most.
 const MOST_RUNS: u128 = 10_000;
 
-/// Rounds, where nobody says how many.
+/// Rounds, where the caller does not say how many.
 const ROUNDS: std::ops::RangeInclusive<u128> = 3..=1000;
 
 /// Sums of a few terms: what may differ by less is not worth a message.
@@ -330,7 +330,7 @@ struct Floats {
 /// The first element that is not the same.
 struct Deviation {
     output: usize,
-    index: Vec<usize>,
+    index: Vec<i64>,
     expected: Option<Scalar>,
     found: Option<Scalar>,
     /// By how much it may differ.
@@ -366,7 +366,7 @@ impl Floats {
             };
             let at = (0..expected.len()).find(|at| !equal(at))?;
             let (expected_value, found) = (expected.get(at), found.get(at));
-            Some(Deviation { output, index: place(expected.shape(), at), expected: expected_value, found, allowed })
+            Some(Deviation { output, index: index_of(expected.shape(), at), expected: expected_value, found, allowed })
         })
     }
 }
@@ -381,28 +381,13 @@ fn largest(array: &Array) -> f64 {
     }
 }
 
-/// The index of an element, counted row by row.
-fn place(shape: &[usize], mut at: usize) -> Vec<usize> {
-    let mut index: Vec<usize> = shape
-        .iter()
-        .rev()
-        .map(|size| {
-            let here = at % size;
-            at /= size;
-            here
-        })
-        .collect();
-    index.reverse();
-    index
-}
-
 impl Deviation {
     fn diagnostic(&self, module: &Module, choice: &Choice, first: &Choice) -> Diagnostic {
         let output = module.core().outputs.get(self.output).map_or_else(String::new, |(name, _)| name.to_string());
         let shown = |value: Option<Scalar>| value.map_or_else(String::new, |value| value.to_string());
         let (found, expected) = (shown(self.found), shown(self.expected));
         let text = format!(
-            "`{choice}` computes something else than `{first}`: {output}{:?} is {found} instead of {expected}",
+            "`{choice}` computes something other than `{first}`: {output}{:?} is {found} instead of {expected}",
             self.index
         );
         let error = Diagnostic::error(Code::E0705, None, text);
@@ -424,7 +409,7 @@ mod tests {
     const RELAXED: Floats = Floats { tolerance: None, operations: Some(40), strict: false };
 
     /// Where the results of a run differ from those expected.
-    fn found(floats: &Floats, expected: &Array, found: Array) -> Option<Vec<usize>> {
+    fn found(floats: &Floats, expected: &Array, found: Array) -> Option<Vec<i64>> {
         let arrays = Arrays { sizes: &[], inputs: Vec::new(), outputs: vec![found] };
         let expected = expected.try_clone().ok()?;
         floats.difference(&[expected], &arrays).map(|difference| difference.index)

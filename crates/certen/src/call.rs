@@ -1,7 +1,9 @@
 //! Calls: which arrays a program is run on, and the sizes that follow from them.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt::Display;
 
+use certen_core::domain::Scalar;
 use certen_core::{ElemType, Parameter, Program, TensorType};
 use certen_index::Ix;
 use certen_lang::Known;
@@ -19,6 +21,8 @@ pub enum Input {
     Random(u64),
     /// 0, 1, 2, … row by row.
     Iota,
+    /// The same whole number everywhere.
+    Whole(i128),
     /// The same number everywhere.
     Fill(f64),
 }
@@ -72,7 +76,7 @@ impl Call {
         let arrays = || {
             self.inputs.iter().filter_map(|(name, input)| match input {
                 Input::Array(array) => Some((*name, array)),
-                Input::Random(_) | Input::Iota | Input::Fill(_) => None,
+                Input::Random(_) | Input::Iota | Input::Whole(_) | Input::Fill(_) => None,
             })
         };
         Known {
@@ -142,8 +146,12 @@ impl Call {
                     Some(made(parameter.name, Array::random(parameter.ty.elem, &expected()?, *seed))?)
                 }
                 Some(Input::Iota) => Some(made(parameter.name, Array::iota(parameter.ty.elem, &expected()?))?),
+                Some(Input::Whole(value)) => {
+                    let scalar = whole(*value, parameter.ty.elem).ok_or_else(|| no_element(parameter, value))?;
+                    Some(made(parameter.name, Array::filled(&expected()?, scalar))?)
+                }
                 Some(Input::Fill(value)) => {
-                    let scalar = fill_value(parameter.name, *value, parameter.ty.elem)?;
+                    let scalar = number(*value, parameter.ty.elem).ok_or_else(|| no_element(parameter, value))?;
                     Some(made(parameter.name, Array::filled(&expected()?, scalar))?)
                 }
             });
@@ -161,7 +169,7 @@ impl Call {
         fn shape(input: &Input) -> Option<(ElemType, &[usize])> {
             match input {
                 Input::Array(array) => Some((array.elem(), array.shape())),
-                Input::Random(_) | Input::Iota | Input::Fill(_) => None,
+                Input::Random(_) | Input::Iota | Input::Whole(_) | Input::Fill(_) => None,
             }
         }
         Arguments { inputs: self.inputs.iter().map(|(name, input)| (*name, shape(input))).collect(), dims: &self.dims }
@@ -439,10 +447,28 @@ fn made<'a>(name: Name, array: Result<Array, ArrayError>) -> Result<InputArray<'
     })
 }
 
-fn fill_value(name: Name, value: f64, elem: ElemType) -> Result<certen_core::domain::Scalar, Box<Diagnostic>> {
-    let scalar = certen_core::domain::Scalar::from_f64(value, elem);
-    if !elem.is_float() && scalar.to_f64() != value {
-        return Err(Box::new(fail(Code::E0404, format!("`{name}` has elements of type {elem}, and {value} is none"))));
+/// A whole number as an element: the nearest float, else the number itself if the type holds it.
+fn whole(value: i128, elem: ElemType) -> Option<Scalar> {
+    match elem {
+        ElemType::F64 => Some(Scalar::F64(value as f64)),
+        ElemType::F32 => Some(Scalar::F32(value as f32)),
+        ElemType::I64 | ElemType::I32 | ElemType::U8 | ElemType::Bool => {
+            let value = i64::try_from(value).ok()?;
+            let scalar = Scalar::from_i64(value, elem);
+            (scalar.cast(ElemType::I64) == Scalar::I64(value)).then_some(scalar)
+        }
     }
-    Ok(scalar)
+}
+
+/// A number as an element, in the same way.
+fn number(value: f64, elem: ElemType) -> Option<Scalar> {
+    match elem.is_float() {
+        true => Some(Scalar::from_f64(value, elem)),
+        // Exact, or larger than any element.
+        false => (value.fract() == 0.0).then(|| whole(value as i128, elem)).flatten(),
+    }
+}
+
+fn no_element(Parameter { name, ty }: &Parameter, value: impl Display) -> Box<Diagnostic> {
+    Box::new(fail(Code::E0404, format!("`{name}` has elements of type {}, and {value} is none", ty.elem)))
 }

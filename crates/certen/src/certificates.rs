@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use certen_checker::{
-    Certificate, Claim, Condition, Fault, Kind, Obligation, Proof, Status, Step, obligations, read_nest, tests,
+    Certificate, Claim, Condition, Kind, Obligation, Proof, Rejection, Status, Step, obligations, read_nest, tests,
 };
 use certen_index::{Cond, Decision, Facts, Witness};
 use certen_syntax::{Code, Diagnostic, Name};
@@ -69,10 +69,12 @@ impl Module {
     /// # Errors
     /// E0706, with the field that does not hold. As [`Module::loops`].
     pub fn check_certificate(&self, text: &str) -> Result<Certificate, Failure> {
-        let rejected = |fault: Fault| self.refuse(does_not_hold(&fault));
+        let rejected = |rejection: Rejection| self.refuse(does_not_hold(&rejection));
         let certificate = certen_checker::check(text, self.core()).map_err(rejected)?;
-        let other =
-            |at: &str| Fault { at: at.into(), why: "it was made with another schedule or version of Certen".into() };
+        let other = |at: &str| Rejection {
+            at: at.into(),
+            why: "it was made with another schedule or version of Certen".into(),
+        };
         if certificate.nest != self.loops()?.to_string() {
             return Err(rejected(other("nest")));
         }
@@ -114,9 +116,9 @@ impl Module {
         self.verified()?;
         // Loops that were refused are not certified.
         let validation = self.validation()?;
-        let fault = |fault: Fault| self.refuse(does_not_hold(&fault));
+        let rejected = |rejection: Rejection| self.refuse(does_not_hold(&rejection));
         let text = loops.to_string();
-        let nest = read_nest(&text).map_err(fault)?;
+        let nest = read_nest(&text).map_err(rejected)?;
         let mut about = json!({
             "made by": concat!("certen ", env!("CARGO_PKG_VERSION")),
             "compared": validation.settings(),
@@ -136,7 +138,7 @@ impl Module {
             about,
         };
         let mut prover = Prover::default();
-        for obligation in obligations(&nest).map_err(fault)? {
+        for obligation in obligations(&nest).map_err(rejected)? {
             let Some(witness) = prover.witness(&obligation) else {
                 let text = format!("it is not shown that {}", obligation.what);
                 return Err(self.refuse(Diagnostic::error(Code::E0702, None, text)));
@@ -148,15 +150,15 @@ impl Module {
             };
             claims.push(Claim { what: obligation.what, witness });
         }
-        certificate.tests = tests(self.core(), &nest, certificate.seed()).map_err(fault)?;
-        certen_checker::check(&certificate.text(), self.core()).map_err(fault)
+        certificate.tests = tests(self.core(), &nest, certificate.seed()).map_err(rejected)?;
+        certen_checker::check(&certificate.text(), self.core()).map_err(rejected)
     }
 }
 
 /// The error of a certificate that is rejected.
-fn does_not_hold(fault: &Fault) -> Diagnostic {
-    let error = Diagnostic::error(Code::E0706, None, format!("the certificate does not hold: {}", fault.why));
-    error.note(format!("in its field {}", fault.at))
+fn does_not_hold(rejection: &Rejection) -> Diagnostic {
+    let error = Diagnostic::error(Code::E0706, None, format!("the certificate does not hold: {}", rejection.why));
+    error.note(format!("in its field {}", rejection.at))
 }
 
 /// What is known of a step.

@@ -1,7 +1,7 @@
 //! Which schedule a program is compiled with.
 //!
-//! A `.ten` file can hold several for each function: `schedule f { … }` is the one that is taken if nobody says
-//! otherwise, `schedule fast for f { … }` a variant with a name. Any program can be given one from outside.
+//! A `.ten` file can hold several for each function: `schedule f { … }` is the one that is taken if the caller does
+//! not say otherwise, `schedule fast for f { … }` a variant with a name. Any program can be given one from outside.
 
 use std::fmt;
 use std::path::Path;

@@ -181,7 +181,7 @@ impl Derivations {
                 let text = format!("the derivation changes the meaning: after `{step}`, {difference}");
                 let error = doubted(Diagnostic::error(Code::E0705, step.span, text), &taken.conditions);
                 let error = error.note(after(taken));
-                // What is proved and wrong is a mistake of whoever proved it.
+                // What is proved and wrong is a mistake of the prover.
                 return Some(match taken.is_proved() {
                     true => error.note("every condition of this rewrite is proved: this is a bug in Certen"),
                     false => error.help("the program before this rewrite agrees with what is meant: leave it out"),
@@ -189,7 +189,7 @@ impl Derivations {
             }
             before = &taken.after;
         }
-        // The sizes at which programs are compared may be too small to show it: what nobody has shown is suspect.
+        // The sizes at which programs are compared may be too small to show it: what is not proved is suspect.
         let at = self.taken().position(|taken| !taken.is_proved())?;
         let (taken, step) = (self.taken().nth(at)?, &written.taken().nth(at)?.step);
         let text = format!("the derivation changes the meaning: {difference}");
@@ -249,8 +249,8 @@ mod tests {
         parse_program(&sources, file).unwrap_or_else(|errors| panic!("{errors:?}"))
     }
 
-    /// A module whose derivation has led to these programs, whatever it would have done, with a condition that nobody has
-    /// shown at each.
+    /// A module whose derivation has led to these programs, whatever it would have done, with a condition at each
+    /// that nothing has shown.
     fn pretended(programs: &[&str], status: Status, options: &Options) -> Module {
         let mut sources = Sources::new();
         let steps: String = (0..programs.len()).skip(1).map(|at| format!("step{at}(64);\n")).collect();

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use certen_core::domain::{Element, Exact, Field, Machine, Partial, Rational, Scalar};
-use certen_core::{DEFAULT_FUEL, Domain, ElemType, EvalError, Evaluator, Limits, Literal, Tensor, Trace};
+use certen_core::{DEFAULT_FUEL, Domain, ElemType, EvalError, Evaluator, Limits, Literal, Tensor, Trace, index_of};
 use certen_dialects::algebra::Typed;
 use certen_figures::padded;
 use certen_figures::semantics::{Semantics, Spill};
@@ -339,7 +339,7 @@ impl Module {
             let tensor = tensor.unwrap_or(Err(EvalError::Memory)).map_err(|error| {
                 let text = match given.as_ref().and_then(|given| Some((given.array(), given.array().get(last)?))) {
                     Some((array, value)) => {
-                        let element = element(parameter.name, &unravelled(array.shape(), last));
+                        let element = element(parameter.name, &index_of(array.shape(), last));
                         format!("`{element}` is {value}, which this domain does not have: {error}")
                     }
                     None => format!("`{}` has elements that this domain does not have: {error}", parameter.name),
@@ -419,16 +419,6 @@ impl Module {
 fn element(name: Name, index: &[i64]) -> String {
     let index: Vec<String> = index.iter().map(i64::to_string).collect();
     if index.is_empty() { name.to_string() } else { format!("{name}[{}]", index.join(",")) }
-}
-
-/// The index of the element at a position, row by row.
-fn unravelled(shape: &[usize], mut position: usize) -> Vec<i64> {
-    let mut index = vec![0; shape.len()];
-    for (at, size) in index.iter_mut().zip(shape).rev() {
-        *at = (position % size.max(&1)) as i64;
-        position /= size.max(&1);
-    }
-    index
 }
 
 /// What evaluates a program.

@@ -290,7 +290,7 @@ fn is_proved(obligation: &Obligation) -> bool {
 
 /// The verifier accepts loops, and they compute what the program means at sizes that the checker does not try.
 fn agrees(module: &Module, nest: &str) -> Result<(), String> {
-    let nest = read_nest(nest).map_err(|fault| fault.to_string())?;
+    let nest = read_nest(nest).map_err(|rejection| rejection.to_string())?;
     if let Some(error) = verify(&nest).first() {
         return Err(error.message.clone());
     }

@@ -75,8 +75,8 @@ fn certified(folder: &str) {
             let making = computed() - begin;
             let text = certificate.text();
             let begin = computed();
-            if let Err(fault) = check(&text, module.core()) {
-                bad.push(format!("{name}: {fault}"));
+            if let Err(rejection) = check(&text, module.core()) {
+                bad.push(format!("{name}: {rejection}"));
             }
             let took = computed() - begin;
             longest = longest.max((took, format!("{name}, {} bytes", text.len())));
@@ -144,7 +144,7 @@ fn transformed_loops() {
             loops += 1;
             let name = path.file_stem().unwrap().display();
             match obligations(&nest) {
-                Err(fault) => bad.push(format!("{name}: {fault}")),
+                Err(rejection) => bad.push(format!("{name}: {rejection}")),
                 Ok(found) => {
                     count += found.len();
                     let open = found.iter().filter(|obligation| !is_proved(obligation));

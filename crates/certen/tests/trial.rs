@@ -41,7 +41,7 @@ fn cache() -> Kept {
     Kept { cache, compiler: None, folder }
 }
 
-/// The same with a C compiler that reads something else than what it is given: what `sed` makes of it.
+/// The same with a C compiler that reads something other than what it is given: what `sed` makes of it.
 #[cfg(unix)]
 fn lying(script: &str) -> Kept {
     use std::os::unix::fs::PermissionsExt;

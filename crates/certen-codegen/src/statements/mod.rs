@@ -34,6 +34,7 @@ impl<'a> Emitter<'a> {
             self.fetch_for(block, at)?;
             self.stmt(stmt, depth)?;
         }
+        // What the outermost block declares stays known: a later stage may use it.
         if depth > 0 {
             for stmt in block {
                 match stmt {
@@ -132,15 +133,18 @@ impl<'a> Emitter<'a> {
         }
         match self.unrolled(range, body).filter(|_| part.is_none()) {
             Some(count) => self.line(&format!("CERTEN_UNROLL({count})")),
-            None => {
-                // Clang looks for vectors in innermost loops only, and there is nothing to find in lanes.
-                let is_innermost = !body.iter().any(|stmt| matches!(stmt, Stmt::For { .. }));
-                if self.stands_alone && self.lanes.is_none() && is_innermost {
-                    self.line("CERTEN_IN_ORDER");
-                }
-            }
+            None => self.in_order(body),
         }
         self.counted_for((index, range), (&lo, &hi), body, depth)
+    }
+
+    /// What stands before a loop of which Clang would make vectors.
+    fn in_order(&mut self, body: &[Stmt]) {
+        // It looks for them in innermost loops only, and there is nothing to find in lanes.
+        let is_innermost = !body.iter().any(|stmt| matches!(stmt, Stmt::For { .. }));
+        if self.stands_alone && self.lanes.is_none() && is_innermost {
+            self.line("CERTEN_IN_ORDER");
+        }
     }
 
     /// Where a loop begins and ends: as its range says, or as it is given a part of it.

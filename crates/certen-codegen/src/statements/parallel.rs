@@ -39,7 +39,7 @@ static void certen_parallel(int64_t begin, int64_t end, certen_range *part, void
 
 ";
 
-/// Through which the runtime gives its threads.
+/// The function through which the runtime gives its threads.
 pub(crate) const ENTRY: &str = "
 /* Threads for parallel loops; called before anything else. */
 void certen_use_threads(certen_sharing *threads) {
@@ -115,13 +115,14 @@ impl<'a> Emitter<'a> {
     pub(super) fn parallel_for(&mut self, stmt: &'a Stmt, depth: usize) -> Result<(), Diagnostic> {
         let Stmt::For { index, range, mode, body } = stmt else { return Ok(()) };
         let index = *index;
-        let (lo, hi) = (self.ix(&range.lo)?.text(), self.ix(&range.hi)?.text());
+        let (lo, hi) = self.ends(range, None)?;
         let work = self.work_text(stmt)?;
         if self.stands_alone && !allocates(body) && *mode == Mode::Parallel {
             let condition = work.map_or("1".into(), |work| format!("{work} >= {MIN_PARALLEL_WORK}.0"));
             self.line(&format!("CERTEN_PARALLEL({condition}) {{"));
             self.indent += 1;
             self.line("CERTEN_BEGIN");
+            self.in_order(body);
             let streamed = std::mem::take(&mut self.function.streams);
             self.counted_for((index, range), (&lo, &hi), body, depth)?;
             // Each thread for what it has stored.

@@ -236,10 +236,10 @@ impl<'a> Emitter<'a> {
         let (several, value) = (self.names.numbered("several"), self.in_lane(&expr, lane)?.text);
         self.line(&format!("const {register} {several} = {value};"));
         self.lanes = None;
-        let place = self.c_name(target.name());
-        let one = self.combined(*op, elem, &place, &format!("{several}[at]"));
+        let (place, at) = (self.c_name(target.name()), self.own.at.clone());
+        let one = self.combined(*op, elem, &place, &format!("{several}[{at}]"));
         self.line(&format!("CERTEN_UNROLL({})", shape.most));
-        self.line(&format!("for (int at = 0; at < {step}; at++) {one}"));
+        self.line(&format!("for (int {at} = 0; {at} < {step}; {at}++) {one}"));
         self.indent -= 1;
         self.line("}");
         if length(range).is_none_or(|length| length % shape.most != 0) {
@@ -271,10 +271,10 @@ impl<'a> Emitter<'a> {
             let begin = self.in_lane(&CExpr::new(begin.into(), Level::Primary), lane)?.text;
             let (register, lanes) = (self.register(lane)?, self.names.numbered(&format!("{c}_lanes")));
             self.line(&format!("{register} {lanes} = {begin};"));
-            let each = format!("{lanes}[at]");
-            let value = self.combined(op, elem, &c, &each);
+            let at = self.own.at.clone();
+            let value = self.combined(op, elem, &c, &format!("{lanes}[{at}]"));
             let shape = self.lanes.as_ref().map(|active| active.shape.lanes()).unwrap_or_default();
-            lines.push(format!("for (int at = 0; at < {shape}; at++) {value}"));
+            lines.push(format!("for (int {at} = 0; {at} < {shape}; {at}++) {value}"));
             if let Some(active) = &mut self.lanes {
                 active.accumulators.insert(name, lanes);
             }

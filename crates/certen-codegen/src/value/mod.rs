@@ -126,9 +126,9 @@ impl Emitter<'_> {
         (declaration, c)
     }
 
-    /// A call of a new function that computes a expr.
+    /// A call of a new function that computes an expression.
     fn part(&mut self, ty: &str, expr: &CExpr) -> String {
-        let name = self.names.numbered("part");
+        let name = self.names.numbered(&format!("{}_value", self.entries.dense));
         let (parameters, arguments): (Vec<String>, Vec<String>) = expr.variables.iter().cloned().unzip();
         let start = signature(&format!("CERTEN_NOINLINE {ty} {name}"), &parameters);
         self.functions += &format!("{start} {{\n    return {};\n}}\n\n", expr.text);

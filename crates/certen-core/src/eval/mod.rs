@@ -124,13 +124,13 @@ impl<'a, D: Domain> Evaluator<'a, D> {
             }
             let shape = self.program.terms.ty(binding.term).shape_at(&|name| self.arguments.size(name))?;
             let mut run = Run::new(self);
-            let mut index = Vec::new();
+            let mut last = 0;
             let tensor = Tensor::from_fn(shape.clone(), |position| {
-                index_of(&shape, position, &mut index);
-                run.element(binding.term, index.clone())
+                last = position;
+                run.element(binding.term, index_of(&shape, position))
             });
             if let Some(Err(_)) = tensor {
-                self.failed = Some((binding.name, index));
+                self.failed = Some((binding.name, index_of(&shape, last)));
             }
             let tensor = tensor.ok_or(EvalError::Memory)??;
             self.memory.insert(binding.name, Stored::Whole(tensor));

@@ -513,8 +513,7 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
             let shape = &it.shapes[it.done.len()];
             let count = shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size)).ok_or(EvalError::Memory)?;
             if it.current.len() < count {
-                let mut index = Vec::new();
-                index_of(shape, it.current.len(), &mut index);
+                let index = index_of(shape, it.current.len());
                 let state = &states[it.done.len()];
                 let term = if it.step < 0 { state.init } else { state.next };
                 it.pending = true;

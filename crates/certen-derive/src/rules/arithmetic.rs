@@ -34,7 +34,7 @@ pub(super) static SWAP_FACTORS: Rewrite = Rewrite {
     right: "B * A",
     conditions: &[],
     law: Law::Exact,
-    about: "Two factors in the other order. The product is the same number; which of two NaNs it is, nobody promises.",
+    about: "Two factors in the other order. The product is the same number; which of two NaNs it is, is not promised.",
     how: How::Pattern,
 };
 

@@ -219,7 +219,7 @@ impl Naming<'_> {
 
 pub(super) fn simplify(site: &mut Site<'_>) -> Result<TermId, Misfit> {
     if site.order.backwards {
-        return Err(misfit("nobody knows what `simplify` has left out"));
+        return Err(misfit("what `simplify` has left out is not known"));
     }
     let mut simplifier = Simplifier {
         terms: site.terms,

@@ -191,7 +191,8 @@ impl fmt::Display for EinsumError {
             }
             PathStep { step, twice: None } => write!(f, "step {step} of the path takes no operand"),
             PathEnds { left } => {
-                write!(f, "the path ends too early: {left} operands are left to be contracted")
+                let are = if *left == 1 { "operand is" } else { "operands are" };
+                write!(f, "the path ends too early: {left} {are} left to be contracted")
             }
         }
     }

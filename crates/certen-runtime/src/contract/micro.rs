@@ -177,6 +177,7 @@ impl<T: Number, const W: usize> Vector for [T; W] {
 }
 
 /// See [`Micro`]. Vectors are in no closure: those would not be made with the instructions of the function around them.
+/// Hence one long function.
 #[inline(always)]
 unsafe fn products<A: Vector, const R: usize, const V: usize, const MODE: u8>(job: &Job) {
     // SAFETY: all by the contract: there are R rows and V vectors, and so many terms.

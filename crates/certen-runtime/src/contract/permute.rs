@@ -97,7 +97,7 @@ impl<T: Number> Permuted<T> {
     /// Some of the parts.
     ///
     /// # Safety
-    /// As [`permute`]; nobody else writes these elements.
+    /// As [`permute`]; no other thread writes these elements.
     unsafe fn part(&self, part: Range<usize>) {
         #[cfg(target_arch = "x86_64")]
         if self.vectors >= 32 {

@@ -1,4 +1,4 @@
-//! The pool under load: every iteration runs once, whoever calls, from wherever.
+//! The pool under load: every iteration runs once, whichever thread calls.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -229,7 +229,7 @@ mod fork {
             });
             let entered = before(Duration::from_secs(20), || waiting.entered.load(Ordering::SeqCst));
             let good = in_a_child(works);
-            // In this process the pool is busy, which hinders nobody.
+            // In this process the pool is busy, which hinders no caller.
             let here = works();
             waiting.go.store(true, Ordering::SeqCst);
             assert!(entered && good && here);

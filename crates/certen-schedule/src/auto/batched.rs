@@ -12,7 +12,7 @@
 use certen_index::Ix;
 use certen_syntax::Name;
 
-use super::steps::listed;
+use super::steps::joined;
 use super::sum::{PACKED_APART, STORED_ALONG, SumNest, mentions, size};
 use super::tile::blocks;
 use super::{Machine, Proposal};
@@ -179,10 +179,10 @@ impl<'a> Batched<'a> {
         let over: Vec<Name> = self.found.summed.iter().map(|(index, _)| *index).collect();
         let Batched { lanes, rows, columns, .. } = self;
         let packed: Vec<Name> = self.packed().map(|(buffer, ..)| buffer).collect();
-        let packed = if packed.is_empty() { String::new() } else { format!(", {} packed", listed(&packed)) };
+        let packed = if packed.is_empty() { String::new() } else { format!(", {} packed", joined(&packed)) };
         format!(
             "many products over {}: {} lanes of {} for {} rows of {} and {} columns of {} stay in registers{packed}",
-            listed(&over),
+            joined(&over),
             lanes.tile,
             lanes.index,
             rows.tile,

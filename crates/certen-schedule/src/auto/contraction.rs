@@ -16,7 +16,7 @@
 //! lanes that lie side by side in the result, and short sums (`collapse`). Else the lanes are the last dimension of
 //! the result.
 //!
-//! Lanes need no step: vectors are made of the loops over `v` that nobody touches afterwards.
+//! Lanes need no step: vectors are made of the loops over `v` that no step touches afterwards.
 //!
 //! Cost, for each term of the sum: a tile loads rows + vectors and makes rows * vectors fused operations; packing moves
 //! each element of an operand once; elements of the result that do not lie side by side are stored one by one. The
@@ -26,7 +26,7 @@ use certen_core::Range;
 use certen_index::Ix;
 use certen_syntax::Name;
 
-use super::steps::{Steps, listed};
+use super::steps::{Steps, joined};
 use super::sum::{LINE_BYTES, STORED_ACROSS, STORED_ALONG, STORED_APART, SumNest, mentions, size};
 use super::tile::{MANY, blocks, busy, shapes};
 use super::{Machine, Planned, Proposal};
@@ -436,7 +436,7 @@ impl<'a> Tiling<'a> {
             how += &format!(", {terms} terms at a time");
         }
         if !packed.is_empty() {
-            how += &format!(", {} packed", listed(&packed));
+            how += &format!(", {} packed", joined(&packed));
         }
         if let Some(result) = streamed {
             how += &format!("; {result} is stored past the caches");
@@ -519,7 +519,7 @@ impl<'a> Tiling<'a> {
             for panel in &panels {
                 steps.add(copy(panel, v, &column)?);
             }
-            how = format!(", panels of {} copied", listed(&panels.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
+            how = format!(", panels of {} copied", joined(&panels.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
         }
         self.join_summed(&mut steps);
         let outer = self.outside.iter().chain(&self.between).next();
@@ -531,8 +531,8 @@ impl<'a> Tiling<'a> {
     fn why(&self, how: &str) -> String {
         let over: Vec<Name> = self.found.summed.iter().map(|(index, _)| *index).collect();
         let Tiling { high, wide, .. } = self;
-        let (r, v) = (listed(&self.rows.loops), listed(&self.lanes.loops));
-        let over = listed(&over);
+        let (r, v) = (joined(&self.rows.loops), joined(&self.lanes.loops));
+        let over = joined(&over);
         format!(
             "a contraction over {over}: {wide} lanes of {v} for {high} rows of {r} stay in registers while it runs{how}"
         )
@@ -569,7 +569,7 @@ enum Ends {
     Full,
     /// It begins earlier, and makes some elements again.
     Inwards,
-    /// It computes elements that nobody uses.
+    /// It computes elements that nothing uses.
     Padded,
 }
 

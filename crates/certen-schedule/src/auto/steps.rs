@@ -67,6 +67,6 @@ impl Steps {
 }
 
 /// Names in a sentence.
-pub(super) fn listed(names: &[Name]) -> String {
+pub(super) fn joined(names: &[Name]) -> String {
     names.iter().map(Name::to_string).collect::<Vec<_>>().join(" and ")
 }

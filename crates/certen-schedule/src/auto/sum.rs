@@ -199,7 +199,7 @@ impl<'a> SumNest<'a> {
     }
 }
 
-/// Whether something is an output that no cache holds and nobody reads, and its rows are whole cache lines.
+/// Whether something is an output that no cache holds and nothing reads, and its rows are whole cache lines.
 fn is_streamed(program: &LoopProgram, name: Name) -> bool {
     let Some(output) = program.outputs.iter().find(|output| output.name == name) else { return false };
     let bytes = output.ty.elem.bytes() as i64;

@@ -15,7 +15,7 @@ use certen_index::Ix;
 use certen_loops::FpMode;
 use certen_syntax::Name;
 
-use super::steps::listed;
+use super::steps::joined;
 use super::sum::{SumNest, mentions, size};
 use super::{LAST, Machine, Planned, Proposal};
 
@@ -100,7 +100,7 @@ impl SumNest<'_> {
         let over: Vec<Name> = self.summed.iter().map(|(index, _)| *index).collect();
         let why = format!(
             "a sum over {} of rows of {v}: {columns} elements of the result stay in the first cache",
-            listed(&over)
+            joined(&over)
         );
         Some(self.planned(steps, why))
     }

@@ -2,7 +2,7 @@
 //!
 //! The copy has one dimension for each of the loops that are given: the element that is read in an iteration of them lies
 //! at their indices. So a dimension that two loops run over, one over blocks and one inside a block, becomes two, and the
-//! panels of a matrix product lie one after the other (Goto and van de Geijn). A block that is not full is filled up: behind
+//! panels of a matrix product lie one after the other (Goto and van de Geijn). A block that is not full is filled up: after
 //! its end is the last element once more, so that [`round`](super::round) can let loops run over it.
 
 use std::collections::BTreeSet;

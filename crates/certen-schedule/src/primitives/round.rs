@@ -1,12 +1,12 @@
 //! `round`: blocks that are not full run to their end, in buffers that have room for it.
 //!
 //! A tile of registers, or the copy of a panel, has the size of a full block, and the loops over the last block end
-//! earlier. These loops run on: an iteration behind their end repeats the last one, and writes elements of the tile that
+//! earlier. These loops run on: an iteration after their end repeats the last one, and writes elements of the tile that
 //! nothing else reads. All blocks have the same number of iterations then, so that they are unrolled and vectorised alike.
 //!
 //! Which loops run on is the largest set that agrees with itself: what such a loop writes are elements of buffers of the
 //! block, at its index, in a dimension that only loops with the same end use, and of those all that write run on. So no
-//! element behind the end has been there for anyone else. Everywhere but in these dimensions the index stays at the last
+//! element after the end has been there for anything else. Everywhere but in these dimensions the index stays at the last
 //! iteration's.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

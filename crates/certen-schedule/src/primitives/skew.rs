@@ -13,7 +13,7 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "skew",
     usage: "skew(outer, inner, factor)",
     about: "In the loop `outer`, the index of the loop `inner` begins and ends `factor * outer` later, and is used \
-            without that. What an iteration needs of earlier iterations of `outer` then lies behind it in `inner` too, so \
+            without that. What an iteration needs of earlier iterations of `outer` then comes before it in `inner` too, so \
             that the loops can be exchanged: the wavefront of a stencil over time. To cut both into blocks, `guard(inner)` \
             first makes the range of `inner` the same for all of `outer`.",
     legal: "Always: the iterations are the same, in the same order, under other names.",

@@ -1,6 +1,6 @@
 //! `stream`: an output is stored past the caches.
 //!
-//! A store of a part of a cache line reads the line first. Where vectors fill whole lines, and nobody reads the output soon,
+//! A store of a part of a cache line reads the line first. Where vectors fill whole lines, and nothing reads the output soon,
 //! that and the place in the caches are saved: what is written goes to memory by itself.
 
 use certen_loops::{LoopProgram, Stmt, Use, statements};

@@ -35,7 +35,7 @@ const MOST_PARTS: u64 = 300_000;
 
 /// What a tensor expression is.
 #[derive(Clone, Debug)]
-pub(crate) enum Meaning {
+pub(crate) enum Kind {
     /// A tensor without iterators, or a scalar, by its number.
     Tensor(usize),
     /// A virtual tensor.
@@ -118,12 +118,12 @@ impl Tensors {
     /// E_t and P_stmt (Eq. 12 to 18, 30 to 35): what `id` stands for after `id = expr` or `id = @target: expr`.
     pub(crate) fn assign(
         &mut self,
-        lookup: &dyn Fn(&Id) -> Evaluated<Meaning>,
+        lookup: &dyn Fn(&Id) -> Evaluated<Kind>,
         place: &AssignedPlace<'_>,
         expr: &TensorExpr,
         elem: ElemType,
         diagnostics: &mut Diagnostics,
-    ) -> Evaluated<Meaning> {
+    ) -> Evaluated<Kind> {
         let &AssignedPlace { id, target, span } = place;
         if self.values.len() > MOST_VALUES {
             return Err(Box::new(Diagnostic::error(Code::E0703, span, "the program has too many operations")));
@@ -131,7 +131,7 @@ impl Tensors {
         let by = |virtual_: u8, real_: u8, real: bool| if real { real_ } else { virtual_ };
         let (right, to) = match expr {
             TensorExpr::New { elem: stated, shape } => {
-                return self.introduce(id, stated.unwrap_or(elem), shape.as_deref()).map(Meaning::Tensor);
+                return self.introduce(id, stated.unwrap_or(elem), shape.as_deref()).map(Kind::Tensor);
             }
             TensorExpr::Eq { operand, from, to } => {
                 let operand = self.operand(lookup, operand, from.as_ref(), 14)?;
@@ -171,14 +171,14 @@ impl Tensors {
             }
         };
         match to {
-            Some(to) => self.real(place, right, &to, diagnostics).map(Meaning::Real),
+            Some(to) => self.real(place, right, &to, diagnostics).map(Kind::Real),
             None => {
                 if let Some(target) = target {
                     let message = "a virtual tensor is written nowhere, so there is nothing for `@` to name";
                     let error = malformed(Code::E0242, 18, target.span, message);
                     return Err(Box::new(error.help("an operation without `v` writes a tensor")));
                 }
-                Ok(Meaning::Virtual(Virtual { value: right.value, dims: right.dims, elem: right.elem }))
+                Ok(Kind::Virtual(Virtual { value: right.value, dims: right.dims, elem: right.elem }))
             }
         }
     }

@@ -5,7 +5,7 @@ use certen_index::Ix;
 use certen_syntax::{Code, Diagnostic, Name, Span};
 use rustc_hash::FxHashSet;
 
-use super::{Meaning, Right, Tensors, Virtual, dimensions};
+use super::{Kind, Right, Tensors, Virtual, dimensions};
 use crate::assignment::{Node, Tensor, ValueId};
 use crate::ast::{At, Id, Iters};
 use crate::ranges::{Dim, Evidence, Source, Use, names, solve};
@@ -29,13 +29,13 @@ impl Tensors {
     /// The tensor that an operand stands for, or the virtual tensor.
     pub(super) fn resolve(
         &self,
-        lookup: &dyn Fn(&Id) -> Evaluated<Meaning>,
+        lookup: &dyn Fn(&Id) -> Evaluated<Kind>,
         id: &Id,
     ) -> Evaluated<Result<usize, Virtual>> {
         Ok(match lookup(id)? {
-            Meaning::Tensor(at) => Ok(at),
-            Meaning::Virtual(found) => Err(found),
-            Meaning::Real(at) => match self.named(self.assignments[at].target) {
+            Kind::Tensor(at) => Ok(at),
+            Kind::Virtual(found) => Err(found),
+            Kind::Real(at) => match self.named(self.assignments[at].target) {
                 Some(at) => Ok(at),
                 None => return Err(Box::new(Diagnostic::error(Code::E0201, id.span, "this tensor is gone"))),
             },
@@ -45,7 +45,7 @@ impl Tensors {
     /// An operand with its list of iterators: the where-clauses of Eq. 14 and 15.
     pub(super) fn operand(
         &mut self,
-        lookup: &dyn Fn(&Id) -> Evaluated<Meaning>,
+        lookup: &dyn Fn(&Id) -> Evaluated<Kind>,
         id: &Id,
         list: Option<&Iters>,
         by: u8,

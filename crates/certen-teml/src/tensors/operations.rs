@@ -4,7 +4,7 @@ use certen_core::{Binary, MAX_RANK};
 use certen_syntax::{Code, Name};
 use rustc_hash::FxHashMap;
 
-use super::{Meaning, Right, Tensors, dimensions};
+use super::{Kind, Right, Tensors, dimensions};
 use crate::assignment::{Node, ValueId};
 use crate::ast::{At, Id};
 use crate::ranges::{Dim, Evidence, solve};
@@ -13,7 +13,7 @@ use crate::rules::{Evaluated, malformed};
 impl Tensors {
     pub(super) fn entrywise(
         &mut self,
-        lookup: &dyn Fn(&Id) -> Evaluated<Meaning>,
+        lookup: &dyn Fn(&Id) -> Evaluated<Kind>,
         op: Binary,
         operands: &[Id],
         by: u8,
@@ -43,7 +43,7 @@ impl Tensors {
 
     pub(super) fn transpose(
         &mut self,
-        lookup: &dyn Fn(&Id) -> Evaluated<Meaning>,
+        lookup: &dyn Fn(&Id) -> Evaluated<Kind>,
         operand: &Id,
         pairs: &[At<[i64; 2]>],
         real: bool,
@@ -75,7 +75,7 @@ impl Tensors {
     /// The product, its dimensions with those that are summed at the end, and how many there are before.
     pub(super) fn contract(
         &mut self,
-        lookup: &dyn Fn(&Id) -> Evaluated<Meaning>,
+        lookup: &dyn Fn(&Id) -> Evaluated<Kind>,
         [one, two]: &[Id; 2],
         pairs: &[At<[i64; 2]>],
         real: bool,
@@ -137,7 +137,7 @@ impl Tensors {
 
     pub(super) fn outer(
         &mut self,
-        lookup: &dyn Fn(&Id) -> Evaluated<Meaning>,
+        lookup: &dyn Fn(&Id) -> Evaluated<Kind>,
         operands: &[Id],
         by: u8,
     ) -> Evaluated<Right> {

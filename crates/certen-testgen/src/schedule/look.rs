@@ -25,9 +25,9 @@ pub(super) struct Seen {
     /// Buffers that it writes and reads, with their ranks.
     pub writes: Vec<(Name, usize)>,
     pub reads: Vec<(Name, usize)>,
-    /// Whether its body is a local with a loop behind it, which adds to it.
+    /// Whether its body is a local with a loop after it, which adds to it.
     pub makes_sums: bool,
-    /// The locals in its body that a loop behind each computes, and the buffers.
+    /// The locals in its body that a loop after each computes, and the buffers.
     pub sums: Vec<Name>,
     /// Whether these are added up, and nothing else is done.
     pub adds_sums: bool,

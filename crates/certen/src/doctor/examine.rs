@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use certen_core::domain::{Machine, Scalar};
-use certen_core::{ElemType, Named, Parameter, Tensor};
+use certen_core::{ElemType, Named, Parameter, Tensor, index_of};
 use certen_loops::{Interpreter, LoopProgram};
 use certen_runtime::{Array, Cache, Compiler, RuntimeError, default_threads, with_threads};
 use certen_syntax::{Diagnostic, Name};
@@ -21,7 +21,7 @@ use crate::options::Options;
 use crate::pipeline::Module;
 use crate::ten::TenFile;
 use crate::texts::Imports;
-use crate::trial::beside::{THREADS, index_of, other_than};
+use crate::trial::beside::{THREADS, other_than};
 use crate::trial::given::{Set, TrialInputs};
 
 /// Kernels of a translation unit.

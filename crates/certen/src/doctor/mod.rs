@@ -1,8 +1,8 @@
 //! The doctor: what Certen finds on this machine, and whether its C compilers compute what they are told.
 //!
 //! [`Report::new`] looks around; [`Examination`] has a compiler make the kernels of a [`sweep()`] and compares every element
-//! with the loop interpreter. Whoever has passed is remembered beside the cache of kernels, by the compiler's path, version
-//! and flags and Certen's version ([`passed`], [`remember`]); whoever fails is examined anew each time.
+//! with the loop interpreter. A compiler that passes is remembered beside the cache of kernels, by its path, version and flags
+//! and Certen's version ([`passed`], [`remember`]); one that fails is examined again each time.
 
 mod examine;
 mod sweep;

@@ -18,8 +18,8 @@ use crate::options::Options;
 use crate::pipeline::Module;
 
 /// How many multiplications and additions of a form are made in loops of Rust before it is compiled. They make 5e9 to 2e10 in
-/// a second and thread, to compile takes about 0.3 seconds: whoever stops here has not waited more than twice as long
-/// as possible.
+/// a second and thread, to compile takes about 0.3 seconds: a program that stops here has not waited more than twice as
+/// long as possible.
 pub(super) const WORTH_COMPILING: u64 = 2_000_000_000;
 
 /// How many forms are remembered. Each takes a few hundred kilobytes once it is compiled.

@@ -158,7 +158,7 @@ impl Contraction {
             }
             nests.push(nest);
         }
-        // Tiles are as fast in loops of Rust. What is read once and summed waits for memory, whoever computes it.
+        // Tiles are as fast in loops of Rust. What is read once and summed waits for memory in either.
         let gains = in_rows > work / 2 && deepest <= DEEPEST;
         let compiled = gains.then(|| Compiled::of(&einsum, &plan.steps, elem));
         Ok(Contraction { written, einsum, groups, plan, elem, nests, work, compiled })

@@ -45,8 +45,8 @@ impl Plan {
     }
 }
 
-/// How many multiplications and additions a step makes: one addition for each product that is summed. That inner sums
-/// are added to outer ones, too, is left out, as usual.
+/// How many multiplications and additions a step makes: one addition for each product that is summed. Additions of
+/// inner sums to outer ones are not counted, as usual.
 pub(super) fn operations(einsum: &Einsum, steps: &[Product], step: &Product) -> u128 {
     let summed = einsum.summed(steps, step);
     let size = |index: &usize| einsum.indices()[*index].size as u128;
@@ -60,7 +60,7 @@ fn path(einsum: &Einsum, search: OrderSearch, most: Option<usize>) -> Vec<Vec<us
     let mut values: Vec<Vec<usize>> = (0..einsum.operands().len()).map(|at| indices(einsum, &[], at)).collect();
     let mut left: Vec<usize> = (0..values.len()).collect();
     let mut path = Vec::with_capacity(values.len());
-    for (a, b) in pairwise(&sizes, einsum.output(), &values.clone(), search) {
+    for (a, b) in pairwise(&sizes, einsum.output(), &values, search) {
         let positions: Vec<usize> = (0..left.len()).filter(|at| [a, b].contains(&left[*at])).collect();
         left.retain(|value| ![a, b].contains(value));
         let needed = |i: &usize| einsum.output().contains(i) || left.iter().any(|value| values[*value].contains(i));

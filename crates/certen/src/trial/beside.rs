@@ -2,14 +2,14 @@
 //!
 //! The loops fix the order of operations, and the interpreter makes them in the machine's numbers, so that all bits are equal
 //! where both are right; all NaNs count as one. Library functions are the same on both sides. Before the call each element of
-//! an output holds something else than what it has to become, so that one that is not written, or added to before it is,
+//! an output holds something other than what it has to become, so that one that is not written, or added to before it is,
 //! shows. Loops are shared by threads where they have enough to do. What depends on memory that nothing was written to may
 //! be anything, and is not compared.
 
 use std::num::NonZeroUsize;
 
 use certen_core::domain::{Machine, Partial, Scalar};
-use certen_core::{Domain, EvalError, Fault, Named, Tensor};
+use certen_core::{Domain, EvalError, Fault, Named, Tensor, index_of};
 use certen_loops::{Event, Interpreter, LoopProgram};
 use certen_runtime::{Array, NativeKernel, RuntimeError, with_threads};
 use certen_syntax::Name;
@@ -30,7 +30,7 @@ pub(super) struct Beside<'a> {
 /// An element that differs.
 pub(super) struct WrongBits {
     pub output: Name,
-    pub index: Vec<usize>,
+    pub index: Vec<i64>,
     pub expected: Scalar,
     pub found: Scalar,
 }
@@ -124,28 +124,36 @@ fn compared(expected: &Named<Option<Scalar>>, outputs: &[Array]) -> Result<u64, 
     Ok(elements)
 }
 
-pub(crate) fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {
-    let mut index: Vec<usize> = shape
-        .iter()
-        .rev()
-        .map(|size| {
-            let i = position % size;
-            position /= size;
-            i
-        })
-        .collect();
-    index.reverse();
-    index
-}
-
-/// A value that no comparison takes for this one, nor what addition makes of it.
+/// A value that no comparison takes for this one. Nor is the sum of both this one, but for a NaN.
 pub(crate) fn other_than(value: Scalar) -> Scalar {
     match value {
         Scalar::F64(value) => Scalar::F64(if value.is_nan() { 1.0 } else { f64::NAN }),
         Scalar::F32(value) => Scalar::F32(if value.is_nan() { 1.0 } else { f32::NAN }),
-        Scalar::I64(value) => Scalar::I64(!value),
-        Scalar::I32(value) => Scalar::I32(!value),
-        Scalar::U8(value) => Scalar::U8(!value),
+        Scalar::I64(value) => Scalar::I64(if value == -1 { 1 } else { !value }),
+        Scalar::I32(value) => Scalar::I32(if value == -1 { 1 } else { !value }),
+        Scalar::U8(value) => Scalar::U8(if value == u8::MAX { 1 } else { !value }),
         Scalar::Bool(value) => Scalar::Bool(!value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use certen_core::Binary;
+
+    use super::*;
+
+    #[test]
+    fn an_addition_to_what_an_output_holds_before_shows() {
+        let sum = |value: Scalar| Machine.binary(Binary::Add, value.elem(), &other_than(value), &value).unwrap();
+        for value in [i64::MIN, -2, -1, 0, 1, i64::MAX] {
+            let same_in_all = [Scalar::I64(value), Scalar::I32(value as i32), Scalar::F64(value as f64)];
+            for value in same_in_all {
+                assert!(!other_than(value).same_bits(&value) && !sum(value).same_bits(&value), "{value}");
+            }
+        }
+        for value in 0..=u8::MAX {
+            let Scalar::U8(other) = other_than(Scalar::U8(value)) else { panic!("another type") };
+            assert!(other != value && other.wrapping_add(value) != value, "{value}");
+        }
     }
 }

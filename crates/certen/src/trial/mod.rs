@@ -364,7 +364,7 @@ fn wrong(loops: &LoopProgram, sizes: &[i64], stopped: &Stopped) -> Diagnostic {
     let text = match stopped {
         Stopped::Differs(difference) => {
             let WrongBits { output, index, expected, found } = &**difference;
-            let index: Vec<String> = index.iter().map(usize::to_string).collect();
+            let index: Vec<String> = index.iter().map(i64::to_string).collect();
             let at = if index.is_empty() { String::new() } else { format!("[{}]", index.join(", ")) };
             format!("the compiled code gives {output}{at} = {found}, but its loops give {expected}{}", of(loops, sizes))
         }
@@ -378,7 +378,7 @@ fn wrong(loops: &LoopProgram, sizes: &[i64], stopped: &Stopped) -> Diagnostic {
 fn refused(text: String) -> Diagnostic {
     Diagnostic::error(Code::E0707, None, text)
         .note("this is a bug of Certen or of the C compiler; the code is not used")
-        .help("`certen doctor` tries the C compiler; the environment variable CC names another one")
+        .help("`certen doctor` tries the C compiler; set the environment variable CC to another one")
 }
 
 fn of(loops: &LoopProgram, sizes: &[i64]) -> String {

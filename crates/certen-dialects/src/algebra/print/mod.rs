@@ -35,6 +35,14 @@ impl Notation {
     }
 }
 
+/// Text that a single argument can be: anything else stands in parentheses.
+fn argument(ix: &Ix) -> String {
+    match ix.as_constant() {
+        Some(value) if value >= 0 => value.to_string(),
+        _ => ix.as_var().map_or_else(|| format!("({ix})"), |name| name.to_string()),
+    }
+}
+
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.notation == Notation::CoreTeil {

@@ -4,16 +4,12 @@ use std::fmt::Write;
 
 use certen_index::Ix;
 
-use super::teil;
+use super::{argument, teil};
 use crate::algebra::ast::{Arith, Expr, ExprId, Notation, Pair, Program};
 
 /// `[2 n (n + 1)]`
 pub(super) fn shape<'a>(sizes: impl IntoIterator<Item = &'a Ix>) -> String {
-    let size = |ix: &Ix| match ix.as_constant() {
-        Some(value) if value >= 0 => value.to_string(),
-        _ => ix.as_var().map_or_else(|| format!("({ix})"), |name| name.to_string()),
-    };
-    format!("[{}]", sizes.into_iter().map(size).collect::<Vec<_>>().join(" "))
+    format!("[{}]", sizes.into_iter().map(argument).collect::<Vec<_>>().join(" "))
 }
 
 /// An operation without its operands.

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use certen_core::ReduceOp;
 use certen_index::Ix;
 
+use super::argument;
 use crate::algebra::ast::{Arith, Expr, ExprId, Notation, Pair, Program};
 
 /// `[2, n, n + 1]`
@@ -23,11 +24,6 @@ fn reduction_word(op: ReduceOp) -> &'static str {
 
 /// The word and numbers of an operation, as they stand before its operands.
 pub(super) fn head(notation: Notation, expr: &Expr) -> String {
-    // Text that a single argument can be: anything else stands in parentheses.
-    let argument = |ix: &Ix| match ix.as_constant() {
-        Some(value) if value >= 0 => value.to_string(),
-        _ => ix.as_var().map_or_else(|| format!("({ix})"), |name| name.to_string()),
-    };
     let core = notation == Notation::CoreTeil;
     let at = |i: &i64| if core { String::new() } else { format!(" {i}") };
     let both = |pairs: &[Pair]| pairs.iter().map(|(i0, i1)| format!(" {i0} {i1}")).collect::<String>();
