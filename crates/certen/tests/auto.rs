@@ -271,8 +271,8 @@ fn chain(seed: u64) -> String {
     let (mut stages, mut last) = (String::new(), "u".to_owned());
     let count = 2 + draw(4);
     for stage in 0..count {
-        // The first is a sum, for there has to be one.
-        let value = match if stage == 0 { 0 } else { draw(4) } {
+        // The last one is a sum and nothing more.
+        let value = match if stage + 1 == count { 0 } else { draw(4) } {
             3 => format!("D[{all}] * {last}[z, {all}] + 0.5"),
             form => {
                 let axis = indices[draw(indices.len())];

@@ -6,10 +6,11 @@
 //! cross-element vectors).
 //!
 //! Applies: to nests that follow each other, with the same outermost loop `z`, whose results later ones read, at the same `z`, and
-//! nothing else does; all other sizes are small numbers. Cost, for a vector of elements: its operations, and two moves for
-//! each element of inputs and results. The summands of an element are added in the order of the program.
+//! nothing else does; all other sizes are small numbers. The last of them is a sum and nothing more, for its rows are stored by
+//! copies that exchange dimensions. Cost, for a vector of elements: its operations, and two moves for each element of
+//! inputs and results. The summands of an element are added in the order of the program.
 
-use certen_core::{ElemType, Range};
+use certen_core::{ElemType, Range, Term};
 use certen_index::Ix;
 use certen_loops::{FpMode, LoopProgram, Site, Stmt, Use, sites};
 use certen_syntax::Name;
@@ -46,6 +47,8 @@ struct Link<'a> {
 struct Sum {
     index: Name,
     rows: Option<(Name, i64)>,
+    /// Whether it is stored as it is.
+    is_plain: bool,
 }
 
 /// Plans for the chains of a program, and the nests that each is about.
@@ -70,7 +73,9 @@ pub(super) fn plans<'a>(
             chain.push(link);
         }
     }
-    chains.iter().filter_map(|chain| plan(program, chain, machine, fp)).collect()
+    let ends = |chain: &[Link<'_>]| chain.iter().rposition(|link| link.sum.as_ref().is_some_and(|sum| sum.is_plain));
+    let chains = chains.iter().filter_map(|chain| chain.get(..=ends(chain)?));
+    chains.filter_map(|chain| plan(program, chain, machine, fp)).collect()
 }
 
 impl<'a> Link<'a> {
@@ -112,7 +117,8 @@ impl<'a> Link<'a> {
                 let [(index, range)] = found.summed.as_slice() else { return None };
                 small(range)?;
                 let lack = |(index, _): &(Name, i64)| reads.iter().all(|(_, others)| !others.contains(index));
-                Some(Sum { index: *index, rows: free.iter().rev().copied().find(lack) })
+                let is_plain = matches!(program.terms.get(store.stmt.value()?), Term::Ref(..));
+                Some(Sum { index: *index, rows: free.iter().rev().copied().find(lack), is_plain })
             }
             None if sites.iter().all(is_entrywise) => None,
             _ => return None,
@@ -130,7 +136,7 @@ impl<'a> Link<'a> {
     /// Rows of a sum stay in registers, each a vector of the loop `z` of the nest that has this name.
     fn in_registers(&self, steps: &mut Steps, nest: Name, z: &str, machine: &Machine) {
         let path = |index: &str| format!("{nest}.{index}");
-        let Some(Sum { index, rows }) = &self.sum else { return };
+        let Some(Sum { index, rows, .. }) = &self.sum else { return };
         let mut inside = vec![path(index.as_str())];
         let most = machine.registers - OPERANDS;
         match rows {
@@ -155,12 +161,8 @@ fn plan(program: &LoopProgram, chain: &[Link<'_>], machine: &Machine, fp: FpMode
     let elements = |link: &Link<'_>| link.free.iter().map(|(_, size)| size).product::<i64>();
     let bytes = IN_USE * lanes * chain.iter().map(elements).max()? * last.elem.bytes() as i64;
     let count = size(last.batch.1).filter(|count| *count >= 2 * lanes)?;
-    let has_sums = chain.iter().any(|link| link.sum.is_some()) && chain.iter().all(|link| link.elem == last.elem);
-    if stages.is_empty()
-        || !has_sums
-        || bytes > machine.l2_bytes
-        || !stages.iter().all(|one| is_own(program, one, chain))
-    {
+    let is_one = |stage: &Link<'_>| stage.elem == last.elem && is_own(program, stage, chain);
+    if stages.is_empty() || bytes > machine.l2_bytes || !stages.iter().all(is_one) {
         return None;
     }
     let mut steps = Steps::new(last.nest, machine);
