@@ -48,7 +48,7 @@ pub(super) fn text(elem: ElemType, side: i64) -> String {
         }
         distance *= 2;
     }
-    let last = if side.trailing_zeros() % 2 == 0 { "a" } else { "b" };
+    let last = if side.trailing_zeros().is_multiple_of(2) { "a" } else { "b" };
     format!(
         "{SHUFFLE}\
          /* Copies {side} rows of so many elements as columns, which are so far from each other. */\n\
