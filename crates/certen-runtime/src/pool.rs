@@ -13,12 +13,15 @@
 //!   joined: the end of the process ends them.
 //! - **Who waits stays awake for a moment first**, if every thread has a core: to wake one up takes longer than many loops, and
 //!   a kernel has several.
+//! - **Threads do not share a core while another is idle** (`cores.rs`).
 //! - **After a fork** the child has none of the parent's threads, and its copy of the pool may be locked by one of them. A
 //!   pool knows its process; in another one it is left alone, and a new one is made.
 //! - **Parts are run in the standard floating-point environment**, whatever a thread's own is.
 //!
 //! `$CERTEN_THREADS` says how many threads work for a loop, the caller among them; else it is the number of cores that the process
 //! may use. [`with_threads`] decides for the calls of one thread.
+
+mod cores;
 
 use std::cell::Cell;
 use std::env;
@@ -32,6 +35,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use self::cores::Seat;
 use crate::environment::in_standard_environment;
 use crate::error::RuntimeError;
 
@@ -199,6 +203,8 @@ struct PoolState {
     job: Option<Job>,
     /// How many threads were started.
     started: usize,
+    /// Where they are, those that have come to life.
+    seats: Vec<Seat>,
 }
 
 /// The threads of a process. A pool is never freed: its threads may look at it at any time.
@@ -229,7 +235,7 @@ impl Pool {
             {
                 return pool;
             }
-            let state = Mutex::new(PoolState { job: None, started: 0 });
+            let state = Mutex::new(PoolState { job: None, started: 0, seats: Vec::new() });
             let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
             let (wake, done) = (Condvar::new(), Condvar::new());
             let new = Box::into_raw(Box::new(Pool { process, cores, news: AtomicU64::new(0), state, wake, done }));
@@ -260,6 +266,7 @@ impl Pool {
             state.started += 1;
         }
         let all = helpers >= state.started;
+        cores::spread(&mut state.seats);
         state.job = Some(job);
         self.news.fetch_add(1, Ordering::Relaxed);
         drop(state);
@@ -317,13 +324,18 @@ impl Pool {
     /// The life of a thread.
     fn work(&self) {
         let mut state = self.lock();
+        let own = state.seats.len();
+        state.seats.push(Seat::here());
         loop {
             match &mut state.job {
                 Some(job) if job.places > 0 && job.next < job.parts => {
                     job.places -= 1;
                     state = self.run_parts(state);
                 }
-                _ => state = self.wait(state, &self.wake),
+                _ => {
+                    state.seats[own].sit();
+                    state = self.wait(state, &self.wake);
+                }
             }
         }
     }
