@@ -13,7 +13,7 @@
 //!   joined: the end of the process ends them.
 //! - **Who waits stays awake for a moment first**, if every thread has a core: to wake one up takes longer than many loops, and
 //!   a kernel has several.
-//! - **Threads do not share a core while another is idle** (`cores.rs`).
+//! - **Threads do not share the caller's core while another is idle** (`cores.rs`).
 //! - **After a fork** the child has none of the parent's threads, and its copy of the pool may be locked by one of them. A
 //!   pool knows its process; in another one it is left alone, and a new one is made.
 //! - **Parts are run in the standard floating-point environment**, whatever a thread's own is.
@@ -52,8 +52,13 @@ const MAX_THREADS: usize = 1024;
 /// Parts for each thread: one that comes late, because others use its core, costs a part of the time and not all of it.
 const PARTS_PER_THREAD: usize = 4;
 
-/// How long a thread waits before it goes to sleep: about as long as it takes to wake one up.
+/// How long who waits keeps a core busy: about as long as it takes to wake a thread up.
 const AWAKE: Duration = Duration::from_micros(20);
+
+/// How long it then stays awake as long as nothing else wants the core: a thread for the next loop, a caller for the last parts.
+/// A caller that sleeps is woken where the thread runs that wakes it, and would share its core.
+const IDLE: Duration = Duration::from_micros(100);
+const IDLE_CALLER: Duration = Duration::from_millis(2);
 
 /// How many threads work for a loop: `$CERTEN_THREADS`, else the number of cores that the process may use. It is looked up
 /// once.
@@ -203,7 +208,7 @@ struct PoolState {
     job: Option<Job>,
     /// How many threads were started.
     started: usize,
-    /// Where they are, those that have come to life.
+    /// Where they may run, those that have come to life.
     seats: Vec<Seat>,
 }
 
@@ -266,7 +271,7 @@ impl Pool {
             state.started += 1;
         }
         let all = helpers >= state.started;
-        cores::spread(&mut state.seats);
+        state.seats.iter_mut().take(helpers).for_each(Seat::leave_this_core);
         state.job = Some(job);
         self.news.fetch_add(1, Ordering::Relaxed);
         drop(state);
@@ -278,22 +283,32 @@ impl Pool {
         let mut state = self.run_parts(self.lock());
         // The job's context lives until this returns, so it must not while a part is running.
         while state.job.as_ref().is_some_and(|job| job.running > 0) {
-            state = self.wait(state, &self.done);
+            state = self.wait(state, &self.done, IDLE_CALLER);
         }
         state.job = None;
         true
     }
 
-    /// Waits until there may be something new: awake for a moment, then asleep until it is notified.
-    fn wait<'a>(&'a self, state: MutexGuard<'a, PoolState>, notified: &Condvar) -> MutexGuard<'a, PoolState> {
+    /// Waits until there may be something new: awake for a moment, then awake while others need no core, then asleep until it
+    /// is notified.
+    fn wait<'a>(
+        &'a self,
+        state: MutexGuard<'a, PoolState>,
+        notified: &Condvar,
+        idle: Duration,
+    ) -> MutexGuard<'a, PoolState> {
         let mut state = state;
         if state.started < self.cores {
             let news = || self.news.load(Ordering::Relaxed);
             let known = news();
             drop(state);
             let start = Instant::now();
-            while news() == known && start.elapsed() < AWAKE {
-                (0..16).for_each(|_| hint::spin_loop());
+            while news() == known {
+                match start.elapsed() {
+                    elapsed if elapsed < AWAKE => (0..16).for_each(|_| hint::spin_loop()),
+                    elapsed if elapsed < idle => thread::yield_now(),
+                    _ => break,
+                }
             }
             state = self.lock();
             if news() != known {
@@ -324,7 +339,6 @@ impl Pool {
     /// The life of a thread.
     fn work(&self) {
         let mut state = self.lock();
-        let own = state.seats.len();
         state.seats.push(Seat::here());
         loop {
             match &mut state.job {
@@ -332,10 +346,7 @@ impl Pool {
                     job.places -= 1;
                     state = self.run_parts(state);
                 }
-                _ => {
-                    state.seats[own].sit();
-                    state = self.wait(state, &self.wake);
-                }
+                _ => state = self.wait(state, &self.wake, IDLE),
             }
         }
     }

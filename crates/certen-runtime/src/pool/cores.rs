@@ -1,9 +1,9 @@
 //! Where the threads of the pool run.
 //!
-//! A thread that wakes up goes to the core where it ran last, and Linux does not look for an idle one while the cores have
-//! been busy on the whole. If the caller has come to that core meanwhile, both share it for milliseconds and another is idle:
-//! kernels of that length took twice as long in every second call (two cores, Linux 6.18). So a thread that slept on
-//! a taken core is sent to the others before it is woken; once it is there it may go where it likes again.
+//! Linux wakes a thread where it ran last, or where the one runs that wakes it, and does not look for an idle core while the
+//! cores have been busy on the whole. If that is the caller's core, both share it for milliseconds while another is idle: most
+//! calls of kernels of some milliseconds took twice as long (two cores of a virtual machine, Linux 6.18). So the threads of
+//! the pool may not run on the core of the caller whom they work for. Otherwise they go where they like.
 //!
 //! Elsewhere than on Linux nothing is known of cores, and nothing is done.
 
@@ -12,97 +12,65 @@ pub(super) use linux::Seat;
 #[cfg(not(target_os = "linux"))]
 pub(super) use nowhere::Seat;
 
-/// Sends threads that sleep away from the core of this thread, and from each other's.
-pub(super) fn spread(sleeping: &mut [Seat]) {
-    spread_from(Seat::here().core(), sleeping);
-}
-
-fn spread_from(own: Option<usize>, sleeping: &mut [Seat]) {
-    let mut taken: Vec<usize> = own.into_iter().collect();
-    for seat in sleeping {
-        match seat.core() {
-            Some(core) if taken.contains(&core) => seat.avoid(&taken),
-            Some(core) => taken.push(core),
-            None => {}
-        }
-    }
-}
-
 #[cfg(target_os = "linux")]
 mod linux {
     use std::mem;
 
-    use libc::{CPU_CLR, CPU_COUNT, CPU_SETSIZE, cpu_set_t, pid_t};
+    use libc::{CPU_CLR, CPU_COUNT, CPU_EQUAL, CPU_SETSIZE, cpu_set_t, pid_t};
 
-    /// A thread, and the core on which it was when it sat down.
+    /// A thread, and where it may run.
     pub struct Seat {
         thread: pid_t,
-        core: Option<usize>,
-        /// Where it may run, while it may not run everywhere there.
-        home: Option<cpu_set_t>,
+        /// The core that it has to avoid, where it might run without that, and where it may run now.
+        away: Option<(usize, cpu_set_t, cpu_set_t)>,
     }
 
     impl Seat {
         /// That of this thread.
         pub fn here() -> Seat {
             // SAFETY: it takes nothing, and cannot fail.
-            let thread = unsafe { libc::gettid() };
-            Seat { thread, core: current(), home: None }
+            Seat { thread: unsafe { libc::gettid() }, away: None }
         }
 
-        /// On how many cores the thread may run now.
-        #[cfg(test)]
-        pub fn room(&self) -> i32 {
-            // SAFETY: it only looks at the set.
-            self.allowed().map_or(0, |set| unsafe { CPU_COUNT(&set) })
-        }
-
-        /// The core on which the thread was; none if that is not known.
-        pub fn core(&self) -> Option<usize> {
-            self.core
-        }
-
-        /// This thread goes to sleep on the core on which it is, and may be woken on any that it was allowed.
-        pub fn sit(&mut self) {
-            if let Some(home) = self.home.take() {
-                // SAFETY: the set is as large as it is said to be.
-                unsafe { libc::sched_setaffinity(self.thread, size_of::<cpu_set_t>(), &raw const home) };
+        /// The thread leaves the core of the calling thread alone, unless it may run on no other.
+        pub fn leave_this_core(&mut self) {
+            // SAFETY: it takes nothing.
+            if let Ok(core) = usize::try_from(unsafe { libc::sched_getcpu() }) {
+                self.leave(core);
             }
-            self.core = current();
         }
 
-        /// The thread will not be woken on these cores, unless it may run on no other.
-        pub fn avoid(&mut self, cores: &[usize]) {
-            let Some(home) = self.home.or_else(|| self.allowed()) else { return };
+        pub(super) fn leave(&mut self, core: usize) {
+            if self.away.is_some_and(|(left, ..)| left == core) || core >= CPU_SETSIZE as usize {
+                return;
+            }
+            let Some(now) = self.allowed() else { return };
+            // Unless it was sent elsewhere meanwhile, by a user of the process.
+            let home = match self.away {
+                // SAFETY: it only looks at the sets.
+                Some((_, home, sent)) if unsafe { CPU_EQUAL(&now, &sent) } => home,
+                _ => now,
+            };
             let mut others = home;
-            for core in cores.iter().filter(|core| **core < CPU_SETSIZE as usize) {
-                // SAFETY: the core is one that a set has room for.
-                unsafe { CPU_CLR(*core, &mut others) };
-            }
-            // SAFETY: both only look at the set, which is as large as it is said to be.
+            // SAFETY: the core is one that a set has room for; the sets are as large as they are said to be.
             unsafe {
+                CPU_CLR(core, &mut others);
                 if CPU_COUNT(&others) > 0
                     && libc::sched_setaffinity(self.thread, size_of::<cpu_set_t>(), &raw const others) == 0
                 {
-                    self.home = Some(home);
+                    self.away = Some((core, home, others));
                 }
             }
         }
 
         /// Where the thread may run now.
-        fn allowed(&self) -> Option<cpu_set_t> {
+        pub(super) fn allowed(&self) -> Option<cpu_set_t> {
             // SAFETY: a set is an array of numbers, for which zeros are values.
             let mut set: cpu_set_t = unsafe { mem::zeroed() };
             // SAFETY: the set is as large as it is said to be.
             let said = unsafe { libc::sched_getaffinity(self.thread, size_of::<cpu_set_t>(), &raw mut set) };
             (said == 0).then_some(set)
         }
-    }
-
-    /// The core on which this thread is.
-    fn current() -> Option<usize> {
-        // SAFETY: it takes nothing.
-        usize::try_from(unsafe { libc::sched_getcpu() }).ok()
     }
 }
 
@@ -116,43 +84,46 @@ mod nowhere {
             Seat
         }
 
-        pub fn core(&self) -> Option<usize> {
-            None
-        }
-
-        pub fn sit(&mut self) {}
-
-        pub fn avoid(&mut self, _: &[usize]) {}
+        pub fn leave_this_core(&mut self) {}
     }
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use std::sync::mpsc;
-    use std::thread;
+    use std::{mem, thread};
 
-    use super::{Seat, spread_from};
+    use libc::{CPU_ISSET, CPU_SET, CPU_SETSIZE, cpu_set_t};
 
-    /// A thread that slept on a core which is taken may not wake there, and may again once it has been awake.
+    use super::Seat;
+
+    fn cores(seat: &Seat) -> Vec<usize> {
+        let set = seat.allowed().expect("the thread lives");
+        // SAFETY: it only looks at the set.
+        (0..CPU_SETSIZE as usize).filter(|core| unsafe { CPU_ISSET(*core, &set) }).collect()
+    }
+
+    /// A thread leaves one core at a time alone, wherever it was before, and keeps to what a user has said of it.
     #[test]
-    fn who_sleeps_on_a_taken_core_is_sent_elsewhere() {
-        let cores = Seat::here().room();
-        let ((to_here, from_there), (to_there, from_here)) = (mpsc::channel(), mpsc::channel::<Seat>());
-        let other = thread::spawn(move || {
-            to_here.send(Seat::here()).expect("the test waits for it");
-            let mut own = from_here.recv().expect("the test sends it back");
-            let while_sent_away = own.room();
-            own.sit();
-            (while_sent_away, own.room())
-        });
-        let seat = from_there.recv().expect("the thread has started");
-        let core = seat.core();
-        let mut seats = [seat];
-        spread_from(core, &mut seats);
-        let [seat] = seats;
-        to_there.send(seat).expect("the thread waits for it");
-        let (while_sent_away, afterwards) = other.join().expect("the thread does not panic");
-        assert_eq!(afterwards, cores);
-        assert!(cores == 1 || while_sent_away < cores, "{while_sent_away} of {cores} cores");
+    fn a_thread_leaves_the_core_of_the_caller_alone() {
+        let test = || {
+            let mut seat = Seat::here();
+            let home = cores(&seat);
+            for core in home.iter().chain(home.first()) {
+                seat.leave(*core);
+                let others: Vec<usize> = home.iter().copied().filter(|other| other != core).collect();
+                assert_eq!(cores(&seat), if others.is_empty() { home.clone() } else { others });
+            }
+            let (first, last) = (home[0], home[home.len() - 1]);
+            // SAFETY: a set is an array of numbers, and has room for the cores of this thread.
+            unsafe {
+                let mut only: cpu_set_t = mem::zeroed();
+                CPU_SET(first, &mut only);
+                assert_eq!(libc::sched_setaffinity(0, size_of::<cpu_set_t>(), &raw const only), 0);
+            }
+            seat.leave(last);
+            assert_eq!(cores(&seat), [first]);
+        };
+        // A thread of its own, which takes where it may run with it.
+        thread::spawn(test).join().expect("the test passes");
     }
 }
