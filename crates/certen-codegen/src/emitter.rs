@@ -118,6 +118,8 @@ pub(crate) struct Emitter<'a> {
     pub(crate) positions: HashMap<Name, usize>,
     /// The vector loop around, if it is printed with vectors.
     pub(crate) lanes: Option<VectorLoop>,
+    /// The names in C of the copies of tiles that were made.
+    pub(crate) made: HashMap<Name, String>,
 }
 
 impl<'a> Emitter<'a> {
@@ -168,6 +170,7 @@ impl<'a> Emitter<'a> {
             heap: HashMap::new(),
             positions: HashMap::new(),
             lanes: None,
+            made: HashMap::new(),
         };
         let parameters = program.inputs.iter().chain(&program.outputs).map(|parameter| &parameter.name);
         emitter.positions = program.sizes.iter().chain(parameters).enumerate().map(|(at, name)| (*name, at)).collect();
@@ -180,7 +183,7 @@ impl<'a> Emitter<'a> {
     /// The C name of a name, which is used here.
     pub(crate) fn c_name(&mut self, name: Name) -> String {
         self.mark(name);
-        self.names.get(name).to_owned()
+        self.made.get(&name).cloned().unwrap_or_else(|| self.names.get(name).to_owned())
     }
 
     pub(crate) fn mark(&mut self, name: Name) {

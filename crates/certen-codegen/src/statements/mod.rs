@@ -1,11 +1,12 @@
 //! Statements in C: loops, conditions, buffers, assignments.
 //!
 //! `memory` prints buffers, `parallel` and `vector` the loops whose iterations are independent, `turned` copies that exchange
-//! dimensions, `fetch` hints of what will be read. Bodies of loops are blocks again, so these are parts of one module.
+//! dimensions, `fetch` hints of what will be read, `tile` keeps sums in registers. Bodies of loops are blocks again, so these are parts of one module.
 
 pub(crate) mod fetch;
 mod memory;
 pub(crate) mod parallel;
+mod tile;
 mod turned;
 pub(crate) mod vector;
 
@@ -32,7 +33,11 @@ impl<'a> Emitter<'a> {
         }
         for (at, stmt) in block.iter().enumerate() {
             self.fetch_for(block, at)?;
+            self.copy_tiles(block, at)?;
             self.stmt(stmt, depth)?;
+        }
+        for tile in block.iter().filter_map(Stmt::declares) {
+            self.made.remove(&tile);
         }
         // What the outermost block declares stays known: a later stage may use it.
         if depth > 0 {

@@ -106,7 +106,7 @@ enum Tail {
 
 impl<'a> Emitter<'a> {
     /// The lanes of a vector loop and how many there are, if it is to be printed with vectors.
-    fn lanes_of(&self, index: Name, range: &Range, body: &[Stmt]) -> Option<(Lanes, LaneShape)> {
+    pub(super) fn lanes_of(&self, index: Name, range: &Range, body: &[Stmt]) -> Option<(Lanes, LaneShape)> {
         // Its own lanes would be in those of a loop around.
         if self.lanes.is_some() {
             return None;

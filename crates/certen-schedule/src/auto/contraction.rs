@@ -27,7 +27,7 @@ use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::steps::{Steps, joined};
-use super::sum::{LINE_BYTES, STORED_ACROSS, STORED_ALONG, STORED_APART, SumNest, mentions, size};
+use super::sum::{LINE_BYTES, STORED_ACROSS, STORED_ALONG, STORED_APART, STORED_PERMUTED, SumNest, mentions, size};
 use super::tile::{MANY, blocks, busy, shapes};
 use super::{Machine, Planned, Proposal};
 use long_sum::LongSum;
@@ -52,6 +52,12 @@ const SHORT_SUM: i64 = 64;
 
 /// How many addresses of rows stay in registers.
 const MOST_ADDRESSES: i64 = 8;
+
+/// The caches beyond the second one hold so many times what half of that does; how many panels are enough for threads, and
+/// how many terms for tiles that are far from each other.
+const NEARBY: i64 = 16;
+const MANY_PANELS: i64 = 16;
+const MANY_TERMS: i64 = 512;
 
 /// A number of terms that is not known counts as this.
 const UNKNOWN: i64 = 1024;
@@ -82,7 +88,7 @@ pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal>
 }
 
 /// What can be lanes: the last dimension of the result. Where sizes are numbers, any other one too, each by itself or with
-/// those before it in the result that the same operands have, until they are many.
+/// those before it in the result that the same operands have, until they are many; and what lies together in an operand.
 fn lane_groups<'a>(found: &SumNest<'a>, is_known: bool) -> Vec<Vec<(Name, &'a Range)>> {
     let range = |index: Name| found.free.iter().copied().find(|(known, _)| *known == index);
     let mut first: Vec<Name> = found.lanes.into_iter().collect();
@@ -104,7 +110,21 @@ fn lane_groups<'a>(found: &SumNest<'a>, is_known: bool) -> Vec<Vec<(Name, &'a Ra
             all.push(lanes.clone());
         }
     }
+    let read = found.reads.iter().filter(|(_, at)| is_known && found.is_summed(at));
+    all.extend(read.filter_map(|(_, at)| together(found, at)).filter(|lanes| !all.contains(lanes)).collect::<Vec<_>>());
     all
+}
+
+/// The last dimensions of an operand, if those are several short loops that the same operands have: lanes for which it is read
+/// as it lies, and the result is stored in another order.
+fn together<'a>(found: &SumNest<'a>, at: &[Ix]) -> Option<Vec<(Name, &'a Range)>> {
+    let own = |ix: &Ix| found.free.iter().copied().find(|(index, _)| ix.as_var() == Some(*index));
+    let (last, _) = at.last().and_then(own)?;
+    let same = |(index, _): &(Name, &Range)| found.operands(*index) == found.operands(last);
+    let mut lanes: Vec<_> = at.iter().rev().map_while(|ix| own(ix).filter(same)).collect();
+    lanes.reverse();
+    let is_short = Group::of(lanes.clone()).size.is_some_and(|size| size <= SHORT_LANES);
+    (lanes.len() > 1 && is_short).then_some(lanes)
 }
 
 /// What can be rows, of the loops for which `is_row`: the longest one. Where sizes are numbers, more of them too while there are
@@ -276,12 +296,20 @@ impl<'a> Tiling<'a> {
         let products = busy.saturating_mul(tiles).saturating_mul(terms);
         let is_dense = |group: &Group| self.found.lanes.is_some_and(|last| group.loops.last() == Some(&last));
         let store = match (is_dense(&self.lanes), is_dense(&self.rows)) {
+            _ if self.is_permuted() => STORED_PERMUTED,
             (true, _) => STORED_ALONG,
             (false, true) => STORED_ACROSS,
             (false, false) => STORED_APART,
         };
         let stores = rows.saturating_mul(columns).saturating_mul(store);
         others.fold(products.saturating_add(stores), i64::saturating_mul).saturating_add(packing)
+    }
+
+    /// Whether the lanes are several loops that do not follow each other in the result.
+    fn is_permuted(&self) -> bool {
+        let place = |index: &Name| self.found.at.iter().position(|ix| ix.mentions(*index));
+        let follows = |pair: &[Name]| place(&pair[0]).map(|place| place + 1) == place(&pair[1]);
+        !self.lanes.loops.windows(2).all(follows)
     }
 
     /// Whether panels are packed.
@@ -306,14 +334,28 @@ impl<'a> Tiling<'a> {
         }
         let unknown = UNKNOWN * self.found.elem.bytes() as i64;
         let fitting = machine.l2_bytes / 2 / bytes(&self.rows).unwrap_or(unknown);
-        if panels.is_some() && self.between.is_empty() && self.rows.size.is_some_and(|rows| rows <= fitting) {
+        let is_outermost = self.outside.is_empty() && self.between.is_empty();
+        let passing = if is_outermost && self.may_pass(machine) { NEARBY * fitting } else { fitting };
+        if panels.is_some() && self.between.is_empty() && self.rows.size.is_some_and(|rows| rows <= passing) {
             return Order::Lanes;
         }
-        let is_outermost = self.outside.is_empty() && self.between.is_empty();
         let shared = self.rows.size.filter(|_| is_outermost).map_or(i64::MAX, |rows| rows / 8);
         let block = fitting.min(shared).min(MOST_ROWS) / self.high * self.high;
         let is_cut = self.rows.size.is_none_or(|rows| rows > block);
         if block >= 2 * self.high && is_cut { Order::Blocks(block) } else { Order::Rows }
+    }
+
+    /// Whether all rows may pass by each panel: they are read where they lie, a panel stays in the second cache, there are
+    /// enough panels for threads, each of which packs its own, and enough terms, for the tiles of a column are stored far from
+    /// each other.
+    fn may_pass(&self, machine: &Machine) -> bool {
+        let is_full = self.ends(false, &self.lanes, self.wide) == Ends::Full;
+        let terms = self.summed_loops().try_fold(1i64, |product, (_, _, size)| product.checked_mul(size?));
+        let Some(terms) = terms.filter(|terms| *terms >= MANY_TERMS) else { return false };
+        let panel = terms.saturating_mul(self.wide * self.found.elem.bytes() as i64);
+        let lie_there = self.operands(is_full).iter().all(|operand| self.lanes.is_in(operand.at));
+        let panels = self.lanes.size.map_or(0, |columns| columns / self.wide);
+        lie_there && panel <= machine.l2_bytes / 2 && panels >= MANY_PANELS
     }
 
     /// The loops in the order others, rows, lanes, with groups as one loop.

@@ -18,10 +18,11 @@ const STREAMED_BYTES: i64 = 64 << 20;
 pub(super) const LINE_BYTES: i64 = 64;
 
 /// What it costs to store an element, in tenths of an operation: with its neighbours in a vector, beside the element of the row
-/// before, or anywhere.
+/// before, anywhere, or where divisions say.
 pub(super) const STORED_ALONG: i64 = 5;
 pub(super) const STORED_ACROSS: i64 = 20;
 pub(super) const STORED_APART: i64 = 40;
+pub(super) const STORED_PERMUTED: i64 = 160;
 
 /// What it costs to pack an element that has no neighbour to be moved with, in tenths of an operation: if its neighbours in
 /// memory are in other panels, or in the same one.
