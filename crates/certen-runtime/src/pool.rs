@@ -50,7 +50,7 @@ pub(crate) type ParallelFunction = unsafe extern "C" fn(i64, i64, RangeFunction,
 const MAX_THREADS: usize = 1024;
 
 /// Parts for each thread: one that comes late, because others use its core, costs a part of the time and not all of it.
-const PARTS_PER_THREAD: usize = 4;
+const PARTS_PER_THREAD: usize = 8;
 
 /// How long who waits keeps a core busy: about as long as it takes to wake a thread up.
 const AWAKE: Duration = Duration::from_micros(20);

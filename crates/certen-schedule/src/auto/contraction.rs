@@ -281,8 +281,8 @@ impl<'a> Tiling<'a> {
         let others = self.outside.iter().chain(&self.between).filter_map(|(_, range)| size(range));
         let terms = self.found.summed.iter().filter_map(|(_, range)| size(range)).fold(1, i64::saturating_mul);
         let (rows, columns) = (self.rows.size.unwrap_or(MANY), self.lanes.size.unwrap_or(MANY));
-        let tiles = blocks(rows, self.high).saturating_mul(blocks(columns, self.wide));
-        let is_full = self.ends(true, &self.lanes, self.wide) != Ends::Padded;
+        let along = self.ends_along(self.order(machine), true, machine);
+        let is_full = along != Ends::Padded;
         let packed = if self.is_packed() { self.operands(is_full) } else { Vec::new() };
         // Rows that are packed because they are far apart cost no more than reading them there.
         let costs = |operand: &&Operand<'_>| self.lanes.is_in(operand.at) || !self.is_read_from_far(operand);
@@ -292,8 +292,12 @@ impl<'a> Tiling<'a> {
             self.rows.is_in(at) && packed.iter().all(|operand| (operand.buffer, operand.at) != (*buffer, *at))
         });
         let addresses = if lie_apart { 10 * (self.high - MOST_ADDRESSES).max(0) } else { 0 };
-        let busy = busy(machine, self.found.elem, self.high, self.wide) + addresses;
-        let products = busy.saturating_mul(tiles).saturating_mul(terms);
+        let busy = |wide: i64| busy(machine, self.found.elem, self.high, wide) + addresses;
+        let row = match along {
+            Ends::Narrow(rest) => busy(self.wide).saturating_mul(columns / self.wide).saturating_add(busy(rest)),
+            Ends::Full | Ends::Inwards | Ends::Padded => busy(self.wide).saturating_mul(blocks(columns, self.wide)),
+        };
+        let products = row.saturating_mul(blocks(rows, self.high)).saturating_mul(terms);
         let is_dense = |group: &Group| self.found.lanes.is_some_and(|last| group.loops.last() == Some(&last));
         let store = match (is_dense(&self.lanes), is_dense(&self.rows)) {
             _ if self.is_permuted() => STORED_PERMUTED,
@@ -431,7 +435,7 @@ impl<'a> Tiling<'a> {
         let parallel = self.around().find(|one| !one.is_sum).filter(|one| one.size.is_none_or(|size| size >= 4));
         // Blocks that overlap belong to one thread.
         let lanes_are_shared = parallel.is_none() && order == Order::Lanes;
-        let along = self.ends(!mirrored && !lanes_are_shared, &self.lanes, *wide);
+        let along = self.ends_along(order, !lanes_are_shared, machine);
         let rows_are_shared = parallel.is_none() && order == Order::Rows;
         let across = self.ends(order.block().is_none() && !rows_are_shared, &self.rows, *high);
         self.cut(&mut steps, order, [across, along]);
@@ -498,7 +502,7 @@ impl<'a> Tiling<'a> {
         if let Order::Mirrored(block) = order {
             steps.add(format!("mirror({}, {}, {block}, {wide})", steps.path(&r), steps.path(&v)));
             steps.add(format!("split({}, {high})", steps.path(&rows)));
-        } else if is_narrow || order == Order::Lanes || [along, across].contains(&Ends::Inwards) {
+        } else if is_narrow || order == Order::Lanes || across == Ends::Inwards || along != Ends::Padded && along != Ends::Full {
             steps.add(format!("split({}, {high}{})", steps.path(&rows), across.word()));
             // A tile that is never full has room all the same.
             let along = if is_narrow { ", whole" } else { along.word() };
@@ -514,12 +518,32 @@ impl<'a> Tiling<'a> {
         }
         let summed = self.summed_loops().map(|(_, name, _)| steps.path(name));
         let inside: Vec<String> = summed.chain([&rows, &v].map(|index| steps.path(format!("{index}.i")))).collect();
+        if let Ends::Narrow(_) = along {
+            steps.add(format!("peel({}, tail)", steps.path(format!("{v}.o"))));
+            let tail: Vec<String> = inside.iter().map(|path| format!("{path}.tail")).collect();
+            steps.add(format!("reorder([{}])", tail.join(", ")));
+        }
         steps.add(format!("reorder([{}])", inside.join(", ")));
     }
 
     /// The loop of the rows inside a block, or of all.
     fn rows_of_block(&self, order: Order) -> String {
         if order.block().is_some() { format!("{}.i", self.rows.name()) } else { self.rows.name() }
+    }
+
+    /// What becomes of the last tile along the lanes: it is narrower than the others where its lanes fill vectors, or one of
+    /// half or a quarter of the length, and nothing is packed for it.
+    fn ends_along(&self, order: Order, may_repeat: bool, machine: &Machine) -> Ends {
+        let may_repeat = may_repeat && !matches!(order, Order::Mirrored(_));
+        let lanes = machine.vector_bytes / self.found.elem.bytes() as i64;
+        let rest = self.lanes.size.filter(|columns| *columns > self.wide).map_or(0, |columns| columns % self.wide);
+        let has_vectors = rest > 0 && (rest % lanes == 0 || rest == lanes / 2 || rest == lanes / 4);
+        let is_plain = order == Order::Rows && self.is_plain() && self.found.summed.len() == 1 && self.long.is_none();
+        let is_read = || self.operands(true).iter().all(|operand| !self.lanes.is_in(operand.at));
+        match has_vectors && rest > 1 && is_plain && is_read() {
+            true => Ends::Narrow(rest),
+            false => self.ends(may_repeat, &self.lanes, self.wide),
+        }
     }
 
     /// What becomes of the last tile in a direction. One that makes elements again needs a plain store, one loop, and as
@@ -611,6 +635,8 @@ enum Ends {
     Full,
     /// It begins earlier, and makes some elements again.
     Inwards,
+    /// It has so many lanes.
+    Narrow(i64),
     /// It computes elements that nothing uses.
     Padded,
 }
