@@ -1,8 +1,9 @@
 //! Threads: one pool for the whole process, which parallel loops of generated code share.
 //!
 //! A parallel loop comes as a *range function*, which runs the iterations from `begin` to `end`, and a context. The range
-//! is divided into equal parts; the division depends only on the range and the number of threads, never on time. Which
-//! thread runs which part does depend on time, but since iterations are independent of each other (the verifier of
+//! is divided into equal parts; the division depends only on the range and the number of threads, never on time. Each thread has
+//! its own parts, the same in all loops of a length, so that it finds in its caches what it has used before. Who has run all of
+//! them takes those of others, which does depend on time; but since iterations are independent of each other (the verifier of
 //! loops has shown it) no result does.
 //!
 //! - **A caller never waits for a thread to start.** It takes parts like the others until none is left, and then waits for the
@@ -128,9 +129,7 @@ pub(crate) unsafe extern "C" fn parallel(begin: i64, end: i64, function: RangeFu
     let threads = threads();
     let length = begin.abs_diff(end);
     if threads > 1 && length > 1 {
-        let parts = length.min((threads * PARTS_PER_THREAD) as u64);
-        let job = Job { begin, length, parts, function, context, next: 0, running: 0, places: threads - 1 };
-        if Pool::of_this_process().run(job) {
+        if Pool::of_this_process().run(Job::new(begin, length, threads, function, context)) {
             return;
         }
     }
@@ -159,8 +158,10 @@ struct Job {
     parts: u64,
     function: RangeFunction,
     context: *mut c_void,
-    /// The first part that no thread has taken.
-    next: u64,
+    /// The parts that no thread has taken, for each of the threads.
+    left: Vec<Range<u64>>,
+    /// How many these are.
+    untaken: u64,
     /// How many parts are being run.
     running: usize,
     /// How many threads may still join.
@@ -179,18 +180,27 @@ struct JobPart {
 }
 
 impl Job {
-    /// Takes the next part, if there is one.
-    fn take(&mut self) -> Option<JobPart> {
-        if self.next >= self.parts {
-            return None;
-        }
+    fn new(begin: i64, length: u64, threads: usize, function: RangeFunction, context: *mut c_void) -> Job {
+        let (count, parts) = (threads as u64, length.min((threads * PARTS_PER_THREAD) as u64));
+        let left = (0..count).map(|thread| thread * parts / count..(thread + 1) * parts / count).collect();
+        Job { begin, length, parts, function, context, left, untaken: parts, running: 0, places: threads - 1 }
+    }
+
+    /// Takes a part for a thread, if there is one: the next of its own, which it has in every loop of this length and so in its
+    /// caches, else the last one of the thread that has most.
+    fn take(&mut self, thread: usize) -> Option<JobPart> {
+        let own = thread % self.left.len();
+        let part = match self.left[own].next() {
+            Some(part) => part,
+            None => self.left.iter_mut().max_by_key(|left| left.end - left.start)?.next_back()?,
+        };
         // Wide enough for the product, and the sum lies in the range.
         let at = |part: u64| {
             let offset = u128::from(part) * u128::from(self.length) / u128::from(self.parts);
             self.begin.wrapping_add(offset as u64 as i64)
         };
-        let (begin, end) = (at(self.next), at(self.next + 1));
-        self.next += 1;
+        let (begin, end) = (at(part), at(part + 1));
+        self.untaken -= 1;
         self.running += 1;
         Some(JobPart { begin, end, function: self.function, context: self.context })
     }
@@ -280,7 +290,7 @@ impl Pool {
         } else {
             (0..helpers).for_each(|_| self.wake.notify_one());
         }
-        let mut state = self.run_parts(self.lock());
+        let mut state = self.run_parts(self.lock(), 0);
         // The job's context lives until this returns, so it must not while a part is running.
         while state.job.as_ref().is_some_and(|job| job.running > 0) {
             state = self.wait(state, &self.done, IDLE_CALLER);
@@ -318,16 +328,16 @@ impl Pool {
         notified.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes parts of the job and runs them until none is left.
-    fn run_parts<'a>(&'a self, mut state: MutexGuard<'a, PoolState>) -> MutexGuard<'a, PoolState> {
-        while let Some(part) = state.job.as_mut().and_then(Job::take) {
+    /// Takes parts of the job for a thread and runs them until none is left.
+    fn run_parts<'a>(&'a self, mut state: MutexGuard<'a, PoolState>, thread: usize) -> MutexGuard<'a, PoolState> {
+        while let Some(part) = state.job.as_mut().and_then(|job| job.take(thread)) {
             drop(state);
             part.run();
             state = self.lock();
             // It is still the same job: it does not end while this part counts as running.
             if let Some(job) = &mut state.job {
                 job.running -= 1;
-                if job.running == 0 && job.next >= job.parts {
+                if job.running == 0 && job.untaken == 0 {
                     self.news.fetch_add(1, Ordering::Relaxed);
                     self.done.notify_one();
                 }
@@ -340,11 +350,13 @@ impl Pool {
     fn work(&self) {
         let mut state = self.lock();
         state.seats.push(Seat::here());
+        // The caller is the first.
+        let own = state.seats.len();
         loop {
             match &mut state.job {
-                Some(job) if job.places > 0 && job.next < job.parts => {
+                Some(job) if job.places > 0 && job.untaken > 0 => {
                     job.places -= 1;
-                    state = self.run_parts(state);
+                    state = self.run_parts(state, own);
                 }
                 _ => state = self.wait(state, &self.wake, IDLE),
             }

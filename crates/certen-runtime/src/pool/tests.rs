@@ -65,9 +65,9 @@ fn every_iteration_runs_once_for_any_number_of_threads() {
 #[test]
 fn the_division_depends_on_the_range_and_the_number_of_threads_only() {
     let division = |length: u64, parts: u64| {
-        let mut job =
-            Job { begin: 10, length, parts, function: count, context: ptr::null_mut(), next: 0, running: 0, places: 0 };
-        std::iter::from_fn(|| job.take().map(|part| (part.begin, part.end))).collect::<Vec<_>>()
+        let mut job = Job { length, parts, untaken: parts, ..Job::new(10, parts, 1, count, ptr::null_mut()) };
+        job.left = vec![0..parts];
+        std::iter::from_fn(|| job.take(0).map(|part| (part.begin, part.end))).collect::<Vec<_>>()
     };
     assert_eq!(division(7, 3), [(10, 12), (12, 14), (14, 17)]);
     for (length, parts) in [(1, 1), (8, 8), (29, 8), (1000, 28), (u64::MAX / 2, 12)] {
@@ -82,9 +82,25 @@ fn the_division_depends_on_the_range_and_the_number_of_threads_only() {
     let mut counts = Counts::new(0, 29);
     counts.run(2);
     assert!(
-        counts.parts() == division(29, 8).iter().map(|(b, e)| (b - 10, e - 10)).collect::<Vec<_>>()
+        counts.parts() == division(29, 16).iter().map(|(b, e)| (b - 10, e - 10)).collect::<Vec<_>>()
             || counts.parts() == [(0, 29)]
     );
+}
+
+#[test]
+fn a_thread_takes_its_own_parts_first_and_then_the_last_of_others() {
+    let mut job = Job::new(0, 24, 3, count, ptr::null_mut());
+    let mut take = |thread| job.take(thread).map(|part| part.begin);
+    // Eight parts each: 0 to 7, 8 to 15, 16 to 23.
+    let first: Vec<_> = [1, 1, 0, 2, 4].map(|thread| take(thread).unwrap()).into();
+    assert_eq!(first, [8, 9, 0, 16, 10]);
+    let second: Vec<_> = std::iter::from_fn(|| take(2)).collect();
+    assert_eq!(second[..7], [17, 18, 19, 20, 21, 22, 23]);
+    let mut others = second[7..].to_vec();
+    assert_eq!(others[0], 7);
+    others.sort();
+    assert_eq!(others, [1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 14, 15]);
+    assert_eq!(job.untaken, 0);
 }
 
 #[test]
