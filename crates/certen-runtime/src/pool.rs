@@ -32,7 +32,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -164,8 +164,6 @@ struct Job {
     untaken: u64,
     /// How many parts are being run.
     running: usize,
-    /// How many threads may still join.
-    places: usize,
 }
 
 // SAFETY: the pointers are only used to call the function, which the maker of a job allows on any thread.
@@ -183,7 +181,7 @@ impl Job {
     fn new(begin: i64, length: u64, threads: usize, function: RangeFunction, context: *mut c_void) -> Job {
         let (count, parts) = (threads as u64, length.min((threads * PARTS_PER_THREAD) as u64));
         let left = (0..count).map(|thread| thread * parts / count..(thread + 1) * parts / count).collect();
-        Job { begin, length, parts, function, context, left, untaken: parts, running: 0, places: threads - 1 }
+        Job { begin, length, parts, function, context, left, untaken: parts, running: 0 }
     }
 
     /// Takes a part for a thread, if there is one: the next of its own, which it has in every loop of this length and so in its
@@ -216,10 +214,21 @@ impl JobPart {
 
 struct PoolState {
     job: Option<Job>,
+    /// How many threads the last job was for, besides its caller.
+    helpers: usize,
     /// How many threads were started.
     started: usize,
-    /// Where they may run, those that have come to life.
-    seats: Vec<Seat>,
+    /// Those that have come to life.
+    threads: Vec<Helper>,
+}
+
+/// A thread of the pool.
+struct Helper {
+    /// Where it may run.
+    seat: Seat,
+    /// Notified if there is a job for it while it sleeps.
+    wake: Arc<Condvar>,
+    is_asleep: bool,
 }
 
 /// The threads of a process. A pool is never freed: its threads may look at it at any time.
@@ -230,8 +239,6 @@ struct Pool {
     /// How often there was something new for those who wait. It changes only under the lock.
     news: AtomicU64,
     state: Mutex<PoolState>,
-    /// There is a job.
-    wake: Condvar,
     /// No part of the job is running, and none is left.
     done: Condvar,
 }
@@ -250,10 +257,10 @@ impl Pool {
             {
                 return pool;
             }
-            let state = Mutex::new(PoolState { job: None, started: 0, seats: Vec::new() });
+            let state = Mutex::new(PoolState { job: None, helpers: 0, started: 0, threads: Vec::new() });
             let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-            let (wake, done) = (Condvar::new(), Condvar::new());
-            let new = Box::into_raw(Box::new(Pool { process, cores, news: AtomicU64::new(0), state, wake, done }));
+            let (news, done) = (AtomicU64::new(0), Condvar::new());
+            let new = Box::into_raw(Box::new(Pool { process, cores, news, state, done }));
             if POOL.compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire).is_err() {
                 // SAFETY: it was just made, and no other thread has seen it.
                 drop(unsafe { Box::from_raw(new) });
@@ -272,7 +279,7 @@ impl Pool {
         if state.job.is_some() {
             return false;
         }
-        let helpers = job.places.min(usize::try_from(job.parts - 1).unwrap_or(usize::MAX));
+        let helpers = job.left.len().min(usize::try_from(job.parts).unwrap_or(usize::MAX)) - 1;
         while state.started < helpers {
             // Without a thread that the system refuses, the others do its work.
             if thread::Builder::new().name("certen".into()).spawn(|| self.work()).is_err() {
@@ -280,52 +287,43 @@ impl Pool {
             }
             state.started += 1;
         }
-        let all = helpers >= state.started;
-        state.seats.iter_mut().take(helpers).for_each(Seat::leave_this_core);
-        state.job = Some(job);
+        (state.job, state.helpers) = (Some(job), helpers);
+        let threads = state.threads.iter_mut().take(helpers);
+        let asleep: Vec<Arc<Condvar>> = threads.filter_map(Helper::called).collect();
         self.news.fetch_add(1, Ordering::Relaxed);
         drop(state);
-        if all {
-            self.wake.notify_all();
-        } else {
-            (0..helpers).for_each(|_| self.wake.notify_one());
-        }
+        // Those who wake up find the lock free.
+        asleep.iter().for_each(|wake| wake.notify_one());
         let mut state = self.run_parts(self.lock(), 0);
         // The job's context lives until this returns, so it must not while a part is running.
-        while state.job.as_ref().is_some_and(|job| job.running > 0) {
-            state = self.wait(state, &self.done, IDLE_CALLER);
+        let is_running = |state: &PoolState| state.job.as_ref().is_some_and(|job| job.running > 0);
+        while is_running(&state) {
+            state = self.stay_awake(state, IDLE_CALLER);
+            if is_running(&state) {
+                state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
         }
         state.job = None;
         true
     }
 
-    /// Waits until there may be something new: awake for a moment, then awake while others need no core, then asleep until it
-    /// is notified.
-    fn wait<'a>(
-        &'a self,
-        state: MutexGuard<'a, PoolState>,
-        notified: &Condvar,
-        idle: Duration,
-    ) -> MutexGuard<'a, PoolState> {
-        let mut state = state;
-        if state.started < self.cores {
-            let news = || self.news.load(Ordering::Relaxed);
-            let known = news();
-            drop(state);
-            let start = Instant::now();
-            while news() == known {
-                match start.elapsed() {
-                    elapsed if elapsed < AWAKE => (0..16).for_each(|_| hint::spin_loop()),
-                    elapsed if elapsed < idle => thread::yield_now(),
-                    _ => break,
-                }
-            }
-            state = self.lock();
-            if news() != known {
-                return state;
+    /// Waits until there is something new: at work for a moment, then while others need no core; not longer.
+    fn stay_awake<'a>(&'a self, state: MutexGuard<'a, PoolState>, idle: Duration) -> MutexGuard<'a, PoolState> {
+        if state.helpers >= self.cores {
+            return state;
+        }
+        let news = || self.news.load(Ordering::Relaxed);
+        let known = news();
+        drop(state);
+        let start = Instant::now();
+        while news() == known {
+            match start.elapsed() {
+                elapsed if elapsed < AWAKE => (0..16).for_each(|_| hint::spin_loop()),
+                elapsed if elapsed < idle => thread::yield_now(),
+                _ => break,
             }
         }
-        notified.wait(state).unwrap_or_else(PoisonError::into_inner)
+        self.lock()
     }
 
     /// Takes parts of the job for a thread and runs them until none is left.
@@ -349,18 +347,32 @@ impl Pool {
     /// The life of a thread.
     fn work(&self) {
         let mut state = self.lock();
-        state.seats.push(Seat::here());
+        let wake = Arc::new(Condvar::new());
+        state.threads.push(Helper { seat: Seat::here(), wake: wake.clone(), is_asleep: false });
         // The caller is the first.
-        let own = state.seats.len();
+        let own = state.threads.len();
+        let has_work =
+            |state: &PoolState| own <= state.helpers && state.job.as_ref().is_some_and(|job| job.untaken > 0);
         loop {
-            match &mut state.job {
-                Some(job) if job.places > 0 && job.untaken > 0 => {
-                    job.places -= 1;
-                    state = self.run_parts(state, own);
-                }
-                _ => state = self.wait(state, &self.wake, IDLE),
+            while has_work(&state) {
+                state = self.run_parts(state, own);
+            }
+            if own <= state.helpers {
+                state = self.stay_awake(state, IDLE);
+            }
+            while !has_work(&state) {
+                state.threads[own - 1].is_asleep = true;
+                state = wake.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
         }
+    }
+}
+
+impl Helper {
+    /// There is a job for the thread, far from the caller; what it is woken by, if it sleeps.
+    fn called(&mut self) -> Option<Arc<Condvar>> {
+        self.seat.leave_this_core();
+        std::mem::take(&mut self.is_asleep).then(|| self.wake.clone())
     }
 }
 

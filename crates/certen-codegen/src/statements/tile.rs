@@ -34,9 +34,7 @@ impl<'a> Emitter<'a> {
         if self.lanes.is_some() || !is_loop || statements(&block[at..=at]).any(is_parallel) {
             return Ok(());
         }
-        let is_tile = |stmt: &&'a Stmt| {
-            matches!(stmt, Stmt::Alloc(name, _) if !self.heap.contains_key(name) && !self.made.contains_key(name))
-        };
+        let is_tile = |stmt: &&'a Stmt| matches!(stmt, Stmt::Alloc(name, _) if !self.heap.contains_key(name) && !self.made.contains_key(name));
         let tiles: Vec<Name> = block[..at].iter().filter(is_tile).filter_map(Stmt::declares).collect();
         for tile in tiles {
             let is_changed = block[at..].iter().any(|stmt| self.uses(stmt, tile, |how| how != Use::Read));

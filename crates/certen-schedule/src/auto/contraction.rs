@@ -502,7 +502,11 @@ impl<'a> Tiling<'a> {
         if let Order::Mirrored(block) = order {
             steps.add(format!("mirror({}, {}, {block}, {wide})", steps.path(&r), steps.path(&v)));
             steps.add(format!("split({}, {high})", steps.path(&rows)));
-        } else if is_narrow || order == Order::Lanes || across == Ends::Inwards || along != Ends::Padded && along != Ends::Full {
+        } else if is_narrow
+            || order == Order::Lanes
+            || across == Ends::Inwards
+            || along != Ends::Padded && along != Ends::Full
+        {
             steps.add(format!("split({}, {high}{})", steps.path(&rows), across.word()));
             // A tile that is never full has room all the same.
             let along = if is_narrow { ", whole" } else { along.word() };

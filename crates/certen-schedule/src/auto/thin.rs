@@ -60,7 +60,7 @@ impl SumNest<'_> {
         if let Some((outer, _)) = self.free.first() {
             steps.parallelize(&steps.path(outer));
         }
-        let together = if machine.registers >= 32 { 4 } else { 2 };
+        let together = if machine.registers >= 32 { 8 } else { 2 };
         if let Some((row, _)) = self.free.last().filter(|(_, range)| size(range).is_none_or(|rows| rows >= together)) {
             steps.add(format!("unroll_and_jam({}, {together})", steps.path(row)));
         }
