@@ -321,6 +321,27 @@ fn long_sums_in_blocks_have_the_bits_of_others() {
 }
 
 #[test]
+fn narrow_tiles_and_panels_that_rows_pass_by_have_the_bits_of_others() {
+    // Which tiles there are depends on the machine: what is asked for by name is known of those with whole vectors of 64 bytes.
+    let is_known = |cpu: Cpu| cpu == Cpu::Avx512 && cpu.unit_bytes() == 64;
+    let batched =
+        "fn f(A: T[b, m, p], B: T[b, p, n]) -> T[b, m, n] { { [z, i, j] -> sum({ [k] -> A[z, i, k] * B[z, k, j] }) } }";
+    let cases = [("f32", 16, 72, 26), ("f32", 13, 72, 26), ("f64", 16, 36, 26), ("f64", 7, 36, 26)];
+    for (cpu, (elem, m, n, p)) in Cpu::here().into_iter().flat_map(|cpu| cases.map(|case| (cpu, case))) {
+        let (text, sizes) = (batched.replace('T', elem), [("b", 3), ("m", m), ("n", n), ("p", p)]);
+        let said = if is_known(cpu) { "by themselves" } else { "a contraction" };
+        let [numbers, all] = [Some(said), None].map(|said| computed(&text, &sizes, cpu, said));
+        assert!(numbers == all, "{cpu}: {text} {sizes:?}");
+    }
+    let (text, sizes) = (CONTRACTIONS[0].replace('T', "f64"), [("m", 301), ("n", 547), ("p", 600)]);
+    for cpu in Cpu::here() {
+        let said = if is_known(cpu) { "all rows for each" } else { "a contraction" };
+        let [numbers, all] = [Some(said), None].map(|said| computed(&text, &sizes, cpu, said));
+        assert!(numbers == all, "{cpu}: {text}");
+    }
+}
+
+#[test]
 fn strict_sums_are_not_fused() {
     let options = Options { schedule: Choice::Auto, fp: certen::FpMode::Strict, ..Options::default() };
     let module = Module::from_text("t.ten", CONTRACTIONS[0].replace('T', "f64"), &options).unwrap();

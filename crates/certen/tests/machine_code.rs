@@ -93,7 +93,12 @@ fn automatic(text: &str, cpu: Cpu) -> Module {
 /// The loops with fused operations of a product of matrices of this element type, and the rows and columns of its tile.
 fn tile(compiler: &Compiler, cpu: Cpu, elem: &str) -> (Vec<Counted>, [usize; 2]) {
     let text = format!("fn mm(a: {elem}[256, 256], b: {elem}[256, 256]) -> {elem}[256, 256] {{ a @ b }}");
-    let module = automatic(&text, cpu);
+    tile_of(compiler, cpu, &text)
+}
+
+/// Those of a contraction.
+fn tile_of(compiler: &Compiler, cpu: Cpu, text: &str) -> (Vec<Counted>, [usize; 2]) {
+    let module = automatic(text, cpu);
     let why = &module.planned().unwrap().0[0].why;
     // … 32 lanes of j for 4 rows of i …
     let before = |word: &str| why.split_once(word).unwrap().0.split(' ').next_back().unwrap().parse().unwrap();
@@ -123,6 +128,29 @@ fn the_tile_of_a_matrix_product_is_in_registers() {
         assert_eq!((fused, loads, spills), (rows * vectors, rows + vectors, 0), "{cpu} {elem}: {counted:?}");
         // GCC 12 turns sums around in registers where there are 16 of them.
         assert!(2 * copies <= fused && control <= MOST_CONTROL, "{cpu} {elem}: {counted:?}");
+    }
+}
+
+/// Rows of 7 are stored in shorter vectors, and results that lie apart one by one: the sum stays in registers all the same.
+#[test]
+fn a_tile_that_is_read_in_pieces_is_in_registers() {
+    let compiler = Compiler::find().unwrap();
+    if compiler.version().contains("clang") {
+        eprintln!("skipped: {} unrolls loops as it likes", compiler.version());
+        return;
+    }
+    let texts = [
+        "fn f(a: f64[70, 9, 402], b: f64[7, 16, 9, 70]) -> f64[70, 16, 402, 7] {
+            { [z, c, i, j] -> sum({ [k] -> a[z, k, i] * b[j, c, k, z] }) }
+        }",
+        "fn f(a: f64[6, 28, 12, 60], b: f64[6, 131, 12]) -> f64[131, 28, 60, 6] {
+            { [d, e, c, z] -> sum({ [k] -> a[z, e, k, c] * b[z, d, k] }) }
+        }",
+    ];
+    for (cpu, text) in [Cpu::Avx2, Cpu::Avx512].into_iter().flat_map(|cpu| texts.map(|text| (cpu, text))) {
+        let (loops, _) = tile_of(compiler, cpu, text);
+        assert!(loops.iter().any(|counted| counted.fused >= 6), "{cpu} {text}: {loops:?}");
+        assert!(loops.iter().all(|counted| counted.spills == 0), "{cpu} {text}: {loops:?}");
     }
 }
 

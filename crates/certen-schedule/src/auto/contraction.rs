@@ -392,9 +392,12 @@ impl<'a> Tiling<'a> {
         steps
     }
 
-    /// Short sums become one loop, once their operands are packed: the loops that pack them need not divide.
-    fn join_summed(&self, steps: &mut Steps) {
-        for group in self.summed.iter().filter(|_| self.long.is_none()) {
+    /// Short sums become one loop, once their operands are packed: the loops that pack them need not divide. Where a window is
+    /// read as it lies, its place would have to be divided out of that loop.
+    fn join_summed(&self, steps: &mut Steps, packed: &[Name]) {
+        let is_read = |(buffer, at): &(Name, &[Ix])| self.found.is_window(at) && !packed.contains(buffer);
+        let may_join = self.long.is_none() && !self.found.reads.iter().any(is_read);
+        for group in self.summed.iter().filter(|_| may_join) {
             steps.collapse(&group.loops);
         }
     }
@@ -460,7 +463,7 @@ impl<'a> Tiling<'a> {
         if across == Ends::Padded {
             steps.add(format!("round({})", steps.path(format!("{rows}.o"))));
         }
-        self.join_summed(&mut steps);
+        self.join_summed(&mut steps, &packed);
         steps.parallelize(&parallel.map_or(outermost, |one| steps.path(one.name)));
         for buffer in &shared {
             steps.parallelize(&format!("{buffer}_packed.c0"));
@@ -480,6 +483,9 @@ impl<'a> Tiling<'a> {
         if self.long.is_some() {
             let terms = self.summed_loops().filter_map(|(_, _, size)| size).fold(1, i64::saturating_mul);
             how += &format!(", {terms} terms at a time");
+        }
+        if let Ends::Narrow(rest) = along {
+            how += &format!(", the last {rest} lanes by themselves");
         }
         if !packed.is_empty() {
             how += &format!(", {} packed", joined(&packed));
@@ -502,11 +508,7 @@ impl<'a> Tiling<'a> {
         if let Order::Mirrored(block) = order {
             steps.add(format!("mirror({}, {}, {block}, {wide})", steps.path(&r), steps.path(&v)));
             steps.add(format!("split({}, {high})", steps.path(&rows)));
-        } else if is_narrow
-            || order == Order::Lanes
-            || across == Ends::Inwards
-            || along != Ends::Padded && along != Ends::Full
-        {
+        } else if is_narrow || order == Order::Lanes || [across, along].iter().any(|ends| !ends.are_plain()) {
             steps.add(format!("split({}, {high}{})", steps.path(&rows), across.word()));
             // A tile that is never full has room all the same.
             let along = if is_narrow { ", whole" } else { along.word() };
@@ -591,7 +593,7 @@ impl<'a> Tiling<'a> {
             }
             how = format!(", panels of {} copied", joined(&panels.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
         }
-        self.join_summed(&mut steps);
+        self.join_summed(&mut steps, &[]);
         let outer = self.outside.iter().chain(&self.between).next();
         steps.parallelize(&outer.map_or(column, |(index, _)| steps.path(index)));
         Some(self.found.planned(steps, self.why(&how)))
@@ -646,6 +648,11 @@ enum Ends {
 }
 
 impl Ends {
+    /// Whether all tiles are split off alike.
+    fn are_plain(self) -> bool {
+        matches!(self, Ends::Full | Ends::Padded)
+    }
+
     /// What `split` is told.
     fn word(self) -> &'static str {
         if self == Ends::Inwards { ", inwards" } else { "" }

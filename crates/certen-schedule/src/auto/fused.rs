@@ -2,18 +2,18 @@
 //!
 //! So they have the same bits as those with a tile.
 //!
-//! Applies: to sums of products of floats that may be rounded otherwise, with rows and lanes. Other sums stay as they are,
+//! Applies: to sums of products of floats that may be rounded otherwise, with rows and lanes or over a window. Other sums stay as they are,
 //! unless the mode asks for fused operations: where each addition waits for the one before, a fused one takes longer. Cost:
 //! none.
 
 use certen_loops::FpMode;
 
 use super::sum::SumNest;
-use super::{LAST, Machine, Proposal};
+use super::{LAST, Machine, Proposal, window};
 
 pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal> {
     let applies = match found.fp {
-        FpMode::Relaxed => found.has_rows(),
+        FpMode::Relaxed => found.has_rows() || window::lanes(found).is_some(),
         FpMode::Fused => true,
         FpMode::Strict => false,
     };

@@ -20,6 +20,7 @@ mod steps;
 mod sum;
 mod thin;
 mod tile;
+mod window;
 
 use std::cell::LazyCell;
 
@@ -88,7 +89,8 @@ const LAST: i64 = i64::MAX;
 /// A strategy: what it proposes for a nest, the best first.
 type Strategy = fn(&SumNest<'_>, &Machine) -> Vec<Proposal>;
 
-const STRATEGIES: [Strategy; 4] = [batched::proposals, contraction::proposals, thin::proposals, fused::proposals];
+const STRATEGIES: [Strategy; 5] =
+    [batched::proposals, contraction::proposals, window::proposals, thin::proposals, fused::proposals];
 
 /// A schedule for loops, nest by nest, and the loops after it. For loops with numbers in place of sizes, `like` has the plans
 /// without: where there is none, the order of operations is to stay what it is. None if the numbers do not allow what was

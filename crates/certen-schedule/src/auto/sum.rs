@@ -193,6 +193,12 @@ impl<'a> SumNest<'a> {
         self.summed.iter().any(|(index, _)| mentions(at, *index))
     }
 
+    /// Whether an operand is read at a place that moves with the result and with the sum, as the image of a convolution is.
+    pub fn is_window(&self, at: &[Ix]) -> bool {
+        let moves = |ix: &Ix, loops: &[(Name, &Range)]| loops.iter().any(|(index, _)| ix.mentions(*index));
+        at.iter().any(|ix| moves(ix, &self.free) && moves(ix, &self.summed))
+    }
+
     /// The operands of the lanes that the sum runs over.
     pub fn panels(&self) -> impl Iterator<Item = &(Name, &'a [Ix])> {
         let has_lanes = |at: &[Ix]| self.lanes.is_some_and(|lanes| mentions(at, lanes));

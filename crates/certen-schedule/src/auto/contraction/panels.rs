@@ -13,8 +13,10 @@ use crate::auto::steps::Steps;
 use crate::auto::sum::{LINE_BYTES, PACKED_ACROSS, PACKED_APART, SumNest, mentions, size};
 use crate::auto::tile::blocks;
 
-/// What is no larger is read where it lies, if it lies along the lanes: half of the smallest first cache.
+/// What is no larger is read where it lies, if it lies along the lanes: half of the smallest first cache; of a window, whose
+/// elements are used by many terms, all of it.
 const NEAR_BYTES: i64 = 1 << 14;
+const WINDOW_BYTES: i64 = 1 << 15;
 
 /// How many iterations of a loop around are packed together where an operand lies along it, unless it has few.
 const STRIP: i64 = 16;
@@ -178,6 +180,9 @@ impl<'a> Tiling<'a> {
     /// Whether an operand lies along the lanes and stays in the first cache while it is used.
     fn is_near(&self, operand: &Operand<'_>) -> bool {
         let [v] = self.lanes.loops.as_slice() else { return false };
+        if self.found.is_window(operand.at) {
+            return self.is_near_window(operand.at, *v);
+        }
         let loops = self.found.free.iter().chain(&self.found.summed);
         let own = loops.filter(|(index, _)| mentions(operand.at, *index));
         let inside = own.filter(|(index, _)| self.outside.iter().all(|(outer, _)| outer != index));
@@ -188,6 +193,20 @@ impl<'a> Tiling<'a> {
         let is_outside = |ix: &&Ix| self.outside.iter().any(|(outer, _)| ix.mentions(*outer));
         let is_whole = !operand.at.iter().skip_while(is_outside).any(|ix| is_outside(&ix));
         operand.at.last() == Some(&Ix::var(*v)) && is_whole && bytes.is_some_and(|bytes| bytes <= NEAR_BYTES)
+    }
+
+    /// Whether a window moves along memory with the lanes, and what a tile reads of it stays in the first cache.
+    fn is_near_window(&self, at: &[Ix], v: Name) -> bool {
+        let Some((last, others)) = at.split_last() else { return false };
+        let is_along = last.linear_in(v).is_some_and(|(step, _)| step == 1) && !mentions(others, v);
+        let inside = || self.summed_loops().map(|(index, _, size)| (index, size)).chain([(v, Some(self.wide))]);
+        let extent = |ix: &Ix| {
+            inside().filter(|(index, _)| ix.mentions(*index)).try_fold(1i64, |extent, (index, size)| {
+                extent.checked_add(ix.linear_in(index)?.0.checked_abs()?.checked_mul(size? - 1)?)
+            })
+        };
+        let bytes = at.iter().try_fold(self.found.elem.bytes() as i64, |bytes, ix| bytes.checked_mul(extent(ix)?));
+        is_along && bytes.is_some_and(|bytes| bytes <= WINDOW_BYTES)
     }
 
     /// Tenths of operations that it takes to pack an operand: whole vectors, squares that are turned, or single elements.
