@@ -14,6 +14,7 @@ use crate::helpers::Helper;
 use crate::helpers::vectors::LaneShape;
 use crate::names::CNames;
 use crate::scan::{allocations, declared_names, read_names, swapped_names};
+use crate::statements::fetch::Ahead;
 use crate::text::{MAX_WIDTH, broken};
 
 /// With more buffers than this, those that were taken are noted in an array.
@@ -120,6 +121,8 @@ pub(crate) struct Emitter<'a> {
     pub(crate) lanes: Option<VectorLoop>,
     /// The names in C of the copies of tiles that were made.
     pub(crate) made: HashMap<Name, String>,
+    /// What the loops over these indices fetch for the next tile.
+    pub(crate) ahead: HashMap<Name, Ahead>,
 }
 
 impl<'a> Emitter<'a> {
@@ -171,6 +174,7 @@ impl<'a> Emitter<'a> {
             positions: HashMap::new(),
             lanes: None,
             made: HashMap::new(),
+            ahead: HashMap::new(),
         };
         let parameters = program.inputs.iter().chain(&program.outputs).map(|parameter| &parameter.name);
         emitter.positions = program.sizes.iter().chain(parameters).enumerate().map(|(at, name)| (*name, at)).collect();

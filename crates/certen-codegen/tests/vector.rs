@@ -57,6 +57,21 @@ fn what_a_tile_is_combined_with_is_fetched_before_its_sum() {
 }
 
 #[test]
+fn rows_in_different_pages_are_fetched_for_the_next_tile() {
+    let far = |columns: &str| {
+        let declared = TILED.replace("f64[29, 32]", &format!("f64[29, {columns}]"));
+        declared.replace("C : f64[8, 32]", &format!("C : f64[8, {columns}]"))
+    };
+    let lines = ["", " + 8"].map(|lane| format!("CERTEN_FETCH_AFTER(B[l*512 + 16*j_o{lane}], 128);"));
+    assert_eq!(fetched(&far("512")), lines);
+    same_bits(&loops(&far("512")));
+    // Rows in one page; tiles that do not follow each other.
+    assert!(fetched(&far("511")).is_empty());
+    let apart = far("512").replace("16*j.o", "32*j.o");
+    assert!(fetched(&apart).is_empty());
+}
+
+#[test]
 fn a_tile_reads_like_c() {
     let code = emitted(&loops(TILED));
     assert_eq!(

@@ -1,11 +1,17 @@
-//! What a tile is combined with is fetched while its sum runs.
+//! What a tile is combined with is fetched while its sum runs, and rows far apart while the tile before runs.
 //!
 //! A tile of sums stays in registers during a long loop; then its elements are combined with others from memory and stored. A
 //! processor does not look as far ahead as that loop is long, and would wait for each tile's operands. So it is told of them
-//! before the loop. A hint changes no value; the addresses are those of elements that are read.
+//! before the loop, by the addresses of elements that are read.
+//!
+//! Where each term of the sum reads from another page, a processor does not see that the next tile will read what lies beside it.
+//! So each term also fetches what the same term of the next tile reads: as many bytes further as a row of the tile has.
+//!
+//! A hint changes no value, and reads nothing: at the end of a row it may be about other memory.
 
 use std::collections::HashSet;
 
+use certen_core::{ElemType, TensorType};
 use certen_index::Ix;
 use certen_loops::{Mode, Stmt, Use, statements};
 use certen_syntax::{Diagnostic, Name};
@@ -22,27 +28,42 @@ const MOST_LINES: i64 = 128;
 /// The bytes that are fetched at once.
 const LINE_BYTES: i64 = 64;
 
+/// Rows that are so many bytes apart are in different pages.
+const PAGE_BYTES: i64 = 4096;
+
 /// How compilers are told.
 pub(crate) const FETCH: &str = "\
-/* Says that an element will be read soon. */
+/* Says that an element will be read soon, or what lies so many bytes after it. */
 #if defined(__GNUC__)
 #define CERTEN_FETCH(element) __builtin_prefetch(&(element))
+#define CERTEN_FETCH_AFTER(element, bytes) __builtin_prefetch((const void *)((uintptr_t)&(element) + (bytes)))
 #else
 #define CERTEN_FETCH(element) ((void)0)
+#define CERTEN_FETCH_AFTER(element, bytes) ((void)0)
 #endif
 
 ";
+
+/// What the terms of a sum fetch for the next tile: elements of this one, and how many bytes are between the two.
+pub(crate) struct Ahead {
+    elements: Vec<(Name, Vec<Ix>)>,
+    bytes: i64,
+}
 
 impl<'a> Emitter<'a> {
     /// Fetches what the statements after a loop read, if the loop adds to a tile of this block.
     pub(super) fn fetch_for(&mut self, block: &'a [Stmt], at: usize) -> Result<(), Diagnostic> {
         let Stmt::For { range, mode: Mode::Serial, body, .. } = &block[at] else { return Ok(()) };
-        if self.lanes.is_some() || length(range).is_some_and(|count| count < LONG) {
+        if self.lanes.is_some() {
             return Ok(());
         }
         let is_tile = |stmt: &&'a Stmt| matches!(stmt, Stmt::Alloc(name, _) if !self.heap.contains_key(name));
         let tiles: HashSet<Name> = block[..at].iter().filter(is_tile).filter_map(Stmt::declares).collect();
         if !statements(body).filter_map(Stmt::element).any(|(to, _)| tiles.contains(&to)) {
+            return Ok(());
+        }
+        self.ahead.extend(self.rows_ahead(&block[at], &tiles));
+        if length(range).is_some_and(|count| count < LONG) {
             return Ok(());
         }
         for stmt in &block[at + 1..] {
@@ -77,14 +98,9 @@ impl<'a> Emitter<'a> {
         for (name, indices, how) in uses {
             let is_along = indices.last().and_then(|last| last.linear_in(lane)).is_some_and(|(step, _)| step == 1);
             let Some(ty) = self.types.get(&name).filter(|_| is_along && how == Use::Read) else { continue };
-            let in_a_line = (LINE_BYTES / ty.elem.bytes() as i64) as usize;
-            let firsts = (0..lanes - 1).step_by(in_a_line);
-            for at in firsts.chain([lanes - 1]).filter(|_| !tiles.contains(&name)) {
-                let put = |name: Name| (name == lane).then(|| Ix::from(at));
-                let Ok(indices) = indices.iter().map(|ix| ix.substitute(&put)).collect::<Result<Vec<_>, _>>() else {
-                    return Ok(false);
-                };
-                elements.push((name, indices));
+            if !tiles.contains(&name) {
+                let Some(lines) = lines(indices, lane, lanes, ty.elem, true) else { return Ok(false) };
+                elements.extend(lines.into_iter().map(|indices| (name, indices)));
             }
         }
         let count = rows.iter().fold(elements.len() as i64, |product, (_, _, count)| product.saturating_mul(*count));
@@ -108,4 +124,73 @@ impl<'a> Emitter<'a> {
         }
         Ok(true)
     }
+
+    /// What each term of a sum fetches for the next tile, and the index of its innermost loop.
+    fn rows_ahead(&self, sum: &'a Stmt, tiles: &HashSet<Name>) -> Option<(Name, Ahead)> {
+        let (mut stmt, mut loops) = (sum, Vec::new());
+        let (lane, lanes, assign) = loop {
+            let Stmt::For { index, range, mode, body } = stmt else { return None };
+            let [inner] = body.as_slice() else { return None };
+            match mode {
+                Mode::Vector => break (*index, length(range)?, inner),
+                Mode::Serial => loops.push(*index),
+                Mode::Parallel | Mode::ParallelVector => return None,
+            }
+            stmt = inner;
+        };
+        let (tile, to) = assign.element().filter(|(tile, _)| tiles.contains(tile))?;
+        let innermost = loops.into_iter().rev().find(|index| to.iter().all(|ix| !ix.mentions(*index)))?;
+        let bytes = lanes.checked_mul(self.types.get(&tile)?.elem.bytes() as i64)?;
+        let mut elements = Vec::new();
+        for (name, indices, how) in assign.uses(&self.program.terms) {
+            let Some(ty) = self.types.get(&name).filter(|_| how == Use::Read && !tiles.contains(&name)) else {
+                continue;
+            };
+            let Some(last) = indices.last().filter(|_| distance(ty, indices, lane) == Some(ty.elem.bytes() as i64))
+            else {
+                continue;
+            };
+            let is_next = self.ranges.keys().any(|tiles| last.linear_in(*tiles).is_some_and(|(step, _)| step == lanes));
+            if is_next && distance(ty, indices, innermost).is_some_and(|bytes| bytes >= PAGE_BYTES) {
+                elements
+                    .extend(lines(indices, lane, lanes, ty.elem, false)?.into_iter().map(|indices| (name, indices)));
+            }
+        }
+        (!elements.is_empty()).then_some((innermost, Ahead { elements, bytes }))
+    }
+
+    /// What a term of a sum fetches for the next tile, at the beginning of the body of its innermost loop.
+    pub(super) fn fetch_ahead(&mut self, index: Name) -> Result<(), Diagnostic> {
+        let Some(Ahead { elements, bytes }) = self.ahead.remove(&index) else { return Ok(()) };
+        self.indent += 1;
+        for (name, indices) in elements {
+            let element = self.element(name, &indices)?;
+            self.line(&format!("CERTEN_FETCH_AFTER({element}, {bytes});"));
+        }
+        self.indent -= 1;
+        Ok(())
+    }
+}
+
+/// The first element of each line of a row, and the last one of all if the row may begin inside a line.
+fn lines(indices: &[Ix], lane: Name, lanes: i64, elem: ElemType, with_last: bool) -> Option<Vec<Vec<Ix>>> {
+    let in_a_line = (LINE_BYTES / elem.bytes() as i64) as usize;
+    let at = (0..lanes - 1).step_by(in_a_line).chain(with_last.then_some(lanes - 1));
+    let put = |at: i64| {
+        let put = move |name: Name| (name == lane).then(|| Ix::from(at));
+        indices.iter().map(|ix| ix.substitute(&put)).collect::<Result<Vec<_>, _>>().ok()
+    };
+    at.map(put).collect()
+}
+
+/// How many bytes further an element lies in the next iteration of a loop, if that is a number.
+fn distance(ty: &TensorType, indices: &[Ix], index: Name) -> Option<i64> {
+    let (mut bytes, mut size) = (0i64, Some(ty.elem.bytes() as i64));
+    for (ix, count) in indices.iter().zip(ty.shape.iter()).rev() {
+        if ix.mentions(index) {
+            bytes = bytes.checked_add(ix.linear_in(index)?.0.checked_mul(size?)?)?;
+        }
+        size = size.zip(count.as_constant()).and_then(|(size, count)| size.checked_mul(count));
+    }
+    Some(bytes)
 }

@@ -170,6 +170,7 @@ impl<'a> Emitter<'a> {
         self.bound_index(index, range);
         let i = self.names.get(index).to_owned();
         self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i}++) {{"));
+        self.fetch_ahead(index)?;
         self.inner(body, depth)?;
         self.ranges.remove(&index);
         self.line("}");

@@ -13,7 +13,7 @@ use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::steps::joined;
-use super::sum::{PACKED_APART, STORED_ALONG, SumNest, mentions, size};
+use super::sum::{MOST_PACKED, PACKED_APART, STORED_ALONG, SumNest, mentions, size};
 use super::tile::blocks;
 use super::{Machine, Proposal};
 
@@ -93,25 +93,44 @@ impl<'a> Batched<'a> {
         loops.filter_map(|index| self.found.count(index)).fold(1, i64::saturating_mul)
     }
 
-    /// Tenths of operations: of the tiles, and of storing them.
+    /// The operands, each with the rows or columns that it has.
+    fn operands(&self) -> impl Iterator<Item = (Name, &'a [Ix], Tiled)> {
+        self.found.reads.iter().zip([self.rows, self.columns]).map(|((buffer, at), own)| (*buffer, *at, own))
+    }
+
+    /// Tenths of operations: of the tiles, and of storing them. Vectors of what is read where it is, though it does not lie along
+    /// the lanes, are put together from elements.
     fn cost(&self) -> i64 {
         let (high, wide) = (self.rows.tile, self.columns.tile);
         let tiles = [self.lanes, self.rows, self.columns].map(Tiled::count);
         let tiles = tiles.into_iter().fold(self.extent(self.others.iter().copied()), i64::saturating_mul);
         let terms = self.extent(self.found.summed.iter().map(|(index, _)| *index));
-        let busy = 10 * (high * wide).max(high + wide).max(8);
+        let apart = self.operands().filter(|(_, at, _)| !self.lies_along_lanes(at) && !self.is_packed(at));
+        let gathered = apart.map(|(.., own)| own.tile * self.lanes.tile * PACKED_APART).sum::<i64>();
+        let busy = 10 * (high * wide).max(high + wide).max(8) + gathered;
         let stores = self.extent(self.found.free.iter().map(|(index, _)| *index)).saturating_mul(STORED_ALONG);
         tiles.saturating_mul(terms).saturating_mul(busy).saturating_add(stores)
     }
 
-    /// The operands that are packed: what lies along the lanes, or along a loop around, is read where it is.
+    fn lies_along_lanes(&self, at: &[Ix]) -> bool {
+        at.last() == Some(&Ix::var(self.lanes.index))
+    }
+
+    /// Whether an operand lies along a loop around. It is packed before all of them then: each would use an element of a line.
+    fn lies_around(&self, at: &[Ix]) -> bool {
+        at.last().and_then(Ix::as_var).is_some_and(|last| self.others.contains(&last))
+    }
+
+    /// Whether an operand is packed: what lies along the lanes is read where it is, and what would be packed whole and is too large.
+    fn is_packed(&self, at: &[Ix]) -> bool {
+        let elements = || self.extent(self.found.loops().filter(|index| mentions(at, *index)));
+        let is_small = || elements().saturating_mul(self.found.elem.bytes() as i64) <= MOST_PACKED;
+        !self.lies_along_lanes(at) && (!self.lies_around(at) || is_small())
+    }
+
+    /// The operands that are packed.
     fn packed(&self) -> impl Iterator<Item = (Name, &'a [Ix], Tiled)> {
-        let reads = self.found.reads.iter().zip([self.rows, self.columns]);
-        let packed = reads.filter(|((_, at), _)| {
-            let last = at.last().and_then(Ix::as_var);
-            !last.is_some_and(|last| last == self.lanes.index || self.others.contains(&last))
-        });
-        packed.map(|((buffer, at), own)| (*buffer, *at, own))
+        self.operands().filter(|(_, at, _)| self.is_packed(at))
     }
 
     /// Tenths of operations that it takes to pack an operand.
@@ -150,6 +169,7 @@ impl<'a> Batched<'a> {
         let pack = |(buffer, at, own): (Name, &[Ix], Tiled)| {
             // Once, before the loops around that do not change it.
             let first = others.iter().position(|index| !mentions(at, *index));
+            let first = if self.lies_around(at) { Some(0) } else { first };
             let around = others[first.unwrap_or(others.len())..].iter().filter(|index| mentions(at, **index));
             let before = first.map_or_else(|| piece(rows, "o"), |first| others[first].to_string());
             let block = (first.is_some() && is_cut(&own)).then(|| format!("{}.o", own.index));

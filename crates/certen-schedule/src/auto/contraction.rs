@@ -27,7 +27,10 @@ use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::steps::{Steps, joined};
-use super::sum::{LINE_BYTES, STORED_ACROSS, STORED_ALONG, STORED_APART, STORED_PERMUTED, SumNest, mentions, size};
+use super::sum::{
+    LINE_BYTES, PAGE_BYTES, STORED_ACROSS, STORED_ALONG, STORED_APART, STORED_FAR, STORED_PERMUTED, SumNest, mentions,
+    size,
+};
 use super::tile::{MANY, blocks, busy, shapes};
 use super::{Machine, Planned, Proposal};
 use long_sum::LongSum;
@@ -303,6 +306,7 @@ impl<'a> Tiling<'a> {
             _ if self.is_permuted() => STORED_PERMUTED,
             (true, _) => STORED_ALONG,
             (false, true) => STORED_ACROSS,
+            (false, false) if self.distance(&self.lanes, self.found.at) > PAGE_BYTES => STORED_FAR,
             (false, false) => STORED_APART,
         };
         let stores = rows.saturating_mul(columns).saturating_mul(store);

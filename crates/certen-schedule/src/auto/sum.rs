@@ -17,17 +17,24 @@ const SHORT: i64 = 4;
 const STREAMED_BYTES: i64 = 64 << 20;
 pub(super) const LINE_BYTES: i64 = 64;
 
+/// Bytes of a page of memory.
+pub(super) const PAGE_BYTES: i64 = 4096;
+
 /// What it costs to store an element, in tenths of an operation: with its neighbours in a vector, beside the element of the row
-/// before, anywhere, or where divisions say.
+/// before, anywhere, in another page than its neighbours, or where divisions say.
 pub(super) const STORED_ALONG: i64 = 5;
 pub(super) const STORED_ACROSS: i64 = 20;
 pub(super) const STORED_APART: i64 = 40;
+pub(super) const STORED_FAR: i64 = 200;
 pub(super) const STORED_PERMUTED: i64 = 160;
 
 /// What it costs to pack an element that has no neighbour to be moved with, in tenths of an operation: if its neighbours in
 /// memory are in other panels, or in the same one.
 pub(super) const PACKED_APART: i64 = 30;
 pub(super) const PACKED_ACROSS: i64 = 50;
+
+/// An operand is packed once, before loops that it does not depend on, if it has no more bytes than this.
+pub(super) const MOST_PACKED: i64 = 64 << 20;
 
 /// A nest that sums products.
 pub(super) struct SumNest<'a> {

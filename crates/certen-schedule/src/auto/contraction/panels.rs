@@ -10,7 +10,7 @@ use certen_syntax::Name;
 
 use super::{Ends, Group, Order, Tiling};
 use crate::auto::steps::Steps;
-use crate::auto::sum::{LINE_BYTES, PACKED_ACROSS, PACKED_APART, SumNest, mentions, size};
+use crate::auto::sum::{LINE_BYTES, MOST_PACKED, PACKED_ACROSS, PACKED_APART, PAGE_BYTES, SumNest, mentions, size};
 use crate::auto::tile::blocks;
 
 /// What is no larger is read where it lies, if it lies along the lanes: half of the smallest first cache; of a window, whose
@@ -24,12 +24,6 @@ const MOST_STRIP: i64 = 32;
 
 /// What lies side by side is short if it has no more bytes than this.
 const SHORT_RUN: i64 = 256;
-
-/// An operand is packed once, before loops that it does not depend on, if it has no more bytes than this.
-const MOST_PACKED: i64 = 64 << 20;
-
-/// Bytes of a page of memory.
-const PAGE_BYTES: i64 = 4096;
 
 /// A row that is read so often by narrow tiles is packed, if rows are pages apart.
 const MANY_TIMES: i64 = 16;
@@ -172,7 +166,7 @@ impl<'a> Tiling<'a> {
     }
 
     /// How many bytes are between elements of an operand that are neighbours in a group of loops, as far as that is known.
-    fn distance(&self, group: &Group, at: &[Ix]) -> i64 {
+    pub(super) fn distance(&self, group: &Group, at: &[Ix]) -> i64 {
         let after = at.iter().rev().take_while(|ix| ix.as_var() != group.loops.last().copied());
         after.filter_map(|ix| self.found.count(ix.as_var()?)).fold(self.found.elem.bytes() as i64, i64::saturating_mul)
     }
