@@ -23,6 +23,7 @@ from certen.bench.kernels import KERNELS, Problem
 from certen.bench.machine import unlimited
 from certen.bench.measure import Attempt, Field, difference
 from certen.bench.ported import PORTED
+from certen.bench.small import GROUPS, SMALL, WINDOWS, Window
 from certen.bench.statistics import geometric_mean, interval, paired
 
 
@@ -197,6 +198,48 @@ def test_ported_kernels_are_measured(tmp_path, capsys):
     assert all(set(one["attempts"][0]["ratios"]) == {"certen"} for one in found)
 
 
+def test_small_sizes_are_measured(tmp_path, capsys):
+    data, drawing = tmp_path / "bench.json", tmp_path / "curves.svg"
+    rows = ["kron2", "kron7", "kron20", *GROUPS["convolutions"], *GROUPS["batched"]]
+    given = ["--small", "kron2", "kron7", "kron20", "convolutions", "batched", "--peers", "numpy", "--threads", "1"]
+    assert main([*given, "--dtype", "f32", "--quick", "--json", str(data), "--curves", str(drawing)]) == 0
+    assert "not timed" not in capsys.readouterr().out
+    found = json.loads(data.read_text())["results"]
+    assert [one["kernel"] for one in found] == rows
+    assert all(set(one["attempts"][0]["seconds"]) == {"numpy", "certen"} for one in found)
+    svg = ElementTree.parse(drawing).getroot()
+    assert [len(line.get("points").split()) for line in svg.findall("{*}polyline")] == [3, 3]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_rows_are_what_shapes_say(name):
+    kernel = SMALL[name]
+    problem = Problem(kernel, kernel.quick, "f64")
+    inputs = problem.make_inputs(1)
+    out = problem.reference(inputs)
+    shapes = problem.output if isinstance(problem.output, list) else [problem.output]
+    assert out.size == sum(math.prod(shape) for shape in shapes)
+    assert problem.bytes == 8 * (sum(array.size for array in inputs) + out.size)
+    assert problem.flops >= out.size
+    # As many arrays as there are entrants have to fit into memory.
+    full = Problem(kernel, kernel.sizes, "f64")
+    assert full.bytes <= 1 << 30
+
+
+def test_rows_have_a_group_and_windows_are_used():
+    assert [name for names in GROUPS.values() for name in names] == list(SMALL)
+    assert GROUPS["kron"] == [f"kron{n}" for n in range(2, 21)]
+    assert set(WINDOWS) == set(GROUPS["convolutions"])
+
+
+def test_windows_are_counted():
+    # Of 5 entries, padded to 7: windows of 3 at 0, 2 and 4, of which the first and the last meet one zero each.
+    window = Window(stride=2, padding=1)
+    assert (window.places(5, 3), window.inside(5, 3)) == (3, 7)
+    assert [part.tolist() for _, part in window.shifted(np.arange(7), (3,))] == [[0, 2, 4], [1, 3, 5], [2, 4, 6]]
+    assert [part.tolist() for _, part in Window(dilation=2).shifted(np.arange(5), (2,))] == [[0, 1, 2], [2, 3, 4]]
+
+
 def test_examples_are_measured(capsys):
     directory = Path(__file__).parents[2] / "examples"
     given = ["linalg/kron_matvec", "learning/lstm_cell", "images/box_blur"]
@@ -229,6 +272,9 @@ def test_generated_contractions_are_measured(tmp_path, capsys):
         (["--peers", "numpy,matlab"], "`matlab` is none of numpy, "),
         (["--dtype", "f16"], "`f16` is none of f64, f32"),
         (["--threads", "0"], "--threads"),
+        (["--small", "mm"], "`mm` is none of kron, "),
+        (["--small", "--ported"], "--ported"),
+        (["--curves", "curves.svg"], "--curves draws rows of --small"),
         (["--cpu", "neon"], "--cpu"),
     ],
 )

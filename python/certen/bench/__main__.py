@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from . import contractions
-from .kernels import DTYPES, KERNELS, Problem
+from .kernels import DTYPES, KERNELS, Kernel, Problem
 from .limits import Meter
 from .machine import CPUS, LIMITS, model, widest
 from .measure import Field
 from .peers import OURS, PEERS
 from .ported import PORTED
-from .report import Run, as_json, as_svg, as_text
+from .report import Run, as_curves, as_json, as_svg, as_text
+from .small import GROUPS, SMALL
 
 
 def _names(known: Iterable[str]) -> Callable[[str], list[str]]:
@@ -46,6 +47,20 @@ def _count(text: str) -> int:
     return count
 
 
+def _short() -> list[str]:
+    """The rows of `--small`; the first group has too many."""
+    many, *others = GROUPS
+    return [many, *(name for group in others for name in GROUPS[group])]
+
+
+def _known(arguments: argparse.Namespace) -> dict[str, list[Kernel]]:
+    """The names that can be given, and what each stands for."""
+    if arguments.small:
+        groups = {group: [SMALL[name] for name in names] for group, names in GROUPS.items()}
+        return groups | {name: [kernel] for name, kernel in SMALL.items()}
+    return {name: [kernel] for name, kernel in (PORTED if arguments.ported else KERNELS).items()}
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="certen bench --peers",
@@ -60,13 +75,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cpu", choices=list(LIMITS), help="limits everybody to an instruction set")
     parser.add_argument("--rounds", type=_count, default=15, metavar="N", help="15 without it")
     parser.add_argument("--attempts", type=_count, default=5, metavar="N", help="how often rounds are repeated at most")
-    parser.add_argument(
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument(
         "--contractions", type=_count, metavar="COUNT", help="generated ones beside NumPy, instead of kernels"
     )
-    parser.add_argument("--ported", action="store_true", help=f"{', '.join(PORTED)} beside NumPy, instead of kernels")
+    instead.add_argument("--ported", action="store_true", help=f"{', '.join(PORTED)} beside NumPy, instead of kernels")
+    instead.add_argument("--small", action="store_true", help=f"{', '.join(_short())}, instead of kernels")
     parser.add_argument("--seed", type=int, default=1, help="of the inputs, and of generated contractions")
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes everything that was measured")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="draws bars and rooflines")
+    parser.add_argument("--curves", type=Path, metavar="FILE", help="with --small: draws what kron reaches over n")
     parser.add_argument("--quick", action="store_true", help="small sizes, two rounds: whether everything works")
     return parser
 
@@ -75,9 +93,10 @@ def _problems(arguments: argparse.Namespace) -> Iterator[Problem]:
     if arguments.contractions:
         yield from contractions.generate(arguments.contractions, arguments.seed)
         return
-    known = PORTED if arguments.ported else KERNELS
-    for name in arguments.kernels or known:
-        kernel = known[name]
+    known = _known(arguments)
+    # Kernels have no equality that means something, names do.
+    chosen = {kernel.name: kernel for name in arguments.kernels or known for kernel in known[name]}
+    for kernel in chosen.values():
         for dtype in arguments.dtype:
             yield Problem(kernel, kernel.quick if arguments.quick else kernel.sizes, dtype)
 
@@ -87,13 +106,17 @@ def _entrants(arguments: argparse.Namespace) -> list[str]:
         return ["numpy", "certen", "certen-einsum"]
     if arguments.ported:
         return ["numpy", "certen"]
+    if arguments.small:
+        return [*arguments.peers, "certen"]
     return [*arguments.peers, *(one for one in OURS if one != "certen-einsum")]
 
 
 def main(given: list[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(given)
-    known = PORTED if arguments.ported else KERNELS
+    known = _known(arguments)
+    if arguments.curves and not arguments.small:
+        parser.error("--curves draws rows of --small")
     if unknown := [name for name in arguments.kernels if name not in known]:
         parser.error(f"`{unknown[0]}` is none of {', '.join(known)}")
     if arguments.cpu and CPUS[arguments.cpu] > CPUS[widest()]:
@@ -112,6 +135,8 @@ def main(given: list[str] | None = None) -> int:
         arguments.json.write_text(json.dumps(as_json(run), indent=1) + "\n")
     if arguments.svg:
         arguments.svg.write_text(as_svg(run))
+    if arguments.curves:
+        arguments.curves.write_text(as_curves(run))
     print(as_text(run), end="")
     wrong = any("WRONG" in said for result in run.results for said in result.refused)
     return 1 if wrong else 0

@@ -11,6 +11,7 @@ from typing import Any
 from .limits import Limits
 from .measure import Result
 from .peers import ENTRANTS, OURS
+from .small import GROUPS
 from .statistics import Interval, geometric_mean
 
 _CERTEN = "certen"
@@ -83,7 +84,7 @@ def as_text(run: Run) -> str:
             for (dtype, count), rates in run.limits.peak.items()
             if count == threads
         )
-        lines.append(f"limits with {threads} thread{'s' * (threads > 1)}: {peaks}; {max(bandwidth):.0f} GB/s")
+        lines.append(f"limits with {_counted(threads)}: {peaks}; {max(bandwidth):.0f} GB/s")
     shown, ours = run.entrants, [entrant for entrant in OURS if entrant in run.entrants]
     head = ["kernel", "type", "threads"]
 
@@ -169,6 +170,16 @@ def as_json(run: Run) -> dict[str, Any]:
 
 _COLOURS = {"certen": "#c0392b", "certen-hand": "#e59866", "certen-einsum": "#e59866", "peer": "#2c6fbb"}
 _WIDTH, _BAR, _CHART = 960, 14, 320
+_CURVES = {
+    "numpy": "#2c6fbb",
+    "jax": "#7d3c98",
+    "torch": "#d4ac0d",
+    "numba": "#148f77",
+    "halide": "#444444",
+    "halide-auto": "#a6acaf",
+    "tvm": "#6e2c00",
+    "certen": "#c0392b",
+}
 # About what a character of a label takes.
 _CHARACTER = 7
 
@@ -189,8 +200,58 @@ def as_svg(run: Run) -> str:
         if results:
             parts += _roofline(run.limits, dtype, threads, results, height)
             height += _CHART + 70
+    return _drawing(parts, height)
+
+
+def _drawing(parts: list[str], height: int) -> str:
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif">'
     return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *parts, "</svg>"]) + "\n"
+
+
+def as_curves(run: Run) -> str:
+    """What everybody reaches with `kron` over n: a chart for each element type and number of threads."""
+    shown = [result for result in run.timed if result.problem.name in GROUPS["kron"]]
+    parts, height = [], 20
+    for dtype, threads in dict.fromkeys((one.problem.dtype, one.threads) for one in shown):
+        chosen = [one for one in shown if (one.problem.dtype, one.threads) == (dtype, threads)]
+        parts += _curves(f"{dtype}, {_counted(threads)}: GFLOP/s of (A x B x C) u over n", chosen, height)
+        height += _CHART + 70
+    return _drawing(parts, height)
+
+
+def _counted(threads: int) -> str:
+    return f"{threads} thread{'s' * (threads > 1)}"
+
+
+def _curves(title: str, results: list[Result], top: int) -> list[str]:
+    """A line for each entrant; what it was not timed with leaves no gap."""
+    points: dict[str, list[tuple[int, float]]] = {}
+    for result in sorted(results, key=lambda one: one.problem.sizes["n"]):
+        for entrant in (one for one in ENTRANTS if one in result.last.seconds):
+            rate = result.problem.flops / result.last.median(entrant) / 1e9
+            points.setdefault(entrant, []).append((result.problem.sizes["n"], rate))
+    degrees = sorted({n for line in points.values() for n, _ in line})
+    most = max(rate for line in points.values() for _, rate in line)
+    step = 10.0 ** math.floor(math.log10(most))
+    right, bottom = _WIDTH - 140, top + 30 + _CHART
+
+    def x(n: int) -> float:
+        return 80 + (right - 80) * (n - degrees[0]) / max(1, degrees[-1] - degrees[0])
+
+    def y(rate: float) -> float:
+        return bottom - _CHART * rate / most
+
+    parts = [_text(20, top + 16, title, size=16), _line(80, bottom, right, bottom), _line(80, bottom, 80, y(most))]
+    parts += [_text(x(n), bottom + 16, str(n), anchor="middle") for n in degrees]
+    parts += [_text(72, y(at * step) + 4, f"{at * step:g}", anchor="end") for at in range(int(most / step) + 1)]
+    for at, (entrant, line) in enumerate(points.items()):
+        colour, width = _CURVES[entrant], 3 if entrant == _CERTEN else 1.5
+        corners = " ".join(f"{x(n):.1f},{y(rate):.1f}" for n, rate in line)
+        parts.append(f'<polyline points="{corners}" fill="none" stroke="{colour}" stroke-width="{width}"/>')
+        parts += [f'<circle cx="{x(n):.1f}" cy="{y(rate):.1f}" r="{width}" fill="{colour}"/>' for n, rate in line]
+        parts.append(_line(right + 20, top + 40 + 18 * at, right + 40, top + 40 + 18 * at, colour, 'stroke-width="3"'))
+        parts.append(_text(right + 46, top + 44 + 18 * at, entrant))
+    return parts
 
 
 def _bars(run: Run) -> tuple[list[str], int]:
@@ -246,9 +307,7 @@ def _roofline(limits: Limits, dtype: str, threads: int, results: list[Result], t
         return bottom - _CHART * math.log(clamped / low_y) / math.log(high_y / low_y)
 
     parts = [
-        _text(
-            20, top + 16, f"{dtype}, {threads} thread{'s' * (threads > 1)}: GFLOP/s over flops for each byte", size=16
-        ),
+        _text(20, top + 16, f"{dtype}, {_counted(threads)}: GFLOP/s over flops for each byte", size=16),
         _line(80, bottom, right, bottom),
         _line(80, bottom, 80, bottom - _CHART),
     ]

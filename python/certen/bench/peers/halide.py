@@ -13,6 +13,7 @@ import halide as hl
 
 from .. import machine
 from ..kernels import DTYPES
+from ..small import GROUPS, POOL, WINDOWS
 
 VERSION = metadata.version("halide")
 _SCHEDULERS = ("Mullapudi2016", "Adams2019")
@@ -30,6 +31,7 @@ class _Form:
     def __init__(self, task, v):
         self.type = hl.Float(64 if task.problem.dtype == "f64" else 32)
         self.sizes, self.v = task.problem.sizes, v
+        self.window = WINDOWS.get(task.problem.name)
         self.bytes = min(64, max(16, v * DTYPES[task.problem.dtype].itemsize))
 
     def value(self, x):
@@ -182,11 +184,14 @@ def _gconv(form, image, weights):
     return out
 
 
-def _three_modes(form, name, matrix, source):
-    """The variables, a function and its sum for each mode, and access to the last of them."""
+def _three_modes(form, name, matrices, source):
+    """The variables, a function and its sum for each mode, and access to the last of them.
+
+    A matrix for each mode, that of k first, gives the entry at a row and a column.
+    """
     k, j, i, e = (hl.Var(letter) for letter in "kjie")
     stages = []
-    for mode in range(3):
+    for mode, matrix in enumerate(matrices):
         f, r = hl.Func(f"{name}{mode}"), hl.RDom([(0, form.sizes["n"])], f"{name}r{mode}")
         f[k, j, i, e] = form.zero
         at = [k, j, i]
@@ -215,15 +220,27 @@ def _wide(form, name, width, entry):
     return matrix
 
 
+def _transposed(matrix):
+    return lambda x, y: matrix[y, x]
+
+
 def _interp(form, p, u):
-    width, out = 8, hl.Func("out")
+    return _kron(form, p, p, p, u)
+
+
+def _kron(form, a, b, c, u):
+    n, out = form.sizes["n"], hl.Func("out")
+    entries = [_transposed(matrix) for matrix in (c, b, a)]
     if not form.v:
-        variables, _, last = _three_modes(form, "t", lambda x, y: p[y, x], lambda *at: u[at])
+        variables, _, last = _three_modes(form, "t", entries, lambda *at: u[at])
         out[variables] = last(*variables)
         return out
-    form.v = min(form.v, width)
-    pt = _wide(form, "pt", width, lambda x, y: p[y, x])
-    variables, stages, last = _three_modes(form, "t", lambda x, y: pt[x, y], lambda *at: u[at])
+    # No vector is longer than what a row is padded to.
+    form.v = min(form.v, 1 << (n - 1).bit_length())
+    width = -(-n // form.v) * form.v
+    ct = _wide(form, "ct", width, entries[0])
+    entries[0] = lambda x, y: ct[x, y]
+    variables, stages, last = _three_modes(form, "t", entries, lambda *at: u[at])
     k, j, i, e = variables
     out[variables] = last(*variables)
     out.vectorize(k, form.v, hl.TailStrategy.GuardWithIf).reorder(k, j, i, e).parallel(e, 50)
@@ -238,10 +255,10 @@ def _helm(form, s, d, u):
         there, back = (lambda x, y: st[x, y]), (lambda x, y: sn[x, y])
     else:
         there, back = (lambda x, y: s[y, x]), (lambda x, y: s[x, y])
-    before, first, t = _three_modes(form, "t", there, lambda *at: u[at])
+    before, first, t = _three_modes(form, "t", [there] * 3, lambda *at: u[at])
     k, j, i, e = before
     scaled[before] = t(*before) * d[hl.min(k, n - 1) if form.v else k, j, i]
-    after, second, w = _three_modes(form, "w", back, lambda *at: scaled[at])
+    after, second, w = _three_modes(form, "w", [back] * 3, lambda *at: scaled[at])
     out[after] = w(*after)
     if form.v:
         k, j, i, e = after
@@ -279,6 +296,38 @@ def _coars(form, one, other):
     return out
 
 
+def _convolution(form, image, weights):
+    s, window = form.sizes, form.window
+    axes = [(size, taps) for size, taps in (("w", "q"), ("h", "p"), ("d", "r")) if size in s]
+    depthwise = "f" not in s
+    at, (f, n) = [hl.Var(size) for size, _ in axes], (hl.Var("f"), hl.Var("n"))
+    r = hl.RDom([(0, s[taps]) for _, taps in axes] + ([] if depthwise else [(0, s["c"])]), "r")
+    taps, channel = [r[axis] for axis in range(len(axes))], f if depthwise else r[len(axes)]
+    if window.padding:
+        everywhere = [(hl.Expr(), hl.Expr())] * 2
+        image = hl.BoundaryConditions.constant_exterior(
+            image, form.zero, [*((hl.i32(0), hl.i32(s[size])) for size, _ in axes), *everywhere]
+        )
+    places = [x * window.stride + tap * window.dilation - window.padding for x, tap in zip(at, taps, strict=True)]
+    weight = weights[(*taps, f)] if depthwise else weights[(*taps, channel, f)]
+    sums, out = hl.Func("sums"), hl.Func("out")
+    sums[(*at, f, n)] = form.zero
+    sums[(*at, f, n)] += image[(*places, channel, n)] * weight
+    out[(*at, f, n)] = sums[(*at, f, n)]
+    return out
+
+
+def _max_pool(form, image):
+    at, step = tuple(hl.Var(name) for name in "xycn"), form.window.stride
+    x, y, c, n = at
+    r = hl.RDom([(0, POOL), (0, POOL)], "r")
+    most, out = hl.Func("most"), hl.Func("out")
+    most[at] = form.type.min()
+    most[at] = hl.max(most[at], image[x * step + r.x, y * step + r.y, c, n])
+    out[at] = most[at]
+    return out
+
+
 _DEFINITIONS = {
     "mm": {"by hand": _mm},
     "tmm": {"by hand": _tmm},
@@ -291,7 +340,10 @@ _DEFINITIONS = {
     "helm": {"by hand": _helm},
     "blur": {"by hand": _blur, "by hand, inlined": _blur_inlined},
     "coars": {"by hand": _coars},
+    **dict.fromkeys(GROUPS["kron"], {"by hand": _kron}),
 }
+# Without a schedule by hand.
+_PLAIN = {**dict.fromkeys(WINDOWS, _convolution), "max_pool": _max_pool}
 
 
 def _bound(buffer, shape):
@@ -347,7 +399,9 @@ FORMULATIONS = {
         for kernel, definitions in _DEFINITIONS.items()
     },
     "halide-auto": {
-        kernel: {scheduler: _automatic(definitions["by hand"], scheduler) for scheduler in _SCHEDULERS}
-        for kernel, definitions in _DEFINITIONS.items()
+        kernel: {scheduler: _automatic(define, scheduler) for scheduler in _SCHEDULERS}
+        for kernel, define in (
+            {name: definitions["by hand"] for name, definitions in _DEFINITIONS.items()} | _PLAIN
+        ).items()
     },
 }

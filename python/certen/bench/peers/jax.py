@@ -2,9 +2,13 @@
 
 # mypy: ignore-errors
 
+import functools
+
 import jax
 import jax.numpy as jnp
 from jax import lax
+
+from ..small import GROUPS, POOL, SMALL, WINDOWS
 
 VERSION = jax.__version__
 jax.config.update("jax_enable_x64", True)
@@ -32,30 +36,41 @@ def _shift(x, w):
     return sum(jnp.einsum("ngchw,gfc->ngfhw", window, weight) for window, weight in windows)
 
 
-def _einsum(p, u):
-    return jnp.einsum("ia,jb,kc,eabc->eijk", p, p, p, u, optimize="optimal")
+def _einsum(a, b, c, u):
+    return jnp.einsum("ia,jb,kc,eabc->eijk", a, b, c, u, optimize="optimal")
 
 
-def _three_products(p, u):
-    e, n = u.shape[0], p.shape[0]
-    t = (u.reshape(-1, n) @ p.T).reshape(e * n, n, n)
-    t = jnp.matmul(p, t).reshape(e, n, n * n)
-    return jnp.matmul(p, t).reshape(u.shape)
+def _three_products(a, b, c, u):
+    e, n = u.shape[:2]
+    t = (u.reshape(-1, n) @ c.T).reshape(e * n, n, n)
+    t = jnp.matmul(b, t).reshape(e, n, n * n)
+    return jnp.matmul(a, t).reshape(u.shape)
 
 
-def _kronecker_of_two(p, u):
-    e, n = u.shape[0], p.shape[0]
-    t = (u.reshape(-1, n * n) @ jnp.kron(p, p).T).reshape(e, n, n * n)
-    return jnp.matmul(p, t).reshape(u.shape)
+def _kronecker_of_two(a, b, c, u):
+    e, n = u.shape[:2]
+    t = (u.reshape(-1, n * n) @ jnp.kron(b, c).T).reshape(e, n, n * n)
+    return jnp.matmul(a, t).reshape(u.shape)
 
 
-def _kronecker_of_three(p, u):
-    n = p.shape[0]
-    return (u.reshape(-1, n**3) @ jnp.kron(p, jnp.kron(p, p)).T).reshape(u.shape)
+def _kronecker_of_three(a, b, c, u):
+    n = u.shape[1]
+    return (u.reshape(-1, n**3) @ jnp.kron(a, jnp.kron(b, c)).T).reshape(u.shape)
+
+
+def _fused_sums(a, b, c, u):
+    """No products of matrices, but loops that XLA makes itself."""
+    t = (u[:, :, :, None, :] * c).sum(4)
+    t = (t[:, :, None, :, :] * b[:, :, None]).sum(3)
+    return (t[:, None, :, :, :] * a[:, :, None, None]).sum(2)
+
+
+def _interp(modes):
+    return lambda p, u: modes(p, p, p, u)
 
 
 def _helm(modes):
-    return lambda s, d, u: modes(s.T, modes(s, u) * d)
+    return lambda s, d, u: modes(s.T, s.T, s.T, modes(s, s, s, u) * d)
 
 
 def _blur(x):
@@ -70,16 +85,87 @@ def _coars(x, y):
     return a * b - c * c - 0.04 * t * t
 
 
+def _library_convolution(window):
+    def run(x, w):
+        rank = x.ndim - 2
+        depthwise, axes = w.ndim < x.ndim, "DHW"[-rank:]
+        return lax.conv_general_dilated(
+            x,
+            w[:, None] if depthwise else w,
+            (window.stride,) * rank,
+            ((window.padding, window.padding),) * rank,
+            rhs_dilation=(window.dilation,) * rank,
+            feature_group_count=x.shape[1] if depthwise else 1,
+            dimension_numbers=(f"NC{axes}", f"OI{axes}", f"NC{axes}"),
+        )
+
+    return run
+
+
+def _taps(window):
+    """The image, shifted and weighted, for each tap."""
+
+    def run(x, w):
+        depthwise, rank = w.ndim < x.ndim, x.ndim - 2
+        padding = [(0, 0), (0, 0), *[(window.padding, window.padding)] * rank]
+        parts = window.shifted(jnp.pad(x, padding), w.shape[-rank:])
+        if depthwise:
+            return sum(part * w[(..., *tap)].reshape(-1, *[1] * rank) for tap, part in parts)
+        return sum(jnp.einsum("nc...,fc->nf...", part, w[(..., *tap)]) for tap, part in parts)
+
+    return run
+
+
+def _max_pool_window(x):
+    stride = WINDOWS["max_pool"].stride
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, POOL, POOL), (1, 1, stride, stride), "VALID")
+
+
+def _max_pool_taps(x):
+    return functools.reduce(jnp.maximum, (part for _, part in WINDOWS["max_pool"].shifted(x, (POOL, POOL))))
+
+
+def _kalman_products(f, q, x, p):
+    n = f.shape[0]
+    return x @ f.T, (jnp.matmul(f, p).reshape(-1, n) @ f.T).reshape(p.shape) + q
+
+
+def _kalman_kronecker(f, q, x, p):
+    n = f.shape[0]
+    return x @ f.T, (p.reshape(-1, n * n) @ jnp.kron(f, f).T).reshape(p.shape) + q
+
+
+def _kalman_sums(f, q, x, p):
+    t = (f[:, :, None] * p[:, None]).sum(2)
+    return (f * x[:, None]).sum(2), (t[:, :, None] * f).sum(3) + q
+
+
+def _rotation_cross(q, v):
+    t = 2 * jnp.cross(q[:, 1:], v)
+    return v + q[:, :1] * t + jnp.cross(q[:, 1:], t)
+
+
+def _rotation_components(q, v):
+    w, x, y, z = q.T
+    a, b, c = v.T
+    r, s, t = 2 * (y * c - z * b), 2 * (z * a - x * c), 2 * (x * b - y * a)
+    parts = (a + w * r + (y * t - z * s), b + w * s + (z * r - x * t), c + w * t + (x * s - y * r))
+    return jnp.stack(parts, axis=1)
+
+
 def _compiled(function):
     def formulation(task):
         inputs = [jax.device_put(array) for array in task.inputs]
         run = jax.jit(function).lower(*inputs).compile()
-        return lambda: run(*inputs).block_until_ready()
+        return lambda: jax.block_until_ready(run(*inputs))
 
     return formulation
 
 
-_INTERP = {"einsum": _einsum, "three products": _three_products, "Kronecker of two": _kronecker_of_two}
+_MODES = {"einsum": _einsum, "three products": _three_products, "Kronecker of two": _kronecker_of_two}
+_OF_THREE = {"Kronecker of three": _kronecker_of_three}
+# The product of three matrices takes n^4 / 3 times the least work.
+_MOST_OF_THREE = 8
 
 _FUNCTIONS = {
     "mm": {"matmul": lambda a, b: a @ b},
@@ -92,14 +178,33 @@ _FUNCTIONS = {
         "Khatri-Rao": lambda b, c, d: b.reshape(b.shape[0], -1) @ (c[:, None, :] * d[None]).reshape(-1, c.shape[1]),
     },
     "sddmm": {"whole": lambda b, c, d: b * (c @ d)},
-    "interp": {**_INTERP, "Kronecker of three": _kronecker_of_three},
-    "helm": {name: _helm(modes) for name, modes in _INTERP.items()},
+    "interp": {name: _interp(modes) for name, modes in (_MODES | _OF_THREE).items()},
+    "helm": {name: _helm(modes) for name, modes in _MODES.items()},
     "blur": {"whole": _blur},
     "coars": {"whole": _coars},
+}
+
+
+def _kron(n):
+    return {**_MODES, "fused sums": _fused_sums, **(_OF_THREE if n <= _MOST_OF_THREE else {})}
+
+
+_BMM = {
+    "matmul": jnp.matmul,
+    "fused sums": lambda a, b: (a[:, :, :, None] * b[:, None]).sum(2),
+}
+_SMALL = {
+    **{name: _kron(SMALL[name].sizes["n"]) for name in GROUPS["kron"]},
+    **{name: {"convolution": _library_convolution(window), "taps": _taps(window)} for name, window in WINDOWS.items()},
+    "max_pool": {"reduce_window": _max_pool_window, "taps": _max_pool_taps},
+    "bmm3": _BMM,
+    "bmm4": _BMM,
+    "kalman": {"products": _kalman_products, "Kronecker": _kalman_kronecker, "fused sums": _kalman_sums},
+    "rotation": {"cross": _rotation_cross, "components": _rotation_components},
 }
 FORMULATIONS = {
     "jax": {
         kernel: {name: _compiled(function) for name, function in functions.items()}
-        for kernel, functions in _FUNCTIONS.items()
+        for kernel, functions in (_FUNCTIONS | _SMALL).items()
     }
 }

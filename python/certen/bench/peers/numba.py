@@ -6,6 +6,7 @@ import numba
 import numpy as np
 from numba import njit, prange
 
+from ..small import GROUPS, POOL, WINDOWS, Window
 from . import calls
 
 VERSION = numba.__version__
@@ -115,30 +116,30 @@ def _sddmm(m, n, k):
 
 
 def _modes(n):
-    """All three modes of an element; the matrix is transposed, so that k has unit stride everywhere."""
+    """All three modes of an element; matrices are transposed, so that k has unit stride everywhere."""
 
     @njit(fastmath=True, inline="always")
-    def apply(pt, u, t1, t2, out):
+    def apply(at, bt, ct, u, t1, t2, out):
         for ab in range(n * n):
             for k in range(n):
                 t1[ab * n + k] = 0
             for c in range(n):
                 x = u[ab * n + c]
                 for k in range(n):
-                    t1[ab * n + k] += x * pt[c, k]
+                    t1[ab * n + k] += x * ct[c, k]
         for a in range(n):
             for j in range(n):
                 for k in range(n):
                     t2[(a * n + j) * n + k] = 0
                 for b in range(n):
-                    x = pt[b, j]
+                    x = bt[b, j]
                     for k in range(n):
                         t2[(a * n + j) * n + k] += x * t1[(a * n + b) * n + k]
         for i in range(n):
             for jk in range(n * n):
                 out[i * n * n + jk] = 0
             for a in range(n):
-                x = pt[a, i]
+                x = at[a, i]
                 for jk in range(n * n):
                     out[i * n * n + jk] += x * t2[a * n * n + jk]
 
@@ -149,20 +150,25 @@ def _modes(n):
 _BATCH = 50
 
 
-def _interp(e, n):
+def _kron(e, n):
     apply, cube = _modes(n), n**3
 
     @_loops
-    def elements(pt, u, out):
+    def elements(at, bt, ct, u, out):
         for block in prange((e + _BATCH - 1) // _BATCH):
             t1, t2 = np.empty(cube, out.dtype), np.empty(cube, out.dtype)
             for z in range(block * _BATCH, min((block + 1) * _BATCH, e)):
-                apply(pt, u[z], t1, t2, out[z])
+                apply(at, bt, ct, u[z], t1, t2, out[z])
 
-    def run(p, u, out):
-        elements(p.T.copy(), u.reshape(e, cube), out.reshape(e, cube))
+    def run(a, b, c, u, out):
+        elements(a.T.copy(), b.T.copy(), c.T.copy(), u.reshape(e, cube), out.reshape(e, cube))
 
     return run
+
+
+def _interp(e, n):
+    run = _kron(e, n)
+    return lambda p, u, out: run(p, p, p, u, out)
 
 
 def _helm(e, n):
@@ -173,10 +179,10 @@ def _helm(e, n):
         for block in prange((e + _BATCH - 1) // _BATCH):
             t1, t2, t3 = np.empty(cube, out.dtype), np.empty(cube, out.dtype), np.empty(cube, out.dtype)
             for z in range(block * _BATCH, min((block + 1) * _BATCH, e)):
-                apply(st, u[z], t1, t2, t3)
+                apply(st, st, st, u[z], t1, t2, t3)
                 for i in range(cube):
                     t3[i] *= d[i]
-                apply(s, t3, t1, t2, out[z])
+                apply(s, s, s, t3, t1, t2, out[z])
 
     def run(s, d, u, out):
         elements(s, s.T.copy(), d.reshape(cube), u.reshape(e, cube), out.reshape(e, cube))
@@ -217,10 +223,149 @@ def _coars(h, w):
     return run
 
 
+_SPACE, _TAPS = ("d", "h", "w"), ("r", "p", "q")
+
+
+def _convolution(window):
+    """Any of them, as one with three axes: an axis that is not there has one place and one tap."""
+
+    def make(**sizes):
+        depthwise = "f" not in sizes
+        results, channels = (sizes["c"], 1) if depthwise else (sizes["f"], sizes["c"])
+        count = sizes["n"] * results
+        space, taps = [sizes.get(axis, 1) for axis in _SPACE], [sizes.get(axis, 1) for axis in _TAPS]
+        windows = [window if axis in sizes else Window() for axis in _SPACE]
+        places = [one.places(*of) for one, of in zip(windows, zip(space, taps, strict=True), strict=True)]
+        (d, h, w), (r, p, q), (depth, height, width) = space, taps, places
+        step, step_y, step_x = (one.stride for one in windows)
+        away, away_y, away_x = (one.dilation for one in windows)
+        pad, pad_y, pad_x = (one.padding for one in windows)
+
+        @_loops
+        def loops(x, weights, out):
+            for at in prange(count):
+                z, o = at // results, at % results
+                for k in range(depth):
+                    for y in range(height):
+                        row = out[z, o, k, y]
+                        row[:] = 0
+                        for channel in range(channels):
+                            for t in range(r):
+                                a = k * step + t * away - pad
+                                if a < 0 or a >= d:
+                                    continue
+                                for u in range(p):
+                                    b = y * step_y + u * away_y - pad_y
+                                    if b < 0 or b >= h:
+                                        continue
+                                    for v in range(q):
+                                        shift = v * away_x - pad_x
+                                        begin = max(0, -(shift // step_x))
+                                        end = min(width, (w - 1 - shift) // step_x + 1)
+                                        weight = weights[o, channel, t, u, v]
+                                        image = x[z, o if depthwise else channel, a, b, begin * step_x + shift :]
+                                        for i in range(end - begin):
+                                            row[begin + i] += image[step_x * i] * weight
+
+        def run(x, weights, out):
+            loops(
+                x.reshape(-1, x.shape[1], *space),
+                weights.reshape(results, channels, *taps),
+                out.reshape(-1, results, *places),
+            )
+
+        return run
+
+    return make
+
+
+def _max_pool(n, c, h, w):
+    window = WINDOWS["max_pool"]
+    step, height, width = window.stride, window.places(h, POOL), window.places(w, POOL)
+
+    @_loops
+    def run(x, out):
+        for at in prange(n * c):
+            z, k = at // c, at % c
+            for y in range(height):
+                for i in range(width):
+                    most = x[z, k, step * y, step * i]
+                    for u in range(POOL):
+                        for v in range(POOL):
+                            most = max(most, x[z, k, step * y + u, step * i + v])
+                    out[z, k, y, i] = most
+
+    return run
+
+
+def _small_products(b, n):
+    @_loops
+    def run(x, y, out):
+        for z in prange(b):
+            for i in range(n):
+                for j in range(n):
+                    t = x[z, i, 0] * y[z, 0, j]
+                    for k in range(1, n):
+                        t += x[z, i, k] * y[z, k, j]
+                    out[z, i, j] = t
+
+    return run
+
+
+def _kalman(b, n):
+    @_loops
+    def loops(f, q, x, p, states, covariances):
+        for block in prange((b + _BATCH - 1) // _BATCH):
+            t = np.empty((n, n), p.dtype)
+            for z in range(block * _BATCH, min((block + 1) * _BATCH, b)):
+                for i in range(n):
+                    s = f[i, 0] * x[z, 0]
+                    for k in range(1, n):
+                        s += f[i, k] * x[z, k]
+                    states[z, i] = s
+                    for j in range(n):
+                        s = f[i, 0] * p[z, 0, j]
+                        for k in range(1, n):
+                            s += f[i, k] * p[z, k, j]
+                        t[i, j] = s
+                for i in range(n):
+                    for j in range(n):
+                        s = q[i, j]
+                        for k in range(n):
+                            s += t[i, k] * f[j, k]
+                        covariances[z, i, j] = s
+
+    return lambda f, q, x, p, out: loops(f, q, x, p, *out)
+
+
+def _rotation(b):
+    @_loops
+    def run(q, v, out):
+        for i in prange(len(q)):
+            w, x, y, z = q[i, 0], q[i, 1], q[i, 2], q[i, 3]
+            a, b, c = v[i, 0], v[i, 1], v[i, 2]
+            r, s, t = y * c - z * b, z * a - x * c, x * b - y * a
+            r, s, t = r + r, s + s, t + t
+            out[i, 0] = a + w * r + (y * t - z * s)
+            out[i, 1] = b + w * s + (z * r - x * t)
+            out[i, 2] = c + w * t + (x * s - y * r)
+
+    return run
+
+
 def _loops_of(make):
     return lambda task: calls(make(**task.problem.sizes))(task)
 
 
+_SMALL = {
+    **dict.fromkeys(GROUPS["kron"], _kron),
+    **{name: _convolution(window) for name, window in WINDOWS.items()},
+    "max_pool": _max_pool,
+    "bmm3": _small_products,
+    "bmm4": _small_products,
+    "kalman": _kalman,
+    "rotation": _rotation,
+}
 FORMULATIONS = {
     "numba": {
         kernel: {"loops": _loops_of(make)}
@@ -236,6 +381,7 @@ FORMULATIONS = {
             "helm": _helm,
             "blur": _blur,
             "coars": _coars,
+            **_SMALL,
         }.items()
     }
 }
