@@ -156,7 +156,6 @@ pub fn bench(
     // Results are kept twice: those of the first variant, and those of the others one after the other.
     is_free(bytes_of_outputs(&plain, &bound.sizes).saturating_mul(2)).map_err(|error| plain.refuse(*error))?;
     let mut arrays = Arrays {
-        sizes: &bound.sizes,
         inputs: bound.inputs.iter().flatten().map(InputArray::array).collect(),
         outputs: plain.signature().allocate_outputs(&bound.sizes).map_err(failed)?,
     };
@@ -165,7 +164,8 @@ pub fn bench(
     for (choice, (_, made)) in choices.iter().zip(&made) {
         progress(format!("running {choice}"));
         let rows = made.as_ref().map_err(Failure::clone).and_then(|module| {
-            let row = |threads| first_runs(module, threads, &mut arrays, choice, &mut reference, &floats);
+            let sizes = module.sizes_left(&plain, &bound.sizes);
+            let row = |threads| first_runs(module, &sizes, threads, &mut arrays, choice, &mut reference, &floats);
             Ok((module.as_ref(), threads.iter().map(row).collect::<Result<_, _>>()?))
         });
         results.push(rows);
@@ -211,7 +211,6 @@ fn made(texts: &Texts, options: &Options, call: &Call, sizes: &[i64]) -> Result<
 
 /// What variants read and write.
 struct Arrays<'a> {
-    sizes: &'a [i64],
     inputs: Vec<&'a Array>,
     outputs: Vec<Array>,
 }
@@ -219,6 +218,8 @@ struct Arrays<'a> {
 /// A variant with a number of threads.
 struct Row<'a> {
     kernel: &'a NativeKernel,
+    /// What it is called with of the sizes.
+    sizes: Vec<i64>,
     threads: NonZeroUsize,
     /// How often it runs in a round.
     runs: u32,
@@ -228,10 +229,9 @@ struct Row<'a> {
 
 impl Row<'_> {
     fn run(&self, arrays: &mut Arrays<'_>) -> Result<Duration, RuntimeError> {
-        let Arrays { sizes, inputs, outputs } = arrays;
-        let sizes = if self.kernel.signature().sizes.is_empty() { &[] } else { *sizes };
+        let Arrays { inputs, outputs } = arrays;
         let begin = Instant::now();
-        with_threads(self.threads, || (0..self.runs).try_for_each(|_| self.kernel.call(sizes, inputs, outputs)))?;
+        with_threads(self.threads, || (0..self.runs).try_for_each(|_| self.kernel.call(&self.sizes, inputs, outputs)))?;
         Ok(begin.elapsed() / self.runs)
     }
 }
@@ -239,6 +239,7 @@ impl Row<'_> {
 /// Runs a variant for the first time, and compares its results with those of the first one.
 fn first_runs<'a>(
     module: &'a Module,
+    sizes: &[i64],
     threads: &NonZeroUsize,
     arrays: &mut Arrays<'_>,
     choice: &Choice,
@@ -246,7 +247,8 @@ fn first_runs<'a>(
     floats: &Floats,
 ) -> Result<Row<'a>, Failure> {
     let failed = |error: RuntimeError| module.runtime_failure(&error);
-    let mut row = Row { kernel: module.native()?, threads: *threads, runs: 1, times: Vec::new() };
+    let mut row =
+        Row { kernel: module.native()?, sizes: sizes.to_vec(), threads: *threads, runs: 1, times: Vec::new() };
     row.run(arrays).map_err(failed)?;
     match reference {
         None => {

@@ -2,7 +2,7 @@
 //!
 //! A [`Module`] is one program. A [`Kernel`] makes programs as calls need them: an instance for each rank and element
 //! type that a `.ten` function leaves open, and of each instance a program for the sizes that it is called with, which
-//! a compiler optimises best. Since every such program has to be compiled, only the first few sizes get one; all others
+//! a compiler optimises best, but for the size of a batch, where small ones decide how its elements are computed. Since every such program has to be compiled, only the first few sizes get one; all others
 //! are served by the program with symbolic sizes. Results have the same bits either way: numbers are put in after the
 //! order of operations was chosen, for all sizes or for those of the call.
 //!
@@ -248,7 +248,7 @@ impl Kernel {
             Sizing::Specialised | Sizing::Symbolic => None,
         };
         let module = specialised.or_else(|| module.ordered(&sizes)).unwrap_or_else(|| module.clone());
-        let sizes = module.sizes_left(&sizes).to_vec();
+        let sizes = module.sizes_left(&instance.module, &sizes);
         module.native()?;
         let shapes = module.signature().outputs;
         let value = |name: Name| module.core().sizes.iter().position(|&n| n == name).map(|at| sizes[at]);
@@ -304,6 +304,9 @@ impl Kernel {
     /// The program of an instance for these sizes; none if the one for all sizes has to do.
     fn specialised(&self, instance: &Instance, sizes: &[i64]) -> Result<Option<Arc<Module>>, Failure> {
         if let Some(module) = instance.find(sizes) {
+            return Ok(Some(module));
+        }
+        if let Some(module) = instance.module.for_batches(sizes)? {
             return Ok(Some(module));
         }
         let more = |count: usize| (count < SPECIALISED).then_some(count + 1);

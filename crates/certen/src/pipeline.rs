@@ -82,6 +82,8 @@ struct Made {
     operations: OnceLock<Option<Ix>>,
     passes: Mutex<Vec<Passed>>,
     specialised: Mutex<Vec<Specialised>>,
+    /// Programs for all batches, with the other sizes that they are for.
+    batches: Mutex<Vec<Specialised>>,
     /// The same program with products in another order, by what it is rewritten to.
     orders: Mutex<Vec<(String, Arc<Module>)>>,
 }

@@ -243,7 +243,8 @@ impl Module {
         let threads = options.threads.map_or_else(default_threads, Ok).map_err(failed)?;
         let own = self.specialised(&bound.sizes)?;
         let module = own.as_deref().unwrap_or(self);
-        let (kernel, sizes) = (module.native()?, module.sizes_left(&bound.sizes));
+        let (kernel, sizes) = (module.native()?, module.sizes_left(self, &bound.sizes));
+        let sizes = sizes.as_slice();
         let inputs: Vec<&Array> = bound.inputs.iter().flatten().map(InputArray::array).collect();
         let mut arrays = kernel.signature().allocate_outputs(sizes).map_err(failed)?;
         let mut best = Duration::MAX;

@@ -1,4 +1,5 @@
-//! What a tile is combined with is fetched while its sum runs, and rows far apart while the tile before runs.
+//! What will be read or stored soon is fetched: what a tile is combined with while its sum runs, rows far apart while the tile
+//! before runs, and what a nest stores while the nest before it runs.
 //!
 //! A tile of sums stays in registers during a long loop; then its elements are combined with others from memory and stored. A
 //! processor does not look as far ahead as that loop is long, and would wait for each tile's operands. So it is told of them
@@ -6,6 +7,9 @@
 //!
 //! Where each term of the sum reads from another page, a processor does not see that the next tile will read what lies beside it.
 //! So each term also fetches what the same term of the next tile reads: as many bytes further as a row of the tile has.
+//!
+//! Where nests follow each other for each block of a batch, the last of them stores a block of an output, and waits for each of its
+//! lines. The nest before it fetches them, some in each of its iterations.
 //!
 //! A hint changes no value, and reads nothing: at the end of a row it may be about other memory.
 
@@ -33,21 +37,31 @@ const PAGE_BYTES: i64 = 4096;
 
 /// How compilers are told.
 pub(crate) const FETCH: &str = "\
-/* Says that an element will be read soon, or what lies so many bytes after it. */
+/* Says that an element will be read soon, or what lies so many bytes after it, or that this will be stored. */
 #if defined(__GNUC__)
 #define CERTEN_FETCH(element) __builtin_prefetch(&(element))
 #define CERTEN_FETCH_AFTER(element, bytes) __builtin_prefetch((const void *)((uintptr_t)&(element) + (bytes)))
+#define CERTEN_FETCH_TO_STORE(element, bytes) __builtin_prefetch((const void *)((uintptr_t)&(element) + (bytes)), 1)
 #else
 #define CERTEN_FETCH(element) ((void)0)
 #define CERTEN_FETCH_AFTER(element, bytes) ((void)0)
+#define CERTEN_FETCH_TO_STORE(element, bytes) ((void)0)
 #endif
 
 ";
 
-/// What the terms of a sum fetch for the next tile: elements of this one, and how many bytes are between the two.
-pub(crate) struct Ahead {
-    elements: Vec<(Name, Vec<Ix>)>,
-    bytes: i64,
+/// The lines that a nest fetches of what the next one stores: so many are left to the processor, and more may not stay in a
+/// cache, or come faster than they are served.
+const FEW_STORED: i64 = 16;
+const MOST_STORED: i64 = 4096;
+const MOST_AT_ONCE: i64 = 16;
+
+/// What an iteration of a loop fetches for later.
+pub(crate) enum Ahead {
+    /// What the next tile reads: elements of this one, and how many bytes are between the two.
+    Rows { elements: Vec<(Name, Vec<Ix>)>, bytes: i64 },
+    /// So many lines of what the next nest stores: the first element of that, and how many bytes after it they begin.
+    Stored { first: (Name, Vec<Ix>), bytes: Ix, lines: i64 },
 }
 
 impl<'a> Emitter<'a> {
@@ -156,16 +170,81 @@ impl<'a> Emitter<'a> {
                     .extend(lines(indices, lane, lanes, ty.elem, false)?.into_iter().map(|indices| (name, indices)));
             }
         }
-        (!elements.is_empty()).then_some((innermost, Ahead { elements, bytes }))
+        (!elements.is_empty()).then_some((innermost, Ahead::Rows { elements, bytes }))
     }
 
-    /// What a term of a sum fetches for the next tile, at the beginning of the body of its innermost loop.
+    /// Has a nest fetch what the last one of its block stores, if that is the next one.
+    pub(super) fn fetch_stored(&mut self, block: &'a [Stmt], at: usize) {
+        let is_nest = |stmt: &&'a Stmt| matches!(stmt, Stmt::For { mode: Mode::Serial, .. });
+        let mut nests = block[at..].iter().filter(is_nest);
+        if let (Some(nest), Some(last), None) = (nests.next(), nests.next(), nests.next())
+            && self.lanes.is_none()
+            && std::ptr::eq(nest, &block[at])
+        {
+            self.ahead.extend(self.stored_ahead(nest, last));
+        }
+    }
+
+    /// What each iteration of a nest fetches of what the next one stores, and the index of its innermost loop around tiles.
+    fn stored_ahead(&self, nest: &'a Stmt, next: &'a Stmt) -> Option<(Name, Ahead)> {
+        let is_output = |name: Name| self.program.outputs.iter().any(|output| output.name == name);
+        let mut stores =
+            statements(std::slice::from_ref(next)).filter_map(Stmt::element).filter(|(to, _)| is_output(*to));
+        let (to, indices) = stores.next()?;
+        if stores.any(|other| other != (to, indices)) {
+            return None;
+        }
+        let ty = self.types.get(&to).filter(|_| !self.program.streamed.contains(&to))?;
+        // Rows of the block of this iteration, one after the other.
+        let (row, others) = indices.split_first()?;
+        let around = |ix: &Ix| self.ranges.keys().any(|index| ix.mentions(*index));
+        if others.is_empty() || others.iter().any(around) {
+            return None;
+        }
+        let steps = self.ranges.keys().filter_map(|index| Some(row.linear_in(*index)?.0));
+        let rows = steps.filter(|step| *step > 0).min()?;
+        let mut sizes = ty.shape.iter().skip(1).map(|size| size.as_constant());
+        let bytes =
+            sizes.try_fold(rows.checked_mul(ty.elem.bytes() as i64)?, |bytes, size| bytes.checked_mul(size?))?;
+        let all = bytes / LINE_BYTES;
+        let inner: HashSet<Name> = statements(std::slice::from_ref(next)).filter_map(Stmt::declares).collect();
+        let put = |name: Name| inner.contains(&name).then(|| Ix::from(0));
+        let first: Vec<Ix> = indices.iter().map(|ix| ix.substitute(&put)).collect::<Result<_, _>>().ok()?;
+        // The iterations of the nest that make tiles, and which of them this is.
+        let (mut count, mut which, mut innermost, mut stmt) = (1i64, Ix::from(0), None, nest);
+        while let Stmt::For { index, range, mode: Mode::Serial, body } = stmt {
+            let length = length(range).filter(|_| range.lo.as_constant() == Some(0))?;
+            count = count.checked_mul(length)?;
+            which = which.mul(&Ix::from(length)).ok()?.add(&Ix::var(*index)).ok()?;
+            innermost = Some(*index);
+            let [inner] = body.as_slice() else { break };
+            stmt = inner;
+        }
+        let lines = (all + count - 1) / count;
+        let is_some = (FEW_STORED..=MOST_STORED).contains(&all) && lines <= MOST_AT_ONCE;
+        let bytes = which.mul(&Ix::from(lines * LINE_BYTES)).ok()?;
+        Some((innermost.filter(|_| is_some)?, Ahead::Stored { first: (to, first), bytes, lines }))
+    }
+
+    /// What an iteration of a loop fetches for later, at the beginning of its body.
     pub(super) fn fetch_ahead(&mut self, index: Name) -> Result<(), Diagnostic> {
-        let Some(Ahead { elements, bytes }) = self.ahead.remove(&index) else { return Ok(()) };
+        let Some(ahead) = self.ahead.remove(&index) else { return Ok(()) };
         self.indent += 1;
-        for (name, indices) in elements {
-            let element = self.element(name, &indices)?;
-            self.line(&format!("CERTEN_FETCH_AFTER({element}, {bytes});"));
+        match ahead {
+            Ahead::Rows { elements, bytes } => {
+                for (name, indices) in elements {
+                    let element = self.element(name, &indices)?;
+                    self.line(&format!("CERTEN_FETCH_AFTER({element}, {bytes});"));
+                }
+            }
+            Ahead::Stored { first: (name, indices), bytes, lines } => {
+                let (element, bytes, at) =
+                    (self.element(name, &indices)?, self.ix(&bytes)?.text(), self.own.at.clone());
+                self.line(&format!("CERTEN_UNROLL({lines})"));
+                self.line(&format!("for (int64_t {at} = 0; {at} < {lines}; {at}++) {{"));
+                self.line(&format!("    CERTEN_FETCH_TO_STORE({element}, {bytes} + {at}*{LINE_BYTES});"));
+                self.line("}");
+            }
         }
         self.indent -= 1;
         Ok(())

@@ -146,7 +146,7 @@ impl<'a> Batched<'a> {
         let order = if *is_near { [rows, columns, lanes] } else { [lanes, rows, columns] };
         let mut steps = found.steps(machine);
         steps.reorder(&found.free, &[&others[..], &order.map(|tiled| tiled.index)].concat());
-        let outermost = others.first().filter(|index| self.extent([**index].into_iter()) >= 4);
+        let outermost = others.first().filter(|index| found.count(**index).is_none_or(|count| count >= 4));
         let by_lanes = !is_near && lanes.is_whole();
         // Tiles that overlap belong to one thread: rows are divided among threads before.
         let block = blocks(blocks(rows.size, BLOCKS), rows.tile) * rows.tile;

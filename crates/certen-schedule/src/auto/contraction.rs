@@ -197,10 +197,20 @@ struct Tiling<'a> {
 impl<'a> Tiling<'a> {
     /// All that can be.
     fn all(found: &'a SumNest<'a>, machine: &Machine) -> Vec<Tiling<'a>> {
-        let is_known = found.free.iter().chain(&found.summed).all(|(_, range)| size(range).is_some());
-        let groups = lane_groups(found, is_known).into_iter();
-        let all = groups.flat_map(|lanes| Tiling::with_lanes(found, lanes, is_known, machine));
-        all.filter(|tiling| !is_known || tiling.products() >= FEW_PRODUCTS).collect()
+        // The outermost loop may run over a batch of any size, if it is no part of the tiles.
+        let mut open = found.free.iter().chain(&found.summed).filter(|(_, range)| size(range).is_none());
+        let (open, others) = (open.next().map(|(index, _)| *index), open.next());
+        let may_be_batch = others.is_none() && open == found.free.first().map(|(index, _)| *index);
+        let with = |is_known: bool| {
+            let groups = lane_groups(found, is_known).into_iter();
+            let all = groups.flat_map(move |lanes| Tiling::with_lanes(found, lanes, is_known, machine));
+            all.filter(move |tiling| !is_known || tiling.products() >= FEW_PRODUCTS)
+        };
+        let Some(batch) = open else { return with(true).collect() };
+        let is_around =
+            |tiling: &Tiling<'_>| [&tiling.rows, &tiling.lanes].iter().all(|group| !group.loops.contains(&batch));
+        let around: Vec<Tiling<'a>> = with(true).filter(|tiling| may_be_batch && is_around(tiling)).collect();
+        if around.is_empty() { with(false).collect() } else { around }
     }
 
     /// Whether a tile is a rectangle of the result, whose rows lie along memory.
@@ -273,9 +283,9 @@ impl<'a> Tiling<'a> {
         shapes.into_iter().map(|(high, wide)| Tiling { high, wide, ..tiling.clone() }).collect()
     }
 
-    /// How many products are made, where sizes are numbers.
+    /// How many products are made.
     fn products(&self) -> i64 {
-        let all = self.found.free.iter().chain(&self.found.summed).filter_map(|(_, range)| size(range));
+        let all = self.found.free.iter().chain(&self.found.summed).map(|(_, range)| size(range).unwrap_or(UNKNOWN));
         all.fold(1, i64::saturating_mul)
     }
 

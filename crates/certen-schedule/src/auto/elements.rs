@@ -160,9 +160,10 @@ fn plan(program: &LoopProgram, chain: &[Link<'_>], machine: &Machine, fp: FpMode
     let lanes = machine.vector_bytes / last.elem.bytes() as i64;
     let elements = |link: &Link<'_>| link.free.iter().map(|(_, size)| size).product::<i64>();
     let bytes = IN_USE * lanes * chain.iter().map(elements).max()? * last.elem.bytes() as i64;
-    let count = size(last.batch.1).filter(|count| *count >= 2 * lanes)?;
+    let count = size(last.batch.1);
+    let are_few = count.is_some_and(|count| count < 2 * lanes);
     let is_one = |stage: &Link<'_>| stage.elem == last.elem && is_own(program, stage, chain);
-    if stages.is_empty() || bytes > machine.l2_bytes || !stages.iter().all(is_one) {
+    if stages.is_empty() || are_few || bytes > machine.l2_bytes || !stages.iter().all(is_one) {
         return None;
     }
     let mut steps = Steps::new(last.nest, machine);
@@ -193,7 +194,7 @@ fn plan(program: &LoopProgram, chain: &[Link<'_>], machine: &Machine, fp: FpMode
         }
         link.in_registers(&mut steps, nest, &z, machine);
     }
-    if count % lanes != 0 {
+    if count.is_none_or(|count| count % lanes != 0) {
         steps.add(format!("round({outer})"));
     }
     steps.parallelize(&outer);

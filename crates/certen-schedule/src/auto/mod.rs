@@ -30,6 +30,7 @@ use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Name, Sources};
 use indexmap::IndexMap;
 
+pub use self::sum::STREAMED_BYTES;
 use self::sum::SumNest;
 use crate::apply::{Scheduled, apply};
 

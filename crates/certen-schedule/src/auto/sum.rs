@@ -14,7 +14,7 @@ use crate::primitives::stream::is_only_stored;
 const SHORT: i64 = 4;
 
 /// An output of so many bytes is larger than the caches, whatever a machine says of its third one; and the bytes of a line.
-const STREAMED_BYTES: i64 = 64 << 20;
+pub const STREAMED_BYTES: i64 = 64 << 20;
 pub(super) const LINE_BYTES: i64 = 64;
 
 /// Bytes of a page of memory.

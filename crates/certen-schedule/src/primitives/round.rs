@@ -315,7 +315,7 @@ impl Pass {
                             then: vec![as_long(Range::to(Ix::from(*whole)))],
                             otherwise: vec![as_long(range)],
                         },
-                        None => as_long(range),
+                        None => decided_first(as_long(range)),
                     }
                 }
                 Stmt::If { cond, then, otherwise } => {
@@ -362,5 +362,23 @@ impl Pass {
             })?;
         }
         Ok(stmt)
+    }
+}
+
+/// A loop whose iterations all do one of the same two things, as two loops: which of them runs is decided before.
+fn decided_first(stmt: Stmt) -> Stmt {
+    let Stmt::For { index, range, mode, body } = stmt else { return stmt };
+    let decides = |cond: &Cond| {
+        let mut names = BTreeSet::new();
+        cond.collect_names(&mut names);
+        !names.contains(&index)
+    };
+    match <[Stmt; 1]>::try_from(body) {
+        Ok([Stmt::If { cond, then, otherwise }]) if !otherwise.is_empty() && decides(&cond) => {
+            let each = |body: Vec<Stmt>| vec![Stmt::For { index, range: range.clone(), mode, body }];
+            Stmt::If { cond, then: each(then), otherwise: each(otherwise) }
+        }
+        Ok(body) => Stmt::For { index, range, mode, body: body.into() },
+        Err(body) => Stmt::For { index, range, mode, body },
     }
 }

@@ -123,11 +123,12 @@ pub(super) fn call(
 ) -> Result<(), RuntimeError> {
     // What is made for these sizes alone makes the same operations.
     let own = module.specialised(sizes).ok().flatten();
-    let module = own.as_deref().unwrap_or(module);
-    let sizes = module.sizes_left(sizes);
+    let whole = module;
+    let module = own.as_deref().unwrap_or(whole);
+    let sizes = module.sizes_left(whole, sizes);
     let Ok(kernel) = module.native() else { return Err(RuntimeError::BadKernel("it is not there".into())) };
     let threads = threads.map_or_else(default_threads, Ok)?;
-    with_threads(threads, || kernel.call_strided(sizes, operands, std::slice::from_mut(out)))
+    with_threads(threads, || kernel.call_strided(&sizes, operands, std::slice::from_mut(out)))
 }
 
 #[cfg(test)]

@@ -6,10 +6,12 @@
 
 use std::sync::{Arc, OnceLock, PoisonError};
 
-use certen_core::Program;
+use certen_core::{Program, TensorType};
+use certen_index::Ix;
 use certen_loops::FpMode;
-use certen_schedule::at_sizes;
+use certen_schedule::{STREAMED_BYTES, at_sizes};
 use certen_syntax::{Blame, Name};
+use rustc_hash::FxHashMap;
 
 use super::{Made, Module};
 use crate::failure::Failure;
@@ -22,8 +24,11 @@ pub const SPECIALISED: usize = 8;
 /// Loops that are no longer than this are written out by C compilers where their length is a number.
 const WRITTEN_OUT: i64 = 8;
 
-/// The sizes of a call, and the program for them, if there is one.
+/// Sizes of a call, and the program for them, if there is one.
 pub(super) type Specialised = (Vec<i64>, Option<Arc<Module>>);
+
+/// The size of a batch that stands for others is a multiple of this, so of all lengths of vectors.
+const FULL: i64 = 64;
 
 impl Module {
     /// The program for all sizes with its products in the order that is best for these; none if that is the one that it has.
@@ -51,29 +56,31 @@ impl Module {
     /// operations in the same order: numbers are put in after the order was chosen. Only the order of products of three and
     /// more may be another one ([`Module::explain`] shows it).
     pub fn at_sizes(&self, sizes: &[i64]) -> Option<Module> {
-        self.ordered(sizes).map_or_else(|| self.with_numbers(sizes), |ordered| ordered.with_numbers(sizes))
+        let sizes_by_name = || self.core().sizes.iter().copied().zip(sizes.iter().copied()).collect();
+        self.ordered(sizes)
+            .map_or_else(|| self.with_numbers(&sizes_by_name()), |ordered| ordered.with_numbers(&sizes_by_name()))
     }
 
-    fn with_numbers(&self, sizes: &[i64]) -> Option<Module> {
-        let sizes = self.core().sizes.iter().copied().zip(sizes.iter().copied()).collect();
+    /// With the numbers that are given in place of their sizes.
+    fn with_numbers(&self, sizes: &FxHashMap<Name, i64>) -> Option<Module> {
         let begins_here = self.accepted.begin.is_lowering();
         let optimised = match self.optimisation().ok()? {
             None if begins_here => None,
-            None => Some(Optimised::unchanged(self.rewritten().ok()?.at_sizes(&sizes).ok()?)),
-            Some(found) => Some(Optimised { program: found.program.at_sizes(&sizes).ok()?, ..found.clone() }),
+            None => Some(Optimised::unchanged(self.rewritten().ok()?.at_sizes(sizes).ok()?)),
+            Some(found) => Some(Optimised { program: found.program.at_sizes(sizes).ok()?, ..found.clone() }),
         };
         let mut made = Made { optimised: OnceLock::from(Ok(optimised)), ..Made::default() };
         // The user's schedule is made for the loops of all sizes; numbers are put into what it has made of them. One that
         // is automatic looks at the sizes: it keeps the order of operations whatever they are.
         let replans = begins_here && self.is_automatic();
         if (!self.steps().is_empty() && !replans) || !begins_here {
-            made.loops = OnceLock::from(Ok(at_sizes(self.loops().ok()?, &sizes).ok()?));
+            made.loops = OnceLock::from(Ok(at_sizes(self.loops().ok()?, sizes).ok()?));
             made.validation = OnceLock::from(Ok(self.validation().ok()?.clone()));
         }
         if replans {
             made.like = Some(self.planned().ok()?.0.clone());
         }
-        let accepted = self.in_core(self.core().at_sizes(&sizes).ok()?);
+        let accepted = self.in_core(self.core().at_sizes(sizes).ok()?);
         let options = if replans { self.as_automatic() } else { self.as_given() };
         let module = Module { accepted, options, made };
         (!replans || module.planned().is_ok()).then_some(module)
@@ -103,6 +110,78 @@ impl Module {
         let size = |name: &Name| given.iter().find(|(known, _)| known == name).map(|(_, size)| *size);
         let all: Vec<i64> = self.core().sizes.iter().map(size).collect::<Option<_>>()?;
         Some(all).filter(|all| !all.is_empty())
+    }
+
+    /// Native code for calls with these sizes and any batch; none if there is no batch, or the schedule looks at it.
+    ///
+    /// A batch is a size of which there is a dimension only where arrays begin, as of elements, images or pairs of matrices. Small
+    /// sizes decide how its elements are computed, so that one kernel serves every batch as well as one of its own would.
+    ///
+    /// # Errors
+    /// As [`Module::native_at`].
+    pub(crate) fn for_batches(&self, sizes: &[i64]) -> Result<Option<Arc<Module>>, Failure> {
+        let Some(batch) = self.batch().filter(|_| self.is_automatic() && self.accepted.begin.is_lowering()) else {
+            return Ok(None);
+        };
+        let ordered = self.ordered(sizes);
+        let base = ordered.as_deref().unwrap_or(self);
+        let Some(alike) = self.batch_like(batch, sizes) else { return Ok(None) };
+        let known = || base.made.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, module)) = known().iter().find(|(known, _)| *known == alike) {
+            return Ok(module.clone());
+        }
+        if known().len() >= SPECIALISED {
+            return Ok(None);
+        }
+        let made = match base.planned_for_batches(batch, &alike) {
+            Some(module) => module.if_native()?.map(Arc::new),
+            None => None,
+        };
+        known().push((alike, made.clone()));
+        Ok(made)
+    }
+
+    /// These sizes with a batch that stands for all that are planned alike: the largest whose results go through the caches, or the
+    /// smallest whose results do not.
+    fn batch_like(&self, batch: usize, sizes: &[i64]) -> Option<Vec<i64>> {
+        let mut alike = sizes.to_vec();
+        alike[batch] = 1;
+        let value = |name: Name| self.core().sizes.iter().position(|size| *size == name).map(|at| alike[at]);
+        let bytes = |ty: &TensorType| {
+            let shape = ty.shape_at(&value).ok()?;
+            shape.iter().try_fold(ty.elem.bytes() as i64, |bytes, size| bytes.checked_mul(i64::try_from(*size).ok()?))
+        };
+        let each = self.signature().outputs.iter().map(bytes).collect::<Option<Vec<i64>>>()?.into_iter().max()?;
+        let most = (STREAMED_BYTES - 1) / each.max(1);
+        let through = most / FULL * FULL;
+        alike[batch] = if sizes[batch] > most { through.checked_add(FULL)? } else { through };
+        Some(alike).filter(|alike| alike[batch] > 0)
+    }
+
+    /// The program with numbers for all sizes but the batch, if its plans are those for this one.
+    fn planned_for_batches(&self, batch: usize, sizes: &[i64]) -> Option<Module> {
+        let mut all: FxHashMap<Name, i64> = self.core().sizes.iter().copied().zip(sizes.iter().copied()).collect();
+        let closed = self.with_numbers(&all)?;
+        all.remove(&self.core().sizes[batch]);
+        let open = self.with_numbers(&all)?;
+        let plans = |module: &Module| -> Option<Vec<(Name, String)>> {
+            Some(module.planned().ok()?.0.iter().map(|plan| (plan.nest, plan.why.clone())).collect())
+        };
+        let (of_open, of_closed) = (plans(&open)?, plans(&closed)?);
+        (!of_open.is_empty() && of_open == of_closed).then_some(open)
+    }
+
+    /// Which of its sizes is a batch: that of the first dimension of all results, where no other dimension speaks of it.
+    fn batch(&self) -> Option<usize> {
+        let (core, signature) = (self.core(), self.signature());
+        let first = |shape: &[Ix]| shape.first().and_then(Ix::as_var);
+        let batch = first(&signature.outputs.first()?.shape)?;
+        let leads = |shape: &[Ix]| first(shape) == Some(batch);
+        let is_elsewhere = |shape: &[Ix]| shape.iter().skip(usize::from(leads(shape))).any(|size| size.mentions(batch));
+        let inputs = core.inputs.iter().map(|input| &input.ty);
+        let is_batch = signature.outputs.iter().all(|ty| leads(&ty.shape))
+            && !inputs.chain(&signature.outputs).any(|ty| is_elsewhere(&ty.shape));
+        core.sizes.iter().position(|size| *size == batch).filter(|_| is_batch)
     }
 
     /// Native code for these sizes alone; none if the one for all sizes has to do.
@@ -142,6 +221,9 @@ impl Module {
         if sizes.is_empty() || !self.is_automatic() || self.steps().is_empty() {
             return Ok(None);
         }
+        if let Some(module) = self.for_batches(sizes)? {
+            return Ok(Some(module));
+        }
         if known().len() >= SPECIALISED {
             return Ok(self.ordered(sizes));
         }
@@ -160,8 +242,9 @@ impl Module {
         Ok(module)
     }
 
-    /// What of the sizes of a call this program is called with: none once numbers are put in.
-    pub(crate) fn sizes_left<'a>(&self, sizes: &'a [i64]) -> &'a [i64] {
-        if self.core().sizes.is_empty() { &[] } else { sizes }
+    /// What of the sizes of a call of another program this one, which was made of it, is called with: those without numbers.
+    pub(crate) fn sizes_left(&self, whole: &Module, sizes: &[i64]) -> Vec<i64> {
+        let names = whole.core().sizes.iter().zip(sizes);
+        names.filter(|(name, _)| self.core().sizes.contains(name)).map(|(_, size)| *size).collect()
     }
 }

@@ -132,7 +132,7 @@ impl<'a> Tiling<'a> {
         let elements = loops.map(|(_, range)| size(range)).try_fold(1i64, |product, size| product.checked_mul(size?));
         let is_small =
             elements.is_some_and(|count| count.saturating_mul(self.found.elem.bytes() as i64) <= MOST_PACKED);
-        let foreign = around[..first].iter().position(|one| !own(one) && one.size.is_some_and(|size| size > 1));
+        let foreign = around[..first].iter().position(|one| !own(one) && one.size.is_none_or(|size| size > 1));
         foreign.filter(|_| is_small).unwrap_or(first)
     }
 
