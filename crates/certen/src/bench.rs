@@ -412,7 +412,7 @@ mod tests {
 
     /// Where the results of a run differ from those expected.
     fn found(floats: &Floats, expected: &Array, found: Array) -> Option<Vec<i64>> {
-        let arrays = Arrays { sizes: &[], inputs: Vec::new(), outputs: vec![found] };
+        let arrays = Arrays { inputs: Vec::new(), outputs: vec![found] };
         let expected = expected.try_clone().ok()?;
         floats.difference(&[expected], &arrays).map(|difference| difference.index)
     }

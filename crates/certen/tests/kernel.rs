@@ -1,5 +1,6 @@
 //! Kernels: calls with arrays of any sizes, specialised and symbolic, with the same bits.
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,15 +52,82 @@ fn sizes(module: &Module, round: usize) -> Option<Vec<i64>> {
     (0..200).map(choose).filter(fits).nth(round)
 }
 
+/// An array with elements that are no sums of few powers of two.
+fn fractions(shape: &[usize]) -> Result<Array, Box<dyn Error>> {
+    let value = |at: usize| 1.0 / (1 + (at * 7919) % 101) as f64;
+    Ok(Array::from_vec(shape, (0..shape.iter().product()).map(value).collect::<Vec<f64>>())?)
+}
+
+/// Where small sizes decide how the elements of a batch are computed, one kernel serves every batch: full vectors of elements, a
+/// rest of them, one, or none; with the bits of the program for all sizes.
+#[test]
+fn one_kernel_serves_every_batch() -> Outcome {
+    let chain = "fn f(p: f64[n, n], u: f64[e, n, n]) -> f64[e, n, n] {
+        let t = { [z, i, j] -> sum({ [a] -> p[i, a] * u[z, a, j] }) };
+        { [z, i, j] -> sum({ [a] -> p[j, a] * t[z, i, a] }) }
+    }";
+    let (specialised, symbolic) = (kernel(chain, Sizing::Specialised)?, kernel(chain, Sizing::Symbolic)?);
+    let mut served = HashSet::new();
+    for n in [5, 7] {
+        for e in [40, 1, 7, 8, 9, 15, 16, 17, 33, 64, 101, 0] {
+            let (p, u) = (fractions(&[n, n])?, fractions(&[e, n, n])?);
+            let arrays = [("p", &p), ("u", &u)];
+            assert!(call(&specialised, &arrays, &[])? == call(&symbolic, &arrays, &[])?, "{n} {e}");
+            let given: Vec<InputType<'_>> = arrays.iter().map(|(n, a)| (Name::new(n), a.elem(), a.shape())).collect();
+            served.insert(std::ptr::from_ref(specialised.prepare(&given, &[])?.module()));
+        }
+    }
+    assert_eq!(served.len(), 2, "one for each n");
+    Ok(())
+}
+
+/// What is no batch: a size of rows that are tiled, one that a second dimension has too, one of a sum; and an order of products that
+/// depends on how large the batch is.
+#[test]
+fn what_is_no_batch_gets_code_of_its_own() -> Outcome {
+    let texts = [
+        "fn f(a: f64[e, k], b: f64[k, k]) -> f64[e, k] { a @ b }",
+        "fn f(a: f64[e, e, k], b: f64[k, k]) -> f64[e, e, k] {
+            { [z, i, j] -> sum({ [l] -> a[z, i, l] * b[l, j] }) }
+        }",
+        "fn f(a: f64[e, k, k], b: f64[e, k, k]) -> f64[k, k] {
+            { [i, j] -> sum({ [z, l] -> a[z, i, l] * b[z, l, j] }) }
+        }",
+    ];
+    for text in texts {
+        let (specialised, symbolic) = (kernel(text, Sizing::Specialised)?, kernel(text, Sizing::Symbolic)?);
+        let mut served = HashSet::new();
+        for e in [24, 40] {
+            let arrays = specialised.module()?.core().inputs.iter().map(|input| {
+                let value = |name: Name| Some(if name.as_str() == "e" { e } else { 32 });
+                Ok((input.name, fractions(&input.ty.shape_at(&value)?)?))
+            });
+            let arrays = arrays.collect::<Result<Vec<(Name, Array)>, Box<dyn Error>>>()?;
+            let arrays: Vec<(&str, &Array)> = arrays.iter().map(|(name, array)| (name.as_str(), array)).collect();
+            assert!(call(&specialised, &arrays, &[])? == call(&symbolic, &arrays, &[])?, "{e}: {text}");
+            let given: Vec<InputType<'_>> = arrays.iter().map(|(n, a)| (Name::new(n), a.elem(), a.shape())).collect();
+            served.insert(std::ptr::from_ref(specialised.prepare(&given, &[])?.module()));
+        }
+        assert_eq!(served.len(), 2, "{text}");
+    }
+    let ordered = "fn f(a: f64[e, m, k], b: f64[k, l], c: f64[l, n]) -> f64[e, m, n] {
+        { [z, i, j] -> sum({ [p, q] -> a[z, i, p] * b[p, q] * c[q, j] }) }
+    }";
+    let (specialised, symbolic) = (kernel(ordered, Sizing::Specialised)?, kernel(ordered, Sizing::Symbolic)?);
+    for e in [1, 300, 2] {
+        let (a, b, c) = (fractions(&[e, 3, 20])?, fractions(&[20, 30])?, fractions(&[30, 20])?);
+        let arrays = [("a", &a), ("b", &b), ("c", &c)];
+        assert!(call(&specialised, &arrays, &[])? == call(&symbolic, &arrays, &[])?, "{e}");
+    }
+    Ok(())
+}
+
 /// The order of three products depends on the sizes, and on nothing else: not on what was called before, nor on whether
 /// numbers were put in.
 #[test]
 fn the_order_of_products_is_that_of_the_sizes() -> Outcome {
     let text = "fn f(a: f64[m, k], b: f64[k, l], c: f64[l, n]) -> f64[m, n] { { [i, j] -> sum({ [p, q] -> a[i, p] * b[p, q] * c[q, j] }) } }";
-    let array = |rows: usize, columns: usize| {
-        let value = |at: usize| 1.0 / (1 + (at * 7919) % 101) as f64;
-        Array::from_vec(&[rows, columns], (0..rows * columns).map(value).collect::<Vec<f64>>())
-    };
+    let array = |rows: usize, columns: usize| fractions(&[rows, columns]);
     let (specialised, symbolic) = (kernel(text, Sizing::Specialised)?, kernel(text, Sizing::Symbolic)?);
     let late = kernel(text, Sizing::Specialised)?;
     for size in 0..SPECIALISED {

@@ -5,7 +5,7 @@
 //! or along a path of NumPy's. [`Contraction::run`] computes it on arrays with any strides.
 //!
 //! Two tiers do the work. Most contractions are loops of Rust ([`Nest`]): nothing is compiled. Those that have no tiles
-//! ([`Nest::is_tiled`]) are compiled once as many operations were made as that takes time for, all shapes of one form
+//! ([`Nest::is_tiled`]), and chains of small ones over a batch, are compiled once as many operations were made as that takes time for, all shapes of one form
 //! together, or if a call is that large: [`Contraction::prepare`] makes a program of Core with symbolic sizes, which goes
 //! along the road to native code; then other shapes use the same code. Operations are counted, never timed, so the same
 //! calls always do the same. Both tiers make the same operations on each element in the same order
@@ -158,8 +158,9 @@ impl Contraction {
             }
             nests.push(nest);
         }
-        // Tiles are as fast in loops of Rust. What is read once and summed waits for memory in either.
-        let gains = in_rows > work / 2 && deepest <= DEEPEST;
+        // Tiles are as fast in loops of Rust. What is read once and summed waits for memory in either. Through a chain, native code
+        // takes some elements at a time.
+        let gains = (in_rows > work / 2 || plan.is_chain) && deepest <= DEEPEST;
         let compiled = gains.then(|| Compiled::of(&einsum, &plan.steps, elem));
         Ok(Contraction { written, einsum, groups, plan, elem, nests, work, compiled })
     }
@@ -179,6 +180,9 @@ impl Contraction {
     /// ```
     pub fn laid_out(&self, order: &Order) -> Option<(Contraction, Vec<usize>)> {
         let (steps, step) = (&self.plan.steps, self.plan.steps.last()?);
+        if self.plan.is_chain {
+            return None;
+        }
         let [left, right] = step.factors[..] else { return None };
         let size = |index: &usize| self.einsum.indices()[*index].size;
         let count = |indices: &[usize]| indices.iter().map(size).fold(1, usize::saturating_mul);

@@ -4,6 +4,9 @@
 //! result after the others. An index that nothing else needs is summed in the entry; what only one of several factors
 //! has is summed in a step of its own before they are multiplied, since a sum of products with a common factor is one
 //! product.
+//!
+//! Steps that handle the small elements of a batch one after the other, as in spectral elements, are a *chain*: their results begin
+//! with the index of the batch, so that native code takes some elements through all of them together.
 
 use certen_dialects::einsum::{Axis, Einsum, EinsumError, Product};
 use certen_lift::{OrderSearch, pairwise};
@@ -19,16 +22,31 @@ pub(super) struct Plan {
     pub steps: Vec<Product>,
     /// After each step, what is left.
     pub left: Vec<Vec<usize>>,
+    /// Whether they are a chain.
+    pub is_chain: bool,
 }
+
+/// A batch has as many elements at least, and other indices of a chain have fewer.
+const MANY_ELEMENTS: usize = 32;
 
 impl Plan {
     pub fn new(einsum: &Einsum, order: &Order) -> Result<Plan, EinsumError> {
+        let mut plan = Plan::in_order(einsum, order)?;
+        if let Some(kept) = plan.chain(einsum) {
+            plan.steps.iter_mut().zip(kept).for_each(|(step, kept)| step.kept = kept);
+            plan.is_chain = true;
+        }
+        Ok(plan)
+    }
+
+    fn in_order(einsum: &Einsum, order: &Order) -> Result<Plan, EinsumError> {
         let operands = einsum.operands().len();
         let at_once = || vec![(0..operands).collect::<Vec<_>>()];
         let nothing_summed = || einsum.output().len() == einsum.indices().len();
         match order {
             Order::AsWritten => {
-                Ok(Plan { path: at_once(), steps: vec![einsum.as_written()], left: vec![vec![operands]] })
+                let steps = vec![einsum.as_written()];
+                Ok(Plan { path: at_once(), steps, left: vec![vec![operands]], is_chain: false })
             }
             Order::Path(path) => follow(einsum, path.clone()),
             _ if operands <= 2 || nothing_summed() => follow(einsum, at_once()),
@@ -37,6 +55,50 @@ impl Plan {
             Order::BestWithin(most) => follow(einsum, path(einsum, OrderSearch::Best, Some(*most))),
             Order::GreedyWithin(most) => follow(einsum, path(einsum, OrderSearch::Greedy, Some(*most))),
         }
+    }
+
+    /// If the steps are a chain, what each keeps: of what it takes from the one before, the index of the batch first and others in
+    /// their places, with those that it brings in place of what it sums.
+    fn chain(&self, einsum: &Einsum) -> Option<Vec<Vec<usize>>> {
+        let (batch, size) = (*einsum.output().first()?, |index: &usize| einsum.indices()[*index].size);
+        let is_small = |index: &usize| *index == batch || (2..MANY_ELEMENTS).contains(&size(index));
+        if self.steps.len() < 2 || size(&batch) < MANY_ELEMENTS {
+            return None;
+        }
+        let operands = einsum.operands().len();
+        let mut all: Vec<Vec<usize>> = Vec::with_capacity(self.steps.len());
+        for (at, step) in self.steps.iter().enumerate() {
+            let [first, second] = step.factors[..] else { return None };
+            let own = |value: usize| match value.checked_sub(operands) {
+                Some(made) => all.get(made).cloned().unwrap_or_default(),
+                None => indices(einsum, &self.steps, value),
+            };
+            let is_taken =
+                |value: usize| if at == 0 { own(value).contains(&batch) } else { value == operands + at - 1 };
+            let (element, matrix) = match [first, second].map(is_taken) {
+                [true, false] => (own(first), own(second)),
+                [false, true] => (own(second), own(first)),
+                _ => return None,
+            };
+            let summed = einsum.summed(&self.steps, step);
+            let is_one = !matrix.contains(&batch) && !summed.is_empty() && summed.iter().all(|i| matrix.contains(i));
+            if !is_one || !element.iter().chain(&matrix).all(is_small) || !step.kept.contains(&batch) {
+                return None;
+            }
+            let mut brought = matrix.into_iter().filter(|index| step.kept.contains(index) && !element.contains(index));
+            let mut kept = vec![batch];
+            for index in element.iter().filter(|index| **index != batch) {
+                match step.kept.contains(index) {
+                    true => kept.push(*index),
+                    false => kept.extend(brought.next()),
+                }
+            }
+            kept.extend(brought);
+            all.push(kept);
+        }
+        // The result is as it was asked for.
+        *all.last_mut()? = einsum.output().to_vec();
+        Some(all)
     }
 
     /// How many multiplications and additions all steps make.
@@ -96,7 +158,7 @@ fn indices(einsum: &Einsum, steps: &[Product], value: usize) -> Vec<usize> {
 fn follow(einsum: &Einsum, path: Vec<Vec<usize>>) -> Result<Plan, EinsumError> {
     let operands = einsum.operands().len();
     let mut waiting: Vec<usize> = (0..operands).collect();
-    let mut plan = Plan { path: Vec::new(), steps: Vec::new(), left: Vec::new() };
+    let mut plan = Plan { path: Vec::new(), steps: Vec::new(), left: Vec::new(), is_chain: false };
     for (at, entry) in path.iter().enumerate() {
         let mut factors = Vec::with_capacity(entry.len());
         for (before, &position) in entry.iter().enumerate() {

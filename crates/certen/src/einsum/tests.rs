@@ -142,6 +142,55 @@ fn pairs_and_lanes() {
     }
 }
 
+/// Steps over a batch of small elements are taken together, by code that serves every batch, with the bits of the loops.
+#[test]
+fn chains_run_in_lanes_of_their_batch() {
+    let sizes = |batch| {
+        move |letter| match letter {
+            'z' => batch,
+            'a' | 'i' => 3,
+            'b' | 'j' => 5,
+            _ => 4,
+        }
+    };
+    let shapes = |text: &str, batch: usize| -> Vec<Vec<usize>> {
+        let terms = text.split("->").next().unwrap_or_default().split(',');
+        terms.map(|term| term.chars().map(sizes(batch)).collect()).collect()
+    };
+    let steps_of = |text: &str, batch| {
+        let shapes = shapes(text, batch);
+        contraction(text, &shapes.iter().map(Vec::as_slice).collect::<Vec<_>>(), &Order::Best).unwrap()
+    };
+    for text in ["ia,jb,kc,zabc->zijk", "zab,ai,bj->zij", "jb,azb,ia->zij", "zab,ia,jb->zji"] {
+        let whole = steps_of(text, 70).module().unwrap();
+        let mut served = Vec::new();
+        for batch in [70, 32, 129] {
+            let contraction = steps_of(text, batch);
+            assert!(contraction.plan.is_chain, "{text} {batch}");
+            let operand = |shape: Vec<usize>| Array::random(ElemType::F64, &shape, shape.len() as u64).unwrap();
+            let operands: Vec<Array> = shapes(text, batch).into_iter().map(operand).collect();
+            let ways = operands.iter().map(|array| vec![1; array.shape().len()]).collect();
+            let case = Case { text: text.into(), elem: ElemType::F64, operands, ways };
+            let native = case.result(&contraction, false, |mut out| {
+                assert!(contraction.run_native(&whole, &case.views(), &mut out, None).unwrap());
+            });
+            let loops = case.loops(&contraction);
+            assert_eq!(bits(&native), bits(&loops), "{text} {batch}");
+            assert!(agree(&loops, &case.meaning(&contraction), &contraction), "{text} {batch}");
+            let sizes: Vec<i64> = contraction.einsum.indices().iter().map(|index| index.size as i64).collect();
+            served.push(whole.specialised(&sizes).unwrap().unwrap());
+        }
+        assert!(served.iter().all(|module| Arc::ptr_eq(module, &served[0])), "{text}");
+        assert_eq!(served[0].core().sizes.len(), 1, "{text}: all but the batch are numbers");
+    }
+    // A small batch; a product of two matrices first; what is no product with a matrix; large elements.
+    assert!(!steps_of("ia,jb,kc,zabc->zijk", 31).plan.is_chain);
+    assert!(!steps_of("zab,bc,ck->zak", 70).plan.is_chain);
+    assert!(!steps_of("zab,zai,bj->zij", 70).plan.is_chain);
+    let large: [&[usize]; 3] = [&[70, 40, 40], &[40, 40], &[40, 40]];
+    assert!(!contraction("zab,ai,bj->zij", &large, &Order::Best).unwrap().plan.is_chain);
+}
+
 #[test]
 fn enough_work_is_compiled() {
     let forms = |text: &str, sizes: [usize; 3]| {
