@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use certen_core::{ElemType, TensorType};
-use certen_index::Bound;
+use certen_index::{Bound, Ix};
 use certen_loops::{Lanes, LoopProgram};
 use certen_syntax::Name;
 
@@ -14,7 +14,6 @@ use crate::helpers::Helper;
 use crate::helpers::vectors::LaneShape;
 use crate::names::CNames;
 use crate::scan::{allocations, declared_names, read_names, swapped_names};
-use crate::statements::fetch::Ahead;
 use crate::text::{MAX_WIDTH, broken};
 
 /// With more buffers than this, those that were taken are noted in an array.
@@ -53,6 +52,14 @@ pub(crate) struct VectorLoop {
     pub(crate) shape: LaneShape,
     /// The names in C of what the lanes combine into.
     pub(crate) accumulators: HashMap<Name, String>,
+}
+
+/// What an iteration of a loop fetches for later.
+pub(crate) enum Ahead {
+    /// What the next tile reads: elements of this one, and how many bytes are between the two.
+    Rows { elements: Vec<(Name, Vec<Ix>)>, bytes: i64 },
+    /// So many lines of what the next nest stores: the first element of that, and how many bytes after it they begin.
+    Stored { first: (Name, Vec<Ix>), bytes: Ix, lines: i64 },
 }
 
 /// What is printed of one C function.

@@ -69,7 +69,7 @@ fn one_kernel_serves_every_batch() -> Outcome {
     let (specialised, symbolic) = (kernel(chain, Sizing::Specialised)?, kernel(chain, Sizing::Symbolic)?);
     let mut served = HashSet::new();
     for n in [5, 7] {
-        for e in [40, 1, 7, 8, 9, 15, 16, 17, 33, 64, 101, 0] {
+        for e in [40, 1, 7, 8, 9, 15, 16, 17, 33, 64, 101] {
             let (p, u) = (fractions(&[n, n])?, fractions(&[e, n, n])?);
             let arrays = [("p", &p), ("u", &u)];
             assert!(call(&specialised, &arrays, &[])? == call(&symbolic, &arrays, &[])?, "{n} {e}");
@@ -81,12 +81,11 @@ fn one_kernel_serves_every_batch() -> Outcome {
     Ok(())
 }
 
-/// What is no batch: a size of rows that are tiled, one that a second dimension has too, one of a sum; and an order of products that
-/// depends on how large the batch is.
+/// What is no batch: a size that a second dimension has too, or that of a sum; and an order of products that depends on how large the
+/// batch is. An empty one has no best order.
 #[test]
 fn what_is_no_batch_gets_code_of_its_own() -> Outcome {
     let texts = [
-        "fn f(a: f64[e, k], b: f64[k, k]) -> f64[e, k] { a @ b }",
         "fn f(a: f64[e, e, k], b: f64[k, k]) -> f64[e, e, k] {
             { [z, i, j] -> sum({ [l] -> a[z, i, l] * b[l, j] }) }
         }",
@@ -114,7 +113,7 @@ fn what_is_no_batch_gets_code_of_its_own() -> Outcome {
         { [z, i, j] -> sum({ [p, q] -> a[z, i, p] * b[p, q] * c[q, j] }) }
     }";
     let (specialised, symbolic) = (kernel(ordered, Sizing::Specialised)?, kernel(ordered, Sizing::Symbolic)?);
-    for e in [1, 300, 2] {
+    for e in [1, 300, 2, 0] {
         let (a, b, c) = (fractions(&[e, 3, 20])?, fractions(&[20, 30])?, fractions(&[30, 20])?);
         let arrays = [("a", &a), ("b", &b), ("c", &c)];
         assert!(call(&specialised, &arrays, &[])? == call(&symbolic, &arrays, &[])?, "{e}");

@@ -21,7 +21,7 @@ use certen_loops::{Mode, Stmt, Use, statements};
 use certen_syntax::{Diagnostic, Name};
 
 use super::vector::length;
-use crate::emitter::Emitter;
+use crate::emitter::{Ahead, Emitter};
 
 /// A loop of fewer iterations is over before its operands would be there.
 const LONG: i64 = 128;
@@ -55,14 +55,6 @@ pub(crate) const FETCH: &str = "\
 const FEW_STORED: i64 = 16;
 const MOST_STORED: i64 = 4096;
 const MOST_AT_ONCE: i64 = 16;
-
-/// What an iteration of a loop fetches for later.
-pub(crate) enum Ahead {
-    /// What the next tile reads: elements of this one, and how many bytes are between the two.
-    Rows { elements: Vec<(Name, Vec<Ix>)>, bytes: i64 },
-    /// So many lines of what the next nest stores: the first element of that, and how many bytes after it they begin.
-    Stored { first: (Name, Vec<Ix>), bytes: Ix, lines: i64 },
-}
 
 impl<'a> Emitter<'a> {
     /// Fetches what the statements after a loop read, if the loop adds to a tile of this block.

@@ -74,7 +74,7 @@ impl Plan {
                 None => indices(einsum, &self.steps, value),
             };
             let is_taken =
-                |value: usize| if at == 0 { own(value).contains(&batch) } else { value == operands + at - 1 };
+                |value: usize| if at == 0 { own(value).first() == Some(&batch) } else { value == operands + at - 1 };
             let (element, matrix) = match [first, second].map(is_taken) {
                 [true, false] => (own(first), own(second)),
                 [false, true] => (own(second), own(first)),

@@ -161,7 +161,7 @@ fn chains_run_in_lanes_of_their_batch() {
         let shapes = shapes(text, batch);
         contraction(text, &shapes.iter().map(Vec::as_slice).collect::<Vec<_>>(), &Order::Best).unwrap()
     };
-    for text in ["ia,jb,kc,zabc->zijk", "zab,ai,bj->zij", "jb,azb,ia->zij", "zab,ia,jb->zji"] {
+    for text in ["ia,jb,kc,zabc->zijk", "zab,ai,bj->zij", "jb,zab,ia->zij", "zab,ia,jb->zji"] {
         let whole = steps_of(text, 70).module().unwrap();
         let mut served = Vec::new();
         for batch in [70, 32, 129] {
@@ -183,8 +183,9 @@ fn chains_run_in_lanes_of_their_batch() {
         assert!(served.iter().all(|module| Arc::ptr_eq(module, &served[0])), "{text}");
         assert_eq!(served[0].core().sizes.len(), 1, "{text}: all but the batch are numbers");
     }
-    // A small batch; a product of two matrices first; what is no product with a matrix; large elements.
+    // A small batch; one that does not come first; a product of two matrices first; what is no product with a matrix; large elements.
     assert!(!steps_of("ia,jb,kc,zabc->zijk", 31).plan.is_chain);
+    assert!(!steps_of("jb,azb,ia->zij", 70).plan.is_chain);
     assert!(!steps_of("zab,bc,ck->zak", 70).plan.is_chain);
     assert!(!steps_of("zab,zai,bj->zij", 70).plan.is_chain);
     let large: [&[usize]; 3] = [&[70, 40, 40], &[40, 40], &[40, 40]];

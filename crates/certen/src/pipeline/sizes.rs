@@ -24,6 +24,9 @@ pub const SPECIALISED: usize = 8;
 /// Loops that are no longer than this are written out by C compilers where their length is a number.
 const WRITTEN_OUT: i64 = 8;
 
+/// Where a size besides the batch is larger, a batch can be rows that are tiled for the caches.
+const SMALL: i64 = 128;
+
 /// Sizes of a call, and the program for them, if there is one.
 pub(super) type Specialised = (Vec<i64>, Option<Arc<Module>>);
 
@@ -56,9 +59,8 @@ impl Module {
     /// operations in the same order: numbers are put in after the order was chosen. Only the order of products of three and
     /// more may be another one ([`Module::explain`] shows it).
     pub fn at_sizes(&self, sizes: &[i64]) -> Option<Module> {
-        let sizes_by_name = || self.core().sizes.iter().copied().zip(sizes.iter().copied()).collect();
-        self.ordered(sizes)
-            .map_or_else(|| self.with_numbers(&sizes_by_name()), |ordered| ordered.with_numbers(&sizes_by_name()))
+        let ordered = self.ordered(sizes);
+        ordered.as_deref().unwrap_or(self).with_numbers(&self.by_name(sizes))
     }
 
     /// With the numbers that are given in place of their sizes.
@@ -97,7 +99,10 @@ impl Module {
     /// The program for these sizes, as a call with them has it: if its schedule is automatic, and none is missing.
     pub fn planned_at(&self, sizes: &[(Name, i64)]) -> Option<Module> {
         let all = self.all_sizes(sizes)?;
-        self.is_automatic().then(|| self.replanned(&all))?
+        let open = self
+            .batched(&all)
+            .and_then(|(ordered, batch, alike)| ordered.as_deref().unwrap_or(self).planned_for_batches(batch, &alike));
+        self.is_automatic().then(|| open.or_else(|| self.replanned(&all)))?
     }
 
     /// The program with its products in the order for these sizes, if that is another one and none is missing.
@@ -120,15 +125,13 @@ impl Module {
     /// # Errors
     /// As [`Module::native_at`].
     pub(crate) fn for_batches(&self, sizes: &[i64]) -> Result<Option<Arc<Module>>, Failure> {
-        let Some(batch) = self.batch().filter(|_| self.is_automatic() && self.accepted.begin.is_lowering()) else {
-            return Ok(None);
-        };
-        let ordered = self.ordered(sizes);
+        let Some((ordered, batch, alike)) = self.batched(sizes) else { return Ok(None) };
         let base = ordered.as_deref().unwrap_or(self);
-        let Some(alike) = self.batch_like(batch, sizes) else { return Ok(None) };
+        let is_small = sizes.iter().enumerate().all(|(at, size)| at == batch || *size <= SMALL);
+        let is_alike = |open: &Module| is_small || base.is_planned_as(open, sizes);
         let known = || base.made.batches.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, module)) = known().iter().find(|(known, _)| *known == alike) {
-            return Ok(module.clone());
+            return Ok(module.clone().filter(|module| is_alike(module)));
         }
         if known().len() >= SPECIALISED {
             return Ok(None);
@@ -138,7 +141,14 @@ impl Module {
             None => None,
         };
         known().push((alike, made.clone()));
-        Ok(made)
+        Ok(made.filter(|module| is_alike(module)))
+    }
+
+    /// The program with its products in the order for these sizes, if that is another one; which of the sizes is a batch; and the sizes
+    /// with a batch that stands for others. None if there is no batch, or the schedule does not look at sizes.
+    fn batched(&self, sizes: &[i64]) -> Option<(Option<Arc<Module>>, usize, Vec<i64>)> {
+        let batch = self.batch().filter(|_| self.is_automatic() && self.accepted.begin.is_lowering())?;
+        Some((self.ordered(sizes), batch, self.batch_like(batch, sizes)?))
     }
 
     /// These sizes with a batch that stands for all that are planned alike: the largest whose results go through the caches, or the
@@ -160,15 +170,23 @@ impl Module {
 
     /// The program with numbers for all sizes but the batch, if its plans are those for this one.
     fn planned_for_batches(&self, batch: usize, sizes: &[i64]) -> Option<Module> {
-        let mut all: FxHashMap<Name, i64> = self.core().sizes.iter().copied().zip(sizes.iter().copied()).collect();
-        let closed = self.with_numbers(&all)?;
-        all.remove(&self.core().sizes[batch]);
-        let open = self.with_numbers(&all)?;
+        let mut others = self.by_name(sizes);
+        others.remove(&self.core().sizes[batch]);
+        let open = self.with_numbers(&others)?;
+        let is_planned = !open.planned().ok()?.0.is_empty();
+        (is_planned && self.is_planned_as(&open, sizes)).then_some(open)
+    }
+
+    /// Whether the plans for these sizes say the same as those of another program.
+    fn is_planned_as(&self, other: &Module, sizes: &[i64]) -> bool {
         let plans = |module: &Module| -> Option<Vec<(Name, String)>> {
             Some(module.planned().ok()?.0.iter().map(|plan| (plan.nest, plan.why.clone())).collect())
         };
-        let (of_open, of_closed) = (plans(&open)?, plans(&closed)?);
-        (!of_open.is_empty() && of_open == of_closed).then_some(open)
+        self.with_numbers(&self.by_name(sizes)).is_some_and(|closed| plans(&closed) == plans(other))
+    }
+
+    fn by_name(&self, sizes: &[i64]) -> FxHashMap<Name, i64> {
+        self.core().sizes.iter().copied().zip(sizes.iter().copied()).collect()
     }
 
     /// Which of its sizes is a batch: that of the first dimension of all results, where no other dimension speaks of it.
@@ -221,18 +239,19 @@ impl Module {
         if sizes.is_empty() || !self.is_automatic() || self.steps().is_empty() {
             return Ok(None);
         }
-        if let Some(module) = self.for_batches(sizes)? {
-            return Ok(Some(module));
-        }
-        if known().len() >= SPECIALISED {
+        let batches = self.for_batches(sizes)?;
+        if batches.is_none() && known().len() >= SPECIALISED {
             return Ok(self.ordered(sizes));
         }
-        let own = match self.replanned(sizes) {
-            Some(module) => module.if_native()?,
-            None => None,
+        let module = match batches {
+            Some(module) => Some(module),
+            None => {
+                let own = self.replanned(sizes).map_or(Ok(None), Module::if_native)?;
+                let module = own.map(Arc::new).or_else(|| self.ordered(sizes));
+                known().push((sizes.to_vec(), module.clone()));
+                module
+            }
         };
-        let module = own.map(Arc::new).or_else(|| self.ordered(sizes));
-        known().push((sizes.to_vec(), module.clone()));
         let mut passes = self.made.passes.lock().unwrap_or_else(PoisonError::into_inner);
         for pass in module.iter().flat_map(|module| module.passes()) {
             if !passes.iter().any(|own| own.stage == pass.stage) {
