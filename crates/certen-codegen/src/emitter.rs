@@ -128,7 +128,7 @@ pub(crate) struct Emitter<'a> {
     pub(crate) lanes: Option<VectorLoop>,
     /// The names in C of the copies of tiles that were made.
     pub(crate) made: HashMap<Name, String>,
-    /// What the loops over these indices fetch for the next tile.
+    /// What the loops over these indices fetch for later.
     pub(crate) ahead: HashMap<Name, Ahead>,
 }
 

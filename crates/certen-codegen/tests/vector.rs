@@ -58,17 +58,57 @@ fn what_a_tile_is_combined_with_is_fetched_before_its_sum() {
 
 #[test]
 fn rows_in_different_pages_are_fetched_for_the_next_tile() {
-    let far = |columns: &str| {
-        let declared = TILED.replace("f64[29, 32]", &format!("f64[29, {columns}]"));
-        declared.replace("C : f64[8, 32]", &format!("C : f64[8, {columns}]"))
+    let wide = |columns: i64| {
+        let columns_and_tiles =
+            [("32]", format!("{columns}]")), ("j.o in 0..2", format!("j.o in 0..{}", columns / 16))];
+        columns_and_tiles.iter().fold(TILED.replace("29", "3"), |text, (from, to)| text.replace(from, to))
     };
     let lines = ["", " + 8"].map(|lane| format!("CERTEN_FETCH_AFTER(B[l*512 + 16*j_o{lane}], 128);"));
-    assert_eq!(fetched(&far("512")), lines);
-    same_bits(&loops(&far("512")));
+    assert_eq!(fetched(&wide(512)), lines);
+    same_bits(&loops(&wide(512)));
     // Rows in one page; tiles that do not follow each other.
-    assert!(fetched(&far("511")).is_empty());
-    let apart = far("512").replace("16*j.o", "32*j.o");
+    assert!(fetched(&wide(496)).is_empty());
+    let apart = wide(512).replace("16*j.o", "32*j.o").replace("j.o in 0..32", "j.o in 0..16");
     assert!(fetched(&apart).is_empty());
+}
+
+/// Two nests for each block of a batch.
+const BLOCKS: &str = "loops blocks
+input u : f64[64, 7, 7]
+output v : f64[64, 7, 7]
+for z.o in 0..8 {
+  alloc t : f64[7, 7, 8]
+  for i in 0..7 {
+    for j in 0..7 {
+      vector for z in 0..8 {
+        t[i, j, z] = u[8*z.o + z, i, j] * 2.0
+      }
+    }
+  }
+  for p in 0..7 {
+    for q in 0..7 {
+      vector for y in 0..8 {
+        v[8*z.o + y, p, q] = t[p, q, y]
+      }
+    }
+  }
+  free t
+}
+";
+
+#[test]
+fn what_a_block_stores_is_fetched_by_the_nest_before() {
+    // 49 lines of 64 bytes in 49 iterations.
+    let line = "CERTEN_FETCH_TO_STORE(v[8*z_o*7*7], 448*i + 64*j + at*64);";
+    assert_eq!(fetched(BLOCKS), [line]);
+    same_bits(&loops(BLOCKS));
+    // Larger blocks have more lines than there are iterations.
+    let large = BLOCKS.replace("v : f64[64, 7, 7]", "v : f64[64, 7, 49]").replace("p, q]", "p, 7*q]");
+    assert_eq!(fetched(&large), [line.replace("7*7]", "7*49]").replace("448*i + 64*j", "3136*i + 448*j")]);
+    // A few elements; a single nest.
+    assert!(fetched(&BLOCKS.replace("8*z.o", "z.o")).is_empty());
+    let (head, _) = BLOCKS.split_once("  for p").unwrap();
+    assert!(fetched(&(head.replace("t[i, j, z] = u", "v[8*z.o + z, i, j] = u") + "  free t\n}\n")).is_empty());
 }
 
 #[test]

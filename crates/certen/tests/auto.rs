@@ -227,7 +227,7 @@ fn random_contractions_keep_their_values() {
     assert!(2 * planned > count, "{planned} of {count} have a schedule");
 }
 
-/// What a program computes of inputs with full mantissas, natively: for all sizes, or with numbers in place of its sizes and a
+/// What a program computes of inputs with full mantissas, natively: for all sizes, or as a call with these sizes has it, with a
 /// schedule about which this is said.
 fn computed(text: &str, sizes: &[(&str, i64)], cpu: Cpu, with_numbers: Option<&str>) -> Vec<u64> {
     let options = Options { schedule: Choice::Auto, cpu: Some(cpu), ..Options::default() };
@@ -249,11 +249,12 @@ fn computed(text: &str, sizes: &[(&str, i64)], cpu: Cpu, with_numbers: Option<&s
         let (plans, _) = sized.planned().unwrap();
         assert!(plans[0].why.contains(said), "{text} {sizes:?} {plans:?}");
     }
+    let module = if with_numbers.is_some() { &sized } else { &module };
+    // The size of a batch may be left.
     let all: Vec<i64> = module.core().sizes.iter().map(|name| value(*name).unwrap()).collect();
-    let (module, all) = if with_numbers.is_some() { (&sized, &[][..]) } else { (&module, &all[..]) };
     let kernel = module.native().unwrap();
-    let mut outputs = kernel.signature().allocate_outputs(all).unwrap();
-    kernel.call(all, &inputs.iter().collect::<Vec<_>>(), &mut outputs).unwrap();
+    let mut outputs = kernel.signature().allocate_outputs(&all).unwrap();
+    kernel.call(&all, &inputs.iter().collect::<Vec<_>>(), &mut outputs).unwrap();
     (0..outputs[0].len()).map(|at| outputs[0].get(at).unwrap().to_f64().to_bits()).collect()
 }
 

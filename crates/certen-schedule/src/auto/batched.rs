@@ -123,8 +123,11 @@ impl<'a> Batched<'a> {
 
     /// Whether an operand is packed: what lies along the lanes is read where it is, and what would be packed whole and is too large.
     fn is_packed(&self, at: &[Ix]) -> bool {
-        let elements = || self.extent(self.found.loops().filter(|index| mentions(at, *index)));
-        let is_small = || elements().saturating_mul(self.found.elem.bytes() as i64) <= MOST_PACKED;
+        // With a batch of any size there is no limit.
+        let mut own = self.found.loops().filter(|index| mentions(at, *index));
+        let mut elements = || own.try_fold(1i64, |product, index| product.checked_mul(self.found.count(index)?));
+        let bytes = self.found.elem.bytes() as i64;
+        let mut is_small = || elements().is_some_and(|count| count.saturating_mul(bytes) <= MOST_PACKED);
         !self.lies_along_lanes(at) && (!self.lies_around(at) || is_small())
     }
 

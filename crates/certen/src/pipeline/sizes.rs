@@ -99,9 +99,10 @@ impl Module {
     /// The program for these sizes, as a call with them has it: if its schedule is automatic, and none is missing.
     pub fn planned_at(&self, sizes: &[(Name, i64)]) -> Option<Module> {
         let all = self.all_sizes(sizes)?;
-        let open = self
-            .batched(&all)
-            .and_then(|(ordered, batch, alike)| ordered.as_deref().unwrap_or(self).planned_for_batches(batch, &alike));
+        let open = self.batched(&all).and_then(|(ordered, batch, alike)| {
+            let base = ordered.as_deref().unwrap_or(self);
+            base.planned_for_batches(batch, &alike).filter(|open| base.is_served_by(open, batch, &all))
+        });
         self.is_automatic().then(|| open.or_else(|| self.replanned(&all)))?
     }
 
@@ -127,11 +128,9 @@ impl Module {
     pub(crate) fn for_batches(&self, sizes: &[i64]) -> Result<Option<Arc<Module>>, Failure> {
         let Some((ordered, batch, alike)) = self.batched(sizes) else { return Ok(None) };
         let base = ordered.as_deref().unwrap_or(self);
-        let is_small = sizes.iter().enumerate().all(|(at, size)| at == batch || *size <= SMALL);
-        let is_alike = |open: &Module| is_small || base.is_planned_as(open, sizes);
         let known = || base.made.batches.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, module)) = known().iter().find(|(known, _)| *known == alike) {
-            return Ok(module.clone().filter(|module| is_alike(module)));
+            return Ok(module.clone().filter(|open| base.is_served_by(open, batch, sizes)));
         }
         if known().len() >= SPECIALISED {
             return Ok(None);
@@ -141,7 +140,7 @@ impl Module {
             None => None,
         };
         known().push((alike, made.clone()));
-        Ok(made.filter(|module| is_alike(module)))
+        Ok(made.filter(|open| base.is_served_by(open, batch, sizes)))
     }
 
     /// The program with its products in the order for these sizes, if that is another one; which of the sizes is a batch; and the sizes
@@ -175,6 +174,12 @@ impl Module {
         let open = self.with_numbers(&others)?;
         let is_planned = !open.planned().ok()?.0.is_empty();
         (is_planned && self.is_planned_as(&open, sizes)).then_some(open)
+    }
+
+    /// Whether a program for all batches serves a call with these sizes: large ones if their own plans say the same.
+    fn is_served_by(&self, open: &Module, batch: usize, sizes: &[i64]) -> bool {
+        let is_small = sizes.iter().enumerate().all(|(at, size)| at == batch || *size <= SMALL);
+        is_small || self.is_planned_as(open, sizes)
     }
 
     /// Whether the plans for these sizes say the same as those of another program.
