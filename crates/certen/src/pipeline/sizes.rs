@@ -24,8 +24,8 @@ pub const SPECIALISED: usize = 8;
 /// Loops that are no longer than this are written out by C compilers where their length is a number.
 const WRITTEN_OUT: i64 = 8;
 
-/// Where a size besides the batch is larger, a batch can be rows that are tiled for the caches.
-const SMALL: i64 = 128;
+/// A size that is larger has blocks and panels of its own.
+const LARGE: i64 = 128;
 
 /// Sizes of a call, and the program for them, if there is one.
 pub(super) type Specialised = (Vec<i64>, Option<Arc<Module>>);
@@ -101,7 +101,7 @@ impl Module {
         let all = self.all_sizes(sizes)?;
         let open = self.batched(&all).and_then(|(ordered, batch, alike)| {
             let base = ordered.as_deref().unwrap_or(self);
-            base.planned_for_batches(batch, &alike).filter(|open| base.is_served_by(open, batch, &all))
+            base.planned_for_batches(batch, &alike)
         });
         self.is_automatic().then(|| open.or_else(|| self.replanned(&all)))?
     }
@@ -118,7 +118,8 @@ impl Module {
         Some(all).filter(|all| !all.is_empty())
     }
 
-    /// Native code for calls with these sizes and any batch; none if there is no batch, or the schedule looks at it.
+    /// Native code for calls with these sizes and any batch; none if there is no batch, another size is large, or the plans look at
+    /// the batch.
     ///
     /// A batch is a size of which there is a dimension only where arrays begin, as of elements, images or pairs of matrices. Small
     /// sizes decide how its elements are computed, so that one kernel serves every batch as well as one of its own would.
@@ -130,29 +131,33 @@ impl Module {
         let base = ordered.as_deref().unwrap_or(self);
         let known = || base.made.batches.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, module)) = known().iter().find(|(known, _)| *known == alike) {
-            return Ok(module.clone().filter(|open| base.is_served_by(open, batch, sizes)));
+            return Ok(module.clone());
         }
         if known().len() >= SPECIALISED {
             return Ok(None);
         }
-        let made = match base.planned_for_batches(batch, &alike) {
-            Some(module) => module.if_native()?.map(Arc::new),
-            None => None,
-        };
+        let open = base.planned_for_batches(batch, &alike);
+        let made = open.map_or(Ok(None), Module::if_native)?.map(Arc::new);
         known().push((alike, made.clone()));
-        Ok(made.filter(|open| base.is_served_by(open, batch, sizes)))
+        Ok(made)
     }
 
     /// The program with its products in the order for these sizes, if that is another one; which of the sizes is a batch; and the sizes
     /// with a batch that stands for others. None if there is no batch, or the schedule does not look at sizes.
     fn batched(&self, sizes: &[i64]) -> Option<(Option<Arc<Module>>, usize, Vec<i64>)> {
-        let batch = self.batch().filter(|_| self.is_automatic() && self.accepted.begin.is_lowering())?;
+        if !self.is_automatic() || !self.accepted.begin.is_lowering() || self.steps().is_empty() {
+            return None;
+        }
+        let batch = self.batch()?;
         Some((self.ordered(sizes), batch, self.batch_like(batch, sizes)?))
     }
 
     /// These sizes with a batch that stands for all that are planned alike: the largest whose results go through the caches, or the
-    /// smallest whose results do not.
+    /// smallest whose results do not. None if other sizes are large: a batch can be rows that are tiled for the caches then.
     fn batch_like(&self, batch: usize, sizes: &[i64]) -> Option<Vec<i64>> {
+        if sizes.iter().enumerate().any(|(at, size)| at != batch && *size > LARGE) {
+            return None;
+        }
         let mut alike = sizes.to_vec();
         alike[batch] = 1;
         let value = |name: Name| self.core().sizes.iter().position(|size| *size == name).map(|at| alike[at]);
@@ -169,25 +174,15 @@ impl Module {
 
     /// The program with numbers for all sizes but the batch, if its plans are those for this one.
     fn planned_for_batches(&self, batch: usize, sizes: &[i64]) -> Option<Module> {
-        let mut others = self.by_name(sizes);
-        others.remove(&self.core().sizes[batch]);
-        let open = self.with_numbers(&others)?;
-        let is_planned = !open.planned().ok()?.0.is_empty();
-        (is_planned && self.is_planned_as(&open, sizes)).then_some(open)
-    }
-
-    /// Whether a program for all batches serves a call with these sizes: large ones if their own plans say the same.
-    fn is_served_by(&self, open: &Module, batch: usize, sizes: &[i64]) -> bool {
-        let is_small = sizes.iter().enumerate().all(|(at, size)| at == batch || *size <= SMALL);
-        is_small || self.is_planned_as(open, sizes)
-    }
-
-    /// Whether the plans for these sizes say the same as those of another program.
-    fn is_planned_as(&self, other: &Module, sizes: &[i64]) -> bool {
+        let mut numbers = self.by_name(sizes);
+        let closed = self.with_numbers(&numbers)?;
+        numbers.remove(&self.core().sizes[batch]);
+        let open = self.with_numbers(&numbers)?;
         let plans = |module: &Module| -> Option<Vec<(Name, String)>> {
             Some(module.planned().ok()?.0.iter().map(|plan| (plan.nest, plan.why.clone())).collect())
         };
-        self.with_numbers(&self.by_name(sizes)).is_some_and(|closed| plans(&closed) == plans(other))
+        let (of_open, of_closed) = (plans(&open)?, plans(&closed)?);
+        (!of_open.is_empty() && of_open == of_closed).then_some(open)
     }
 
     fn by_name(&self, sizes: &[i64]) -> FxHashMap<Name, i64> {
