@@ -128,10 +128,8 @@ pub(crate) unsafe extern "C" fn parallel(begin: i64, end: i64, function: RangeFu
     }
     let threads = threads();
     let length = begin.abs_diff(end);
-    if threads > 1 && length > 1 {
-        if Pool::of_this_process().run(Job::new(begin, length, threads, function, context)) {
-            return;
-        }
+    if threads > 1 && length > 1 && Pool::of_this_process().run(Job::new(begin, length, threads, function, context)) {
+        return;
     }
     // SAFETY: this is the range that the caller allows, on the caller's own thread.
     unsafe { function(begin, end, context) };

@@ -66,7 +66,7 @@ fn every_iteration_runs_once_for_any_number_of_threads() {
 fn the_division_depends_on_the_range_and_the_number_of_threads_only() {
     let division = |length: u64, parts: u64| {
         let mut job = Job { length, parts, untaken: parts, ..Job::new(10, parts, 1, count, ptr::null_mut()) };
-        job.left = vec![0..parts];
+        job.left = std::iter::once(0..parts).collect();
         std::iter::from_fn(|| job.take(0).map(|part| (part.begin, part.end))).collect::<Vec<_>>()
     };
     assert_eq!(division(7, 3), [(10, 12), (12, 14), (14, 17)]);
