@@ -20,6 +20,7 @@ use certen_index::Ix;
 use certen_loops::{Mode, Stmt, Use, statements};
 use certen_syntax::{Diagnostic, Name};
 
+use super::turned::stride;
 use super::vector::length;
 use crate::emitter::{Ahead, Emitter};
 
@@ -256,12 +257,5 @@ fn lines(indices: &[Ix], lane: Name, lanes: i64, elem: ElemType, with_last: bool
 
 /// How many bytes further an element lies in the next iteration of a loop, if that is a number.
 fn distance(ty: &TensorType, indices: &[Ix], index: Name) -> Option<i64> {
-    let (mut bytes, mut size) = (0i64, Some(ty.elem.bytes() as i64));
-    for (ix, count) in indices.iter().zip(ty.shape.iter()).rev() {
-        if ix.mentions(index) {
-            bytes = bytes.checked_add(ix.linear_in(index)?.0.checked_mul(size?)?)?;
-        }
-        size = size.zip(count.as_constant()).and_then(|(size, count)| size.checked_mul(count));
-    }
-    Some(bytes)
+    stride(indices, ty, index)?.as_constant()?.checked_mul(ty.elem.bytes() as i64)
 }

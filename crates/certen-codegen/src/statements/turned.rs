@@ -164,7 +164,7 @@ impl<'a> Emitter<'a> {
 }
 
 /// How far a buffer goes at a step of a loop, in which its indices are linear.
-fn stride(at: &[Ix], ty: &TensorType, index: Name) -> Option<Ix> {
+pub(super) fn stride(at: &[Ix], ty: &TensorType, index: Name) -> Option<Ix> {
     let mut stride = Ix::from(0);
     for (ix, size) in at.iter().zip(ty.shape.iter()) {
         let step = if ix.mentions(index) { ix.linear_in(index)?.0 } else { 0 };
