@@ -2,8 +2,8 @@
 //!
 //! A value *varies* in a loop if it can differ between iterations: an element at an index that mentions the loop's, a
 //! local of the loop, and what is computed from those. A loop has lanes if everything that varies is an element that lies
-//! beside that of the next iteration, a number that grows with the index, or made of these by an operation that vectors
-//! have; the loops inside run alike for all iterations. Both sides of a choice are computed, and one is taken: they are
+//! beside that of the next iteration or a few places from it, a number that grows with the index, or made of these by an
+//! operation that vectors have; the loops inside run alike for all iterations. Both sides of a choice are computed, and one is taken: they are
 //! in bounds by themselves (`Term::Choose` has no condition on indices).
 //!
 //! The loops that the compiler marks are chosen by this, and the C back end prints vectors where it says so; others stay
@@ -13,7 +13,7 @@
 use std::collections::{HashMap, HashSet};
 
 use certen_core::{Binary, ElemType, Range, ReduceOp, TensorType, Term, TermId, Terms, Unary};
-use certen_index::{Ix, IxError};
+use certen_index::Ix;
 use certen_syntax::Name;
 
 use crate::ir::{MAX_NESTING, Mode, Stmt, Target};
@@ -22,6 +22,12 @@ use crate::walk::{as_element, combined};
 /// The longest and the shortest vectors that there are, in bytes.
 const MAX_BYTES: i64 = 64;
 const MIN_BYTES: i64 = 16;
+
+/// How far from each other the elements of neighbouring lanes are at most.
+const MAX_DISTANCE: i64 = 4;
+
+/// So many operations pay for storing an element to a place of its own.
+const PER_SCATTERED: usize = 3;
 
 /// Buffers of more elements are not kept in lanes.
 const MAX_ELEMENTS: i64 = 64;
@@ -55,11 +61,11 @@ impl Lanes {
         let combined = combined(terms, body);
         let repeats = combined.is_empty();
         let lanes = Lanes { index, widest: 1, combined, repeats, own: HashSet::new() };
-        let mut scan = Scan { terms, ty, lanes, written: HashSet::new(), read: HashSet::new() };
+        let mut scan = Scan::new(terms, ty, lanes);
         scan.block(body, 0)?;
-        let Scan { mut lanes, written, read, .. } = scan;
+        let Scan { mut lanes, written, read, operations, scattered, .. } = scan;
         lanes.repeats &= written.is_disjoint(&read);
-        Some(lanes)
+        (operations >= PER_SCATTERED * scattered).then_some(lanes)
     }
 
     /// The lanes in which a value is computed whose results are used one after the other; none if it has none, or is only
@@ -69,7 +75,7 @@ impl Lanes {
             return None;
         }
         let lanes = Lanes { index, widest: 1, combined: HashMap::new(), repeats: false, own: HashSet::new() };
-        let mut scan = Scan { terms, ty: |_| None, lanes, written: HashSet::new(), read: HashSet::new() };
+        let mut scan = Scan::new(terms, |_| None, lanes);
         let varies = scan.value(value)?;
         varies.then_some(scan.lanes)
     }
@@ -107,14 +113,16 @@ impl Lanes {
         ix.linear_in(self.index).map(|(step, _)| step)
     }
 
-    /// Whether the elements of neighbouring lanes are neighbours.
-    fn is_dense(&self, ty: &TensorType, indices: &[Ix]) -> bool {
-        let place = || -> Result<Ix, IxError> {
-            let dimensions = indices.iter().zip(ty.shape.iter());
-            dimensions.skip(1).try_fold(indices[0].clone(), |place, (ix, size)| place.mul(size)?.add(ix))
-        };
-        let neighbours = |place: Ix| place.linear_in(self.index).is_some_and(|(step, _)| step == 1);
-        !indices.is_empty() && indices.len() == ty.rank() && place().is_ok_and(neighbours)
+    /// How far from each other the elements of neighbouring lanes are, if that is near.
+    pub fn distance(&self, ty: &TensorType, indices: &[Ix]) -> Option<i64> {
+        if indices.is_empty() || indices.len() != ty.rank() {
+            return None;
+        }
+        let mut dimensions = indices.iter().zip(ty.shape.iter()).skip(1);
+        let place = dimensions.try_fold(indices[0].clone(), |place, (ix, size)| place.mul(size)?.add(ix));
+        let (distance, _) = place.ok()?.linear_in(self.index)?;
+        let is_small = ty.elem.bytes() < 4;
+        (distance == 1 || (!is_small && (2..=MAX_DISTANCE).contains(&distance))).then_some(distance)
     }
 }
 
@@ -125,9 +133,17 @@ struct Scan<'a, F> {
     /// Buffers from outside.
     written: HashSet<Name>,
     read: HashSet<Name>,
+    /// How many operations are made in lanes, and how many elements are stored that do not lie side by side.
+    operations: usize,
+    scattered: usize,
 }
 
-impl<'a, F: Fn(Name) -> Option<&'a TensorType>> Scan<'_, F> {
+impl<'t, 'a, F: Fn(Name) -> Option<&'a TensorType>> Scan<'t, F> {
+    fn new(terms: &'t Terms, ty: F, lanes: Lanes) -> Self {
+        let (written, read) = (HashSet::new(), HashSet::new());
+        Scan { terms, ty, lanes, written, read, operations: 0, scattered: 0 }
+    }
+
     fn block(&mut self, block: &[Stmt], depth: usize) -> Option<()> {
         if depth > MAX_NESTING {
             return None;
@@ -163,7 +179,11 @@ impl<'a, F: Fn(Name) -> Option<&'a TensorType>> Scan<'_, F> {
                             self.lanes.repeats &= op.is_none();
                             self.written.insert(*name);
                             let ty = (self.ty)(*name)?;
-                            self.lanes.is_dense(ty, indices).then_some(())?;
+                            match self.lanes.distance(ty, indices)? {
+                                1 => {}
+                                _ if op.is_none() => self.scattered += 1,
+                                _ => return None,
+                            }
                         }
                     }
                     self.widen(self.terms.ty(*value).elem);
@@ -211,8 +231,8 @@ impl<'a, F: Fn(Name) -> Option<&'a TensorType>> Scan<'_, F> {
                 (Some((name, ty, indices)), _) => {
                     self.read.insert(name);
                     let varies = self.lanes.varies(name, indices);
-                    if varies && !self.lanes.is_dense(ty, indices) {
-                        return None;
+                    if varies {
+                        self.lanes.distance(ty, indices)?;
                     }
                     varies
                 }
@@ -229,6 +249,7 @@ impl<'a, F: Fn(Name) -> Option<&'a TensorType>> Scan<'_, F> {
                     let varies = term.parts().iter().any(|part| varying.contains(part));
                     if varies {
                         self.operation(term)?;
+                        self.operations += 1;
                     }
                     varies
                 }

@@ -1,7 +1,7 @@
 //! Random contractions, as programs of Core: what automatic schedules are for, and what comes near it.
 //!
 //! One to four operands of rank 1 to 5, multiplied and summed over one to three indices. Their dimensions are in any order,
-//! plain, reversed, strided, shifted, on a diagonal or sums of two indices; sums may run over a part of their range, and stand side
+//! plain, reversed, strided, shifted, on a diagonal or sums of two indices, which may be guarded; sums may run over a part of their range, and stand side
 //! by side; the result may be scaled, added to, guarded, bounded or read by another stage. Sizes are symbolic or numbers. All reads are in
 //! bounds by construction.
 
@@ -260,7 +260,7 @@ impl Writer {
             // A diagonal.
             indices.extend(self.draw.pick(&indices).cloned());
         }
-        let mut rest = indices.as_slice();
+        let (mut rest, mut conds) = (indices.as_slice(), Vec::new());
         while let [Index { name, size, .. }, behind @ ..] = rest {
             rest = behind;
             let is_odd = self.odd(5);
@@ -270,7 +270,14 @@ impl Writer {
                 2 if is_odd => (format!("{name} + 2"), format!("{size} + 2")),
                 3 if is_odd && let [Index { name: two, size: other, .. }, behind @ ..] = rest => {
                     rest = behind;
-                    (format!("{name} + {two}"), format!("{size} + {other}"))
+                    match self.draw.chance(2) {
+                        // A window that goes over the edges.
+                        true => {
+                            conds.push(format!("{name} + {two} >= 1 && {name} + {two} <= {size}"));
+                            (format!("{name} + {two} - 1"), size.clone())
+                        }
+                        false => (format!("{name} + {two}"), format!("{size} + {other}")),
+                    }
                 }
                 _ => (name.clone(), size.clone()),
             };
@@ -283,7 +290,8 @@ impl Writer {
             self.inputs.push(format!("input x{}{declared}", self.inputs.len()));
             self.inputs.len() - 1
         });
-        format!("x{known}[{}]", at.join(", "))
+        let read = format!("x{known}[{}]", at.join(", "));
+        if conds.is_empty() { read } else { format!("guard({}, {read})", conds.join(" && ")) }
     }
 
     /// What is done with the sum.

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use certen_loops::{Lend, LoopProgram, Stmt, pad, parallelise, reuse, verify};
-use certen_schedule::{Scheduled, vectorise};
+use certen_schedule::{Scheduled, Taken, vectorise};
 use certen_syntax::{Diagnostic, Name};
 
 use crate::options::Options;
@@ -54,7 +54,8 @@ impl<'a> Layout<'a> {
     pub fn new(options: &'a Options, scheduled: Option<&Scheduled>) -> Layout<'a> {
         let untouched = scheduled.map(|scheduled| {
             // A nest that was only separated from another one, which automatic schedules do first, is as it was.
-            let separated = scheduled.taken.iter().take_while(|taken| taken.step.name.as_str() == "separate").last();
+            let separates = |taken: &&Taken| matches!(taken.step.name.as_str(), "separate" | "share");
+            let separated = scheduled.taken.iter().take_while(separates).last();
             untouched(separated.map_or(&scheduled.before, |taken| &taken.after), &scheduled.program)
         });
         Layout { options, untouched }

@@ -13,7 +13,7 @@ pub(crate) fn sides(elem: ElemType) -> &'static [i64] {
 }
 
 /// Lanes of two vectors, by their numbers.
-const SHUFFLE: &str = "\
+pub(super) const SHUFFLE: &str = "\
 #if !defined(CERTEN_SHUFFLE)
 #if defined(__clang__) || __GNUC__ >= 12
 #define CERTEN_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)

@@ -4,9 +4,12 @@
 //! how many bytes the widest value of the loop is. All vectors of a loop have the same number of lanes. A truth value is a
 //! mask: all bits of its lane, or none. Its lane is as wide as that of what was compared.
 
+use std::fmt::Write;
+
 use certen_core::{Binary, ElemType, Unary};
 
 use super::Helper;
+use super::turn::SHUFFLE;
 
 /// The lanes of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -121,9 +124,13 @@ pub(crate) enum VectorOp {
     Select,
     /// The numbers of the lanes.
     Numbers,
+    /// The elements of memory that are so far from each other.
+    Every(i64),
     Fma,
     /// To memory past the caches, where that is aligned.
     Stream,
+    /// To elements of memory that are so far from each other.
+    Apart(i64),
     /// To an integer type, saturating; from f64.
     To(ElemType),
     Unary(Unary),
@@ -153,6 +160,8 @@ impl VectorCall {
         let word = match self.call {
             VectorOp::Select => "select".to_owned(),
             VectorOp::Numbers => "numbers".into(),
+            VectorOp::Every(distance) => format!("every{distance}"),
+            VectorOp::Apart(distance) => format!("apart{distance}"),
             VectorOp::Fma => "fma".into(),
             VectorOp::Stream => "stream".into(),
             VectorOp::To(elem) => format!("{elem}_from"),
@@ -227,6 +236,14 @@ impl VectorCall {
                 "/* The numbers of the lanes */\nstatic inline {t} {name}(void) {{\n    {t} result = {{0}};\n    \
                  for (int at = 0; at < {}; at++) result[at] = at;\n    return result;\n}}\n",
                 self.shape.lanes()
+            ),
+            VectorOp::Every(distance) => self.every(distance),
+            VectorOp::Apart(distance) => format!(
+                "/* Stores each lane {distance} elements after the one before */\n\
+                 static inline void {name}({c} *to, {t} a) {{\n    \
+                 for (int at = 0; at < {}; at++) to[at * {distance}] = a[at];\n}}\n",
+                self.shape.lanes(),
+                c = self.lane.scalar().1,
             ),
             VectorOp::Fma => self.fma(),
             VectorOp::Stream => self.stream(),
@@ -311,6 +328,46 @@ impl VectorCall {
             self.lane.scalar().0,
             self.shape.lanes(),
             if f32 { "f" } else { "" },
+        )
+    }
+
+    /// As many vectors as elements are far from each other are loaded, the last one so that it ends with the last element, and
+    /// brought together one after the other. Shuffles are written for each number of lanes.
+    fn every(self, distance: i64) -> String {
+        let (name, vector, c) = (self.name(), self.vector(), self.lane.scalar().1);
+        let (register, memory) = (vector.register(), vector.memory());
+        let mut branches = String::new();
+        let counts = std::iter::successors(Some(4), |lanes| Some(lanes * 2)).take_while(|lanes| *lanes <= self.shape.most);
+        for lanes in counts {
+            // Where each vector begins.
+            let last = (lanes - 1) * distance + 1 - lanes;
+            let begins: Vec<i64> = (0..distance - 1).map(|at| at * lanes).chain([last]).collect();
+            let home = |lane: i64| (lane * distance / lanes).min(distance - 1);
+            let _ = writeln!(branches, "#elif {} == {lanes}", self.shape.lanes());
+            let _ = writeln!(branches, "    {register} result = *(const {memory} *)from;");
+            for at in 1..distance {
+                let begin = begins[at as usize];
+                let lane = |lane: i64| match home(lane) {
+                    // The first one holds its elements as they lie.
+                    0 if at == 1 => lane * distance,
+                    home if home < at => lane,
+                    home if home == at => lanes + lane * distance - begin,
+                    // Not yet: anything.
+                    _ => lane,
+                };
+                let numbers = (0..lanes).map(|at| lane(at).to_string()).collect::<Vec<_>>().join(", ");
+                let mask = self.lane.mask().vector(self.shape).register();
+                let next = format!("*(const {memory} *)(from + {begin})");
+                let _ = writeln!(branches, "    result = CERTEN_SHUFFLE({mask}, result, {next}, {numbers});");
+            }
+            branches += "    return result;\n";
+        }
+        format!(
+            "{SHUFFLE}/* Every element that is {distance} after the one before */\nstatic inline {register} {name}(const {c} *from) {{\n\
+             #if {lanes} == 2\n    return ({register}){{from[0], from[{distance}]}};\n{branches}#else\n    \
+             {register} result = {{0}};\n    for (int at = 0; at < {lanes}; at++) result[at] = from[at * {distance}];\n    \
+             return result;\n#endif\n}}\n",
+            lanes = self.shape.lanes()
         )
     }
 

@@ -345,6 +345,17 @@ impl<'a> Emitter<'a> {
                 self.vector_binary(op.combine(), elem, &old, &value)?
             }
         };
+        let distance = match (target, &self.lanes) {
+            (Target::Element(name, indices), Some(active)) if in_memory => {
+                self.types.get(name).and_then(|ty| active.lanes.distance(ty, indices))
+            }
+            _ => None,
+        };
+        if let Some(distance @ 2..) = distance {
+            let text = self.scattered(&place, elem, &value, distance)?;
+            self.line(&text);
+            return Ok(());
+        }
         let streams = in_memory && op.is_none() && elem.is_float() && self.program.streamed.contains(&target.name());
         let text = match in_memory {
             true if streams => {

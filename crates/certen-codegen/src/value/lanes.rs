@@ -63,7 +63,11 @@ impl Emitter<'_> {
                 return Ok(CExpr::in_lanes(text, Level::Primary, self.lane_of(ty.elem)?));
             }
             let element = self.access(name, ty, indices)?;
-            return self.loaded(&element, ty.elem);
+            let distance = self.lanes.as_ref().and_then(|active| active.lanes.distance(ty, indices));
+            return match distance.ok_or_else(unsupported)? {
+                1 => self.loaded(&element, ty.elem),
+                distance => self.gathered(&element, ty.elem, distance),
+            };
         }
         match terms.get(id) {
             Term::Index(ix, to) => {
@@ -113,6 +117,12 @@ impl Emitter<'_> {
         Ok(CExpr::in_lanes(format!("({mask})({text} != 0)"), Level::Prefix, Lane::Mask(1)))
     }
 
+    /// The elements of all lanes, each so far from the one before, from that of the first one on.
+    fn gathered(&mut self, element: &str, elem: ElemType, distance: i64) -> Result<CExpr, Diagnostic> {
+        let from = CExpr::new(format!("&{element}"), Level::Prefix);
+        self.vector_call(VectorOp::Every(distance), Lane::Value(elem), &[&from])
+    }
+
     /// The elements of all lanes, to be written.
     pub(crate) fn place(&mut self, element: &str, elem: ElemType) -> Result<String, Diagnostic> {
         Ok(format!("*({} *)&{element}", self.memory(Lane::Value(elem))?))
@@ -129,6 +139,20 @@ impl Emitter<'_> {
             elem => self.in_lane(value, Lane::Value(elem))?.text,
         };
         Ok(format!("{place} = {value};"))
+    }
+
+    /// The same to elements so far from each other.
+    pub(crate) fn scattered(
+        &mut self,
+        element: &str,
+        elem: ElemType,
+        value: &CExpr,
+        distance: i64,
+    ) -> Result<String, Diagnostic> {
+        let lane = Lane::Value(elem);
+        let to = CExpr::new(format!("&{element}"), Level::Prefix);
+        let value = self.in_lane(value, lane)?;
+        Ok(format!("{};", self.vector_call(VectorOp::Apart(distance), lane, &[&to, &value])?.text))
     }
 
     /// The same past the caches, for floats.

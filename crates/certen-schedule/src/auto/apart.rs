@@ -1,6 +1,8 @@
 //! Nests that are more than one sum are separated, so that each sum is a nest of its own. No operation changes, nor the order of
-//! any two on the way to an element. Two forms, where that costs little beside what a schedule gains:
+//! any two on the way to an element. Three forms, where that costs little beside what a schedule gains:
 //!
+//! - What is read under a condition and multiplied, as the image of a convolution with padding is: it is kept once for each place,
+//!   where the sum reads it as often as a window goes over it.
 //! - Sums side by side, of which an element is made: one of them is a contraction, that is, something of what it multiplies is
 //!   used by several elements, and none is known to be short. The one over most loops stays with what is made of the sums.
 //! - Rows of a matrix, each of which is multiplied with the same matrix and used in the same iteration, as in
@@ -11,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use certen_core::{Binary, ReduceOp, Term};
+use certen_index::Ix;
 use certen_loops::{LoopProgram, Site, Stmt, Target, Use, sites, statements};
 use certen_syntax::Name;
 
@@ -27,7 +30,10 @@ const MOST: usize = 16;
 type Separation = (Planned, Vec<Name>);
 
 /// What is separated, in this order.
-pub(super) const FORMS: [fn(&LoopProgram, Name) -> Option<Separation>; 2] = [rows, sums];
+pub(super) const FORMS: [fn(&LoopProgram, Name) -> Option<Separation>; 3] = [guarded, rows, sums];
+
+/// Places further apart than this are not kept one beside the other.
+const FAR: i64 = 16;
 
 struct Sum {
     local: Name,
@@ -51,6 +57,36 @@ fn perfect(program: &LoopProgram, nest: Name) -> Option<(Vec<Name>, &[Stmt])> {
         body = inner;
     }
     Some((own, body))
+}
+
+/// The step that keeps what is read under a condition; none if nothing that is multiplied is.
+fn guarded(program: &LoopProgram, nest: Name) -> Option<Separation> {
+    let (own, body) = perfect(program, nest)?;
+    let inside = sites(body);
+    let chosen = |site: &Site<'_>| match site.stmt {
+        Stmt::Assign { target: Target::Local(name), op: None, .. } if site.conds().next().is_some() => Some(*name),
+        _ => None,
+    };
+    let is_near = |ix: &Ix| {
+        let loops = inside.iter().flat_map(|site| site.loops()).map(|(index, _)| index).chain(own.iter().copied());
+        loops.filter_map(|index| ix.linear_in(index)).all(|(step, _)| step.abs() <= FAR)
+    };
+    let mut locals = inside.iter().filter_map(chosen).filter(|local| {
+        let of_it = |site: &&Site<'_>| chosen(site) == Some(*local);
+        let mut uses = inside.iter().filter(of_it).flat_map(|site| site.stmt.uses(&program.terms));
+        uses.all(|(_, at, _)| at.iter().all(is_near)) && inside.iter().any(|site| adds_multiple(program, site, *local))
+    });
+    let local = locals.next()?;
+    let steps = format!("share({nest}.{}, {local});\n", own[0]);
+    let why = "what is read under a condition is kept, once for each place".into();
+    Some((Planned { nest, steps, why, separates: true }, vec![nest]))
+}
+
+/// Whether a statement adds a multiple of a local to a sum.
+fn adds_multiple(program: &LoopProgram, site: &Site<'_>, local: Name) -> bool {
+    let Stmt::Assign { op: Some(ReduceOp::Sum), value, .. } = site.stmt else { return false };
+    let Term::Binary(Binary::Mul, a, b) = program.terms.get(*value) else { return false };
+    [a, b].iter().any(|id| matches!(program.terms.get(**id), Term::Ref(name, _) if *name == local))
 }
 
 /// The steps that separate the stages in which rows are multiplied; none if they stay together.

@@ -28,6 +28,7 @@ mod registers;
 mod reorder;
 mod round;
 mod separate;
+mod share;
 mod skew;
 mod split;
 mod stage;
@@ -79,6 +80,7 @@ pub fn primitives() -> &'static [&'static Primitive] {
         &fission::PRIMITIVE,
         &overwrite::PRIMITIVE,
         &separate::PRIMITIVE,
+        &share::PRIMITIVE,
         &fuse_outer::PRIMITIVE,
         &fuse_inner::PRIMITIVE,
         &unroll::PRIMITIVE,

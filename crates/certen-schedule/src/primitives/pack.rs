@@ -82,7 +82,7 @@ fn pack(nest: &mut Nest, buffer: &Buffer, place: &Place, loops: &[Place]) -> Don
         }
     }
     let ty = TensorType::new(buffer.ty.elem, shape);
-    let copy = copy(nest, (buffer, &from), (to, &ty), ranges, &facts)?;
+    let copy = copy(nest, (buffer, &from), (to, &ty), ranges, (place, &facts))?;
     let around: Stmt = reader.into();
     let indices = loops.iter().map(|inner| Ok(Ix::var(nest.loop_at(inner)?.index))).collect::<Done<Vec<Ix>>>()?;
     let inside = with_reads(&mut nest.program, &[around], &mut |program, _, name, read| {
@@ -151,7 +151,7 @@ fn copy(
     (buffer, at): (&Buffer, &[Ix]),
     (to, ty): (Name, &TensorType),
     mut ranges: Vec<(Name, Range)>,
-    facts: &Facts,
+    (place, facts): (&Place, &Facts),
 ) -> Done<Vec<Stmt>> {
     let indices: Box<[Ix]> = ranges.iter().map(|(name, _)| Ix::var(*name)).collect();
     let assign = |nest: &mut Nest, at: Vec<Ix>| -> Done<Stmt> {
@@ -177,7 +177,7 @@ fn copy(
             true => (at.to_vec(), range.hi),
             false => (with_last(Ix::var(last).min_with(&end)?)?, room),
         };
-        let (place, (along, range)) = (along, ranges.remove(along));
+        let (at_depth, (along, range)) = (along, ranges.remove(along));
         let element = assign(nest, at)?;
         return match range.hi.as_constant() {
             Some(..=MOST_ALONG) => {
@@ -185,40 +185,79 @@ fn copy(
                 Ok(in_loops(vec![element], ranges))
             }
             _ => {
-                let [outer, inner] = ["o", "i"].map(|piece| nest.piece(along, piece));
-                let first = Ix::var(outer).scale(LINE)?;
-                let edit = Edit::index(along, first.add(&Ix::var(inner))?);
-                let element = edit.block(&mut nest.program, &[element])?;
-                let length = Ix::from(LINE).min_with(&range.hi.sub(&first)?)?;
-                let line = Loop::new(inner, Range::to(length), element).into();
-                ranges.insert(place, (outer, Range::to(range.hi.ceil_div(LINE)?)));
+                let Pieces { outer, inner, at } = Pieces::of(nest, (along, &range), LINE)?;
+                let element = Edit::index(along, at).block(&mut nest.program, &[element])?;
+                ranges.insert(at_depth, outer);
                 ranges.push((last, Range::to(hi)));
-                Ok(in_loops(vec![line], ranges))
+                Ok(in_loops(in_loops(element, vec![inner]), ranges))
             }
         };
     }
-    // Where what the last loop copies is followed by what it copies in the next iteration of another one, that comes next.
+    // Where what the last loop copies is followed by what it copies in the next iteration of another one, that comes next: a few
+    // rows at a time, if there is more in a line of the cache than goes to one place.
+    let mut rows = None;
     if let Some(next) = next(at, &ranges, (last, &range)) {
-        let next = ranges.remove(next);
-        ranges.push(next);
+        let (index, own) = ranges.remove(next);
+        let dense = at.last().into_iter();
+        let beside = ranges.iter().position(|(other, _)| dense.clone().any(|ix| ix.mentions(*other)));
+        let is_narrow = room.as_constant().is_some_and(|count| count * (ty.elem.bytes() as i64) < LINE_BYTES);
+        // A copy that stands first of all has its outermost loop for threads.
+        let is_inside = !place.path.is_empty();
+        match beside.filter(|_| is_narrow && is_inside && own.hi.as_constant().is_none_or(|count| count > ROWS)) {
+            Some(beside) => {
+                let Pieces { outer, inner, at } = Pieces::of(nest, (index, &own), ROWS)?;
+                ranges.insert(beside, outer);
+                ranges.push(inner);
+                rows = Some(Edit::index(index, at));
+            }
+            None => ranges.push((index, own)),
+        }
     }
     let whole = assign(nest, at.to_vec())?;
     let whole = |hi: Ix| -> Stmt { Loop::new(last, Range::to(hi), vec![whole.clone()]).into() };
-    if fills || !has_some {
-        return Ok(in_loops(vec![whole(range.hi)], ranges));
+    let copied = match fills || !has_some {
+        true => vec![whole(range.hi)],
+        false => {
+            let end = assign(nest, with_last(end)?)?;
+            let filled = Loop::new(last, Range { lo: range.hi.clone(), hi: room.clone() }, vec![end]).into();
+            let otherwise = vec![whole(range.hi.clone()), filled];
+            match facts.prove(&is_full.not()?) {
+                Verdict::Yes => otherwise,
+                _ => vec![Stmt::If { cond: is_full, then: vec![whole(room)], otherwise }],
+            }
+        }
+    };
+    let copied = rows.map_or(Ok(copied.clone()), |edit| edit.block(&mut nest.program, &copied))?;
+    Ok(in_loops(copied, ranges))
+}
+
+/// A loop in pieces: one over them, and one inside.
+struct Pieces {
+    outer: (Name, Range),
+    inner: (Name, Range),
+    /// The index of the loop.
+    at: Ix,
+}
+
+impl Pieces {
+    fn of(nest: &Nest, (index, range): (Name, &Range), length: i64) -> Done<Pieces> {
+        let [outer, inner] = ["o", "i"].map(|piece| nest.piece(index, piece));
+        let first = Ix::var(outer).scale(length)?;
+        let is_whole = range.hi.as_constant().is_some_and(|count| count % length == 0);
+        let rest = range.hi.sub(&first)?;
+        let inside = if is_whole { Ix::from(length) } else { Ix::from(length).min_with(&rest)? };
+        let at = first.add(&Ix::var(inner))?;
+        Ok(Pieces { outer: (outer, Range::to(range.hi.ceil_div(length)?)), inner: (inner, Range::to(inside)), at })
     }
-    let end = assign(nest, with_last(end)?)?;
-    let filled = Loop::new(last, Range { lo: range.hi.clone(), hi: room.clone() }, vec![end]).into();
-    let otherwise = vec![whole(range.hi.clone()), filled];
-    Ok(match facts.prove(&is_full.not()?) {
-        Verdict::Yes => in_loops(otherwise, ranges),
-        _ => in_loops(vec![Stmt::If { cond: is_full, then: vec![whole(room)], otherwise }], ranges),
-    })
 }
 
 /// How many elements of a buffer are copied from one place at a time, and in one piece at most.
 const LINE: i64 = 64;
 const MOST_ALONG: i64 = 96;
+
+/// The bytes of a line of the cache; so many lines are in the first cache, however far they are from each other.
+const LINE_BYTES: i64 = 64;
+const ROWS: i64 = 8;
 
 /// The loop along which elements lie side by side in the buffer, if it is one of these and can run inside all others.
 fn along(at: &[Ix], loops: &[(Name, Range)], (last, range): (Name, &Range)) -> Option<usize> {

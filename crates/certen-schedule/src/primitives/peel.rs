@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use certen_core::Range;
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
-use certen_loops::{Site, Stmt, declared, declared_at_top, sites, within};
+use certen_loops::{Site, Stmt, change, conjuncts, declared, declared_at_top, sites, statements, within};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use super::{Example, Primitive};
@@ -189,6 +189,48 @@ pub(crate) fn tail(nest: &mut Nest, place: &Place) -> Done<()> {
         cut(nest, &main, first.simplified(&facts)?, Rest::Head)?;
     }
     Ok(())
+}
+
+/// The most pieces of a loop.
+const MOST_PIECES: usize = 8;
+
+/// Cuts a loop, and those inside it, where conditions inside begin or end to hold. A condition that the prover cannot decide in
+/// a piece stays there.
+pub(crate) fn at_conditions(nest: &mut Nest, place: &Place) -> Done<()> {
+    let mut used: Vec<Ix> = Vec::new();
+    let mut pieces = vec![place.clone()];
+    while pieces.len() < MOST_PIECES {
+        let changes = pieces.iter().find_map(|piece| {
+            let (at, rest) = change_inside(&nest.loop_at(piece).ok()?, &used)?;
+            Some((piece.clone(), at, rest))
+        });
+        let Some((piece, at, rest)) = changes else { break };
+        used.push(at.clone());
+        let found = cut(nest, &piece, at, rest)?;
+        if found.main.is_some() && found.rest.is_some() {
+            pieces.push(place.beside(place.at + pieces.len()));
+        }
+    }
+    for piece in pieces {
+        for inner in (0..nest.loop_at(&piece)?.body.len()).rev().map(|at| piece.inside(at)) {
+            if matches!(nest.stmt(&inner), Some(Stmt::For { .. })) {
+                at_conditions(nest, &inner)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where a condition inside a loop changes with its index, other than at these values, and which piece is the smaller one then.
+fn change_inside(found: &Loop, used: &[Ix]) -> Option<(Ix, Rest)> {
+    let inner: Vec<Name> = declared(&found.body).into_iter().collect();
+    let conditions = statements(&found.body).filter_map(|stmt| if let Stmt::If { cond, .. } = stmt { Some(cond) } else { None });
+    conditions.flat_map(conjuncts).find_map(|part| {
+        let at = change(part, found.index, &inner).filter(|at| !used.contains(at))?;
+        let Cond::Ge(e) = part else { return None };
+        let begins = e.linear_in(found.index).is_none_or(|(step, _)| step > 0);
+        Some((at, if begins { Rest::Head } else { Rest::Tail }))
+    })
 }
 
 /// Where the blocks of a loop stop, or begin, to be full.

@@ -98,15 +98,31 @@ fn separate(nest: &mut Nest, place: &Place, name: Name) -> Done<()> {
     };
     let around =
         |body: Vec<Stmt>| loops.iter().rev().fold(body, |body, one: &Loop| vec![Loop { body, ..one.clone() }.into()]);
-    let before = [Stmt::Alloc(to, whole)].into_iter().chain(stage.map(|_| Stmt::Nest(to))).chain(around(own));
+    let (own, rest) = (around(own), around(rest));
+    before(nest, place, (to, whole), own, rest)?;
+    Ok(())
+}
+
+/// In place of a loop: what computes a buffer, in a nest of its own where there are nests, and what reads it. Where the former
+/// stands.
+pub(super) fn before(
+    nest: &mut Nest,
+    place: &Place,
+    (to, ty): (Name, TensorType),
+    own: Vec<Stmt>,
+    rest: Vec<Stmt>,
+) -> Done<Place> {
+    let stage = nest.stage(place);
     let block = nest.block_mut(place)?;
     // Where the label of the nest stands right before the loop, it still stands once.
     let is_labelled = place.at > 0 && block.get(place.at - 1).and_then(as_stage).is_some();
     let begin = if is_labelled { place.at - 1 } else { place.at };
-    let label = stage.map(Stmt::Nest);
-    let after = label.into_iter().chain(around(rest)).chain([Stmt::Free(to)]);
-    block.splice(begin..=place.at, before.chain(after).collect::<Vec<_>>());
-    Ok(())
+    let first = [Stmt::Alloc(to, ty)].into_iter().chain(stage.map(|_| Stmt::Nest(to)));
+    let first: Vec<Stmt> = first.collect();
+    let computed = place.beside(begin + first.len());
+    let after = stage.map(Stmt::Nest).into_iter().chain(rest).chain([Stmt::Free(to)]);
+    block.splice(begin..=place.at, first.into_iter().chain(own).chain(after).collect::<Vec<_>>());
+    Ok(computed)
 }
 
 /// A body without what computes a local: that by itself, which stores the local in a buffer, and the rest, which reads it there.
@@ -129,14 +145,14 @@ fn with_local(
 }
 
 /// Which statements of a block compute a local, its declaration first, or a buffer, and its type.
-struct Computed {
-    first: usize,
-    last: usize,
-    ty: TensorType,
+pub(super) struct Computed {
+    pub first: usize,
+    pub last: usize,
+    pub ty: TensorType,
 }
 
 impl Computed {
-    fn of(nest: &Nest, body: &[Stmt], name: Name) -> Option<Computed> {
+    pub fn of(nest: &Nest, body: &[Stmt], name: Name) -> Option<Computed> {
         let (declared, ty) = body.iter().enumerate().find_map(|(at, stmt)| match stmt {
             Stmt::Local { name: local, elem, .. } if *local == name => Some((at, TensorType::scalar(*elem))),
             Stmt::Alloc(buffer, ty) if *buffer == name => Some((at, ty.clone())),
@@ -156,7 +172,13 @@ impl Computed {
 }
 
 /// That statements compute a local or buffer, and nothing else, from what the loop around them does not change.
-fn stands_alone(nest: &Nest, place: &Place, around: &Loop, moved: &[Stmt], target: Name) -> Done<()> {
+pub(super) fn stands_alone(
+    nest: &Nest,
+    place: &Place,
+    around: &Loop,
+    moved: &[Stmt],
+    target: Name,
+) -> Done<()> {
     let terms = &nest.program.terms;
     let cannot = |text: String| Err(Refusal::cannot(text).at(place));
     let (own, inside) = (declared(moved), declared(&around.body));

@@ -29,7 +29,9 @@ pub(super) struct Seen {
     pub makes_sums: bool,
     /// The locals in its body that a loop after each computes, and the buffers.
     pub sums: Vec<Name>,
-    /// Whether these are added up, and nothing else is done.
+    /// The locals inside that a condition after each sets.
+    pub chosen: Vec<Name>,
+    /// Whether sums are added up, and nothing else is done.
     pub adds_sums: bool,
     /// Whether a condition with two blocks is all that it has, perhaps in further loops.
     pub chooses: bool,
@@ -130,6 +132,7 @@ impl Look {
                         reads,
                         makes_sums,
                         sums: sums(body),
+                        chosen: chosen(body),
                         adds_sums,
                         chooses: chooses(body),
                         has_tile,
@@ -247,6 +250,16 @@ fn sums(block: &[Stmt]) -> Vec<Name> {
         _ => None,
     };
     block.windows(2).filter_map(sum).collect()
+}
+
+/// The locals in a block and in its loops that a condition follows at once.
+fn chosen(block: &[Stmt]) -> Vec<Name> {
+    let here = block.windows(2).filter_map(|pair| match pair {
+        [Stmt::Local { name, .. }, Stmt::If { .. }] => Some(*name),
+        _ => None,
+    });
+    let inside = block.iter().flat_map(|stmt| if let Stmt::For { body, .. } = stmt { chosen(body) } else { Vec::new() });
+    here.chain(inside).collect()
 }
 
 /// Whether a block is one condition with two blocks, or a loop around one.

@@ -21,6 +21,7 @@ pub(super) fn applies(look: &Look, name: &str) -> bool {
         "overwrite" => !look.that(|seen| seen.chooses).is_empty(),
         "round" => !look.tiled().is_empty(),
         "separate" => !look.that(|seen| !seen.sums.is_empty()).is_empty(),
+        "share" => !look.that(|seen| !seen.chosen.is_empty()).is_empty(),
         _ => true,
     }
 }
@@ -80,6 +81,12 @@ fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String>
             let around = seen.parent.filter(|at| look.loops[*at].perfect && draw.chance(2));
             let local = draw.pick(&seen.sums).map_or("acc", |local| local.as_str());
             vec![around.map_or_else(|| seen.path.clone(), |at| path(Some(at))), local.into()]
+        }
+        "share" => {
+            let Some(seen) = draw.pick(&look.that(|seen| !seen.chosen.is_empty())).copied() else {
+                return vec![any, "value".into()];
+            };
+            vec![seen.path.clone(), draw.pick(&seen.chosen).map_or("value", |local| local.as_str()).into()]
         }
         "mirror" => {
             let square = |seen: &Seen| {
