@@ -58,8 +58,16 @@ pub(crate) struct VectorLoop {
 pub(crate) enum Ahead {
     /// What the next tile reads: elements of this one, and how many bytes are between the two.
     Rows { elements: Vec<(Name, Vec<Ix>)>, bytes: i64 },
-    /// So many lines of what the next nest stores: the first element of that, and how many bytes after it they begin.
-    Stored { first: (Name, Vec<Ix>), bytes: Ix, lines: i64 },
+    /// Lines of what other nests read or store.
+    Lines(Vec<LinesAhead>),
+}
+
+/// So many lines that are fetched, from so many bytes after an element on.
+pub(crate) struct LinesAhead {
+    pub(crate) element: (Name, Vec<Ix>),
+    pub(crate) bytes: Ix,
+    pub(crate) lines: i64,
+    pub(crate) to_store: bool,
 }
 
 /// What is printed of one C function.

@@ -3,8 +3,8 @@
 //! A value *varies* in a loop if it can differ between iterations: an element at an index that mentions the loop's, a
 //! local of the loop, and what is computed from those. A loop has lanes if everything that varies is an element that lies
 //! beside that of the next iteration or a few places from it, a number that grows with the index, or made of these by an
-//! operation that vectors have; the loops inside run alike for all iterations. Both sides of a choice are computed, and one is taken: they are
-//! in bounds by themselves (`Term::Choose` has no condition on indices).
+//! operation that vectors have; the loops inside run alike for all iterations. Both sides of a choice are computed, and one
+//! is taken: they are in bounds by themselves (`Term::Choose` has no condition on indices).
 //!
 //! The loops that the compiler marks are chosen by this, and the C back end prints vectors where it says so; others stay
 //! plain loops. Needs: iterations that are independent of each other, which the verifier proves. Guarantees: lanes make the

@@ -1,9 +1,9 @@
 //! Random contractions, as programs of Core: what automatic schedules are for, and what comes near it.
 //!
 //! One to four operands of rank 1 to 5, multiplied and summed over one to three indices. Their dimensions are in any order,
-//! plain, reversed, strided, shifted, on a diagonal or sums of two indices, which may be guarded; sums may run over a part of their range, and stand side
-//! by side; the result may be scaled, added to, guarded, bounded or read by another stage. Sizes are symbolic or numbers. All reads are in
-//! bounds by construction.
+//! plain, reversed, strided, shifted, on a diagonal or sums of two indices, which may be guarded; sums may run over a part of
+//! their range, and stand side by side; the result may be scaled, added to, guarded, bounded or read by another stage. Sizes
+//! are symbolic or numbers. All reads are in bounds by construction.
 
 use std::fmt::Write as _;
 

@@ -337,7 +337,8 @@ impl VectorCall {
         let (name, vector, c) = (self.name(), self.vector(), self.lane.scalar().1);
         let (register, memory) = (vector.register(), vector.memory());
         let mut branches = String::new();
-        let counts = std::iter::successors(Some(4), |lanes| Some(lanes * 2)).take_while(|lanes| *lanes <= self.shape.most);
+        let counts =
+            std::iter::successors(Some(4), |lanes| Some(lanes * 2)).take_while(|lanes| *lanes <= self.shape.most);
         for lanes in counts {
             // Where each vector begins.
             let last = (lanes - 1) * distance + 1 - lanes;

@@ -1,5 +1,5 @@
 //! What will be read or stored soon is fetched: what a tile is combined with while its sum runs, rows far apart while the tile
-//! before runs, and what a nest stores while the nest before it runs.
+//! before runs, and what nests read and store of a block while those before them run.
 //!
 //! A tile of sums stays in registers during a long loop; then its elements are combined with others from memory and stored. A
 //! processor does not look as far ahead as that loop is long, and would wait for each tile's operands. So it is told of them
@@ -9,7 +9,8 @@
 //! So each term also fetches what the same term of the next tile reads: as many bytes further as a row of the tile has.
 //!
 //! Where nests follow each other for each block of a batch, the last of them stores a block of an output, and waits for each of its
-//! lines. The nest before it fetches them, some in each of its iterations.
+//! lines. The nest before it fetches them, some in each of its iterations. So does the last one with what the first ones will read of
+//! the next block, which does not lie where a processor looks for it if they read it row by row.
 //!
 //! A hint changes no value, and reads nothing: at the end of a row it may be about other memory.
 
@@ -22,7 +23,7 @@ use certen_syntax::{Diagnostic, Name};
 
 use super::turned::stride;
 use super::vector::length;
-use crate::emitter::{Ahead, Emitter};
+use crate::emitter::{Ahead, Emitter, LinesAhead};
 
 /// A loop of fewer iterations is over before its operands would be there.
 const LONG: i64 = 128;
@@ -51,11 +52,10 @@ pub(crate) const FETCH: &str = "\
 
 ";
 
-/// The lines that a nest fetches of what the next one stores: so many are left to the processor, and more may not stay in a
-/// cache, or come faster than they are served.
-const FEW_STORED: i64 = 16;
-const MOST_STORED: i64 = 4096;
-const MOST_AT_ONCE: i64 = 16;
+/// The lines of a block: so many are left to the processor, and more may not stay in a cache, or come faster than they are served.
+const FEW_LINES: i64 = 16;
+const MOST_IN_BLOCK: i64 = 4096;
+const MOST_AT_ONCE: i64 = 32;
 
 impl<'a> Emitter<'a> {
     /// Fetches what the statements after a loop read, if the loop adds to a tile of this block.
@@ -166,57 +166,74 @@ impl<'a> Emitter<'a> {
         (!elements.is_empty()).then_some((innermost, Ahead::Rows { elements, bytes }))
     }
 
-    /// Has a nest fetch what the last one of its block stores, if that is the next one.
-    pub(super) fn fetch_stored(&mut self, block: &'a [Stmt], at: usize) {
-        let is_nest = |stmt: &&'a Stmt| matches!(stmt, Stmt::For { mode: Mode::Serial, .. });
-        let mut nests = block[at..].iter().filter(is_nest);
-        if let (Some(nest), Some(last), None) = (nests.next(), nests.next(), nests.next())
-            && self.lanes.is_none()
-            && std::ptr::eq(nest, &block[at])
-        {
-            self.ahead.extend(self.stored_ahead(nest, last));
-        }
+    /// Where nests follow each other for each block of a batch, has the last one fetch what others read of inputs for the next
+    /// block, and the one before it what the last one stores.
+    pub(super) fn fetch_blocks(&mut self, block: &'a [Stmt], at: usize) {
+        let nests: Vec<usize> =
+            (0..block.len()).filter(|at| matches!(block[*at], Stmt::For { mode: Mode::Serial, .. })).collect();
+        let [others @ .., last] = nests.as_slice() else { return };
+        let Some(before) = others.last().filter(|_| self.lanes.is_none()) else { return };
+        let found = match at {
+            _ if at == *before => self.block_stored(&block[*last]).into_iter().collect(),
+            _ if at == *last => self.blocks_read(others.iter().map(|at| &block[*at])),
+            _ => return,
+        };
+        self.ahead.extend(lines_ahead(&block[at], found));
     }
 
-    /// What each iteration of a nest fetches of what the next one stores, and the index of its innermost loop around tiles.
-    fn stored_ahead(&self, nest: &'a Stmt, next: &'a Stmt) -> Option<(Name, Ahead)> {
+    /// What a nest stores in this iteration of the loops around it, if that is one block of an output.
+    fn block_stored(&self, nest: &'a Stmt) -> Option<Block> {
         let is_output = |name: Name| self.program.outputs.iter().any(|output| output.name == name);
         let mut stores =
-            statements(std::slice::from_ref(next)).filter_map(Stmt::element).filter(|(to, _)| is_output(*to));
+            statements(std::slice::from_ref(nest)).filter_map(Stmt::element).filter(|(to, _)| is_output(*to));
         let (to, indices) = stores.next()?;
-        if stores.any(|other| other != (to, indices)) {
+        if stores.any(|other| other != (to, indices)) || self.program.streamed.contains(&to) {
             return None;
         }
-        let ty = self.types.get(&to).filter(|_| !self.program.streamed.contains(&to))?;
-        // Rows of the block of this iteration, one after the other.
+        self.block_of(nest, to, indices, true)
+    }
+
+    /// What nests read of inputs, a block each in an iteration of the loops around them.
+    fn blocks_read(&self, nests: impl Iterator<Item = &'a Stmt>) -> Vec<Block> {
+        let is_input = |name: Name| self.program.inputs.iter().any(|input| input.name == name);
+        let mut found: Vec<Block> = Vec::new();
+        for nest in nests {
+            for (name, indices, how) in
+                statements(std::slice::from_ref(nest)).flat_map(|stmt| stmt.uses(&self.program.terms))
+            {
+                if how == Use::Read && is_input(name) && !found.iter().any(|block| block.element.0 == name) {
+                    found.extend(self.block_of(nest, name, indices, false));
+                }
+            }
+        }
+        found
+    }
+
+    /// The block of a buffer to which an element belongs that a nest uses: rows one after the other, as many as an iteration of the
+    /// loops around is from the next.
+    fn block_of(&self, nest: &Stmt, name: Name, indices: &[Ix], to_store: bool) -> Option<Block> {
+        let ty = self.types.get(&name)?;
         let (row, others) = indices.split_first()?;
         let around = |ix: &Ix| self.ranges.keys().any(|index| ix.mentions(*index));
         if others.is_empty() || others.iter().any(around) {
             return None;
         }
-        let steps = self.ranges.keys().filter_map(|index| Some(row.linear_in(*index)?.0));
-        let rows = steps.filter(|step| *step > 0).min()?;
+        let inner: HashSet<Name> = statements(std::slice::from_ref(nest)).filter_map(Stmt::declares).collect();
+        let put = |name: Name| inner.contains(&name).then(|| Ix::from(0));
+        let row = row.substitute(&put).ok()?;
+        // A last block that is not full may stay at its last row.
+        let rows = |row: &Ix| {
+            let steps = self.ranges.keys().filter_map(|index| Some(row.linear_in(*index)?.0));
+            steps.filter(|step| *step > 0).min()
+        };
+        let parts = row.smallest_of().ok()?.into_iter();
+        let (rows, row) = parts.filter_map(|row| Some((rows(&row)?, row))).min_by_key(|(rows, _)| *rows)?;
+        let first = std::iter::once(Ok(row)).chain(others.iter().map(|ix| ix.substitute(&put)));
+        let first = first.collect::<Result<Vec<Ix>, _>>().ok()?;
         let mut sizes = ty.shape.iter().skip(1).map(|size| size.as_constant());
         let bytes =
             sizes.try_fold(rows.checked_mul(ty.elem.bytes() as i64)?, |bytes, size| bytes.checked_mul(size?))?;
-        let all = bytes / LINE_BYTES;
-        let inner: HashSet<Name> = statements(std::slice::from_ref(next)).filter_map(Stmt::declares).collect();
-        let put = |name: Name| inner.contains(&name).then(|| Ix::from(0));
-        let first: Vec<Ix> = indices.iter().map(|ix| ix.substitute(&put)).collect::<Result<_, _>>().ok()?;
-        // The iterations of the nest that make tiles, and which of them this is.
-        let (mut count, mut which, mut innermost, mut stmt) = (1i64, Ix::from(0), None, nest);
-        while let Stmt::For { index, range, mode: Mode::Serial, body } = stmt {
-            let length = length(range).filter(|_| range.lo.as_constant() == Some(0))?;
-            count = count.checked_mul(length)?;
-            which = which.mul(&Ix::from(length)).ok()?.add(&Ix::var(*index)).ok()?;
-            innermost = Some(*index);
-            let [inner] = body.as_slice() else { break };
-            stmt = inner;
-        }
-        let lines = (all + count - 1) / count;
-        let is_some = (FEW_STORED..=MOST_STORED).contains(&all) && lines <= MOST_AT_ONCE;
-        let bytes = which.mul(&Ix::from(lines * LINE_BYTES)).ok()?;
-        Some((innermost.filter(|_| is_some)?, Ahead::Stored { first: (to, first), bytes, lines }))
+        Some(Block { element: (name, first), bytes, to_store })
     }
 
     /// What an iteration of a loop fetches for later, at the beginning of its body.
@@ -230,18 +247,56 @@ impl<'a> Emitter<'a> {
                     self.line(&format!("CERTEN_FETCH_AFTER({element}, {bytes});"));
                 }
             }
-            Ahead::Stored { first: (name, indices), bytes, lines } => {
-                let (element, bytes, at) =
-                    (self.element(name, &indices)?, self.ix(&bytes)?.text(), self.own.at.clone());
-                self.line(&format!("CERTEN_UNROLL({lines})"));
-                self.line(&format!("for (int64_t {at} = 0; {at} < {lines}; {at}++) {{"));
-                self.line(&format!("    CERTEN_FETCH_TO_STORE({element}, {bytes} + {at}*{LINE_BYTES});"));
-                self.line("}");
+            Ahead::Lines(parts) => {
+                for LinesAhead { element: (name, indices), bytes, lines, to_store } in parts {
+                    let (element, bytes, at) =
+                        (self.element(name, &indices)?, self.ix(&bytes)?.text(), self.own.at.clone());
+                    let how = if to_store { "CERTEN_FETCH_TO_STORE" } else { "CERTEN_FETCH_AFTER" };
+                    self.line(&format!("CERTEN_UNROLL({lines})"));
+                    self.line(&format!("for (int64_t {at} = 0; {at} < {lines}; {at}++) {{"));
+                    self.line(&format!("    {how}({element}, {bytes} + {at}*{LINE_BYTES});"));
+                    self.line("}");
+                }
             }
         }
         self.indent -= 1;
         Ok(())
     }
+}
+
+/// A part of a buffer: its first element, and its bytes.
+struct Block {
+    element: (Name, Vec<Ix>),
+    bytes: i64,
+    to_store: bool,
+}
+
+/// What each iteration of a nest fetches of blocks, and the index of its innermost loop around tiles. What is stored is of this
+/// iteration of the loops around the nest, what is read of the next.
+fn lines_ahead(nest: &Stmt, blocks: Vec<Block>) -> Option<(Name, Ahead)> {
+    // The iterations of the nest that make tiles, and which of them this is.
+    let (mut count, mut which, mut innermost, mut stmt) = (1i64, Ix::from(0), None, nest);
+    while let Stmt::For { index, range, mode: Mode::Serial, body } = stmt {
+        let length = length(range).filter(|length| *length == 1 || range.lo.as_constant() == Some(0))?;
+        count = count.checked_mul(length)?;
+        if length > 1 {
+            which = which.mul(&Ix::from(length)).ok()?.add(&Ix::var(*index)).ok()?;
+        }
+        innermost = Some(*index);
+        let [inner] = body.as_slice() else { break };
+        stmt = inner;
+    }
+    let mut parts = Vec::new();
+    for Block { element, bytes, to_store } in blocks {
+        let all = bytes / LINE_BYTES;
+        let lines = (all + count - 1) / count;
+        if (FEW_LINES..=MOST_IN_BLOCK).contains(&all) && lines <= MOST_AT_ONCE {
+            let from = if to_store { 0 } else { bytes };
+            let bytes = which.mul(&Ix::from(lines * LINE_BYTES)).and_then(|offset| offset.add(&Ix::from(from))).ok()?;
+            parts.push(LinesAhead { element, bytes, lines, to_store });
+        }
+    }
+    Some((innermost.filter(|_| !parts.is_empty())?, Ahead::Lines(parts)))
 }
 
 /// The first element of each line of a row, and the last one of all if the row may begin inside a line.

@@ -33,7 +33,7 @@ impl<'a> Emitter<'a> {
         }
         for (at, stmt) in block.iter().enumerate() {
             self.fetch_for(block, at)?;
-            self.fetch_stored(block, at);
+            self.fetch_blocks(block, at);
             self.copy_tiles(block, at)?;
             self.stmt(stmt, depth)?;
         }

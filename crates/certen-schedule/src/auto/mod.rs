@@ -70,6 +70,8 @@ impl Machine {
 pub struct Planned {
     /// The nest.
     pub nest: Name,
+    /// Nests before it that are computed with it.
+    pub with: Vec<Name>,
     /// The steps, as text.
     pub steps: String,
     /// What was recognised, and what was chosen for it.
@@ -112,17 +114,20 @@ pub fn automatic(
     if !plans.is_empty() && like.is_some_and(|like| !like.iter().all(|plan| nests.contains_key(&plan.nest))) {
         return None;
     }
-    let is_asked = |nest: &Name| like.is_none_or(|like| like.iter().any(|plan| plan.nest == *nest && !plan.separates));
-    let mut done: Vec<Name> = Vec::new();
-    for (plan, of) in elements::plans(program, &nests, machine, fp, &is_asked) {
-        if let Some(made) = taken(&scheduled.program, &plan.steps) {
+    let is_of = |plan: &Planned, nest: &Name| !plan.separates && (plan.nest == *nest || plan.with.contains(nest));
+    let is_asked = |nest: &Name| like.is_none_or(|like| like.iter().any(|plan| is_of(plan, nest)));
+    for mut all in elements::plans(program, &nests, machine, fp, &is_asked).into_iter().map(Vec::into_iter) {
+        if let Some((made, plan)) = all.find_map(|plan| Some((taken(&scheduled.program, &plan.steps)?, plan))) {
             scheduled.program = made.program;
             scheduled.taken.extend(made.taken);
             plans.push(plan);
-            done.extend(of);
         }
     }
-    for (nest, sites) in nests.into_iter().filter(|(nest, _)| is_asked(nest) && !done.contains(nest)) {
+    let is_done = |plans: &[Planned], nest: &Name| plans.iter().any(|plan| is_of(plan, nest));
+    for (nest, sites) in nests {
+        if !is_asked(&nest) || is_done(&plans, &nest) {
+            continue;
+        }
         let plain = seldom(&sites).and_then(|index| {
             let step = format!("overwrite({nest}.{index});\n");
             Some((taken(program, &step)?.program, step))

@@ -177,7 +177,7 @@ impl<'a> SumNest<'a> {
         if self.fp != FpMode::Strict && self.adds_products {
             steps.fuse(self.nest.as_str());
         }
-        Planned { nest: self.nest, steps: steps.text(), why, separates: false }
+        Planned { nest: self.nest, steps: steps.text(), why, with: Vec::new(), separates: false }
     }
 
     /// Whether it is known to have so few terms that nothing is gained by keeping their sums at hand.

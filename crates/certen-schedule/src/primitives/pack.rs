@@ -25,12 +25,12 @@ use crate::stages::name_of;
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "pack",
-    usage: "pack(buffer, loop, [loops])",
+    usage: "pack(buffer, loop, [loops]) or pack(buffer, loop, [loops], multiple)",
     about: "Before `loop` runs, the elements of the buffer that it reads are copied into a buffer `B_packed` with one \
             dimension for each of the given loops, which are this loop or inside it: what is read in an iteration of them \
             lies at their indices. Where the buffer is read at other indices, it is read as before. A block that is not full \
-            is filled up with its last element. The loops of the copy are `B_packed.c0`, `B_packed.c1`, …; they run along \
-            the memory of the buffer.",
+            is filled up with its last element, and with a number, so are rows up to the next multiple of it. The loops of the \
+            copy are `B_packed.c0`, `B_packed.c1`, …; they run along the memory of the buffer.",
     legal: "Always: a loop that writes the buffer is refused.",
     peers: "BLIS: packing into panels; Halide: in and compute_root with a reordered storage; TVM: cache_read and \
             transform_layout",
@@ -45,14 +45,15 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
         let place = nest.find(args.path("a loop that reads it")?)?;
         let loops = args.paths("loops in brackets")?;
         let loops = loops.into_iter().map(|path| nest.find(path)).collect::<Done<Vec<Place>>>()?;
+        let multiple = if args.left() == 0 { 1 } else { args.at_least(1, "the multiple")? };
         args.end()?;
         let buffer = nest.buffer_at((name_of((path, span))?, span), &place)?;
-        pack(nest, &buffer, &place, &loops)
+        pack(nest, &buffer, &place, &loops, multiple)
     },
 };
 
-/// Copies what the loop at a place reads of a buffer, by the indices of loops in it.
-fn pack(nest: &mut Nest, buffer: &Buffer, place: &Place, loops: &[Place]) -> Done<()> {
+/// Copies what the loop at a place reads of a buffer, by the indices of loops in it, in rows of a multiple of so many elements.
+fn pack(nest: &mut Nest, buffer: &Buffer, place: &Place, loops: &[Place], multiple: i64) -> Done<()> {
     let reader = nest.loop_at(place)?;
     let at = read_at(nest, buffer, place, loops)?;
     let to = nest.fresh(&format!("{}_packed", buffer.name));
@@ -72,6 +73,9 @@ fn pack(nest: &mut Nest, buffer: &Buffer, place: &Place, loops: &[Place]) -> Don
         edit.indices.insert(index, Ix::var(*name));
         ranges.push((*name, range));
         shape.push(room);
+    }
+    if let Some(row) = shape.last_mut() {
+        *row = row.ceil_div(multiple)?.scale(multiple)?;
     }
     let from = at.iter().map(|ix| edit.ix(ix)).collect::<Result<Vec<Ix>, _>>()?;
     for (ix, size) in from.iter().zip(buffer.ty.shape.iter()) {

@@ -224,7 +224,8 @@ pub(crate) fn at_conditions(nest: &mut Nest, place: &Place) -> Done<()> {
 /// Where a condition inside a loop changes with its index, other than at these values, and which piece is the smaller one then.
 fn change_inside(found: &Loop, used: &[Ix]) -> Option<(Ix, Rest)> {
     let inner: Vec<Name> = declared(&found.body).into_iter().collect();
-    let conditions = statements(&found.body).filter_map(|stmt| if let Stmt::If { cond, .. } = stmt { Some(cond) } else { None });
+    let conditions =
+        statements(&found.body).filter_map(|stmt| if let Stmt::If { cond, .. } = stmt { Some(cond) } else { None });
     conditions.flat_map(conjuncts).find_map(|part| {
         let at = change(part, found.index, &inner).filter(|at| !used.contains(at))?;
         let Cond::Ge(e) = part else { return None };

@@ -16,6 +16,7 @@ use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_loops::{LoopProgram, Site, Stmt, Use, as_element, declared, sites, statements};
 use certen_syntax::Name;
 
+use super::layout::pad;
 use super::{Example, Primitive};
 use crate::edit::Edit;
 use crate::nest::Nest;
@@ -27,8 +28,9 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     usage: "round(loop) or round(loop, multiple)",
     about: "In each iteration of `loop`, which runs over blocks, the loops that end before the block is full run to its \
             end, as far as they write only buffers of the block, such as a tile of sums or a copy of a panel, which \
-            have room for it; the others have a loop for full blocks and one for the rest. What they do beyond their end repeats their last iteration, and is not used. So the last \
-            block runs as the full ones do. With a number, loops whose end is a number run to the next multiple of it.",
+            have room for it; the others have a loop for full blocks and one for the rest. What they do beyond their end \
+            repeats their last iteration, and is not used. So the last block runs as the full ones do. With a number, loops \
+            whose end is a number run to the next multiple of it, and the rows of the block's own buffers get room for that.",
     legal: "Always: elements that nothing else uses are computed too. Loops that write anything else stay as they are.",
     peers: "Halide: TailStrategy::RoundUp with padded storage; BLIS: micro-kernels on zero-padded panels",
     example: Example {
@@ -71,6 +73,9 @@ struct Room {
 
 /// Lets the loops in the body of the loop at a place run on.
 fn round(nest: &mut Nest, place: &Place, multiple: Option<i64>) -> Done<()> {
+    if let Some(multiple) = multiple {
+        pad_rows(nest, place, multiple)?;
+    }
     let outer = nest.loop_at(place)?;
     let facts = nest.facts(&place.inside(0))?;
     let sites = sites(&outer.body);
@@ -123,6 +128,21 @@ fn round(nest: &mut Nest, place: &Place, multiple: Option<i64>) -> Done<()> {
     let pass = Pass { ends, wholes, dims, filled: filled(&nest.program) };
     let body = pass.block(nest, None, &outer.body, &HashMap::new())?;
     nest.replace(place, [Loop { body, ..outer }.into()])
+}
+
+/// Gives rows that loops inside a loop fill, so many elements that it is a number, room up to the next multiple.
+fn pad_rows(nest: &mut Nest, place: &Place, multiple: i64) -> Done<()> {
+    let rooms = {
+        let outer = nest.loop_at(place)?;
+        rooms(&nest.program, &sites(&outer.body))
+    };
+    for stored in nest.allocated().into_iter().filter(|stored| place.contains(&stored.alloc)) {
+        let row = stored.ty.rank().checked_sub(1).and_then(|last| rooms.get(&(stored.name, last)));
+        if row.is_some_and(|row| row.end == Ix::from(row.size)) {
+            pad(nest, &stored, multiple)?;
+        }
+    }
+    Ok(())
 }
 
 fn is_at_least(facts: &Facts, e: &Ix, least: i64) -> Done<bool> {

@@ -172,13 +172,7 @@ impl Computed {
 }
 
 /// That statements compute a local or buffer, and nothing else, from what the loop around them does not change.
-pub(super) fn stands_alone(
-    nest: &Nest,
-    place: &Place,
-    around: &Loop,
-    moved: &[Stmt],
-    target: Name,
-) -> Done<()> {
+pub(super) fn stands_alone(nest: &Nest, place: &Place, around: &Loop, moved: &[Stmt], target: Name) -> Done<()> {
     let terms = &nest.program.terms;
     let cannot = |text: String| Err(Refusal::cannot(text).at(place));
     let (own, inside) = (declared(moved), declared(&around.body));

@@ -9,7 +9,7 @@
 //! cut where its conditions begin and end to hold.
 
 use certen_core::{Range, TensorType, Term};
-use certen_index::{Cond, Facts, Ix, IxError};
+use certen_index::{Cond, Ix, IxError};
 use certen_loops::{LoopProgram, Stmt, Target, sites, statements};
 use certen_syntax::Name;
 
@@ -77,9 +77,7 @@ fn share(nest: &mut Nest, place: &Place, name: Name) -> Done<()> {
         own = Edit::index(axis.pivot, axis.solved(*at)?).block(&mut nest.program, &own)?;
     }
     let begin = match own.remove(0) {
-        Stmt::Local { init: Some(value), .. } => {
-            Some(Stmt::Assign { target: Target::Local(name), op: None, value })
-        }
+        Stmt::Local { init: Some(value), .. } => Some(Stmt::Assign { target: Target::Local(name), op: None, value }),
         _ => None,
     };
     own.splice(0..0, begin);
@@ -165,9 +163,10 @@ impl<'a> Sums<'a> {
 
     /// An expression with the axes in place of the loops that they are solved for.
     fn reduced(&self, ix: &Ix) -> Result<Ix, IxError> {
-        self.axes.iter().zip(&self.names).try_fold(ix.clone(), |ix, (axis, at)| {
-            Edit::index(axis.pivot, axis.solved(*at)?).ix(&ix)
-        })
+        self.axes
+            .iter()
+            .zip(&self.names)
+            .try_fold(ix.clone(), |ix, (axis, at)| Edit::index(axis.pivot, axis.solved(*at)?).ix(&ix))
     }
 
     /// How often each loop is in an expression; none if it is there otherwise.
@@ -182,13 +181,17 @@ impl<'a> Sums<'a> {
     /// The sum of loops in these multiples.
     fn form(&self, factors: &[i64]) -> Result<Ix, IxError> {
         let terms = self.loops.iter().zip(factors);
-        terms.map(|((index, _), factor)| Ix::var(*index).scale(*factor)).try_fold(Ix::from(0), |sum, term| sum.add(&term?))
+        terms
+            .map(|((index, _), factor)| Ix::var(*index).scale(*factor))
+            .try_fold(Ix::from(0), |sum, term| sum.add(&term?))
     }
 
     /// Adds the sum of loops that an expression has, unless it is made of those that are there; whether that can be done.
     fn add(&mut self, ix: &Ix) -> Result<bool, IxError> {
         let Some(mut factors) = self.coefficients(ix) else { return Ok(false) };
-        let Some(divisor) = factors.iter().copied().filter(|factor| *factor != 0).reduce(divisor) else { return Ok(true) };
+        let Some(divisor) = factors.iter().copied().filter(|factor| *factor != 0).reduce(divisor) else {
+            return Ok(true);
+        };
         let first = factors.iter().find(|factor| **factor != 0).map_or(1, |factor| factor.signum());
         factors.iter_mut().for_each(|factor| *factor = *factor / divisor * first);
         let form = self.form(&factors)?;

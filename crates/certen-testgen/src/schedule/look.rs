@@ -258,7 +258,8 @@ fn chosen(block: &[Stmt]) -> Vec<Name> {
         [Stmt::Local { name, .. }, Stmt::If { .. }] => Some(*name),
         _ => None,
     });
-    let inside = block.iter().flat_map(|stmt| if let Stmt::For { body, .. } = stmt { chosen(body) } else { Vec::new() });
+    let inside =
+        block.iter().flat_map(|stmt| if let Stmt::For { body, .. } = stmt { chosen(body) } else { Vec::new() });
     here.chain(inside).collect()
 }
 

@@ -155,7 +155,8 @@ fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String>
         }
         "pack" => {
             let (buffer, before, loops) = packed(draw, look).unwrap_or_else(|| ("x".into(), any, Vec::new()));
-            vec![buffer, before, format!("[{}]", loops.join(", "))]
+            let multiple = draw.chance(3).then_some(number);
+            [buffer, before, format!("[{}]", loops.join(", "))].into_iter().chain(multiple).collect()
         }
         "stream" => vec![look.parameters.last().map_or_else(|| "x".into(), |(output, _)| output.to_string())],
         "join_sums" => {
