@@ -9,6 +9,7 @@ use certen_core::{ElemType, TensorType};
 use certen_index::{Bound, Ix};
 use certen_loops::{Lanes, LoopProgram};
 use certen_syntax::Name;
+use indexmap::IndexMap;
 
 use crate::helpers::Helper;
 use crate::helpers::vectors::LaneShape;
@@ -96,8 +97,8 @@ pub(crate) struct Emitter<'a> {
     pub(crate) names: CNames,
     pub(crate) own: OwnNames,
     pub(crate) entries: EntryNames,
-    /// How large the indices of the loops around can get.
-    pub(crate) ranges: HashMap<Name, Bound>,
+    /// How large the indices of the loops around can get, the innermost last.
+    pub(crate) ranges: IndexMap<Name, Bound>,
     /// How large anything that is computed with indices and sizes can get.
     pub(crate) limit: Bound,
     /// How many bytes of buffers are on the stack.
@@ -167,7 +168,7 @@ impl<'a> Emitter<'a> {
             names,
             own,
             entries,
-            ranges: HashMap::new(),
+            ranges: IndexMap::new(),
             limit: Bound::default(),
             stack: 0,
             helpers: BTreeSet::new(),

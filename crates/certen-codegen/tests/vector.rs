@@ -88,7 +88,7 @@ for z.o in 0..8 {
   for p in 0..7 {
     for q in 0..7 {
       vector for y in 0..8 {
-        v[8*z.o + y, p, q] = t[p, q, y]
+        v[8*z.o + y, p, q] = t[p, q, y] + t[q, p, y]
       }
     }
   }
@@ -97,14 +97,23 @@ for z.o in 0..8 {
 ";
 
 #[test]
-fn what_a_block_stores_is_fetched_by_the_nest_before() {
+fn nests_fetch_what_others_store_of_a_block_and_read_of_the_next() {
     // 49 lines of 64 bytes in 49 iterations.
-    let line = "CERTEN_FETCH_TO_STORE(v[8*z_o*7*7], 448*i + 64*j + at*64);";
-    assert_eq!(fetched(BLOCKS), [line]);
+    let store = "CERTEN_FETCH_TO_STORE(v[8*z_o*7*7], 448*i + 64*j + at*64);";
+    let read = "CERTEN_FETCH_AFTER(u[8*z_o*7*7], 448*p + 64*q + 3136 + at*64);";
+    assert_eq!(fetched(BLOCKS), [store, read]);
     same_bits(&loops(BLOCKS));
     // Larger blocks have more lines than there are iterations.
     let large = BLOCKS.replace("v : f64[64, 7, 7]", "v : f64[64, 7, 49]").replace("p, q]", "p, 7*q]");
-    assert_eq!(fetched(&large), [line.replace("7*7]", "7*49]").replace("448*i + 64*j", "3136*i + 448*j")]);
+    assert_eq!(fetched(&large), [&*store.replace("7*7]", "7*49]").replace("448*i + 64*j", "3136*i + 448*j"), read]);
+    // A last block that stays at its last row.
+    let cut = BLOCKS.replace("u[8*z.o + z", "u[min(59, 8*z.o + z)");
+    assert_eq!(fetched(&cut), [store, read]);
+    // Another part of the input lies beside each; nests that follow each other for each row of a block alone.
+    let columns = BLOCKS.replace("u[8*z.o + z, i, j]", "u[i, j, z.o]").replace("u : f64[64, 7, 7]", "u : f64[7, 7, 8]");
+    assert_eq!(fetched(&columns), [store]);
+    let inside = BLOCKS.replace("alloc t", "for w in 0..2 {\nalloc t").replace("free t", "free t\n}");
+    assert!(fetched(&inside).is_empty());
     // A few elements; a single nest.
     assert!(fetched(&BLOCKS.replace("8*z.o", "z.o")).is_empty());
     let (head, _) = BLOCKS.split_once("  for p").unwrap();
@@ -259,10 +268,17 @@ fn other_vector_loops_have_the_same_bits() {
         "alloc own : f64[2]\nown[0] = x[i]\nown[1] = x[i + 1]\ny[i] = own[0] / own[1]\nfree own",
         "local t : bool = x[i] < 1.0\nfor j in 0..3 {\n  t = t && b[i + j]\n}\nc[i] = t",
         "local t : i64 = k[i]\nfor j in 0..3 {\n  t += k[i + j]\n}\nh[i] = t",
+        "y[i] = x[2*i]",
+        "y[i] = x[3*i + 2] * x[4*i]",
+        "g[i] = f[2*i] + f[3*i + 1] * f[4*i + 2]",
+        "h[i] = k[2*i] + k[i]",
+        "q[i] = q0[4*i] - q0[2*i + 1]",
+        "t[i, 1] = x[2*i + 1] * x[i] + x[i + 1] * 0.5",
     ];
     let without = [
         "y[i] = x[LAST - i]",
-        "y[i] = x[2*i]",
+        "y[i] = x[5*i]",
+        "c[i] = b[2*i]",
         "y[LAST - i] = x[i]",
         "t[i, 1] = x[i]",
         "y[i] = m[i, i]",
@@ -283,8 +299,8 @@ fn other_vector_loops_have_the_same_bits() {
     // Whole vectors, with a rest, less than a vector; and numbers that only the caller knows.
     for length in [8, 13, 16, 35, 3] {
         for symbolic in [true, false] {
-            let mut text = "loops f\nsize n\nwhere n == N\ninput x : f64[2*N + 8]\ninput m : f64[N, N]\n\
-                            input b : bool[N + 8]\ninput f : f32[N]\ninput k : i64[N + 8]\ninput q0 : i32[N]\n\
+            let mut text = "loops f\nsize n\nwhere n == N\ninput x : f64[5*N + 8]\ninput m : f64[N, N]\n\
+                            input b : bool[2*N + 8]\ninput f : f32[4*N]\ninput k : i64[2*N + 8]\ninput q0 : i32[4*N]\n\
                             input u0 : u8[N + 1]\n"
                 .to_owned();
             let mut statements = String::new();

@@ -296,10 +296,27 @@ fn small_tensors_of_a_batch_run_in_lanes_with_the_bits_of_others() {
     for seed in 0..count {
         let text = chain(seed);
         // Full blocks, and one that is not.
-        let (n, e) = (2 + (splitmix(seed) % 5) as i64, [32, 37, 51][(seed % 3) as usize]);
+        let (n, e) = (2 + (splitmix(seed) % 7) as i64, [32, 37, 51][(seed % 3) as usize]);
         for cpu in Cpu::here() {
             let [numbers, all] =
                 [Some("a lane for each"), None].map(|said| computed(&text, &[("n", n), ("e", e)], cpu, said));
+            assert!(numbers == all, "{cpu}: {text}, n = {n}, e = {e}");
+        }
+    }
+}
+
+#[test]
+fn rows_that_nearly_fill_vectors_have_lanes_and_the_bits_of_others() {
+    let modes = "fn f(P: T[n, n], u: T[e, n, n, n]) -> T[e, n, n, n] { \
+                 let t = { [z, i, j, k] -> sum({ [a] -> P[i, a] * u[z, a, j, k] }) }; \
+                 let s = { [z, i, j, k] -> t[z, i, j, k] * t[z, i, j, k] + 0.5 }; \
+                 let r = { [z, i, j, k] -> sum({ [a] -> P[j, a] * s[z, i, a, k] }) }; \
+                 { [z, i, j, k] -> sum({ [a] -> P[k, a] * r[z, i, j, a] }) } }";
+    for cpu in Cpu::here().into_iter().filter(|cpu| *cpu != Cpu::Sse2) {
+        for (elem, n, e) in [("f64", 7, 1), ("f64", 7, 43), ("f32", 15, 1), ("f32", 15, 43)] {
+            let text = modes.replace("T[", &format!("{elem}["));
+            let [numbers, all] =
+                [Some("filled up"), None].map(|said| computed(&text, &[("n", n), ("e", e)], cpu, said));
             assert!(numbers == all, "{cpu}: {text}, n = {n}, e = {e}");
         }
     }

@@ -125,7 +125,7 @@ impl<'a> Emitter<'a> {
             self.line(&format!("CERTEN_FETCH({element});"));
         }
         for (index, ..) in &rows {
-            self.ranges.remove(index);
+            self.ranges.shift_remove(index);
             self.indent -= 1;
             self.line("}");
         }
@@ -169,13 +169,14 @@ impl<'a> Emitter<'a> {
     /// Where nests follow each other for each block of a batch, has the last one fetch what others read of inputs for the next
     /// block, and the one before it what the last one stores.
     pub(super) fn fetch_blocks(&mut self, block: &'a [Stmt], at: usize) {
-        let nests: Vec<usize> =
-            (0..block.len()).filter(|at| matches!(block[*at], Stmt::For { mode: Mode::Serial, .. })).collect();
-        let [others @ .., last] = nests.as_slice() else { return };
-        let Some(before) = others.last().filter(|_| self.lanes.is_none()) else { return };
-        let found = match at {
-            _ if at == *before => self.block_stored(&block[*last]).into_iter().collect(),
-            _ if at == *last => self.blocks_read(others.iter().map(|at| &block[*at])),
+        let is_nest = |at: &usize| matches!(block[*at], Stmt::For { mode: Mode::Serial, .. });
+        if self.lanes.is_some() || self.ranges.is_empty() || !is_nest(&at) {
+            return;
+        }
+        let nests: Vec<usize> = (0..block.len()).filter(is_nest).collect();
+        let found = match nests.as_slice() {
+            [.., before, last] if at == *before => self.block_stored(&block[*last]).into_iter().collect(),
+            [others @ .., last] if at == *last => self.blocks_read(others.iter().map(|at| &block[*at])),
             _ => return,
         };
         self.ahead.extend(lines_ahead(&block[at], found));
@@ -210,7 +211,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// The block of a buffer to which an element belongs that a nest uses: rows one after the other, as many as an iteration of the
-    /// loops around is from the next.
+    /// innermost loop around is from the next.
     fn block_of(&self, nest: &Stmt, name: Name, indices: &[Ix], to_store: bool) -> Option<Block> {
         let ty = self.types.get(&name)?;
         let (row, others) = indices.split_first()?;
@@ -222,12 +223,9 @@ impl<'a> Emitter<'a> {
         let put = |name: Name| inner.contains(&name).then(|| Ix::from(0));
         let row = row.substitute(&put).ok()?;
         // A last block that is not full may stay at its last row.
-        let rows = |row: &Ix| {
-            let steps = self.ranges.keys().filter_map(|index| Some(row.linear_in(*index)?.0));
-            steps.filter(|step| *step > 0).min()
-        };
-        let parts = row.smallest_of().ok()?.into_iter();
-        let (rows, row) = parts.filter_map(|row| Some((rows(&row)?, row))).min_by_key(|(rows, _)| *rows)?;
+        let (innermost, _) = self.ranges.last()?;
+        let rows = |row: &Ix| row.linear_in(*innermost).map(|(rows, _)| rows).filter(|rows| *rows > 0);
+        let (rows, row) = row.smallest_of().ok()?.into_iter().find_map(|row| Some((rows(&row)?, row)))?;
         let first = std::iter::once(Ok(row)).chain(others.iter().map(|ix| ix.substitute(&put)));
         let first = first.collect::<Result<Vec<Ix>, _>>().ok()?;
         let mut sizes = ty.shape.iter().skip(1).map(|size| size.as_constant());

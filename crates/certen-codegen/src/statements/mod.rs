@@ -36,6 +36,7 @@ impl<'a> Emitter<'a> {
             self.fetch_blocks(block, at);
             self.copy_tiles(block, at)?;
             self.stmt(stmt, depth)?;
+            self.ahead.clear();
         }
         for tile in block.iter().filter_map(Stmt::declares) {
             self.made.remove(&tile);
@@ -173,7 +174,7 @@ impl<'a> Emitter<'a> {
         self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i}++) {{"));
         self.fetch_ahead(index)?;
         self.inner(body, depth)?;
-        self.ranges.remove(&index);
+        self.ranges.shift_remove(&index);
         self.line("}");
         Ok(())
     }

@@ -151,9 +151,9 @@ impl<'a> Emitter<'a> {
         self.line(&format!("{helper}({rows}, &{target}, {stride}, {end} - {k});"));
         self.indent -= 1;
         self.line("}");
-        self.ranges.remove(&along.0);
+        self.ranges.shift_remove(&along.0);
         for index in copy.further.iter().chain([&across.0]) {
-            self.ranges.remove(index);
+            self.ranges.shift_remove(index);
         }
         if !copy.further.is_empty() {
             self.indent -= 1;

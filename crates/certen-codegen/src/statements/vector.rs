@@ -170,7 +170,7 @@ impl<'a> Emitter<'a> {
             self.line("}");
         }
         self.lanes = None;
-        self.ranges.remove(&index);
+        self.ranges.shift_remove(&index);
         Ok(())
     }
 
@@ -250,7 +250,7 @@ impl<'a> Emitter<'a> {
             self.inner(body, depth)?;
             self.line("}");
         }
-        self.ranges.remove(&index);
+        self.ranges.shift_remove(&index);
         self.indent -= 1;
         self.line("}");
         Ok(())
