@@ -52,7 +52,7 @@ const ORDERING: [&str; 11] = [
 ];
 
 /// Primitives that few nests have something for, so that they are taken where there is, once in so many steps.
-const SELDOM: [&str; 5] = ["join_sums", "overwrite", "round", "separate", "share"];
+const SELDOM: [&str; 6] = ["join_sums", "mirror", "overwrite", "round", "separate", "share"];
 const SELDOM_TAKEN: usize = 4;
 
 /// A program with a schedule.

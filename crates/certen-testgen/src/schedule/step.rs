@@ -18,12 +18,21 @@ pub(super) fn applies(look: &Look, name: &str) -> bool {
     match name {
         "inline" | "compute_at" | "store_at" | "layout" => !look.buffers.is_empty(),
         "join_sums" => !look.that(|seen| seen.adds_sums).is_empty(),
+        "mirror" => !square(look).is_empty(),
         "overwrite" => !look.that(|seen| seen.chooses).is_empty(),
         "round" => !look.tiled().is_empty(),
         "separate" => !look.that(|seen| !seen.sums.is_empty()).is_empty(),
         "share" => !look.that(|seen| !seen.chosen.is_empty()).is_empty(),
         _ => true,
     }
+}
+
+/// Loops with nothing but loops of the same length inside.
+fn square(look: &Look) -> Vec<&Seen> {
+    look.that(|seen| {
+        let mut inner = seen.children.iter().map(|child| &look.loops[*child]);
+        seen.perfect && !seen.children.is_empty() && inner.all(|inner| inner.length == seen.length)
+    })
 }
 
 /// A step that makes what `round` is for: a loop that makes sums becomes one over blocks, then its sums a tile.
@@ -89,10 +98,7 @@ fn arguments(draw: &mut Draw, look: &Look, primitive: &Primitive) -> Vec<String>
             vec![seen.path.clone(), draw.pick(&seen.chosen).map_or("value", |local| local.as_str()).into()]
         }
         "mirror" => {
-            let square = |seen: &Seen| {
-                seen.perfect && seen.children.iter().all(|child| look.loops[*child].length == seen.length)
-            };
-            let found = draw.pick(&look.that(square)).map(|seen| (seen.path.clone(), seen.children.first().copied()));
+            let found = draw.pick(&square(look)).map(|seen| (seen.path.clone(), seen.children.first().copied()));
             let (rows, columns) = found.map_or((path(pair.0), path(pair.1)), |(rows, inner)| (rows, path(inner)));
             vec![rows, columns, number, block(draw)]
         }
