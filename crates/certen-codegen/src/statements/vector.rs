@@ -191,6 +191,7 @@ impl<'a> Emitter<'a> {
         if let Tail::Again = tail {
             self.line(&format!("    if ({i} > {hi} - {step}) {i} = {hi} - {step};"));
         }
+        self.fetch_next_rows(body)?;
         self.inner(body, depth)?;
         self.line("}");
         Ok(())

@@ -6,8 +6,8 @@
 //!
 //! Applies: to sums over which a window moves along memory with the lanes, which nothing else has, where the sizes of rows and
 //! lanes are numbers. Contractions, where weights differ along a dimension of the result, have rows of their own
-//! ([`contraction`](super::contraction)). Cost, for each term: a load for each vector of the tile, and one for the weight. The summands
-//! of an element are added in the order of the program.
+//! ([`contraction`](super::contraction)). Cost, for each term: a load for each vector of the tile, from two lines, and one for the
+//! weight. The summands of an element are added in the order of the program.
 
 use certen_index::Ix;
 use certen_syntax::Name;
@@ -19,6 +19,9 @@ use super::{Machine, Proposal};
 /// The most rows of a tile. With more of them fewer weights are loaded, but the loads of elements, each from two cache lines, come
 /// faster than they are served (measured on Zen 5: 4 rows of 4 vectors take 1.35 times as long as 2).
 const MOST_ROWS: i64 = 2;
+
+/// The lines from which a vector is loaded that begins anywhere.
+const LINES_OF_LOAD: i64 = 2;
 
 pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal> {
     proposal(found, machine).into_iter().collect()
@@ -92,7 +95,11 @@ fn proposal(found: &SumNest<'_>, machine: &Machine) -> Option<Proposal> {
     let terms = all(&mut found.summed.iter().map(|(index, _)| *index));
     let around = all(&mut others.iter().copied());
     let stores = count.saturating_mul(columns).saturating_mul(STORED_ALONG);
-    let cost = cost(&(high, wide)).saturating_mul(terms).saturating_add(stores).saturating_mul(around);
+    let cost = cost(&(high, wide))
+        .saturating_mul(LINES_OF_LOAD)
+        .saturating_mul(terms)
+        .saturating_add(stores)
+        .saturating_mul(around);
     let of_rows = row.map_or_else(String::new, |row| format!(" for {high} rows of {row}"));
     let why =
         format!("a window that moves along {v}: {wide} lanes{of_rows} stay in registers while it is gone through");
