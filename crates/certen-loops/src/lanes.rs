@@ -24,7 +24,7 @@ const MAX_BYTES: i64 = 64;
 const MIN_BYTES: i64 = 16;
 
 /// How far from each other the elements of neighbouring lanes are at most.
-const MAX_DISTANCE: i64 = 4;
+pub const MAX_DISTANCE: i64 = 4;
 
 /// So many operations pay for storing an element to a place of its own.
 const PER_SCATTERED: usize = 3;

@@ -29,9 +29,10 @@ pub(super) const STORED_FAR: i64 = 200;
 pub(super) const STORED_PERMUTED: i64 = 160;
 
 /// What it costs to pack an element that has no neighbour to be moved with, in tenths of an operation: if its neighbours in
-/// memory are in other panels, or in the same one.
+/// memory are in other panels, or in the same one; or if it is picked out of a window.
 pub(super) const PACKED_APART: i64 = 30;
 pub(super) const PACKED_ACROSS: i64 = 50;
+pub(super) const PACKED_PICKED: i64 = 80;
 
 /// An operand is packed once, before loops that it does not depend on, if it has no more bytes than this.
 pub(super) const MOST_PACKED: i64 = 64 << 20;

@@ -6,11 +6,14 @@
 
 use certen_core::Range;
 use certen_index::Ix;
+use certen_loops::MAX_DISTANCE;
 use certen_syntax::Name;
 
 use super::{Ends, Group, Order, Tiling};
 use crate::auto::steps::Steps;
-use crate::auto::sum::{LINE_BYTES, MOST_PACKED, PACKED_ACROSS, PACKED_APART, PAGE_BYTES, SumNest, mentions, size};
+use crate::auto::sum::{
+    LINE_BYTES, MOST_PACKED, PACKED_ACROSS, PACKED_APART, PACKED_PICKED, PAGE_BYTES, SumNest, mentions, size,
+};
 use crate::auto::tile::blocks;
 
 /// What is no larger is read where it lies, if it lies along the lanes: half of the smallest first cache; of a window, whose
@@ -145,12 +148,16 @@ impl<'a> Tiling<'a> {
         let after = found.scales.iter().filter(|(_, at, _)| self.lanes.is_in(at));
         let after = after.map(|(buffer, at, depth)| Operand { buffer: *buffer, at, depth: Some(*depth) });
         let mut all: Vec<Operand<'a>> = inside.chain(after).collect();
-        // Where the sum runs along the memory of a row, rows are read as they are, unless that is far away and often.
+        // Where the sum runs along the memory of a row, rows are read as they are, unless that is far away and often; so are rows over
+        // which a window moves.
         let last: Vec<Ix> =
             self.summed.last().into_iter().flat_map(|group| &group.loops).map(|index| Ix::var(*index)).collect();
         all.retain(|operand| match (self.lanes.is_in(operand.at), self.rows.is_in(operand.at)) {
             (true, is_row) => !(is_row || is_full && (self.is_near(operand) || self.is_read_once(operand))),
-            (false, true) => !operand.at.ends_with(&last) || self.is_read_from_far(operand),
+            (false, true) => {
+                let lies_there = operand.at.ends_with(&last) || self.rows_of_window(operand.at);
+                !lies_there || self.is_read_from_far(operand)
+            }
             (false, false) => false,
         });
         all.sort_by_key(|operand| !self.lanes.is_in(operand.at));
@@ -189,10 +196,23 @@ impl<'a> Tiling<'a> {
         operand.at.last() == Some(&Ix::var(*v)) && is_whole && bytes.is_some_and(|bytes| bytes <= NEAR_BYTES)
     }
 
-    /// Whether a window moves along memory with the lanes, and what a tile reads of it stays in the first cache.
+    /// How far from each other the elements are that neighbouring lanes read of an operand where it lies, if that is near.
+    pub(super) fn step_of_lanes(&self, at: &[Ix]) -> Option<i64> {
+        let ([v], (last, others)) = (self.lanes.loops.as_slice(), at.split_last()?) else { return None };
+        let (step, _) = last.linear_in(*v)?;
+        (!mentions(others, *v) && (1..=MAX_DISTANCE).contains(&step)).then_some(step)
+    }
+
+    /// Whether a window moves along memory with the rows: what a tile reads of it for a term lies side by side.
+    pub(super) fn rows_of_window(&self, at: &[Ix]) -> bool {
+        let ([r], Some((last, others))) = (self.rows.loops.as_slice(), at.split_last()) else { return false };
+        self.found.is_window(at) && last.linear_in(*r).is_some_and(|(step, _)| step > 0) && !mentions(others, *r)
+    }
+
+    /// Whether a window moves along memory with the lanes, and what a tile reads of it stays in the first cache, or beside it if
+    /// lanes lie apart.
     fn is_near_window(&self, at: &[Ix], v: Name) -> bool {
-        let Some((last, others)) = at.split_last() else { return false };
-        let is_along = last.linear_in(v).is_some_and(|(step, _)| step == 1) && !mentions(others, v);
+        let Some(step) = self.step_of_lanes(at) else { return false };
         let inside = || self.summed_loops().map(|(index, _, size)| (index, size)).chain([(v, Some(self.wide))]);
         let extent = |ix: &Ix| {
             inside().filter(|(index, _)| ix.mentions(*index)).try_fold(1i64, |extent, (index, size)| {
@@ -200,7 +220,7 @@ impl<'a> Tiling<'a> {
             })
         };
         let bytes = at.iter().try_fold(self.found.elem.bytes() as i64, |bytes, ix| bytes.checked_mul(extent(ix)?));
-        is_along && bytes.is_some_and(|bytes| bytes <= WINDOW_BYTES)
+        bytes.is_some_and(|bytes| bytes <= step * WINDOW_BYTES)
     }
 
     /// Tenths of operations that it takes to pack an operand: whole vectors, squares that are turned, or single elements.
@@ -227,6 +247,7 @@ impl<'a> Tiling<'a> {
                 }
             }
             false if is_in(group) => PACKED_ACROSS,
+            false if self.found.is_window(operand.at) => PACKED_PICKED,
             false => PACKED_APART,
         })
     }
