@@ -139,8 +139,6 @@ pub(crate) struct Emitter<'a> {
     pub(crate) made: HashMap<Name, String>,
     /// What the loops over these indices fetch for later.
     pub(crate) ahead: HashMap<Name, Ahead>,
-    /// Buffers whose elements are stored together after a loop in lanes: what stands for each of them until then.
-    pub(crate) together: HashMap<Name, String>,
 }
 
 impl<'a> Emitter<'a> {
@@ -193,7 +191,6 @@ impl<'a> Emitter<'a> {
             lanes: None,
             made: HashMap::new(),
             ahead: HashMap::new(),
-            together: HashMap::new(),
         };
         let parameters = program.inputs.iter().chain(&program.outputs).map(|parameter| &parameter.name);
         emitter.positions = program.sizes.iter().chain(parameters).enumerate().map(|(at, name)| (*name, at)).collect();

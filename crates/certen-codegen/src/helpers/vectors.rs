@@ -131,8 +131,6 @@ pub(crate) enum VectorOp {
     Stream,
     /// To elements of memory that are so far from each other.
     Apart(i64),
-    /// So many vectors to memory, the elements of a lane side by side.
-    Together(i64),
     /// To an integer type, saturating; from f64.
     To(ElemType),
     Unary(Unary),
@@ -164,7 +162,6 @@ impl VectorCall {
             VectorOp::Numbers => "numbers".into(),
             VectorOp::Every(distance) => format!("every{distance}"),
             VectorOp::Apart(distance) => format!("apart{distance}"),
-            VectorOp::Together(count) => format!("together{count}"),
             VectorOp::Fma => "fma".into(),
             VectorOp::Stream => "stream".into(),
             VectorOp::To(elem) => format!("{elem}_from"),
@@ -248,7 +245,6 @@ impl VectorCall {
                 self.shape.lanes(),
                 c = self.lane.scalar().1,
             ),
-            VectorOp::Together(count) => self.together(count),
             VectorOp::Fma => self.fma(),
             VectorOp::Stream => self.stream(),
             VectorOp::To(to) => self.saturated(to),
@@ -374,47 +370,6 @@ impl VectorCall {
              return result;\n#endif\n}}\n",
             lanes = self.shape.lanes()
         )
-    }
-
-    /// Each vector that is stored is brought together from all of them, one after the other.
-    fn together(self, count: i64) -> String {
-        let (name, vector, c) = (self.name(), self.vector(), self.lane.scalar().1);
-        let (register, memory) = (vector.register(), vector.memory());
-        let mask = self.lane.mask().vector(self.shape).register();
-        let mut branches = String::new();
-        for lanes in self.shuffled() {
-            let _ = writeln!(branches, "#elif {} == {lanes}", self.shape.lanes());
-            let _ = writeln!(branches, "    {register} result;");
-            for to in 0..count {
-                for from in 1..count {
-                    // Of all elements, lane by lane.
-                    let lane = |lane: i64| match ((to * lanes + lane) / count, (to * lanes + lane) % count) {
-                        (at, 0) if from == 1 => at,
-                        (_, home) if home < from => lane,
-                        (at, home) if home == from => lanes + at,
-                        // Not yet: anything.
-                        _ => lane,
-                    };
-                    let numbers = (0..lanes).map(|at| lane(at).to_string()).collect::<Vec<_>>().join(", ");
-                    let before = if from == 1 { "a[0]" } else { "result" };
-                    let _ = writeln!(branches, "    result = CERTEN_SHUFFLE({mask}, {before}, a[{from}], {numbers});");
-                }
-                let _ = writeln!(branches, "    *({memory} *)(to + {}) = result;", to * lanes);
-            }
-        }
-        format!(
-            "{SHUFFLE}/* Stores {count} vectors, the elements of a lane side by side */\n\
-             static inline void {name}({c} *to, const {register} *a) {{\n\
-             #if {lanes} == 2\n    for (int at = 0; at < {count}; at++) to[at] = a[at][0], to[{count} + at] = a[at][1];\n\
-             {branches}#else\n    for (int at = 0; at < {lanes}; at++)\n        \
-             for (int one = 0; one < {count}; one++) to[at * {count} + one] = a[one][at];\n#endif\n}}\n",
-            lanes = self.shape.lanes()
-        )
-    }
-
-    /// The numbers of lanes for which shuffles are written.
-    fn shuffled(self) -> impl Iterator<Item = i64> {
-        std::iter::successors(Some(4), |lanes| Some(lanes * 2)).take_while(move |lanes| *lanes <= self.shape.most)
     }
 
     /// GCC has it as one instruction only by name.

@@ -138,17 +138,11 @@ impl<'a> Emitter<'a> {
         {
             return self.folded_for((index, range), (lo, hi), (lanes, shape), body, depth);
         }
-        let stored = if part.is_none() { self.stores_together((index, range), body)? } else { None };
         match self.unrolled(range, body).filter(|_| part.is_none()) {
             Some(count) => self.line(&format!("CERTEN_UNROLL({count})")),
             None => self.in_order(body),
         }
-        self.counted_for((index, range), (&lo, &hi), body, depth)?;
-        if let Some((name, text)) = stored {
-            self.together.remove(&name);
-            self.line(&text);
-        }
-        Ok(())
+        self.counted_for((index, range), (&lo, &hi), body, depth)
     }
 
     /// What stands before a loop of which Clang would make vectors.

@@ -23,11 +23,9 @@
 use std::collections::HashMap;
 
 use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId};
-use certen_index::Ix;
-use certen_loops::{Lanes, MAX_NESTING, Mode, Stmt, Target, statements};
+use certen_loops::{Lanes, MAX_NESTING, Mode, Stmt, Target};
 use certen_syntax::{Diagnostic, Name};
 
-use super::turned::stride;
 use crate::emitter::{Emitter, VectorLoop};
 use crate::helpers::Helper;
 use crate::helpers::vectors::LaneShape;
@@ -355,11 +353,6 @@ impl<'a> Emitter<'a> {
             _ => None,
         };
         if let Some(distance @ 2..) = distance {
-            if let Some(place) = self.together.get(&target.name()).cloned() {
-                let text = format!("{place} = {};", self.in_lane(&value, lane)?.text);
-                self.line(&text);
-                return Ok(());
-            }
             let text = self.scattered(&place, elem, &value, distance)?;
             self.line(&text);
             return Ok(());
@@ -376,40 +369,6 @@ impl<'a> Emitter<'a> {
         };
         self.line(&text);
         Ok(())
-    }
-
-    /// Where the iterations of a loop store elements that lie side by side, and so do those of the next lane: declares what keeps
-    /// them until they are stored together after the loop; the buffer, and the text that stores them.
-    pub(super) fn stores_together(
-        &mut self,
-        (index, range): (Name, &Range),
-        body: &[Stmt],
-    ) -> Result<Option<(Name, String)>, Diagnostic> {
-        let Some(active) = &self.lanes else { return Ok(None) };
-        let mut stores = body.iter().filter_map(|stmt| match stmt {
-            Stmt::Assign { target: Target::Element(name, indices), op: None, .. } => Some((*name, indices)),
-            _ => None,
-        });
-        let is_own = |name: Name| self.is_own(name);
-        let found = stores.find_map(|(name, indices)| {
-            let ty = self.types.get(&name).copied().filter(|_| !is_own(name))?;
-            let distance = active.lanes.distance(ty, indices).filter(|distance| *distance > 1)?;
-            let is_all = range.lo.as_constant() == Some(0) && range.hi.as_constant() == Some(distance);
-            let is_along = stride(indices, ty, index)?.as_constant() == Some(1);
-            let uses =
-                statements(body).flat_map(|stmt| stmt.uses(&self.program.terms)).filter(|(used, ..)| *used == name);
-            (is_all && is_along && uses.count() == 1).then_some((name, indices, ty.elem, distance))
-        });
-        let Some((name, indices, elem, distance)) = found else { return Ok(None) };
-        let put = |other: Name| (other == index).then(|| Ix::from(0));
-        let first = indices.iter().map(|ix| ix.substitute(&put)).collect::<Result<Vec<_>, _>>();
-        let Ok(first) = first else { return Ok(None) };
-        let (element, lane) = (self.element(name, &first)?, self.lane_of(elem)?);
-        let (kept, register) = (self.names.numbered("kept"), self.register(lane)?);
-        self.line(&format!("{register} {kept}[{distance}];"));
-        let text = self.stored_side_by_side(&element, elem, &kept, distance)?;
-        self.together.insert(name, format!("{kept}[{}]", self.names.get(index)));
-        Ok(Some((name, text)))
     }
 
     /// How often a loop in order is to be unrolled, if it is around a vector loop, or in one.

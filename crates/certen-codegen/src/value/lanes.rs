@@ -155,18 +155,6 @@ impl Emitter<'_> {
         Ok(format!("{};", self.vector_call(VectorOp::Apart(distance), lane, &[&to, &value])?.text))
     }
 
-    /// The same for so many vectors in an array, the elements of a lane side by side.
-    pub(crate) fn stored_side_by_side(
-        &mut self,
-        element: &str,
-        elem: ElemType,
-        kept: &str,
-        count: i64,
-    ) -> Result<String, Diagnostic> {
-        let (to, kept) = (CExpr::new(format!("&{element}"), Level::Prefix), CExpr::new(kept.into(), Level::Primary));
-        Ok(format!("{};", self.vector_call(VectorOp::Together(count), Lane::Value(elem), &[&to, &kept])?.text))
-    }
-
     /// The same past the caches, for floats.
     pub(crate) fn streamed(&mut self, element: &str, elem: ElemType, value: &CExpr) -> Result<String, Diagnostic> {
         let lane = Lane::Value(elem);
