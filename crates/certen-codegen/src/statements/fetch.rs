@@ -253,7 +253,9 @@ impl<'a> Emitter<'a> {
         }
         let mut rows: Vec<NextRows> = Vec::new();
         for (name, indices, how) in statements(body).flat_map(|stmt| stmt.uses(&self.program.terms)) {
-            let found = self.next_rows(body, name, indices).filter(|_| how == Use::Read);
+            let found = self
+                .apart(body, name, indices, how)
+                .or_else(|| self.next_rows(body, name, indices).filter(|_| how == Use::Read));
             let Some(found) = found else { continue };
             match rows.iter_mut().find(|other| other.name == name) {
                 Some(other)
@@ -266,14 +268,37 @@ impl<'a> Emitter<'a> {
             }
         }
         self.indent += 1;
-        for NextRows { name, indices, bytes, .. } in rows {
+        for NextRows { name, indices, bytes, to_store, .. } in rows {
             let element = self.element(name, &indices)?;
+            let how = if to_store { "CERTEN_FETCH_TO_STORE" } else { "CERTEN_FETCH_AFTER" };
             for bytes in bytes {
-                self.line(&format!("CERTEN_FETCH_AFTER({element}, {bytes});"));
+                self.line(&format!("{how}({element}, {bytes});"));
             }
         }
         self.indent -= 1;
         Ok(())
+    }
+
+    /// What lies a page after the elements that a long loop reads or stores in lanes some places apart: it goes through memory faster
+    /// than a processor that sees every load by itself.
+    fn apart(&self, body: &[Stmt], name: Name, indices: &[Ix], how: Use) -> Option<NextRows> {
+        let mut parameters = self.program.inputs.iter().chain(&self.program.outputs);
+        let (ty, active) = (&parameters.find(|parameter| parameter.name == name)?.ty, self.lanes.as_ref()?);
+        let apart = active.lanes.distance(ty, indices).filter(|apart| *apart > 1)?;
+        let (lane, _) = self.ranges.last()?;
+        // The first dimension has the lanes, and is as long as the caller says or so long that it does not stay in a cache.
+        let (first, others) = indices.split_first()?;
+        let bytes = ty.elem.bytes() as i64;
+        let is_long = ty.shape[0].as_constant().is_none_or(|size| size.saturating_mul(apart * bytes) >= LARGE_BYTES);
+        if !is_long || *first != Ix::var(*lane) || others.iter().any(|ix| ix.mentions(*lane)) {
+            return None;
+        }
+        let inner: HashSet<Name> = statements(body).filter_map(Stmt::declares).collect();
+        let put = |name: Name| inner.contains(&name).then(|| Ix::from(0));
+        let indices = indices.iter().map(|ix| ix.substitute(&put)).collect::<Result<Vec<Ix>, _>>().ok()?;
+        let lines = (apart * active.shape.most * bytes + LINE_BYTES - 1) / LINE_BYTES;
+        let bytes = (0..lines).map(|line| PAGE_BYTES + line * LINE_BYTES).collect();
+        Some(NextRows { name, indices, place: Ix::from(0), bytes, to_store: how != Use::Read })
     }
 
     /// The rows of an input that an iteration of the loop around comes to some time after those that this one reads in lanes, if they
@@ -308,7 +333,7 @@ impl<'a> Emitter<'a> {
         let ahead = AHEAD_BYTES / step * step;
         let of_row = |at: i64| (0..lines).map(move |line| ahead - at * row + line * LINE_BYTES);
         let bytes = (0..step / row).flat_map(of_row).collect();
-        Some(NextRows { name, indices, place, bytes })
+        Some(NextRows { name, indices, place, bytes, to_store: false })
     }
 
     /// What an iteration of a loop fetches for later, at the beginning of its body.
@@ -346,6 +371,7 @@ struct NextRows {
     indices: Vec<Ix>,
     place: Ix,
     bytes: Vec<i64>,
+    to_store: bool,
 }
 
 /// A part of a buffer: its first element, and its bytes.
