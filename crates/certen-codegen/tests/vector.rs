@@ -112,6 +112,10 @@ fn nests_fetch_what_others_store_of_a_block_and_read_of_the_next() {
     // Another part of the input lies beside each; nests that follow each other for each row of a block alone.
     let columns = BLOCKS.replace("u[8*z.o + z, i, j]", "u[i, j, z.o]").replace("u : f64[64, 7, 7]", "u : f64[7, 7, 8]");
     assert_eq!(fetched(&columns), [store]);
+    // The first nest reads nothing: what comes after it is a sum.
+    let cleared =
+        BLOCKS.replace("alloc t : f64[7, 7, 8]", "alloc t : f64[7, 7, 8]\nfor w in 0..7 {\nt[w, 0, 0] = 0.0\n}");
+    assert_eq!(fetched(&cleared), [store]);
     let inside = BLOCKS.replace("alloc t", "for w in 0..2 {\nalloc t").replace("free t", "free t\n}");
     assert!(fetched(&inside).is_empty());
     // A few elements; a single nest.

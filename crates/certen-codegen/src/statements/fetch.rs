@@ -9,8 +9,8 @@
 //! So each term also fetches what the same term of the next tile reads: as many bytes further as a row of the tile has.
 //!
 //! Where nests follow each other for each block of a batch, the last of them stores a block of an output, and waits for each of its
-//! lines. The nest before it fetches them, some in each of its iterations. So does the last one with what the first ones will read of
-//! the next block, which does not lie where a processor looks for it if they read it row by row.
+//! lines. The nest before it fetches them, some in each of its iterations. So does the last one with what the first one will read of
+//! the next block, which does not lie where a processor looks for it if it is read row by row.
 //!
 //! Where rows of an input are short, as those of images are, a processor that has come to the end of one has to find the next: each
 //! vector fetches what lies at its place in rows that are read up to two pages later.
@@ -176,8 +176,8 @@ impl<'a> Emitter<'a> {
         (!elements.is_empty()).then_some((innermost, Ahead::Rows { elements, bytes }))
     }
 
-    /// Where nests follow each other for each block of a batch, has the last one fetch what others read of inputs for the next
-    /// block, and the one before it what the last one stores.
+    /// Where nests follow each other for each block of a batch, has the last one fetch what the first one reads of inputs for the next
+    /// block, and the one before it what the last one stores. (Around a sum, the first only clears a tile.)
     pub(super) fn fetch_blocks(&mut self, block: &'a [Stmt], at: usize) {
         let is_nest = |at: &usize| matches!(block[*at], Stmt::For { mode: Mode::Serial, .. });
         if self.lanes.is_some() || self.ranges.is_empty() || !is_nest(&at) {
@@ -186,7 +186,7 @@ impl<'a> Emitter<'a> {
         let nests: Vec<usize> = (0..block.len()).filter(is_nest).collect();
         let found = match nests.as_slice() {
             [.., before, last] if at == *before => self.block_stored(&block[*last]).into_iter().collect(),
-            [others @ .., last] if at == *last => self.blocks_read(others.iter().map(|at| &block[*at])),
+            [first, .., last] if at == *last => self.blocks_read(&block[*first]),
             _ => return,
         };
         self.ahead.extend(lines_ahead(&block[at], found));
@@ -204,17 +204,15 @@ impl<'a> Emitter<'a> {
         self.block_of(nest, to, indices, true)
     }
 
-    /// What nests read of inputs, a block each in an iteration of the loops around them.
-    fn blocks_read(&self, nests: impl Iterator<Item = &'a Stmt>) -> Vec<Block> {
+    /// What a nest reads of inputs, a block each in an iteration of the loops around it.
+    fn blocks_read(&self, nest: &'a Stmt) -> Vec<Block> {
         let is_input = |name: Name| self.program.inputs.iter().any(|input| input.name == name);
         let mut found: Vec<Block> = Vec::new();
-        for nest in nests {
-            for (name, indices, how) in
-                statements(std::slice::from_ref(nest)).flat_map(|stmt| stmt.uses(&self.program.terms))
-            {
-                if how == Use::Read && is_input(name) && !found.iter().any(|block| block.element.0 == name) {
-                    found.extend(self.block_of(nest, name, indices, false));
-                }
+        for (name, indices, how) in
+            statements(std::slice::from_ref(nest)).flat_map(|stmt| stmt.uses(&self.program.terms))
+        {
+            if how == Use::Read && is_input(name) && !found.iter().any(|block| block.element.0 == name) {
+                found.extend(self.block_of(nest, name, indices, false));
             }
         }
         found
