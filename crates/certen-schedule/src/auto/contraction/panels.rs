@@ -236,7 +236,10 @@ impl<'a> Tiling<'a> {
         // Whether what is side by side in a panel is in different pages.
         let is_far = self.distance(group, operand.at) > PAGE_BYTES;
         let is_in = |group: &Group| last.is_some_and(|last| group.loops.contains(&last));
+        // Rows of panels begin anywhere in runs of the operand: each element is picked by a division.
+        let is_picked = group.loops.len() > 1 && group.size != Some(run) && run % self.wide != 0;
         elements.saturating_mul(match group.loops.last().copied() == last {
+            true if is_picked => PACKED_PICKED,
             true if is_long => bytes,
             true => PACKED_APART,
             false if self.summed.iter().any(is_in) => {
