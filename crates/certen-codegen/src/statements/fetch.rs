@@ -186,17 +186,24 @@ impl<'a> Emitter<'a> {
         let nests: Vec<usize> = (0..block.len()).filter(is_nest).collect();
         let found = match nests.as_slice() {
             [.., before, last] if at == *before => self.block_stored(&block[*last]).into_iter().collect(),
-            [first, .., last] if at == *last => self.blocks_read(&block[*first]),
+            [first, .., last] if at == *last && self.stores_output(&block[at]) => self.blocks_read(&block[*first]),
             _ => return,
         };
         self.ahead.extend(lines_ahead(&block[at], found));
     }
 
+    fn is_output(&self, name: Name) -> bool {
+        self.program.outputs.iter().any(|output| output.name == name)
+    }
+
+    fn stores_output(&self, nest: &Stmt) -> bool {
+        statements(std::slice::from_ref(nest)).filter_map(Stmt::element).any(|(to, _)| self.is_output(to))
+    }
+
     /// What a nest stores in this iteration of the loops around it, if that is one block of an output.
     fn block_stored(&self, nest: &'a Stmt) -> Option<Block> {
-        let is_output = |name: Name| self.program.outputs.iter().any(|output| output.name == name);
         let mut stores =
-            statements(std::slice::from_ref(nest)).filter_map(Stmt::element).filter(|(to, _)| is_output(*to));
+            statements(std::slice::from_ref(nest)).filter_map(Stmt::element).filter(|(to, _)| self.is_output(*to));
         let (to, indices) = stores.next()?;
         if stores.any(|other| other != (to, indices)) || self.program.streamed.contains(&to) {
             return None;
@@ -245,8 +252,7 @@ impl<'a> Emitter<'a> {
     /// Has each vector of a loop fetch what lies at its place in the rows that iterations of the loop around come to, up to two
     /// pages later.
     pub(super) fn fetch_next_rows(&mut self, body: &'a [Stmt]) -> Result<(), Diagnostic> {
-        let is_output = |name: Name| self.program.outputs.iter().any(|output| output.name == name);
-        if !statements(body).filter_map(Stmt::element).any(|(to, _)| is_output(to)) {
+        if !statements(body).filter_map(Stmt::element).any(|(to, _)| self.is_output(to)) {
             return Ok(());
         }
         let mut rows: Vec<NextRows> = Vec::new();
