@@ -124,6 +124,68 @@ fn nests_fetch_what_others_store_of_a_block_and_read_of_the_next() {
     assert!(fetched(&(head.replace("t[i, j, z] = u", "v[8*z.o + z, i, j] = u") + "  free t\n}\n")).is_empty());
 }
 
+/// Short rows of an image, of which each iteration comes to two more.
+const IMAGES: &str = "loops pool
+input x : f64[40, 60, 60]
+output y : f64[40, 29, 29]
+for b in 0..40 {
+  for i in 0..29 {
+    vector for j in 0..29 {
+      local most : f64 = x[b, 2*i, 2*j]
+      for u in 0..3 {
+        most max= x[b, 2*i + u, 2*j + 1]
+      }
+      y[b, i, j] = most
+    }
+  }
+}
+";
+
+#[test]
+fn vectors_fetch_rows_that_come_soon() {
+    // Of the last row that is read: 8 iterations of two rows of 480 bytes later, two lines for every other element.
+    let lines =
+        [7680, 7744, 7200, 7264].map(|bytes| format!("CERTEN_FETCH_AFTER(x[(b*60 + 2*i + 2)*60 + 2*j + 1], {bytes});"));
+    assert_eq!(fetched(IMAGES), lines);
+    stands_alone(&emitted(&loops(IMAGES)));
+    // Few images are in a cache; long rows are seen; what is read does not move with the rows.
+    for (from, to) in [("40", "4"), ("60]", "600]"), ("2*i", "0")] {
+        assert!(fetched(&IMAGES.replace(from, to)).is_empty(), "{from}");
+    }
+    // An index of which a loop inside decides how large it gets.
+    let inside =
+        IMAGES.replace("for u in 0..3 {", "for w in 0..3 {\nfor u in 0..w + 1 {").replace("j + 1]", "j + 1]\n}");
+    assert!(fetched(&inside).iter().all(|line| !line.contains('u') && !line.contains('w')), "{inside}");
+    stands_alone(&emitted(&loops(&inside)));
+}
+
+#[test]
+fn vectors_whose_lanes_lie_apart_fetch_ahead() {
+    let text = "loops apart
+size n
+where n >= 0
+input q : f64[n, 4]
+output y : f64[n, 3]
+vector for i in 0..n {
+  for j in 0..3 {
+    y[i, j] = q[i, j] * q[i, j + 1] + q[i, 0] * 2.0 - q[i, 3]
+  }
+}
+";
+    let of = |how: &str, element: &str, lines: i64| {
+        let line = |at: i64| format!("{how}({element}, {});", 4096 + 64 * at);
+        (0..lines).map(line).collect::<Vec<_>>()
+    };
+    let wanted = [of("CERTEN_FETCH_AFTER", "q[i*4]", 4), of("CERTEN_FETCH_TO_STORE", "y[i*3]", 3)].concat();
+    let mut found = fetched(text);
+    found.sort();
+    assert_eq!(found, wanted);
+    same_bits(&loops(&text.replace("n >= 0", "n == 37")));
+    // A few elements are in a cache.
+    let few = text.replace("size n\nwhere n >= 0\n", "").replace("[n,", "[100,").replace("0..n", "0..100");
+    assert!(fetched(&few).is_empty());
+}
+
 #[test]
 fn a_tile_reads_like_c() {
     let code = emitted(&loops(TILED));

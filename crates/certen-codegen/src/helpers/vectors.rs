@@ -358,7 +358,7 @@ impl VectorCall {
                 };
                 let numbers = (0..lanes).map(|at| lane(at).to_string()).collect::<Vec<_>>().join(", ");
                 let mask = self.lane.mask().vector(self.shape).register();
-                let next = format!("*(const {memory} *)(from + {begin})");
+                let next = format!("({register})*(const {memory} *)(from + {begin})");
                 let _ = writeln!(branches, "    result = CERTEN_SHUFFLE({mask}, result, {next}, {numbers});");
             }
             branches += "    return result;\n";

@@ -13,7 +13,8 @@
 //! the next block, which does not lie where a processor looks for it if it is read row by row.
 //!
 //! Where rows of an input are short, as those of images are, a processor that has come to the end of one has to find the next: each
-//! vector fetches what lies at its place in rows that are read up to two pages later.
+//! vector fetches what lies at its place in rows that are read up to two pages later. Where lanes lie apart, it fetches what lies a page
+//! after its elements.
 //!
 //! A hint changes no value, and reads nothing: at the end of a row it may be about other memory.
 
@@ -177,16 +178,17 @@ impl<'a> Emitter<'a> {
     }
 
     /// Where nests follow each other for each block of a batch, has the last one fetch what the first one reads of inputs for the next
-    /// block, and the one before it what the last one stores. (Around a sum, the first only clears a tile.)
+    /// block, and the one before it what the last one stores. (Around a sum, the first only clears a
+    /// tile; what a tile is added up to is no result of the block.)
     pub(super) fn fetch_blocks(&mut self, block: &'a [Stmt], at: usize) {
-        let is_nest = |at: &usize| matches!(block[*at], Stmt::For { mode: Mode::Serial, .. });
-        if self.lanes.is_some() || self.ranges.is_empty() || !is_nest(&at) {
+        let is_nest = |stmt: &&Stmt| matches!(stmt, Stmt::For { mode: Mode::Serial, .. });
+        if self.lanes.is_some() || self.ranges.is_empty() || !is_nest(&&block[at]) {
             return;
         }
-        let nests: Vec<usize> = (0..block.len()).filter(is_nest).collect();
-        let found = match nests.as_slice() {
-            [.., before, last] if at == *before => self.block_stored(&block[*last]).into_iter().collect(),
-            [first, .., last] if at == *last && self.stores_output(&block[at]) => self.blocks_read(&block[*first]),
+        let (first, mut later) = (block[..at].iter().find(is_nest), block[at + 1..].iter().filter(is_nest));
+        let found = match (first, later.next(), later.next()) {
+            (_, Some(last), None) => self.block_stored(last).into_iter().collect(),
+            (Some(first), None, _) if self.stores_output(&block[at]) => self.blocks_read(first),
             _ => return,
         };
         self.ahead.extend(lines_ahead(&block[at], found));
@@ -250,16 +252,21 @@ impl<'a> Emitter<'a> {
     }
 
     /// Has each vector of a loop fetch what lies at its place in the rows that iterations of the loop around come to, up to two
-    /// pages later.
+    /// pages later, or a page later where lanes lie apart.
     pub(super) fn fetch_next_rows(&mut self, body: &'a [Stmt]) -> Result<(), Diagnostic> {
         if !statements(body).filter_map(Stmt::element).any(|(to, _)| self.is_output(to)) {
             return Ok(());
         }
+        let last = |stmt: &Stmt| match stmt {
+            Stmt::For { range, .. } => range.hi.as_constant().map(|end| Ix::from(end - 1)),
+            _ => None,
+        };
+        let inner: Inner = statements(body).filter_map(|stmt| Some((stmt.declares()?, last(stmt)))).collect();
         let mut rows: Vec<NextRows> = Vec::new();
         for (name, indices, how) in statements(body).flat_map(|stmt| stmt.uses(&self.program.terms)) {
             let found = self
-                .apart(body, name, indices, how)
-                .or_else(|| self.next_rows(body, name, indices).filter(|_| how == Use::Read));
+                .apart(&inner, name, indices, how)
+                .or_else(|| self.next_rows(&inner, name, indices).filter(|_| how == Use::Read));
             let Some(found) = found else { continue };
             match rows.iter_mut().find(|other| other.name == name) {
                 Some(other)
@@ -285,7 +292,7 @@ impl<'a> Emitter<'a> {
 
     /// What lies a page after the elements that a long loop reads or stores in lanes some places apart: it goes through memory faster
     /// than a processor that sees every load by itself.
-    fn apart(&self, body: &[Stmt], name: Name, indices: &[Ix], how: Use) -> Option<NextRows> {
+    fn apart(&self, inner: &Inner, name: Name, indices: &[Ix], how: Use) -> Option<NextRows> {
         let mut parameters = self.program.inputs.iter().chain(&self.program.outputs);
         let (ty, active) = (&parameters.find(|parameter| parameter.name == name)?.ty, self.lanes.as_ref()?);
         let apart = active.lanes.distance(ty, indices).filter(|apart| *apart > 1)?;
@@ -297,8 +304,7 @@ impl<'a> Emitter<'a> {
         if !is_long || *first != Ix::var(*lane) || others.iter().any(|ix| ix.mentions(*lane)) {
             return None;
         }
-        let inner: HashSet<Name> = statements(body).filter_map(Stmt::declares).collect();
-        let put = |name: Name| inner.contains(&name).then(|| Ix::from(0));
+        let put = |name: Name| inner.contains_key(&name).then(|| Ix::from(0));
         let indices = indices.iter().map(|ix| ix.substitute(&put)).collect::<Result<Vec<Ix>, _>>().ok()?;
         let lines = (apart * active.shape.most * bytes + LINE_BYTES - 1) / LINE_BYTES;
         let bytes = (0..lines).map(|line| PAGE_BYTES + line * LINE_BYTES).collect();
@@ -307,7 +313,7 @@ impl<'a> Emitter<'a> {
 
     /// The rows of an input that an iteration of the loop around comes to some time after those that this one reads in lanes, if they
     /// are so short that a processor does not see where they begin, and not in a cache already.
-    fn next_rows(&self, body: &[Stmt], name: Name, indices: &[Ix]) -> Option<NextRows> {
+    fn next_rows(&self, inner: &Inner, name: Name, indices: &[Ix]) -> Option<NextRows> {
         let input = self.program.inputs.iter().find(|input| input.name == name)?;
         let (ty, active) = (&input.ty, self.lanes.as_ref()?);
         let distance = active.lanes.distance(ty, indices)?;
@@ -320,14 +326,11 @@ impl<'a> Emitter<'a> {
             return None;
         }
         // The last rows that this iteration reads.
-        let mut last = HashMap::new();
-        for stmt in statements(body) {
-            if let Stmt::For { index, range, .. } = stmt {
-                last.insert(*index, range.hi.sub(&Ix::from(1)).ok()?);
-            }
-        }
-        let put = |name: Name| last.get(&name).cloned();
+        let put = |name: Name| inner.get(&name).cloned().flatten();
         let indices = indices.iter().map(|ix| ix.substitute(&put)).collect::<Result<Vec<Ix>, _>>().ok()?;
+        if indices.iter().any(|ix| inner.keys().any(|name| ix.mentions(*name))) {
+            return None;
+        }
         let place = indices
             .iter()
             .zip(ty.shape.iter())
@@ -368,6 +371,9 @@ impl<'a> Emitter<'a> {
     }
 }
 
+/// What a body declares, with the last index of loops that end at a number.
+type Inner = HashMap<Name, Option<Ix>>;
+
 /// Rows that are read next: an element of the last one that is read now, its place in the buffer, and how many bytes after it the
 /// lines begin that are fetched.
 struct NextRows {
@@ -403,8 +409,11 @@ fn lines_ahead(nest: &Stmt, blocks: Vec<Block>) -> Option<(Name, Ahead)> {
     let mut parts = Vec::new();
     for Block { element, bytes, to_store } in blocks {
         let all = bytes / LINE_BYTES;
-        let lines = (all + count - 1) / count;
-        if (FEW_LINES..=MOST_IN_BLOCK).contains(&all) && lines <= MOST_AT_ONCE {
+        if !(FEW_LINES..=MOST_IN_BLOCK).contains(&all) {
+            continue;
+        }
+        let lines = (all - 1) / count + 1;
+        if lines <= MOST_AT_ONCE {
             let from = if to_store { 0 } else { bytes };
             let bytes = which.mul(&Ix::from(lines * LINE_BYTES)).and_then(|offset| offset.add(&Ix::from(from))).ok()?;
             parts.push(LinesAhead { element, bytes, lines, to_store });

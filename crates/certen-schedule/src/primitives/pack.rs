@@ -207,7 +207,11 @@ fn copy(
         let is_narrow = room.as_constant().is_some_and(|count| count * (ty.elem.bytes() as i64) < LINE_BYTES);
         // A copy that stands first of all has its outermost loop for threads.
         let is_inside = !place.path.is_empty();
-        match beside.filter(|_| is_narrow && is_inside && own.hi.as_constant().is_none_or(|count| count > ROWS)) {
+        let stands_alone = |beside: &usize| !ranges[*beside..].iter().any(|(other, _)| own.hi.mentions(*other));
+        match beside
+            .filter(stands_alone)
+            .filter(|_| is_narrow && is_inside && own.hi.as_constant().is_none_or(|count| count > ROWS))
+        {
             Some(beside) => {
                 let Pieces { outer, inner, at } = Pieces::of(nest, (index, &own), ROWS)?;
                 ranges.insert(beside, outer);

@@ -8,9 +8,11 @@
 //! (Gauss); that no other loop is left afterwards shows that the value depends on nothing else. The loops of the new nest are
 //! cut where its conditions begin and end to hold.
 
+use std::collections::BTreeSet;
+
 use certen_core::{Range, TensorType, Term};
 use certen_index::{Cond, Ix, IxError};
-use certen_loops::{LoopProgram, Stmt, Target, sites, statements};
+use certen_loops::{LoopProgram, Stmt, Target, declared, sites, statements};
 use certen_syntax::Name;
 
 use super::peel::at_conditions;
@@ -61,7 +63,7 @@ fn share(nest: &mut Nest, place: &Place, name: Name) -> Done<()> {
         let text = format!("no two iterations of these loops compute the same `{name}`");
         return Err(Refusal::cannot(text).at(place).note("it is not the sum of indices that decides what it is"));
     }
-    let names = nest.copy_names(place, "c", sums.axes.len());
+    let names = sums.names[..sums.axes.len()].to_vec();
     let shape = sums.axes.iter().map(|axis| room(&facts, &axis.range)).collect::<Result<Vec<Ix>, IxError>>()?;
     let whole = TensorType::new(ty.elem, shape);
     let stage = nest.stage(place);
@@ -101,6 +103,9 @@ fn declaration(outermost: &Loop, place: &Place, name: Name) -> Done<(Place, Vec<
     let (Some(site), None) = (found.next(), found.next()) else {
         return Err(Refusal::cannot(format!("no one local `{name}` is computed inside this loop")).at(place));
     };
+    if site.conds().next().is_some() {
+        return Err(Refusal::cannot(format!("`{name}` is computed under a condition, if at all")).at(place));
+    }
     let own = [(outermost.index, &outermost.range)].into_iter().chain(site.loops());
     let loops: Vec<(Name, Range)> = own.map(|(index, range)| (index, range.clone())).collect();
     for (index, range) in &loops {
@@ -141,7 +146,12 @@ struct Sums<'a> {
 
 impl<'a> Sums<'a> {
     fn of(nest: &Nest, place: &Place, loops: &'a [(Name, Range)], moved: &[Stmt], name: Name) -> Done<Sums<'a>> {
-        let mut sums = Sums { loops, axes: Vec::new(), names: nest.copy_names(place, "c", loops.len()) };
+        // They take the place of loops inside, so they have other names than those.
+        let own: BTreeSet<Name> = loops.iter().map(|(index, _)| *index).chain(declared(moved)).collect();
+        let named = |letter: &String| nest.copy_names(place, letter, loops.len());
+        let letters = std::iter::successors(Some("c".to_owned()), |letter| Some(format!("{letter}c")));
+        let names = letters.map(|letter| named(&letter)).find(|names| !names.iter().any(|name| own.contains(name)));
+        let mut sums = Sums { loops, axes: Vec::new(), names: names.unwrap_or_default() };
         let all = expressions(&nest.program, moved, name)?;
         let mut parts = Vec::new();
         all.iter().try_for_each(|ix| linear_parts(ix, &mut parts))?;

@@ -7,11 +7,11 @@
 use certen_loops::FpMode;
 use certen_syntax::Name;
 
-use super::super::steps::Steps;
-use super::super::sum::size;
-use super::super::tile::blocks;
-use super::super::{Machine, Proposal};
 use super::{Chain, Link, OPERANDS, Sum};
+use crate::auto::steps::Steps;
+use crate::auto::sum::size;
+use crate::auto::tile::blocks;
+use crate::auto::{Machine, Proposal};
 
 /// How many tensors of the chain are in use at a time.
 const IN_USE: i64 = 3;

@@ -138,7 +138,7 @@ impl<'a> Link<'a> {
 
     /// How many elements its result has for each of the batch.
     fn elements(&self) -> i64 {
-        self.free.iter().map(|(_, size)| size).product()
+        self.free.iter().fold(1, |elements: i64, (_, size)| elements.saturating_mul(*size))
     }
 }
 

@@ -11,10 +11,10 @@
 use certen_loops::FpMode;
 use certen_syntax::Name;
 
-use super::super::steps::Steps;
-use super::super::tile::blocks;
-use super::super::{Machine, Proposal};
 use super::{Chain, Link, OPERANDS, Sum};
+use crate::auto::steps::Steps;
+use crate::auto::tile::blocks;
+use crate::auto::{Machine, Proposal};
 
 /// The shortest vectors.
 const SHORTEST_BYTES: i64 = 16;
@@ -31,6 +31,9 @@ const LINE_BYTES: i64 = 64;
 
 pub(super) fn proposal(chain: &Chain<'_, '_>, machine: &Machine, fp: FpMode) -> Option<Proposal> {
     let bytes = chain.last.elem.bytes() as i64;
+    if chain.links().map(Link::elements).max()?.checked_mul(bytes)? > machine.l2_bytes {
+        return None;
+    }
     let lengths = std::iter::successors(Some(machine.vector_bytes), |length| Some(length / 2));
     let lengths = lengths.take_while(|length| *length >= SHORTEST_BYTES).map(|length| length / bytes);
     // Rows of inputs begin anywhere in a line: they are loaded as vectors only where nothing else can be done.
