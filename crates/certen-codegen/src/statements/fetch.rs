@@ -359,7 +359,8 @@ impl<'a> Emitter<'a> {
                     let (element, bytes, at) =
                         (self.element(name, &indices)?, self.ix(&bytes)?.text(), self.own.at.clone());
                     let how = if to_store { "CERTEN_FETCH_TO_STORE" } else { "CERTEN_FETCH_AFTER" };
-                    self.line(&format!("CERTEN_UNROLL({lines})"));
+                    // The loops around may be unrolled, and there would be many of these hints then.
+                    self.line("CERTEN_UNROLL(1)");
                     self.line(&format!("for (int64_t {at} = 0; {at} < {lines}; {at}++) {{"));
                     self.line(&format!("    {how}({element}, {bytes} + {at}*{LINE_BYTES});"));
                     self.line("}");
