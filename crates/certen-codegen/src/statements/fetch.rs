@@ -57,9 +57,10 @@ pub(crate) const FETCH: &str = "\
 ";
 
 /// The lines of a block: so many are left to the processor, and more may not stay in a cache, or come faster than they are served.
-const FEW_LINES: i64 = 16;
+const FEW_LINES: i64 = 24;
 const MOST_IN_BLOCK: i64 = 4096;
 const MOST_AT_ONCE: i64 = 32;
+const FEW_AT_ONCE: i64 = 4;
 
 /// An iteration of a loop comes to so many rows of an input at most; an input of fewer bytes is in a cache.
 const MOST_ROWS: i64 = 4;
@@ -359,8 +360,9 @@ impl<'a> Emitter<'a> {
                     let (element, bytes, at) =
                         (self.element(name, &indices)?, self.ix(&bytes)?.text(), self.own.at.clone());
                     let how = if to_store { "CERTEN_FETCH_TO_STORE" } else { "CERTEN_FETCH_AFTER" };
-                    // The loops around may be unrolled, and there would be many of these hints then.
-                    self.line("CERTEN_UNROLL(1)");
+                    // The loops around may be unrolled, and there would be very many of these hints then.
+                    let unrolled = if lines <= FEW_AT_ONCE { lines } else { 1 };
+                    self.line(&format!("CERTEN_UNROLL({unrolled})"));
                     self.line(&format!("for (int64_t {at} = 0; {at} < {lines}; {at}++) {{"));
                     self.line(&format!("    {how}({element}, {bytes} + {at}*{LINE_BYTES});"));
                     self.line("}");
