@@ -56,7 +56,8 @@ pub(crate) const FETCH: &str = "\
 
 ";
 
-/// The lines of a block: so many are left to the processor, and more may not stay in a cache, or come faster than they are served.
+/// The lines of a block: fewer are left to the processor, and more may not stay in a cache, or come faster than they are served.
+/// A few at once are written out.
 const FEW_LINES: i64 = 24;
 const MOST_IN_BLOCK: i64 = 4096;
 const MOST_AT_ONCE: i64 = 32;
@@ -179,8 +180,8 @@ impl<'a> Emitter<'a> {
     }
 
     /// Where nests follow each other for each block of a batch, has the last one fetch what the first one reads of inputs for the next
-    /// block, and the one before it what the last one stores. (Around a sum, the first only clears a
-    /// tile; what a tile is added up to is no result of the block.)
+    /// block, and the one before it what the last one stores. Loops around a sum are no such nests: the first only clears a tile, or
+    /// the last stores no result.
     pub(super) fn fetch_blocks(&mut self, block: &'a [Stmt], at: usize) {
         let is_nest = |stmt: &&Stmt| matches!(stmt, Stmt::For { mode: Mode::Serial, .. });
         if self.lanes.is_some() || self.ranges.is_empty() || !is_nest(&&block[at]) {
@@ -282,7 +283,7 @@ impl<'a> Emitter<'a> {
         self.indent += 1;
         for NextRows { name, indices, bytes, to_store, .. } in rows {
             let element = self.element(name, &indices)?;
-            let how = if to_store { "CERTEN_FETCH_TO_STORE" } else { "CERTEN_FETCH_AFTER" };
+            let how = hint(to_store);
             for bytes in bytes {
                 self.line(&format!("{how}({element}, {bytes});"));
             }
@@ -359,7 +360,7 @@ impl<'a> Emitter<'a> {
                 for LinesAhead { element: (name, indices), bytes, lines, to_store } in parts {
                     let (element, bytes, at) =
                         (self.element(name, &indices)?, self.ix(&bytes)?.text(), self.own.at.clone());
-                    let how = if to_store { "CERTEN_FETCH_TO_STORE" } else { "CERTEN_FETCH_AFTER" };
+                    let how = hint(to_store);
                     // The loops around may be unrolled, and there would be very many of these hints then.
                     let unrolled = if lines <= FEW_AT_ONCE { lines } else { 1 };
                     self.line(&format!("CERTEN_UNROLL({unrolled})"));
@@ -372,6 +373,11 @@ impl<'a> Emitter<'a> {
         self.indent -= 1;
         Ok(())
     }
+}
+
+/// What fetches bytes after an element.
+fn hint(to_store: bool) -> &'static str {
+    if to_store { "CERTEN_FETCH_TO_STORE" } else { "CERTEN_FETCH_AFTER" }
 }
 
 /// What a body declares, with the last index of loops that end at a number.
