@@ -19,7 +19,7 @@
 //! shown to be inside its buffer and to overwrite nothing (Sec. 4.2, 4.3, 6.5 of the paper); the result passes
 //! [`verify`](crate::verify) if the prover can follow its accesses.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use certen_core::{ElemType, Parameter, Program, Range, TensorType, Term, TermId, Terms, TypeError};
@@ -80,11 +80,13 @@ pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
         blocks: vec![Block::default()],
         levels: HashMap::new(),
         above: None,
+        mentioned: HashMap::new(),
         has_loops: has_loops(&program.terms),
         chooses: chooses(&program.terms),
         in_pieces: 0,
         cuts_left: 0,
         has_pieces: false,
+        nexts: HashMap::new(),
         strict: fp != FpMode::Relaxed,
         steps: 0,
         depth: 0,
@@ -134,7 +136,7 @@ pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
 }
 
 /// Where a tensor is kept: a buffer, or a local if it has no dimensions.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 struct Stored {
     name: Name,
     ty: TensorType,
@@ -189,7 +191,7 @@ struct Frame {
     meaning: Bound,
 }
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 enum Bound {
     Index(Ix),
     Tensor(Stored),
@@ -216,6 +218,8 @@ struct Block<'a> {
     known: HashMap<Key, TermId>,
     /// Tensors that are already computed as a whole here.
     whole: HashMap<Whole<'a>, Vec<Computed>>,
+    /// The `let`s whose values are here: the environment of each, and where it is.
+    lets: HashMap<(Name, TermId), Vec<(Env, Stored)>>,
     names: Vec<FreshName>,
     /// Buffers that end with the block.
     buffers: Vec<Name>,
@@ -240,6 +244,8 @@ struct Lowering<'a> {
     /// The block to which statements are added before a loop that is still open: what is declared there must not have a
     /// name that the loop has used.
     above: Option<usize>,
+    /// The names in terms that were asked for.
+    mentioned: HashMap<TermId, Rc<BTreeSet<Name>>>,
     /// For each term, whether computing an element of it takes a loop.
     has_loops: Vec<bool>,
     /// For each term, whether a condition decides what of it is stored.
@@ -249,6 +255,8 @@ struct Lowering<'a> {
     /// How many loops of this binding can still be cut, and whether any loop was.
     cuts_left: usize,
     has_pieces: bool,
+    /// The `let`s of the iterations around that are next states: the block of the steps, and where the state is kept.
+    nexts: HashMap<Name, (usize, Stored)>,
     /// Whether sums inside each other are made one by one.
     strict: bool,
     steps: usize,
@@ -439,6 +447,7 @@ impl<'a> Lowering<'a> {
         self.scopes.clear();
         let block = self.block();
         block.known.clear();
+        block.lets.clear();
         block.whole.retain(|_, found| {
             found.retain(|(env, _)| env.is_none());
             !found.is_empty()

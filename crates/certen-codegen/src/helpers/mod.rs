@@ -40,8 +40,8 @@ pub(crate) enum Helper {
     Vector(Vector),
     /// A function over vectors.
     VectorCall(VectorCall),
-    /// A copy of rows as columns, so many at a time.
-    Turn(ElemType, i64),
+    /// A copy of rows as columns, so many at a time; with something that is added to each element.
+    Turn(ElemType, i64, bool),
     /// `a + b` that wraps.
     Add(ElemType),
     /// `a - b` that wraps.
@@ -134,7 +134,8 @@ impl Helper {
             Helper::Vector(vector) => return vector.register(),
             Helper::VectorCall(call) => return call.name(),
             Helper::FromFloat(elem) => return format!("certen_{elem}_from_f64"),
-            Helper::Turn(elem, side) => return format!("certen_turn_{elem}x{side}"),
+            Helper::Turn(elem, side, false) => return format!("certen_turn_{elem}x{side}"),
+            Helper::Turn(elem, side, true) => return format!("certen_turn_add_{elem}x{side}"),
             Helper::Add(elem) => ("add", elem),
             Helper::Sub(elem) => ("sub", elem),
             Helper::Mul(elem) => ("mul", elem),
@@ -209,7 +210,7 @@ impl Helper {
             Helper::Lanes(shape) => shape.text(),
             Helper::Vector(vector) => vector.text(),
             Helper::VectorCall(call) => call.text(),
-            Helper::Turn(elem, side) => turn::text(elem, side),
+            Helper::Turn(elem, side, adds) => turn::text(elem, side, adds),
             Helper::Add(elem) => wrapping(elem, "+"),
             Helper::Sub(elem) => wrapping(elem, "-"),
             Helper::Mul(elem) => wrapping(elem, "*"),

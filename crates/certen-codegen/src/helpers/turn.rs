@@ -23,11 +23,12 @@ pub(super) const SHUFFLE: &str = "\
 #endif
 ";
 
-/// The function. Each round exchanges blocks of pairs of rows, first of single elements, then of twice as many, by shuffles that
-/// AVX2 has instructions for.
-pub(super) fn text(elem: ElemType, side: i64) -> String {
+/// The function, which may add elements that lie as the target does. Each round exchanges blocks of pairs of rows, first of single
+/// elements, then of twice as many, by shuffles that AVX2 has instructions for.
+pub(super) fn text(elem: ElemType, side: i64, adds: bool) -> String {
     let ty = c_type(elem);
-    let vector = format!("certen_turned_{elem}x{side}");
+    let name = format!("{elem}x{side}");
+    let vector = format!("certen_turned_{name}");
     let mut rounds = String::new();
     let mut distance = 1;
     while distance < side {
@@ -49,12 +50,15 @@ pub(super) fn text(elem: ElemType, side: i64) -> String {
         distance *= 2;
     }
     let last = if side.trailing_zeros().is_multiple_of(2) { "a" } else { "b" };
+    let added = |place: &str| if adds { place } else { "" }.to_owned();
+    let (what, function) = if adds { (" and adds others", "turn_add") } else { ("", "turn") };
+    let more = added(&format!(", const {ty} *more, int64_t step"));
+    let (row_added, one_added) =
+        (added(&format!(" + *(const {vector} *)&more[(at + row)*step]")), added(" + more[at*step + row]"));
     format!(
-        "{SHUFFLE}\
-         /* Copies {side} rows of so many elements as columns, which are so far from each other. */\n\
-         typedef {ty} {vector} __attribute__((vector_size({row}), aligned({bytes}), may_alias));\n\
-         typedef int{bits}_t {vector}_mask __attribute__((vector_size({row})));\n\
-         static inline void certen_turn_{elem}x{side}(const {ty} *const rows[{side}], {ty} *restrict to, int64_t stride, int64_t count) {{\n    \
+        "{types}\
+         /* Copies {side} rows of so many elements as columns, which are so far from each other{what}. */\n\
+         static inline void certen_{function}_{name}(const {ty} *const rows[{side}], {ty} *restrict to, int64_t stride, int64_t count{more}) {{\n    \
              const int64_t whole = count - count % {side};\n    \
              for (int64_t at = 0; at < whole; at = at + {side}) {{\n        \
                  {vector} a[{side}], b[{side}];\n        \
@@ -62,16 +66,30 @@ pub(super) fn text(elem: ElemType, side: i64) -> String {
                  for (int row = 0; row < {side}; row++) a[row] = *(const {vector} *)&rows[row][at];\n\
          {rounds}        \
                  CERTEN_UNROLL({side})\n        \
-                 for (int row = 0; row < {side}; row++) *({vector} *)&to[(at + row)*stride] = {last}[row];\n    \
+                 for (int row = 0; row < {side}; row++) *({vector} *)&to[(at + row)*stride] = {last}[row]{row_added};\n    \
              }}\n    \
              for (int64_t at = whole; at < count; at++) {{\n        \
                  CERTEN_UNROLL({side})\n        \
-                 for (int row = 0; row < {side}; row++) to[at*stride + row] = rows[row][at];\n    \
+                 for (int row = 0; row < {side}; row++) to[at*stride + row] = rows[row][at]{one_added};\n    \
              }}\n\
          }}\n",
-        row = side * elem.bytes() as i64,
-        bytes = elem.bytes(),
-        bits = 8 * elem.bytes()
+        types = types(elem, side)
+    )
+}
+
+/// The vectors of the function, which those with and without an addition have in common.
+fn types(elem: ElemType, side: i64) -> String {
+    let (row, bytes) = (side * elem.bytes() as i64, elem.bytes());
+    let (guard, vector) = (format!("CERTEN_TURNED_{elem}X{side}").to_uppercase(), format!("certen_turned_{elem}x{side}"));
+    format!(
+        "{SHUFFLE}\
+         #if !defined({guard})\n\
+         #define {guard}\n\
+         typedef {ty} {vector} __attribute__((vector_size({row}), aligned({bytes}), may_alias));\n\
+         typedef int{bits}_t {vector}_mask __attribute__((vector_size({row})));\n\
+         #endif\n",
+        ty = c_type(elem),
+        bits = 8 * bytes
     )
 }
 

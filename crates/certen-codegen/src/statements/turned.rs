@@ -14,13 +14,15 @@
 //! }
 //! ```
 //!
+//! Elements of another buffer, which lie as those of the target do, may be added: `C[j, l] = acc[l, j] + Q[l]`.
+//!
 //! More loops can be around the two, over further dimensions: where both buffers go on as if the loop along the source did, that
 //! loop is made longer instead, and the indices of the others stay 0.
 //!
 //! Needs: the loops are rectangular, and source and target are different buffers. Guarantees: the same elements are read and
 //! written, some of them twice.
 
-use certen_core::{ElemType, Range, TensorType};
+use certen_core::{Binary, ElemType, Range, TensorType, Term, TermId};
 use certen_index::Ix;
 use certen_loops::{Mode, Stmt, Target, as_element};
 use certen_syntax::{Diagnostic, Name};
@@ -46,6 +48,8 @@ pub(super) struct Turned<'a> {
     is_whole: bool,
     /// How far the target goes at a step along the source.
     stride: Ix,
+    /// What is added, and how far that goes.
+    more: Option<(Name, &'a [Ix], Ix)>,
 }
 
 impl<'a> Emitter<'a> {
@@ -57,11 +61,27 @@ impl<'a> Emitter<'a> {
             inner = body;
         }
         let [Stmt::Assign { target: Target::Element(to, at), op: None, value }] = inner else { return None };
-        let (from, ty, read) = as_element(&self.program.terms, *value)?;
+        let terms = &self.program.terms;
+        let all = match terms.get(*value) {
+            Term::Binary(Binary::Add, a, b) if terms.ty(*a).elem.is_float() => vec![(*a, Some(*b)), (*b, Some(*a))],
+            _ => vec![(*value, None)],
+        };
+        all.into_iter().find_map(|(copied, more)| self.turned_value(&loops, (*to, at), copied, more))
+    }
+
+    /// The same for what is copied, and what is added to it.
+    fn turned_value(
+        &self,
+        loops: &[(Name, &'a Range)],
+        (to, at): (Name, &'a [Ix]),
+        copied: TermId,
+        more: Option<TermId>,
+    ) -> Option<Turned<'a>> {
+        let (from, ty, read) = as_element(&self.program.terms, copied)?;
         let depends = |(_, range): &(Name, &Range)| {
             loops.iter().any(|(other, _)| range.lo.mentions(*other) || range.hi.mentions(*other))
         };
-        if self.lanes.is_some() || from == *to || read.is_empty() || ty.elem.bytes() < 4 || loops.iter().any(depends) {
+        if self.lanes.is_some() || from == to || read.is_empty() || ty.elem.bytes() < 4 || loops.iter().any(depends) {
             return None;
         }
         let lies_along = |indices: &[Ix], own: Name| {
@@ -73,9 +93,19 @@ impl<'a> Emitter<'a> {
         let clone = |(index, range): &(Name, &Range)| (*index, (*range).clone());
         let across = loops.iter().find(|(own, _)| lies_along(at, *own)).map(clone)?;
         let mut along = loops.iter().find(|(own, _)| lies_along(read, *own) && *own != across.0).map(clone)?;
-        let (source, target) = (self.types.get(&from)?, self.types.get(to)?);
+        let (source, target) = (self.types.get(&from)?, self.types.get(&to)?);
         let step = stride(at, target, along.0)?;
-        let mut left: Vec<(Name, &Range)> = loops;
+        let more = match more {
+            None => None,
+            Some(more) => {
+                let (name, _, own) = as_element(&self.program.terms, more)?;
+                // Loops are taken together as source and target go on, not as this does.
+                let goes = stride(own, self.types.get(&name)?, along.0).filter(|_| loops.len() == 2)?;
+                (name != to && lies_along(own, across.0)).then_some(())?;
+                Some((name, own, goes))
+            }
+        };
+        let mut left: Vec<(Name, &Range)> = loops.to_vec();
         left.retain(|(index, _)| ![across.0, along.0].contains(index));
         let further = left.iter().map(|(index, _)| *index).collect();
         while !left.is_empty() {
@@ -94,7 +124,7 @@ impl<'a> Emitter<'a> {
         }
         let count = length(&across.1)?;
         let side = *sides(ty.elem).iter().find(|side| **side <= count)?;
-        let (from, to) = ((from, read), (*to, at.as_ref()));
+        let (from, to) = ((from, read), (to, at));
         Some(Turned {
             elem: ty.elem,
             across,
@@ -105,13 +135,14 @@ impl<'a> Emitter<'a> {
             side,
             is_whole: count % side == 0,
             stride: step,
+            more,
         })
     }
 
     /// Squares. The last one begins earlier if it would not be full, and copies some rows again.
     pub(super) fn turned_for(&mut self, copy: &Turned<'a>) -> Result<(), Diagnostic> {
         let Turned { elem, across, along, from, to, side, .. } = copy;
-        let helper = self.helper(Helper::Turn(*elem, *side));
+        let helper = self.helper(Helper::Turn(*elem, *side, copy.more.is_some()));
         let [(lo, hi), (first, end)] = [&across.1, &along.1].map(|range| (self.ix(&range.lo), self.ix(&range.hi)));
         let (lo, hi, first, end) = (lo?.text(), hi?.text(), first?.text(), end?.text());
         let last = across.1.hi.sub(&Ix::from(*side)).map_err(|_| too_large())?;
@@ -148,7 +179,11 @@ impl<'a> Emitter<'a> {
         self.function.written.insert(to.0);
         let target = self.element(to.0, to.1)?;
         let stride = self.ix(&copy.stride)?.text();
-        self.line(&format!("{helper}({rows}, &{target}, {stride}, {end} - {k});"));
+        let more = match &copy.more {
+            Some((name, own, step)) => format!(", &{}, {}", self.element(*name, own)?, self.ix(step)?.text()),
+            None => String::new(),
+        };
+        self.line(&format!("{helper}({rows}, &{target}, {stride}, {end} - {k}{more});"));
         self.indent -= 1;
         self.line("}");
         self.ranges.shift_remove(&along.0);

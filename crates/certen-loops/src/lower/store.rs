@@ -58,7 +58,7 @@ impl Destination {
         Destination { spot: Spot::Local(name), reindexer: Reindexer::default(), adds: false }
     }
 
-    fn buffer(name: Name) -> Destination {
+    pub(super) fn buffer(name: Name) -> Destination {
         Destination { spot: Spot::Buffer(name), reindexer: Reindexer::default(), adds: false }
     }
 

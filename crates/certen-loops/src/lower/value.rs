@@ -50,8 +50,7 @@ impl Lowering<'_> {
                     term = *body;
                 }
                 Term::Let(name, value, body) => {
-                    let stored = self.bound(*name, *value, env)?;
-                    env = self.bind(env, *name, Bound::Tensor(stored));
+                    env = self.with_let(*name, *value, env)?;
                     term = *body;
                 }
                 Term::Iterate(..) => {

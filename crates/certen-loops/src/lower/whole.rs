@@ -6,7 +6,8 @@
 //! that the states of one iteration share one loop.
 //!
 //! An iteration keeps each state twice: a step computes the next values from the present ones, and then they change
-//! places. States without dimensions are locals.
+//! places. A `let` that is a next state is stored there, and what several states are made of is computed once. States
+//! without dimensions are locals.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -15,6 +16,7 @@ use certen_core::{Carried, Range, TensorType, Term, TermId};
 use certen_index::{Cond, Ix, Verdict};
 use certen_syntax::Name;
 
+use super::store::Destination;
 use super::{Block, Bound, Env, Lowered, Lowering, Stored, bad_index, no_part};
 use crate::ir::{Stmt, Target};
 
@@ -83,25 +85,78 @@ impl<'a> Lowering<'a> {
         block.whole.get(&key)?.iter().find(|(outer, _)| extends(outer)).map(|(_, stored)| Rc::clone(stored))
     }
 
-    /// Where the value of a `let` is kept: where it is already, in a local, or in a buffer.
-    pub(super) fn bound(&mut self, name: Name, value: TermId, env: Env) -> Lowered<Stored> {
+    /// The environment inside a `let`. Its value is computed unless it is there already: states of one iteration often share
+    /// what their next values are made of.
+    pub(super) fn with_let(&mut self, name: Name, value: TermId, env: Env) -> Lowered<Env> {
+        let key = (name, value);
+        let names = self.names_in(value);
+        let known = |block: &Block<'a>| {
+            let same = |outer: Env| names.iter().all(|name| self.lookup(outer, *name) == self.lookup(env, *name));
+            block.lets.get(&key)?.iter().find(|(outer, _)| same(*outer)).map(|(_, stored)| stored.clone())
+        };
+        let stored = match self.blocks.iter().rev().find_map(known) {
+            Some(stored) => stored,
+            None => {
+                let (stored, level) = self.bound(name, value, env)?;
+                if let Some(block) = self.blocks.get_mut(level) {
+                    block.lets.entry(key).or_default().push((env, stored.clone()));
+                }
+                stored
+            }
+        };
+        Ok(self.bind(env, name, Bound::Tensor(stored)))
+    }
+
+    /// The names of tensors, indices and sizes in a term.
+    fn names_in(&mut self, root: TermId) -> Rc<BTreeSet<Name>> {
+        if let Some(known) = self.mentioned.get(&root) {
+            return Rc::clone(known);
+        }
+        let mut names = BTreeSet::new();
+        for id in self.program.terms.reachable([root]) {
+            if let Term::Ref(name, _) = self.term(id) {
+                names.insert(*name);
+            }
+            self.term(id).collect_names(&mut names);
+        }
+        let names = Rc::new(names);
+        self.mentioned.insert(root, Rc::clone(&names));
+        names
+    }
+
+    /// Where the value of a `let` is kept: where it is already, in a local, or in a buffer; and the block that has it.
+    fn bound(&mut self, name: Name, value: TermId, env: Env) -> Lowered<(Stored, usize)> {
+        let innermost = self.blocks.len().saturating_sub(1);
         match self.term(value) {
-            Term::Ref(other, _) => return self.stored(env, *other),
-            Term::Iterate(.., at) => return self.whole(value, env)?.get(*at).cloned().ok_or_else(no_part),
+            Term::Ref(other, _) => return Ok((self.stored(env, *other)?, innermost)),
+            Term::Iterate(.., at) => {
+                let stored = self.whole(value, env)?.get(*at).cloned().ok_or_else(no_part)?;
+                return Ok((stored, innermost));
+            }
             _ => {}
         }
         if self.program.terms.ty(value).is_scalar() {
             let result = self.deeper(|lowering| lowering.value(value, env, Vec::new()))?;
             let ty = self.out.ty(result).clone();
             if let Term::Ref(name, _) = self.out.get(result) {
-                return Ok(Stored { name: *name, ty });
+                return Ok((Stored { name: *name, ty }, innermost));
             }
             let name = self.fresh(name, false);
             self.push(Stmt::Local { name, elem: ty.elem, init: Some(result) });
-            return Ok(Stored { name, ty });
+            return Ok((Stored { name, ty }, innermost));
         }
-        let declare = |lowering: &mut Self, surely| lowering.declared(name, value, env, surely);
-        self.placed(value, env, declare, |lowering, stored| lowering.store(value, env, stored))
+        if let Some((_, next)) = self.nexts.get(&name).filter(|(level, _)| *level == innermost).cloned() {
+            let (term, env, read) = self.head(value, env, Vec::new())?;
+            let title = self.fresh(name, false);
+            self.push(Stmt::Nest(title));
+            self.into(term, env, read, Destination::buffer(next.name))?;
+            return Ok((next, innermost));
+        }
+        let declare = |lowering: &mut Self, surely| {
+            let level = lowering.blocks.len().saturating_sub(1);
+            Ok((lowering.declared(name, value, env, surely)?, level))
+        };
+        self.placed(value, env, declare, |lowering, (stored, _)| lowering.store(value, env, stored))
     }
 
     /// A local or buffer of this block for a term. A local that is not surely assigned begins as zero.
@@ -149,13 +204,19 @@ impl<'a> Lowering<'a> {
             self.levels.insert(present.name, level);
             inner = self.bind(inner, state.name, Bound::Tensor(present.clone()));
         }
+        let twins = states.iter().zip(&next).filter_map(|(state, twin)| Some((self.result_of(state.next)?, twin.clone()?)));
+        let twins: Vec<(Name, Stored)> = twins.collect();
+        self.nexts.extend(twins.iter().map(|(name, twin)| (*name, (level, twin.clone()))));
         let mut scalars = Vec::new();
         for ((state, present), next) in states.iter().zip(stored).zip(&next) {
             match next {
-                Some(twin) => self.store(state.next, inner, twin)?,
+                Some(twin) => self.next(state.next, inner, twin)?,
                 None => scalars.push((present, self.value(state.next, inner, Vec::new())?)),
             }
         }
+        twins.iter().for_each(|(name, _)| {
+            self.nexts.remove(name);
+        });
         // All values are computed from the old states; the last one can be assigned at once.
         let last = scalars.pop();
         let mut changed = Vec::new();
@@ -178,22 +239,42 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
+    /// The `let` whose value is the next state as a whole; it needs no buffer of its own.
+    fn result_of(&self, mut next: TermId) -> Option<Name> {
+        let mut lets = Vec::new();
+        while let Term::Let(name, value, body) = self.term(next) {
+            let is_made = !matches!(self.term(*value), Term::Ref(..) | Term::Iterate(..));
+            lets.extend(is_made.then_some(*name));
+            next = *body;
+        }
+        match self.term(next) {
+            Term::Ref(name, _) if lets.contains(name) => Some(*name),
+            _ => None,
+        }
+    }
+
+    /// The next value of a state, where it is not there already.
+    fn next(&mut self, next: TermId, env: Env, twin: &Stored) -> Lowered<()> {
+        let (term, env, read) = self.head(next, env, Vec::new())?;
+        match self.term(term) {
+            Term::Ref(name, _) if self.stored(env, *name)?.name == twin.name => Ok(()),
+            _ => {
+                self.push(Stmt::Nest(twin.name));
+                self.into(term, env, read, Destination::buffer(twin.name))
+            }
+        }
+    }
+
     fn level_of(&self, names: impl IntoIterator<Item = Name>) -> usize {
         names.into_iter().filter_map(|name| self.levels.get(&name)).copied().max().unwrap_or(0)
     }
 
     /// The innermost of the open blocks that give a name in the term its value.
-    fn depends_on(&self, root: TermId, env: Env) -> usize {
-        let mut names = BTreeSet::new();
-        for id in self.program.terms.reachable([root]) {
-            if let Term::Ref(name, _) = self.term(id) {
-                names.insert(*name);
-            }
-            self.term(id).collect_names(&mut names);
-        }
+    fn depends_on(&mut self, root: TermId, env: Env) -> usize {
+        let names = self.names_in(root);
         let mut used = BTreeSet::new();
-        for name in names {
-            match self.lookup(env, name) {
+        for name in names.iter() {
+            match self.lookup(env, *name) {
                 Some(Bound::Index(ix)) => ix.collect_names(&mut used),
                 Some(Bound::Tensor(stored)) => {
                     used.insert(stored.name);

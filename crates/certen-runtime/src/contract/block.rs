@@ -48,9 +48,59 @@ struct Lanes {
     from: *const u8,
     known: Option<(Range<usize>, usize, usize)>,
     /// How far each lane is in the factor, and in the result.
-    places: Vec<isize>,
-    out: Vec<isize>,
+    places: Spots,
+    out: Spots,
     groups: Vec<Group>,
+}
+
+/// How far the lanes of a block are.
+enum Spots {
+    /// Side by side, from there on: nothing is noted of each.
+    Dense(isize),
+    Listed(Vec<isize>),
+}
+
+impl Spots {
+    /// Those of so many lanes from one on.
+    fn of<T>(loops: &Loops, first: usize, count: usize, which: impl Fn(Place) -> isize) -> Spots {
+        let mut first_two = [0; 2];
+        if loops.len() <= 1 {
+            let mut at = 0;
+            places(loops, first, count.min(2), |place| {
+                first_two[at] = which(place);
+                at += 1;
+            });
+            if count < 2 || first_two[1].wrapping_sub(first_two[0]) == size_of::<T>() as isize {
+                return Spots::Dense(first_two[0]);
+            }
+        }
+        let mut all = Vec::with_capacity(count);
+        places(loops, first, count, |place| all.push(which(place)));
+        Spots::Listed(all)
+    }
+
+    fn at<T>(&self, lane: usize) -> isize {
+        match self {
+            Spots::Dense(first) => first.wrapping_add((lane * size_of::<T>()) as isize),
+            Spots::Listed(all) => all[lane],
+        }
+    }
+
+    /// Whether some lanes lie side by side.
+    fn is_dense<T>(&self, lanes: Range<usize>) -> bool {
+        match self {
+            Spots::Dense(_) => true,
+            Spots::Listed(all) => is_dense::<T>(&all[lanes]),
+        }
+    }
+
+    /// Those of some lanes, where they are listed.
+    fn listed(&self, lanes: Range<usize>) -> &[isize] {
+        match self {
+            Spots::Dense(_) => &[],
+            Spots::Listed(all) => &all[lanes],
+        }
+    }
 }
 
 /// Some vectors of lanes: those of a tile.
@@ -74,7 +124,7 @@ struct Group {
 
 impl Lanes {
     fn new() -> Lanes {
-        Lanes { from: std::ptr::null(), known: None, places: Vec::new(), out: Vec::new(), groups: Vec::new() }
+        Lanes { from: std::ptr::null(), known: None, places: Spots::Dense(0), out: Spots::Dense(0), groups: Vec::new() }
     }
 
     /// Finds some lanes, in groups so many vectors wide, for a panel of so many terms.
@@ -84,12 +134,8 @@ impl Lanes {
             return;
         }
         self.known = key;
-        self.places.clear();
-        self.out.clear();
-        places(&tiles.lanes, own.start, own.len(), |Place { factors, out }| {
-            self.places.push(factors[1]);
-            self.out.push(out);
-        });
+        self.places = Spots::of::<T>(&tiles.lanes, own.start, own.len(), |place| place.factors[1]);
+        self.out = Spots::of::<T>(&tiles.lanes, own.start, own.len(), |place| place.out);
         let (width, bytes, all) = (tiles.micros.lanes, size_of::<T>(), own.len());
         self.groups.clear();
         let mut first = 0;
@@ -99,8 +145,9 @@ impl Lanes {
             let wide = if strips >= wide { wide } else { strips.min(2) };
             let count = (all - first).min(wide * width);
             let vector = |at: usize| (first + at * width).min(all - 1);
-            let dense =
-                |places: &[isize]| (0..wide).all(|at| is_dense::<T>(&places[vector(at)..all.min(vector(at) + width)]));
+            let dense = |places: &Spots| {
+                (0..wide).all(|at| places.is_dense::<T>(vector(at)..all.min(vector(at) + width)))
+            };
             let panel = |at: usize| ((first + at * width) * depth * bytes) as isize;
             self.groups.push(Group {
                 first,
@@ -110,9 +157,9 @@ impl Lanes {
                 reads_dense: dense(&self.places),
                 writes_dense: dense(&self.out),
                 is_direct: false,
-                places: std::array::from_fn(|at| self.places[vector(at)]),
+                places: std::array::from_fn(|at| self.places.at::<T>(vector(at))),
                 panel: std::array::from_fn(panel),
-                out: std::array::from_fn(|at| self.out[vector(at)]),
+                out: std::array::from_fn(|at| self.out.at::<T>(vector(at))),
             });
             first += count;
         }
@@ -301,12 +348,14 @@ impl<'a, T: Number> Work<'a, T> {
         let panel = self.panel.elements().as_mut_ptr().cast::<T>();
         self.pieces.clear();
         for group in self.lanes.groups.iter().filter(|group| !group.is_direct) {
-            for (at, places) in self.lanes.places[group.first..][..group.count].chunks(width).enumerate() {
-                let to = (group.first + at * width) * steps.len();
+            let end = group.first + group.count;
+            for first in (group.first..end).step_by(width) {
+                let (to, count) = (first * steps.len(), width.min(end - first));
                 if group.reads_dense {
-                    self.pieces.push(Piece { place: places[0], to, count: places.len(), width });
+                    self.pieces.push(Piece { place: self.lanes.places.at::<T>(first), to, count, width });
                     continue;
                 }
+                let places = self.lanes.places.listed(first..first + count);
                 // SAFETY: elements of the second factor, at indices of the loops; the panel has room for all strips.
                 unsafe { pack(self.lanes.from, (places, steps, apart), (panel.wrapping_add(to), width), vectors) };
             }
@@ -402,7 +451,9 @@ impl<'a, T: Number> Work<'a, T> {
                 // SAFETY: rows and lanes at all terms are in their arrays, or were copied; the sums are in the result.
                 true => unsafe { micro(&job) },
                 // SAFETY: likewise.
-                false => unsafe { aside::<T>(micro, &job, width, outs, &lanes.out[group.first..][..group.count]) },
+                false => unsafe {
+                    aside::<T>(micro, &job, width, outs, lanes.out.listed(group.first..group.first + group.count));
+                },
             }
         }
     }

@@ -4,15 +4,15 @@
 //! elements, or [`within`] one where its rows nearly fill vectors; what is cheaper for an element is taken.
 //!
 //! Applies: to nests that follow each other, with the same outermost loop `z`, whose results later ones read, at the same `z`, and
-//! nothing else does; all other sizes are small numbers. The last of them is a sum and nothing more, for its rows are stored by
-//! copies that exchange dimensions. The summands of an element are added in the order of the program.
+//! nothing else does; all other sizes are small numbers. The last of them is a sum, to which an element may be added that lies as
+//! the result does: its rows are stored by copies that exchange dimensions. The summands of an element are added in the order of the program.
 
 mod across;
 mod within;
 
-use certen_core::{ElemType, Range, Term};
+use certen_core::{Binary, ElemType, Range, Term, TermId};
 use certen_index::Ix;
-use certen_loops::{FpMode, LoopProgram, Site, Stmt, Use, sites};
+use certen_loops::{FpMode, LoopProgram, Site, Stmt, Use, as_element, sites};
 use certen_syntax::Name;
 use indexmap::IndexMap;
 
@@ -46,7 +46,7 @@ struct Sum {
     index: Name,
     terms: i64,
     rows: Option<(Name, i64)>,
-    /// Whether it is stored as it is.
+    /// Whether it is stored as it is, or added to what lies as the result does.
     is_plain: bool,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Link<'a> {
                 let [(index, range)] = found.summed.as_slice() else { return None };
                 let terms = small(range)?;
                 let lack = |(index, _): &(Name, i64)| reads.iter().all(|(_, others)| !others.contains(index));
-                let is_plain = matches!(program.terms.get(store.stmt.value()?), Term::Ref(..));
+                let is_plain = is_stored_along(program, store.stmt.value()?, free.last()?.0);
                 Some(Sum { index: *index, terms, rows: free.iter().rev().copied().find(lack), is_plain })
             }
             None if sites.iter().all(is_entrywise) => None,
@@ -209,6 +209,20 @@ fn is_own(program: &LoopProgram, link: &Link<'_>, chain: &[Link<'_>]) -> bool {
     let uses = |site: &Site<'_>| site.stmt.uses(&program.terms).iter().any(|(name, ..)| *name == link.result);
     let is_in_chain = |site: &Site<'_>| site.nest.is_some_and(|nest| chain.iter().any(|link| link.nest == nest));
     !is_output && sites(&program.body).iter().filter(|site| uses(site)).all(is_in_chain)
+}
+
+/// Whether a value is a sum as it is, or with an element added that lies along a loop.
+fn is_stored_along(program: &LoopProgram, value: TermId, along: Name) -> bool {
+    let is_sum = |id: TermId| matches!(program.terms.get(id), Term::Ref(..));
+    let is_added = |id: TermId| {
+        as_element(&program.terms, id)
+            .and_then(|(_, _, at)| at.split_last())
+            .is_some_and(|(last, others)| *last == Ix::var(along) && !mentions(others, along))
+    };
+    match program.terms.get(value) {
+        Term::Binary(Binary::Add, a, b) => is_sum(*a) && is_added(*b) || is_sum(*b) && is_added(*a),
+        _ => is_sum(value),
+    }
 }
 
 /// How many iterations a loop has, if these are few.
