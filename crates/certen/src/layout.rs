@@ -53,8 +53,8 @@ pub(crate) struct Layout<'a> {
 impl<'a> Layout<'a> {
     pub fn new(options: &'a Options, scheduled: Option<&Scheduled>) -> Layout<'a> {
         let untouched = scheduled.map(|scheduled| {
-            // A nest that was only separated from another one, which automatic schedules do first, is as it was.
-            let separates = |taken: &&Taken| matches!(taken.step.name.as_str(), "separate" | "share");
+            // Automatic schedules say first which nests there are. Those that no other step touches are as they were.
+            let separates = |taken: &&Taken| matches!(taken.step.name.as_str(), "inline" | "separate" | "share");
             let separated = scheduled.taken.iter().take_while(separates).last();
             untouched(separated.map_or(&scheduled.before, |taken| &taken.after), &scheduled.program)
         });

@@ -23,12 +23,13 @@
 use std::collections::HashMap;
 
 use certen_core::{ElemType, Range, ReduceOp, TensorType, Term, TermId};
+use certen_index::Ix;
 use certen_loops::{Lanes, MAX_NESTING, Mode, Stmt, Target};
 use certen_syntax::{Diagnostic, Name};
 
 use crate::emitter::{Emitter, VectorLoop};
 use crate::helpers::Helper;
-use crate::helpers::vectors::LaneShape;
+use crate::helpers::vectors::{Lane, LaneShape};
 use crate::value::{CExpr, Level};
 
 /// The shortest vectors that there are, in bytes.
@@ -102,6 +103,13 @@ enum Tail {
     Again,
     /// They are left over.
     OneByOne,
+}
+
+/// A loop whose vectors begin, after the first, where those of a buffer do: whether it is the first, and what is stored.
+struct Aligned<'a> {
+    first: String,
+    to: (Name, &'a [Ix]),
+    elem: ElemType,
 }
 
 impl<'a> Emitter<'a> {
@@ -182,19 +190,44 @@ impl<'a> Emitter<'a> {
         if let Some(count) = count.filter(|count| (2..=MAX_UNROLLED).contains(count)) {
             self.line(&format!("CERTEN_UNROLL({count})"));
         }
+        let aligned = if let Tail::OneByOne = tail { None } else { self.streamed_in(body) };
         match tail {
             Tail::OneByOne => self.line(&format!("for (; {i} <= {hi} - {step}; {i} = {i} + {step}) {{")),
             Tail::None | Tail::Again => {
-                self.line(&format!("for (int64_t {i} = {lo}; {i} < {hi}; {i} = {i} + {step}) {{"))
+                let start = aligned.as_ref().map_or_else(String::new, |aligned| format!(", {} = 1", aligned.first));
+                self.line(&format!("for (int64_t {i} = {lo}{start}; {i} < {hi}; {i} = {i} + {step}) {{"));
             }
         }
-        if let Tail::Again = tail {
+        if aligned.is_some() || matches!(tail, Tail::Again) {
             self.line(&format!("    if ({i} > {hi} - {step}) {i} = {hi} - {step};"));
         }
         self.fetch_next_rows(body)?;
         self.inner(body, depth)?;
+        if let Some(Aligned { first, to: (to, at), elem }) = aligned {
+            let (place, register) = (self.element(to, at)?, self.register(Lane::Value(elem))?);
+            let past = format!("(int64_t)((uintptr_t)&{place} % sizeof({register}) / sizeof({place}))");
+            self.line(&format!("    if ({first}) {i} = {i} - {past};"));
+            self.line(&format!("    {first} = 0;"));
+        }
         self.line("}");
         Ok(())
+    }
+
+    /// What a vector loop stores past the caches, if its vectors may overlap: after the first one they can begin where lines do.
+    fn streamed_in(&mut self, body: &'a [Stmt]) -> Option<Aligned<'a>> {
+        let active = self.lanes.as_ref().filter(|active| active.lanes.repeats)?;
+        let mut stores = body.iter().filter_map(|stmt| match stmt {
+            Stmt::Assign { target: Target::Element(name, at), op: None, value }
+                if self.program.streamed.contains(name) && self.program.terms.ty(*value).elem.is_float() =>
+            {
+                Some((*name, at.as_ref(), self.program.terms.ty(*value).elem))
+            }
+            _ => None,
+        });
+        let (name, at, elem) = stores.next()?;
+        let is_dense = self.types.get(&name).and_then(|ty| active.lanes.distance(ty, at)) == Some(1);
+        let aligned = is_dense && stores.next().is_none();
+        aligned.then(|| Aligned { first: self.names.numbered("first"), to: (name, at), elem })
     }
 
     /// The lanes in which a loop computes what it combines into a local, if it does nothing else and they pay.

@@ -16,13 +16,16 @@ mod batched;
 mod contraction;
 mod elements;
 mod fused;
+mod inlined;
 mod steps;
+mod streamed;
 mod sum;
 mod thin;
 mod tile;
 mod window;
 
 use std::cell::LazyCell;
+use std::collections::HashSet;
 
 use certen_index::Cond;
 use certen_loops::{FpMode, LoopProgram, Site, Stmt, sites, verify, verify_changed};
@@ -31,6 +34,7 @@ use certen_syntax::{Diagnostics, Name, Sources};
 use indexmap::IndexMap;
 
 pub use self::sum::STREAMED_BYTES;
+use self::steps::joined;
 use self::sum::SumNest;
 use crate::apply::{Scheduled, apply};
 
@@ -154,6 +158,13 @@ pub fn automatic(
             plans.push(plan);
         }
     }
+    for plan in streamed::plans(&scheduled.program) {
+        if let Some(made) = taken(&scheduled.program, &plan.steps).filter(|_| is_asked(&plan.nest)) {
+            scheduled.program = made.program;
+            scheduled.taken.extend(made.taken);
+            plans.push(plan);
+        }
+    }
     Some((plans, scheduled))
 }
 
@@ -179,6 +190,9 @@ fn separated(
         }
         return Some((plans, scheduled));
     }
+    if let Some((made, plan)) = inlined(program, taken) {
+        keep(&mut scheduled, made, &plan);
+    }
     for form in apart::FORMS {
         let all = nests(&scheduled.program).into_keys();
         let found: Vec<(Planned, Vec<Name>)> = all.filter_map(|nest| form(&scheduled.program, nest)).collect();
@@ -201,6 +215,42 @@ fn separated(
         }
     }
     Some((plans, scheduled))
+}
+
+/// The program with its cheap stages computed where they are read, and the plan of that; none if there are none.
+fn inlined(
+    program: &LoopProgram,
+    taken: &impl Fn(&LoopProgram, &str) -> Option<Scheduled>,
+) -> Option<(Scheduled, Planned)> {
+    let mut done: Option<Scheduled> = None;
+    let (mut names, mut refused) = (Vec::new(), HashSet::new());
+    let mut steps = String::new();
+    loop {
+        let now = done.as_ref().map_or(program, |done| &done.program);
+        let mut found = None;
+        for name in inlined::stages(now) {
+            let step = format!("inline({name});\n");
+            if let Some(made) = Some(name).filter(|name| !refused.contains(name)).and_then(|_| taken(now, &step)) {
+                found = Some((name, made, step));
+                break;
+            }
+            refused.insert(name);
+        }
+        let Some((name, made, step)) = found else { break };
+        names.push(name);
+        steps.push_str(&step);
+        match &mut done {
+            Some(done) => {
+                done.program = made.program;
+                done.taken.extend(made.taken);
+            }
+            None => done = Some(made),
+        }
+    }
+    let done = done?;
+    let nest = nests(&done.program).into_keys().last()?;
+    let why = format!("{} cost less where they are read than in memory", joined(&names));
+    Some((done, Planned { nest, with: Vec::new(), steps, why, separates: true }))
 }
 
 /// The nests of a program, in order. A name that stands for two nests is left out: it would not say which of them is meant.

@@ -6,9 +6,8 @@ use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use};
 use certen_syntax::Name;
 
 use super::steps::Steps;
-use super::{Machine, Planned};
+use super::{Machine, Planned, streamed};
 use crate::primitives::fma::adds_product;
-use crate::primitives::stream::is_only_stored;
 
 /// Sums of fewer terms are short.
 const SHORT: i64 = 4;
@@ -214,13 +213,11 @@ impl<'a> SumNest<'a> {
     }
 }
 
-/// Whether something is an output that no cache holds and nothing reads, and its rows are whole cache lines.
+/// Whether something is an output that is stored past the caches, and its rows are whole cache lines.
 fn is_streamed(program: &LoopProgram, name: Name) -> bool {
     let Some(output) = program.outputs.iter().find(|output| output.name == name) else { return false };
-    let bytes = output.ty.elem.bytes() as i64;
-    let total = output.ty.shape.iter().try_fold(bytes, |total, size| total.checked_mul(size.as_constant()?));
-    let row = output.ty.shape.last().and_then(Ix::as_constant).map_or(0, |size| size.saturating_mul(bytes));
-    total.is_some_and(|total| total >= STREAMED_BYTES) && row % LINE_BYTES == 0 && is_only_stored(program, name)
+    let row = output.ty.shape.last().and_then(Ix::as_constant).map_or(0, |size| size.saturating_mul(output.ty.elem.bytes() as i64));
+    row % LINE_BYTES == 0 && streamed::is_large(program, output)
 }
 
 pub(super) fn mentions(at: &[Ix], index: Name) -> bool {

@@ -1,0 +1,161 @@
+//! Stages that cost less where they are read than in memory (SaC's with-loop folding, Halide's default).
+//!
+//! Applies: to a stage of assignments, no sums, of which every loop around a reader asks for other elements, but for short loops,
+//! those of a window. Cost: an element that is read at `n` places is computed `n - 1` times more often, against storing and
+//! loading it, which for tensors beyond the caches is what [`MOST_REPEATED`] operations in vectors take. Neither sizes nor the
+//! machine are asked: what a nest consists of does not depend on them. No operation on the way to an element changes.
+
+use std::collections::{HashMap, HashSet};
+
+use certen_core::{Binary, Range, Term, TermId, Terms, Unary};
+use certen_index::Ix;
+use certen_loops::{Around, LoopProgram, Site, Stmt, Target, Use, sites};
+use certen_syntax::Name;
+
+use super::sum::{mentions, size};
+
+/// So many operations may be made again to save an element its way to memory and back.
+const MOST_REPEATED: i64 = 24;
+
+/// A loop of so many iterations is one of a window.
+const WINDOW: i64 = 16;
+
+/// An element that takes more operations is not made longer.
+const MOST_OPERATIONS: i64 = 400;
+
+/// In longer programs the search would take long itself.
+const MOST_STAGES: usize = 256;
+
+/// What a division and a root cost, and a function of the mathematical library.
+const DIVISION: i64 = 4;
+const FUNCTION: i64 = 40;
+
+/// A stage, and what it is to compute it where it is read.
+struct Stage {
+    /// How many statements are around its allocation: their loops are around readers too.
+    depth: usize,
+    /// The operations of an element.
+    cost: i64,
+    /// At how many places it is read, counted as often as loops of windows go over them.
+    places: i64,
+    /// The nest of the last reader.
+    reader: Option<Name>,
+    /// Whether an expression stands for each of its elements.
+    is_plain: bool,
+}
+
+/// The stages that are to be computed where they are read.
+pub(super) fn stages(program: &LoopProgram) -> Vec<Name> {
+    let all = sites(&program.body);
+    let mut found: HashMap<Name, Stage> = HashMap::new();
+    let mut twice: HashSet<Name> = HashSet::new();
+    let mut order = Vec::new();
+    for site in &all {
+        if let Stmt::Alloc(name, _) = site.stmt {
+            let stage = Stage { depth: site.around.len(), cost: 0, places: 0, reader: None, is_plain: true };
+            if found.insert(*name, stage).is_some() {
+                twice.insert(*name);
+            }
+            order.push(*name);
+        }
+    }
+    if order.is_empty() || order.len() > MOST_STAGES {
+        return Vec::new();
+    }
+    let mut longest = HashMap::new();
+    let locals = locals(&program.terms, &all);
+    for site in &all {
+        let cost = site.stmt.value().map_or(0, |value| operations(&program.terms, value, &locals));
+        if let (Some(nest), true) = (site.nest, cost > 0) {
+            let most = longest.entry(nest).or_insert(0);
+            *most = cost.max(*most);
+        }
+        for (name, at, how) in site.stmt.uses(&program.terms) {
+            let Some(stage) = found.get_mut(&name) else { continue };
+            match how {
+                Use::Write if matches!(site.stmt, Stmt::Assign { op: None, .. }) => stage.cost = stage.cost.max(cost),
+                Use::Write | Use::Combine(_) | Use::Exchange => stage.is_plain = false,
+                Use::Read => match places(&site.around[stage.depth.min(site.around.len())..], at) {
+                    Some(places) => {
+                        stage.places = stage.places.saturating_add(places);
+                        stage.reader = site.nest;
+                    }
+                    None => stage.is_plain = false,
+                },
+            }
+        }
+    }
+    let pays = |name: &Name| {
+        let stage = found.get(name).filter(|stage| stage.is_plain && !twice.contains(name))?;
+        let reader = stage.reader.filter(|reader| reader != name)?;
+        let again = stage.places.checked_sub(1)?.saturating_mul(stage.cost);
+        let all = stage.places.saturating_mul(stage.cost).saturating_add(*longest.get(&reader).unwrap_or(&0));
+        (again <= MOST_REPEATED && all <= MOST_OPERATIONS).then_some(*name)
+    };
+    order.iter().filter_map(pays).collect()
+}
+
+/// How often an element of a stage is read at a place, with these statements around it; none if the same elements are read
+/// again and again.
+fn places(around: &[Around<'_>], at: &[Ix]) -> Option<i64> {
+    let loops = around.iter().rev().filter_map(|around| match around.stmt {
+        Stmt::For { index, range, .. } => Some((*index, range)),
+        _ => None,
+    });
+    let loops: Vec<(Name, &Range)> = loops.collect();
+    let (mut windows, mut left) = (1i64, loops.len());
+    for (index, range) in loops {
+        if !mentions(at, index) {
+            return None;
+        }
+        let trips = size(range).filter(|trips| range.lo.as_constant() == Some(0) && *trips <= WINDOW);
+        if let Some(trips) = trips.filter(|_| left > at.len()) {
+            windows = windows.saturating_mul(trips);
+            left -= 1;
+        }
+    }
+    (left <= at.len()).then_some(windows)
+}
+
+/// The locals that have their value from the beginning.
+fn locals(terms: &Terms, all: &[Site<'_>]) -> HashMap<Name, TermId> {
+    let mut locals = HashMap::new();
+    for site in all {
+        match site.stmt {
+            Stmt::Local { name, init: Some(init), .. } => {
+                locals.insert(*name, *init);
+            }
+            Stmt::Assign { target: Target::Local(name), .. } => {
+                locals.remove(name);
+            }
+            _ => {}
+        }
+    }
+    locals.retain(|_, init| !matches!(terms.get(*init), Term::Literal(..)));
+    locals
+}
+
+/// About how many operations a value takes, with those of the locals in it; loads count too.
+fn operations(terms: &Terms, root: TermId, locals: &HashMap<Name, TermId>) -> i64 {
+    let (mut sum, mut open, mut seen) = (0i64, vec![root], HashSet::new());
+    while let Some(root) = open.pop() {
+        for id in terms.parts_first(root) {
+            if !seen.insert(id) {
+                continue;
+            }
+            let cost = match terms.get(id) {
+                Term::Ref(name, _) => {
+                    open.extend(locals.get(name));
+                    0
+                }
+                Term::Literal(..) => 0,
+                Term::Unary(Unary::Exp | Unary::Log | Unary::Sin | Unary::Cos | Unary::Tanh, _) => FUNCTION,
+                Term::Binary(Binary::Pow, ..) => FUNCTION,
+                Term::Unary(Unary::Sqrt, _) | Term::Binary(Binary::Div, ..) => DIVISION,
+                _ => 1,
+            };
+            sum = sum.saturating_add(cost);
+        }
+    }
+    sum
+}

@@ -1,0 +1,54 @@
+//! Outputs that are stored past the caches.
+//!
+//! What is stored as usual is read first, and pushes out what is read next to it. Applies: to outputs that no cache holds and nothing
+//! reads, whose rows are stored from one end to the other. Cost: none.
+
+use certen_core::Parameter;
+use certen_index::Ix;
+use certen_loops::{LoopProgram, Site, Stmt, sites};
+use certen_syntax::Name;
+
+use super::sum::{STREAMED_BYTES, size};
+use super::Planned;
+use crate::primitives::stream::is_only_stored;
+
+/// Rows of fewer elements have too many ends.
+const LONG: i64 = 256;
+
+/// Whether no cache holds an output, and nothing reads it.
+pub(super) fn is_large(program: &LoopProgram, output: &Parameter) -> bool {
+    let bytes = output.ty.elem.bytes() as i64;
+    let total = output.ty.shape.iter().try_fold(bytes, |total, size| total.checked_mul(size.as_constant()?));
+    total.is_some_and(|total| total >= STREAMED_BYTES) && is_only_stored(program, output.name)
+}
+
+/// The steps for the outputs that no strategy has stored yet.
+pub(super) fn plans(program: &LoopProgram) -> Vec<Planned> {
+    let large = program.outputs.iter().filter(|output| {
+        output.ty.elem.is_float() && !program.streamed.contains(&output.name) && is_large(program, output)
+    });
+    let names: Vec<Name> = large.map(|output| output.name).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let all = sites(&program.body);
+    names.into_iter().filter_map(|name| plan(&all, name)).collect()
+}
+
+fn plan(all: &[Site<'_>], name: Name) -> Option<Planned> {
+    let stores = || all.iter().filter(|site| site.stmt.element().is_some_and(|(to, _)| to == name));
+    let is_along = |site: &Site<'_>| {
+        let (Some((index, range)), Some((_, at))) = (site.loops().last(), site.stmt.element()) else { return false };
+        let Some((last, others)) = at.split_last() else { return false };
+        let step = last.linear_in(index).map(|(step, _)| step);
+        let is_plain = matches!(site.stmt, Stmt::Assign { op: None, .. });
+        is_plain && step == Some(1) && !others.iter().any(|ix: &Ix| ix.mentions(index)) && size(range) >= Some(LONG)
+    };
+    let nest = stores().find(|site| is_along(site))?.nest?;
+    // Single rows and columns around may be stored as usual.
+    let inside = |site: &Site<'_>| site.loops().filter_map(|(_, range)| size(range)).fold(1, i64::saturating_mul);
+    let along = |is: bool| stores().filter(|site| is_along(site) == is).map(inside).fold(0, i64::saturating_add);
+    let why = format!("{name} is larger than the caches, and nothing reads it");
+    let plan = Planned { nest, with: Vec::new(), steps: format!("stream({name});\n"), why, separates: false };
+    (along(false) < along(true) / 16).then_some(plan)
+}
