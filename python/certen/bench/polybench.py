@@ -564,7 +564,7 @@ fn kernel(bases: $T[$n]) -> $T[$n, $n] {
         {
             [i, j] -> if j == i + d + 1 {
                 let pair = $T(if d >= 1 && bases[i] + bases[j] == 3 { 1.0 } else { 0.0 });
-                max(t[i+1, j-1] + pair, max({ [k] -> t[i, k] + t[k+1, j] | i <= k < j }))
+                max(t[i+1, j-1] + pair, max(t[i, i..j] + t[i+1..j+1, j]))
             } else { t[i, j] } | [i, j] < [$n, $n]
         }
     }
