@@ -93,6 +93,16 @@ def roads(n: int) -> Recipe:
     return lambda seed: bits(n, n)(seed) + np.where(np.abs(np.arange(n) - np.arange(n)[:, None]) == 1, 1, 16)
 
 
+def decaying(n: int) -> Recipe:
+    """Numbers that get smaller, the first of them less than 1/2."""
+    return lambda seed: signed(n)(seed) / 2.0 ** np.arange(1, n + 1)
+
+
+def bases(n: int) -> Recipe:
+    """Whole numbers from 0 to 3, as floats."""
+    return lambda seed: bits(n)(seed) % 4
+
+
 def lattice(n: int) -> Recipe:
     """n points near the corners of a cubic lattice."""
 
@@ -170,6 +180,43 @@ CASES = {
     "physics/nbody": dict(x=signed(7, 3), mass=positive(7), eps=0.125),
     "physics/ricci": dict(C=signed(3, 3, 3), dC=signed(3, 3, 3, 3)),
     "physics/wave2d": dict(u0=signed(5, 7), u1=signed(5, 7), c=0.25, steps=3),
+    "polybench/adi": dict(u0=unit(5, 7), a=-0.75, d=-0.5, steps=3),
+    "polybench/atax": dict(A=signed(5, 7), x=signed(7)),
+    "polybench/bicg": dict(A=signed(5, 7), p=signed(7), r=signed(5)),
+    "polybench/cholesky": dict(A=dominant(7)),
+    "polybench/correlation": dict(data=signed(7, 5)),
+    "polybench/covariance": dict(data=signed(7, 5)),
+    "polybench/deriche": dict(x=unit(5, 7), alpha=0.25),
+    "polybench/doitgen": dict(A=signed(3, 5, 7), C=signed(7, 4)),
+    "polybench/durbin": dict(r=decaying(7)),
+    "polybench/fdtd_2d": dict(ex0=signed(5, 7), ey0=signed(5, 7), hz0=signed(5, 7), border=signed(3)),
+    "polybench/gemver": dict(
+        alpha=1.5,
+        beta=1.25,
+        A=signed(7, 7),
+        u1=signed(7),
+        v1=signed(7),
+        u2=signed(7),
+        v2=signed(7),
+        y=signed(7),
+        z=signed(7),
+    ),
+    "polybench/gesummv": dict(alpha=1.5, beta=1.25, A=signed(5, 7), B=signed(5, 7), x=signed(7)),
+    "polybench/gramschmidt": dict(A=signed(7, 5)),
+    "polybench/jacobi_1d": dict(x0=signed(11), steps=3),
+    "polybench/jacobi_2d": dict(x0=signed(5, 7), steps=3),
+    "polybench/k2mm": dict(alpha=1.5, A=signed(3, 5), B=signed(5, 4), C=signed(4, 7), beta=1.25, D=signed(3, 7)),
+    "polybench/k3mm": dict(A=signed(3, 5), B=signed(5, 4), C=signed(4, 7), D=signed(7, 2)),
+    "polybench/lu": dict(A0=dominant(7)),
+    "polybench/ludcmp": dict(A0=dominant(7), b=signed(7)),
+    "polybench/mvt": dict(x1=signed(5), x2=signed(7), y1=signed(7), y2=signed(5), A=signed(5, 7)),
+    "polybench/nussinov": dict(bases=bases(11)),
+    "polybench/seidel_2d": dict(x0=signed(5, 7), steps=2),
+    "polybench/symm": dict(alpha=1.5, A=signed(5, 5), B=signed(5, 7), beta=1.25, C=signed(5, 7)),
+    "polybench/syr2k": dict(alpha=1.5, A=signed(7, 5), B=signed(7, 5), beta=1.25, C=signed(7, 7)),
+    "polybench/syrk": dict(alpha=1.5, A=signed(7, 5), beta=1.25, C=signed(7, 7)),
+    "polybench/trisolv": dict(L=lower(7), b=signed(7)),
+    "polybench/trmm": dict(alpha=1.5, A=signed(5, 5), B=signed(5, 7)),
 }
 
 TYPES = {"float64": "f64", "bool": "bool", "uint8": "u8"}

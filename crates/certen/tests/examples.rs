@@ -19,16 +19,21 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use numpy::{agrees_at_other_sizes, call, expected, gives, numpy_gives_what_is_expected, shown};
 
-/// A `.ten` kernel has at most 11 tokens for 10 of NumPy's.
+/// A `.ten` kernel has at most 11 tokens for 10 of NumPy's, except those of [`UNLIMITED`].
 const LIMIT: (usize, usize) = (11, 10);
 
+/// PolyBench's kernels are there whether they suit the language or not: where NumPy changes a part of an array in place, a
+/// comprehension says what the rest is, too.
+const UNLIMITED: &str = "polybench";
+
 /// The folders, in the order of the README, and what they are called there.
-const DOMAINS: [(&str, &str); 5] = [
+const DOMAINS: [(&str, &str); 6] = [
     ("linalg", "Linear algebra"),
     ("learning", "Deep learning"),
     ("fluids", "Fluid dynamics"),
     ("images", "Image processing"),
     ("physics", "Physics"),
+    ("polybench", "PolyBench"),
 ];
 
 /// Where the tables of the README begin.
@@ -99,7 +104,7 @@ fn readme(kernels: &[String]) -> Result<(), Failed> {
         for kernel in kernels.iter().filter(|kernel| kernel.starts_with(domain)) {
             let ten = text(&format!("{kernel}.ten"))?;
             let (ours, numpy) = (ten_tokens(&ten)?, python_tokens(&text(&format!("{kernel}.py"))?));
-            if LIMIT.1 * ours > LIMIT.0 * numpy {
+            if domain != UNLIMITED && LIMIT.1 * ours > LIMIT.0 * numpy {
                 too_long.push(format!("{kernel}: {ours} tokens, {numpy} in NumPy"));
             }
             let name = kernel.rsplit('/').next().unwrap_or(kernel);

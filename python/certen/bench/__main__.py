@@ -16,6 +16,7 @@ from .limits import Meter
 from .machine import CPUS, LIMITS, model, widest
 from .measure import Field
 from .peers import OURS, PEERS
+from .polybench import POLYBENCH
 from .ported import PORTED
 from .report import Run, as_curves, as_json, as_svg, as_text
 from .small import GROUPS, SMALL
@@ -58,6 +59,8 @@ def _known(arguments: argparse.Namespace) -> dict[str, list[Kernel]]:
     if arguments.small:
         groups = {group: [SMALL[name] for name in names] for group, names in GROUPS.items()}
         return groups | {name: [kernel] for name, kernel in SMALL.items()}
+    if arguments.polybench:
+        return {name: [kernel] for name, kernel in POLYBENCH.items()}
     return {name: [kernel] for name, kernel in (PORTED if arguments.ported else KERNELS).items()}
 
 
@@ -80,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         "--contractions", type=_count, metavar="COUNT", help="generated ones beside NumPy, instead of kernels"
     )
     instead.add_argument("--ported", action="store_true", help=f"{', '.join(PORTED)} beside NumPy, instead of kernels")
+    instead.add_argument("--polybench", action="store_true", help="PolyBench beside NumPy, Numba and C, instead")
     instead.add_argument("--small", action="store_true", help=f"{', '.join(_short())}, instead of kernels")
     parser.add_argument("--seed", type=int, default=1, help="of the inputs, and of generated contractions")
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes everything that was measured")
@@ -106,6 +110,8 @@ def _entrants(arguments: argparse.Namespace) -> list[str]:
         return ["numpy", "certen", "certen-einsum"]
     if arguments.ported:
         return ["numpy", "certen"]
+    if arguments.polybench:
+        return [*(peer for peer in ("numpy", "numba", "c") if peer in arguments.peers), "certen"]
     if arguments.small:
         return [*arguments.peers, "certen"]
     return [*arguments.peers, *(one for one in OURS if one != "certen-einsum")]

@@ -42,6 +42,8 @@ class Kernel:
     subscripts: str = ""
     # Whether what is added up cancels: inputs are centred then, and errors are parts of the mean result.
     cancels: bool = False
+    # Changes inputs that are not arbitrary, such as matrices that are definite.
+    arrange: Callable[..., None] | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,10 @@ class Problem:
     def make_inputs(self, seed: int) -> list[Array]:
         rng = np.random.default_rng(seed)
         shift = -0.5 if self.kernel.cancels else 0.1
-        return [(rng.random(shape) + shift).astype(DTYPES[self.dtype]) for shape in self.inputs]
+        inputs = [(rng.random(shape) + shift).astype(DTYPES[self.dtype]) for shape in self.inputs]
+        if self.kernel.arrange:
+            self.kernel.arrange(*inputs)
+        return inputs
 
     def reference(self, inputs: list[Array]) -> Array:
         """What has to come out, computed by NumPy in double precision."""

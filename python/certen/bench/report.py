@@ -178,6 +178,7 @@ _CURVES = {
     "halide": "#444444",
     "halide-auto": "#a6acaf",
     "tvm": "#6e2c00",
+    "c": "#b9770e",
     "certen": "#c0392b",
 }
 # About what a character of a label takes.

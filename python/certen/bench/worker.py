@@ -21,6 +21,7 @@ import numpy as np
 from . import contractions
 from .kernels import DTYPES, KERNELS, Array, Problem, whole
 from .peers import ENTRANTS, Task
+from .polybench import POLYBENCH
 from .ported import PORTED
 from .small import SMALL
 
@@ -51,7 +52,8 @@ class Worker:
     def begin(self, kernel: str, subscripts: str, sizes: dict[str, int], dtype: str, inputs: list[str]) -> list[str]:
         """Takes a problem; the names of its formulations."""
         self.end()
-        described = contractions.contraction(subscripts, sizes) if subscripts else (KERNELS | PORTED | SMALL)[kernel]
+        known = KERNELS | PORTED | POLYBENCH | SMALL
+        described = contractions.contraction(subscripts, sizes) if subscripts else known[kernel]
         problem = Problem(described, sizes, dtype)
         arrays = []
         for path in inputs:

@@ -22,6 +22,7 @@ ENTRANTS = {
     "halide": "halide",
     "halide-auto": "halide",
     "tvm": "tvm",
+    "c": "c",
     "certen": "certen",
     "certen-hand": "certen",
     "certen-einsum": "certen",

@@ -9,6 +9,7 @@ import certen
 
 from ..hand import by_hand
 from ..kernels import KERNELS
+from ..polybench import POLYBENCH
 from ..ported import PORTED
 from ..small import SMALL
 from . import Formulations, Task
@@ -34,7 +35,7 @@ def _einsum(task: Task) -> Callable[[], Any]:
 
 
 FORMULATIONS: dict[str, Formulations] = {
-    "certen": {name: {"automatic": _automatic} for name in [*KERNELS, *PORTED, *SMALL, "contraction"]},
+    "certen": {name: {"automatic": _automatic} for name in [*KERNELS, *PORTED, *POLYBENCH, *SMALL, "contraction"]},
     "certen-hand": {name: {"by hand": _hand} for name in KERNELS},
     "certen-einsum": {"contraction": {"einsum": _einsum}},
 }

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit, prange
 
 from ..small import GROUPS, POOL, WINDOWS, Window
-from . import calls
+from . import calls, polybench_numba
 
 VERSION = numba.__version__
 _loops = njit(parallel=True, fastmath=True)
@@ -384,4 +384,5 @@ FORMULATIONS = {
             **_SMALL,
         }.items()
     }
+    | polybench_numba.TABLE
 }

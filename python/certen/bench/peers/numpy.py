@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ..kernels import Array
+from ..polybench import REFERENCES
 from ..ported import NUMPY
 from ..small import GROUPS, POOL, SMALL, WINDOWS, Window, zero_padded
 from . import Formulation, Formulations, Task, calls, strips
@@ -318,6 +319,6 @@ _FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
 }
 _TABLE: dict[str, dict[str, Formulation]] = {
     kernel: {name: calls(function) for name, function in functions.items()}
-    for kernel, functions in (_FUNCTIONS | NUMPY | _SMALL).items()
+    for kernel, functions in (_FUNCTIONS | NUMPY | REFERENCES | _SMALL).items()
 }
 FORMULATIONS: dict[str, Formulations] = {"numpy": {**_TABLE, "contraction": {"einsum": _contraction}}}
