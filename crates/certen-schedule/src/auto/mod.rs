@@ -17,6 +17,7 @@ mod contraction;
 mod elements;
 mod fused;
 mod inlined;
+mod stencil;
 mod steps;
 mod streamed;
 mod sum;
@@ -144,7 +145,15 @@ pub fn automatic(
             }
             None => SumNest::of(program, nest, &sites, fp),
         };
-        let Some(found) = found else { continue };
+        let Some(found) = found else {
+            let plan = stencil::plan(program, nest, &sites, machine);
+            if let Some((plan, made)) = plan.and_then(|plan| Some((taken(&scheduled.program, &plan.steps)?, plan))).map(|(made, plan)| (plan, made)) {
+                scheduled.program = made.program;
+                scheduled.taken.extend(made.taken);
+                plans.push(plan);
+            }
+            continue;
+        };
         let best = proposals(&found, machine).into_iter().find_map(|Proposal { mut plan, .. }| {
             if let Some((_, step)) = &plain {
                 plan.steps.insert_str(0, step);
