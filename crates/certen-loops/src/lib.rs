@@ -8,6 +8,7 @@
 
 mod buffers;
 mod cost;
+mod in_place;
 mod interp;
 mod ir;
 mod lanes;

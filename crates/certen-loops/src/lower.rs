@@ -26,6 +26,7 @@ use certen_core::{ElemType, Parameter, Program, Range, TensorType, Term, TermId,
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
+use crate::in_place::in_place;
 use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target};
 
 mod cut;
@@ -123,7 +124,7 @@ pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
     if lowering.has_pieces {
         dead::remove(&mut body, &lowering.out);
     }
-    Ok(LoopProgram {
+    Ok(in_place(LoopProgram {
         name: program.name,
         sizes: program.sizes.clone(),
         facts: program.facts.clone(),
@@ -132,7 +133,7 @@ pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
         streamed: Vec::new(),
         body,
         terms: lowering.out,
-    })
+    }))
 }
 
 /// Where a tensor is kept: a buffer, or a local if it has no dimensions.

@@ -80,7 +80,8 @@ pub(super) fn text(elem: ElemType, side: i64, adds: bool) -> String {
 /// The vectors of the function, which those with and without an addition have in common.
 fn types(elem: ElemType, side: i64) -> String {
     let (row, bytes) = (side * elem.bytes() as i64, elem.bytes());
-    let (guard, vector) = (format!("CERTEN_TURNED_{elem}X{side}").to_uppercase(), format!("certen_turned_{elem}x{side}"));
+    let (guard, vector) =
+        (format!("CERTEN_TURNED_{elem}X{side}").to_uppercase(), format!("certen_turned_{elem}x{side}"));
     format!(
         "{SHUFFLE}\
          #if !defined({guard})\n\

@@ -204,7 +204,8 @@ impl<'a> Lowering<'a> {
             self.levels.insert(present.name, level);
             inner = self.bind(inner, state.name, Bound::Tensor(present.clone()));
         }
-        let twins = states.iter().zip(&next).filter_map(|(state, twin)| Some((self.result_of(state.next)?, twin.clone()?)));
+        let twins =
+            states.iter().zip(&next).filter_map(|(state, twin)| Some((self.result_of(state.next)?, twin.clone()?)));
         let twins: Vec<(Name, Stored)> = twins.collect();
         self.nexts.extend(twins.iter().map(|(name, twin)| (*name, (level, twin.clone()))));
         let mut scalars = Vec::new();

@@ -145,9 +145,8 @@ impl Lanes {
             let wide = if strips >= wide { wide } else { strips.min(2) };
             let count = (all - first).min(wide * width);
             let vector = |at: usize| (first + at * width).min(all - 1);
-            let dense = |places: &Spots| {
-                (0..wide).all(|at| places.is_dense::<T>(vector(at)..all.min(vector(at) + width)))
-            };
+            let dense =
+                |places: &Spots| (0..wide).all(|at| places.is_dense::<T>(vector(at)..all.min(vector(at) + width)));
             let panel = |at: usize| ((first + at * width) * depth * bytes) as isize;
             self.groups.push(Group {
                 first,

@@ -34,8 +34,8 @@ use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Name, Sources};
 use indexmap::IndexMap;
 
-pub use self::sum::STREAMED_BYTES;
 use self::steps::joined;
+pub use self::sum::STREAMED_BYTES;
 use self::sum::SumNest;
 use crate::apply::{Scheduled, apply};
 
@@ -147,7 +147,10 @@ pub fn automatic(
         };
         let Some(found) = found else {
             let plan = stencil::plan(program, nest, &sites, machine);
-            if let Some((plan, made)) = plan.and_then(|plan| Some((taken(&scheduled.program, &plan.steps)?, plan))).map(|(made, plan)| (plan, made)) {
+            if let Some((plan, made)) = plan
+                .and_then(|plan| Some((taken(&scheduled.program, &plan.steps)?, plan)))
+                .map(|(made, plan)| (plan, made))
+            {
                 scheduled.program = made.program;
                 scheduled.taken.extend(made.taken);
                 plans.push(plan);

@@ -33,7 +33,8 @@ pub(super) fn plan(program: &LoopProgram, nest: Name, sites: &[Site<'_>], machin
         return None;
     }
     let ((lanes, _), rows) = own.split_last()?;
-    let is_dense = at.last()?.linear_in(*lanes).is_some_and(|(step, _)| step == 1) && !mentions(&at[..at.len() - 1], *lanes);
+    let is_dense =
+        at.last()?.linear_in(*lanes).is_some_and(|(step, _)| step == 1) && !mentions(&at[..at.len() - 1], *lanes);
     let mut reads: Vec<(Name, &[Ix])> = Vec::new();
     for (name, at, how) in sites.iter().flat_map(|site| site.stmt.uses(&program.terms)) {
         if how == Use::Read && !at.is_empty() && !reads.contains(&(name, at)) {
@@ -47,7 +48,9 @@ pub(super) fn plan(program: &LoopProgram, nest: Name, sites: &[Site<'_>], machin
     let common = |row: Name| {
         let is_next = |(name, at): &&(Name, &[Ix])| {
             (1..ROWS).any(|ahead| {
-                let shifted = at.iter().map(|ix| ix.substitute(&|name| (name == row).then(|| Ix::var(row).add(&Ix::from(ahead)).ok())?));
+                let shifted = at
+                    .iter()
+                    .map(|ix| ix.substitute(&|name| (name == row).then(|| Ix::var(row).add(&Ix::from(ahead)).ok())?));
                 let Ok(shifted) = shifted.collect::<Result<Vec<Ix>, _>>() else { return false };
                 mentions(at, row) && reads.iter().any(|(other, at)| other == name && *at == shifted.as_slice())
             })
@@ -64,6 +67,7 @@ pub(super) fn plan(program: &LoopProgram, nest: Name, sites: &[Site<'_>], machin
     let (outermost, _) = own.first()?;
     let outermost = if *outermost == row { format!("{row}.o") } else { outermost.to_string() };
     steps.parallelize(&steps.path(outermost));
-    let why = format!("a stencil: {ROWS} rows of {row} are computed together, {shared} of {} reads are common", reads.len());
+    let why =
+        format!("a stencil: {ROWS} rows of {row} are computed together, {shared} of {} reads are common", reads.len());
     Some(Planned { nest, with: Vec::new(), steps: steps.text(), why, separates: false })
 }

@@ -3,13 +3,14 @@
 //! What is stored as usual is read first, and pushes out what is read next to it. Applies: to outputs that no cache holds and nothing
 //! reads, whose rows are stored from one end to the other. Cost: none.
 
+use std::collections::HashSet;
+
 use certen_core::Parameter;
 use certen_index::Ix;
 use certen_loops::{LoopProgram, Site, Stmt, sites};
-use certen_syntax::Name;
 
-use super::sum::{STREAMED_BYTES, size};
 use super::Planned;
+use super::sum::{LINE_BYTES, STREAMED_BYTES, size};
 use crate::primitives::stream::is_only_stored;
 
 /// Rows of fewer elements have too many ends.
@@ -22,20 +23,27 @@ pub(super) fn is_large(program: &LoopProgram, output: &Parameter) -> bool {
     total.is_some_and(|total| total >= STREAMED_BYTES) && is_only_stored(program, output.name)
 }
 
+/// Whether the rows of an output are whole cache lines.
+pub(super) fn has_whole_lines(output: &Parameter) -> bool {
+    let bytes = output.ty.elem.bytes() as i64;
+    output.ty.shape.last().and_then(Ix::as_constant).is_some_and(|size| size.saturating_mul(bytes) % LINE_BYTES == 0)
+}
+
 /// The steps for the outputs that no strategy has stored yet.
 pub(super) fn plans(program: &LoopProgram) -> Vec<Planned> {
     let large = program.outputs.iter().filter(|output| {
         output.ty.elem.is_float() && !program.streamed.contains(&output.name) && is_large(program, output)
     });
-    let names: Vec<Name> = large.map(|output| output.name).collect();
-    if names.is_empty() {
+    let large: Vec<&Parameter> = large.collect();
+    if large.is_empty() {
         return Vec::new();
     }
     let all = sites(&program.body);
-    names.into_iter().filter_map(|name| plan(&all, name)).collect()
+    large.into_iter().filter_map(|output| plan(&all, output)).collect()
 }
 
-fn plan(all: &[Site<'_>], name: Name) -> Option<Planned> {
+fn plan(all: &[Site<'_>], output: &Parameter) -> Option<Planned> {
+    let name = output.name;
     let stores = || all.iter().filter(|site| site.stmt.element().is_some_and(|(to, _)| to == name));
     let is_along = |site: &Site<'_>| {
         let (Some((index, range)), Some((_, at))) = (site.loops().last(), site.stmt.element()) else { return false };
@@ -45,6 +53,13 @@ fn plan(all: &[Site<'_>], name: Name) -> Option<Planned> {
         is_plain && step == Some(1) && !others.iter().any(|ix: &Ix| ix.mentions(index)) && size(range) >= Some(LONG)
     };
     let nest = stores().find(|site| is_along(site))?.nest?;
+    // Vectors begin where lines do in one of several rows only.
+    let innermost = |site: &Site<'_>| site.around.iter().map(|around| (around.at, around.block)).collect::<Vec<_>>();
+    let mut seen = HashSet::new();
+    let is_single = stores().filter(|site| is_along(site)).all(|site| seen.insert(innermost(site)));
+    if !(is_single || has_whole_lines(output)) {
+        return None;
+    }
     // Single rows and columns around may be stored as usual.
     let inside = |site: &Site<'_>| site.loops().filter_map(|(_, range)| size(range)).fold(1, i64::saturating_mul);
     let along = |is: bool| stores().filter(|site| is_along(site) == is).map(inside).fold(0, i64::saturating_add);

@@ -215,9 +215,8 @@ impl<'a> SumNest<'a> {
 
 /// Whether something is an output that is stored past the caches, and its rows are whole cache lines.
 fn is_streamed(program: &LoopProgram, name: Name) -> bool {
-    let Some(output) = program.outputs.iter().find(|output| output.name == name) else { return false };
-    let row = output.ty.shape.last().and_then(Ix::as_constant).map_or(0, |size| size.saturating_mul(output.ty.elem.bytes() as i64));
-    row % LINE_BYTES == 0 && streamed::is_large(program, output)
+    let output = program.outputs.iter().find(|output| output.name == name);
+    output.is_some_and(|output| streamed::has_whole_lines(output) && streamed::is_large(program, output))
 }
 
 pub(super) fn mentions(at: &[Ix], index: Name) -> bool {
