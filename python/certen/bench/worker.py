@@ -23,6 +23,7 @@ from .kernels import DTYPES, KERNELS, Array, Problem, whole
 from .peers import ENTRANTS, Task
 from .ported import PORTED
 from .small import SMALL
+from .sweep import SWEEP
 
 # A formulation is tried so many times, or for so long, to see whether it is a peer's best. What compiles only after it
 # was called a few times has done so then.
@@ -51,7 +52,7 @@ class Worker:
     def begin(self, kernel: str, subscripts: str, sizes: dict[str, int], dtype: str, inputs: list[str]) -> list[str]:
         """Takes a problem; the names of its formulations."""
         self.end()
-        described = contractions.contraction(subscripts, sizes) if subscripts else (KERNELS | PORTED | SMALL)[kernel]
+        described = contractions.contraction(subscripts, sizes) if subscripts else (KERNELS | PORTED | SMALL | SWEEP)[kernel]
         problem = Problem(described, sizes, dtype)
         arrays = []
         for path in inputs:

@@ -11,6 +11,7 @@ from ..hand import by_hand
 from ..kernels import KERNELS
 from ..ported import PORTED
 from ..small import SMALL
+from ..sweep import SWEEP
 from . import Formulations, Task
 
 VERSION = f"{certen.__version__} ({certen._certen.__profile__} build)"
@@ -34,7 +35,7 @@ def _einsum(task: Task) -> Callable[[], Any]:
 
 
 FORMULATIONS: dict[str, Formulations] = {
-    "certen": {name: {"automatic": _automatic} for name in [*KERNELS, *PORTED, *SMALL, "contraction"]},
+    "certen": {name: {"automatic": _automatic} for name in [*KERNELS, *PORTED, *SMALL, *SWEEP, "contraction"]},
     "certen-hand": {name: {"by hand": _hand} for name in KERNELS},
     "certen-einsum": {"contraction": {"einsum": _einsum}},
 }
