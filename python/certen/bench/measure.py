@@ -241,9 +241,7 @@ def largest_error(found: Array, wanted: Array, cancels: bool = False) -> float:
     return float(max((np.max(errors) for errors in _errors(found, wanted, cancels)), default=0.0))
 
 
-def difference(
-    found: Array, wanted: Array, tolerance: float, cancels: bool = False, jumps: float = 0.0
-) -> str | None:
+def difference(found: Array, wanted: Array, tolerance: float, cancels: bool = False, jumps: float = 0.0) -> str | None:
     """How a result differs from what it has to be, if it does; `jumps` is the part of it that may."""
     if found.shape != wanted.shape:
         return f"its shape is {found.shape}, not {wanted.shape}"

@@ -1,9 +1,9 @@
 """Programs of all kinds, each at two sizes: in the L2 cache (`_l2`), and far larger than any cache (`_mem`).
 
 Time loops are there with one step and with 100 (`_100`). `GROUPS` gives several rows a name, `PROGRAMS` those of one
-program. Sizes are such that arrays of f64 take about 1 MiB in all, or 256 MiB. Loops of 100 steps take half of that,
-and programs that do much with each element as much as the slowest peer can do in some 10 s: `floyd_warshall`, `lu`,
-`nbody`, `mandelbrot`, `attention`, `gelu_mlp`.
+program. Sizes are such that arrays of f64 take about 1 MiB in all, or 256 MiB. Loops of 100 steps and what does much
+with each element are smaller: the slowest peer should take no more than some 10 s. These are `floyd_warshall`, `lu`,
+`nbody`, `mandelbrot` and `gelu_mlp`.
 """
 
 from __future__ import annotations
@@ -133,27 +133,27 @@ _STENCILS = [
     *_marched(
         "heat3d",
         (
-            {"l": 40, "m": 40, "n": 40},
-            {"l": 256, "m": 260, "n": 264},
-            {"l": 200, "m": 208, "n": 208},
-            {"l": 9, "m": 10, "n": 21},
+            {"d": 40, "h": 40, "w": 40},
+            {"d": 256, "h": 260, "w": 264},
+            {"d": 200, "h": 208, "w": 208},
+            {"d": 9, "h": 10, "w": 21},
         ),
         ["u"],
         _heat3d,
-        flops=lambda l, m, n: 8 * (l - 2) * (m - 2) * (n - 2),  # noqa: E741
-        inputs=lambda l, m, n, steps: [(l, m, n)],  # noqa: E741
-        output=lambda l, m, n: (l, m, n),  # noqa: E741
+        flops=lambda d, h, w: 8 * (d - 2) * (h - 2) * (w - 2),
+        inputs=lambda d, h, w, steps: [(d, h, w)],
+        output=lambda d, h, w: (d, h, w),
         text="""
-fn step(u: $T[$l, $m, $n]) -> $T[$l, $m, $n] {
+fn step(u: $T[$d, $h, $w]) -> $T[$d, $h, $w] {
     {
         [i, j, k] -> u[i, j, k] + 0.1 * (
             u[i-1, j, k] + u[i+1, j, k] + u[i, j-1, k] + u[i, j+1, k] + u[i, j, k-1] + u[i, j, k+1] - 6 * u[i, j, k]
-        ) | 1 <= i < $l - 1, 1 <= j < $m - 1, 1 <= k < $n - 1;
+        ) | 1 <= i < $d - 1, 1 <= j < $h - 1, 1 <= k < $w - 1;
         iv -> u[iv]
     }
 }
 
-fn kernel(u0: $T[$l, $m, $n]) -> $T[$l, $m, $n] {
+fn kernel(u0: $T[$d, $h, $w]) -> $T[$d, $h, $w] {
     MARCH
 }""",
     ),
@@ -431,9 +431,9 @@ def _bilateral(x: Array) -> Array:
     h, w = x.shape
     total, weights = np.zeros((h - 4, w - 4)), np.zeros((h - 4, w - 4))
     for k in range(5):
-        for l in range(5):  # noqa: E741
-            part = x[k : h - 4 + k, l : w - 4 + l]
-            weight = np.exp(-SPACE * ((k - 2) ** 2 + (l - 2) ** 2) - VALUE * (part - x[2:-2, 2:-2]) ** 2)
+        for m in range(5):
+            part = x[k : h - 4 + k, m : w - 4 + m]
+            weight = np.exp(-SPACE * ((k - 2) ** 2 + (m - 2) ** 2) - VALUE * (part - x[2:-2, 2:-2]) ** 2)
             total += weight * part
             weights += weight
     return np.asarray(total / weights)
@@ -446,8 +446,12 @@ def halves(size: int) -> int:
 
 def _pyramid(x: Array) -> Array:
     h, w = halves(x.shape[0]), halves(x.shape[1])
-    rows = sum(weight * x[at : at + 2 * h - 1 : 2] for at, weight in enumerate(G))
-    return np.asarray(sum(weight * rows[:, at : at + 2 * w - 1 : 2] for at, weight in enumerate(G)))
+    rows, out = np.zeros((h, x.shape[1])), np.zeros((h, w))
+    for at, weight in enumerate(G):
+        rows += weight * x[at : at + 2 * h - 1 : 2]
+    for at, weight in enumerate(G):
+        out += weight * rows[:, at : at + 2 * w - 1 : 2]
+    return out
 
 
 _IMAGES = [

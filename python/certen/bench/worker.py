@@ -52,7 +52,9 @@ class Worker:
     def begin(self, kernel: str, subscripts: str, sizes: dict[str, int], dtype: str, inputs: list[str]) -> list[str]:
         """Takes a problem; the names of its formulations."""
         self.end()
-        described = contractions.contraction(subscripts, sizes) if subscripts else (KERNELS | PORTED | SMALL | SWEEP)[kernel]
+        described = (
+            contractions.contraction(subscripts, sizes) if subscripts else (KERNELS | PORTED | SMALL | SWEEP)[kernel]
+        )
         problem = Problem(described, sizes, dtype)
         arrays = []
         for path in inputs:

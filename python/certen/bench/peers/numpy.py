@@ -408,9 +408,7 @@ def _jacobi2d(u: Array, v: Array, whole: bool) -> None:
         new *= 0.2
 
 
-def _fdtd2d(
-    e: Array, p: Array, q: Array, eps: Array, new_e: Array, new_p: Array, new_q: Array, whole: bool
-) -> None:
+def _fdtd2d(e: Array, p: Array, q: Array, eps: Array, new_e: Array, new_p: Array, new_q: Array, whole: bool) -> None:
     for a, b in _pieces(0, len(e), len(e[0]), whole):
         t = e[a:b, 1:] - e[a:b, :-1]
         t *= sweep.COURANT
@@ -633,7 +631,7 @@ def _harris(x: Array, out: Array) -> None:
     def windows(y: Array) -> Array:
         rows = y[:, :-2] + y[:, 1:-1]
         rows += y[:, 2:]
-        t = rows[:-2] + rows[1:-1]
+        t: Array = rows[:-2] + rows[1:-1]
         t += rows[2:]
         return t
 
@@ -663,12 +661,12 @@ def _bilateral(x: Array, out: Array) -> None:
     weights = np.zeros_like(out)
     out[...] = 0
     for k in range(5):
-        for l in range(5):  # noqa: E741
-            part = x[k : h + k, l : w + l]
+        for m in range(5):
+            part = x[k : h + k, m : w + m]
             t = part - middle
             t *= t
             t *= -sweep.VALUE
-            t -= sweep.SPACE * ((k - 2) ** 2 + (l - 2) ** 2)
+            t -= sweep.SPACE * ((k - 2) ** 2 + (m - 2) ** 2)
             np.exp(t, out=t)
             weights += t
             t *= part
