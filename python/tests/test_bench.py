@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 import certen
-from certen.bench import contractions, examples
+from certen.bench import contractions, examples, sweep
 from certen.bench.__main__ import main
 from certen.bench.hand import by_hand
 from certen.bench.kernels import KERNELS, Problem
 from certen.bench.machine import unlimited
-from certen.bench.measure import Attempt, Field, difference
+from certen.bench.measure import Attempt, Field, difference, largest_error
 from certen.bench.ported import PORTED
 from certen.bench.small import GROUPS, SMALL, WINDOWS, Window
 from certen.bench.statistics import geometric_mean, interval, paired
@@ -126,6 +126,11 @@ def test_differences_are_found():
     assert difference(small + 1e-7, small, 1e-8, cancels=True) is not None
     one[1, 2] = np.nan
     assert difference(one, np.ones((2, 3)), 1e-3) is not None
+    # One of six elements.
+    assert difference(one, np.ones((2, 3)), 1e-3, jumps=0.2) is None
+    assert difference(one, np.ones((2, 3)), 1e-3, jumps=0.1) is not None
+    assert largest_error(np.array([2.0, 5.0]), np.array([2.0, 4.0])) == 0.25
+    assert largest_error(np.array([2.0, 5.0]), np.array([0.0, 4.0]), cancels=True) == 1
 
 
 def test_what_is_wrong_is_reported_and_not_timed(tmp_path):
@@ -232,6 +237,78 @@ def test_rows_have_a_group_and_windows_are_used():
     assert set(WINDOWS) == set(GROUPS["convolutions"])
 
 
+# Those of a group that are different enough: many steps are one step often, and one function makes all reductions.
+_SWEPT = {
+    **{group: [name for name in names if name.endswith("_l2")] for group, names in sweep.GROUPS.items()},
+    "reductions": ["sum_million", "min_l2", "dot_l2", "norm_axis0_l2", "variance_l2", "mean_axis1_l2"],
+}
+_SWEPT["time"] = [name for name in _SWEPT["time"] if name.replace("_l2", "_100_l2") not in sweep.SWEEP]
+
+
+@pytest.mark.parametrize("group", _SWEPT)
+def test_programs_of_all_kinds_are_measured(group, tmp_path, capsys):
+    _sweep("numpy", _SWEPT[group], ["f32"], tmp_path)
+    text = capsys.readouterr().out
+    assert "not timed" not in text and "largest error" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", sweep.GROUPS)
+@pytest.mark.parametrize("peer", ["jax", "numba", "halide-auto"])
+def test_programs_of_all_kinds_are_measured_with_peers(peer, group, tmp_path, capsys):
+    pytest.importorskip(peer.removesuffix("-auto"))
+    names = [name for name in sweep.GROUPS[group] if name.endswith("_l2")]
+    _sweep(peer, names, ["f64", "f32"], tmp_path, {"halide-auto": {"lu_l2"}}.get(peer, set()))
+    assert "WRONG" not in capsys.readouterr().out
+
+
+def _sweep(peer, names, dtypes, directory, without=()):
+    """Runs rows beside a peer, which has all of them but those it is without."""
+    data = directory / "bench.json"
+    given = ["--sweep", *names, "--peers", peer, "--threads", "1", "--dtype", ",".join(dtypes)]
+    assert main([*given, "--quick", "--json", str(data)]) == 0
+    found = json.loads(data.read_text())["results"]
+    assert [(one["kernel"], one["dtype"]) for one in found] == [(name, dtype) for name in names for dtype in dtypes]
+    for one in found:
+        there = {"certen"} if one["kernel"] in without else {peer, "certen"}
+        assert set(one["attempts"][0]["seconds"]) == there, one["refused"]
+        jumps = sweep.SWEEP[one["kernel"]].jumps
+        assert all((of["error"] is None) == bool(jumps) for of in one["formulations"].values())
+
+
+@pytest.mark.parametrize("name", [rows[0] for rows in sweep.PROGRAMS.values()])
+def test_rows_of_a_program_are_what_shapes_say(name):
+    kernel = sweep.SWEEP[name]
+    problem = Problem(kernel, kernel.quick, "f64")
+    inputs = problem.make_inputs(1)
+    assert [array.shape for array in inputs] == problem.inputs
+    # Numbers that are no more or less than they look take their usual time.
+    assert all(np.all((array == 0) | (np.abs(array) > 1e-300)) for array in inputs)
+    out = problem.reference(inputs)
+    shapes = problem.output if isinstance(problem.output, list) else [problem.output]
+    assert np.all(np.isfinite(out))
+    assert out.size == sum(math.prod(shape) for shape in shapes)
+    assert problem.flops >= out.size
+    for dtype in ("f64", "f32"):
+        certen.compile(replace(problem, dtype=dtype).text(), fn="kernel")
+    for row in sweep.PROGRAMS[name.removesuffix("_l2")]:
+        full = Problem(sweep.SWEEP[row], sweep.SWEEP[row].sizes, "f64")
+        # As many arrays as there are entrants have to fit into memory, and some into the L2 cache.
+        assert full.bytes <= (1.1 * (1 << 20) if row.endswith("_l2") else 1 << 29)
+        assert full.text() == problem.text()
+
+
+def test_programs_have_a_group_and_rows():
+    assert [name for names in sweep.GROUPS.values() for name in names] == list(sweep.SWEEP)
+    assert [name for names in sweep.PROGRAMS.values() for name in names] == list(sweep.SWEEP)
+    assert list(sweep.GROUPS) == ["time", "images", "learning", "reductions"]
+    assert sweep.PROGRAMS["jacobi2d_100"] == ["jacobi2d_100_l2", "jacobi2d_100_mem"]
+    assert sweep.PROGRAMS["sum"] == ["sum_l2", "sum_mem", "sum_million"]
+    # No name stands for two things.
+    assert not set(sweep.GROUPS) & set(sweep.PROGRAMS)
+    assert not set(sweep.PROGRAMS) & set(sweep.SWEEP)
+
+
 def test_windows_are_counted():
     # Of 5 entries, padded to 7: windows of 3 at 0, 2 and 4, of which the first and the last meet one zero each.
     window = Window(stride=2, padding=1)
@@ -274,6 +351,7 @@ def test_generated_contractions_are_measured(tmp_path, capsys):
         (["--threads", "0"], "--threads"),
         (["--small", "mm"], "`mm` is none of kron, "),
         (["--small", "--ported"], "--ported"),
+        (["--sweep", "mm"], "`mm` is none of time, images, learning, reductions, heat3d, "),
         (["--curves", "curves.svg"], "--curves draws rows of --small"),
         (["--cpu", "neon"], "--cpu"),
     ],

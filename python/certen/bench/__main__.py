@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from . import contractions
+from . import contractions, sweep
 from .kernels import DTYPES, KERNELS, Kernel, Problem
 from .limits import Meter
 from .machine import CPUS, LIMITS, model, widest
@@ -61,6 +61,9 @@ def _known(arguments: argparse.Namespace) -> dict[str, list[Kernel]]:
         return groups | {name: [kernel] for name, kernel in SMALL.items()}
     if arguments.polybench:
         return {name: [kernel] for name, kernel in POLYBENCH.items()}
+    if arguments.sweep:
+        named = sweep.GROUPS | sweep.PROGRAMS | {row: [row] for row in sweep.SWEEP}
+        return {name: [sweep.SWEEP[row] for row in rows] for name, rows in named.items()}
     return {name: [kernel] for name, kernel in (PORTED if arguments.ported else KERNELS).items()}
 
 
@@ -85,6 +88,12 @@ def _parser() -> argparse.ArgumentParser:
     instead.add_argument("--ported", action="store_true", help=f"{', '.join(PORTED)} beside NumPy, instead of kernels")
     instead.add_argument("--polybench", action="store_true", help="PolyBench beside NumPy, Numba and C, instead")
     instead.add_argument("--small", action="store_true", help=f"{', '.join(_short())}, instead of kernels")
+    instead.add_argument(
+        "--sweep",
+        action="store_true",
+        help=f"{', '.join(sweep.GROUPS)}: programs of all kinds, in the L2 cache (_l2) and in memory (_mem), instead "
+        f"of kernels: {', '.join(sweep.PROGRAMS)}",
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the inputs, and of generated contractions")
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes everything that was measured")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="draws bars and rooflines")
@@ -112,7 +121,7 @@ def _entrants(arguments: argparse.Namespace) -> list[str]:
         return ["numpy", "certen"]
     if arguments.polybench:
         return [*(peer for peer in ("numpy", "numba", "c") if peer in arguments.peers), "certen"]
-    if arguments.small:
+    if arguments.small or arguments.sweep:
         return [*arguments.peers, "certen"]
     return [*arguments.peers, *(one for one in OURS if one != "certen-einsum")]
 

@@ -42,8 +42,10 @@ class Kernel:
     subscripts: str = ""
     # Whether what is added up cancels: inputs are centred then, and errors are parts of the mean result.
     cancels: bool = False
-    # Changes inputs that are not arbitrary, such as matrices that are definite.
-    arrange: Callable[..., None] | None = None
+    # Makes the inputs of numbers between 0 and 1, where they have to be others.
+    made: Callable[..., list[Array]] | None = None
+    # The part of the elements that may be anything: those where rounding decides a condition.
+    jumps: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,11 +85,11 @@ class Problem:
 
     def make_inputs(self, seed: int) -> list[Array]:
         rng = np.random.default_rng(seed)
+        if self.kernel.made is not None:
+            drawn = self.kernel.made(*(rng.random(shape) for shape in self.inputs))
+            return [array.astype(DTYPES[self.dtype]) for array in drawn]
         shift = -0.5 if self.kernel.cancels else 0.1
-        inputs = [(rng.random(shape) + shift).astype(DTYPES[self.dtype]) for shape in self.inputs]
-        if self.kernel.arrange:
-            self.kernel.arrange(*inputs)
-        return inputs
+        return [(rng.random(shape) + shift).astype(DTYPES[self.dtype]) for shape in self.inputs]
 
     def reference(self, inputs: list[Array]) -> Array:
         """What has to come out, computed by NumPy in double precision."""

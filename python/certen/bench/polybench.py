@@ -213,28 +213,34 @@ def _seidel_2d(x: Array) -> Any:
     return x
 
 
-def _triangular(a: Array, *others: Array) -> None:
-    a[...] = np.tril(a)
+# What the inputs are made of are numbers between 0 and 1; kernels that cancel want some below 0.
+def _centred(*inputs: Array) -> list[Array]:
+    return [array - 0.5 for array in inputs]
+
+
+def _triangular(a: Array, b: Array) -> list[Array]:
+    made, other = _dominant(a, b)
+    return [np.tril(made), other]
+
+
+def _dominant(*inputs: Array) -> list[Array]:
+    """A matrix that has an LU factorization without pivots, and the rest."""
+    a, *others = _centred(*inputs)
     np.fill_diagonal(a, len(a))
+    return [a, *others]
 
 
-def _dominant(a: Array, *others: Array) -> None:
-    """What has an LU factorization without pivots."""
-    np.fill_diagonal(a, len(a))
+def _definite(a: Array) -> list[Array]:
+    return _dominant((a + a.T) / 2)
 
 
-def _definite(a: Array) -> None:
-    a[...] = (a + a.T) / 2
-    _dominant(a)
-
-
-def _short(r: Array) -> None:
+def _short(r: Array) -> list[Array]:
     """Correlations that belong to a definite matrix."""
-    r /= len(r)
+    return [(r - 0.5) / len(r)]
 
 
-def _bases(x: Array) -> None:
-    x[...] = np.floor(40 * x) % 4
+def _bases(x: Array) -> list[Array]:
+    return [np.floor(4 * x)]
 
 
 _REFERENCES: dict[str, Callable[..., Any]] = {
@@ -284,9 +290,9 @@ def _kernel(
     flops: Callable[..., int],
     text: str,
     cancels: bool = False,
-    arrange: Callable[..., None] | None = None,
+    made: Callable[..., list[Array]] | None = None,
 ) -> Kernel:
-    return Kernel(name, sizes, quick, inputs, output, flops, _REFERENCES[name], text, "", cancels, arrange)
+    return Kernel(name, sizes, quick, inputs, output, flops, _REFERENCES[name], text, cancels=cancels, made=made)
 
 
 _NEW = [
@@ -399,7 +405,7 @@ fn kernel(A: $T[$m, $m], B: $T[$m, $n]) -> $T[$m, $n] {
         output=lambda n: (n, n),
         flops=lambda n: n**3 // 3,
         cancels=True,
-        arrange=_definite,
+        made=_definite,
         text="""
 fn kernel(A: $T[$n, $n]) -> $T[$n, $n] {
     iterate j < $n L = 0 * A {
@@ -416,7 +422,7 @@ fn kernel(A: $T[$n, $n]) -> $T[$n, $n] {
         output=lambda n: (n, n),
         flops=lambda n: 2 * n**3 // 3,
         cancels=True,
-        arrange=_dominant,
+        made=_dominant,
         text="""
 fn kernel(A0: $T[$n, $n]) -> $T[$n, $n] {
     iterate k < $n A = A0 {
@@ -433,7 +439,7 @@ fn kernel(A0: $T[$n, $n]) -> $T[$n, $n] {
         output=lambda n: (n,),
         flops=lambda n: 2 * n**3 // 3 + 2 * n * n,
         cancels=True,
-        arrange=_dominant,
+        made=_dominant,
         text="""
 fn kernel(A0: $T[$n, $n], b: $T[$n]) -> $T[$n] {
     let A = iterate k < $n A = A0 {
@@ -457,7 +463,7 @@ fn kernel(A0: $T[$n, $n], b: $T[$n]) -> $T[$n] {
         output=lambda n: (n,),
         flops=lambda n: n * n,
         cancels=True,
-        arrange=_triangular,
+        made=_triangular,
         text="""
 fn kernel(L: $T[$n, $n], b: $T[$n]) -> $T[$n] {
     iterate i < $n x = b {
@@ -473,7 +479,7 @@ fn kernel(L: $T[$n, $n], b: $T[$n]) -> $T[$n] {
         output=lambda n: (n,),
         flops=lambda n: 2 * n * n,
         cancels=True,
-        arrange=_short,
+        made=_short,
         text="""
 fn kernel(r: $T[$n]) -> $T[$n] {
     let (y, _, _) = iterate k < $n (y = 0 * r, alpha = $T(0.0), beta = $T(1.0)) {
@@ -557,7 +563,7 @@ fn kernel(D0: $T[$n, $n]) -> $T[$n, $n] {
         output=lambda n: (n, n),
         flops=lambda n: n**3 // 3,
         cancels=True,
-        arrange=_bases,
+        made=_bases,
         text="""
 fn kernel(bases: $T[$n]) -> $T[$n, $n] {
     iterate d < $n - 1 t = full([$n, $n], $T(0.0)) {

@@ -56,6 +56,10 @@ def _digits(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:#.3g}"
 
 
+def _error(error: float | None) -> str:
+    return "-" if error is None else f"{error:.1e}"
+
+
 def _aligned(rows: list[list[str]]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -107,6 +111,11 @@ def as_text(run: Run) -> str:
     table("times as fast as the best peer, with 90 % intervals", ["best peer", "of limit", *titles, "attempts"], ratios)
     table(
         "from the text to the first result, s", shown, each(lambda result, one: _digits(result.formulations[one].first))
+    )
+    table(
+        "largest error, as a part of the value",
+        shown,
+        each(lambda result, one: _error(result.formulations[one].error)),
     )
     table("page faults in a run", shown, each(lambda result, one: f"{result.last.faults[one]:.0f}"))
     for one in ours:

@@ -24,6 +24,7 @@ from .peers import ENTRANTS, Task
 from .polybench import POLYBENCH
 from .ported import PORTED
 from .small import SMALL
+from .sweep import SWEEP
 
 # A formulation is tried so many times, or for so long, to see whether it is a peer's best. What compiles only after it
 # was called a few times has done so then.
@@ -52,7 +53,7 @@ class Worker:
     def begin(self, kernel: str, subscripts: str, sizes: dict[str, int], dtype: str, inputs: list[str]) -> list[str]:
         """Takes a problem; the names of its formulations."""
         self.end()
-        known = KERNELS | PORTED | POLYBENCH | SMALL
+        known = KERNELS | PORTED | POLYBENCH | SMALL | SWEEP
         described = contractions.contraction(subscripts, sizes) if subscripts else known[kernel]
         problem = Problem(described, sizes, dtype)
         arrays = []

@@ -12,6 +12,7 @@ from ..kernels import KERNELS
 from ..polybench import POLYBENCH
 from ..ported import PORTED
 from ..small import SMALL
+from ..sweep import SWEEP
 from . import Formulations, Task
 
 VERSION = f"{certen.__version__} ({certen._certen.__profile__} build)"
@@ -35,7 +36,9 @@ def _einsum(task: Task) -> Callable[[], Any]:
 
 
 FORMULATIONS: dict[str, Formulations] = {
-    "certen": {name: {"automatic": _automatic} for name in [*KERNELS, *PORTED, *POLYBENCH, *SMALL, "contraction"]},
+    "certen": {
+        name: {"automatic": _automatic} for name in [*KERNELS, *PORTED, *POLYBENCH, *SMALL, *SWEEP, "contraction"]
+    },
     "certen-hand": {name: {"by hand": _hand} for name in KERNELS},
     "certen-einsum": {"contraction": {"einsum": _einsum}},
 }
