@@ -151,7 +151,7 @@ struct Order {
 }
 
 impl Order {
-    /// Whether no read comes later in a step than a write of the same element.
+    /// Whether no read comes later in a step than a write of the same element, in whatever order loops around both run.
     fn never_later(&self, write: Access<'_>, read: Access<'_>) -> Result<bool, IxError> {
         let (around, others) = (&write.0.around, &read.0.around);
         let same = |(a, b): &(&Around<'_>, &Around<'_>)| a.at == b.at && a.block == b.block;
@@ -164,14 +164,17 @@ impl Order {
                 _ => None,
             })
             .collect();
-        // In the same iteration of the loops around both, and in an earlier one of each of them.
+        // In the same iteration of the loops around both, and in another one of each of them.
         let mut cases = Vec::new();
         if place(write.0) < place(read.0) {
             cases.push(self.equal(&common)?);
         }
         for (at, index) in common.iter().enumerate() {
-            let earlier = Cond::lt(&Ix::var(first(*index)), &Ix::var(second(*index)))?;
-            cases.push(self.equal(&common[..at])?.and(earlier));
+            // Nor in a later one, so that threads and lanes can share the loop.
+            let (one, other) = (Ix::var(first(*index)), Ix::var(second(*index)));
+            for order in [Cond::lt(&one, &other)?, Cond::lt(&other, &one)?] {
+                cases.push(self.equal(&common[..at])?.and(order));
+            }
         }
         let mut facts = self.facts.clone();
         for (site, copy) in [(write.0, first as fn(Name) -> Name), (read.0, second)] {

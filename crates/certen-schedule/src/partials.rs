@@ -9,7 +9,8 @@
 //!   partial sums are added one after the other. That is a tree with two levels, the same for any number of threads,
 //!   and better for rounding than one long sum: an error grows with `block + n / block`, not with n. A tree of pairs would
 //!   have levels whose number depends on n, which loops with provable bounds cannot say simply.
-//! - for vectors, the parts are the *lanes*: lane l takes every iteration that falls into it.
+//! - for vectors, the parts are the *lanes*: lane l takes every iteration that falls into it. Where their number is a power of two,
+//!   one half of them is combined into the other until one is left; else one after the other.
 //!
 //! A partial accumulator begins with what does not change a result (0 of a sum, 1 of a product). A minimum or maximum has
 //! no such value in every type, but may count an element twice: its parts begin with the accumulator itself, which also
@@ -190,11 +191,7 @@ impl Accumulator {
     }
 
     /// A statement for each element, in loops over those that it has.
-    fn each(
-        &self,
-        names: &mut FreshNames,
-        stmt: impl FnOnce(&Target) -> Result<Vec<Stmt>, TypeError>,
-    ) -> Result<Vec<Stmt>, TypeError> {
+    fn each(&self, names: &mut FreshNames, stmt: impl FnOnce(&Target) -> Done<Vec<Stmt>>) -> Done<Vec<Stmt>> {
         let mut target = self.target.clone();
         let mut loops = Vec::new();
         for (dimension, range) in &self.over {
@@ -288,13 +285,15 @@ pub(crate) fn of_lanes(
 ) -> Done<()> {
     let mut names = FreshNames(nest.taken());
     let mut found = nest.loop_at(vector)?;
-    let (width, index) = (Ix::from(width), found.index);
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    let (mut begin, mut sum) = (Vec::new(), Vec::new());
+    let index = found.index;
     let (zero, again) = (names.fresh(&format!("{index}.zero")), names.fresh(&format!("{index}.lanes")));
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let halves = halves(width);
+    let left = if halves.is_empty() { Ix::var(again) } else { Ix::from(0) };
+    let (mut begin, mut sums, mut last) = (Vec::new(), vec![Vec::new(); halves.len()], Vec::new());
     for accumulator in accumulators {
         let buffer = names.fresh("partial");
-        let ty = accumulator.partials(Partial::Lane(&width));
+        let ty = accumulator.partials(Partial::Lane(&Ix::from(width)));
         before.push(Stmt::Alloc(buffer, ty.clone()));
         after.push(Stmt::Free(buffer));
         begin.extend(accumulator.each(&mut names, |target| {
@@ -305,17 +304,44 @@ pub(crate) fn of_lanes(
         let to =
             |target: &Target| accumulator.is(target).then(|| accumulator.partial(buffer, Partial::Lane(lane), target));
         retarget(&mut found.body, to);
-        sum.extend(accumulator.each(&mut names, |target| {
-            let part = accumulator.partial(buffer, Partial::Lane(&Ix::var(again)), target);
+        for (half, sum) in halves.iter().zip(&mut sums) {
+            let ty = ty.clone();
+            sum.extend(accumulator.each(&mut names, |target| {
+                let lane = if *half > 1 { Ix::var(again) } else { Ix::from(0) };
+                let one = accumulator.partial(buffer, Partial::Lane(&lane), target);
+                let other = accumulator.partial(buffer, Partial::Lane(&lane.add(&Ix::from(*half))?), target);
+                Ok(vec![combine(&mut nest.program, accumulator, &one, other, ty)?])
+            })?);
+        }
+        last.extend(accumulator.each(&mut names, |target| {
+            let part = accumulator.partial(buffer, Partial::Lane(&left), target);
             Ok(vec![combine(&mut nest.program, accumulator, target, part, ty)?])
         })?);
     }
     nest.replace(vector, [found.into()])?;
     let main = nest.loop_at(place)?;
-    let lanes = Range::to(width);
+    let lanes = Range::to(Ix::from(width));
     before.push(Loop { index: zero, range: lanes.clone(), mode: Mode::Vector, body: begin }.into());
-    let sum = Loop::new(again, lanes, sum);
-    nest.replace(place, before.into_iter().chain([main.into(), sum.into()]).chain(after))
+    before.push(main.into());
+    if halves.is_empty() {
+        before.push(Loop::new(again, lanes, last).into());
+    } else {
+        for (half, body) in halves.into_iter().zip(sums) {
+            if half == 1 {
+                before.extend(body);
+                continue;
+            }
+            before.push(Loop { index: again, range: Range::to(Ix::from(half)), mode: Mode::Vector, body }.into());
+        }
+        before.extend(last);
+    }
+    nest.replace(place, before.into_iter().chain(after))
+}
+
+/// Half of so many lanes, half of that, and so on down to one; none if that does not come out even.
+fn halves(width: i64) -> Vec<i64> {
+    let halves = std::iter::successors(Some(width / 2), |half| Some(half / 2));
+    if width.count_ones() == 1 { halves.take_while(|half| *half > 0).collect() } else { Vec::new() }
 }
 
 /// A partial accumulator combined into the accumulator.

@@ -15,6 +15,7 @@ mod apart;
 mod batched;
 mod contraction;
 mod elements;
+mod extreme;
 mod fused;
 mod inlined;
 mod stencil;
@@ -147,6 +148,7 @@ pub fn automatic(
         };
         let Some(found) = found else {
             let plan = stencil::plan(program, nest, &sites, machine);
+            let plan = plan.or_else(|| extreme::plan(program, nest, &sites, machine));
             if let Some((plan, made)) = plan
                 .and_then(|plan| Some((taken(&scheduled.program, &plan.steps)?, plan)))
                 .map(|(made, plan)| (plan, made))

@@ -5,6 +5,9 @@ use certen_syntax::Name;
 
 use super::Machine;
 
+/// The elements that a thread combines at a time: few enough that long sums are exact, and enough to be worth a call.
+const BLOCK: i64 = 4096;
+
 /// Steps for a nest, as text.
 pub(super) struct Steps {
     nest: Name,
@@ -52,6 +55,15 @@ impl Steps {
         if self.machine.has_threads {
             self.add(format!("parallelize({path})"));
         }
+    }
+
+    /// Combines the iterations of a loop in blocks that threads share, each in lanes, and then the blocks in lanes. Neither how many
+    /// threads there are nor how long the loop is decides the order.
+    pub fn blocks(&mut self, index: &str, lanes: i64) {
+        self.add(format!("parallelize({}, {BLOCK})", self.path(index)));
+        let index = index.split('#').next().unwrap_or(index);
+        self.add(format!("vectorize({}, {lanes})", self.path(format!("{index}.i"))));
+        self.add(format!("vectorize({}, {lanes})", self.path(format!("{index}.o.parts"))));
     }
 
     /// Fuses products with their additions in a nest or a loop, if the machine can.

@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use certen_core::Parameter;
+use certen_core::{Parameter, Terms};
 use certen_index::Ix;
-use certen_loops::{LoopProgram, Site, Stmt, sites};
+use certen_loops::{LoopProgram, Site, Stmt, as_element, sites};
 
 use super::Planned;
 use super::sum::{LINE_BYTES, STREAMED_BYTES, size};
@@ -39,10 +39,10 @@ pub(super) fn plans(program: &LoopProgram) -> Vec<Planned> {
         return Vec::new();
     }
     let all = sites(&program.body);
-    large.into_iter().filter_map(|output| plan(&all, output)).collect()
+    large.into_iter().filter_map(|output| plan(&program.terms, &all, output)).collect()
 }
 
-fn plan(all: &[Site<'_>], output: &Parameter) -> Option<Planned> {
+fn plan(terms: &Terms, all: &[Site<'_>], output: &Parameter) -> Option<Planned> {
     let name = output.name;
     let stores = || all.iter().filter(|site| site.stmt.element().is_some_and(|(to, _)| to == name));
     let is_along = |site: &Site<'_>| {
@@ -53,6 +53,10 @@ fn plan(all: &[Site<'_>], output: &Parameter) -> Option<Planned> {
         is_plain && step == Some(1) && !others.iter().any(|ix: &Ix| ix.mentions(index)) && size(range) >= Some(LONG)
     };
     let nest = stores().find(|site| is_along(site))?.nest?;
+    // What is only copied is better computed there at once.
+    if stores().all(|site| site.stmt.value().is_some_and(|value| as_element(terms, value).is_some())) {
+        return None;
+    }
     // Vectors begin where lines do in one of several rows only.
     let innermost = |site: &Site<'_>| site.around.iter().map(|around| (around.at, around.block)).collect::<Vec<_>>();
     let mut seen = HashSet::new();

@@ -56,6 +56,13 @@ impl SumNest<'_> {
             let why = format!("a sum over {k} along memory, with fewer terms than lanes");
             return Some(self.planned(steps, why));
         }
+        if self.free.is_empty() && self.summed.len() == 1 {
+            steps.blocks(&k.to_string(), lanes);
+            let why = format!(
+                "a sum over {k} along memory: in blocks for threads, and in {lanes} lanes, whatever the machine has"
+            );
+            return Some(self.planned(steps, why));
+        }
         steps.add(format!("vectorize({}, {lanes})", steps.path(k)));
         if let Some((outer, _)) = self.free.first() {
             steps.parallelize(&steps.path(outer));

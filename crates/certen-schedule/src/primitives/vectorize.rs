@@ -21,7 +21,8 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
     about: "The loop `i` becomes a loop `i.o` over `width` iterations at a time, the lanes of a vector, `i.i`. Those that \
             are left stay as they were, in `i.o.tail`. Without `width`, the loop itself is the vector: its number of \
             iterations is a number up to 64. If the loop combines into something from outside, as a sum does, each lane \
-            has a partial sum, and these are added in order after the loop.",
+            has a partial sum. After the loop one half of them is added to the other until one is left; if their number is \
+            no power of two, they are added in order.",
     legal: "No lane writes what another one uses, but for what the loop only combines into, always with the same \
             operation, and does not read. The verifier shows it again, as the absence of races.",
     peers: "Halide and TVM: vectorize, rfactor; TeML: vectorize; OpenMP: simd, reduction; Exo: replace with instructions",
