@@ -357,9 +357,9 @@ fn main(y: f64) -> f64 { f(y) }
 E0236 "a value of another type than is stated" {
 "A result, a binding with a type, or the state of an iteration has another shape or element type than is stated."
 dialect: "ten"
-wrong: "fn f(x: f64[n]) -> f64[n] { { [i] -> x[i+1] - x[i] } }
+wrong: "fn f(x: f64[n]) -> f64[n] { x[1..] }
 "
-right: "fn f(x: f64[n]) -> f64[n-1] where n >= 1 { { [i] -> x[i+1] - x[i] } }
+right: "fn f(x: f64[n]) -> f64[n-1] where n >= 1 { x[1..] }
 " }
 
 E0237 "two bounds that cannot be compared" {

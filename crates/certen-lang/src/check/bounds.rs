@@ -5,8 +5,10 @@
 //! `0 <= a*i + r` if `a < 0`. Indices that are bound further in, and indices of the pattern whose range is known, stand
 //! at the end of their range that asks for most.
 //!
-//! Accesses under an `if` or `guard` count only where there are no others and no type states the size. Of them the largest
-//! bound is taken that keeps all inside where their conditions hold: in `if i < n-1 { x[i+1] } else { x[i] }` that is n.
+//! Where a type states the size, it is the bound, unless accesses outside of conditions go on beyond it: then the type is
+//! not that of the body. Without a type, accesses under an `if` or `guard` count only where there are no others: the
+//! largest bound is taken that keeps all inside where their conditions hold. In `if i < n-1 { x[i+1] } else { x[i] }` that
+//! is n.
 //!
 //! The paper takes the minimum of all candidates. Here the smallest must be the same one for all sizes: a minimum that
 //! the reader does not see hides sizes that should agree and do not.
@@ -112,32 +114,34 @@ impl FindShapes<'_> {
             }
             None => {}
         }
-        if conditional && let Some(size) = self.largest_inside(name, &all) {
-            return Upper::Is(size);
+        if conditional {
+            return self.by_conditions(name, &all);
         }
         let found = self.smallest(&all);
-        let takes_stated = match found {
-            Upper::Is(_) => !self.shapes,
-            Upper::Unclear(..) => true,
+        let Some(stated) = stated else { return found };
+        let below_all = || all.iter().all(|candidate| self.at_most(stated, &candidate.size));
+        let takes_stated = match &found {
+            // Where the selections end earlier, the one that does is refused; where all go on, the type is not theirs.
+            Upper::Is(size) if self.shapes => self.facts.compare(size, stated) == KnownOrder::AtMost,
+            Upper::Is(_) | Upper::Unclear(..) => below_all(),
             Upper::Nothing | Upper::Stated(_) => false,
         };
-        match stated.filter(|_| takes_stated) {
-            Some(stated) if all.iter().all(|candidate| self.at_most(stated, &candidate.size)) => {
-                Upper::Stated(stated.clone())
-            }
-            _ => found,
-        }
+        if takes_stated { Upper::Stated(stated.clone()) } else { found }
     }
 
     fn candidates(&self, name: Name, unknown: &[Name], counts: impl Fn(&&Access) -> bool) -> Vec<Candidate<'_>> {
         self.accesses.iter().filter(counts).filter_map(|access| self.candidate(access, name, unknown)).collect()
     }
 
-    /// Of accesses under conditions: the largest bound that keeps all of them inside, among those that they ask for.
-    /// What the conditions keep inside by themselves asks for nothing; where that is so of all, nothing is said.
-    fn largest_inside(&self, name: Name, all: &[Candidate<'_>]) -> Option<Ix> {
+    /// Of accesses under conditions: the largest bound that keeps all of them inside, among those that they ask for; if
+    /// there is none, the smallest. What the conditions keep inside by themselves asks for nothing; where that is so of
+    /// all, they say something only if they agree.
+    fn by_conditions(&self, name: Name, all: &[Candidate<'_>]) -> Upper {
         let asking: Vec<&Candidate<'_>> =
             all.iter().filter(|candidate| !self.is_inside(candidate, name, None)).collect();
+        if asking.is_empty() && all.iter().any(|candidate| candidate.size != all[0].size) {
+            return Upper::Nothing;
+        }
         let mut tried: Vec<&Ix> = Vec::new();
         let mut largest: Option<&Ix> = None;
         for Candidate { size, .. } in &asking {
@@ -149,7 +153,7 @@ impl FindShapes<'_> {
                 largest = Some(size);
             }
         }
-        largest.cloned()
+        largest.map_or_else(|| self.smallest(all), |size| Upper::Is(size.clone()))
     }
 
     /// Whether an access stays inside by what holds where it stands, at the end that its index moves towards.

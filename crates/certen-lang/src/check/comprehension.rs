@@ -450,6 +450,6 @@ fn no_bound(unbounded: &[String], span: Span) -> Diagnostic {
     };
     Diagnostic::error(Code::E0230, span, format!("there is no upper bound for {listed}"))
         .rule(FIND_SHAPES)
-        .note(format!("no selection in the body says how far {listed} may go"))
+        .note(format!("nothing in the body says how far {listed} may go"))
         .help(format!("write it after the body, for example `| {pattern} < {help}`, or state the type of the result"))
 }
