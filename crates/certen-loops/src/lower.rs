@@ -39,8 +39,8 @@ mod store;
 mod value;
 mod whole;
 
-use cut::chooses;
 pub use cut::{change, conjuncts};
+use cut::{chooses, combines};
 use names::{FreshName, FreshNames};
 use reduce::has_loops;
 use whole::Whole;
@@ -83,6 +83,7 @@ pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
         above: None,
         mentioned: HashMap::new(),
         has_loops: has_loops(&program.terms),
+        combines: combines(&program.terms),
         chooses: chooses(&program.terms),
         in_pieces: 0,
         cuts_left: 0,
@@ -249,6 +250,8 @@ struct Lowering<'a> {
     mentioned: HashMap<TermId, Rc<BTreeSet<Name>>>,
     /// For each term, whether computing an element of it takes a loop.
     has_loops: Vec<bool>,
+    /// For each term, whether something in it is combined over a range or step by step.
+    combines: Vec<bool>,
     /// For each term, whether a condition decides what of it is stored.
     chooses: Vec<bool>,
     /// How many loops around are pieces of one.

@@ -1,6 +1,7 @@
 //! Accesses: every selection is proved in bounds for all sizes, or refused with sizes and indices that break it.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name, Span};
@@ -14,12 +15,14 @@ impl Checker<'_, '_> {
     /// Proves that indices are inside the first dimensions of a shape, or lists them if their bounds are being
     /// inferred.
     pub fn access(&mut self, what: &str, indices: &[Ix], shape: &[Ix], span: Span) -> Checked<()> {
+        let guards = self.guards;
+        let facts = (self.probe.is_some() && guards > 0).then(|| Rc::new(self.facts().clone()));
         if let Some(accesses) = &mut self.probe {
-            let guards = self.guards;
             let access = |(index, size): (&Ix, &Ix)| Access {
                 index: index.clone(),
                 size: size.clone(),
                 guards,
+                facts: facts.clone(),
                 ranges: Vec::new(),
                 span,
             };
@@ -76,6 +79,7 @@ impl Checker<'_, '_> {
             _ => "this access could not be shown to be in bounds",
         };
         let mut error = Diagnostic::error(Code::E0207, span, title).label(wish);
+        error = self.with_stated_ends(error, index);
         let (reached, verdict) = match &goal {
             Ok(goal) => self.really_reached(index, !too_low, (goal, &names), verdict),
             Err(_) => (None, verdict),
@@ -113,6 +117,17 @@ impl Checker<'_, '_> {
             Some(help) => error.help(help),
             None => error,
         }
+    }
+
+    /// Shows which types gave upper bounds to the indices of an access.
+    fn with_stated_ends(&self, error: Diagnostic, index: &Ix) -> Diagnostic {
+        self.ranges.iter().filter(|(name, ..)| index.mentions(*name)).fold(error, |error, (name, _, upper)| match self
+            .stated
+            .get(name)
+        {
+            Some(from) => error.also(*from, format!("`{name} < {upper}` comes from here")),
+            None => error,
+        })
     }
 
     /// A bound of an index around that would keep an access inside, as a sentence.

@@ -6,6 +6,7 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::scope::{Checker, Referent};
 use super::value::{Draft, Flex, Judged, block_expr, constant_size};
+use super::wanted::Wanted;
 use super::{Checked, Reported};
 use crate::ast::{self, ExprKind};
 use crate::typed::{self, Rhs};
@@ -119,6 +120,8 @@ impl Checker<'_, '_> {
 
     fn binding(&mut self, binding: &ast::Let) -> Checked<Option<typed::Let>> {
         if let [name] = binding.names.as_slice() {
+            let wanted = binding.ty.as_ref().and_then(|ty| self.wanted_by(ty));
+            self.want(&binding.value, wanted.as_ref());
             let mut value = self.expr(&binding.value)?;
             if let Some(ty) = &binding.ty
                 && ty.elem == ast::Elem::Size
@@ -167,7 +170,9 @@ impl Checker<'_, '_> {
     pub fn iterate(&mut self, iterate: &ast::Iterate, span: Span) -> Checked<typed::Iterate> {
         let times = self.plain_index(&iterate.times)?;
         let mut inits = Vec::new();
-        for (_, init) in &iterate.states {
+        for (at, (_, init)) in iterate.states.iter().enumerate() {
+            let wanted = self.wanted_at(span, at);
+            self.want(init, wanted.as_ref());
             inits.push(self.data(init)?);
         }
         // A first value that is a literal takes the type that the body gives to it.
@@ -234,6 +239,9 @@ impl Checker<'_, '_> {
                 function.bind(ident.name, Referent::Tensor(unique, init.expr.ty.clone()));
                 states.push((unique, init.expr.clone()));
             }
+            let wanted: Vec<Option<Wanted>> =
+                states.iter().map(|(_, init)| Some(Wanted::new(&init.ty.shape, init.span))).collect();
+            function.want_block(&iterate.body, &wanted);
             let (lets, mut values) = function.block_values(&iterate.body, Some(states.len()))?;
             for (value, (name, init)) in values.iter_mut().zip(&states) {
                 if !value.can_be(init.ty.elem) {

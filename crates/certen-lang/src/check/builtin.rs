@@ -82,6 +82,18 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     BUILTINS.iter().map(|(name, _)| *name)
 }
 
+/// Whether all that a built-in function takes has the shape of what it gives, scalars aside.
+pub(super) fn is_entrywise(name: &str, arguments: usize) -> bool {
+    BUILTINS.iter().any(|(known, builtin)| {
+        *known == name
+            && match builtin {
+                Builtin::Entries(_) | Builtin::Cast(_) => true,
+                Builtin::Extreme(_) => arguments > 1,
+                _ => ["abs", "floor_div", "guard", "mod", "pow", "select", "stored"].contains(known),
+            }
+    })
+}
+
 /// What other languages have and this one has not, with what to do instead.
 const ABSENT: &[(&str, &str)] = &[
     ("argmax", "positions that data decides are not in this version"),

@@ -38,7 +38,10 @@ impl Checker<'_, '_> {
                     return self.error(Code::E0235, keyword.span, text);
                 }
                 let mut values = Vec::new();
+                let ast = self.world.library.function(function);
                 for arg in args {
+                    let wanted = self.wanted_by_parameter(ast, &values);
+                    self.want(arg, wanted.as_ref());
                     values.push((self.expr(arg)?, arg.span));
                 }
                 if function.file == FileRef::PRELUDE
@@ -123,6 +126,8 @@ impl Checker<'_, '_> {
         }
         let mut values = Vec::new();
         for arg in args {
+            let wanted = self.wanted_by_parameter(ast, &values);
+            self.want(arg, wanted.as_ref());
             values.push((self.expr(arg)?, arg.span));
         }
         let (call, types) = self.instantiated(function, values, span)?;

@@ -15,6 +15,7 @@ use super::plan::{End, Plan, PlanSlot};
 use super::scope::{Access, Checker};
 use super::types::shape_text;
 use super::value::Draft;
+use super::wanted::Wanted;
 use crate::ast;
 use crate::typed::{self, Expr, Kind};
 
@@ -32,8 +33,10 @@ impl Checker<'_, '_> {
         let Some((last, earlier)) = parts.split_last() else {
             return self.error(Code::E0103, span, "a comprehension without partitions");
         };
-        let mut plan = self.plan(&last.pattern, &last.generator, None, Some(&last.body), last.span)?;
-        let probed = self.infer(&mut plan, &last.body, None)?;
+        let wanted = self.wanted_at(span, 0);
+        let rank = wanted.as_ref().map(|wanted| wanted.shape.len());
+        let mut plan = self.plan(&last.pattern, &last.generator, rank, Some(&last.body), last.span)?;
+        let probed = self.infer(&mut plan, &last.body, wanted.as_ref(), true)?;
         self.starts_at_zero(&plan)?;
         if earlier.is_empty() {
             let body = match probed {
@@ -60,10 +63,11 @@ impl Checker<'_, '_> {
                 (self.total(&plan, &body)?, None)
             }
         };
+        let frame = Wanted::new(&total, last.span);
         let mut plans = Vec::new();
         for part in earlier {
             let mut plan = self.plan(&part.pattern, &part.generator, Some(total.len()), Some(&part.body), part.span)?;
-            let probed = self.infer(&mut plan, &part.body, Some(&total))?;
+            let probed = self.infer(&mut plan, &part.body, Some(&frame), false)?;
             self.stays_inside(&plan, &total, Some(LAST_PARTITION), part.span)?;
             plans.push((plan, probed));
         }
@@ -87,39 +91,56 @@ impl Checker<'_, '_> {
         self.assemble(made, total, span)
     }
 
-    /// Finds the upper bounds that are missing: from the body, else from the shape of the result. If bounds are being
-    /// inferred further out, the body that was evaluated for it is given back.
-    fn infer(&mut self, plan: &mut Plan, body: &ast::Expr, total: Option<&[Ix]>) -> Checked<Option<Draft>> {
-        let frame: Option<Vec<Ix>> = total.map(|total| {
-            let positions = plan.positions(total.len());
-            let size = |at: usize| positions.iter().position(|place| *place == Some(at)).and_then(|d| total.get(d));
-            (0..plan.indices.len()).map(|at| size(at).cloned().unwrap_or_else(|| Ix::from(0))).collect()
-        });
-        for at in 0..plan.indices.len() {
-            if matches!(plan.upper[at], End::Dot) {
-                match &frame {
+    /// Finds the upper bounds that are missing: from the body, else from the shape that the result should have. If bounds
+    /// are being inferred further out, the body that was evaluated for it is given back.
+    fn infer(
+        &mut self,
+        plan: &mut Plan,
+        body: &ast::Expr,
+        wanted: Option<&Wanted>,
+        last: bool,
+    ) -> Checked<Option<Draft>> {
+        let frame = self.frame(plan, body, wanted);
+        for (upper, size) in plan.upper.iter_mut().zip(&frame) {
+            if matches!(upper, End::Dot) {
+                *upper = match size {
                     // It is the user's choice, so a stage that is read again must not infer another end.
-                    Some(frame) => plan.upper[at] = End::Written(frame[at].clone()),
+                    Some(size) => End::Written(size.clone()),
+                    None if !last => End::Written(Ix::from(0)),
                     None => {
                         let text = "the last partition gives the shape, so its upper bound cannot be `.`";
                         return self.error(Code::E0230, plan.span, text);
                     }
-                }
+                };
             }
         }
         let missing = plan.indices.iter().zip(&plan.upper).filter(|(_, upper)| matches!(upper, End::Missing));
-        let wanted: Vec<Name> = missing.map(|(index, _)| *index).collect();
-        if wanted.is_empty() {
+        let wanted_ends: Vec<Name> = missing.map(|(index, _)| *index).collect();
+        if wanted_ends.is_empty() {
             return Ok(None);
         }
-        let (draft, mut accesses) = self.probe_body(plan, &wanted, body)?;
+        let (draft, mut accesses) = self.probe_body(plan, &wanted_ends, body)?;
         let ends = plan.indices.iter().zip(plan.lower.iter().zip(&plan.upper));
         let known =
             ends.filter_map(|(name, (lower, upper))| Some((*name, lower.ix()?.clone(), upper.ix()?.clone()))).collect();
-        let find =
-            FindShapes { facts: self.facts(), accesses: &accesses, guards: self.guards, open: &self.open, known };
-        let found = find.all(&wanted);
-        self.take_found(plan, found, frame.as_deref())?;
+        let find = FindShapes {
+            facts: self.facts(),
+            accesses: &accesses,
+            guards: self.guards,
+            open: &self.open,
+            known,
+            stated: plan
+                .indices
+                .iter()
+                .copied()
+                .zip(&frame)
+                .filter_map(|(name, size)| Some((name, size.clone()?)))
+                .collect(),
+            sizes: &self.sizes,
+            shapes: last,
+        };
+        let found = find.all(&wanted_ends);
+        self.take_found(plan, found, wanted.filter(|_| last).map(|wanted| wanted.from), last)?;
         if let Some(outer) = &mut self.probe {
             let ranges = plan.named_ranges();
             accesses.iter_mut().for_each(|access| access.ranges.extend(ranges.iter().cloned()));
@@ -127,6 +148,23 @@ impl Checker<'_, '_> {
             return Ok(Some(draft));
         }
         Ok(None)
+    }
+
+    /// What the shape of the result says of the end of each index. What it says of the elements is wanted of the body.
+    fn frame(&mut self, plan: &Plan, body: &ast::Expr, wanted: Option<&Wanted>) -> Vec<Option<Ix>> {
+        let mut frame = vec![None; plan.indices.len()];
+        let Some(wanted) = wanted else { return frame };
+        let positions = plan.positions(wanted.shape.len());
+        if positions.len() != wanted.shape.len() {
+            return frame;
+        }
+        for (place, size) in positions.iter().zip(wanted.shape.iter()) {
+            place.iter().for_each(|at| frame[*at].clone_from(size));
+        }
+        // A number has nothing that is left out.
+        let cell = Some(wanted.inside(|dim| positions[dim].is_none())).filter(|cell| !cell.shape.is_empty());
+        self.want(body, cell.as_ref());
+        frame
     }
 
     /// Evaluates a body while the upper bounds of some indices are open, and lists what it accesses.
@@ -155,25 +193,38 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Puts the upper bounds that were found into a plan.
-    fn take_found(&mut self, plan: &mut Plan, found: Vec<(Name, Upper)>, frame: Option<&[Ix]>) -> Checked<()> {
+    /// Puts the upper bounds that were found into a plan. `from` is the type that states the others.
+    fn take_found(
+        &mut self,
+        plan: &mut Plan,
+        found: Vec<(Name, Upper)>,
+        from: Option<Span>,
+        last: bool,
+    ) -> Checked<()> {
         let position = |plan: &Plan, name: &Name| plan.indices.iter().position(|index| index == name);
         let unbounded: Vec<String> = found
             .iter()
             .filter(|(_, upper)| matches!(upper, Upper::Nothing))
             .filter_map(|(name, _)| position(plan, name).map(|at| plan.shown[at].clone()))
             .collect();
-        if frame.is_none() && !unbounded.is_empty() {
+        if last && !unbounded.is_empty() {
             return self.fail(no_bound(&unbounded, plan.span));
         }
         for (name, upper) in found {
             let Some(at) = position(plan, &name) else { continue };
-            plan.upper[at] = match (upper, frame) {
-                (Upper::Is(size), _) => End::Found(size),
-                (Upper::Nothing, Some(frame)) => End::Found(frame[at].clone()),
-                (Upper::Nothing, None) => continue,
-                (Upper::Unclear(candidates, _), _) if self.probe.is_some() => End::Found(candidates[0].0.clone()),
-                (Upper::Unclear(candidates, order), _) => {
+            plan.upper[at] = match upper {
+                Upper::Is(size) => End::Found(size),
+                Upper::Stated(size) => match from {
+                    Some(from) => {
+                        self.stated.insert(name, from);
+                        End::Stated(size)
+                    }
+                    None => End::Found(size),
+                },
+                // It leaves the result, which is said where partitions have to stay inside.
+                Upper::Nothing => End::Found(Ix::from(0)),
+                Upper::Unclear(candidates, _) if self.probe.is_some() => End::Found(candidates[0].0.clone()),
+                Upper::Unclear(candidates, order) => {
                     let error = self.unclear(&plan.shown[at], &candidates, order, plan.span);
                     return self.fail(error);
                 }
@@ -399,6 +450,6 @@ fn no_bound(unbounded: &[String], span: Span) -> Diagnostic {
     };
     Diagnostic::error(Code::E0230, span, format!("there is no upper bound for {listed}"))
         .rule(FIND_SHAPES)
-        .note(format!("no selection in the body says how far {listed} may go"))
-        .help(format!("write it after the body, for example `| {pattern} < {help}`"))
+        .note(format!("nothing in the body says how far {listed} may go"))
+        .help(format!("write it after the body, for example `| {pattern} < {help}`, or state the type of the result"))
 }

@@ -147,6 +147,8 @@ impl<'l> Checker<'_, 'l> {
             Some(Declared::Const(constant)) => {
                 let value = &self.world.library.constant(constant);
                 self.inline(constant.file, span, |function| {
+                    let wanted = value.ty.as_ref().and_then(|ty| function.wanted_by(ty));
+                    function.want(&value.value, wanted.as_ref());
                     let made = function.expr(&value.value)?;
                     match (&value.ty, made) {
                         (Some(ty), made) => {

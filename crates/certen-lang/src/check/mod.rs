@@ -28,9 +28,11 @@ mod plan;
 mod scope;
 mod select;
 mod signature;
+mod stated;
 mod stretch;
 mod types;
 mod value;
+mod wanted;
 mod with;
 
 use std::collections::{BTreeMap, HashMap, HashSet};

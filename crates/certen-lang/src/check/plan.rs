@@ -45,6 +45,8 @@ pub(super) enum End {
     Dot,
     /// It is written.
     Written(Ix),
+    /// It is what a type states.
+    Stated(Ix),
     /// It was found.
     Found(Ix),
 }
@@ -52,7 +54,7 @@ pub(super) enum End {
 impl End {
     pub fn ix(&self) -> Option<&Ix> {
         match self {
-            End::Written(ix) | End::Found(ix) => Some(ix),
+            End::Written(ix) | End::Stated(ix) | End::Found(ix) => Some(ix),
             End::Missing | End::Dot => None,
         }
     }
@@ -61,7 +63,8 @@ impl End {
 impl Plan {
     /// The range of each index, once all are known.
     pub fn ranges(&self) -> Vec<typed::Range> {
-        let written = |end: &End| matches!(end, End::Written(_));
+        // Where a stage is read again, the types of names are not there.
+        let written = |end: &End| matches!(end, End::Written(_) | End::Stated(_));
         let ends = self.lower.iter().zip(&self.upper);
         ends.map(|(lower, upper)| typed::Range {
             lower: lower.ix().cloned().unwrap_or_else(|| Ix::from(0)),

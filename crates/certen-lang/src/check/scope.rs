@@ -1,12 +1,14 @@
 //! The state of checking one function: names in scope, what holds, what was found.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use certen_core::{ElemType, TensorType};
 use certen_index::{Cond, Facts, Ix, IxError};
 use certen_syntax::{Code, Diagnostic, Diagnostics, Name, Remedy, Span};
 
 use super::value::{Draft, Judged};
+use super::wanted::WantedValues;
 use super::{Checked, Reported, World, too_complex};
 use crate::ast::{self, Elem, Ident};
 use crate::library::{Declared, FileRef, FunctionRef};
@@ -21,6 +23,8 @@ pub(super) struct Access {
     pub size: Ix,
     /// How many index-level conditions stand around it.
     pub guards: usize,
+    /// What holds there, if there are some.
+    pub facts: Option<Rc<Facts>>,
     /// The ranges of the indices that are bound further in, innermost last.
     pub ranges: Vec<(Name, Ix, Ix)>,
     /// Where it stands.
@@ -72,6 +76,10 @@ pub(super) struct Checker<'w, 'l> {
     pub open: Vec<Name>,
     /// How deep constants and index functions are inside each other.
     pub inlined: usize,
+    /// The shapes that comprehensions and iterations should have, by where they stand.
+    pub wanted: HashMap<Span, WantedValues>,
+    /// The indices whose upper bound is what a type states, and where.
+    pub stated: HashMap<Name, Span>,
 }
 
 impl<'w, 'l> Checker<'w, 'l> {
@@ -101,6 +109,8 @@ impl<'w, 'l> Checker<'w, 'l> {
             ranges: Vec::new(),
             open: Vec::new(),
             inlined: 0,
+            wanted: HashMap::new(),
+            stated: HashMap::new(),
         }
     }
 
@@ -262,6 +272,7 @@ impl<'w, 'l> Checker<'w, 'l> {
         let name =
             if self.used.contains(&base) { Name::fresh(base.as_str(), |name| self.used.contains(&name)) } else { base };
         self.used.insert(name);
+        self.stated.remove(&name);
         self.used_in_order.push(name);
         name
     }

@@ -10,6 +10,7 @@ use super::index::Index;
 use super::instance::{Axes, Instance, MAX_RANK, class_name, is_constant, parts, rank_names};
 use super::scope::{Checker, Referent};
 use super::value::Judged;
+use super::wanted::Wanted;
 use super::{Checked, Reported};
 use crate::ast::{self, Dim, Elem, ExprKind, Results};
 use crate::typed;
@@ -338,6 +339,9 @@ impl Checker<'_, '_> {
             }
         };
         let count = if matches!(function.results, Results::Inferred) { None } else { Some(declared.len()) };
+        let wanted: Vec<Option<Wanted>> =
+            declared.iter().map(|(_, ty, _)| ty.and_then(|ty| self.wanted_by(ty))).collect();
+        self.want_block(&function.body, &wanted);
         let (lets, mut values) = self.block_values(&function.body, count)?;
         let several = values.len() > 1;
         let mut results = Vec::new();

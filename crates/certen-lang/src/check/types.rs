@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use certen_core::{ElemType, TensorType};
 use certen_index::{Ix, Verdict};
-use certen_syntax::{Code, Diagnostic, Span};
+use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
 use super::index::extent;
@@ -12,6 +12,7 @@ use super::scope::Checker;
 use super::signature::Asked;
 use super::value::{Draft, Flex, TooLarge};
 use crate::ast;
+use crate::typed::{self, Kind};
 
 impl Checker<'_, '_> {
     /// An expression as it is seen where less holds than where it was made. A size that was not negative there may be
@@ -186,6 +187,11 @@ impl Checker<'_, '_> {
                             if let Some(clause) = self.equal_clause(&shape[at], &size).filter(|_| !reordered) {
                                 error = error.help(clause);
                             }
+                            if let Some(index) = inferred_end(draft, at).filter(|_| !reordered) {
+                                error = error.help(format!(
+                                    "its selections say where `{index}` ends; to end elsewhere, write a bound after the body"
+                                ));
+                            }
                             return self.fail(error);
                         }
                         Verdict::Unknown => {
@@ -211,6 +217,16 @@ impl Checker<'_, '_> {
 fn wider(a: ElemType, b: ElemType) -> ElemType {
     let order = [ElemType::F64, ElemType::F32, ElemType::I64, ElemType::I32];
     order.into_iter().find(|elem| [a, b].contains(elem)).unwrap_or(a)
+}
+
+/// The index of a comprehension along a dimension, if its upper bound was inferred.
+fn inferred_end(draft: &Draft, dim: usize) -> Option<Name> {
+    let Kind::Comprehension(partitions) = &draft.expr.kind else { return None };
+    let last = partitions.last()?;
+    let typed::Slot::Index(index) = last.pattern.get(dim)? else { return None };
+    let only_indices = last.pattern.iter().all(|slot| matches!(slot, typed::Slot::Index(_)));
+    let inferred = last.ranges.get(dim).is_some_and(|range| !range.upper_written);
+    (only_indices && inferred).then_some(*index)
 }
 
 /// A shape as it is written.

@@ -6,8 +6,11 @@
 //! which the partitions would overlap or change places: a cut is clamped to the range that it cuts.
 //!
 //! Only conditions that decide *what is stored* cut (those of `if` and `guard` around a scalar or tensor, not those
-//! inside scalar operations), and only where they are linear in the loop's own index and speak of nothing further in.
+//! inside scalar operations), and only where they are linear in the loop's own index and speak of nothing further in. The
+//! equations and alternatives of a border cut too, as in `i == 0 || i == n - 1`: before and after each.
 //! A cut is a proposal: that a piece knows the answer is proved, like anything else, from the facts of its block.
+
+use std::collections::BTreeSet;
 
 use certen_core::{Range, Term, TermId, Terms};
 use certen_index::{Cond, Ix, IxError, Verdict};
@@ -19,8 +22,9 @@ use super::{Env, Lowered, Lowering, bad_index};
 pub(super) const MAX_CUTS: usize = 6;
 pub(super) const MAX_CUTS_OF_BINDING: usize = 48;
 
-/// The most terms that are looked at for a cut.
+/// The most terms that are looked at for a cut, and the most parts of a condition.
 const MAX_LOOKS: usize = 64;
+const MAX_PARTS: usize = 16;
 
 impl Lowering<'_> {
     /// Where the range of an index, whose loop is open, should be cut for the conditions on what its body stores; the
@@ -74,7 +78,10 @@ impl Lowering<'_> {
                 Some(true) => todo.extend(branches[0]),
                 Some(false) => todo.extend(branches[1]),
                 None => {
-                    for part in conjuncts(&cond) {
+                    let mut parts = Vec::new();
+                    let whole = self.combines[id.index()];
+                    inequalities(&cond, &|e| !whole && self.is_border(e, index), &mut parts);
+                    for part in parts.iter().take(MAX_PARTS) {
                         if let Some(point) = change(part, index, &inner)
                             && self.decided(part)?.is_none()
                         {
@@ -86,6 +93,14 @@ impl Lowering<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether an expression speaks of an index and of sizes alone. A diagonal does not: it is cheaper to store it over the
+    /// rest, which a schedule does.
+    fn is_border(&self, e: &Ix, index: Name) -> bool {
+        let mut names = BTreeSet::new();
+        e.collect_names(&mut names);
+        names.iter().all(|name| *name == index || self.program.sizes.contains(name))
     }
 
     /// Whether a condition is shown to hold, or not to hold, where the innermost block is.
@@ -126,6 +141,27 @@ pub(super) fn chooses(terms: &Terms) -> Vec<bool> {
         found.push(chooses);
     }
     found
+}
+
+/// The inequalities that cut for a condition: those that have to hold together, and of alternatives and equations, which
+/// are two each, those of a border.
+fn inequalities(cond: &Cond, is_border: &dyn Fn(&Ix) -> bool, found: &mut Vec<Cond>) {
+    match cond {
+        Cond::And(all) => all.iter().for_each(|part| inequalities(part, is_border, found)),
+        Cond::Ge(_) => found.push(cond.clone()),
+        Cond::Eq(e) if is_border(e) => found.extend(std::iter::once(e.clone()).chain(e.scale(-1)).map(Cond::Ge)),
+        Cond::Eq(_) => {}
+        Cond::Or(any) => {
+            let mut parts = Vec::new();
+            any.iter().for_each(|part| inequalities(part, is_border, &mut parts));
+            found.extend(parts.into_iter().filter(|part| matches!(part, Cond::Ge(e) if is_border(e))));
+        }
+    }
+}
+
+/// For each term, whether something in it is combined: sums are tiled by schedules, which take them whole.
+pub(super) fn combines(terms: &Terms) -> Vec<bool> {
+    terms.having(|term| matches!(term, Term::Reduce(..) | Term::Iterate(..)))
 }
 
 /// The conditions that have to hold together for one to hold.

@@ -129,7 +129,7 @@ fn for_runs(cases: u32, seed: u8, test: impl Fn(&Module, &Call, &[Value], &Sizes
 /// The properties speak of the whole language only if programs use all of it.
 #[test]
 fn programs_use_the_whole_language() {
-    const WORDS: [&str; 62] = [
+    const WORDS: [&str; 63] = [
         "where ",
         ": size",
         "-> size",
@@ -139,6 +139,7 @@ fn programs_use_the_whole_language() {
         ">0:s",
         "let (",
         "let t",
+        "] = { [",
         "if ",
         "guard(",
         "select(",

@@ -37,6 +37,8 @@ impl Generator<'_> {
         let cell: Vec<Dim> = dims.iter().zip(&indexed).filter(|(_, one)| !**one).map(|(dim, _)| dim.clone()).collect();
         let own: Vec<Dim> = dims.iter().zip(&indexed).filter(|(_, one)| **one).map(|(dim, _)| dim.clone()).collect();
         let infer = self.infer && elem != Elem::Bool && self.flip();
+        // A condition around all selections leaves the bounds to the type of a `let`.
+        let by_type = self.infer && elem != Elem::Bool && !infer && style <= 2 && self.flip();
         let several = style <= 2 && self.pick(3) == 1;
         let mut parts = Vec::new();
         let mut covered = 0;
@@ -121,7 +123,8 @@ impl Generator<'_> {
                         anchor.push(Sel::At(at));
                         anchored.push(size);
                     }
-                    slots.push(Slot::Index(i.clone(), (lit(lower), how), (dim.ix(), written(inferred, self.pick(3)))));
+                    let end = written(inferred || by_type, self.pick(3));
+                    slots.push(Slot::Index(i.clone(), (lit(lower), how), (dim.ix(), end)));
                     if own.len() == 1 {
                         lower = lower.max(covered);
                     }
@@ -131,6 +134,11 @@ impl Generator<'_> {
             }
         }
         let mut body = self.expr(&inner, elem, &cell, depth);
+        if by_type && let Some(last) = inner.indices.last() {
+            let elsewhere = Cond::Cmp("!=", name(&last.name), lit(1 + self.pick(2) as i64));
+            let other = self.expr(&inner, elem, &cell, depth.min(1));
+            body = Expr::If(elsewhere, body.into(), other.into());
+        }
         let joint = self.flip();
         let mut lets = Vec::new();
         if infer && !anchor.is_empty() {
@@ -142,6 +150,12 @@ impl Generator<'_> {
         }
         parts.push(Part { slots, body, joint, cell: shape(&cell) });
         let made = Expr::Comprehension(parts);
+        if by_type {
+            let tensor = self.fresh("t");
+            let ty = Some(type_of(elem, dims));
+            let lets = vec![Let { names: vec![tensor.clone()], ty, value: fixed(made, elem) }];
+            return Some(Expr::Block(Block { lets, results: vec![var(&tensor)] }.into()));
+        }
         if lets.is_empty() {
             return Some(made);
         }
