@@ -1,10 +1,11 @@
 //! Schedules that the compiler writes: `--schedule auto`.
 //!
-//! A *strategy* recognises one form of sum of products and writes ordinary steps for its nest, as text that a user could
+//! A *strategy* recognises one form of nest, mostly of sums of products, and writes ordinary steps for it, as text that a user could
 //! paste and edit. Each is a file of its own, with its idea, when it applies and what it costs. For each nest, what the strategies
 //! propose is tried, the cheapest first: the first proposal whose steps can all be taken, with every condition proved for all
-//! sizes, is taken. Where there is none the nest stays as it is. What is more than one sum is separated first (`apart.rs`), and
-//! nests that handle many small tensors one after the other are taken together (`elements.rs`).
+//! sizes, is taken. Where there is none the nest stays as it is. Before that, stages that cost little are computed where they are read
+//! (`inlined.rs`), what is more than one sum is separated (`apart.rs`), and nests that handle many small tensors one after the
+//! other are taken together (`elements.rs`); after it, large outputs are stored past the caches (`streamed.rs`).
 //!
 //! Needs: loops before memory is shared. Guarantees: the same program, sizes and machine description give the same steps.
 //! Which operations an element is made by, and in which order, depends on the program and the element type alone, not on
@@ -101,6 +102,11 @@ type Strategy = fn(&SumNest<'_>, &Machine) -> Vec<Proposal>;
 const STRATEGIES: [Strategy; 5] =
     [batched::proposals, contraction::proposals, window::proposals, thin::proposals, fused::proposals];
 
+/// What it proposes for a nest with these statements that is no sum of products.
+type OtherStrategy = fn(&LoopProgram, Name, &[Site<'_>], &Machine) -> Option<Planned>;
+
+const OTHERS: [OtherStrategy; 2] = [stencil::plan, extreme::plan];
+
 /// A schedule for loops, nest by nest, and the loops after it. For loops with numbers in place of sizes, `like` has the plans
 /// without: where there is none, the order of operations is to stay what it is. None if the numbers do not allow what was
 /// done without them.
@@ -124,9 +130,7 @@ pub fn automatic(
     let is_asked = |nest: &Name| like.is_none_or(|like| like.iter().any(|plan| is_of(plan, nest)));
     for mut all in elements::plans(program, &nests, machine, fp, &is_asked).into_iter().map(Vec::into_iter) {
         if let Some((made, plan)) = all.find_map(|plan| Some((taken(&scheduled.program, &plan.steps)?, plan))) {
-            scheduled.program = made.program;
-            scheduled.taken.extend(made.taken);
-            plans.push(plan);
+            keep(&mut plans, &mut scheduled, made, plan);
         }
     }
     let is_done = |plans: &[Planned], nest: &Name| plans.iter().any(|plan| is_of(plan, nest));
@@ -146,40 +150,34 @@ pub fn automatic(
             }
             None => SumNest::of(program, nest, &sites, fp),
         };
-        let Some(found) = found else {
-            let plan = stencil::plan(program, nest, &sites, machine);
-            let plan = plan.or_else(|| extreme::plan(program, nest, &sites, machine));
-            if let Some((plan, made)) = plan
-                .and_then(|plan| Some((taken(&scheduled.program, &plan.steps)?, plan)))
-                .map(|(made, plan)| (plan, made))
-            {
-                scheduled.program = made.program;
-                scheduled.taken.extend(made.taken);
-                plans.push(plan);
-            }
-            continue;
+        let all: Vec<Planned> = match &found {
+            Some(found) => proposals(found, machine).into_iter().map(|proposal| proposal.plan).collect(),
+            None => OTHERS.iter().filter_map(|strategy| strategy(program, nest, &sites, machine)).collect(),
         };
-        let best = proposals(&found, machine).into_iter().find_map(|Proposal { mut plan, .. }| {
-            if let Some((_, step)) = &plain {
+        let best = all.into_iter().find_map(|mut plan| {
+            if let Some((_, step)) = plain.as_ref().filter(|_| found.is_some()) {
                 plan.steps.insert_str(0, step);
             }
             let made = taken(&scheduled.program, &plan.steps)?;
-            Some((plan, made))
+            Some((made, plan))
         });
-        if let Some((plan, made)) = best {
-            scheduled.program = made.program;
-            scheduled.taken.extend(made.taken);
-            plans.push(plan);
+        if let Some((made, plan)) = best {
+            keep(&mut plans, &mut scheduled, made, plan);
         }
     }
-    for plan in streamed::plans(&scheduled.program) {
-        if let Some(made) = taken(&scheduled.program, &plan.steps).filter(|_| is_asked(&plan.nest)) {
-            scheduled.program = made.program;
-            scheduled.taken.extend(made.taken);
-            plans.push(plan);
+    for plan in streamed::plans(&scheduled.program).into_iter().filter(|plan| is_asked(&plan.nest)) {
+        if let Some(made) = taken(&scheduled.program, &plan.steps) {
+            keep(&mut plans, &mut scheduled, made, plan);
         }
     }
     Some((plans, scheduled))
+}
+
+/// Goes on with what the steps of a plan have made.
+fn keep(plans: &mut Vec<Planned>, scheduled: &mut Scheduled, made: Scheduled, plan: Planned) {
+    scheduled.program = made.program;
+    scheduled.taken.extend(made.taken);
+    plans.push(plan);
 }
 
 /// The program with what is more than one sum separated, as it is for all sizes, and the plans of that.
@@ -192,20 +190,15 @@ fn separated(
 ) -> Option<(Vec<Planned>, Scheduled)> {
     let mut plans: Vec<Planned> = Vec::new();
     let mut scheduled = Scheduled { before: program.clone(), program: program.clone(), taken: Vec::new() };
-    let mut keep = |scheduled: &mut Scheduled, made: Scheduled, plan: &Planned| {
-        scheduled.program = made.program;
-        scheduled.taken.extend(made.taken);
-        plans.push(plan.clone());
-    };
     if let Some(like) = like {
         for plan in like.iter().filter(|plan| plan.separates) {
             let made = taken(&scheduled.program, &plan.steps)?;
-            keep(&mut scheduled, made, plan);
+            keep(&mut plans, &mut scheduled, made, plan.clone());
         }
         return Some((plans, scheduled));
     }
     if let Some((made, plan)) = inlined(program, taken) {
-        keep(&mut scheduled, made, &plan);
+        keep(&mut plans, &mut scheduled, made, plan);
     }
     for form in apart::FORMS {
         let all = nests(&scheduled.program).into_keys();
@@ -224,7 +217,7 @@ fn separated(
                 Some((taken(&scheduled.program, &steps).filter(gains)?, steps))
             });
             if let Some((made, steps)) = most {
-                keep(&mut scheduled, made, &Planned { steps, ..plan.clone() });
+                keep(&mut plans, &mut scheduled, made, Planned { steps, ..plan.clone() });
             }
         }
     }

@@ -10,24 +10,10 @@ use certen_index::Ix;
 use certen_loops::{LoopProgram, Site, Stmt, as_element, sites};
 
 use super::Planned;
-use super::sum::{LINE_BYTES, STREAMED_BYTES, size};
-use crate::primitives::stream::is_only_stored;
+use super::sum::{has_whole_lines, is_large, size};
 
 /// Rows of fewer elements have too many ends.
 const LONG: i64 = 256;
-
-/// Whether no cache holds an output, and nothing reads it.
-pub(super) fn is_large(program: &LoopProgram, output: &Parameter) -> bool {
-    let bytes = output.ty.elem.bytes() as i64;
-    let total = output.ty.shape.iter().try_fold(bytes, |total, size| total.checked_mul(size.as_constant()?));
-    total.is_some_and(|total| total >= STREAMED_BYTES) && is_only_stored(program, output.name)
-}
-
-/// Whether the rows of an output are whole cache lines.
-pub(super) fn has_whole_lines(output: &Parameter) -> bool {
-    let bytes = output.ty.elem.bytes() as i64;
-    output.ty.shape.last().and_then(Ix::as_constant).is_some_and(|size| size.saturating_mul(bytes) % LINE_BYTES == 0)
-}
 
 /// The steps for the outputs that no strategy has stored yet.
 pub(super) fn plans(program: &LoopProgram) -> Vec<Planned> {

@@ -1,13 +1,14 @@
 //! Sums of products: nests with one sum, over one loop or several, and nothing but loops around it.
 
-use certen_core::{ElemType, Range, ReduceOp, Term, TermId};
+use certen_core::{ElemType, Parameter, Range, ReduceOp, Term, TermId};
 use certen_index::Ix;
 use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use};
 use certen_syntax::Name;
 
 use super::steps::Steps;
-use super::{Machine, Planned, streamed};
+use super::{Machine, Planned};
 use crate::primitives::fma::adds_product;
+use crate::primitives::stream::is_only_stored;
 
 /// Sums of fewer terms are short.
 const SHORT: i64 = 4;
@@ -216,7 +217,20 @@ impl<'a> SumNest<'a> {
 /// Whether something is an output that is stored past the caches, and its rows are whole cache lines.
 fn is_streamed(program: &LoopProgram, name: Name) -> bool {
     let output = program.outputs.iter().find(|output| output.name == name);
-    output.is_some_and(|output| streamed::has_whole_lines(output) && streamed::is_large(program, output))
+    output.is_some_and(|output| has_whole_lines(output) && is_large(program, output))
+}
+
+/// Whether no cache holds an output, and nothing reads it.
+pub(super) fn is_large(program: &LoopProgram, output: &Parameter) -> bool {
+    let bytes = output.ty.elem.bytes() as i64;
+    let total = output.ty.shape.iter().try_fold(bytes, |total, size| total.checked_mul(size.as_constant()?));
+    total.is_some_and(|total| total >= STREAMED_BYTES) && is_only_stored(program, output.name)
+}
+
+/// Whether the rows of an output are whole cache lines.
+pub(super) fn has_whole_lines(output: &Parameter) -> bool {
+    let bytes = output.ty.elem.bytes() as i64;
+    output.ty.shape.last().and_then(Ix::as_constant).is_some_and(|size| size.saturating_mul(bytes) % LINE_BYTES == 0)
 }
 
 pub(super) fn mentions(at: &[Ix], index: Name) -> bool {
