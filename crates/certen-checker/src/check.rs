@@ -1,6 +1,8 @@
 //! The check of a certificate: everything that it claims, in the order of its text.
 
-use certen_core::{Parameter, Program};
+use std::collections::HashSet;
+
+use certen_core::{Parameter, Program, Table, Term};
 use certen_index::{Cond, Witness};
 use certen_loops::{LoopProgram, parse_loops};
 use certen_syntax::{Name, Sources};
@@ -22,6 +24,7 @@ pub fn check(text: &str, meaning: &Program) -> Result<Certificate, Rejection> {
     }
     let nest = read_nest(&certificate.nest)?;
     same_interface(meaning, &nest)?;
+    same_tables(meaning, &nest)?;
     let wanted = obligations(&nest)?;
     for (field, kind, claims) in certificate.claims() {
         let mut wanted = wanted.iter().filter(|obligation| obligation.kind == kind);
@@ -92,6 +95,17 @@ fn same_interface(meaning: &Program, nest: &LoopProgram) -> Result<(), Rejection
         && nest.outputs.len() == meaning.outputs.len()
         && outputs.all(is_same);
     if same { Ok(()) } else { Err(Rejection::new("nest", "its sizes, inputs or outputs are not those of the program")) }
+}
+
+/// The nest has no tables but the program's: the tests may not reach every element of a long one.
+fn same_tables(meaning: &Program, nest: &LoopProgram) -> Result<(), Rejection> {
+    let tables =
+        meaning.terms.iter().filter_map(|(_, term)| if let Term::Table(table) = term { Some(table) } else { None });
+    let known: HashSet<&Table> = tables.collect();
+    match nest.constants.iter().find(|constant| !known.contains(&constant.table)) {
+        Some(other) => Err(Rejection::new("nest", format!("the program has no table like {}", other.name))),
+        None => Ok(()),
+    }
 }
 
 impl Obligation {

@@ -37,6 +37,14 @@ pub(crate) fn run(
         let tensor = machine.empty(&output.ty.shape)?;
         machine.buffers.insert(output.name, tensor);
     }
+    for constant in &nest.constants {
+        let (table, elem) = (&constant.table, constant.table.ty().elem);
+        machine.spend(table.elements().len())?;
+        let elements = table.elements().iter().map(|literal| field.literal(*literal, elem));
+        let elements = elements.collect::<Result<Vec<FieldValue>, _>>()?;
+        let tensor = Tensor::new(table.shape().to_vec(), elements).ok_or(EvalError::Memory)?;
+        machine.buffers.insert(constant.name, tensor);
+    }
     machine.block(&nest.body)?;
     let mut outputs = Vec::new();
     for output in &nest.outputs {
@@ -228,8 +236,10 @@ impl<'a> NestInterpreter<'a> {
                 Term::Cast(to, a) => Operation::Cast(elem(a), *to, place(a)?),
                 Term::Gen(..) | Term::Reduce(..) | Term::Guard(..) | Term::If(..) => return Err(unknown()),
                 Term::Let(..) | Term::Iterate(..) | Term::Flatten(_) | Term::Split(..) => return Err(unknown()),
-                Term::Transpose(_) | Term::Concat(..) | Term::PadLeft(..) => return Err(unknown()),
-                Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => return Err(unknown()),
+                Term::Table(_) | Term::Transpose(_) | Term::Concat(..) => return Err(unknown()),
+                Term::PadLeft(..) | Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => {
+                    return Err(unknown());
+                }
             };
             places.insert(id, parts.len());
             parts.push(part);

@@ -106,6 +106,7 @@ enum Thing<'a> {
 enum Kept {
     Input,
     Output,
+    Constant,
     /// Allocated in a block at this depth.
     Own(usize),
     Freed,
@@ -148,6 +149,9 @@ impl<'a> Obliging<'a> {
                 self.shape(&parameter.ty)?;
                 self.declare(parameter.name, Thing::Buffer(&parameter.ty, kept))?;
             }
+        }
+        for constant in &nest.constants {
+            self.declare(constant.name, Thing::Buffer(constant.table.ty(), Kept::Constant))?;
         }
         self.block(&nest.body, 0)?;
         for output in &nest.outputs {
@@ -326,8 +330,10 @@ impl<'a> Obliging<'a> {
                 elem
             }
             (Target::Element(name, indices), Some(Thing::Buffer(ty, kept))) => {
-                if kept == Kept::Input {
-                    return Err(format!("the input {name} is written"));
+                match kept {
+                    Kept::Input => return Err(format!("the input {name} is written")),
+                    Kept::Constant => return Err(format!("the constant {name} is written")),
+                    Kept::Output | Kept::Own(_) | Kept::Freed => {}
                 }
                 self.written.insert(*name);
                 self.access(*name, ty, kept, indices)?;
@@ -365,8 +371,10 @@ impl<'a> Obliging<'a> {
                 Term::Choose(..) | Term::Fma(..) | Term::Cast(..) => {}
                 Term::Gen(..) | Term::Reduce(..) | Term::Guard(..) | Term::If(..) => return Err(tensor()),
                 Term::Let(..) | Term::Iterate(..) | Term::Flatten(_) | Term::Split(..) => return Err(tensor()),
-                Term::Transpose(_) | Term::Concat(..) | Term::PadLeft(..) => return Err(tensor()),
-                Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => return Err(tensor()),
+                Term::Table(_) | Term::Transpose(_) | Term::Concat(..) => return Err(tensor()),
+                Term::PadLeft(..) | Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => {
+                    return Err(tensor());
+                }
             }
         }
         Ok(())

@@ -49,6 +49,16 @@ fn what_is_wrong_is_refused() {
 }
 
 #[test]
+fn tables_are_read_in_bounds_and_never_written() {
+    let header = nest("").replace("output y : f64[n]\n", "output y : f64[n]\nconst K = table.f64[3](1.0, 2.0, 4.0)\n");
+    let of = |body: &str| obligations(&read_nest(&format!("{header}{body}")).unwrap());
+    assert_eq!(of("y[0] = 1.0\nK[0] = 1.0\n").unwrap_err().why, "the constant K is written");
+    let found = of("for i in 0..n {\n    if i <= 2 {\n        y[i] = K[i]\n    }\n}\n").unwrap();
+    let goals: Vec<String> = found.iter().map(|o| o.goal.to_string()).collect();
+    assert!(goals.iter().any(|goal| goal.contains("i < 3") || goal.contains("i <= 2")), "{goals:?}");
+}
+
+#[test]
 fn what_depends_on_sizes_has_to_be_shown() {
     assert_eq!(
         wanted("for i in 0..n {\n    y[i] = x[n - i - 1] + s\n}\n"),

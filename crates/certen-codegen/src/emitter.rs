@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use certen_core::{ElemType, TensorType};
+use certen_core::{ElemType, Table, TensorType};
 use certen_index::{Bound, Ix};
 use certen_loops::{Lanes, LoopProgram};
 use certen_syntax::Name;
@@ -135,8 +135,11 @@ pub(crate) struct Emitter<'a> {
     pub(crate) positions: HashMap<Name, usize>,
     /// The vector loop around, if it is printed with vectors.
     pub(crate) lanes: Option<VectorLoop>,
-    /// The names in C of the copies of tiles that were made.
+    /// The names in C of tables, and of the copies of tiles that were made.
     pub(crate) made: HashMap<Name, String>,
+    /// The tables, and which of them were read.
+    pub(crate) constants: HashMap<Name, &'a Table>,
+    pub(crate) tables: HashSet<Name>,
     /// What the loops over these indices fetch for later.
     pub(crate) ahead: HashMap<Name, Ahead>,
 }
@@ -190,12 +193,17 @@ impl<'a> Emitter<'a> {
             positions: HashMap::new(),
             lanes: None,
             made: HashMap::new(),
+            constants: HashMap::new(),
+            tables: HashSet::new(),
             ahead: HashMap::new(),
         };
         let parameters = program.inputs.iter().chain(&program.outputs).map(|parameter| &parameter.name);
         emitter.positions = program.sizes.iter().chain(parameters).enumerate().map(|(at, name)| (*name, at)).collect();
-        for parameter in program.inputs.iter().chain(&program.outputs) {
-            emitter.types.insert(parameter.name, &parameter.ty);
+        emitter.types.extend(program.given());
+        for constant in &program.constants {
+            let name = format!("{}_{}", emitter.entries.dense, emitter.names.get(constant.name));
+            emitter.made.insert(constant.name, emitter.names.fresh(&name));
+            emitter.constants.insert(constant.name, &constant.table);
         }
         emitter
     }
@@ -207,6 +215,10 @@ impl<'a> Emitter<'a> {
     }
 
     pub(crate) fn mark(&mut self, name: Name) {
+        if self.constants.contains_key(&name) {
+            self.tables.insert(name);
+            return;
+        }
         self.function.used.insert(name);
         if let (Some(place), Some(ty)) = (self.heap.get(&name), self.types.get(&name))
             && !self.function.allocated.contains(&name)

@@ -97,7 +97,7 @@ impl Emitter<'_> {
         let fails = main.fails;
         let (parameters, used) = self.kernel_parameters(&main);
         let function = self.own.finished(&self.entries.kernel, &parameters, main, self.places);
-        let text = std::mem::take(&mut self.functions) + &function;
+        let text = self.tables() + &std::mem::take(&mut self.functions) + &function;
         Ok(KernelText { text, checks: self.checks()?, fails, used })
     }
 

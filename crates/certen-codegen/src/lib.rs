@@ -8,13 +8,14 @@
 //! C compiler takes longer than compiling a small program.
 //!
 //! The rooms, each using only those before it: `text`, `names`, `helpers` and `environment` are texts; `emitter` is the
-//! state of printing; `index` and `value` print expressions; `statements` prints blocks, `stages` long bodies; `entry`
+//! state of printing; `index` and `value` print expressions; `statements` prints blocks, `constants` tables, `stages` long bodies; `entry`
 //! prints the entry points, `driver` a `main`; `file` and `together` put translation units together.
 //!
 //! Needs: a program that [`verify`](certen_loops::verify) accepts. Guarantees: C without warnings under
 //! `-std=c11 -Wall -Wextra -Wpedantic -Wconversion`; compile it with `-ffp-contract=off` (`-std=c11` implies that for GCC). Expressions are
 //! printed without recursion, and broken into temporaries before they are too deep for a C compiler.
 
+mod constants;
 mod driver;
 mod emitter;
 mod entry;

@@ -38,7 +38,7 @@ pub(crate) fn swapped_names(program: &LoopProgram) -> HashSet<Name> {
 /// Every name that the program declares.
 pub(crate) fn declared_names(program: &LoopProgram) -> Vec<Name> {
     let mut names = program.sizes.clone();
-    names.extend(program.inputs.iter().chain(&program.outputs).map(|p| p.name));
+    names.extend(program.given().map(|(name, _)| name));
     names.extend(declarations(&program.body).map(|(name, _)| name));
     names
 }

@@ -399,6 +399,7 @@ fn random_expressions_have_the_same_bits() {
         facts: Vec::new(),
         inputs: ElemType::ALL.map(|elem| parameter("", elem, 4)).to_vec(),
         outputs: ElemType::ALL.map(|elem| parameter("out_", elem, COUNT)).to_vec(),
+        constants: Vec::new(),
         streamed: Vec::new(),
         body,
         terms,

@@ -8,7 +8,8 @@
 //! power.
 
 use crate::ops::{Binary, Literal, Unary};
-use crate::term::{Term, TermId, Terms, TypeError};
+use crate::term::{Term, TermId, Terms};
+use crate::types::TypeError;
 
 /// The largest magnitude of an exponent for which a power of floats is a product.
 pub const MAX_MULTIPLIED: i64 = 16;

@@ -11,6 +11,7 @@ use certen_index::Ix;
 
 use crate::ops::{Binary, Literal, ReduceOp, Unary};
 use crate::program::Program;
+use crate::table::Table;
 use crate::term::{Carried, Range, Term, TermId, Terms};
 use crate::types::ElemType;
 
@@ -183,6 +184,7 @@ fn write_term<'a>(f: &mut fmt::Formatter<'_>, term: &'a Term, rest: &mut Vec<Pen
             rest.extend([Pending::Term(*tensor, Level::Primary), Pending::Indices(indices)]);
         }
         Term::Literal(literal, elem) => write_literal(f, *literal, *elem)?,
+        Term::Table(table) => write!(f, "{table}")?,
         Term::Index(ix, elem) => write!(f, "index.{elem}({ix})")?,
         Term::Undefined(elem) => write!(f, "undefined.{elem}")?,
         Term::Unary(op @ (Unary::Neg | Unary::Not), a) => {
@@ -222,7 +224,8 @@ fn write_term<'a>(f: &mut fmt::Formatter<'_>, term: &'a Term, rest: &mut Vec<Pen
 
 /// Whether a term is written as a function of its parts.
 fn is_call(term: &Term) -> bool {
-    let is_leaf = matches!(term, Term::Ref(..) | Term::Literal(..) | Term::Index(..) | Term::Undefined(_));
+    let is_leaf =
+        matches!(term, Term::Ref(..) | Term::Literal(..) | Term::Table(_) | Term::Index(..) | Term::Undefined(_));
     !is_leaf && Level::of_term(term) == Level::Primary && !matches!(term, Term::Select(..) | Term::Iterate(..))
 }
 
@@ -235,24 +238,50 @@ fn equations<'a>(rest: &mut Vec<Pending<'a>>, states: &'a [Carried], side: fn(&C
 
 /// Bare where the bare number means this type and has no sign (a minus is an operation), else `type(number)`.
 fn write_literal(f: &mut fmt::Formatter<'_>, literal: Literal, elem: ElemType) -> fmt::Result {
-    match literal {
-        Literal::Bool(value) => write!(f, "{value}"),
-        Literal::Int(value) if elem == ElemType::I64 && value >= 0 => write!(f, "{value}"),
-        // Its digits alone would be read as a number that is too large.
-        Literal::Int(i64::MIN) => write!(f, "{elem}(min)"),
-        Literal::Int(value) => write!(f, "{elem}({value})"),
-        Literal::Float(value) if value.is_nan() => write!(f, "{elem}(nan)"),
-        Literal::Float(value) if value.is_infinite() => write!(f, "{elem}({value})"),
-        Literal::Float(value) if elem == ElemType::F64 && value.is_sign_positive() => write!(f, "{value:?}"),
-        Literal::Float(value) if elem == ElemType::F32 => {
-            // The shortest digits for an f32, unless reading them by way of an f64 gives its neighbour.
-            let shortest = format!("{:?}", value as f32);
-            match shortest.parse::<f64>() {
-                Ok(read) if f64::from(read as f32) == value => write!(f, "{elem}({shortest})"),
-                _ => write!(f, "{elem}({value:?})"),
+    let number = Number { literal, elem };
+    let is_bare = match literal {
+        Literal::Bool(_) => true,
+        Literal::Int(value) => elem == ElemType::I64 && value >= 0,
+        Literal::Float(value) => elem == ElemType::F64 && value.is_finite() && value.is_sign_positive(),
+    };
+    if is_bare { write!(f, "{number}") } else { write!(f, "{elem}({number})") }
+}
+
+/// A literal where its type is known.
+struct Number {
+    literal: Literal,
+    elem: ElemType,
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.literal {
+            Literal::Bool(value) => write!(f, "{value}"),
+            // Its digits alone would be read as a number that is too large.
+            Literal::Int(i64::MIN) => f.write_str("min"),
+            Literal::Int(value) => write!(f, "{value}"),
+            Literal::Float(value) if value.is_nan() => f.write_str("nan"),
+            Literal::Float(value) if value.is_infinite() => write!(f, "{value}"),
+            Literal::Float(value) if self.elem == ElemType::F32 => {
+                // The shortest digits for an f32, unless reading them by way of an f64 gives its neighbour.
+                let shortest = format!("{:?}", value as f32);
+                match shortest.parse::<f64>() {
+                    Ok(read) if f64::from(read as f32) == value => f.write_str(&shortest),
+                    _ => write!(f, "{value:?}"),
+                }
             }
+            Literal::Float(value) => write!(f, "{value:?}"),
         }
-        Literal::Float(value) => write!(f, "{elem}({value:?})"),
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "table.{}(", self.ty())?;
+        for (at, &literal) in self.elements().iter().enumerate() {
+            write!(f, "{}{}", if at > 0 { ", " } else { "" }, Number { literal, elem: self.ty().elem })?;
+        }
+        f.write_str(")")
     }
 }
 

@@ -12,8 +12,8 @@ use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
 use crate::program::{Binding, Parameter, Program};
-use crate::term::{Term, Terms, TypeError};
-use crate::types::TensorType;
+use crate::term::{Term, Terms};
+use crate::types::{TensorType, TypeError};
 
 impl Program {
     /// The program with these values of its sizes; sizes without a value stay.

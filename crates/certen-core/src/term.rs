@@ -5,15 +5,14 @@
 //! term has a [`TensorType`], and an ill-typed one cannot be built; a small power is a product (`power.rs`). That names
 //! are in scope, which a loop over the arena cannot see, is for [`Program::check`](crate::Program::check) to check.
 
-use std::fmt;
-
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::Name;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::ops::{Binary, Literal, ReduceOp, Unary};
-use crate::types::{ElemType, TensorType};
+use crate::table::Table;
+use crate::types::{ElemType, TensorType, TypeError};
 
 /// A term's place in its [`Terms`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -116,6 +115,8 @@ pub enum Term {
     TruncRight(Ix, TermId),
     /// A constant.
     Literal(Literal, ElemType),
+    /// A tensor of constants.
+    Table(Table),
     /// An index used as data.
     Index(Ix, ElemType),
     /// The content of memory that nothing was written to.
@@ -147,24 +148,6 @@ impl Term {
                 | Term::TruncLeft(..)
                 | Term::TruncRight(..)
         )
-    }
-}
-
-/// Why a term cannot be built.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TypeError(pub String);
-
-impl fmt::Display for TypeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for TypeError {}
-
-impl From<IxError> for TypeError {
-    fn from(error: IxError) -> TypeError {
-        TypeError(error.to_string())
     }
 }
 
@@ -353,6 +336,7 @@ impl Terms {
             }
             Term::Literal(literal, elem) if literal.fits(*elem) => TensorType::scalar(*elem),
             Term::Literal(literal, elem) => return wrong(format!("{literal:?} is no {elem}")),
+            Term::Table(table) => table.ty().clone(),
             Term::Index(_, elem) if elem.has_arithmetic() => TensorType::scalar(*elem),
             Term::Index(_, elem) => return wrong(format!("an index is no {elem}")),
             Term::Undefined(elem) => TensorType::scalar(*elem),

@@ -133,3 +133,21 @@ impl fmt::Display for TensorType {
         write!(f, "{}[{}]", self.elem, sizes.join(", "))
     }
 }
+
+/// Why a term or table cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TypeError(pub String);
+
+impl fmt::Display for TypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TypeError {}
+
+impl From<IxError> for TypeError {
+    fn from(error: IxError) -> TypeError {
+        TypeError(error.to_string())
+    }
+}

@@ -16,7 +16,8 @@ use certen_syntax::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
-use crate::term::{Carried, Range, Term, TermId, Terms, TypeError};
+use crate::term::{Carried, Range, Term, TermId, Terms};
+use crate::types::TypeError;
 
 /// Something that a term itself consists of.
 pub enum Component<'a> {
@@ -43,7 +44,7 @@ macro_rules! components {
     ($term:expr, $Component:ident) => {{
         use $Component::{Binder, Cond, Ix, Part};
         let components: SmallVec<[$Component<'_>; 6]> = match $term {
-            Term::Ref(..) | Term::Literal(..) | Term::Undefined(_) => smallvec![],
+            Term::Ref(..) | Term::Literal(..) | Term::Table(_) | Term::Undefined(_) => smallvec![],
             Term::Gen(name, Range { lo, hi }, body) => smallvec![Binder(name), Ix(lo), Ix(hi), Part(body)],
             Term::Reduce(_, name, Range { lo, hi }, cond, body) => {
                 smallvec![Binder(name), Ix(lo), Ix(hi), Cond(cond), Part(body)]

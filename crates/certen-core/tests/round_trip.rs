@@ -5,8 +5,8 @@ use std::mem::{Discriminant, discriminant};
 
 use arbitrary::{Result, Unstructured};
 use certen_core::{
-    Binary, Binding, Carried, ElemType, Literal, Parameter, Program, Range, ReduceOp, TensorType, Term, TermId, Terms,
-    Unary, parse_program,
+    Binary, Binding, Carried, ElemType, Literal, Parameter, Program, Range, ReduceOp, Table, TensorType, Term, TermId,
+    Terms, Unary, parse_program,
 };
 use certen_index::{Cond, Facts, Ix, Verdict};
 use certen_syntax::{Name, Sources};
@@ -239,10 +239,19 @@ impl Generator<'_, '_> {
 
     fn leaf(&mut self, ty: &TensorType) -> Result<TermId> {
         let named: Vec<Name> = self.tensors.iter().filter(|(_, t)| t == ty).map(|(name, _)| *name).collect();
-        let term = match self.u.int_in_range(0..=3)? {
+        let term = match self.u.int_in_range(0..=4)? {
             0 | 1 if !named.is_empty() => Term::Ref(*self.u.choose(&named)?, ty.clone()),
             2 if ty.elem.has_arithmetic() => Term::Index(self.ix()?, ty.elem),
             3 if self.u.ratio(1, 4)? => Term::Undefined(ty.elem),
+            4 => {
+                let shape: Vec<usize> =
+                    (0..self.u.int_in_range(1..=2)?).map(|_| self.u.int_in_range(0..=3)).collect::<Result<_>>()?;
+                let count = shape.iter().product();
+                let elements = (0..count).map(|_| self.literal(ty.elem)).collect::<Result<_>>()?;
+                let indices = shape.iter().map(|_| self.ix()).collect::<Result<_>>()?;
+                let table = self.add(Term::Table(Table::new(ty.elem, shape, elements).unwrap()));
+                Term::Select(table, indices)
+            }
             _ => Term::Literal(self.literal(ty.elem)?, ty.elem),
         };
         let mut id = self.add(term);
@@ -367,7 +376,7 @@ fn random_programs_use_every_form() {
             };
         }
     }
-    assert_eq!(forms.len(), 24);
+    assert_eq!(forms.len(), 25);
     // `-` is the name of two.
     assert_eq!(operations.len(), Unary::ALL.len() + Binary::ALL.len() + ReduceOp::ALL.len() - 1);
 }

@@ -41,7 +41,7 @@ struct Loop {
 impl Cost {
     /// The cost of a program.
     pub fn of(program: &LoopProgram) -> Cost {
-        let given = program.inputs.iter().chain(&program.outputs).map(|tensor| tensor.ty.shape.clone());
+        let given = program.given().map(|(_, ty)| ty.shape.clone());
         Cost { body: block(program, &program.body), given: given.collect() }
     }
 

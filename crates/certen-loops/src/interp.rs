@@ -125,6 +125,14 @@ impl<'a, D: Domain> Interpreter<'a, D> {
             buffers.push((slot, empty(shape)?));
             outputs.push((parameter, slot));
         }
+        for constant in &self.program.constants {
+            let (slot, table, elem) = (resolver.declare(constant.name), &constant.table, constant.table.ty().elem);
+            spend(fuel, table.elements().len())?;
+            // What has no value here is a mistake only where it is read.
+            let elements = table.elements().iter().map(|literal| self.domain.literal(*literal, elem).ok());
+            let tensor = Tensor::new(table.shape().to_vec(), elements.collect()).ok_or(EvalError::Memory)?;
+            buffers.push((slot, tensor));
+        }
         let code = resolver.block(&self.program.body, 0)?;
         let slots = resolver.slots;
         let mut machine = Run {
@@ -364,8 +372,10 @@ impl<D: Domain> Resolver<'_, D> {
                 Term::Cast(to, a) => Operation::Cast(elem(a), *to, register(a)?),
                 Term::Gen(..) | Term::Reduce(..) | Term::Guard(..) | Term::If(..) => return Err(unsupported()),
                 Term::Let(..) | Term::Iterate(..) | Term::Flatten(_) | Term::Split(..) => return Err(unsupported()),
-                Term::Transpose(_) | Term::Concat(..) | Term::PadLeft(..) => return Err(unsupported()),
-                Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => return Err(unsupported()),
+                Term::Table(_) | Term::Transpose(_) | Term::Concat(..) => return Err(unsupported()),
+                Term::PadLeft(..) | Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => {
+                    return Err(unsupported());
+                }
             };
             registers.insert(id, steps.len());
             steps.push(step);

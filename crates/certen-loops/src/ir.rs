@@ -7,7 +7,7 @@
 //!
 //! The IR is plain data. [`verify`](crate::verify) says whether it is well-formed; every pass leaves it so.
 
-use certen_core::{ElemType, Parameter, Range, ReduceOp, TensorType, TermId, Terms};
+use certen_core::{ElemType, Parameter, Range, ReduceOp, Table, TensorType, TermId, Terms};
 use certen_index::{Cond, Ix};
 use certen_syntax::Name;
 
@@ -24,12 +24,31 @@ pub struct LoopProgram {
     pub inputs: Vec<Parameter>,
     /// The buffers that the caller gives to be written. Their content is undefined at first.
     pub outputs: Vec<Parameter>,
-    /// Those of them that vectors store past the caches. No effect on what is computed.
+    /// The tensors whose elements are known: read like inputs.
+    pub constants: Vec<Constant>,
+    /// Those of the outputs that vectors store past the caches. No effect on what is computed.
     pub streamed: Vec<Name>,
     /// The computation, in order.
     pub body: Vec<Stmt>,
     /// The values of all statements.
     pub terms: Terms,
+}
+
+/// A tensor of constants.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Constant {
+    /// Its name.
+    pub name: Name,
+    /// Its elements.
+    pub table: Table,
+}
+
+impl LoopProgram {
+    /// The buffers that are there from the beginning to the end: inputs, outputs and constants.
+    pub fn given(&self) -> impl Iterator<Item = (Name, &TensorType)> {
+        let parameters = self.inputs.iter().chain(&self.outputs).map(|parameter| (parameter.name, &parameter.ty));
+        parameters.chain(self.constants.iter().map(|constant| (constant.name, constant.table.ty())))
+    }
 }
 
 /// A statement.

@@ -68,7 +68,7 @@ pub fn pad(mut program: LoopProgram, vector: i64) -> Result<LoopProgram, Diagnos
 /// The buffers that the program allocates, and every name in it.
 fn names_of(program: &LoopProgram) -> (HashSet<Name>, HashSet<Name>) {
     let (mut own, mut names) = (HashSet::new(), HashSet::new());
-    names.extend(program.sizes.iter().chain(program.inputs.iter().chain(&program.outputs).map(|p| &p.name)));
+    names.extend(program.sizes.iter().copied().chain(program.given().map(|(name, _)| name)));
     for (name, stmt) in declarations(&program.body) {
         names.insert(name);
         if matches!(stmt, Stmt::Alloc(..)) {

@@ -25,7 +25,7 @@ mod walk;
 pub use buffers::{Lend, peak_bytes, reuse};
 pub use cost::Cost;
 pub use interp::{Event, Interpreter};
-pub use ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target};
+pub use ir::{Constant, LoopProgram, MAX_NESTING, Mode, Stmt, Target};
 pub use lanes::{Lanes, MAX_DISTANCE};
 pub use layout::pad;
 pub use lower::{FpMode, change, conjuncts, lower};

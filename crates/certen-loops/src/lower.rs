@@ -22,12 +22,12 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use certen_core::{ElemType, Parameter, Program, Range, TensorType, Term, TermId, Terms, TypeError};
+use certen_core::{ElemType, Parameter, Program, Range, Table, TensorType, Term, TermId, Terms, TypeError};
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::in_place::in_place;
-use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target};
+use crate::ir::{Constant, LoopProgram, MAX_NESTING, Mode, Stmt, Target};
 
 mod cut;
 mod dead;
@@ -89,6 +89,7 @@ pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
         cuts_left: 0,
         has_pieces: false,
         nexts: HashMap::new(),
+        constants: Vec::new(),
         strict: fp != FpMode::Relaxed,
         steps: 0,
         depth: 0,
@@ -98,17 +99,24 @@ pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
     let mut live = program.bindings.iter().zip(&ends).filter_map(|(b, end)| Some((b, end.as_ref()?))).peekable();
     while let Some((binding, last_uses)) = live.next() {
         let buffer = lowering.stored(None, binding.name)?;
-        if !is_output.contains(&buffer.name) {
-            lowering.push(Stmt::Alloc(buffer.name, buffer.ty.clone()));
+        match program.terms.get(binding.term) {
+            Term::Table(table) if !is_output.contains(&buffer.name) => lowering.declare(buffer.name, table),
+            _ => {
+                if !is_output.contains(&buffer.name) {
+                    lowering.push(Stmt::Alloc(buffer.name, buffer.ty.clone()));
+                }
+                lowering
+                    .binding(binding.term, &buffer)
+                    .map_err(|error| error.note(format!("in `{}`", binding.name)))?;
+            }
         }
-        lowering.binding(binding.term, &buffer).map_err(|error| error.note(format!("in `{}`", binding.name)))?;
         // Another state of the same iteration needs no other loop.
         if !live.peek().is_some_and(|(next, _)| lowering.same_iteration(binding.term, next.term)) {
             lowering.forget();
         }
         for used in last_uses {
             let name = lowering.stored(None, *used)?.name;
-            if !is_output.contains(&name) {
+            if !is_output.contains(&name) && !lowering.is_constant(name) {
                 lowering.push(Stmt::Free(name));
             }
         }
@@ -131,6 +139,7 @@ pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
         facts: program.facts.clone(),
         inputs: program.inputs.clone(),
         outputs,
+        constants: lowering.constants,
         streamed: Vec::new(),
         body,
         terms: lowering.out,
@@ -261,6 +270,8 @@ struct Lowering<'a> {
     has_pieces: bool,
     /// The `let`s of the iterations around that are next states: the block of the steps, and where the state is kept.
     nexts: HashMap<Name, (usize, Stored)>,
+    /// The tables so far.
+    constants: Vec<Constant>,
     /// Whether sums inside each other are made one by one.
     strict: bool,
     steps: usize,
@@ -463,6 +474,29 @@ impl<'a> Lowering<'a> {
     fn forget(&mut self) {
         self.free_buffers();
         self.block().whole.clear();
+    }
+
+    // Tables
+
+    fn is_constant(&self, name: Name) -> bool {
+        self.constants.iter().any(|constant| constant.name == name)
+    }
+
+    fn declare(&mut self, name: Name, table: &Table) {
+        self.constants.push(Constant { name, table: table.clone() });
+    }
+
+    /// Where a table is kept that has no name of its own.
+    fn constant(&mut self, table: &Table) -> Stored {
+        let name = match self.constants.iter().find(|constant| constant.table == *table) {
+            Some(constant) => constant.name,
+            None => {
+                let name = self.names.give(Name::new("table"), true, true).name;
+                self.declare(name, table);
+                name
+            }
+        };
+        Stored { name, ty: table.ty().clone() }
     }
 
     /// A nest that copies a tensor, given in the arena of the loops.

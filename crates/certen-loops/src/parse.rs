@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! program   := "loops" NAME ("size" NAME ("," NAME)*)? ("where" cond ("," cond)*)?
-//!              ("input" NAME ":" type)* ("output" NAME ":" type)* ("stream" NAME ("," NAME)*)? statement*
+//!              ("input" NAME ":" type)* ("output" NAME ":" type)*
+//!              ("const" NAME "=" expr)* ("stream" NAME ("," NAME)*)? statement*
 //! statement := "nest" NAME | "alloc" NAME ":" type | "free" NAME | "swap" NAME "," NAME
 //!            | ("parallel" | "vector")? "for" NAME "in" ix ".." ix block
 //!            | "if" cond block ("else" block)?
@@ -20,11 +21,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use certen_core::{ElemType, Parameter, Range, ReduceOp, TensorType, TermId, TermParser, Terms};
+use certen_core::{ElemType, Parameter, Range, ReduceOp, TensorType, Term, TermId, TermParser, Terms};
 use certen_index::{Facts, Ix, parse_cond, parse_ix};
 use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Sources, Span, Token, TokenKind, lex};
 
-use crate::ir::{LoopProgram, MAX_NESTING, Mode, Stmt, Target};
+use crate::ir::{Constant, LoopProgram, MAX_NESTING, Mode, Stmt, Target};
 
 /// Reads a loop program.
 ///
@@ -46,7 +47,7 @@ pub fn parse_loops(sources: &Sources, file: FileId) -> Result<LoopProgram, Diagn
     }
 }
 
-/// Tokens in which names with points are one. Core has three words with a type after a point, which are no names.
+/// Tokens in which names with points are one. Core has four words with a type after a point, which are no names.
 fn with_points(tokens: Vec<Token>) -> Vec<Token> {
     let mut joined: Vec<Token> = Vec::with_capacity(tokens.len());
     let mut rest = tokens.into_iter().peekable();
@@ -54,7 +55,7 @@ fn with_points(tokens: Vec<Token>) -> Vec<Token> {
         if let (true, Some(next)) = (token.is("."), rest.peek())
             && let (Some(last), Some(part)) = (joined.last_mut(), next.word())
             && let Some(word) = last.word()
-            && !matches!(word, "cast" | "index" | "undefined")
+            && !(matches!(word, "cast" | "index" | "undefined" | "table") && part.parse::<ElemType>().is_ok())
             && last.span.end == token.span.start
             && token.span.end == next.span.start
         {
@@ -112,6 +113,7 @@ impl Parser<'_> {
         facts.iter().for_each(|fact| known.assume(fact.clone()));
         parser.terms = Terms::new(known);
         let (inputs, outputs) = (parser.parameters("input")?, parser.parameters("output")?);
+        let constants = parser.constants()?;
         let mut streamed = Vec::new();
         if parser.begins("stream") {
             parser.separated(|parser| {
@@ -127,7 +129,7 @@ impl Parser<'_> {
         if !parser.cursor.at_end() {
             return Err(parser.cursor.expected("a statement"));
         }
-        Ok(LoopProgram { name, sizes, facts, inputs, outputs, streamed, body, terms: parser.terms })
+        Ok(LoopProgram { name, sizes, facts, inputs, outputs, constants, streamed, body, terms: parser.terms })
     }
 
     fn parameters(&mut self, word: &str) -> Result<Vec<Parameter>, Diagnostic> {
@@ -139,6 +141,22 @@ impl Parser<'_> {
             parameters.push(Parameter { name, ty });
         }
         Ok(parameters)
+    }
+
+    /// Their expressions are tables.
+    fn constants(&mut self) -> Result<Vec<Constant>, Diagnostic> {
+        let mut constants = Vec::new();
+        while self.begins("const") {
+            let (name, span) = self.cursor.expect_name("a name")?;
+            self.cursor.expect_punct("=")?;
+            let value = self.value()?;
+            let Term::Table(table) = self.terms.get(value).clone() else {
+                return Err(ill_formed(span, format!("{name} is no table")));
+            };
+            self.declare(name, span, table.ty().clone())?;
+            constants.push(Constant { name, table });
+        }
+        Ok(constants)
     }
 
     /// Takes a word that begins a declaration or statement; the same word may be the target of an assignment.

@@ -57,6 +57,9 @@ impl Display for LoopProgram {
         for output in &self.outputs {
             writeln!(f, "output {} : {}", output.name, output.ty)?;
         }
+        for constant in &self.constants {
+            writeln!(f, "const {} = {}", constant.name, constant.table)?;
+        }
         if !self.streamed.is_empty() {
             writeln!(f, "stream {}", list(&self.streamed))?;
         }

@@ -1,7 +1,7 @@
 //! The verifier: what every loop program must satisfy before it is run or printed as C.
 //!
 //! - Names are in scope and hide nothing; buffers are used with their rank and element type; values are scalar terms.
-//! - Inputs are never written, every output that has elements is; a local is assigned before it is read, on every path; a buffer that is
+//! - Inputs and constants are never written, every output that has elements is; a local is assigned before it is read, on every path; a buffer that is
 //!   allocated in a block is freed in it, once, and not used afterwards.
 //! - **Bounds**: every index of every access is shown to be inside its buffer, for all sizes, from the ranges of the
 //!   loops and the conditions around it and the facts about sizes.
@@ -60,6 +60,7 @@ impl Unchanged {
             && program.facts == before.facts
             && program.inputs == before.inputs
             && program.outputs == before.outputs
+            && program.constants == before.constants
             && now.iter().all(|(name, ty)| then.get(name).is_none_or(|before| before == ty))
             && program.terms.begins_with(&before.terms);
         if !is_same {
@@ -108,6 +109,7 @@ enum Thing<'a> {
 enum Origin {
     Input,
     Output,
+    Constant,
     /// Allocated in a block at this depth.
     Own(usize),
     Freed,
@@ -190,6 +192,9 @@ impl<'a> Verifier<'a> {
                 self.shape(&parameter.ty);
                 self.declare(parameter.name, Thing::Buffer { ty: &parameter.ty, kind });
             }
+        }
+        for constant in &program.constants {
+            self.declare(constant.name, Thing::Buffer { ty: constant.table.ty(), kind: Origin::Constant });
         }
     }
 
@@ -337,6 +342,7 @@ impl<'a> Verifier<'a> {
             (Target::Element(name, indices), Some(Thing::Buffer { ty, kind })) => {
                 match kind {
                     Origin::Input => self.error(format!("the input {name} is written")),
+                    Origin::Constant => self.error(format!("the constant {name} is written")),
                     Origin::Freed => self.error(format!("{name} is used after it was freed")),
                     Origin::Output | Origin::Own(_) => {}
                 }
@@ -374,7 +380,7 @@ impl<'a> Verifier<'a> {
                 Term::Choose(..) | Term::Fma(..) | Term::Cast(..) => {}
                 Term::Gen(..) | Term::Reduce(..) | Term::Guard(..) | Term::If(..) | Term::Let(..) => tensor(self),
                 Term::Iterate(..) | Term::Flatten(_) | Term::Split(..) | Term::Transpose(_) => tensor(self),
-                Term::Concat(..) | Term::PadLeft(..) | Term::PadRight(..) => tensor(self),
+                Term::Table(_) | Term::Concat(..) | Term::PadLeft(..) | Term::PadRight(..) => tensor(self),
                 Term::TruncLeft(..) | Term::TruncRight(..) => tensor(self),
             }
         }

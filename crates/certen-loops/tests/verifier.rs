@@ -82,6 +82,38 @@ fn ill_formed_programs_are_refused() {
 }
 
 #[test]
+fn tables_are_read_like_inputs() {
+    let header = format!("{HEADER}const K = table.f64[2, 3](1.0, 2.0, 3.0, 4.0, 5.0, 6.0)\n");
+    let with = |body: &str| parse(&format!("{header}{body}")).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let good =
+        with("for i in 0..n {\n    if i < 3 {\n        z[i] = K[1, i]\n    } else {\n        z[i] = 0.0\n    }\n}\n");
+    assert!(verify(&good).is_empty(), "{:?}", verify(&good));
+    assert!(good.to_string().contains("const K = table.f64[2, 3](1.0, 2.0, 3.0, 4.0, 5.0, 6.0)\n"));
+    assert_eq!(parse(&good.to_string()).unwrap().to_string(), good.to_string());
+    let ones = |shape: Vec<usize>| {
+        let count = shape.iter().product();
+        Tensor::new(shape, vec![Scalar::F64(1.0); count]).unwrap()
+    };
+    let inputs = [("x".into(), ones(vec![1, 4])), ("y".into(), ones(vec![4]))];
+    let outputs = Interpreter::new(&good, &Machine, [("m".into(), 1), ("n".into(), 4)], inputs).unwrap().run().unwrap();
+    assert_eq!(outputs[0].1.data(), [4.0, 5.0, 6.0, 0.0].map(Scalar::F64));
+    for (body, wanted) in [
+        ("K[0, 0] = 1.0\nz[0] = 1.0\n", "the constant K is written"),
+        ("for i in 0..n {\n z[i] = K[0, i]\n}\n", "the index i of K is not shown to be in 0..3"),
+        ("free K\nz[0] = 1.0\n", "K is freed, but was not allocated"),
+        ("local K : f64 = 1.0\nz[0] = 1.0\n", "K is already in scope"),
+        ("z[0] = table.f64[2](1.0, 2.0)[0]\n", "is not a scalar"),
+    ] {
+        let errors = match parse(&format!("{header}{body}")) {
+            Ok(program) => verify(&program),
+            Err(errors) => errors.into_sorted(),
+        };
+        assert!(errors.iter().any(|e| e.message.contains(wanted)), "{errors:?}\n{body}");
+    }
+    assert!(parse(&format!("{HEADER}const K = 1.0\n")).unwrap_err().into_sorted()[0].message.contains("K is no table"));
+}
+
+#[test]
 fn a_counterexample_is_given() {
     let errors = verify(&program("for i in 0..n {\n z[i] = y[i + 1]\n}\n"));
     assert_eq!(errors[0].notes, ["it is not for i = 1, n = 2"]);

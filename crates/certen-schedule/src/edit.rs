@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use certen_core::{Parameter, Range, TensorType, Term, TermId, TypeError};
 use certen_index::{Cond, Facts, Ix, IxError};
-use certen_loops::{LoopProgram, Stmt, Target, as_element, for_each_mut, sites, statements, try_for_each_mut};
+use certen_loops::{
+    Constant, LoopProgram, Stmt, Target, as_element, for_each_mut, sites, statements, try_for_each_mut,
+};
 use certen_syntax::Name;
 use rustc_hash::FxHashMap;
 
@@ -194,14 +196,13 @@ fn end(stmt: &Stmt) -> Option<i64> {
 
 /// The types that buffers need for what is used of them, as far as that is seen.
 fn used_types(program: &LoopProgram) -> Result<HashMap<Name, TensorType>, IxError> {
-    let parameters = program.inputs.iter().chain(&program.outputs).map(|parameter| (parameter.name, &parameter.ty));
     let allocated = statements(&program.body).filter_map(|stmt| match stmt {
         Stmt::Alloc(name, ty) => Some((*name, ty)),
         _ => None,
     });
     // What stands for several buffers keeps its type.
     let mut known: HashMap<Name, Option<&TensorType>> = HashMap::new();
-    for (name, ty) in parameters.chain(allocated) {
+    for (name, ty) in program.given().chain(allocated) {
         known.entry(name).and_modify(|one| *one = one.filter(|one| *one == ty)).or_insert(Some(ty));
     }
     let facts = Facts::new();
@@ -242,11 +243,17 @@ fn without_sizes(program: &LoopProgram, edit: &Edit) -> Result<LoopProgram, Type
         let one = |Parameter { name, ty }: &Parameter| Ok(Parameter { name: *name, ty: edit.ty(*name, ty)? });
         all.iter().map(one).collect::<Result<Vec<_>, TypeError>>()
     };
+    let constant = |Constant { name, table }: &Constant| {
+        let ty = edit.ty(*name, table.ty())?;
+        let table = table.beginning(&ty).ok_or_else(|| TypeError(format!("{name} has no more elements")))?;
+        Ok(Constant { name: *name, table })
+    };
     let mut program = LoopProgram {
         sizes: Vec::new(),
         facts: Vec::new(),
         inputs: parameters(&program.inputs)?,
         outputs: parameters(&program.outputs)?,
+        constants: program.constants.iter().map(constant).collect::<Result<_, TypeError>>()?,
         ..program.clone()
     };
     let body = std::mem::take(&mut program.body);

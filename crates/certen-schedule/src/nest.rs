@@ -147,10 +147,9 @@ impl Nest {
         Ok(facts)
     }
 
-    /// The type of an input or output.
+    /// The type of an input, output or constant.
     fn parameter(&self, name: Name) -> Option<&TensorType> {
-        let mut parameters = self.program.inputs.iter().chain(&self.program.outputs);
-        parameters.find(|parameter| parameter.name == name).map(|parameter| &parameter.ty)
+        self.program.given().find(|(given, _)| *given == name).map(|(_, ty)| ty)
     }
 
     /// The type of a buffer, wherever it is declared.
@@ -179,8 +178,8 @@ impl Nest {
     /// can have its `i.o`.
     pub(crate) fn taken(&self) -> HashSet<Name> {
         let program = &self.program;
-        let parameters = program.inputs.iter().chain(&program.outputs).map(|parameter| parameter.name);
-        let mut taken: HashSet<Name> = program.sizes.iter().copied().chain(parameters).collect();
+        let given = program.given().map(|(name, _)| name);
+        let mut taken: HashSet<Name> = program.sizes.iter().copied().chain(given).collect();
         let far = self.far.borrow();
         let mut seen: HashMap<Name, usize> = HashMap::new();
         for (name, stmt) in declarations(&program.body) {

@@ -97,6 +97,9 @@ impl Nest {
                 let refusal = Refusal::cannot(format!("`{name}` is an input: it is the caller's"));
                 Err(refusal.help(format!("`stage({name}, loop)` copies the part that an iteration reads")))
             }
+            _ if self.program.constants.iter().any(|constant| constant.name == name) => {
+                Err(Refusal::cannot(format!("`{name}` is a constant: it is never computed")))
+            }
             _ if named.is_empty() => {
                 let names: BTreeSet<&str> = all.iter().map(|stored| stored.name.as_str()).collect();
                 let error = error(format!("there is no stage `{name}` that has a buffer of its own"));
@@ -307,8 +310,8 @@ impl Nest {
     /// The names that are visible in the body of a loop, and those that its enclosing blocks declare later.
     pub(crate) fn visible(&self, inside: &Place) -> HashSet<Name> {
         let program = &self.program;
-        let parameters = program.inputs.iter().chain(&program.outputs).map(|parameter| parameter.name);
-        let mut visible: HashSet<Name> = program.sizes.iter().copied().chain(parameters).collect();
+        let given = program.given().map(|(name, _)| name);
+        let mut visible: HashSet<Name> = program.sizes.iter().copied().chain(given).collect();
         for depth in 0..=inside.path.len() {
             let around = inside.at_depth(depth);
             visible.extend(declared_at_top(self.block(&around)));

@@ -43,7 +43,7 @@ pub fn vectorise(mut program: LoopProgram, is_free: impl Fn(Option<Name>) -> boo
     let mut facts = Facts::new();
     program.facts.iter().for_each(|fact| facts.assume(fact.clone()));
     let body = std::mem::take(&mut program.body);
-    let interface = program.inputs.iter().chain(&program.outputs).map(|it| (it.name, it.ty.clone())).collect();
+    let interface = program.given().map(|(name, ty)| (name, ty.clone())).collect();
     let mut taken = declared(&body);
     taken.extend(program.sizes.iter().copied());
     let mut vectors =

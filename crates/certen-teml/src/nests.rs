@@ -183,6 +183,7 @@ impl<'a> Builder<'a> {
             facts: core.facts.clone(),
             inputs: core.inputs.clone(),
             outputs: self.outputs,
+            constants: Vec::new(),
             streamed: Vec::new(),
             body: allocs.chain(body).chain(frees).collect(),
             terms: self.terms,

@@ -45,6 +45,7 @@ pub fn scaled(numbers: &[i64]) -> Option<Vec<i64>> {
 pub fn same_structure(one: &LoopProgram, other: &LoopProgram) -> bool {
     one.outputs.len() == other.outputs.len()
         && one.inputs.len() == other.inputs.len()
+        && one.constants == other.constants
         && structure(one) == structure(other)
 }
 

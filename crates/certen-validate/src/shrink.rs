@@ -50,6 +50,10 @@ fn copy(program: &Program, small: &BTreeMap<i64, i64>) -> Option<Program> {
         Term::Reduce(op, name, over, cond, body) if cond.is_always() => {
             Ok(Term::Reduce(op, name, range(over), cond, body))
         }
+        Term::Table(table) => {
+            let ty = ty(table.ty())?;
+            table.beginning(&ty).map(Term::Table).ok_or_else(|| TypeError("a table that is too small".into()))
+        }
         Term::Index(ix, elem) => Ok(Term::Index(size(&ix), elem)),
         Term::Select(..)
         | Term::Literal(..)

@@ -17,7 +17,7 @@ use certen::{Choice, Module, Name, Options};
 use serde_json::{Value, json};
 
 /// Programs with accesses of many kinds: strides, quotients, minima, tails, parallel loops, reductions, locals.
-const PROGRAMS: [(&str, Option<&str>); 7] = [
+const PROGRAMS: [(&str, Option<&str>); 8] = [
     ("examples/smooth.ten", Some("twice")),
     ("examples/constant.teil", None),
     ("examples/linalg/triangular_solve.ten", None),
@@ -25,6 +25,7 @@ const PROGRAMS: [(&str, Option<&str>); 7] = [
     ("examples/learning/max_pool.ten", None),
     ("examples/atl/tensor_add.ten", Some("split_tensor_add")),
     ("examples/physics/ising.ten", None),
+    ("tests/programs/ten/tables/blur.ten", Some("blur")),
 ];
 
 fn module(path: &str, function: Option<&str>) -> Module {
@@ -249,6 +250,18 @@ fn forged_loops_get_through_only_if_they_are_as_good() {
     }
     println!("{rejected} forged loops rejected, {accepted} that are as good accepted");
     assert!(rejected > 300);
+}
+
+/// The tests of a certificate may not reach every element of a table, so each has to be one of the program's.
+#[test]
+fn forged_tables_are_rejected() {
+    let module = module("tests/programs/core/tables/in_bounds.core", None);
+    let original = module.certificate().unwrap();
+    let nest = original.nest.replace("(1.0, 2.0, 3.0)", "(1.0, 2.0, 4.0)");
+    assert_ne!(nest, original.nest);
+    let tests = tests(module.core(), &read_nest(&nest).unwrap(), original.seed()).unwrap_or_default();
+    let rejection = check(&Certificate { nest, tests, ..original }.text(), module.core()).unwrap_err();
+    assert_eq!((rejection.at.as_str(), rejection.why.as_str()), ("nest", "the program has no table like K"));
 }
 
 /// The checker finds what the verifier finds: in loops that were changed, each refuses what the other refuses.

@@ -98,6 +98,7 @@ impl Emitter<'_> {
             Term::Cast(to, a) => self.vector_cast(elem(a), *to, part(a)?),
             // Elements are above; the others do not vary.
             Term::Ref(..) | Term::Select(..) | Term::Literal(..) | Term::Undefined(_) => Err(unsupported()),
+            Term::Table(_) => Err(unsupported()),
             Term::Gen(..) | Term::Reduce(..) | Term::Guard(..) | Term::If(..) | Term::Let(..) | Term::Iterate(..) => {
                 Err(unsupported())
             }

@@ -62,7 +62,7 @@ impl Emitter<'_> {
             let parts: Vec<&CExpr> = term.parts().iter().filter_map(|part| exprs.get(part)).collect();
             let own = if calls_library(term) { MAX_REPEATED + 1 } else { 1 };
             expr.operations = own + parts.iter().map(|part| part.operations).sum::<usize>();
-            expr.shows_sign = expr.lane.is_none() && self.shows_sign(term, &exprs);
+            expr.shows_sign = expr.lane.is_none() && (self.is_constant(id) || self.shows_sign(term, &exprs));
             expr.depth = 1 + parts.iter().map(|part| part.depth).max().unwrap_or(0);
             if large {
                 expr.variables = parts.iter().flat_map(|part| part.variables.iter().cloned()).collect();

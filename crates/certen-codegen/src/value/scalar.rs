@@ -21,6 +21,9 @@ impl Emitter<'_> {
     ) -> Result<CExpr, Diagnostic> {
         let terms = &self.program.terms;
         let part = |id: &TermId| exprs.get(id).ok_or_else(unsupported);
+        if let Some(literal) = self.known_element(id) {
+            return Ok(self.literal(literal, terms.ty(id).elem));
+        }
         Ok(match term {
             Term::Ref(..) | Term::Select(..) => {
                 let (name, ty, indices) = as_element(terms, id).ok_or_else(unsupported)?;
@@ -67,8 +70,8 @@ impl Emitter<'_> {
             Term::Gen(..) | Term::Reduce(..) | Term::Guard(..) | Term::If(..) | Term::Let(..) | Term::Iterate(..) => {
                 return Err(unsupported());
             }
-            Term::Flatten(_) | Term::Split(..) | Term::Transpose(_) | Term::Concat(..) => return Err(unsupported()),
-            Term::PadLeft(..) | Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => {
+            Term::Table(_) | Term::Flatten(_) | Term::Split(..) | Term::Transpose(_) => return Err(unsupported()),
+            Term::Concat(..) | Term::PadLeft(..) | Term::PadRight(..) | Term::TruncLeft(..) | Term::TruncRight(..) => {
                 return Err(unsupported());
             }
         })
@@ -109,7 +112,7 @@ impl Emitter<'_> {
         CExpr::new(format!("{function}{suffix}({})", arguments.join(", ")), Level::Primary)
     }
 
-    fn literal(&mut self, literal: Literal, elem: ElemType) -> CExpr {
+    pub(crate) fn literal(&mut self, literal: Literal, elem: ElemType) -> CExpr {
         let text = match literal {
             Literal::Bool(value) => u8::from(value).to_string(),
             Literal::Int(i64::MIN) => "INT64_MIN".into(),

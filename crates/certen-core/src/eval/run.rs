@@ -294,6 +294,12 @@ impl<'e, 'a, D: Domain> Run<'e, 'a, D> {
             }
             Term::TruncRight(_, a) => self.frames.push(Frame::Eval(*a, index)),
             Term::Literal(literal, elem) => self.values.push(self.evaluator.domain.literal(*literal, *elem)?),
+            // [[table e0, e1, …]] is = the element at is
+            Term::Table(table) => {
+                let outside = || EvalError::OutOfBounds(format!("{index:?} in a table of type {}", table.ty()));
+                let literal = table.get(&index).ok_or_else(outside)?;
+                self.values.push(self.evaluator.domain.literal(literal, elem)?);
+            }
             Term::Index(ix, elem) => self.values.push(self.evaluator.domain.index(self.ix(ix)?, *elem)?),
             Term::Undefined(elem) => self.values.push(self.evaluator.domain.undefined(*elem)?),
             Term::Unary(op, a) => {

@@ -381,6 +381,7 @@ impl<'a> StoreWalker<'a> {
             Term::Reduce(..)
             | Term::Iterate(..)
             | Term::Literal(..)
+            | Term::Table(_)
             | Term::Index(..)
             | Term::Undefined(_)
             | Term::Unary(..)

@@ -17,7 +17,8 @@
 //!            and selections after an operand:  operand "[" ixs "]"
 //! primary := NAME | "@" NAME                                  a tensor; "@" if its name begins an expression
 //!          | INT | FLOAT | "true" | "false"                   i64, f64, bool
-//!          | ELEM "(" "-"? (INT | FLOAT | "inf" | "nan" | "min") ")"
+//!          | ELEM "(" number ")"
+//!          | "table" "." ELEM "[" INT ("," INT)* "]" "(" (number ("," number)*)? ")"      row by row
 //!          | "index" "." ELEM "(" ix ")"  |  "undefined" "." ELEM  |  "cast" "." ELEM "(" expr ")"
 //!          | "guard" "(" cond "," expr ")"
 //!          | "split" "(" INT "," expr ")"
@@ -29,6 +30,7 @@
 //!          | "(" expr ")"
 //! steps   := NAME "in" "0" ".." ix  |  ix "times"              the step has a name in the next values, or none
 //! states  := NAME "=" expr ("," NAME "=" expr)*               the same names in the same order, first and next values
+//! number  := "-"? (INT | FLOAT | "inf" | "nan" | "min")  |  "true"  |  "false"
 //! ixs     := (ix ("," ix)*)?
 //! ```
 //!

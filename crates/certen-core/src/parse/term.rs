@@ -8,6 +8,7 @@ use certen_syntax::{Code, Cursor, Diagnostic, Name, Span, Token, TokenKind};
 use super::{bracketed, elem_type, ill_formed};
 use crate::ops::{Binary, Literal, ReduceOp, Unary};
 use crate::print::{Level, is_reserved};
+use crate::table::Table;
 use crate::term::{Carried, Range, Term, TermId, Terms};
 use crate::types::{ElemType, TensorType};
 
@@ -238,9 +239,12 @@ impl TermReader<'_> {
         let (word, span) = (name.as_str(), cursor.take().span);
         match word {
             _ if cursor.peek().is("(") && !is_reserved(word) => return self.call(cursor, word, span),
-            "cast" | "index" | "undefined" if cursor.peek().is(".") => {
+            "cast" | "index" | "undefined" | "table" if cursor.peek().is(".") => {
                 cursor.take();
                 let elem = elem_type(cursor)?;
+                if word == "table" {
+                    return table(cursor, elem, span).map(Some);
+                }
                 if word == "undefined" {
                     return Ok(Some(Term::Undefined(elem)));
                 }
@@ -530,30 +534,57 @@ fn state_name(cursor: &mut Cursor<'_>, names: &[Name], at: usize) -> Result<(), 
     cursor.expect_punct("=").map(drop)
 }
 
+/// `[sizes](numbers)`, after `table.f64`.
+fn table(cursor: &mut Cursor<'_>, elem: ElemType, span: Span) -> Result<Term, Diagnostic> {
+    let shape = bracketed(cursor, |cursor| {
+        let (size, span) = cursor.expect_int("a size")?;
+        usize::try_from(size).map_err(|_| ill_formed(span, "the sizes of a table are not negative"))
+    })?;
+    cursor.expect_punct("(")?;
+    let mut elements = Vec::new();
+    while !cursor.peek().is(")") {
+        if !elements.is_empty() {
+            cursor.expect_punct(",")?;
+        }
+        elements.push(number(cursor, elem)?);
+    }
+    cursor.expect_punct(")")?;
+    let table = Table::new(elem, shape, elements).map_err(|error| ill_formed(span, error.to_string()))?;
+    Ok(Term::Table(table))
+}
+
 /// The number in `f32(0.5)`, and the parenthesis after it.
 fn literal(cursor: &mut Cursor<'_>, elem: ElemType) -> Result<Term, Diagnostic> {
+    let number = number(cursor, elem)?;
+    cursor.expect_punct(")")?;
+    Ok(Term::Literal(number, elem))
+}
+
+/// A number with a sign, or a truth value.
+fn number(cursor: &mut Cursor<'_>, elem: ElemType) -> Result<Literal, Diagnostic> {
     let negative = cursor.eat("-");
     let token = cursor.take();
     let number = match token.kind {
         TokenKind::Float(value) if elem.is_float() => Literal::Float(value),
         TokenKind::Int(value) if elem.is_float() => Literal::Float(value as f64),
         TokenKind::Int(value) => Literal::Int(value),
-        _ if token.word() == Some("inf") && elem.is_float() => Literal::Float(f64::INFINITY),
-        _ if token.word() == Some("nan") && elem.is_float() && !negative => Literal::Float(f64::NAN),
-        _ if token.word() == Some("min") && elem == ElemType::I64 && !negative => Literal::Int(i64::MIN),
-        _ => {
-            let message = format!("expected a number of type {elem}, found {}", token.describe());
-            return Err(Diagnostic::error(Code::E0103, token.span, message));
-        }
+        _ => match token.word() {
+            Some("inf") if elem.is_float() => Literal::Float(f64::INFINITY),
+            Some("nan") if elem.is_float() && !negative => Literal::Float(f64::NAN),
+            Some("min") if elem == ElemType::I64 && !negative => Literal::Int(i64::MIN),
+            Some(word @ ("true" | "false")) if elem == ElemType::Bool && !negative => Literal::Bool(word == "true"),
+            _ => {
+                let message = format!("expected a number of type {elem}, found {}", token.describe());
+                return Err(Diagnostic::error(Code::E0103, token.span, message));
+            }
+        },
     };
-    cursor.expect_punct(")")?;
-    let number = match number {
+    Ok(match number {
         Literal::Float(value) => {
             let value = if negative { -value } else { value };
             Literal::Float(if elem == ElemType::F32 { f64::from(value as f32) } else { value })
         }
         Literal::Int(value) if negative => Literal::Int(value.wrapping_neg()),
         other => other,
-    };
-    Ok(Term::Literal(number, elem))
+    })
 }

@@ -33,6 +33,23 @@ fn entrywise_operations_are_one_generation() {
 }
 
 #[test]
+fn a_table_is_one_term_however_large() {
+    let terms = |size: usize| {
+        let list = expr(Kind::Stack((0..size).map(|at| number(at as f64)).collect()), &size.to_string());
+        let body = binary(Binary::Mul, at(list, "i"), at(var("x", "n"), "i"));
+        let size = size.to_string();
+        let e = comprehension(vec![partition("i", &[("0", size.as_str())], body)], &size);
+        let mut program = of(vec![], e);
+        passes::run(&mut program);
+        let core = to_core(&program, "test".into()).unwrap();
+        let names: Vec<&str> = core.bindings.iter().map(|binding| binding.name.as_str()).collect();
+        assert_eq!(names, ["table", "result"]);
+        core.terms.len()
+    };
+    assert_eq!(terms(8), terms(4096));
+}
+
+#[test]
 fn a_costly_scalar_is_computed_once() {
     let e = binary(Binary::Div, var("x", "n"), sum(var("x", "n")));
     assert_eq!(core_text(&of(vec![], e)), ["v = sum i in 0..n. x[i]", "result = gen i in 0..n. x[i] / v"]);

@@ -4,17 +4,21 @@
 //! takes as many away as its frame has, entrywise operations pass them on (to scalars: none), a reduction puts its own
 //! index into the place of the axis that it reduces.
 
-use certen_core::{Literal, Range, ReduceOp, Term, TermId, Unary};
+use certen_core::{Literal, Range, ReduceOp, Term, TermId};
 use certen_index::{Cond, Ix};
 use certen_syntax::{Name, Span};
 
 use super::scopes::Frame;
+use super::tables::number;
 use super::{Activation, Build, Built, Denoted, bad_index, ill_formed};
 use crate::typed::{Expr, Generator, Kind, With, WithDefault};
 
 impl<'a> Build<'a> {
     /// The scalar term of an expression at as many indices as it has dimensions.
     pub(super) fn element(&mut self, expr: &'a Expr, act: Activation, indices: &[Ix]) -> Built<TermId> {
+        if let Some(element) = self.table_element(expr, indices)? {
+            return Ok(element);
+        }
         if let Some(placement) = self.placement(expr, act, indices) {
             let (name, ty) = self.store(expr, act, Name::new("v"), placement)?;
             return self.terms.element(name, ty, indices).map_err(super::ill_typed(expr.span));
@@ -55,7 +59,7 @@ impl<'a> Build<'a> {
             Kind::Stack(parts) => return self.stack(parts, act, indices, span),
             Kind::With(with) => return self.with_loop(with, act, indices, span),
             Kind::Fold(fold) => return self.fold(fold, act, indices, expr),
-            Kind::Unary(op, a) => match negative(*op, a) {
+            Kind::Unary(op, a) => match number(expr) {
                 Some(literal) => Term::Literal(literal, elem),
                 None => Term::Unary(*op, self.operand(a, act, indices)?),
             },
@@ -313,16 +317,5 @@ impl<'a> Build<'a> {
         };
         names.resize(expr.ty.rank(), None);
         names
-    }
-}
-
-/// A literal with a minus before it, which is a literal.
-fn negative(op: Unary, operand: &Expr) -> Option<Literal> {
-    match (op, &operand.kind) {
-        (Unary::Neg, Kind::Literal(Literal::Float(value))) => Some(Literal::Float(-value)),
-        (Unary::Neg, Kind::Literal(Literal::Int(value))) => {
-            value.checked_neg().map(Literal::Int).filter(|literal| literal.fits(operand.ty.elem))
-        }
-        _ => None,
     }
 }

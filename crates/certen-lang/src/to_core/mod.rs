@@ -24,6 +24,7 @@ mod policy;
 mod scopes;
 mod shapes;
 mod structure;
+mod tables;
 
 use std::collections::HashMap;
 
@@ -75,6 +76,8 @@ fn build(program: &Program, name: Name) -> Result<(Core, Places), Diagnostic> {
         functions: vec![None; program.functions.len()],
         places: Places::default(),
         ordered: HashMap::new(),
+        lists: HashMap::new(),
+        tables: HashMap::new(),
         steps: 0,
     };
     let outputs = build.entry(entry)?;
@@ -133,6 +136,9 @@ struct Build<'a> {
     places: Places,
     /// What [`Build::has_order`] found.
     ordered: HashMap<*const Expr, bool>,
+    /// What [`Build::table`] found, and the names of tables.
+    lists: HashMap<*const Expr, Option<TermId>>,
+    tables: HashMap<TermId, Name>,
     /// Elements and tensors that were built.
     steps: usize,
 }
@@ -388,6 +394,9 @@ impl<'a> Build<'a> {
         }
         if expr.ty.is_scalar() {
             return self.pull(expr, act, &[]);
+        }
+        if let Some(term) = self.table(expr)? {
+            return Ok(term);
         }
         if let Some(term) = self.reshaped(expr, act)? {
             return Ok(term);

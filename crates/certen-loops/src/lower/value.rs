@@ -90,6 +90,10 @@ impl Lowering<'_> {
                             let Stored { name, ty } = self.stored(env, *name)?;
                             self.out.element(name, ty, indices).map_err(ill_typed)?
                         }
+                        Term::Table(table) => {
+                            let Stored { name, ty } = self.constant(table);
+                            self.out.element(name, ty, indices).map_err(ill_typed)?
+                        }
                         Term::Literal(..) | Term::Undefined(_) => self.out.add(term.clone()).map_err(ill_typed)?,
                         Term::Index(ix, elem) => {
                             let ix = self.ix(env, ix)?;

@@ -129,6 +129,7 @@ impl<'a> Lowering<'a> {
         let innermost = self.blocks.len().saturating_sub(1);
         match self.term(value) {
             Term::Ref(other, _) => return Ok((self.stored(env, *other)?, innermost)),
+            Term::Table(table) => return Ok((self.constant(table), innermost)),
             Term::Iterate(.., at) => {
                 let stored = self.whole(value, env)?.get(*at).cloned().ok_or_else(no_part)?;
                 return Ok((stored, innermost));

@@ -65,12 +65,7 @@ impl Nest {
     /// The buffer of this name that is in scope where the loop at a place stands.
     pub(crate) fn buffer_at(&self, (name, span): (Name, Span), place: &Place) -> Done<Buffer> {
         let program = &self.program;
-        let mut known: Vec<Buffer> = program
-            .inputs
-            .iter()
-            .chain(&program.outputs)
-            .map(|parameter| Buffer { name: parameter.name, ty: parameter.ty.clone() })
-            .collect();
+        let mut known: Vec<Buffer> = program.given().map(|(name, ty)| Buffer { name, ty: ty.clone() }).collect();
         for depth in 0..=place.path.len() {
             let way = place.at_depth(depth);
             for stmt in self.block(&way).iter().take(way.at) {

@@ -1,17 +1,31 @@
 //! Scalar terms over every element type.
 
 use arbitrary::Result;
-use certen_core::{Binary, ElemType, Literal, TensorType, Term, TermId, Unary};
+use certen_core::{Binary, ElemType, Literal, Table, TensorType, Term, TermId, Unary};
 
 use super::{Generator, elem};
 
 impl Generator<'_, '_> {
     pub(super) fn constant(&mut self, elem: ElemType) -> Result<TermId> {
+        if self.chance(4)? {
+            return self.in_table(elem);
+        }
         let term = match elem.has_arithmetic() && self.chance(2)? {
             true => Term::Index(self.ix()?, elem),
             false => Term::Literal(self.literal(elem)?, elem),
         };
         Ok(self.add(term))
+    }
+
+    /// An element of a small table.
+    fn in_table(&mut self, elem: ElemType) -> Result<TermId> {
+        let rank = self.u.int_in_range(1..=2)?;
+        let shape = (0..rank).map(|_| self.u.int_in_range(1..=4)).collect::<Result<Vec<usize>>>()?;
+        let count = shape.iter().product();
+        let elements = (0..count).map(|_| self.literal(elem)).collect::<Result<_>>()?;
+        let table = Table::new(elem, shape, elements).expect("as many elements as its shape says");
+        let table = self.add(Term::Table(table));
+        self.select(table, rank)
     }
 
     fn literal(&mut self, elem: ElemType) -> Result<Literal> {

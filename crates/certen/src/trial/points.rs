@@ -172,7 +172,7 @@ pub(super) fn divides(loops: &LoopProgram) -> bool {
 
 /// How many elements of the smallest type in memory a vector has.
 fn lanes(loops: &LoopProgram) -> i64 {
-    let given = loops.inputs.iter().chain(&loops.outputs).map(|tensor| tensor.ty.elem);
+    let given = loops.given().map(|(_, ty)| ty.elem);
     let own = statements(&loops.body).filter_map(|stmt| match stmt {
         Stmt::Alloc(_, ty) => Some(ty.elem),
         Stmt::Local { elem, .. } => Some(*elem),

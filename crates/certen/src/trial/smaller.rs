@@ -116,7 +116,7 @@ fn smaller(numbers: &BTreeSet<i64>, modulus: i64) -> Option<BTreeMap<i64, i64>> 
 fn numbers(loops: &LoopProgram) -> BTreeSet<i64> {
     let mut found = BTreeSet::new();
     let mut all = |ixs: &[Ix]| ixs.iter().for_each(|ix| ix.collect_numbers(&mut found));
-    loops.inputs.iter().chain(&loops.outputs).for_each(|tensor| all(&tensor.ty.shape));
+    loops.given().for_each(|(_, ty)| all(&ty.shape));
     let mut values: Vec<TermId> = Vec::new();
     let mut conditions = Vec::new();
     for stmt in statements(&loops.body) {
