@@ -89,18 +89,18 @@ smooth:
             - n = 7
             - n = 4
 largest:
-  bounds    5 obligations, each proved for all sizes
-  races     1 obligation, proved for all sizes
+  bounds    17 obligations, each proved for all sizes
+  races     15 obligations, each proved for all sizes
   values    nothing to show
-  schedule  none
-  equality  tested by the checker at 7 points in the field, 22 elements
+  schedule  2 steps, each proved to keep the meaning
+  equality  tested by the checker at 12 points in the field, 151 elements
             - m = 3, n = 5
             - m = 5, n = 7
-            - m = 1, n = 3
-            - m = 2, n = 2
-            - m = 7, n = 4
-            - m = 0, n = 1
-            - … 1 more
+            - m = 1, n = 33
+            - m = 2, n = 17
+            - m = 7, n = 5
+            - m = 0, n = 7
+            - … 6 more
 scaled: left out: `scaled` works for any rank: the rank of `x` is not known
 "
     );

@@ -23,7 +23,7 @@ use crate::walk::{Around, Site, Use, as_element, declared, sites, statements, wi
 const MOST_PAIRS: usize = 256;
 
 /// Updates states in place, the innermost iterations first.
-pub(crate) fn in_place(mut program: LoopProgram) -> LoopProgram {
+pub fn in_place(mut program: LoopProgram) -> LoopProgram {
     // Each round takes a buffer away.
     while let Some((kept, gone, ty)) = found(&program) {
         let before = program.clone();

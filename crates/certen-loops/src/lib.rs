@@ -3,7 +3,7 @@
 //! [`lower`] turns a program of Core into a [`LoopProgram`]: loops over buffers, with scalar Core terms as values.
 //! The IR prints as text that [`parse_loops`] reads back. [`verify`] checks that it is well-formed and that every
 //! access is in bounds for all sizes; the [`Interpreter`] runs it over any scalar domain, so that it can be compared
-//! with the reference evaluator exactly. [`reuse`] decides which tensors share memory,
+//! with the reference evaluator exactly. [`in_place`] keeps states of iterations once where it can, [`reuse`] decides which tensors share memory,
 //! [`pad`] rounds rows up to multiples of a vector length.
 
 mod buffers;
@@ -24,6 +24,7 @@ mod walk;
 
 pub use buffers::{Lend, peak_bytes, reuse};
 pub use cost::Cost;
+pub use in_place::in_place;
 pub use interp::{Event, Interpreter};
 pub use ir::{Constant, LoopProgram, MAX_NESTING, Mode, Stmt, Target};
 pub use lanes::{Lanes, MAX_DISTANCE};

@@ -26,7 +26,6 @@ use certen_core::{ElemType, Parameter, Program, Range, Table, TensorType, Term, 
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
-use crate::in_place::in_place;
 use crate::ir::{Constant, LoopProgram, MAX_NESTING, Mode, Stmt, Target};
 
 mod cut;
@@ -133,7 +132,7 @@ pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
     if lowering.has_pieces {
         dead::remove(&mut body, &lowering.out);
     }
-    Ok(in_place(LoopProgram {
+    Ok(LoopProgram {
         name: program.name,
         sizes: program.sizes.clone(),
         facts: program.facts.clone(),
@@ -143,7 +142,7 @@ pub fn lower(program: &Program, fp: FpMode) -> Result<LoopProgram, Diagnostic> {
         streamed: Vec::new(),
         body,
         terms: lowering.out,
-    }))
+    })
 }
 
 /// Where a tensor is kept: a buffer, or a local if it has no dimensions.

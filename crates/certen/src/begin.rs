@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use certen_core::{Program, TensorType, TypeError};
 use certen_index::{Condition, Status};
-use certen_loops::{FpMode, LoopProgram, lower, with_output_types};
+use certen_loops::{FpMode, LoopProgram, in_place, lower, with_output_types};
 use certen_syntax::{Code, Diagnostic, Remedy};
 use certen_teml::{Compiled, Path};
 
@@ -64,7 +64,7 @@ impl Begin {
             let error = Diagnostic::error(Code::E0803, path.span, text);
             return Err(error.help("`contract` keeps the sum in a tensor of its own"));
         }
-        let lowered = lower(program, fp)?;
+        let lowered = in_place(lower(program, fp)?);
         if self.derivations().is_none() {
             return Ok(lowered);
         }

@@ -253,8 +253,7 @@ impl Checker<'_, '_> {
     /// The last partition gives the shape, which begins at 0.
     fn starts_at_zero(&mut self, plan: &Plan) -> Checked<()> {
         for (at, range) in plan.ranges().iter().enumerate() {
-            let made = Cond::le(&Ix::from(0), &range.lower)
-                .and_then(|goal| Ok(goal.or(Cond::le(&range.upper, &range.lower)?)));
+            let made = Cond::le(&Ix::from(0), &range.lower).and_then(|goal| plan.unless_empty(goal));
             let goal = self.made(plan.span, made)?;
             let (shown, lower) = (plan.shown[at].clone(), range.lower.clone());
             self.require(&goal, |_, _| {
@@ -278,7 +277,7 @@ impl Checker<'_, '_> {
             let (range, size) = (&ranges[*at], &total[dim]);
             let made = Cond::le(&Ix::from(0), &range.lower)
                 .and_then(|low| Ok(low.and(Cond::le(&range.upper, size)?)))
-                .and_then(|goal| Ok(goal.or(Cond::le(&range.upper, &range.lower)?)));
+                .and_then(|goal| plan.unless_empty(goal));
             let goal = self.made(span, made)?;
             let text = format!(
                 "this part leaves the result: `{}` goes from {} to below {}",

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use certen_index::Ix;
+use certen_index::{Cond, Ix, IxError};
 use certen_syntax::{Code, Diagnostic, Name, Span};
 
 use super::Checked;
@@ -73,6 +73,11 @@ impl Plan {
             upper_written: written(upper),
         })
         .collect()
+    }
+
+    /// What has to hold of its bounds, or there is nothing between some of them.
+    pub fn unless_empty(&self, goal: Cond) -> Result<Cond, IxError> {
+        self.ranges().iter().try_fold(goal, |goal, range| Ok(goal.or(Cond::le(&range.upper, &range.lower)?)))
     }
 
     /// For each dimension of a result of some rank: the index that it belongs to, or none for one of the body's.

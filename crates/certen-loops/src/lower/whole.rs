@@ -153,8 +153,9 @@ impl<'a> Lowering<'a> {
             self.into(term, env, read, Destination::buffer(next.name))?;
             return Ok((next, innermost));
         }
-        let declare = |lowering: &mut Self, surely| {
-            let level = lowering.blocks.len().saturating_sub(1);
+        let declare = |lowering: &mut Self, surely: bool| {
+            // Outside of a loop that may not run it is computed only for that loop, and not for the next piece of the range.
+            let level = if surely { lowering.blocks.len().saturating_sub(1) } else { innermost };
             Ok((lowering.declared(name, value, env, surely)?, level))
         };
         self.placed(value, env, declare, |lowering, (stored, _)| lowering.store(value, env, stored))

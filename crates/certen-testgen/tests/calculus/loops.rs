@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use certen_core::domain::{Element, Exact, Field, Machine, Partial, Rational, Scalar};
 use certen_core::{Domain, ElemType, EvalError, Fault, Tensor, padding};
-use certen_loops::{Event, Interpreter, LoopProgram, parallelise, parse_loops, verify};
+use certen_loops::{Event, Interpreter, LoopProgram, in_place, parallelise, parse_loops, verify};
 use certen_syntax::{Name, Sources};
 use certen_testgen::calculus::{Case, Size};
 
@@ -88,6 +88,21 @@ fn loops_agree_in_the_field() {
     for_cases(100, 52, |case| {
         agree(case, &Partial(Field { seed: 3 }), |case, run| case.inputs(run, value), unobserved)
     });
+}
+
+/// States of iterations that are updated in place have the values that they have apart.
+#[test]
+fn loops_with_states_in_place_agree() {
+    let updated = Cell::new(0);
+    for_cases(100, 53, |case| {
+        let Some(apart) = lowered(case) else { return false };
+        let loops = in_place(apart.clone());
+        updated.set(updated.get() + u32::from(loops.body != apart.body));
+        let complaints = verify(&loops);
+        assert!(complaints.is_empty(), "{complaints:?}\n{loops}");
+        loops_agree(case, &loops, &Machine, |case, run| case.inputs(run, Scalar::from_i64), unobserved)
+    });
+    assert!(updated.get() >= 5, "only {} programs have states that are updated in place", updated.get());
 }
 
 fn exact(value: i64, elem: ElemType) -> Exact {
